@@ -118,7 +118,7 @@ fn ensembles_that_do_not_match_are_refused() {
     folder.fails(
         "translate runs/c src --with other",
         2,
-        &["`other`: it starts or ends outputs with other tokens"],
+        &["`other`: the tokens with which it starts or ends translations"],
     );
     folder.fails("translate runs/c src --with missing", 1, &["`missing"]);
 }

@@ -6,7 +6,11 @@ use crate::run::{Folder, Outcome};
 fn unknown_commands_and_options_exit_with_2() {
     let folder = Folder::new();
     folder.fails("trian x.toml", 2, &["'trian'", "similar", "'train'"]);
-    folder.fails("score a b --tokenizer 13a", 2, &["--tokenizer", "--tokenize"]);
+    folder.fails(
+        "score a b --tokenizer 13a",
+        2,
+        &["--tokenizer", "--tokenize"],
+    );
     folder.fails("score a b --metric blue", 2, &["blue", "bleu"]);
     folder.fails("train x.toml --resume --force", 2, &["--resume", "--force"]);
     folder.fails("translate m --beam-width 0", 2, &["--beam-width"]);
