@@ -106,7 +106,7 @@ pub enum Error {
     },
 
     /// A run directory that must not be overwritten.
-    #[error("the run directory `{}` exists already", path.display())]
+    #[error("the run directory `{}` already exists", path.display())]
     RunExists {
         /// The directory.
         path: PathBuf,
@@ -268,10 +268,10 @@ impl Error {
             },
             Self::Config { hint, .. } | Self::Data { hint, .. } | Self::Model { hint, .. } | Self::Usage { hint, .. } | Self::Process { hint, .. } => hint.clone(),
             Self::UnknownKey { hint, .. } => Some(hint.clone()),
-            Self::Unaligned { .. } => Some("line n of one file must be the translation of line n of the other; empty lines count".into()),
+            Self::Unaligned { .. } => Some("line n of one file belongs to line n of the other, so both need the same number of lines; empty lines count".into()),
             Self::RunExists { .. } => Some("`Existing::Resume` continues it, `Existing::Force` deletes it and starts over, `RunOptions::out` chooses another directory".into()),
             Self::NotFinite(_) => Some("start over with another `RunOptions::out` or `Existing::Force`: lower `train.optimizer.learning_rate`, lengthen `train.schedule.warmup_steps`, or set `train.clip_norm`; a resumed run fails in the same way".into()),
-            Self::Lost { .. } => Some("see whether it was stopped, or its machine is out of reach; `Processes::launched` sets how long to wait, and a run goes on from its last checkpoint with `Existing::Resume`".into()),
+            Self::Lost { .. } => Some("check whether it was stopped or its machine cannot be reached; `Processes::launched` sets how long to wait, and `Existing::Resume` continues a run from its last checkpoint".into()),
             Self::Toml { .. } | Self::Line { .. } | Self::Interrupted { .. } => None,
         }
     }

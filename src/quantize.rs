@@ -252,7 +252,7 @@ fn refuse_early(out: &Path, test: Option<Test<'_>>, options: &QuantizeOptions<'_
         Some(test) => drop(check(test.src, test.references)?),
         None if options.max_drop.is_some() => {
             return Err(Error::usage(
-                "without a test set nothing tells how much BLEU falls",
+                "the loss of BLEU can be limited only if a test set measures it",
                 "give a test set, or leave the limit out",
             ));
         }
@@ -260,7 +260,7 @@ fn refuse_early(out: &Path, test: Option<Test<'_>>, options: &QuantizeOptions<'_
     }
     if out.exists() {
         return Err(Error::usage(
-            format!("`{}` exists already", out.display()),
+            format!("`{}` already exists", out.display()),
             "choose another directory for the quantized model",
         ));
     }

@@ -28,8 +28,8 @@ pub enum Averaged {
 pub fn average(run: &Path, which: &Averaged, out: &Path) -> Result<Vec<u64>> {
     if out.exists() {
         return Err(Error::usage(
-            format!("`{}` exists already", out.display()),
-            "choose another directory for the mean",
+            format!("`{}` already exists", out.display()),
+            "choose another directory for the average",
         ));
     }
     require_trained(run)?;
@@ -77,7 +77,7 @@ impl Run {
         if last == 0 || last > steps.len() {
             return Err(Error::usage(
                 format!(
-                    "asked for the last {last} checkpoints; `{}` has {}",
+                    "cannot average the last {last} checkpoints: `{}` has {}",
                     self.dir().display(),
                     steps.len()
                 ),

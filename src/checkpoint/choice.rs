@@ -118,7 +118,7 @@ impl Run {
                 Choice::Best => "no best checkpoint, since nothing was validated".to_owned(),
             };
             Error::usage(
-                format!("`{dir}` has {asked}: it has those of updates {found}"),
+                format!("`{dir}` has {asked}: it has checkpoints of updates {found}"),
                 "choose one of these; a run keeps the best one and the last `train.keep_last`",
             )
         })

@@ -235,7 +235,11 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
         return Err(Error::Model {
             path: dir.to_path_buf(),
             problem: format!("not a model directory: it has no `{}`", files::CONFIG),
-            hint: Some("give the directory that `attentive train` wrote".into()),
+            hint: Some(
+                "give a directory that `attentive train`, `average`, `quantize` or `import` wrote; `attentive import` converts models of \
+                 other tools"
+                    .into(),
+            ),
         });
     }
     let config = Config::load_stored(&path)?;
@@ -252,7 +256,7 @@ fn require_regular_files(dir: &Path) -> Result<()> {
         return Err(Error::Model {
             path: dir.to_path_buf(),
             problem: "expected a model directory, found a file".into(),
-            hint: Some("give the directory that `attentive train` wrote, not a file in it".into()),
+            hint: Some("give the model directory, not a file in it".into()),
         });
     }
     for entry in fs::read_dir(dir).map_err(Error::io("read", dir))?.flatten() {
@@ -319,8 +323,7 @@ pub(crate) fn missing(path: &Path) -> Error {
         path: path.to_path_buf(),
         problem: "no such file: the model directory is incomplete".into(),
         hint: Some(
-            "copy the whole model directory again; if it is that of a run, resuming the run completes it once there is a \
-             checkpoint"
+            "copy the whole model directory again; if a training run has not finished writing it, resume the run"
                 .into(),
         ),
     }

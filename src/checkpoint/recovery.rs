@@ -105,8 +105,8 @@ impl Run {
             Ok(sha256) => Some((step, sha256)),
             Err(error) => {
                 warnings.push(format!(
-                    "the best checkpoint, of update {step}, is lost ({error}); the latest weights are served until \
-                     a validation gives a better result"
+                    "the best checkpoint, of update {step}, is lost ({error}); the run directory holds the latest \
+                     weights until a validation gives a better result"
                 ));
                 None
             }

@@ -13,14 +13,14 @@ Examples:
   attentive average runs/multi30k --checkpoint 4000,5000,best --output runs/multi30k-average
   attentive translate runs/multi30k-average < in.en";
 
-/// Average the weights of a run's latest checkpoints into a new model.
+/// Average the weights of a run's checkpoints into a new model.
 ///
-/// The mean of the last checkpoints often translates better than any one of them. A run keeps `train.keep_last`
-/// checkpoints. With `train.average_last` set, `attentive train` serves such a mean itself when it ends.
+/// The average of the last checkpoints often translates better than any one of them. A run keeps `train.keep_last`
+/// checkpoints. With `train.average_last` set, `attentive train` averages them itself when it ends.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The run directory that `attentive train` wrote.
+    /// Run directory that `attentive train` wrote.
     #[arg(value_name = "RUN")]
     run: PathBuf,
     /// Number of latest checkpoints to average.
@@ -34,8 +34,8 @@ pub(super) struct Args {
         conflicts_with = "last"
     )]
     checkpoint: Vec<Choice>,
-    /// The model directory to write; it must not exist yet.
-    #[arg(long, short, value_name = "MODEL")]
+    /// Model directory to write; it must not exist yet.
+    #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let steps = checkpoint::average(&args.run, &which, &args.output)?;
     let steps: Vec<String> = steps.iter().map(u64::to_string).collect();
     message::note(format!(
-        "`{}` is the mean of updates {}",
+        "`{}` is the average of the checkpoints of updates {}",
         args.output.display(),
         steps.join(", ")
     ));

@@ -18,10 +18,10 @@ Examples:
   attentive classify runs/classifier-grammar in.txt --json
 
 Input and output:
-  One text per line in, one label per line out; a blank line gives an empty line. With `--top`, each line holds the most \
-likely labels, each followed by its probability, separated by tabs. With `--json`, each line is an object with `text`, \
+  Each input line is a text, each output line its label; a blank line gives an empty line. With `--top`, each line holds the \
+most likely labels, each followed by its probability, separated by tabs. With `--json`, each line is an object with `text`, \
 `label` (`null` for a blank line) and `labels`, a list of objects with `label` and `probability`. The probabilities of all \
-labels that the model knows sum to 1.";
+labels of the model sum to 1.";
 
 /// Predict a label for each text with a classifier.
 #[derive(clap::Args)]

@@ -25,32 +25,35 @@ Examples:
   attentive compare runs/a runs/b --src test.en --ref test.de --plot lengths.svg --bucket-width 10
   attentive compare runs/a runs/b --src test.en --ref test.de --json
 
-The first run is the baseline: the second table shows how the others differ from it, the interval that contains 95 % of the differences on resampled test sets, and p, roughly the probability of so large a difference if the models were equally good (paired bootstrap with 1000 resamples, as in `attentive score`). `*` marks scores that differ from the first run's with p < 0.05.";
+The first table shows the models, the second how they differ from the first one, the baseline: the interval that contains 95 \
+% of the differences on resampled test sets; and p, roughly the probability of a difference at least this large if the models \
+were equally good (paired bootstrap with 1,000 resamples, as in `attentive score`). `*` marks scores that differ from the \
+baseline's with p < 0.05. The last tables show BLEU and exact match by the length of the source.";
 
-/// Compare models on a test set: size, training cost, speed, scores, their significance, and BLEU by source length.
+/// Compare translation models on a test set: size, cost of training, speed and scores.
 ///
-/// Updates, training time and tokens/s are those of the evaluated weights, according to the run's log.
+/// Updates, training time and tokens/s belong to the evaluated weights and are taken from the log of the run.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The model directories, or folders of checkpoints.
+    /// Model directories, or folders of checkpoints; the first is the baseline.
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
-    /// The source sentences, one per line.
+    /// Source sentences, one per line.
     #[arg(long, value_name = "FILE")]
     src: PathBuf,
-    /// The references, one per line; repeat for additional references.
+    /// References, one per line; repeat for additional references.
     #[arg(long = "ref", value_name = "FILE", required = true)]
     references: Vec<PathBuf>,
-    /// Width of the source-length buckets, in words.
-    #[arg(long, value_name = "N", default_value = "5")]
-    bucket_width: usize,
+    /// Print the results as JSON.
+    #[arg(long)]
+    json: bool,
     /// Write charts of BLEU and exact match by source length to this SVG file.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
+    /// Width of the source-length buckets, in words.
+    #[arg(long, value_name = "N", default_value = "5")]
+    bucket_width: usize,
     /// Tokenizer for BLEU.
     #[arg(long, value_name = "TOKENIZER", default_value = "13a")]
     tokenize: BleuTokenizer,
@@ -226,7 +229,7 @@ fn search(system: &System) -> String {
     let penalty = options.length_penalty_formula.to_possible_value();
     let penalty = penalty.as_ref().map_or("", |value| value.get_name());
     format!(
-        "beam width {}, length penalty {penalty} with α = {}, {} at once",
+        "beam width {}, length penalty {} ({penalty}), {} at once",
         options.beam_width,
         options.length_penalty,
         count(system.batch_size, "sentence")

@@ -17,7 +17,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The shell to generate the script for.
+    /// Shell to write the script for.
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }

@@ -25,7 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   attentive demo
   attentive demo --task reverse
-  attentive demo --seed 2 --output /tmp/demo --force";
+  attentive demo --seed 2 --output demo --force";
 
 /// Number of test sentences, none of which occurs in the training data.
 const N_TEST: usize = 500;
@@ -34,15 +34,14 @@ const N_SHOWN: usize = 12;
 
 /// Train a small model on a built-in corpus in minutes and test it on unseen sentences.
 ///
-/// Needs no data: the corpus is generated. `grammar` translates English to German with a small grammar; `reverse`
-/// reverses sequences of digits.
+/// It needs no data: the corpus is generated.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The task to learn.
+    /// Task to learn.
     #[arg(long, value_name = "TASK", default_value = "grammar")]
     task: BuiltinTask,
-    /// The directory to write the model to [default: `attentive-demo-TASK` in the current directory].
+    /// Directory to write the model to [default: `attentive-demo-TASK` in the current directory].
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Seed of both the corpus and the model [default: the configuration's].
@@ -169,7 +168,7 @@ fn report(summary: &Summary, samples: &[Sample]) -> Result<()> {
 
     let mut out = Output::stdout();
     out.line(format_args!(
-        "{} {} in {:.0} s; then {N_TEST} sentences that training had not seen:",
+        "{} {} in {:.0} s; results on {N_TEST} sentences that are not in the training data:",
         summary.step,
         plural(summary.step, "update"),
         summary.seconds

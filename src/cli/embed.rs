@@ -13,11 +13,13 @@ Examples:
   echo 'Ein Mann fährt Rad.' | attentive embed runs/multi30k-mlm
 
 Output:
-  One JSON object for each line of the input: {\"text\": \"...\", \"vector\": [...]}. The vector is the mean of the \
-encoder's outputs at the text's tokens, excluding `</s>`; it is `null` for a blank line. An imported encoder alone (`family = \
-\"encoder\"`) reduces the outputs as its owner says (`model.pooling`, `model.normalize_embeddings`), special tokens included.";
+  One JSON object for each line of the input: {\"text\": \"...\", \"vector\": [...]}. The vector is the average of \
+the encoder's outputs at the text's tokens, excluding `</s>`; it is `null` for a blank line.
+  The encoder may be part of a masked language model, a classifier or a translation model, or it may be imported \
+alone, as from Sentence Transformers (`family = \"encoder\"`). Then the model's own settings (`model.pooling`, \
+`model.normalize_embeddings`) tell how its outputs become a vector, and special tokens count.";
 
-/// Compute text vectors with an encoder, alone or of a masked language model, classifier or translation model.
+/// Compute a vector for each text with the encoder of a model.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

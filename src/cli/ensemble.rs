@@ -10,7 +10,7 @@ use super::precision::PrecisionArgs;
 /// Further models that work together with the first.
 #[derive(clap::Args)]
 pub(super) struct EnsembleArgs {
-    /// Use this model as well and average the probabilities; may be repeated. It needs the same vocabularies.
+    /// Another model of an ensemble, with the same vocabularies; probabilities are averaged. May be repeated.
     #[arg(long, value_name = "MODEL2")]
     with: Vec<PathBuf>,
     #[command(flatten)]

@@ -5,10 +5,10 @@ use attentive::train::Existing;
 /// `--resume` or `--force`; the default is to refuse.
 #[derive(clap::Args)]
 pub(super) struct ExistingArgs {
-    /// Resume the run in the directory.
+    /// Resume the run in the output directory from its last checkpoint.
     #[arg(long, conflicts_with = "force")]
     resume: bool,
-    /// Delete the run in the directory and start over.
+    /// Delete the run in the output directory and start over.
     #[arg(long)]
     force: bool,
 }

@@ -18,20 +18,19 @@ Examples:
   attentive explain runs/classifier-grammar 'does the dog see a cat?'
   attentive explain runs/multi30k-mlm 'Ein <mask> fährt auf einem Fahrrad.'";
 
-/// Show the attention of every layer and head, and the predictions of a tagger or classifier, on a self-contained HTML
-/// page.
+/// Write an HTML page that shows the attention of every layer and head, and what the model predicts.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    /// The sentence that the model reads.
+    /// Sentence for the model to read.
     #[arg(value_name = "SENTENCE")]
     sentence: String,
-    /// A translation to show [default: the model's own].
+    /// Translation to explain [default: the model's own].
     #[arg(long, value_name = "SENTENCE")]
     target: Option<String>,
-    /// The HTML file to write.
+    /// HTML file to write.
     #[arg(long, short, value_name = "FILE", default_value = "explanation.html")]
     output: PathBuf,
 }

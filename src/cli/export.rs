@@ -12,23 +12,26 @@ use super::output::Output;
 const EXAMPLES: &str = "\
 Examples:
   attentive export runs/multi30k --to hf --output multi30k-hf
-  python -c 'from transformers import AutoTokenizer, AutoModelForSeq2SeqLM as M; t = AutoTokenizer.from_pretrained(\"multi30k-hf\"); \
-m = M.from_pretrained(\"multi30k-hf\"); print(t.decode(m.generate(**t(\"A dog runs.\", return_tensors=\"pt\"))[0], skip_special_tokens=True))'
+  python -c 'from transformers import AutoTokenizer, AutoModelForSeq2SeqLM as M; t = \
+AutoTokenizer.from_pretrained(\"multi30k-hf\"); m = M.from_pretrained(\"multi30k-hf\"); print(t.decode(m.generate(**t(\"A dog \
+runs.\", return_tensors=\"pt\"))[0], skip_special_tokens=True))'
 
-Encoder-decoders become MarianMT, causal language models GPT-2, and encoders with any head or none BERT, RoBERTa, MPNet or DistilBERT, \
-whichever they are like. A model that differs from these in any way is refused, and the message lists the differences. `--to marian` writes Marian's `model.npz`, which in \
-general only models that were imported from Marian or Firefox can become. docs/interop.md lists what can be exported.";
+With `--to hf`, an encoder-decoder becomes a MarianMT model; a causal language model becomes GPT-2; a masked language model, \
+tagger, classifier or encoder becomes BERT, RoBERTa, MPNet or DistilBERT, whichever has the same architecture. With `--to \
+marian`, a translation model becomes Marian's `model.npz`; in general only models imported from Marian or Firefox can. A \
+model with any difference from these architectures is refused, and the message lists the differences. `attentive info` shows \
+what a model can be exported to.";
 
-/// Write a model in another tool's format.
+/// Convert a model to the format of another tool.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    /// The format to write.
-    #[arg(long, value_name = "FORM")]
+    /// Format to write.
+    #[arg(long, value_name = "FORMAT")]
     to: ExportFormat,
-    /// The directory to write; it must not exist yet.
+    /// Directory to write; it must not exist yet.
     #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
 }

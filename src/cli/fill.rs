@@ -23,10 +23,10 @@ Examples:
 Output:
   The text with the most likely token in each gap, followed by the candidates for each gap, one per line in three \
 tab-separated columns: the number of the gap, counted from 1; the probability; and the token. `##` before a token means that \
-it continues the preceding word. Imported models may spell `<mask>` in another way, such as `[MASK]`; both are read. Each gap is one token and is predicted with all gaps still masked. A blank line gives a \
-blank line.
-  With `--json`, each text gives one object: `input`; `text`, the filled text; and `gaps`, which holds for each gap a list \
-of objects with `token`, `joined` (true if the token continues the preceding word), and `probability`.";
+it continues the preceding word. Imported models may spell `<mask>` differently, such as `[MASK]`; both are read. Each gap is \
+one token, predicted while all other gaps are still masked. A blank line gives a blank line.
+  With `--json`, each text gives one object: `input`; `text`, the filled text; and `gaps`, which holds for each gap a list of \
+objects with `token`, `joined` (true if the token continues the preceding word), and `probability`.";
 
 /// Predict the most likely tokens for each `<mask>` in a text.
 #[derive(clap::Args)]
@@ -34,13 +34,13 @@ of objects with `token`, `joined` (true if the token continues the preceding wor
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    /// A text with `<mask>` in place of each missing token [default: lines of standard input].
+    /// Text with `<mask>` in place of each missing token [default: the lines of standard input].
     #[arg(value_name = "TEXT")]
     text: Option<String>,
     /// Number of tokens to show for each gap.
     #[arg(long, short = 'k', value_name = "K", default_value = "5")]
     top: NonZeroUsize,
-    /// Print one JSON object per text.
+    /// Write one JSON object per text.
     #[arg(long)]
     json: bool,
 }

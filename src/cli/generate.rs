@@ -24,28 +24,29 @@ Examples:
   attentive generate runs/stories --n-best 100 --seed 7 --json | jq -r .text
 
 Output:
-  The prompt and its continuation, written as they are generated. A model of lines starts every sample on a new line; \
-samples of a model of a stream are separated by a line of three dashes. With `--json`, each sample is one object per line: \
-its number, `prompt`, `text` without the prompt, the number of new `tokens`, and the `ending`: `end_of_text`, `stopped` (by \
-a stop string), `max_new_tokens`, or `context_full`.";
+  The prompt and its continuation, written as they are generated. A model trained on lines (`data.units`) starts every sample \
+on a new line; samples of a model trained on a stream are separated by a line of three dashes. With `--json`, each sample is \
+one object per line: its number `sample`, `prompt`, `text` without the prompt, the number of new `tokens`, and the `ending`: \
+`end_of_text`, `stopped` (by a stop string), `max_new_tokens` or `context_full`.";
 
-/// Generate text with a language model, optionally continuing a prompt.
+/// Generate text with a language model, from a prompt or from nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    #[command(flatten)]
-    precision: PrecisionArgs,
-    /// The text to continue [default: standard input without its last line break, unless that is a terminal]. With an empty
-    /// text, a model of lines starts a new line, and a model of a stream continues after a line break.
+    /// Text to continue [default: standard input without its last line break; nothing if that is a terminal]. Without text, a
+    /// model trained on lines starts a new line, and a model trained on a stream continues after a line break.
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
+    /// Maximum number of new tokens of each sample.
+    #[arg(long, value_name = "N", default_value_t = SampleOptions::default().max_new_tokens)]
+    max_new_tokens: usize,
     /// Number of texts to generate, each an independent sample.
     #[arg(long, value_name = "N", default_value = "1")]
     n_best: NonZeroU64,
-    /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens, 0 always takes
-    /// the most likely one.
+    /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens, and 0 always takes the
+    /// most likely one.
     #[arg(long, value_name = "T", default_value_t = SampleOptions::default().sampling.temperature, allow_negative_numbers = true)]
     temperature: f64,
     /// Top-k sampling: sample from the K most likely tokens only [default: all].
@@ -57,18 +58,17 @@ pub(super) struct Args {
     /// Always take the most likely token; same as a temperature of 0.
     #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p"])]
     greedy: bool,
-    /// Random seed: the same seed gives the same samples.
-    #[arg(long, value_name = "S", default_value_t = Sampling::default().seed)]
-    seed: u64,
-    /// Maximum number of new tokens per sample.
-    #[arg(long, value_name = "N", default_value_t = SampleOptions::default().max_new_tokens)]
-    max_new_tokens: usize,
     /// End a sample before this string; may be repeated.
     #[arg(long, value_name = "STR")]
     stop: Vec<String>,
-    /// Print one JSON object per sample.
+    /// Random seed: the same seed gives the same samples.
+    #[arg(long, value_name = "S", default_value_t = Sampling::default().seed)]
+    seed: u64,
+    /// Write one JSON object per sample.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    precision: PrecisionArgs,
 }
 
 /// A sample as JSON.

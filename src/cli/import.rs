@@ -13,35 +13,44 @@ const EXAMPLES: &str = "\
 Examples:
   attentive import opus-mt-en-de --output models/en-de
   attentive import marian/model.npz --output models/en-de
-  attentive translate models/en-de in.en > out.de
   attentive import nllb-200 --source-lang eng_Latn --target-lang deu_Latn --output models/nllb
+  attentive translate models/en-de in.en > out.de
 
-All commands take the new directory like any other model directory. It keeps the search settings of the model's owner \
-(`generation_config.json`, `decoder.yml`), which `attentive info` shows and options change.
-  The weights are converted to f32. f16 and bf16 files are also read; pickled files (`pytorch_model.bin`) are not. docs/interop.md \
-lists the kinds of models.
-  Models that label texts or words (`…ForSequenceClassification`, `…ForTokenClassification`) are for `attentive classify` and \
-`attentive tag`, with the names of their labels.
-  The tokenizer is read from `tokenizer.json`, or from `vocab.txt` (BERT, MPNet), `vocab.json` and `merges.txt` (GPT-2, BART, \
-RoBERTa), or models of SentencePiece (`source.spm` and `target.spm`, `spiece.model`, `tokenizer.model`, `sentencepiece.bpe.model`). Multilingual \
-models (mBART, M2M-100, NLLB) translate from `--source-lang` to `--target-lang`; `attentive translate` can change both.";
+The new directory works with all commands like any other model directory. It keeps the search settings of the original \
+(`generation_config.json`, `decoder.yml`), which `attentive info` shows and options of `attentive translate` override.
+
+Models:
+  `transformers`: MarianMT and OPUS-MT (`marian`), BART (`bart`), mBART (`mbart`), M2M-100 and NLLB (`m2m_100`), T5 (`t5`, \
+`mt5`), BERT (`bert`), DistilBERT (`distilbert`), RoBERTa, XLM-R and CamemBERT (`roberta`, `xlm-roberta`, `camembert`), MPNet \
+(`mpnet`), GPT-2 (`gpt2`) and Llama (`llama`); also Sentence Transformers with such an encoder. Marian and Firefox: \
+Transformers, with attention or an SSRU in the decoder.
+  The weights are converted to f32 from f32, f16 or bf16. Pickled files (`pytorch_model.bin`) are not read, since reading one \
+can run any program; the error message shows how to convert it.
+  Models that label texts or words (`...ForSequenceClassification`, `...ForTokenClassification`) are used with `attentive \
+classify` and `attentive tag`, and keep the names of their labels. Multilingual models (mBART, M2M-100, NLLB) translate from \
+`--source-lang` to `--target-lang`; the same options of `attentive translate` change both.
+
+Tokenizers:
+  `tokenizer.json`; `vocab.txt` (BERT, MPNet); `vocab.json` and `merges.txt` (GPT-2, BART, RoBERTa); SentencePiece models \
+(`source.spm` and `target.spm`, `spiece.model`, `tokenizer.model`, `sentencepiece.bpe.model`); Marian's vocabularies (`.yml`, \
+`.spm`).";
 
 /// Convert a model of another tool into a model directory.
 ///
-/// Reads directories of Hugging Face's `transformers` with `config.json`, `model.safetensors` and the files of a tokenizer, models of
-/// Marian (`.npz`) and Firefox (`.bin`) with their vocabularies beside them, and the weights of the Python package `g2p-en`
-/// (`checkpoint20.npz`). Anything that is not understood is an error, so that an imported model computes what it should.
+/// It reads directories of Hugging Face's `transformers` (`config.json`, `model.safetensors` and the files of a tokenizer),
+/// models of Marian (`.npz`) and Firefox (`.bin`) with their vocabularies beside them, and the weights of the Python package
+/// `g2p-en` (`checkpoint20.npz`). Anything unknown is an error, so that an imported model computes what the original does.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The directory of the model, or the file of its weights.
-    #[arg(value_name = "DIR")]
+    /// Directory of the model, or the file of its weights.
+    #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// The model directory to write; it must not exist yet [default: `imported-` and the name of DIR, in the working directory].
-    #[arg(long, short, value_name = "OUT")]
+    /// Model directory to write; it must not exist yet [default: `imported-` and the name of MODEL, in the current directory].
+    #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// The format of the model [default: recognized from its files].
-    #[arg(long = "as", value_name = "FORM")]
+    /// Format of the model [default: recognized from its files].
+    #[arg(long = "as", value_name = "FORMAT")]
     form: Option<ForeignForm>,
     #[command(flatten)]
     languages: LanguageArgs,

@@ -26,7 +26,7 @@ Examples:
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    /// Print JSON.
+    /// Print the information as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -186,13 +186,13 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
         Task::Tag => {
             match model.recurrent.d_input {
                 0 => number("vocabulary", info.src_vocab)?,
-                width => number("numbers per position", width)?,
+                width => number("numbers per vector", width)?,
             }
-            number("tags, special tokens", info.tgt_vocab)?;
+            number("tags and special tokens", info.tgt_vocab)?;
         }
         Task::Classify => {
             number("vocabulary", info.src_vocab)?;
-            number("labels, special tokens", info.tgt_vocab)?;
+            number("labels and special tokens", info.tgt_vocab)?;
         }
     }
     out.line(format_args!(
@@ -255,7 +255,10 @@ fn show_origin(provenance: &Provenance, out: &mut Output) -> Result<()> {
     }
     if !averaged_steps.is_empty() {
         let steps: Vec<String> = averaged_steps.iter().map(u64::to_string).collect();
-        out.line(format_args!("  mean of   updates {}", steps.join(", ")))?;
+        out.line(format_args!(
+            "  averaged  checkpoints of updates {}",
+            steps.join(", ")
+        ))?;
     }
     if let Some(Origin { path, sha256 }) = from {
         let sha256 = sha256.as_deref().unwrap_or("unknown");

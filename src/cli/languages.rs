@@ -5,11 +5,11 @@ use attentive::text::Languages;
 /// The languages to translate between.
 #[derive(clap::Args, Clone)]
 pub(super) struct LanguageArgs {
-    /// Language of the text, for a model of many languages, as its tokenizer spells it: `deu_Latn`, `de_DE`, `de` [default: the
+    /// Source language of a multilingual model, as its tokenizer spells it, such as `deu_Latn`, `de_DE` or `de` [default: the
     /// model's].
     #[arg(long, value_name = "LANGUAGE")]
     source_lang: Option<String>,
-    /// Language of the translation [default: the model's].
+    /// Target language of a multilingual model [default: the model's].
     #[arg(long, value_name = "LANGUAGE")]
     target_lang: Option<String>,
 }

@@ -16,7 +16,7 @@ pub(super) const LINES_PER_CHUNK: usize = 2048;
 pub(super) struct LinesArgs {
     #[command(flatten)]
     pub(super) model: ModelArgs,
-    /// The input, one text or sequence per line [default: standard input].
+    /// Input file, one text or sequence per line; `-` or none for standard input.
     #[arg(value_name = "INPUT")]
     input: Option<PathBuf>,
     /// Write to this file instead of standard output.

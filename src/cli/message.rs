@@ -128,7 +128,8 @@ pub(super) fn renamed(draft: &Draft) {
 /// The progress that is shown on standard error.
 static PROGRESS: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// Makes all further messages appear above `progress`, which is shown on standard error, or says that nothing is shown any more.
+/// Makes all further messages appear above `progress`, which is shown on standard error, or says that nothing is shown any
+/// more.
 pub(super) fn beside(progress: Option<ProgressBar>) {
     *PROGRESS.lock().unwrap_or_else(PoisonError::into_inner) = progress;
 }

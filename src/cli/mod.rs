@@ -61,9 +61,14 @@ use clap::{Parser, Subcommand};
 const EXAMPLES: &str = "\
 Examples:
   attentive demo                                      train and try a small model in minutes
-  attentive train configs/multi30k.toml               train on your own text
-  attentive translate runs/multi30k < in.en > out.de  translate
-  attentive score out.de ref.de                       BLEU, chrF and TER";
+  attentive train my.toml                             train on your own text, as my.toml describes
+  attentive import opus-mt-en-de --output models/en-de
+                                                      convert a model of another tool
+  attentive translate models/en-de < in.en > out.de   translate
+  attentive score out.de ref.de                       BLEU, chrF and TER
+  attentive serve en-de=models/en-de                  answer HTTP requests
+
+`attentive COMMAND --help` describes a command, with examples.";
 
 /// Train, evaluate, run and explain sequence models from raw text.
 #[derive(Parser)]
@@ -71,14 +76,15 @@ Examples:
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Use N compute threads [default: one per logical CPU]. Results do not depend on it.
-    #[arg(long, value_name = "N", global = true)]
+    /// Number of compute threads; results do not depend on it [default: one per logical CPU].
+    #[arg(long, value_name = "N", global = true, display_order = model::LAST + 1)]
     threads: Option<NonZeroUsize>,
-    /// Under MPI, end all processes if one of them keeps the others waiting for so long.
+    /// Under MPI, end all processes if the others wait this long for one of them.
     #[arg(
         long,
         value_name = "SECONDS",
         global = true,
+        display_order = model::LAST + 2,
         default_value = "300",
         hide = cfg!(not(feature = "mpi"))
     )]

@@ -5,14 +5,17 @@ use std::path::PathBuf;
 use attentive::checkpoint::{Choice, Run};
 use attentive::error::Result;
 
+/// Places an option behind the more frequent ones of a command.
+pub(super) const LAST: usize = 900;
+
 /// A model directory, and which weights of it.
 #[derive(clap::Args)]
 pub(super) struct ModelArgs {
-    /// The model directory, or the folder of a checkpoint (`RUN/checkpoints/step-N`).
+    /// Model directory, or the folder of a checkpoint (`RUN/checkpoints/step-N`).
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// Use this checkpoint of a run: the number of its update, `last` or `best` [default: the weights that the run serves].
-    #[arg(long, value_name = "N|last|best")]
+    /// Checkpoint of a run to use: the number of its update, `last` or `best` [default: the weights in the run directory].
+    #[arg(long, value_name = "N|last|best", display_order = LAST)]
     checkpoint: Option<Choice>,
 }
 

@@ -9,7 +9,7 @@ use attentive::pipeline::Pipeline;
 /// The number type in which a model decodes.
 #[derive(clap::Args)]
 pub(super) struct PrecisionArgs {
-    /// Number type of the products in decoding [default: as the model is stored]. Any trained model can be rounded to `bf16` or
+    /// Number type of the matrix products [default: as the model is stored]. Any trained model can be rounded to `bf16` or
     /// `int8` while it is loaded; `attentive quantize` stores the rounded weights, which load faster, and measures the loss.
     #[arg(long, value_name = "TYPE")]
     precision: Option<Precision>,

@@ -20,27 +20,28 @@ Examples:
   attentive prepare my.toml --list
   attentive prepare my.toml --remove
 
-Training reads a corpus that is large compared with the memory from disk (`data.store = \"auto\"`), where it is encoded once and \
-found again as long as its files, `[tokenizer]`, the filters and lengths of `[data]` and the task stay the same. `train` does \
-this by itself; with `prepare` it can be done ahead of time. The encoded corpora are in `.attentive` beside the first file of `data.train`, or in `data.store_dir`.";
+A corpus that is large compared with the RAM is encoded on disk and read from there during training (`data.store = \
+\"auto\"`). `attentive train` does this by itself; `prepare` does it ahead of time. The encoded corpus is used again as long \
+as its files, `[tokenizer]`, the filters and lengths of `[data]` and the task stay the same. It lies in the folder \
+`.attentive` beside the first file of `data.train`, or in `data.store_dir`.";
 
-/// Encode the training corpus on disk, ahead of training.
+/// Encode a large training corpus on disk, ahead of training.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The configuration file (TOML).
+    /// Configuration file (TOML).
     #[arg(value_name = "CONFIG.toml")]
     config: PathBuf,
-    /// Override a configuration key, as in `data.max_len=100`; may be repeated.
+    /// Override a key of the configuration, as in `data.max_len=100`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// List the encoded corpora that are there, and mark the one of this configuration.
+    /// List the encoded corpora in the folder, and mark the one of this configuration.
     #[arg(long)]
     list: bool,
     /// Delete the encoded corpus of this configuration.
     #[arg(long, conflicts_with_all = ["list", "remove_all"])]
     remove: bool,
-    /// Delete all encoded corpora that are there.
+    /// Delete all encoded corpora in the folder.
     #[arg(long, conflicts_with = "list")]
     remove_all: bool,
 }

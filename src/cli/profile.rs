@@ -83,10 +83,10 @@ fn memory(profile: &Profile) -> String {
     let predicted = megabytes(profile.predicted_memory);
     match profile.memory {
         Some(peak) => format!(
-            "memory: {} at its peak, {predicted} predicted",
+            "RAM: {} at the peak, {predicted} predicted",
             megabytes(peak)
         ),
-        None => format!("memory: {predicted} predicted"),
+        None => format!("RAM: {predicted} predicted"),
     }
 }
 

@@ -32,8 +32,8 @@ trait View {
     fn prepare(&mut self, text: &dyn Fn() -> String);
     /// Called when training starts after `step` of at most `max_steps` updates.
     fn start(&mut self, step: u64, max_steps: u64);
-    /// Called after an update, which ends those of the report `logged`. `text` describes a report in at most the given number of
-    /// columns.
+    /// Called after an update, which ends those of the report `logged`. `text` describes a report in at most the given number
+    /// of columns.
     fn step(&mut self, report: &StepReport, logged: Option<&StepReport>, text: &Text<'_>);
     /// Prints a permanent line.
     fn line(&mut self, line: &str);
@@ -301,8 +301,8 @@ fn step_text(report: &StepReport, rate: &Rate, max_steps: u64, columns: usize) -
         (3, format!("perplexity {:.2}", report.perplexity)),
         (2, format!("{speed} tokens/s")),
         (1, format!("{} left", FormattedDuration(left))),
-        (4, format!("rate {:.1e}", report.learning_rate)),
-        (5, format!("gradient {:.3}", report.gradient_norm)),
+        (4, format!("learning rate {:.1e}", report.learning_rate)),
+        (5, format!("gradient norm {:.3}", report.gradient_norm)),
     ];
     let text = |shown: usize| {
         let fields = fields.iter().filter(|(rank, _)| *rank < shown);
@@ -334,7 +334,7 @@ fn mean_line(steps: &[u64], validation: Option<&ValidationReport>) -> String {
         .map(|&step| HumanCount(step).to_string())
         .collect();
     let mut line = format!(
-        "mean of the {} after {} {}",
+        "average of the {} after {} {}",
         plural(steps.len() as u64, "checkpoint"),
         plural(steps.len() as u64, "update"),
         list.join(", ")

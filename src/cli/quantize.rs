@@ -27,24 +27,22 @@ Examples:
   attentive quantize runs/multi30k --precision int8 --output small --src test.en --ref test.de --shortlist train.en train.de
   attentive translate runs/multi30k-int8 < in.en
 
-The new directory is used like any other, but its weights are mapped into memory instead of being read and packed, and it \
-cannot be trained further. It holds the weights (`packed.safetensors`) and, with a test set, the report (`report.json`). The test set is \
-translated with the search of the model's own configuration, unless search options choose another one; the new model keeps its \
-configuration. Give some hundreds of sentences that the model was not trained \
-on, or the intervals will be wide.
-  Sums of 8-bit integers are exact, so that translations in int8 are the same with every instruction set of the CPU.
+The new directory is used like any other model directory, but cannot be trained further. It holds the weights \
+(`packed.safetensors`), which are mapped into memory instead of being read and converted, and, with a test set, the report \
+(`report.json`). The test set is translated with the model's own search settings, unless options change them; the new model \
+keeps its own. Use a few hundred sentences that the model was not trained on; with fewer, the intervals are wide.
+  Sums of 8-bit integers are exact, so int8 translations are the same on every CPU.
 
 Shortlist:
-  With `--shortlist`, the new model searches for each sentence only among the tokens that its own tokens are likely to become, \
-and the most frequent ones. This saves most of the time of the output projection, and changes a translation where the best \
-token is not among them. The report compares the quantized model without and with its shortlist. `translate --no-shortlist` \
-searches among all tokens. The file `shortlist.safetensors` also fits the original model: copy it to its directory to translate \
-with it in f32.";
+  With `--shortlist`, the new model searches only among the tokens that are likely translations of the source tokens, and the \
+most frequent ones. This saves most of the time of the output layer, and changes a translation if its best token is not among \
+them. The report compares the quantized model without and with its shortlist. `attentive translate --no-shortlist` searches \
+among all tokens. The file `shortlist.safetensors` also fits the original model: copy it to that directory to use it in f32.";
 
-/// Store a translation model in fewer bits, and measure what this costs.
+/// Store a translation model in fewer bits, and measure the effect.
 ///
-/// With `--src` and `--ref`, both models translate a test set. The report shows sizes, times, BLEU and chrF with 95 % intervals by paired bootstrap
-/// resampling, and how many lines change.
+/// With `--src` and `--ref`, both models translate a test set. The quantization report shows sizes, times, BLEU and chrF with
+/// 95 % intervals (paired bootstrap resampling), and how many lines change.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -53,27 +51,27 @@ pub(super) struct Args {
     /// Number type of the new weights.
     #[arg(long, value_name = "TYPE")]
     precision: Target,
-    /// The model directory to write; it must not exist yet.
+    /// Model directory to write; it must not exist yet.
     #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
-    /// The source sentences of a test set, one per line; without one, nothing is measured.
+    /// Source sentences of a test set, one per line; without a test set, nothing is measured.
     #[arg(long, value_name = "FILE", requires = "references")]
     src: Option<PathBuf>,
-    /// Their references, one per line; repeat for additional references.
+    /// References of the test set, one per line; repeat for additional references.
     #[arg(long = "ref", value_name = "FILE", requires = "src")]
     references: Vec<PathBuf>,
-    /// Write nothing if BLEU falls by more than this.
+    /// Write nothing if BLEU falls by more than this on the test set [default: no limit].
     #[arg(long, value_name = "BLEU", requires = "src")]
     max_drop: Option<f64>,
-    /// Number of resampled test sets.
-    #[arg(long, value_name = "N", default_value = "1000", requires = "src")]
-    resamples: NonZeroUsize,
-    /// Learn a shortlist from parallel text, such as the training data: sentences and their translations, one per line.
+    /// Learn a shortlist from parallel text, such as the training data: sentences and their translations, one per line each.
     #[arg(long, num_args = 2, value_names = ["SRC", "TGT"])]
     shortlist: Option<Vec<PathBuf>>,
     /// Print the report as JSON.
     #[arg(long)]
     json: bool,
+    /// Number of bootstrap resamples.
+    #[arg(long, value_name = "N", default_value = "1000", requires = "src")]
+    resamples: NonZeroUsize,
     #[command(flatten)]
     search: SearchArgs,
 }
@@ -128,7 +126,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         (None, false) => {
             show_rows(sizes(quantized.precision, quantized.bytes), &mut out)?;
             message::note(
-                "nothing was measured; with `--src` and `--ref`, a report shows what it costs",
+                "nothing was measured; `--src` and `--ref` give a test set on which both models are compared",
             );
         }
     }
@@ -164,8 +162,8 @@ fn search(args: &Args) -> Result<Option<TranslateOptions>> {
     }
     if args.src.is_none() {
         return Err(Error::usage(
-            "without a test set nothing is searched",
-            "give `--src` and `--ref`, or leave the search options out",
+            "search options have no effect without a test set",
+            "give `--src` and `--ref`, or omit the search options",
         ));
     }
     let model = checkpoint::describe(&args.model.dir()?)?;
@@ -179,7 +177,7 @@ fn in_words(search: &SearchOptions) -> String {
     match search.beam_width {
         1 => "greedy".into(),
         width => format!(
-            "beam {width}, length penalty {formula}, α = {}",
+            "beam width {width}, length penalty {} ({formula})",
             search.length_penalty
         ),
     }
@@ -251,7 +249,7 @@ fn show_shortlist(cost: &ShortlistCost, lines: usize, out: &mut Output) -> Resul
         score("chrF2", &cost.chrf.paired),
     ];
     let size = HumanBytes(cost.bytes);
-    out.line(format_args!("\nof this, by the shortlist ({size}):"))?;
+    out.line(format_args!("\neffect of the shortlist ({size}):"))?;
     show_rows(rows, out)?;
     let changed = cost.changed_lines;
     out.line(format_args!("{:<9}{changed} of {lines} lines", "changed"))

@@ -19,8 +19,8 @@ const OPTIONS: [(Option<&str>, &str, &str); 6] = [
     (Some("rescore"), "--tokens", "--token-scores"),
 ];
 
-/// Options with a value that are written otherwise now: the only command, the option by its present name, the value, and what is
-/// written now.
+/// Options with a value that are written otherwise now: the only command, the option by its present name, the value, and what
+/// is written now.
 const VALUES: [(Option<&str>, &str, &str, &[&str]); 10] = [
     (
         None,

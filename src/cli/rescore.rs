@@ -21,36 +21,36 @@ Examples:
   attentive rescore runs/a --with runs/b --src test.en --tgt out.de --json | jq .log_prob
 
 Output:
-  One line for each pair: the natural log-probability of the translation, and the number of its tokens, `</s>` included, \
-separated by a tab. `--token-scores` adds two columns: the tokens, separated by blanks, and the natural log-probability of each, \
-given the source and the tokens before it. With `--json`, each pair is an object with `line`, `log_prob` and \
-`n_tokens`, and with `--token-scores` the lists `tokens` and `token_log_probs`.
-  The translation of a blank source is not scored (`NaN`, `null` in JSON); of a translation that is too long for the model, only \
-the beginning is. Warnings name such lines.";
+  One line for each pair: the natural log-probability of the translation, a tab, and the number of its tokens, `</s>` \
+included. `--token-scores` adds two columns: the tokens, separated by blanks, and the natural log-probability of each, given \
+the source and the tokens before it. With `--json`, each pair is an object with `line`, `log_prob` and `n_tokens`, and with \
+`--token-scores` the lists `tokens` and `token_log_probs`.
+  The translation of a blank source is not scored (`NaN`, `null` in JSON); of a translation that is too long for the model, \
+only the beginning is. Warnings name such lines.";
 
-/// Compute the log-probabilities that a model gives to existing translations, as totals or for each token.
+/// Compute the log-probabilities that a model gives to existing translations.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    #[command(flatten)]
-    ensemble: EnsembleArgs,
-    /// The source sentences, one per line; `-` for standard input.
+    /// Source sentences, one per line; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     src: PathBuf,
-    /// Their translations, one per line; `-` for standard input.
+    /// Translations of them, one per line; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     tgt: PathBuf,
-    /// Add the tokens of each translation and their log-probabilities.
-    #[arg(long)]
-    token_scores: bool,
-    /// Write one JSON object per pair.
-    #[arg(long)]
-    json: bool,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write one JSON object per pair.
+    #[arg(long)]
+    json: bool,
+    /// Add the tokens of each translation and their log-probabilities.
+    #[arg(long)]
+    token_scores: bool,
+    #[command(flatten)]
+    ensemble: EnsembleArgs,
 }
 
 /// A pair as JSON.

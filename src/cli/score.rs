@@ -33,16 +33,22 @@ Examples:
 
 The scores match those of sacreBLEU and are printed with its signatures. Higher is better for BLEU and chrF, lower for TER.
 
-`μ ± x` is the mean score of resampled test sets and half the width of the interval that contains 95 % of them (bootstrap resampling); `[a, b]` is that interval for a difference. A p-value is roughly the probability of so large a difference from the baseline if the systems were equally good; `*` marks those below 0.05. Intervals and p-values match sacreBLEU's for the same seed. Its bootstrap counts differences in one direction only, so randomization gives about twice the p-value; for systems that differ in very few lines, randomization gives p-values that are too small.";
+`μ ± x` is the average score of resampled test sets and half the width of the interval that contains 95 % of their scores \
+(bootstrap resampling); `[a, b]` is this interval for a difference. A p-value is roughly the probability of a difference at \
+least this large if the systems were equally good; `*` marks p-values below 0.05. Intervals and p-values match sacreBLEU's \
+for the same seed. Its bootstrap counts differences in one direction only, so randomization gives about twice the p-value; \
+for systems that differ in very few lines, randomization gives p-values that are too small.";
 
-/// Score translations against references with BLEU, chrF and TER, as computed by sacreBLEU, and test differences.
+/// Score translations with BLEU, chrF and TER, as sacreBLEU does.
+///
+/// With `--system`, other translations are scored too, and their differences are tested for significance.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The translations, one per line; `-` for standard input.
+    /// Translations, one per line; `-` for standard input.
     #[arg(value_name = "HYP")]
     hypotheses: PathBuf,
-    /// The references, one per line; each further file is another set of references.
+    /// References, one per line; each further file is another set of references.
     #[arg(value_name = "REF", required = true)]
     references: Vec<PathBuf>,
     /// Metrics, separated by commas.
@@ -53,6 +59,26 @@ pub(super) struct Args {
         default_value = "bleu,chrf,ter"
     )]
     metric: Vec<Metric>,
+    /// Translations of the same lines by other systems; each file is compared with HYP, the baseline.
+    #[arg(
+        long = "system",
+        value_name = "FILE",
+        num_args = 1..,
+        conflicts_with = "sentence_level"
+    )]
+    systems: Vec<PathBuf>,
+    /// Significance test for `--system` [default: bootstrap].
+    #[arg(long, value_name = "TEST")]
+    paired: Option<TestName>,
+    /// Print a 95 % interval with each score, from bootstrap resampling.
+    #[arg(long, conflicts_with = "sentence_level")]
+    confidence: bool,
+    /// Score each line separately: one output line each, with tab-separated values in the order of `--metric`.
+    #[arg(long)]
+    sentence_level: bool,
+    /// Print JSON: a list of scores; with `--sentence-level`, one object per line; with `--system`, one object per metric.
+    #[arg(long)]
+    json: bool,
     /// Tokenizer for BLEU.
     #[arg(long, value_name = "TOKENIZER", default_value = "13a")]
     tokenize: BleuTokenizer,
@@ -65,35 +91,15 @@ pub(super) struct Args {
     /// Ignore case in BLEU and chrF; TER always does.
     #[arg(long)]
     lowercase: bool,
-    /// Score each line separately: one line of tab-separated values each, in the order of `--metric`.
-    #[arg(long)]
-    sentence_level: bool,
-    /// Print a 95 % interval with each score, from bootstrap resampling.
-    #[arg(long, conflicts_with = "sentence_level")]
-    confidence: bool,
-    /// Other systems' translations of the same lines, each compared with HYP, the baseline.
-    #[arg(
-        long = "system",
-        value_name = "FILE",
-        num_args = 1..,
-        conflicts_with = "sentence_level"
-    )]
-    systems: Vec<PathBuf>,
-    /// Paired test of the systems [default: bootstrap].
-    #[arg(long, value_name = "TEST")]
-    paired: Option<TestName>,
-    /// Number of bootstrap resamples [default: 1000].
+    /// Number of bootstrap resamples [default: 1,000].
     #[arg(long, value_name = "N")]
     resamples: Option<NonZeroUsize>,
-    /// Number of trials of `--paired randomization` [default: 10000].
+    /// Number of trials of `--paired randomization` [default: 10,000].
     #[arg(long, value_name = "N")]
     trials: Option<NonZeroUsize>,
     /// Seed of the resampling [default: 12345, as in sacreBLEU].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Print JSON: a list of scores, with `--sentence-level` one object per line, with `--system` one object per metric.
-    #[arg(long)]
-    json: bool,
 }
 
 /// The name of a paired test.

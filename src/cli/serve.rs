@@ -29,64 +29,68 @@ Examples:
   attentive serve --config serve.toml
   curl -s localhost:8080/translate -d q='A dog runs.' -d source=en -d target=de
 
+Open the printed address in a browser to try the models.
+
 APIs:
-  LibreTranslate (`/translate`, `/detect`, `/languages`), DeepL (`/v2/translate`), OpenAI (`/v1/completions`, `/v1/chat/completions`, \
-`/v1/embeddings`, `/v1/models`), and `/api/translate`, `/api/generate`, `/api/fill`, `/api/tag`, `/api/classify`, `/api/embed`, `/api/explain`. \
-`/openapi.json` describes them. A name such as `en-de` tells the languages of a translation model, which clients of \
-LibreTranslate and DeepL need; a configuration file can name others.
+  LibreTranslate (`/translate`, `/detect`, `/languages`), DeepL (`/v2/translate`), OpenAI (`/v1/completions`, \
+`/v1/chat/completions`, `/v1/embeddings`, `/v1/models`), and one of its own: `/api/translate`, `/api/generate`, `/api/fill`, \
+`/api/tag`, `/api/classify`, `/api/embed` and `/api/explain`. `/openapi.json` describes them. A model name such as `en-de` \
+tells the languages of a translation model, which clients of LibreTranslate and DeepL need; a configuration file can set them \
+for other names.
 
 Operation:
-  The address is printed on standard output as soon as clients can connect, while models are still being loaded. `/readyz` \
-tells whether requests are answered, `/livez` whether the process lives, and `/metrics` what it has done. SIGTERM and SIGINT \
-finish what was accepted, then stop; a second one stops at once. SIGHUP reads models and keys again without losing a request. \
-The log goes to standard error; `RUST_LOG` filters it. Lines that cannot be written are dropped and counted.
+  The address is printed on standard output as soon as clients can connect; models may still be loading then. `/readyz` tells \
+whether requests are answered, `/livez` whether the process is alive, and `/metrics` has counters for Prometheus. SIGTERM and \
+SIGINT finish the accepted requests, then stop; a second signal stops at once. SIGHUP reloads models and keys without losing \
+a request. The log goes to standard error; `RUST_LOG` filters it. Log lines that cannot be written are dropped and counted.
 
 Configuration file:
-  Keys are `listen`, `api_key_file`, `allowed_hosts`, `precision`, `threads`, `log_text`, a section `[models.NAME]` for each model with `dir`, \
-`source`, `target` and `precision`, and a section `[limits]` with `queue`, `batch`, `body`, `bodies`, `characters`, `in_progress`, `texts`, \
-`tokens`, `phrases`, `stop`, `new_tokens`, `alternatives`, `beam_width`, `connections`, `connections_per_address`, and in seconds `timeout`, \
-`head_timeout`, `stall_timeout` and `drain_timeout`. \
-Options of the command line override it.";
+  The keys are `listen`, `api_key_file`, `allowed_hosts`, `precision`, `threads` and `log_text`; a section `[models.NAME]` \
+for each model with `dir`, `source`, `target` and `precision`; and a section `[limits]` with `queue`, `batch`, `body`, \
+`bodies`, `characters`, `in_progress`, `texts`, `tokens`, `phrases`, `stop`, `new_tokens`, `alternatives`, `beam_width`, \
+`connections`, `connections_per_address`, and, in seconds, `timeout`, `head_timeout`, `stall_timeout` and `drain_timeout`. \
+Options of the command line override the file.";
 
-/// Answer requests over HTTP: translate, generate, fill, tag, classify, embed and explain.
+/// Answer requests over HTTP, with the APIs of LibreTranslate, DeepL and OpenAI.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The models: a name for each, and its model directory.
+    /// Models to serve: a name for each, and its model directory.
     #[arg(value_name = "NAME=DIR", required_unless_present = "config")]
     models: Vec<String>,
+    /// Address and port to listen on; port 0 takes any free port [default: 127.0.0.1:8080].
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Answer only requests with one of the keys in this file, one per line [default: no key is needed].
+    #[arg(long, value_name = "FILE")]
+    api_key_file: Option<PathBuf>,
+    /// Host name by which clients may call the server, for example behind a reverse proxy; may be repeated. `localhost` and IP
+    /// addresses are always allowed, and `*` allows all names [default: all, or none if only this machine can reach the
+    /// server].
+    #[arg(long = "allowed-host", value_name = "NAME")]
+    allowed_hosts: Vec<String>,
     /// Read models and settings from this TOML file.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Address and port to listen on; port 0 takes a free one [default: 127.0.0.1:8080].
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Option<String>,
-    /// Answer only requests with one of the keys in this file, which has one per line.
-    #[arg(long, value_name = "FILE")]
-    api_key_file: Option<PathBuf>,
-    /// Answer requests that call the server by this name, for example behind a reverse proxy; may be repeated. `localhost` and
-    /// addresses are always allowed, `*` allows all names [default: all, but none if only this machine can reach the server].
-    #[arg(long = "allowed-host", value_name = "NAME")]
-    allowed_hosts: Vec<String>,
-    /// Maximum number of sentences and other jobs that wait for a model.
-    #[arg(long, value_name = "N")]
-    max_queue: Option<NonZeroUsize>,
-    /// Maximum number of hypotheses (sentences times the width of the beam) that each thread decodes at once [default: 32].
-    #[arg(long, value_name = "N")]
-    max_batch: Option<NonZeroUsize>,
-    /// Maximum size of a request's body.
-    #[arg(long, value_name = "BYTES")]
-    max_body: Option<NonZeroUsize>,
-    /// Maximum time for a request.
-    #[arg(long, value_name = "SECONDS")]
-    timeout: Option<f64>,
-    /// Number type of the products in decoding [default: as the model is stored].
+    /// Number type of the matrix products [default: as the model is stored].
     #[arg(long, value_name = "TYPE")]
     precision: Option<Precision>,
-    /// Form of the log.
+    /// Maximum time for a request, from its arrival to the end of the response [default: 60].
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<f64>,
+    /// Maximum number of hypotheses (sentences times beam width) that each thread decodes together [default: 32].
+    #[arg(long, value_name = "N")]
+    max_batch: Option<NonZeroUsize>,
+    /// Maximum number of sentences and other jobs that wait for a model; more are refused [default: 4096].
+    #[arg(long, value_name = "N")]
+    max_queue: Option<NonZeroUsize>,
+    /// Maximum size of a request's body [default: 2097152, 2 MiB].
+    #[arg(long, value_name = "BYTES")]
+    max_body: Option<NonZeroUsize>,
+    /// Format of the log.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
-    /// Write texts to the log.
+    /// Write the texts of requests to the log.
     #[arg(long)]
     log_text: bool,
 }
@@ -145,8 +149,8 @@ fn serve(config: ServeConfig, log: &Log) -> Result<()> {
     let address = server.address()?;
     if !is_local(address.ip()) && !needs_key {
         tracing::warn!(
-            "anyone who can reach {address} can use the models: `--api-key-file` restricts that, and `--listen {DEFAULT_ADDRESS}` \
-             is for this machine only"
+            "anyone who can reach {address} can use the models: set keys with `--api-key-file`, or use `--listen {DEFAULT_ADDRESS}` \
+             to serve this machine only"
         );
     }
     listen_to_signals(server.control())?;

@@ -18,10 +18,10 @@ Examples:
   attentive tag runs/sensors in.jsonl
 
 Input and output:
-  One sequence of tokens separated by spaces per line in, as many tags separated by spaces out; a blank line gives an empty \
-line. A tagger of vectors reads one JSON object per line, such as {\"vectors\": [[0.1, 2], [0.3, 4]]}. A sequence longer \
-than the model's `max_len` is read in pieces of that length. A model that divides words, such as most imported ones, gives a \
-word the tag of its first part.";
+  Each input line is a sequence of tokens separated by spaces; the output line has a tag for each token, separated by spaces. \
+A blank line gives an empty line. A tagger of vectors reads one JSON object per line, such as {\"vectors\": [[0.1, 2], [0.3, \
+4]]}. A sequence longer than the model's `max_len` is read in pieces of that length. A model that splits words into subwords, \
+as most imported ones do, gives a word the tag of its first subword.";
 
 /// Predict a tag for each token of a text, or for each vector of a sequence.
 #[derive(clap::Args)]
@@ -29,7 +29,7 @@ word the tag of its first part.";
 pub(super) struct Args {
     #[command(flatten)]
     lines: LinesArgs,
-    /// Write one JSON object per line with lists `tokens` and `tags`, as used for training; for vectors only `tags`.
+    /// Write one JSON object per line with the lists `tokens` and `tags`, as in training data; for vectors only `tags`.
     #[arg(long)]
     json: bool,
 }

@@ -26,7 +26,10 @@ pub(super) fn added(mut error: clap::Error) -> clap::Error {
     );
     let tip = match error.kind() {
         ErrorKind::UnknownArgument => of_option(option),
-        ErrorKind::InvalidValue | ErrorKind::ValueValidation => of_value(option, value),
+        ErrorKind::InvalidValue => of_value(option, value),
+        ErrorKind::ValueValidation => {
+            of_number(&error.to_string()).or_else(|| of_value(option, value))
+        }
         _ => None,
     };
     if let Some(tip) = tip {
@@ -41,15 +44,25 @@ pub(super) fn added(mut error: clap::Error) -> clap::Error {
 fn of_option(option: &str) -> Option<String> {
     let name = option.split('=').next().unwrap_or(option);
     if DEVICES.contains(&name) {
-        return Some(
-            "everything is computed on the CPU; `--threads` chooses how many threads do it".into(),
-        );
+        return Some("everything runs on the CPU; `--threads` sets the number of threads".into());
     }
     // The number after `--profile` without an equals sign is taken for an argument of its own.
     let given = |word: &str| std::env::args().any(|argument| argument == word);
     let is_number = option.parse::<u64>().is_ok();
     (is_number && given("train") && given("--profile"))
         .then(|| format!("write the number of updates after an equals sign: `--profile={option}`"))
+}
+
+/// A tip for a wrong number, whose `message` comes from the standard library.
+fn of_number(message: &str) -> Option<String> {
+    if message.contains("zero for non-zero type") {
+        return Some("use a whole number of at least 1".into());
+    }
+    if message.contains("invalid float literal") {
+        return Some("use a number, such as 0.5".into());
+    }
+    let wrong = message.contains("invalid digit found in string");
+    wrong.then(|| "use a whole number that is not negative".into())
 }
 
 /// A tip for a value that an option does not have.
@@ -59,7 +72,7 @@ fn of_value(option: &str, value: &str) -> Option<String> {
     }
     let divide = |with: &str| {
         format!(
-            "divide translations and references with {with}, and score the files with `--tokenize none`: the score is the same"
+            "tokenize translations and references with {with}, and score the files with `--tokenize none`: the score is the same"
         )
     };
     match value {
@@ -95,10 +108,7 @@ mod tests {
     fn devices_and_tokenizers_of_other_programs_have_tips() {
         for option in ["--gpu", "--device=cuda:0", "--cuda"] {
             let text = tip(&["translate", "runs/x", option]);
-            assert!(
-                text.contains("tip: everything is computed on the CPU"),
-                "{text}"
-            );
+            assert!(text.contains("tip: everything runs on the CPU"), "{text}");
         }
         for (name, words) in [
             ("flores200", "flores200sacrebleuspm"),
@@ -115,6 +125,10 @@ mod tests {
             text.contains("--beam-width") && !text.contains("CPU"),
             "{text}"
         );
+        for (number, words) in [("0", "of at least 1"), ("two", "a whole number")] {
+            let text = tip(&["translate", "runs/x", "--beam-width", number]);
+            assert!(text.contains(words), "{text}");
+        }
         let text = tip(&["score", "a", "b", "--tokenize", "14a"]);
         assert!(text.contains("13a"), "{text}");
     }

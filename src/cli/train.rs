@@ -18,31 +18,33 @@ use super::{message, profile};
 
 const EXAMPLES: &str = "\
 Examples:
-  attentive train configs/multi30k.toml
-  attentive train configs/multi30k.toml --resume
-  attentive train configs/multi30k.toml --profile
-  attentive train domain.toml --set model.from=runs/multi30k --set 'model.freeze=[\"encoder.*\"]'
-  attentive train configs/multi30k.toml --set train.max_steps=500 --set data.train.src=my.en --output runs/try
+  attentive train my.toml
+  attentive train my.toml --resume
+  attentive train my.toml --profile
+  attentive train my.toml --set train.max_steps=500 --set data.train.src=my.en --output runs/try
   attentive train my.toml --set tokenizer.from=my.model        # a SentencePiece model or a tokenizer.json
+  attentive train domain.toml --set model.from=runs/multi30k --set 'model.freeze=[\"encoder.*\"]'
 
 Ctrl-C saves a checkpoint and stops; `--resume` continues as if the run had never stopped.
-  With `model.from`, training starts from a model directory, imported or own: its weights, tokenizer and network. docs/fine-tuning.md \
-describes it.";
+  With `model.from`, training starts from another model (fine-tuning): a directory that `attentive train` or `attentive \
+import` wrote, with its weights, tokenizer and network.";
 
 /// Train a model from a configuration file.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The configuration file (TOML).
+    /// Configuration file (TOML).
     #[arg(value_name = "CONFIG.toml")]
     config: PathBuf,
-    /// Override a configuration key, as in `train.batch_tokens=2048`; may be repeated.
+    /// Override a key of the configuration, as in `train.batch_tokens=2048`; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// The directory to write the model to [default: `runs/` followed by the configuration's name].
+    /// Directory to write the model to [default: `runs/NAME` for `NAME.toml`].
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Train for N updates, print time and memory use, and save nothing [default: 20].
+    #[command(flatten)]
+    existing: ExistingArgs,
+    /// Train for N updates (20 without a number), show where time and RAM go, and save nothing.
     #[arg(
         long,
         value_name = "N",
@@ -52,8 +54,6 @@ pub(super) struct Args {
         conflicts_with_all = ["output", "resume", "force"]
     )]
     profile: Option<NonZeroU64>,
-    #[command(flatten)]
-    existing: ExistingArgs,
 }
 
 pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
@@ -119,7 +119,7 @@ fn sentence(summary: &Summary) -> String {
     } = summary;
     let why = match stopped {
         StopReason::MaxSteps => "",
-        StopReason::MaxEpochs => " (all of `train.max_epochs`)",
+        StopReason::MaxEpochs => " (`train.max_epochs` reached)",
         StopReason::Patience => " (stopped early: no improvement in `train.patience` validations)",
     };
     let best = best.as_ref().map_or(String::new(), |best| {
@@ -138,7 +138,7 @@ fn sentence(summary: &Summary) -> String {
         )
     });
     format!(
-        "{step} {} in {seconds:.0} s{exchange}{why}{best}; the model is `{}`",
+        "{step} {} in {seconds:.0} s{exchange}{why}{best}; the model is in `{}`",
         plural(*step, "update"),
         path.display()
     )

@@ -150,8 +150,8 @@ impl Batcher {
         if position.window == Position::UNKNOWN_WINDOW {
             if order::windows(&self.parts, self.seed, position.epoch).len() > 1 {
                 return Err(Error::Data {
-                    problem: "the run was begun by version 0.1.0, which ordered so large a corpus in another way".into(),
-                    hint: Some("go on with version 0.1.0, or start a new run".into()),
+                    problem: "the run was begun by version 0.1.0, which ordered corpora of this size differently".into(),
+                    hint: Some("continue it with version 0.1.0, or start a new run".into()),
                 });
             }
             position.window = 0;

@@ -21,7 +21,7 @@ pub(super) fn expand(source: &CorpusSource, dir: Option<&Path>) -> Result<Vec<Co
             if sources.len() != targets.len() {
                 return Err(Error::Data {
                     problem: format!(
-                        "{} fit `{}`, and {} fit `{}`",
+                        "{} match `{}`, and {} match `{}`",
                         count(sources.len(), "file"),
                         src.display(),
                         targets.len(),
@@ -91,7 +91,7 @@ fn files(path: &Path, dir: Option<&Path>) -> Result<Vec<PathBuf>> {
         .collect::<Result<Vec<PathBuf>>>()?;
     let found: Vec<PathBuf> = found.into_iter().filter(|path| !path.is_dir()).collect();
     match found.is_empty() {
-        true => Err(unusable(format!("no file fits the pattern `{text}`"))),
+        true => Err(unusable(format!("no file matches the pattern `{text}`"))),
         false => Ok(found),
     }
 }
@@ -139,12 +139,12 @@ mod tests {
         );
         let uneven = expanded(&aligned("*.en", "*.de")).unwrap_err();
         assert!(
-            uneven.to_string().starts_with("2 files fit `*.en`"),
+            uneven.to_string().starts_with("2 files match `*.en`"),
             "{uneven}"
         );
         let none = expanded(&CorpusSource::Tsv("*.tsv".into())).unwrap_err();
         assert!(
-            none.to_string().contains("no file fits the pattern"),
+            none.to_string().contains("no file matches the pattern"),
             "{none}"
         );
         let wrong = expanded(&CorpusSource::Tsv("a***b".into())).unwrap_err();

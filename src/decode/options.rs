@@ -127,8 +127,8 @@ impl SearchOptions {
         }
         if !(self.coverage_penalty >= 0.0 && self.coverage_penalty.is_finite()) {
             return Err(Error::usage(
-                format!("a coverage penalty of {}", self.coverage_penalty),
-                "`SearchOptions::coverage_penalty` is a finite number, 0 or more; 0.2 is usual",
+                format!("the coverage penalty is {}", self.coverage_penalty),
+                "set `SearchOptions::coverage_penalty` to 0 or more; 0.2 is usual",
             ));
         }
         for (name, value) in [

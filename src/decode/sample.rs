@@ -47,7 +47,7 @@ impl SampleOptions {
         if self.max_new_tokens == 0 {
             return Err(Error::usage(
                 "cannot generate 0 new tokens",
-                "ask for at least 1 token",
+                "choose at least 1 token",
             ));
         }
         self.sampling.check()

@@ -49,7 +49,7 @@ impl Sampling {
         }
         if !(top_p > 0.0 && top_p <= 1.0) {
             return Err(Error::usage(
-                format!("cannot sample from a share of {top_p} of the probability"),
+                format!("cannot sample with a top-p of {top_p}"),
                 "`Sampling::top_p` must be above 0 and at most 1, which keeps all tokens",
             ));
         }

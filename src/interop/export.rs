@@ -99,7 +99,7 @@ impl NoEqual {
         match self {
             Self::Differs { kind, differences } => Error::usage(
                 named(&kind, &differences),
-                "docs/interop.md lists what can be exported",
+                "`attentive help export` lists the kinds of models that can be written",
             ),
             Self::Other(error) => error,
         }
@@ -109,7 +109,7 @@ impl NoEqual {
 /// Tells the `differences` of a model from `kind`.
 fn named(kind: &str, differences: &[String]) -> String {
     format!(
-        "the model has no equal in {kind}: {}",
+        "the model cannot be represented as a {kind} model: {}",
         differences.join("; ")
     )
 }

@@ -141,6 +141,6 @@ pub(super) fn not_understood(path: &Path, problem: impl Into<String>) -> Error {
     Error::Model {
         path: path.to_path_buf(),
         problem: problem.into(),
-        hint: Some("docs/interop.md lists what can be imported".into()),
+        hint: Some("`attentive help import` lists the kinds of models that can be read".into()),
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn refuse_existing(out: &Path) -> Result<()> {
     match out.symlink_metadata() {
         Err(_) => Ok(()),
         Ok(_) => Err(Error::usage(
-            format!("`{}` exists already", out.display()),
+            format!("`{}` already exists", out.display()),
             "choose another directory, or remove this one",
         )),
     }

@@ -244,7 +244,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            problem.contains("no equal in Other: the parameter `z`"),
+            problem.contains("cannot be represented as a Other model: the parameter `z`"),
             "{problem}"
         );
         let mut reversed = Reversed::new("Other", &[NAMES], &parameters).unwrap();

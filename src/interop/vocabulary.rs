@@ -76,8 +76,8 @@ fn read(path: &Path, names: &SpecialNames, masks: Masks) -> Result<Tokenizer> {
         path: path.to_path_buf(),
         problem,
         hint: Some(
-            "`tokenizer.special` says how its vocabulary spells the special tokens; docs/interop.md lists which tokenizers can \
-             be read"
+            "`tokenizer.special` tells how its vocabulary spells the special tokens; `attentive help import` lists the tokenizers that \
+             can be read"
                 .into(),
         ),
     }

@@ -25,14 +25,14 @@ impl Pipeline {
         for (side, ours, theirs) in sides {
             if let Some(difference) = difference(ours, theirs) {
                 return Err(Error::usage(
-                    format!("its {side} vocabulary is not that of the first model: {difference}"),
+                    format!("its {side} vocabulary differs from the first model's: {difference}"),
                     "models of an ensemble need the same tokenizer",
                 ));
             }
         }
         if self.contract()? != other.contract()? {
             return Err(Error::usage(
-                "it starts or ends outputs with other tokens than the first model, or never generates others",
+                "the tokens with which it starts or ends translations, or that it never generates, differ from the first model's",
                 "give all models of an ensemble the same `model.decoder_start_token`, `model.forced_bos_token`, \
                  `model.forced_eos_token` and `model.suppress_tokens`",
             ));
@@ -90,5 +90,6 @@ fn difference(ours: &Tokenizer, theirs: &Tokenizer) -> Option<String> {
     let [ours, theirs] = [ours, theirs].map(|tokenizer| {
         serde_json::from_slice::<serde_json::Value>(tokenizer.to_json()).unwrap_or_default()
     });
-    (ours != theirs).then(|| "the same tokens, but text is split into them differently".to_owned())
+    (ours != theirs)
+        .then(|| "the tokens are the same, but text is split into them differently".to_owned())
 }

@@ -45,8 +45,11 @@ impl Pipeline {
     pub fn fill(&self, text: &str, count: usize) -> Result<Filled> {
         self.require(Task::Fill)?;
         if count == 0 {
-            let hint = "ask for at least 1";
-            return Err(Error::usage("0 guesses per gap requested", hint));
+            let hint = "choose at least 1";
+            return Err(Error::usage(
+                "the number of guesses for each gap is 0",
+                hint,
+            ));
         }
         let tokenizer = self.tokenizers.tgt();
         let mask = self.mask()?;

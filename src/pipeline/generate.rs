@@ -27,7 +27,7 @@ impl GenerateOptions {
     pub fn check(&self) -> Result<()> {
         if self.stop.iter().any(String::is_empty) {
             return Err(Error::usage(
-                "an empty stop string would end every text at once",
+                "an empty stop string would end every text immediately",
                 "use stop strings of at least one character, or none",
             ));
         }

@@ -204,7 +204,7 @@ impl Pipeline {
     fn show_tagged(&self, text: &str) -> Result<Shown> {
         let attends = self.config.model.encoder() == Some(StackKind::Transformer);
         if !attends || self.config.model.recurrent.d_input > 0 {
-            let problem = "this tagger has no attention over tokens to inspect";
+            let problem = "this tagger has no attention over tokens to explain";
             return Err(Error::usage(problem, "use it with `attentive tag`"));
         }
         let tokenizer = self.tokenizers.src();

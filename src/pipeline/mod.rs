@@ -115,7 +115,7 @@ impl Pipeline {
                     "a model that {} computes in f32 only",
                     architecture.task().verb()
                 ),
-                "leave the precision out; models that translate or generate have others",
+                "leave the precision out: only models that translate or generate have a choice",
             ));
         }
         if stored != Precision::F32 && wanted != stored {
@@ -274,7 +274,7 @@ impl Pipeline {
             Task::Embed => "embed",
         };
         Err(Error::usage(
-            format!("this model cannot do that: it {}", found.verb()),
+            format!("the model is for another task: it {}", found.verb()),
             format!("use it with `attentive {command}`"),
         ))
     }

@@ -205,7 +205,7 @@ impl Pipeline {
         let has_phrases = |one: &Request| !one.demands.phrases.is_empty();
         if search.sampling.is_some() && requests.iter().any(has_phrases) {
             return Err(Error::usage(
-                "random translations cannot be made to contain phrases",
+                "sampled translations cannot be made to contain phrases",
                 "search with a beam instead of sampling",
             ));
         }

@@ -211,7 +211,7 @@ impl Processes {
         let result = match description.as_bytes() == all[0] {
             true => Ok(()),
             false => Err(Error::usage(
-                format!("{what} differs from that of process 0"),
+                format!("{what} differs from process 0's"),
                 "give all processes the same files, version and options",
             )),
         };

@@ -43,7 +43,7 @@ pub(super) fn connect(_timeout: Duration, _lost: fn(&Error)) -> Result<Processes
         0 | 1 => Ok(Processes::alone()),
         n => Err(Error::usage(
             format!("this is one of {n} processes, but the program was built without MPI"),
-            "build it with the feature `mpi` (docs/scale.md), or start one process",
+            "build it with the Cargo feature `mpi`, or start one process",
         )),
     }
 }

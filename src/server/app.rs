@@ -161,7 +161,7 @@ impl App {
         };
         let (found, most) = (texts.len(), limits.most_texts());
         if found > most {
-            let problem = format!("{found} texts; a request has at most {most}");
+            let problem = format!("the request has {found} texts; at most {most} are allowed");
             return Err(too_large(field, problem));
         }
         for Strings {
@@ -172,7 +172,7 @@ impl App {
         {
             let found = strings.len();
             if found > *most {
-                let problem = format!("{found} strings; `{field}` has at most {most}");
+                let problem = format!("`{field}` has {found} strings; at most {most} are allowed");
                 return Err(too_large(field, problem));
             }
         }
@@ -182,7 +182,7 @@ impl App {
         let of_others: usize = strings.map(|text| characters(text)).sum();
         let (found, most) = (of_texts + of_others, limits.characters);
         if found > most {
-            let problem = format!("{found} characters; a request has at most {most}");
+            let problem = format!("the request has {found} characters; at most {most} are allowed");
             return Err(too_large(field, problem));
         }
         visit.carried.grow(found)?;

@@ -135,7 +135,7 @@ impl ServeConfig {
         let most = cpus.max(MOST_THREADS);
         if !(1..=most).contains(&self.threads) {
             return Err(Error::usage(
-                format!("{} threads for each model", self.threads),
+                format!("the number of threads for each model is {}", self.threads),
                 format!("use 1 to {most}"),
             ));
         }

@@ -58,7 +58,10 @@ impl Stop {
     pub(super) fn check(&self) -> Result<(), Problem> {
         match self.is_set() {
             false => Ok(()),
-            true => Err(Problem::new(Kind::Internal, "the client has gone")),
+            true => Err(Problem::new(
+                Kind::Internal,
+                "the client closed the connection",
+            )),
         }
     }
 }

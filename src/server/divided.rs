@@ -50,7 +50,8 @@ impl Divided {
         stop.check()?;
         let found: usize = divided.iter().map(|text| text.sentences().len()).sum();
         if found > most {
-            let problem = format!("{found} sentences; a request has at most {most}");
+            let problem =
+                format!("the texts have {found} sentences; a request may have at most {most}");
             let problem = Problem::new(Kind::TooLarge, problem);
             return Err(Problem {
                 field: Some("text".into()),

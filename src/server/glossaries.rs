@@ -153,12 +153,12 @@ fn check_room(all: &[Arc<Glossary>], owner: Client) -> Result<(), Problem> {
     let own = all.iter().filter(|one| one.owner == owner).count();
     if own >= each {
         return Err(full(format!(
-            "there are {own} glossaries; a client has at most {each}"
+            "you have {own} glossaries; a client may have at most {each}"
         )));
     }
     match all.len() >= most {
         true => Err(full(format!(
-            "clients have {most} glossaries, the most that the server keeps"
+            "the server already keeps {most} glossaries, the maximum"
         ))),
         false => Ok(()),
     }

@@ -55,8 +55,8 @@ impl Hosts {
             None => Ok(()),
             Some(unknown) => {
                 let unknown = String::from_utf8_lossy(unknown);
-                let problem = format!("this server is not called `{unknown}`");
-                let hint = "ask it by its address or as `localhost`, or start it with this name among `allowed_hosts`";
+                let problem = format!("the host name `{unknown}` is not allowed");
+                let hint = "use the server's IP address or `localhost`, or add this name to `allowed_hosts`";
                 Err(Problem::new(Kind::Host, problem).hint(hint))
             }
         }
@@ -89,7 +89,7 @@ pub(super) fn check_names(names: &[String]) -> Result<()> {
         None => Ok(()),
         Some(name) => Err(Error::usage(
             format!("`{name}` is not the name of a host"),
-            "write it without scheme and port, as in `translate.example.com`; `*` stands for all",
+            "write it without scheme and port, as in `translate.example.com`; `*` allows all names",
         )),
     }
 }

@@ -138,17 +138,17 @@ fn describe() {
     describe_histogram!(
         DURATION,
         Unit::Seconds,
-        "Time from the head of a request to the end of its response."
+        "Time from the header of a request to the end of its response."
     );
     describe_histogram!(
         FIRST,
         Unit::Seconds,
-        "Time from the head of a request to the first piece of a stream."
+        "Time from the header of a request to the first piece of a stream."
     );
     describe_gauge!(IN_PROGRESS, "Requests in progress.");
     describe_counter!(
         ABANDONED,
-        "Requests whose client went away before the end of the response."
+        "Requests whose client closed the connection before the end of the response."
     );
     describe_gauge!(CONNECTIONS, "Open connections.");
     describe_counter!(
@@ -157,19 +157,19 @@ fn describe() {
     );
     describe_gauge!(
         READY,
-        "1 while requests are answered, 0 while models load or the server drains."
+        "1 while requests are answered, 0 while models are loaded or the server stops."
     );
     describe_counter!(
         DROPPED,
-        "Lines of the log that could not be written, or that nobody read."
+        "Lines of the log that were dropped because they could not be written."
     );
-    describe_counter!(RELOADS, "Times that models were read again.");
+    describe_counter!(RELOADS, "Times that models and keys were reloaded.");
     describe_gauge!(WAITING, "Sentences and other jobs that wait for a model.");
     describe_gauge!(RUNNING, "Sentences and other jobs that a model works on.");
     describe_counter!(STEPS, "Decoding steps.");
     describe_counter!(
         ROWS,
-        "Rows of all decoding steps; divided by the steps, the mean batch."
+        "Rows (hypotheses) of all decoding steps; divided by the steps, this is the average batch size."
     );
     describe_counter!(TOKENS, "Tokens read (source) and written (target).");
 }

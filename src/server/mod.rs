@@ -131,7 +131,7 @@ impl Server {
         })?;
         // The standard library lets 128 wait. Of a larger burst, some would have to try again after a second.
         if let Err(error) = rustix::net::listen(&listener, BACKLOG) {
-            tracing::warn!(%error, "only few connections can wait to be accepted");
+            tracing::warn!(%error, "the queue of new connections could not be enlarged");
         }
         Self::on(listener, config)
     }
@@ -264,7 +264,9 @@ fn load(app: &App, control: &Control, orders: &sync::Receiver<()>) {
         app.metrics.reloaded(result.is_ok());
         match result {
             Ok(()) => tracing::info!("reloaded"),
-            Err(error) => tracing::error!(%error, "not reloaded; everything stays as it was"),
+            Err(error) => {
+                tracing::error!(%error, "reloading failed; the models and keys stay as they were")
+            }
         }
     }
 }

@@ -117,7 +117,7 @@ impl Model {
 pub(super) fn check_tokens(found: usize, limits: &Limits) -> Result<(), Problem> {
     let most = limits.tokens;
     if found > most {
-        let problem = format!("{found} tokens; a request has at most {most}");
+        let problem = format!("the texts have {found} tokens; a request may have at most {most}");
         return Err(Problem::new(Kind::TooLarge, problem));
     }
     Ok(())
@@ -154,7 +154,7 @@ impl Models {
                 [only] => Ok(Arc::clone(only)),
                 [] => Err(Problem::new(
                     Kind::NoModel,
-                    format!("no model here can {what}"),
+                    format!("no model of this server can {what}"),
                 )),
                 _ => {
                     let problem = format!("several models can {what}: name one of {}", listed());
@@ -242,7 +242,7 @@ fn start(
     if !is_checked {
         tracing::warn!(
             model = served.name,
-            "its provenance has no checksum of the weights, so nobody would notice if they were damaged"
+            "`provenance.json` has no checksum of the weights, so damage to them would go unnoticed"
         );
     }
     Service::start(

@@ -138,7 +138,8 @@ impl Begun {
 pub(super) fn check_segments(found: usize, limits: &Limits) -> Result<(), Problem> {
     let most = limits.most_texts();
     if found > most {
-        let problem = format!("{found} lines or sentences; a request has at most {most}");
+        let problem =
+            format!("the texts have {found} lines or sentences; a request may have at most {most}");
         return Err(Problem::new(Kind::TooLarge, problem));
     }
     Ok(())

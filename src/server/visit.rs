@@ -44,7 +44,12 @@ impl Visit {
     /// The visit of a request that came in through [`enter`].
     pub(super) fn of(request: &Request) -> Result<Self, Problem> {
         let visit = request.extensions().get::<Self>().cloned();
-        visit.ok_or_else(|| Problem::new(Kind::Internal, "the request came in by a side door"))
+        visit.ok_or_else(|| {
+            Problem::new(
+                Kind::Internal,
+                "the request was not registered, which is an error in the server",
+            )
+        })
     }
 
     /// The problem of a request that took too long.

@@ -27,7 +27,7 @@ impl Languages {
             None => Ok(()),
             Some(_) => Err(Error::usage(
                 "the model translates between two languages only",
-                "leave the languages out",
+                "omit the languages",
             )),
         }
     }
@@ -104,7 +104,7 @@ impl Tokenizer {
             .find(|token| *token == code || code_of(token) == Some(code));
         found.cloned().ok_or_else(|| {
             let hint = match languages.is_empty() {
-                true => "it has no tokens of languages: leave the language out".into(),
+                true => "it is not multilingual: omit the language".into(),
                 false => format!("its languages are {}", some(&languages)),
             };
             Error::usage(format!("the model has no language `{code}`"), hint)

@@ -43,7 +43,7 @@ impl Frozen {
             names.extend(fitting);
         }
         if !parameters.is_empty() && names.len() == parameters.len() {
-            let found = "patterns that fit all of them".into();
+            let found = "patterns that match all of them".into();
             return Err(refused(found, "leave out a pattern".into()));
         }
         let frozen = parameters
@@ -72,7 +72,7 @@ impl Frozen {
 fn refused(found: String, hint: String) -> Error {
     Error::Config {
         key: KEY.into(),
-        expected: "patterns that fit some of the parameters, but not all".into(),
+        expected: "patterns that match some of the parameters, but not all".into(),
         found,
         hint: Some(hint),
     }
@@ -96,7 +96,7 @@ fn fits_nothing(pattern: &str, parameters: &[Parameter]) -> Error {
         Some((_, name)) => format!("did you mean `{name}`?"),
         None => "the parts of the model are ".to_owned() + &parts(&sections),
     };
-    refused(format!("`{pattern}`, which fits none"), hint)
+    refused(format!("`{pattern}`, which matches none"), hint)
 }
 
 /// The sections at the top.
@@ -146,7 +146,7 @@ mod tests {
             ("xyz", "`decoder.*`, `encoder.*`"),
         ] {
             let message = refused(&["decoder.*", pattern]);
-            assert!(message.contains(&format!("`{pattern}`, which fits none")));
+            assert!(message.contains(&format!("`{pattern}`, which matches none")));
             assert!(message.contains(hint), "{message}");
         }
         assert!(refused(&["*"]).contains("all of them"));

@@ -295,7 +295,7 @@ pub(super) fn first_weights(
     let (weights, new) = source.weights(config, architecture)?;
     if !new.is_empty() {
         observer.on(&Event::Note(&format!(
-            "drawn anew, since the source model has none that fit: {}",
+            "initialized at random, since the base model has no weights of this name and shape: {}",
             new.join(", ")
         )));
     }

@@ -79,8 +79,8 @@ impl Schedule {
             let reached = 100.0 * steps as f64 / warmup.max(1) as f64;
             let tenth = (steps / 10).max(1);
             format!(
-                "`train.schedule.warmup_steps` = {warmup} is no less than `train.max_steps` = {steps}: the learning rate ends at \
-                 {reached:.0} % of its peak, and the model learns little; for a run of this length, a warm-up of {tenth} fits"
+                "`train.schedule.warmup_steps` = {warmup} is not below `train.max_steps` = {steps}: the learning rate reaches only \
+                 {reached:.0} % of its peak, so the model learns little; for a run of this length, set it to about {tenth}"
             )
         })
     }

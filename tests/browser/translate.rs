@@ -102,7 +102,7 @@ fn models_of_the_same_task_stand_side_by_side() {
     let address = format!("{}/#text=1+2+3+4+5", server.address());
     visit(&address, |page| {
         page.text("h2");
-        assert_eq!(page.texts("#other option"), ["no other model", "two"]);
+        assert_eq!(page.texts("#other option"), ["none", "two"]);
         page.choose("#other", "two");
         page.until("document.querySelectorAll('.result .sentence').length === 2");
         assert_eq!(page.texts("h2"), ["one", "two"]);
@@ -113,7 +113,7 @@ fn models_of_the_same_task_stand_side_by_side() {
         page.until("document.querySelectorAll('.microscope .map-frame canvas').length === 2");
         page.choose("#model", "two");
         page.until("document.querySelectorAll('.panel').length === 1");
-        assert_eq!(page.texts("#other option"), ["no other model", "one"]);
+        assert_eq!(page.texts("#other option"), ["none", "one"]);
         page.choose("#model", "lm");
         page.until("document.getElementById('comparison').hidden");
     });

@@ -119,7 +119,7 @@ fn a_missing_checkpoint_is_an_error_that_lists_the_others() {
         "translate runs/c src --checkpoint 5",
         2,
         &[
-            "`runs/c` has no checkpoint of update 5: it has those of updates 2, 3",
+            "`runs/c` has no checkpoint of update 5: it has checkpoints of updates 2, 3",
             "last)",
         ],
     );

@@ -288,7 +288,7 @@ fn embed_info_and_inspect_work_for_classifiers() {
     let embedded = parsed(&stdout(&folder, "embed runs/c in"));
     assert_eq!(embedded["vector"].as_array().unwrap().len(), 16);
     let info = stdout(&folder, "info runs/c");
-    assert!(info.contains("labels, special tokens"), "{info}");
+    assert!(info.contains("labels and special tokens"), "{info}");
     let mut command = folder.command("explain runs/c");
     let outcome = command.arg("a cat runs.").output().unwrap();
     assert!(outcome.status.success());

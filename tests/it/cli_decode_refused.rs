@@ -63,7 +63,10 @@ fn options_that_cannot_be_used_are_refused() {
         ("--prefix src --output src", &["also the input `src`"]),
         (
             "--coverage-penalty=-1",
-            &["coverage penalty of -1", "`--coverage-penalty` is"],
+            &[
+                "the coverage penalty is -1",
+                "set `--coverage-penalty` to 0 or more",
+            ],
         ),
         ("--coverage-penalty x", &["--coverage-penalty"]),
         ("--no-repeat-ngram 0", &["--no-repeat-ngram"]),
@@ -101,7 +104,7 @@ fn ensembles_that_do_not_match_are_refused() {
         .run("train c.toml --output chars --set tokenizer.kind=char --set tokenizer.vocab_size=15");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let differs = [
-        "`chars`: its source vocabulary is not that of the first model",
+        "`chars`: its source vocabulary differs from the first model's",
         "hint: ",
     ];
     folder.fails("translate runs/c src --with chars", 2, &differs);
@@ -115,7 +118,7 @@ fn ensembles_that_do_not_match_are_refused() {
     folder.fails(
         "translate runs/c src --with other",
         2,
-        &["`other`: it starts or ends outputs with other tokens"],
+        &["`other`: the tokens with which it starts or ends translations"],
     );
     folder.fails("translate runs/c src --with missing", 1, &["`missing"]);
 }

@@ -162,7 +162,7 @@ fn a_warmup_that_does_not_end_is_told() {
         said.contains("warning: `train.schedule.warmup_steps` = 40"),
         "{said}"
     );
-    assert!(said.contains("ends at 10 % of its peak"), "{said}");
+    assert!(said.contains("reaches only 10 % of its peak"), "{said}");
     let said = succeeds(&folder, "train c.toml --output other");
     assert!(!said.contains("warmup_steps"), "{said}");
 }

@@ -6,7 +6,11 @@ use crate::run::{Folder, Outcome};
 fn unknown_commands_and_options_exit_with_2() {
     let folder = Folder::new();
     folder.fails("trian x.toml", 2, &["'trian'", "similar", "'train'"]);
-    folder.fails("score a b --tokeniz 13a", 2, &["--tokeniz", "--tokenize"]);
+    folder.fails(
+        "score a b --tokenizer 13a",
+        2,
+        &["--tokenizer", "--tokenize"],
+    );
     folder.fails("score a b --metric blue", 2, &["blue", "bleu"]);
     folder.fails("train x.toml --resume --force", 2, &["--resume", "--force"]);
     folder.fails("translate m --beam-width 0", 2, &["--beam-width"]);
@@ -97,7 +101,7 @@ fn a_run_directory_is_not_overwritten() {
     std::fs::create_dir_all(folder.path("runs/c")).unwrap();
     folder.write("runs/c/config.toml", "");
     let complaint = [
-        "`runs/c` exists already",
+        "`runs/c` already exists",
         "`--resume`",
         "`--force`",
         "`--output`",
@@ -106,7 +110,7 @@ fn a_run_directory_is_not_overwritten() {
     let outcome = folder.run("demo --task reverse --output runs/c");
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     assert!(
-        outcome.stderr.contains("`runs/c` exists already"),
+        outcome.stderr.contains("`runs/c` already exists"),
         "{outcome:?}"
     );
 }

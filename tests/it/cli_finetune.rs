@@ -134,7 +134,7 @@ fn what_contradicts_the_model_is_refused() {
     fails("model.family=classifier", &["`model.family`"]);
     fails(
         "model.freeze=[\"encoder\"]",
-        &["which fits none", "did you mean `encoder.*`?"],
+        &["which matches none", "did you mean `encoder.*`?"],
     );
     fails("model.freeze=[\"*\"]", &["all of them"]);
     fails("model.from=text", &["`text`, which has no `config.toml`"]);

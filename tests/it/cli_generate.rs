@@ -144,8 +144,8 @@ fn invalid_generation_options_are_refused() {
     };
     fails("--temperature -1", &["temperature of -1", "hint: "]);
     fails("--temperature NaN", &["NaN"]);
-    fails("--top-p 0", &["share of 0", "`--top-p`"]);
-    fails("--top-p 1.5", &["share of 1.5"]);
+    fails("--top-p 0", &["top-p of 0", "`--top-p`"]);
+    fails("--top-p 1.5", &["top-p of 1.5"]);
     fails("--top-k 0", &["--top-k"]);
     fails("--max-new-tokens 0", &["0 new tokens"]);
     fails("--n-best 0", &["--n-best"]);
@@ -206,7 +206,11 @@ fn a_language_model_is_evaluated_on_a_text() {
     );
     folder.fails("evaluate runs/lines", 2, &["--text <FILE>"]);
     let wrong = "evaluate runs/lines --src text --ref text";
-    folder.fails(wrong, 2, &["cannot be evaluated on such data", "`--text`"]);
+    folder.fails(
+        wrong,
+        2,
+        &["cannot be evaluated on data of this form", "`--text`"],
+    );
     folder.fails("evaluate runs/lines --src text --text text", 2, &["--text"]);
     folder.fails(
         "evaluate runs/lines --text text --beam-width 2",

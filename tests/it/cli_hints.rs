@@ -58,7 +58,7 @@ fn a_model_of_the_recipe_is_exported_without_reservations() {
     let lines = stdout(&folder, "info m");
     assert!(
         lines.contains(
-            "\nexport\n  transformers  MarianMT\n  Marian        the model has no equal in Marian: "
+            "\nexport\n  transformers  MarianMT\n  Marian        the model cannot be represented as a Marian model: "
         ),
         "{lines}"
     );
@@ -99,7 +99,7 @@ fn what_cannot_be_exported_is_said_when_training_starts() {
     let outcome = folder.run(&format!("train c.toml --output pre {pre}"));
     let lines = stdout(&folder, "info pre");
     assert!(
-        lines.contains("transformers  the model has no equal in MarianMT: "),
+        lines.contains("transformers  the model cannot be represented as a MarianMT model: "),
         "{lines}"
     );
     let json: Value = serde_json::from_str(&stdout(&folder, "info pre --json")).unwrap();

@@ -34,7 +34,7 @@ fn the_end_of_a_run_serves_the_mean_of_its_last_checkpoints() {
         &folder,
         "train c.toml --output r --set train.average_last=3",
     );
-    let line = "mean of the checkpoints after updates 3, 4, 6: loss ";
+    let line = "average of the checkpoints after updates 3, 4, 6: loss ";
     assert!(outcome.stderr.contains(line), "{outcome:?}");
     succeeds(&folder, "average r --last 3 --output mean");
     assert!(weights(&folder, "r") == weights(&folder, "mean"));
@@ -90,7 +90,7 @@ fn a_signal_serves_the_mean_of_what_there_is() {
     let outcome = Outcome::from(child.wait_with_output().unwrap());
     assert_eq!(outcome.code, Some(130), "{outcome:?}");
     assert!(
-        outcome.stderr.contains("mean of the checkpoint"),
+        outcome.stderr.contains("average of the checkpoint"),
         "{outcome:?}"
     );
     let steps = provenance(&folder, "parts")["averaged_steps"].clone();

@@ -51,7 +51,7 @@ pub(crate) fn trained() -> Folder {
         "{outcome:?}"
     );
     assert!(
-        outcome.stderr.contains("the model is `runs/c`"),
+        outcome.stderr.contains("the model is in `runs/c`"),
         "{outcome:?}"
     );
     folder
@@ -291,7 +291,7 @@ fn checkpoints_are_averaged_into_a_model() {
     folder.fails(
         "average runs/c --last 2 --output mean",
         2,
-        &["`mean` exists already"],
+        &["`mean` already exists"],
     );
     folder.fails("average runs/c --last 99 --output other", 2, &["99"]);
 }
@@ -304,7 +304,7 @@ fn a_stopped_run_resumes_to_identical_weights() {
     folder.fails(
         "train c.toml --output parts",
         2,
-        &["`parts` exists already"],
+        &["`parts` already exists"],
     );
     let outcome = folder.run("train c.toml --output parts --resume");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");

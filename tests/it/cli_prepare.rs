@@ -171,7 +171,7 @@ fn several_corpora_are_read_alike_from_disk_and_from_memory() {
     stops(
         &folder,
         "train c.toml --output x",
-        &["4 files fit `b?.src`, and 3 fit `b?.tgt`"],
+        &["4 files match `b?.src`, and 3 match `b?.tgt`"],
     );
 }
 

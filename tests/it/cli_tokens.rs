@@ -81,6 +81,6 @@ fn the_token_contract_holds_in_training_and_translation() {
 #[test]
 fn a_model_without_languages_says_so() {
     let folder = trained();
-    let complaint = ["the model has no language `de`", "leave the language out"];
+    let complaint = ["the model has no language `de`", "omit the language"];
     folder.fails("translate runs/c src --target-lang de", 2, &complaint);
 }

@@ -165,7 +165,7 @@ fn a_profile_names_every_part_and_saves_nothing() {
     assert!(outcome.stdout.starts_with("3 updates, "), "{outcome:?}");
     assert!(outcome.stderr.contains("products with"), "{outcome:?}");
     let memory = outcome.stdout.lines().last().unwrap();
-    assert!(memory.starts_with("memory: "), "{outcome:?}");
+    assert!(memory.starts_with("RAM: "), "{outcome:?}");
     assert!(memory.ends_with(" MB predicted"), "{outcome:?}");
     for part in [
         "linear",

@@ -106,7 +106,7 @@ fn what_translation_models_cannot_do_is_refused() {
     let said = refused(with_system("Translate from French to German"), "messages");
     assert!(said.contains("from English to German"), "{said}");
     let last = json!({"messages": [{"role": "assistant", "content": "9"}]});
-    assert!(refused(last, "messages").contains("not the user's"));
+    assert!(refused(last, "messages").contains("must be the user's"));
     refused(json!({"messages": []}), "messages");
     refused(json!({"stop": "9"}), "stop");
     refused(json!({"n": 2, "stream": true}), "n");

@@ -64,7 +64,10 @@ fn absurd_settings_are_refused_at_once() {
         assert_eq!(outcome.code, Some(2), "{settings}: {outcome:?}");
         assert!(outcome.stderr.contains(words), "{settings}: {outcome:?}");
     };
-    fails("threads = 1000000000", "1000000000 threads");
+    fails(
+        "threads = 1000000000",
+        "threads for each model is 1000000000",
+    );
     fails(
         "[limits]\nconnections = 9223372036854775807",
         "`connections`",

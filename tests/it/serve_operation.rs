@@ -169,7 +169,7 @@ fn models_are_reloaded_without_a_dropped_request() {
     let (code, log) = process.end();
     assert_eq!(code, Some(0));
     assert!(
-        log.contains("not reloaded") && log.contains("model.safetensors"),
+        log.contains("reloading failed") && log.contains("model.safetensors"),
         "{log}"
     );
 }

@@ -164,7 +164,7 @@ fn libretranslate_refuses_in_its_own_way() {
     refuse(
         json!({"q": "1", "source": "en", "target": "de", "alternatives": 11}),
         400,
-        "allows 10",
+        "allows at most 10",
     );
     refuse(
         json!({"q": "1", "source": "en", "target": "de", "format": "pdf"}),
@@ -289,7 +289,7 @@ fn own_translations_refuse_in_their_own_way() {
         json!({"text": "1", "model": "en-de", "n_best": 50}),
         422,
         "invalid_value",
-        "allows 11",
+        "allows at most 11",
     );
     refuse(
         json!({"text": "1", "model": "en-de", "prefix": "unheard"}),

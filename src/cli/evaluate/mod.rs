@@ -38,12 +38,12 @@ Metrics:
   Translation: BLEU, chrF, TER, exact match and perplexity.
   Tagger: tag accuracy, overall and for each tag, and the share of sequences tagged entirely correctly.
   Classifier: accuracy; precision, recall and F1 of each label; macro F1; and the confusion table.
-  Masked language model: accuracy and perplexity on tokens that are chosen and hidden as in training (15 % chosen, most of \
-them hidden), beside those of a unigram baseline estimated on the evaluation text itself (optimistic).
-  Causal language model: perplexity per token, which depends on the tokenizer, and bits per character, which do not: the \
-negative log2-likelihood of all tokens, divided by the number of characters that they stand for. A model of lines predicts \
-each line from its beginning, and its end, which counts as a character; blank lines are skipped. A model of a stream \
-predicts all but the first token, in independent windows as long as its context.";
+  Masked language model: accuracy and perplexity on tokens that are chosen and hidden as in training (15 % are chosen, most \
+of these are hidden), beside a unigram baseline, which is estimated on the evaluation text itself and therefore optimistic.
+  Causal language model: perplexity per token, which depends on the tokenizer, and bits per character, which does not: the \
+negative log2-likelihood of all tokens, divided by the number of characters that they stand for. A model trained on lines \
+predicts each line from its beginning, and its end, which counts as a character; blank lines are skipped. A model trained on \
+a stream predicts all but the first token, in independent windows as long as its context.";
 
 /// Evaluate a model on a test set.
 #[derive(clap::Args)]
@@ -52,37 +52,37 @@ predicts all but the first token, in independent windows as long as its context.
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    #[command(flatten)]
-    precision: PrecisionArgs,
-    /// The source sentences, one per line; for a tagger, tokens separated by spaces; for a classifier, texts.
+    /// Source sentences, one per line; for a tagger, tokens separated by spaces; for a classifier, texts.
     #[arg(long, value_name = "FILE", requires = "references")]
     src: Option<PathBuf>,
-    /// The references, one per line; for a tagger, the tags; for a classifier, the labels. Repeat for additional
-    /// references of a translation; exact match, perplexity and token accuracy use the first.
+    /// References, one per line; for a tagger, tags; for a classifier, labels. Repeat for additional references of a
+    /// translation; exact match, perplexity and token accuracy use the first.
     #[arg(long = "ref", value_name = "FILE", requires = "src")]
     references: Vec<PathBuf>,
-    /// For a classifier, lines of a label, a tab and a text; for a tagger, lines of tokens, a tab and tags.
+    /// Test set of a classifier (label, tab, text) or of a tagger (tokens, tab, tags) in one file.
     #[arg(long, value_name = "FILE")]
     tsv: Option<PathBuf>,
-    /// One JSON object per line: for a tagger with lists `tokens` (or `vectors`) and `tags`; for a classifier with
-    /// strings `text` and `label`.
+    /// Test set with one JSON object per line: for a tagger with the lists `tokens` (or `vectors`) and `tags`; for a classifier
+    /// with the strings `text` and `label`.
     #[arg(long, value_name = "FILE")]
     jsonl: Option<PathBuf>,
-    /// For a language model: texts, one per line.
+    /// Test set of a language model: texts, one per line.
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
-    /// Use the validation corpus of the model's configuration. Relative paths start at the current directory.
+    /// Use the validation data that the model's configuration names; relative paths start at the current directory.
     #[arg(long)]
     valid: bool,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
     /// Write the translations to this file.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Print the results as JSON.
+    #[arg(long)]
+    json: bool,
     /// Tokenizer for BLEU [default: 13a].
     #[arg(long, value_name = "TOKENIZER")]
     tokenize: Option<BleuTokenizer>,
+    #[command(flatten)]
+    precision: PrecisionArgs,
     #[command(flatten)]
     search: SearchArgs,
 }
@@ -114,7 +114,7 @@ impl Args {
         if self.valid {
             return train::validation_corpus(config)?.ok_or_else(|| {
                 let problem = "the model's configuration has no validation corpus";
-                Error::usage(problem, "name a test set")
+                Error::usage(problem, "give a test set instead of `--valid`")
             });
         }
         let form = Form::of(config);
@@ -129,7 +129,7 @@ impl Args {
         };
         let unusable = || {
             Error::usage(
-                "this model cannot be evaluated on such data",
+                "this model cannot be evaluated on data of this form",
                 format!("use {wanted}, or `--valid`"),
             )
         };

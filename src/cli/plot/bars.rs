@@ -14,8 +14,9 @@ Examples:
   attentive plot bars speed.tsv --label 'times as fast' --output speed.svg
   attentive plot bars training.tsv translation.tsv --decimals 1 --theme dark --output speed.svg
 
-A table has tab-separated columns. Its first line holds the title of the chart and the names of the series, every other line the \
-name of a group and a number for each series; an empty cell has no bar. Numbers that do not fit above their bar are left out:
+A table has tab-separated columns. Its first line holds the title of the chart and the names of the series, every other line \
+the name of a group and a number for each series; an empty cell has no bar. Numbers that do not fit above their bar are left \
+out:
 
   Training<TAB>Attentive<TAB>PyTorch
   small<TAB>1.42<TAB>1
@@ -25,16 +26,16 @@ name of a group and a number for each series; an empty cell has no bar. Numbers 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The tables, one chart each; `-` is standard input.
+    /// Tables, one chart each; `-` is standard input.
     #[arg(value_name = "TABLE", required = true)]
     tables: Vec<PathBuf>,
-    /// What the numbers are, beside the vertical axis.
+    /// Label of the vertical axis.
     #[arg(long, value_name = "TEXT", default_value = "")]
     label: String,
     /// Small print above the charts.
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
-    /// Decimals of the numbers above the bars.
+    /// Number of decimals above the bars.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(..=9))]
     decimals: u8,
     /// Width of the picture in pixels.

@@ -26,7 +26,7 @@ const MOST_POINTS: usize = 300;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The run directories that `attentive train` wrote.
+    /// Run directories that `attentive train` wrote.
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
     /// Metrics to plot, separated by commas [default: loss, and bleu if any run has it].

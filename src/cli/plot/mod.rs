@@ -46,10 +46,10 @@ enum ThemeArg {
 /// Where the chart is written, and its colors.
 #[derive(clap::Args)]
 struct OutputArgs {
-    /// Write the chart to this file instead of standard output, which then must not be a terminal.
+    /// Write the chart to this file; without it, standard output must be a file or a pipe.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The background.
+    /// Background of the chart.
     #[arg(long, value_enum, default_value = "light")]
     theme: ThemeArg,
 }

@@ -96,7 +96,7 @@ fn a_line_summarizes_an_update() {
         report: &update(400),
         logged: Some(&mean),
     });
-    let expected = "update 400  loss 3.250  perplexity 7.39  2,000 tokens/s  00:20:00 left  rate 3.0e-4  gradient 1.000";
+    let expected = "update 400  loss 3.250  perplexity 7.39  2,000 tokens/s  00:20:00 left  learning rate 3.0e-4  gradient norm 1.000";
     assert_eq!(out.lines()[1], expected);
     assert!(
         out.lines()[0]
@@ -158,8 +158,8 @@ fn fields_that_do_not_fit_are_left_out_whole() {
     rate.add(&update(400));
     let text = |columns| step_text(&update(400), &rate, 1000, columns);
     let without_rate = "loss 3.500  perplexity 7.39  2,000 tokens/s  00:20:00 left";
-    let with_rate = format!("{without_rate}  rate 3.0e-4");
-    let whole = format!("{with_rate}  gradient 1.000");
+    let with_rate = format!("{without_rate}  learning rate 3.0e-4");
+    let whole = format!("{with_rate}  gradient norm 1.000");
     assert_eq!(text(whole.len()), whole);
     assert_eq!(text(whole.len() - 1), with_rate);
     assert_eq!(text(with_rate.len() - 1), without_rate);

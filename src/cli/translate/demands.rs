@@ -98,7 +98,7 @@ impl Column {
         Error::Data {
             problem: format!("`{path}` has {lines}, but the input has {input}"),
             hint: Some(
-                "line n of it belongs to line n of the input; a blank line demands nothing".into(),
+                "line n of the file belongs to line n of the input; leave a line blank to ask for nothing".into(),
             ),
         }
     }

@@ -46,91 +46,91 @@ Examples:
 
 Sentences:
   Each line of the input is translated as one sentence. With `--split-sentences`, each sentence of a line is translated by \
-itself, and what stands between them, blanks and emoji, stays as it is, as does a line without any sentence, such as a blank \
-one. The n-th best translation of a line is made of the n-th best of its sentences, and its score is the sum of theirs. A prefix \
-belongs to the first sentence of its line; a line with phrases must be a single sentence.
+itself, and everything between the sentences (blanks, emoji) is kept, as is a line without a sentence. The n-th best \
+translation of a line consists of the n-th best translations of its sentences, and its score is the sum of their scores. A \
+prefix belongs to the first sentence of its line; a line with phrases must be a single sentence.
 
 Output:
-  One line for each line of the input; a blank line gives an empty line, or, with `--split-sentences`, the same blanks. With \
+  Each line of the input gives one line; a blank line gives an empty line or, with `--split-sentences`, the same blanks. With \
 `--scores` or an `--n-best` above 1, each translation has a line of three tab-separated columns: the number of the input \
-line, counted from 1; the score, which is the sum of the tokens' natural log-probabilities after the length penalty, plus the coverage penalty; and the \
-translation. The best comes first; samples come in the order in which they were drawn. Translations cut off at the length limit \
-come after all finished ones, whatever their score. A warning on standard error names each line with a translation that was cut \
-off; `--max-new-tokens` sets another limit. With `--output`, a terminal shows the progress.
-  `--token-scores` adds two columns: the tokens, separated by blanks, and their natural log-probabilities, one more than \
-tokens for a finished translation, which is that of its end. `--alignments` adds one more: pairs `i-j` of words separated by \
-blanks, counted from 0, which say that word j of the translation belongs to word i of the source (Pharaoh format). A token \
-belongs to the source token that its prediction attends to most, on average over the heads of the top layer.
-  With `--json`, each line of the input gives one object: its number `line`; a list `translations` of objects with `text`, \
+line, counted from 1; the score; and the translation. The score is the sum of the natural log-probabilities of the tokens, \
+divided by the length penalty, plus the coverage penalty. The best translation comes first; samples come in the order in \
+which they were drawn. Translations that were cut off at the length limit come last, and a warning on standard error names \
+their lines; `--max-new-tokens` sets another limit. With `--output`, a terminal shows the progress.
+  `--token-scores` adds two columns: the tokens, separated by blanks, and their natural log-probabilities; a finished \
+translation has one more log-probability, which belongs to its end (`</s>`). `--alignments` adds a column of pairs `i-j` \
+(Pharaoh format, words counted from 0): word j of the translation belongs to word i of the source. A token is aligned with \
+the source token that receives most attention when it is predicted, averaged over the heads of the top layer.
+  With `--json`, each line of the input gives one object: its number `line`; the list `translations` of objects with `text`, \
 `score`, `log_prob` (the sum before the penalties), `finished` (false for a translation that was cut off), `tokens`, \
 `token_log_probs` and, with `--constraints`, the list `unmet` of missing phrases; and the list `warnings` of the line.
 
 Prefixes and constraints:
-  Line n of the files belongs to line n of the input; a blank line demands nothing, and what is \
-demanded of a blank line is ignored, with a warning. A translation begins with its prefix, whose \
-probability counts. The prefix is split into tokens by itself, so a subword vocabulary may complete the last word of it.
-  Phrases are split into tokens by themselves as well, so a subword vocabulary may go on with their last word, and a \
-translation ends only when it contains all. The places of the beam \
-are shared among translations that contain more and less of them, so use a beam of 10 or more. Phrases that cannot be written \
-with the vocabulary, or are longer than a translation may be, are errors; if the search finds no translation that has all \
-phrases, it gives the best unfinished one, and a warning names the line and the phrases that are missing.
+  Line n of these files belongs to line n of the input. A blank line asks for nothing; a prefix or phrase for a blank input \
+line is ignored, with a warning. A translation begins with its prefix, which counts in the score. The prefix is split into \
+tokens by itself, so a model with subwords may complete its last word.
+  Phrases are also split into tokens by themselves, so a model with subwords may continue their last word. A translation ends \
+only when it contains all phrases. The beam is shared among hypotheses that contain different numbers of phrases, so use a \
+beam width of 10 or more. A phrase that the vocabulary cannot spell, or that is longer than a translation may be, is an \
+error. If the search finds no translation with all phrases, the best unfinished one is written, and a warning names the \
+missing phrases.
 
 Profile:
-  `--profile` changes no translation. The times of its parts add up to the total, which begins with loading the model. Where \
-several threads search side by side, a time is the mean over them. Source tokens are those of lines that are not blank; output \
-tokens are those of all translations written; neither include `</s>`. A decoding step extends all rows, which are the \
-hypotheses of the sentences that are translated together, by a token.
+  `--profile` does not change the translations. The times of the parts add up to the total, which includes loading the model; \
+if several threads search at the same time, each time is their average. Source tokens are counted without blank lines; output \
+tokens are those of all translations written; neither include `</s>`. A decoding step extends all rows by one token; rows are \
+the hypotheses of the sentences that are translated together.
 
 Ensembles:
-  The probability of a token is the mean of those that all models give it. The models need the same vocabularies, and may \
-differ in everything else.";
+  With `--with`, the probability of a token is the average of the probabilities that the models give it. The models need the \
+same vocabularies, and may differ in everything else.";
 
-/// Translate text line by line, from a file or standard input.
+/// Translate text line by line.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
     lines: LinesArgs,
-    #[command(flatten)]
-    ensemble: EnsembleArgs,
-    /// Number of translations to write for each line; at most the beam width.
+    /// Number of translations of each line; at most the beam width.
     #[arg(long, value_name = "N", default_value = "1")]
     n_best: NonZeroUsize,
-    /// Write each translation with its line number and score, separated by tabs [default: only with an `--n-best` above 1].
-    #[arg(long)]
-    scores: bool,
-    /// Write the translations alone, also with an `--n-best` above 1.
-    #[arg(long, conflicts_with = "scores")]
-    no_scores: bool,
-    /// Write one JSON object per line of the input, with all that is known about its translations.
+    /// Write one JSON object per line of the input, with everything that is known about its translations.
     #[arg(long)]
     json: bool,
-    /// Add the tokens of each translation and their log-probabilities.
+    /// Write each translation with its line number and score, separated by tabs [default: if `--n-best` is above 1].
     #[arg(long)]
-    token_scores: bool,
-    /// Add the word alignment of each translation, by attention.
+    scores: bool,
+    /// Write the translations alone, even with an `--n-best` above 1.
+    #[arg(long, conflicts_with = "scores")]
+    no_scores: bool,
+    /// Translate each sentence of a line by itself. Use this for lines of more than one sentence: most models were trained on
+    /// single sentences and would lose the others.
     #[arg(long)]
-    alignments: bool,
+    split_sentences: bool,
+    #[command(flatten)]
+    ensemble: EnsembleArgs,
+    #[command(flatten)]
+    languages: LanguageArgs,
     /// Begin the translation of each line with the text on the same line of this file.
     #[arg(long, value_name = "FILE")]
     prefix: Option<PathBuf>,
     /// Make the translation of each line contain the phrases on the same line of this file, separated by tabs.
     #[arg(long, value_name = "FILE")]
     constraints: Option<PathBuf>,
-    #[command(flatten)]
-    languages: LanguageArgs,
-    /// Search among all tokens, also if the model has a shortlist.
+    /// Add the tokens of each translation and their log-probabilities.
     #[arg(long)]
-    no_shortlist: bool,
-    /// Translate each sentence of a line by itself, and join them again with the blanks between them. For lines of more than
-    /// one sentence: most models have learned single sentences, and lose the others.
+    token_scores: bool,
+    /// Add the word alignment of each translation, taken from the attention.
     #[arg(long)]
-    split_sentences: bool,
-    /// Stop with an error at the first line that cannot be read or translated completely, such as one with characters that the
-    /// model does not know, instead of a warning.
+    alignments: bool,
+    /// Stop with an error, instead of a warning, at the first line that cannot be read or translated completely, such as one
+    /// with characters that the model does not know.
     #[arg(long)]
     strict: bool,
-    /// Show speed, and where the time went, on standard error.
+    /// Search among all tokens, even if the model has a shortlist.
+    #[arg(long)]
+    no_shortlist: bool,
+    /// Show the speed, and where the time went, on standard error.
     #[arg(long)]
     profile: bool,
     #[command(flatten)]

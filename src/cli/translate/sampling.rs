@@ -8,8 +8,8 @@ use attentive::decode::Sampling;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Sampling")]
 pub(super) struct SamplingArgs {
-    /// Draw translations at random instead of searching for the most likely; `--n-best` draws several, independently. A
-    /// sample depends on the seed, the number of its line, and nothing else.
+    /// Draw translations at random instead of searching for the most likely one; `--n-best` draws several, independently. A
+    /// sample depends on the seed and on the number of its line.
     #[arg(long, conflicts_with_all = ["beam_width", "constraints"])]
     sample: bool,
     /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens [default: 1].

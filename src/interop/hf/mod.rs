@@ -149,7 +149,7 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
     let dir = directory(path);
     let config = dir.join("config.json");
     if !config.exists() {
-        let problem = "no `config.json` (of `transformers`) and no weights of Marian or Firefox (`.npz`, `.bin`) are there";
+        let problem = "there is no `config.json` (`transformers`), and there are no weights of Marian or Firefox (`.npz`, `.bin`)";
         return Err(diagnosis::of(dir, problem));
     }
     let mut keys = Keys::read(&config)?;

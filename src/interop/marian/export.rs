@@ -39,8 +39,8 @@ pub(in crate::interop) fn kind(
 ) -> Result<&'static str, NoEqual> {
     let task = config.model.family.task();
     if task != Task::Translate {
-        let problem = format!("the model {}, and those of {KIND} translate", task.verb());
-        return Err(Error::usage(problem, "export it in another form").into());
+        let problem = format!("the model {}, but {KIND} models translate", task.verb());
+        return Err(Error::usage(problem, "export it in another format").into());
     }
     let tokenizer = shared(tokenizers)?;
     let start = tokenizers.contract(&config.model)?.start;

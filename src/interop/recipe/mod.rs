@@ -162,7 +162,7 @@ impl Recipe {
     /// Where our parameter `name` comes from.
     fn theirs(&self, name: &str) -> Result<Theirs> {
         let found = theirs(&self.names, name).ok_or_else(|| {
-            let problem = format!("this kind of model has no tensor for our parameter `{name}`");
+            let problem = format!("this kind of model has no tensor for the parameter `{name}`");
             not_understood(Path::new(&self.path), problem)
         });
         found.map(|theirs| theirs.renamed(|name| self.stored(name)))

@@ -11,7 +11,8 @@ pub(super) fn places(file: &[u8]) -> Found {
         let array = array(&file[data.clone()]);
         let array = array.ok_or_else(|| format!("entry `{name}` is not a NumPy array"))?;
         if array.is_by_columns {
-            let problem = "is stored by columns; write it with `numpy.ascontiguousarray`";
+            let problem =
+                "is stored in Fortran order (by columns); write it with `numpy.ascontiguousarray`";
             return Err(format!("entry `{name}` {problem}"));
         }
         let stored = Stored {

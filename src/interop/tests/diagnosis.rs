@@ -42,7 +42,7 @@ fn other_formats_are_recognized() {
         ),
         ("model.enfr.intgemm.alphas.bin.gz", "compressed", "gunzip"),
         ("snapshots", "a cache", "one of the directories"),
-        ("notes.txt", "no `config.json`", "docs/interop.md"),
+        ("notes.txt", "no `config.json`", "attentive help import"),
     ] {
         let (found, advice) = of_files(&[(name, b"\x80\x02 of another tool")]);
         assert!(

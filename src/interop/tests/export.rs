@@ -313,7 +313,7 @@ fn differences_are_listed() {
     for (kind, expected) in [
         (
             "llama",
-            "has no equal in GPT-2: `model.norm` is not `layer`; `model.d_head` is not `d_model / n_heads`",
+            "cannot be represented as a GPT-2 model: `model.norm` is not `layer`; `model.d_head` is not `d_model / n_heads`",
         ),
         ("bart", "`model.embedding_norm` is true"),
         ("t5", "`model.positions` is `rotary` or `relative`"),

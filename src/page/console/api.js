@@ -83,7 +83,7 @@ async function piece(reader) {
   try {
     return await reader.read();
   } catch (error) {
-    throw error.name === "AbortError" ? error : new Error("The connection to the server broke.");
+    throw error.name === "AbortError" ? error : new Error("The connection to the server was lost.");
   }
 }
 

@@ -42,7 +42,7 @@ function showCommand() {
     hints.push("Put your API key into the variable KEY.");
   }
   if (model.task === "translate" && presentTerms().terms.length) {
-    hints.push("The command does without the terms, which this page asks for sentence by sentence as “phrases”.");
+    hints.push("The command leaves out the terms: this page sends them with each sentence, as “phrases”.");
   }
   element("command-hint").textContent = hints.join(" ");
 }

@@ -9,7 +9,7 @@ async function beginEmbedding(panel, signal) {
   results.forEach(({ warnings }) => warn(panel, warnings));
   const vectors = results.map(({ vector }) => vector);
   const more = lines.length > shown.length ? ` The first ${MOST_LINES} of ${lines.length} lines are compared.` : "";
-  panel.status.textContent = `Vectors of ${vectors[0].length} numbers; the table has their cosines.${more}`;
+  panel.status.textContent = `Vectors of ${vectors[0].length} numbers; the table shows their cosine similarities.${more}`;
   panel.result.replaceChildren(make("div", { class: "table" }, similarityTable(shown, vectors)));
 }
 

@@ -18,7 +18,7 @@ async function openFile(file) {
 
 async function readText(file) {
   if (file.size > LARGEST) {
-    throw new Error(`“${file.name}” is too large: this page takes up to ${LARGEST >> 20} MiB. Use “attentive translate” for larger files.`);
+    throw new Error(`“${file.name}” is too large: this page takes up to ${LARGEST >> 20} MB. Use “attentive translate” for larger files.`);
   }
   const bytes = new Uint8Array(await file.arrayBuffer());
   const encoding = bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : "utf-8";
@@ -60,7 +60,7 @@ function listenToFiles() {
     event.preventDefault();
     const { files } = event.dataTransfer;
     if (files.length > 1) {
-      element("file-problem").textContent = `${files.length} files at once are too many: drop one at a time.`;
+      element("file-problem").textContent = `Drop one file at a time, not ${files.length}.`;
     } else if (files.length) {
       openFile(files[0]);
     }

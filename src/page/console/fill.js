@@ -6,7 +6,7 @@ const CANDIDATES = 8; // For each gap.
 async function beginFilling(panel, signal) {
   if (!settings.text.includes(MASK)) {
     clear(panel);
-    panel.status.textContent = `Write ${MASK} in place of a word, or select a word and press “Mask the selection”.`;
+    panel.status.textContent = `Write ${MASK} in place of a word, or select a word and click “Mask the selection”.`;
     return;
   }
   const text = inputLine();

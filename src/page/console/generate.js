@@ -2,7 +2,7 @@
 
 const ENDINGS = {
   end_of_text: "The model ended the text.",
-  max_new_tokens: "Stopped after the largest number of new tokens.",
+  max_new_tokens: "Stopped at the maximum number of new tokens.",
   context_full: "Stopped: the model's context is full.",
   stopped: "Stopped.",
 };
@@ -47,7 +47,7 @@ async function explainGeneration(panel, signal, result, begun) {
   // Warnings that the result did not have are about the length.
   const cut = warnings.some((text) => !result.warnings.some((known) => text.endsWith(known)));
   const part = cut ? ` These are the first ${tgt.length} tokens: the model cannot read more at once.` : "";
-  const hint = `The stronger the shade, the less likely the token. Press one to see its alternatives.${part}`;
+  const hint = `The stronger the shade, the less likely the token. Click one to see its alternatives.${part}`;
   panel.body.replaceChildren(make("section", {}, make("h3", {}, "Tokens"), make("p", { class: "quiet" }, hint), list));
   explained(panel, explanation);
   focusChoice(panel);

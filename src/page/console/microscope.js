@@ -5,7 +5,7 @@
 function microscopeOf(panel) {
   const name = make("span", { class: "quiet" });
   const [back, on] = [button("‹", () => step(panel, -1)), button("›", () => step(panel, 1))];
-  back.setAttribute("aria-label", "Sentence before");
+  back.setAttribute("aria-label", "Previous sentence");
   on.setAttribute("aria-label", "Next sentence");
   const place = make("span", { class: "quiet", role: "status" });
   const source = make("p", { class: "examined", dir: "auto", lang: panel.model.source ?? "" });
@@ -142,7 +142,7 @@ function translationTokens(panel, sentence, tokens) {
   const free = button("Undo the choice", () => rewrite(panel, sentence, []));
   free.hidden = !given;
   const title = make("h3", {}, "Tokens");
-  const hint = make("p", { class: "quiet" }, "The stronger the shade, the less likely the token. Press one to see its alternatives.");
+  const hint = make("p", { class: "quiet" }, "The stronger the shade, the less likely the token. Click one to see its alternatives.");
   return make("section", {}, title, hint, list, free);
 }
 

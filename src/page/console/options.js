@@ -9,7 +9,7 @@ const OPTIONS = {
   generate: [
     ["temperature", "Temperature", { type: "range", min: 0, max: 2, step: 0.05 }],
     ["top_p", "Top-p", { type: "range", min: 0.05, max: 1, step: 0.05 }],
-    ["most", "New tokens at most", { type: "number", min: 1, max: 10000 }],
+    ["most", "Maximum new tokens", { type: "number", min: 1, max: 10000 }],
     ["seed", "Seed", { type: "number", min: 0, max: Number.MAX_SAFE_INTEGER }],
   ],
 };

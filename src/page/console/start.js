@@ -10,11 +10,11 @@ let waiting = 0;
 // Label and hint of the text; how the task is called in the list of models.
 const LABELS = {
   translate: ["Text to translate", "", "Translation"],
-  generate: ["Text to continue", "Press Control and Enter to continue it.", "Continuing text"],
+  generate: ["Text to continue", "Press Ctrl+Enter to continue it.", "Continuing text"],
   fill: ["Text with gaps", `${MASK} stands for a missing token.`, "Filling gaps"],
-  tag: ["Tokens to tag", "Tokens are separated by blanks.", "Tagging"],
+  tag: ["Tokens to tag", "Separate tokens with spaces.", "Tagging"],
   classify: ["Text to classify", "It is classified while you type.", "Classification"],
-  embed: ["Texts to compare", "One to a line.", "Comparing texts"],
+  embed: ["Texts to compare", "One text per line.", "Comparing texts"],
 };
 
 const tasks = () => new Set(panels.map(({ model }) => model.task));
@@ -131,7 +131,7 @@ function fillModels() {
   });
   element("model").replaceChildren(...(groups.length > 1 ? groups : groups[0].children));
   element("model").value = first.name;
-  fillSelect(element("other"), [["", "no other model"], ...others.map((name) => [name, name])], settings.other);
+  fillSelect(element("other"), [["", "none"], ...others.map((name) => [name, name])], settings.other);
   element("comparison").hidden = others.length === 0;
 }
 

@@ -46,7 +46,7 @@ function openAlternatives(menu, button, written, choose) {
   const all = [written, ...written.alternatives].sort((a, b) => b.probability - a.probability);
   const rows = all.map((one) => alternative(one, one === written, choose));
   const list = make("div", { role: "group", "aria-label": `Alternatives to ${visible(written.token)}` }, ...rows);
-  menu.replaceChildren(make("div", {}, make("p", { class: "quiet" }, "Choose another token, and the rest is written anew."), list));
+  menu.replaceChildren(make("div", {}, make("p", { class: "quiet" }, "Choose another token; the rest is generated again."), list));
   menu.hidden = false;
   // Below the row of the token.
   const row = [...menu.parentElement.querySelectorAll(":scope > button")].filter((one) => one.offsetTop === button.offsetTop);

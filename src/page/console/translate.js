@@ -93,7 +93,7 @@ async function translateChunk(panel, signal, chunk) {
 
 // What the server tells of a piece.
 function foundIn({ sentences, after, translations, warnings }) {
-  const cut = translations.some(({ finished }) => !finished) ? ["A translation was cut off: it is as long as the model allows."] : [];
+  const cut = translations.some(({ finished }) => !finished) ? ["A translation was cut off at the model's length limit."] : [];
   return { sentences: sentencesOf(sentences), after, warnings: [...warnings, ...cut] };
 }
 

@@ -87,7 +87,7 @@ function sitesOf({ src, tgt, written, tags }) {
 const mapsOf = (view, site) => view.data.maps.filter((map) => map.site === site);
 const chosenMap = (view) => mapsOf(view, view.state.site)[view.state.layer];
 const chosenSite = (view) => view.sites[view.state.site];
-const headName = (head) => (head === MEAN ? "mean of the heads" : `head ${head + 1}`);
+const headName = (head) => (head === MEAN ? "average of the heads" : `head ${head + 1}`);
 const weight = ({ matrix }, row, column) => matrix.weights[row * matrix.columns + column];
 const top = (view, of) => (view.parts.scale.value === "largest" ? of.most || 1 : 1);
 
@@ -112,7 +112,7 @@ function fillControls(view) {
   fillSelect(parts.site, present.map((site) => [site, sites[site].name]), state.site);
   fillSelect(parts.layer, mapsOf(view, state.site).map((_, layer) => [layer, `${layer + 1}`]), state.layer);
   const heads = chosenMap(view).heads.map((_, head) => [head, `${head + 1}`]);
-  fillSelect(parts.head, [...(heads.length > 1 ? [[MEAN, "mean"]] : []), ...heads], state.head);
+  fillSelect(parts.head, [...(heads.length > 1 ? [[MEAN, "average"]] : []), ...heads], state.head);
 }
 
 // Draws everything that depends on the layer and the head.

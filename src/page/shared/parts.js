@@ -21,7 +21,7 @@ function controlParts() {
 
 function sentenceParts() {
   const title = make("h3", { id: unique("sentence") }, "By sentence");
-  const hint = make("p", { class: "quiet" }, "Point at a token, or reach it with the tab and arrow keys, to see what it attends to, or what attends to it.");
+  const hint = make("p", { class: "quiet" }, "Point at a token, or move to it with the Tab and arrow keys, to see what it attends to or what attends to it.");
   const [queriesTitle, keysTitle] = [make("h4"), make("h4")];
   const [queries, keys] = [make("div", { class: "tokens" }), make("div", { class: "tokens" })];
   const drawing = make("template", { innerHTML: "<svg aria-hidden=true></svg>" });

@@ -68,7 +68,7 @@ pub enum Refused {
     },
     /// Too many jobs of the client wait.
     #[error(
-        "you already have {waiting} jobs waiting, and there is no room for {jobs} more of yours"
+        "you already have {waiting} jobs waiting, and there is no room for {jobs} more from you"
     )]
     Crowding {
         /// The number of jobs of the client that wait.

@@ -296,13 +296,13 @@ fn ensembles_that_do_not_match_are_refused() {
     };
     refused(of(Family::DecoderOnly, 0), "continues texts");
     let other_start = with(|model| model.decoder_start_token = Some("<pad>".into()));
-    refused(other_start, "starts or ends outputs with other tokens");
+    refused(other_start, "starts or ends translations");
     let mut other = of(Family::Transformer, 0);
     let text = [WORDS[1..].join(" ")];
     other.tokenizers = text::learn(&other.config.tokenizer, Masks::Without, &text, &text).unwrap();
     refused(
         other,
-        "its source vocabulary is not that of the first model: 15 tokens, not 16",
+        "its source vocabulary differs from the first model's: 15 tokens, not 16",
     );
     let mut other = of(Family::Transformer, 0);
     let text = [["cats"; 3].join(" "), WORDS.join(" ")];

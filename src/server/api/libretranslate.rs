@@ -93,7 +93,8 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     };
     let (alternatives, most) = (asked.alternatives, app.config.limits.alternatives);
     if alternatives > most {
-        let problem = format!("{alternatives} alternatives; the server allows {most}");
+        let problem =
+            format!("{alternatives} alternatives requested; the server allows at most {most}");
         return Err(Problem::field("alternatives", problem));
     }
     app.admit(&visit, "q", &texts)?;

@@ -24,14 +24,14 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
 }
 
 /// Whether the process lives.
-#[utoipa::path(get, path = "/livez", tag = "Operation", responses((status = 200, description = "It does")))]
+#[utoipa::path(get, path = "/livez", tag = "Operation", responses((status = 200, description = "The process is running")))]
 async fn live() -> Response {
     reply(&json!({"status": "ok"}))
 }
 
 /// Whether requests are answered.
 #[utoipa::path(get, path = "/readyz", tag = "Operation",
-    responses((status = 200, description = "They are"), (status = 503, description = "Models are being loaded, or the server stops")))]
+    responses((status = 200, description = "Requests are answered"), (status = 503, description = "Models are being loaded, or the server is stopping")))]
 async fn ready(State(app): State<Shared>) -> Response {
     let (status, text) = match app.phase.stage() {
         Stage::Loading => (StatusCode::SERVICE_UNAVAILABLE, "loading"),
@@ -43,7 +43,8 @@ async fn ready(State(app): State<Shared>) -> Response {
 
 /// Whether requests are answered, for clients of LibreTranslate.
 #[utoipa::path(get, path = "/health", tag = "LibreTranslate",
-    responses((status = 200, description = "They are"), (status = 503, description = "They are not")))]
+    responses((status = 200, description = "Requests are answered"),
+        (status = 503, description = "Models are being loaded, or the server is stopping")))]
 async fn health(app: State<Shared>) -> Response {
     ready(app).await
 }
@@ -79,5 +80,5 @@ pub(in crate::server) async fn no_path() -> Problem {
 
 /// The path does not know the method.
 pub(in crate::server) async fn no_method() -> Problem {
-    Problem::new(Kind::Method, "this path does not know the method")
+    Problem::new(Kind::Method, "this path does not support the method")
 }

@@ -35,7 +35,8 @@ pub(super) fn check_size(entries: &str) -> Result<(), Problem> {
     }
     let found = lines(entries).count();
     if found > MOST_ENTRIES {
-        let problem = format!("{found} entries; a glossary has at most {MOST_ENTRIES}");
+        let problem =
+            format!("there are {found} entries; a glossary may have at most {MOST_ENTRIES}");
         return Err(too_large(problem));
     }
     Ok(())

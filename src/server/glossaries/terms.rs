@@ -53,8 +53,9 @@ impl Demanding<'_> {
         let limits = &app.config.limits;
         if found.len() > limits.phrases {
             let (found, most) = (found.len(), limits.phrases);
-            let problem =
-                format!("a sentence has {found} terms of the glossary; it has at most {most}");
+            let problem = format!(
+                "a sentence contains {found} terms of the glossary; at most {most} are allowed"
+            );
             return Err(Problem::new(Kind::TooLarge, problem));
         }
         let phrases = || found.iter().map(|&entry| &glossary.entries[entry].target);
@@ -63,7 +64,7 @@ impl Demanding<'_> {
         if self.characters > limits.characters {
             let most = limits.characters;
             let problem =
-                format!("the texts have terms of the glossary with more than {most} characters");
+                format!("the terms of the glossary in the texts have more than {most} characters");
             return Err(Problem::new(Kind::TooLarge, problem).hint("send fewer texts at once"));
         }
         visit.carried.grow(characters)?;

@@ -90,7 +90,7 @@ pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
 
 /// The response to a request whose length has two meanings, of which a proxy might take the other.
 fn ambiguous() -> Response {
-    let problem = "a request has either `Content-Length` or `Transfer-Encoding`, not both, and chunks are as RFC 9112 says";
+    let problem = "a request must have either `Content-Length` or `Transfer-Encoding`, not both, and chunks must follow RFC 9112";
     let mut response = Api::Operation.refuse(&Problem::new(Kind::Malformed, problem));
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(CONNECTION, close);

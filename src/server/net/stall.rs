@@ -44,7 +44,10 @@ impl Stalling {
         let patience = self.patience;
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(patience)));
         ready!(timer.as_mut().poll(context));
-        let stalled = io::Error::new(io::ErrorKind::TimedOut, "the client does not read");
+        let stalled = io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the client does not read the response",
+        );
         Poll::Ready(Err(stalled))
     }
 }

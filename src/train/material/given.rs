@@ -33,15 +33,18 @@ pub(super) fn tokenizers(
         (Task::Generate | Task::Fill, found) if is_one => found,
         _ => {
             let (there, needed) = match is_one {
-                true => ("one tokenizer", "two: `tokenizer.vocabulary` is `separate`"),
-                false => ("two tokenizers", "one for all texts"),
+                true => (
+                    "one tokenizer",
+                    "two tokenizers, since `tokenizer.vocabulary` is `separate`",
+                ),
+                false => ("two tokenizers", "one tokenizer for all texts"),
             };
             return Err(Error::Config {
                 key: "tokenizer.from".into(),
                 expected: needed.into(),
                 found: format!("{there} in `{}`", from.display()),
                 hint: Some(
-                    "`tokenizer.vocabulary` says whether both sides of a translation share a tokenizer".into(),
+                    "set `tokenizer.vocabulary` to `shared` if both sides of a translation share a tokenizer, and to `separate` if not".into(),
                 ),
             });
         }

@@ -58,8 +58,8 @@ fn check_possible(config: &Config) -> Result<()> {
         Some(obstacle) => Err(Error::Config {
             key: "data.store".into(),
             expected: "training data that can be kept on disk".into(),
-            found: format!("other data: {obstacle}"),
-            hint: Some("with `data.store = \"memory\"` they need not be prepared".into()),
+            found: format!("data that cannot: {obstacle}"),
+            hint: Some("such data need no preparation: set `data.store = \"memory\"`".into()),
         }),
     }
 }

@@ -251,5 +251,5 @@ fn models_that_do_not_fit_are_refused() {
     );
     let mut config = from_source(folder.path(), "");
     config.model.freeze = vec!["encode.*".into()];
-    assert!(refused(&config).contains("`encode.*`, which fits none"));
+    assert!(refused(&config).contains("`encode.*`, which matches none"));
 }

@@ -30,7 +30,7 @@ pub(super) fn of(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value>
                 _ => {
                     set("max_length", config.model.max_len.into());
                     notes.push(
-                        "the length of a translation is limited by `model.max_len` alone, not by that of the source".into(),
+                        "the length of a translation is limited by `model.max_len` alone, not by the length of the source".into(),
                     );
                 }
             }
@@ -56,7 +56,7 @@ pub(super) fn of(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value>
             match config.decode.length_penalty_formula {
                 LengthPenaltyFormula::Length => set("length_penalty", config.decode.length_penalty.into()),
                 LengthPenaltyFormula::Gnmt => notes.push(
-                    "beam search: the length penalty of Wu et al. (2016) has no equal in `transformers`, so it uses its own"
+                    "beam search: `transformers` does not have the length penalty of Wu et al. (2016) and uses its own"
                         .into(),
                 ),
             }

@@ -34,13 +34,13 @@ fn one(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
     check(&loaded.tokenizers)?;
     if vocabulary(src.to_json()).is_ok_and(|tokens| tokens.len() > src.vocab_size()) {
         return Err(Error::usage(
-            "the tokenizer of the source has pieces that the model does not know, which has no equal in `transformers`",
-            "export a model whose vocabulary has all pieces",
+            "the source tokenizer has pieces that are not in the model's vocabulary, which `transformers` does not support",
+            "export a model whose vocabulary contains all pieces of its tokenizer",
         ));
     }
     notes.push(
-        "tokenizer: text is divided as on the side of the source, so that targets cannot be encoded for training; unknown text of the \
-         source that is spelled like a token of the target becomes the token for unknown text"
+        "tokenizer: `transformers` encodes all text as source text, so targets cannot be encoded for further training; unknown source text \
+         that is spelled like a target token becomes the unknown token"
             .into(),
     );
     let mut file: Value = read(src)?;

@@ -50,7 +50,7 @@ fn parse(
     let candidates = file.get(start..);
     let expected = n_candidates.checked_mul(size_of::<TokenId>() as u64);
     let Some(candidates) = candidates.filter(|bytes| expected == Some(bytes.len() as u64)) else {
-        return Err("its length is not what it says".into());
+        return Err("its length differs from the length that its header declares".into());
     };
     if checksum != sum(&words[UNCHECKED..]) {
         return Err("damaged: it differs from its checksum".into());

@@ -34,12 +34,17 @@ fn damaged_shortlists_are_refused() {
         refusal(folder.path())
     };
     assert!(problem(&whole[..40]).contains("truncated"));
-    assert!(problem(&whole[..whole.len() - 8]).contains("its length is not what it says"));
+    assert!(
+        problem(&whole[..whole.len() - 8])
+            .contains("its length differs from the length that its header declares")
+    );
     // Not even the offsets are there, and no candidates are announced.
     let mut short = whole[..48 + 8 * 20].to_vec();
     short[40..48].fill(0);
     mend_shortlist(&mut short);
-    assert!(problem(&short).contains("its length is not what it says"));
+    assert!(
+        problem(&short).contains("its length differs from the length that its header declares")
+    );
     let changed = |at: usize| {
         let mut bytes = whole.clone();
         bytes[at] ^= 1;

@@ -102,7 +102,7 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
 
 /// The glossaries.
 #[utoipa::path(get, path = "/v2/glossaries", tag = "DeepL",
-    responses((status = 200, description = "`glossaries`, the list of them")))]
+    responses((status = 200, description = "The list `glossaries`")))]
 async fn list(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let (_, owner) = who(&app, &request)?;
     let all = app.glossaries.of(owner);
@@ -112,8 +112,8 @@ async fn list(State(app): State<Shared>, request: Request) -> Result<Response, P
 
 /// A glossary.
 #[utoipa::path(get, path = "/v2/glossaries/{glossary_id}", tag = "DeepL",
-    params(("glossary_id" = String, Path, description = "Its identifier")),
-    responses((status = 200, description = "The glossary"), (status = 404, description = "There is none")))]
+    params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
+    responses((status = 200, description = "The glossary"), (status = 404, description = "There is no such glossary")))]
 async fn describe(
     State(app): State<Shared>,
     Path(id): Path<String>,
@@ -125,8 +125,8 @@ async fn describe(
 
 /// Deletes a glossary.
 #[utoipa::path(delete, path = "/v2/glossaries/{glossary_id}", tag = "DeepL",
-    params(("glossary_id" = String, Path, description = "Its identifier")),
-    responses((status = 204, description = "It is deleted"), (status = 404, description = "There is none")))]
+    params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
+    responses((status = 204, description = "The glossary was deleted"), (status = 404, description = "There is no such glossary")))]
 async fn delete(
     State(app): State<Shared>,
     Path(id): Path<String>,
@@ -139,9 +139,9 @@ async fn delete(
 
 /// The entries of a glossary.
 #[utoipa::path(get, path = "/v2/glossaries/{glossary_id}/entries", tag = "DeepL",
-    params(("glossary_id" = String, Path, description = "Its identifier")),
+    params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 200, description = "A line for each entry: a term, a tab, and its translation",
-        content_type = "text/tab-separated-values"), (status = 404, description = "There is none")))]
+        content_type = "text/tab-separated-values"), (status = 404, description = "There is no such glossary")))]
 async fn entries(
     State(app): State<Shared>,
     Path(id): Path<String>,

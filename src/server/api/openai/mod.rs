@@ -48,7 +48,7 @@ async fn models(State(app): State<Shared>, request: Request) -> Result<Response,
 /// A model.
 #[utoipa::path(get, path = "/v1/models/{id}", tag = "OpenAI",
     params(("id" = String, Path, description = "Name of the model")),
-    responses((status = 200, description = "The model"), (status = 404, description = "There is none")))]
+    responses((status = 200, description = "The model"), (status = 404, description = "There is no such model")))]
 async fn model(
     State(app): State<Shared>,
     Path(id): Path<String>,

@@ -80,7 +80,8 @@ impl Wish {
         }
         let (jobs, most) = (copies.saturating_mul(texts), limits.most_texts());
         if jobs > most {
-            let problem = format!("{jobs} continuations; a request has at most {most}");
+            let problem =
+                format!("{jobs} continuations requested; a request may have at most {most}");
             return Err(Problem {
                 field: Some("n".to_owned()),
                 ..Problem::new(Kind::TooLarge, problem)
@@ -90,7 +91,9 @@ impl Wish {
         let all = new_tokens.saturating_mul(jobs);
         if all > limits.new_tokens {
             let most = limits.new_tokens;
-            let problem = format!("{all} tokens in all; the server generates {most} for a request");
+            let problem = format!(
+                "{all} new tokens requested in total; the server generates at most {most} for a request"
+            );
             return Err(Problem::field(self.tokens_field, problem));
         }
         let options = GenerateOptions {

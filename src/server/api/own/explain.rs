@@ -38,7 +38,7 @@ pub(super) struct Explain {
 
 /// Tells what a model attends to, and how likely it finds what it writes.
 #[utoipa::path(post, path = "/api/explain", tag = "Attentive", request_body = Explain,
-    responses((status = 200, description = "Tokens, their probabilities and the weights of every attention, in thousandths")))]
+    responses((status = 200, description = "Tokens, their probabilities, and the weights of every attention head in thousandths")))]
 pub(super) async fn post_explain(
     State(app): State<Shared>,
     request: Request,
@@ -121,7 +121,7 @@ async fn explained(
 /// A [`Problem`] if there is no room for them now, or if there never is.
 fn count(share: &Share, bytes: usize) -> Result<(), Problem> {
     if !share.may_grow(bytes) {
-        let problem = "the explanation is larger than all that a client may have in memory";
+        let problem = "the explanation needs more memory than a client may use";
         let problem = Problem::new(Kind::TooLarge, problem);
         return Err(problem.hint("ask for a shorter text, or raise `limits.bodies`"));
     }

@@ -174,7 +174,9 @@ impl Generate {
             .max_new_tokens
             .unwrap_or(defaults.max_new_tokens.min(most));
         if new_tokens > most {
-            let problem = format!("{new_tokens} tokens; the server generates {most} for a request");
+            let problem = format!(
+                "{new_tokens} new tokens requested; the server generates at most {most} for a request"
+            );
             return Err(Problem::field("max_new_tokens", problem));
         }
         let sampling = Sampling {

@@ -273,7 +273,9 @@ fn chunks_to_tag(
 }
 
 fn too_many(found: usize) -> Problem {
-    let problem = format!("{found} answers; a request gets at most {MOST_ANSWERS}");
+    let problem = format!(
+        "the request asks for {found} guesses or labels; at most {MOST_ANSWERS} are allowed"
+    );
     let problem = Problem::new(Kind::TooLarge, problem);
     problem.hint("ask for fewer guesses or labels with `count`, or send fewer texts")
 }

@@ -162,7 +162,7 @@ impl Translate {
         if options.n_best > 1 + limits.alternatives {
             let most = 1 + limits.alternatives;
             let problem = format!(
-                "{} translations of a text; the server allows {most}",
+                "{} translations of a text requested; the server allows at most {most}",
                 options.n_best
             );
             return Err(Problem::field("n_best", problem));
@@ -171,7 +171,7 @@ impl Translate {
         let widest = limits.beam_width.max(defaults.beam_width);
         if options.beam_width > widest {
             let problem = format!(
-                "a beam width of {}; the server allows {widest}",
+                "a beam width of {} requested; the server allows at most {widest}",
                 options.beam_width
             );
             return Err(Problem::field("beam_width", problem));

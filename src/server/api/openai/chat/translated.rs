@@ -53,7 +53,7 @@ fn text_of(model: &Model, turns: Vec<Turn>) -> Result<String, Problem> {
     let wanted = direction(&turns);
     let wrong = |problem: String| {
         let hint = format!(
-            "the only instruction of a translation model is its languages, as in `{INSTRUCTION}`; leave it out, and name the model"
+            "a translation model follows no other instruction than its languages, as in `{INSTRUCTION}`; you can leave it out if you name the model"
         );
         Problem::field("messages", problem).hint(hint)
     };
@@ -78,7 +78,7 @@ fn text_of(model: &Model, turns: Vec<Turn>) -> Result<String, Problem> {
         }) => Ok(text),
         _ => Err(Problem::field(
             "messages",
-            "the last message, which is translated, is not the user's",
+            "the last message, which is translated, must be the user's",
         )),
     }
 }
