@@ -30,7 +30,7 @@ pub enum AttentionKind {
     /// e = sᵀ h with the current state s (Luong et al. 2015, section 3.1). The context is used by the prediction only: there
     /// is no input feeding (their section 3.3).
     Dot,
-    /// e = sᵀ W h, otherwise as `dot`.
+    /// e = sᵀ W h; otherwise like `dot`.
     General,
 }
 
@@ -108,7 +108,7 @@ pub enum Positions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TieEmbeddings {
-    /// Three matrices.
+    /// Three separate matrices.
     None,
     /// The decoder's input embedding is the output projection (Press and Wolf 2017).
     Decoder,
@@ -120,24 +120,24 @@ pub enum TieEmbeddings {
 }
 
 impl Positions {
-    /// Whether each position has a learned vector.
+    /// True if each position has a learned vector.
     pub fn are_learned(self) -> bool {
         matches!(self, Self::Learned | Self::LearnedRelative)
     }
 
-    /// Whether attention scores have a bias for each bucket of distances.
+    /// True if attention scores have a bias for each bucket of distances.
     pub fn are_relative(self) -> bool {
         matches!(self, Self::Relative | Self::LearnedRelative)
     }
 }
 
 impl TieEmbeddings {
-    /// Whether source and target have the same input embedding.
+    /// True if source and target have the same input embedding.
     pub fn ties_inputs(self) -> bool {
         matches!(self, Self::Inputs | Self::All)
     }
 
-    /// Whether the output projection is an input embedding.
+    /// True if the output projection is an input embedding.
     pub fn ties_output(self) -> bool {
         matches!(self, Self::Decoder | Self::All)
     }
@@ -153,16 +153,16 @@ pub enum Init {
     Pytorch,
     /// N(0, 0.02²) for weights and embeddings, zero biases (BERT).
     Normal,
-    /// As `normal`, but N(0, 0.02²/n) for the last weight of each of the n sublayers of a Transformer stack (Radford et al.
+    /// Like `normal`, but N(0, 0.02²/n) for the last weight of each of the n sublayers of a Transformer stack (Radford et al.
     /// 2019, GPT-2, section 2.3).
     Gpt2,
 }
 
-/// The function of a layer before the labels.
+/// The layer before the classifier of labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LabelLayer {
-    /// No layer: labels are read from the encoder's output.
+    /// No layer: labels are predicted from the encoder's output.
     None,
     /// A linear map and tanh, as in BERT (Devlin et al. 2019).
     Tanh,

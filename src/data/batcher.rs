@@ -97,7 +97,7 @@ impl Batcher {
     /// [`Batcher::new`] for examples in several parts.
     ///
     /// # Errors
-    /// Those of [`Batcher::new`]; [`Error::Config`] if the weights leave less than one example for an epoch.
+    /// Any error of [`Batcher::new`]; [`Error::Config`] if the weights leave less than one example for an epoch.
     pub fn of_parts(
         examples: impl Into<Examples>,
         parts: Parts,

@@ -73,9 +73,9 @@ impl fmt::Display for ReadStats {
 /// Lines that are dropped although they could be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filters {
-    /// Whether lines that occurred before are dropped. Takes 8 to 18 bytes for each line.
+    /// True if lines that occurred before are dropped. Takes 8 to 18 bytes for each line.
     pub repeated: bool,
-    /// Whether pairs with equal sides are dropped.
+    /// True if pairs with equal sides are dropped.
     pub copies: bool,
 }
 

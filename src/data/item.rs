@@ -130,7 +130,7 @@ impl Item {
         }
     }
 
-    /// Whether it is a pair of equal sentences.
+    /// True if it is a pair of equal sentences.
     pub(super) fn is_copy(&self) -> bool {
         matches!(self, Self::Translation { src, tgt } if src.trim() == tgt.trim())
     }
@@ -203,12 +203,12 @@ impl Measure {
     }
 }
 
-/// Whether `text` contains NUL or another control character other than white space.
+/// True if `text` contains NUL or another control character other than white space.
 pub(super) fn has_control(text: &str) -> bool {
     text.contains(is_control)
 }
 
-/// Whether `c` is a control character other than white space.
+/// True if `c` is a control character other than white space.
 pub(crate) fn is_control(c: char) -> bool {
     c.is_control() && !c.is_whitespace()
 }

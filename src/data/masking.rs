@@ -15,7 +15,7 @@ const FIRST_STREAM: u64 = 0x6d61_736b_0000_0000;
 /// Masks for evaluation do not depend on the seed of the run.
 const FIXED_SEED: u64 = 0;
 
-/// Whether a masked language model may be asked to predict `token`. `</s>`, which ends every text, and `<unk>`, which
+/// True if a masked language model may be asked to predict `token`. `</s>`, which ends every text, and `<unk>`, which
 /// carries no information, are excluded.
 pub fn can_be_hidden(token: TokenId, special: SpecialTokens) -> bool {
     token != special.eos && token != special.unk

@@ -51,7 +51,7 @@ impl Parts {
     /// Parts that end with these lines of the corpus from which `examples` were encoded, with their weights.
     ///
     /// # Panics
-    /// Those of [`Parts::new`].
+    /// Any error of [`Parts::new`].
     pub fn by_line(examples: &[Example], ends: &[usize], weights: &[f64]) -> Self {
         let index = |end: &usize| examples.partition_point(|example| example.line <= *end);
         Self::new(&ends.iter().map(index).collect::<Vec<_>>(), weights)

@@ -21,7 +21,7 @@ const LINES_PER_CALL: usize = 1 << 13;
 /// Unusable lines are dropped and counted in [`super::ReadStats`].
 ///
 /// # Errors
-/// Those of [`Reader`]; [`crate::Error::Data`] if no line is usable.
+/// Any error of [`Reader`]; [`crate::Error::Data`] if no line is usable.
 pub fn read(
     source: &CorpusSource,
     form: Form,
@@ -35,7 +35,7 @@ pub fn read(
 /// [`read`], without the lines that `filters` drop. A text that is read as a whole is not filtered.
 ///
 /// # Errors
-/// Those of [`read`].
+/// Any error of [`read`].
 pub fn read_filtered(
     source: &CorpusSource,
     form: Form,

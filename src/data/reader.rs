@@ -204,7 +204,7 @@ impl Reader {
     /// The next usable lines, at most `most`; none at the end.
     ///
     /// # Errors
-    /// Those of [`Reader::next_entry`].
+    /// Any error of [`Reader::next_entry`].
     pub fn next_entries(&mut self, most: usize) -> Result<Vec<Entry>> {
         let mut entries = Vec::new();
         while entries.len() < most

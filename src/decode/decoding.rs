@@ -35,7 +35,7 @@ pub struct Decoding<'a, S: Stepper, K> {
     model: &'a S,
     setting: Setting<'a>,
     state: S::State,
-    /// Whether the state keeps the cross-attention of each step.
+    /// True if the state keeps the cross-attention of each step.
     watched: bool,
     /// The number of rows of the last step.
     rows: usize,
@@ -84,7 +84,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         self.active.len() + self.new.len()
     }
 
-    /// Whether there are no sentences.
+    /// True if there are no sentences.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -156,7 +156,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         active.map(|active| (&active.key, active.outputs.best()))
     }
 
-    /// Whether there is room for another sentence of `src_len` tokens.
+    /// True if there is room for another sentence of `src_len` tokens.
     fn fits(&self, src_len: usize) -> bool {
         let new = self.new.iter().map(|(new, _)| new);
         let longest = self.active.iter().chain(new).map(|active| active.src_len);

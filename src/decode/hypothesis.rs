@@ -13,7 +13,7 @@ pub struct Hypothesis {
     pub log_prob: f64,
     /// The summands of `log_prob`: one more than `tokens` if `finished`.
     pub token_log_probs: Vec<f32>,
-    /// Whether it ends with `</s>`. Otherwise it was cut off, at the length limit or because all logits were NaN; such
+    /// True if it ends with `</s>`. Otherwise it was cut off, at the length limit or because all logits were NaN; such
     /// hypotheses come after all finished ones.
     pub finished: bool,
     /// The numbers of the constraints that it lacks; none if it is finished.

@@ -42,11 +42,11 @@ pub struct SearchOptions {
     /// Draws outputs at random instead of looking for the likeliest; `beam_width` is not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampling>,
-    /// Whether sentences may come with a prefix or constraints. All sentences are then searched in the same way, so that none
+    /// True if sentences may come with a prefix or constraints. All sentences are then searched in the same way, so that none
     /// depends on what is demanded of another.
     #[serde(skip)]
     pub guided: bool,
-    /// Whether the probabilities of tokens are computed. Plain greedy search needs none; its scores are then 0.
+    /// True if the probabilities of tokens are computed. Plain greedy search needs none; its scores are then 0.
     #[serde(skip)]
     pub scored: bool,
 }
@@ -153,7 +153,7 @@ impl SearchOptions {
         }
     }
 
-    /// Whether only the likeliest token counts, and its probability does not.
+    /// True if only the likeliest token counts, and its probability does not.
     pub(super) fn is_plainly_greedy(&self) -> bool {
         self.beam_width == 1 && self.coverage_penalty == 0.0 && !self.reads_logits()
     }
@@ -164,7 +164,7 @@ impl SearchOptions {
         self.beam_width + 1
     }
 
-    /// Whether the search needs more than the likeliest tokens of each row.
+    /// True if the search needs more than the likeliest tokens of each row.
     pub(super) fn reads_logits(&self) -> bool {
         let bars = self.no_repeat_ngram > 0 || self.min_length > 0;
         self.guided || self.sampling.is_some() || bars

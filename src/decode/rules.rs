@@ -79,7 +79,7 @@ impl<'a> Rules<'a> {
         barred
     }
 
-    /// Whether `</s>` may follow `partial`.
+    /// True if `</s>` may follow `partial`.
     pub(super) fn may_end(&self, partial: &Partial) -> bool {
         self.constraints.unmet(&partial.progress).is_empty()
     }

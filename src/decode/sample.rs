@@ -83,7 +83,7 @@ pub struct Drawn {
 /// the model restarts with its last half, read from position 0 on as in training.
 ///
 /// # Errors
-/// Those of `on_token`.
+/// Any error of `on_token`.
 ///
 /// # Panics
 /// If `text` is empty or longer than the model's context, or if `options.max_new_tokens` is 0.

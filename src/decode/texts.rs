@@ -70,7 +70,7 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
         self.active.len() + self.new.len()
     }
 
-    /// Whether there are no texts.
+    /// True if there are no texts.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

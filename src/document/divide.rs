@@ -28,7 +28,7 @@ pub enum Split {
 pub(super) struct Piece {
     /// Its bytes, without blanks around them.
     pub(super) range: Range<usize>,
-    /// Whether it begins a sentence right after another one, with no blank between them, and none is missing.
+    /// True if it begins a sentence right after another one, with no blank between them, and none is missing.
     pub(super) touches: bool,
 }
 

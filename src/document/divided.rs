@@ -27,7 +27,7 @@ pub struct Sentence {
     pub before: String,
     /// The sentence.
     pub text: String,
-    /// Whether there is nothing between the two, as in Chinese.
+    /// True if there is nothing between the two, as in Chinese.
     touches: bool,
 }
 
@@ -201,7 +201,7 @@ fn ranked(found: &[Translation], rank: usize) -> Vec<&Candidate> {
 #[derive(Default)]
 struct Words {
     count: usize,
-    /// Whether the last word may go on.
+    /// True if the last word may go on.
     open: bool,
 }
 

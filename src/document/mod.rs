@@ -48,9 +48,9 @@ pub struct Document {
 pub struct Segment {
     /// The text, without blanks around it, without markup and with characters in place of entities.
     pub text: String,
-    /// Whether markup inside the text makes [`Document::render`] ask which words belong together.
+    /// True if markup inside the text makes [`Document::render`] ask which words belong together.
     pub needs_alignment: bool,
-    /// Whether it begins a sentence right after the segment before it, with no blank between them, as in Chinese. In languages
+    /// True if it begins a sentence right after the segment before it, with no blank between them, as in Chinese. In languages
     /// with blanks, [`Document::render`] puts one there.
     pub touches: bool,
 }

@@ -30,7 +30,7 @@ pub struct ClassificationEvaluation {
 /// Classifies the texts of `corpus` and compares the results with its labels.
 ///
 /// # Errors
-/// Those of [`Pipeline::classify`].
+/// Any error of [`Pipeline::classify`].
 pub fn classification(pipeline: &Pipeline, corpus: &Corpus) -> Result<ClassificationEvaluation> {
     let start = Instant::now();
     let entries = corpus.entries().iter();

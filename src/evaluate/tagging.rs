@@ -26,7 +26,7 @@ pub struct TaggingEvaluation {
 /// Tags the tokens or vectors of `corpus` and compares the results with its tags.
 ///
 /// # Errors
-/// Those of [`Pipeline::tag`] and [`Pipeline::tag_vectors`].
+/// Any error of [`Pipeline::tag`] and [`Pipeline::tag_vectors`].
 pub fn tagging(pipeline: &Pipeline, corpus: &Corpus) -> Result<TaggingEvaluation> {
     let start = Instant::now();
     let found = match pipeline.config().model.recurrent.d_input {

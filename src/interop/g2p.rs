@@ -39,7 +39,7 @@ const NAMES: Names = &[
     ("head.bias", Same("fc_b")),
 ];
 
-/// Whether `path`, a file or directory, looks like this model.
+/// True if `path`, a file or directory, looks like this model.
 pub(super) fn recognizes(path: &Path) -> bool {
     let file = weights(path);
     file.file_name().is_some_and(|name| name == FILE) && file.exists()

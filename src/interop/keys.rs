@@ -65,7 +65,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Whether `key` has another value than `usual`, and is not null.
+    /// True if `key` has another value than `usual`, and is not null.
     pub(super) fn differs(&self, key: &str, usual: &Value) -> bool {
         match self.left.get(key) {
             None | Some(Value::Null) => false,
@@ -131,7 +131,7 @@ impl Keys {
     }
 }
 
-/// Whether these values are the same. 1 is 1.0.
+/// True if these values are the same. 1 is 1.0.
 fn equal(one: &Value, other: &Value) -> bool {
     one == other || one.is_number() && one.as_f64() == other.as_f64()
 }

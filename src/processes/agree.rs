@@ -188,7 +188,7 @@ impl Processes {
     /// The lines of all processes, in the order of their numbers. If one fails, so do all.
     ///
     /// # Errors
-    /// Those of [`Processes::agree`].
+    /// Any error of [`Processes::agree`].
     pub fn gather_lines(&self, doing: &str, lines: Result<Vec<String>>) -> Result<Vec<String>> {
         if self.is_alone() {
             return lines;

@@ -16,7 +16,7 @@ const ON_THIS_MACHINE: [&str; 3] = [
     "SLURM_NTASKS_PER_NODE",
 ];
 
-/// Whether an MPI launcher started this process.
+/// True if an MPI launcher started this process.
 pub(super) fn is_present() -> bool {
     LAUNCHERS.iter().any(|name| env::var_os(name).is_some())
 }

@@ -48,10 +48,10 @@ struct Group {
     places: Vec<Place>,
     /// How long a process may keep others waiting.
     timeout: Duration,
-    /// Whether `timeout` applies.
+    /// True if `timeout` applies.
     limited: Cell<bool>,
     lost: fn(&Error),
-    /// Whether all processes know of the failure.
+    /// True if all processes know of the failure.
     agreed: Cell<bool>,
     /// The time spent in exchanges.
     time: Cell<Duration>,
@@ -93,7 +93,7 @@ impl Processes {
         launcher::connect(timeout, lost)
     }
 
-    /// Whether there is no other process.
+    /// True if there is no other process.
     pub fn is_alone(&self) -> bool {
         self.group.is_none()
     }
@@ -108,7 +108,7 @@ impl Processes {
         self.group.as_ref().map_or(0, |group| group.number)
     }
 
-    /// Whether this is the process that writes files and messages.
+    /// True if this is the process that writes files and messages.
     pub fn is_first(&self) -> bool {
         self.number() == 0
     }

@@ -124,7 +124,7 @@ impl Store {
     /// The tokenizers that it was encoded with.
     ///
     /// # Errors
-    /// Those of [`Tokenizers::load`].
+    /// Any error of [`Tokenizers::load`].
     pub fn tokenizers(&self) -> Result<Tokenizers> {
         Tokenizers::load(&self.dir, self.key().special())
     }
@@ -159,7 +159,7 @@ impl Store {
         self.manifest.encoded.kept
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -40,7 +40,7 @@ pub(super) struct Blanks {
 }
 
 impl Blanks {
-    /// Whether a blank remains between the characters `last` and `next` if what is between these blanks is taken out.
+    /// True if a blank remains between the characters `last` and `next` if what is between these blanks is taken out.
     pub(super) fn remain(self, last: char, next: char) -> bool {
         match (self.before, self.after) {
             (true, false) => !is_closing(next),

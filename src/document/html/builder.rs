@@ -21,9 +21,9 @@ pub(super) struct Builder {
     leading: String,
     trailing: String,
     begun: bool,
-    /// Whether whitespace follows the last character of the text.
+    /// True if whitespace follows the last character of the text.
     blank: bool,
-    /// Whether a line break that ends a segment is in it.
+    /// True if a line break that ends a segment is in it.
     broken: bool,
     /// The visible things since the last character of the text.
     between: Option<Between>,
@@ -52,12 +52,12 @@ impl Builder {
         self.range.clone()
     }
 
-    /// Whether there is anything to translate.
+    /// True if there is anything to translate.
     pub(super) fn has_words(&self) -> bool {
         self.text.chars().any(char::is_alphanumeric)
     }
 
-    /// Whether a line break was read last. Two in a row separate paragraphs.
+    /// True if a line break was read last. Two in a row separate paragraphs.
     pub(super) fn ends_in_break(&self) -> bool {
         self.after_break
     }

@@ -129,7 +129,7 @@ pub(super) fn is_raw(name: &str) -> bool {
     )
 }
 
-/// Whether a void or protected element takes space in its line, so that blanks around it matter.
+/// True if a void or protected element takes space in its line, so that blanks around it matter.
 pub(super) fn is_visible(name: &str) -> bool {
     !matches!(
         name,

@@ -60,7 +60,7 @@ pub(super) struct Point {
     pub(super) html: String,
     /// The number of units before it.
     pub(super) at: usize,
-    /// Whether it belongs to the unit before it rather than to the one after it.
+    /// True if it belongs to the unit before it rather than to the one after it.
     pub(super) follows: bool,
     /// The blanks around it, if it takes space.
     pub(super) visible: Option<Blanks>,
@@ -119,7 +119,7 @@ struct Nesting {
 struct Open {
     number: usize,
     node: usize,
-    /// Whether its end tag was read, while elements inside it wait for theirs.
+    /// True if its end tag was read, while elements inside it wait for theirs.
     ended: bool,
 }
 

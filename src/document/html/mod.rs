@@ -105,7 +105,7 @@ impl Reader<'_> {
         Ok(number + 1)
     }
 
-    /// Whether token `number` begins a link that shows the address of a page, as social networks write them.
+    /// True if token `number` begins a link that shows the address of a page, as social networks write them.
     fn shows_address(&self, number: usize, name: &str) -> bool {
         /// A long address is divided into elements, some of which are hidden.
         const MAX_TOKENS: usize = 16;

@@ -32,7 +32,7 @@ pub(super) enum Kind {
 pub(super) struct Start {
     /// In lower case.
     pub(super) name: String,
-    /// Whether its attributes forbid a translation.
+    /// True if its attributes forbid a translation.
     pub(super) protected: bool,
 }
 

@@ -8,9 +8,9 @@ pub(super) struct Writer<'a> {
     text: &'a str,
     written: usize,
     out: String,
-    /// Whether the last visible thing was whitespace.
+    /// True if the last visible thing was whitespace.
     after_blank: bool,
-    /// Whether the last visible thing wants a blank after it.
+    /// True if the last visible thing wants a blank after it.
     wants_blank: bool,
 }
 

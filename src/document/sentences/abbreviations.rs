@@ -26,7 +26,7 @@ static ABBREVIATIONS: LazyLock<HashMap<&'static str, Kind>> = LazyLock::new(|| {
 static STARTING: LazyLock<HashSet<&'static str>> =
     LazyLock::new(|| STARTERS.split_whitespace().collect());
 
-/// Whether a short list has `word`.
+/// True if a short list has `word`.
 fn has(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|known| known == word)
 }
@@ -153,7 +153,7 @@ fn known(word: &str) -> Option<Kind> {
     ABBREVIATIONS.get(word.to_lowercase().as_str()).copied()
 }
 
-/// Whether `text` begins with a word that rarely follows an abbreviation, here `after`, within a sentence.
+/// True if `text` begins with a word that rarely follows an abbreviation, here `after`, within a sentence.
 pub(super) fn is_starter(text: &str, after: &Word<'_>) -> bool {
     let word = first_word(text);
     let lower = word.to_lowercase();
@@ -186,7 +186,7 @@ fn first_word(text: &str) -> &str {
     &text[start..start + len]
 }
 
-/// Whether a number follows, in digits or Roman numerals.
+/// True if a number follows, in digits or Roman numerals.
 pub(super) fn begins_number(text: &str) -> bool {
     let word = first_word(text);
     word.starts_with(char::is_numeric) || is_roman(word) && word != "I"
@@ -197,7 +197,7 @@ fn is_roman(word: &str) -> bool {
     (1..=6).contains(&word.len()) && word.chars().all(|c| matches!(c, 'I' | 'V' | 'X' | 'L'))
 }
 
-/// Whether `text` goes on like the date "3. 10. 2020" after its first number.
+/// True if `text` goes on like the date "3. 10. 2020" after its first number.
 fn goes_on_as_date(text: &str) -> bool {
     let digits = text.bytes().take(5).take_while(u8::is_ascii_digit).count();
     match digits {

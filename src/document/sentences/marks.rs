@@ -48,7 +48,7 @@ impl Mark {
     }
 }
 
-/// Whether a sentence may end after `c`.
+/// True if a sentence may end after `c`.
 pub(super) fn is_end(c: char) -> bool {
     matches!(
         c,
@@ -56,7 +56,7 @@ pub(super) fn is_end(c: char) -> bool {
     ) || is_wide(c)
 }
 
-/// Whether a sentence ends after `c`, also without a blank: marks of East Asia, of India, and of scripts without capitals.
+/// True if a sentence ends after `c`, also without a blank: marks of East Asia, of India, and of scripts without capitals.
 fn is_wide(c: char) -> bool {
     matches!(
         c,
@@ -166,7 +166,7 @@ pub(super) fn is_ideographic(c: char) -> bool {
     )
 }
 
-/// Whether there has to be a blank between two sentences: not where either side is written in a script without blanks.
+/// True if there has to be a blank between two sentences: not where either side is written in a script without blanks.
 pub(crate) fn needs_blank(before: &str, after: &str) -> bool {
     let (Some(last), Some(first)) = (before.chars().next_back(), after.chars().next()) else {
         return false;

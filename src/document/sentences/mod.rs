@@ -30,7 +30,7 @@ pub(super) fn sentences(text: &str) -> Vec<Range<usize>> {
 
 struct Reader<'a> {
     text: &'a str,
-    /// Whether any letter is a capital one, so that small letters at the beginning of a sentence are a surprise.
+    /// True if any letter is a capital one, so that small letters at the beginning of a sentence are a surprise.
     cased: bool,
 }
 
@@ -39,7 +39,7 @@ struct Place<'a> {
     /// The sentence up to the marks.
     before: &'a str,
     marks: Mark,
-    /// Whether brackets or quotation marks are closed after the marks.
+    /// True if brackets or quotation marks are closed after the marks.
     closes: bool,
     /// The rest of the text after these and any blanks.
     after: &'a str,
@@ -75,7 +75,7 @@ impl Reader<'_> {
         found
     }
 
-    /// Whether a sentence ends here, and another one begins after it; `blank` says whether any blank is between.
+    /// True if a sentence ends here, and another one begins after it; `blank` says whether any blank is between.
     fn is_end(&self, place: &Place<'_>, blank: bool) -> bool {
         let next = place.after.chars().next().unwrap_or_default();
         if is_end(next) {
@@ -95,7 +95,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether an exclamation is part of the sentence around it, as in `"Stop!" he said` and `(sic!) a man`.
+    /// True if an exclamation is part of the sentence around it, as in `"Stop!" he said` and `(sic!) a man`.
     fn is_aside(&self, place: &Place<'_>) -> bool {
         let dash = place.after.starts_with(['-', '–', '—']);
         self.cased && (place.closes || dash)
@@ -123,7 +123,7 @@ fn first_letter(text: &str) -> Option<char> {
     chars.find(|c| !passed(c)).filter(|c| c.is_alphanumeric())
 }
 
-/// Whether it is a small letter of a script that begins sentences with capital ones, which Georgian does not.
+/// True if it is a small letter of a script that begins sentences with capital ones, which Georgian does not.
 fn is_small(letter: Option<char>) -> bool {
     letter.is_some_and(|c| c.is_lowercase() && !matches!(c, '\u{10d0}'..='\u{10ff}'))
 }
@@ -132,7 +132,7 @@ fn is_greek(c: Option<char>) -> bool {
     c.is_some_and(|c| matches!(c, '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}'))
 }
 
-/// Whether a Japanese quotation is part of the sentence around it, which goes on with a particle, or a comma follows.
+/// True if a Japanese quotation is part of the sentence around it, which goes on with a particle, or a comma follows.
 fn goes_on_in_japanese(place: &Place<'_>, next: char) -> bool {
     let particle = matches!(next, 'と' | 'っ' | 'は' | 'が' | 'を' | 'に' | 'の' | 'も');
     matches!(next, '，' | '、' | ',') || place.closes && particle

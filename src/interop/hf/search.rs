@@ -21,7 +21,7 @@ pub(super) struct Search {
     /// Tokens that are never written.
     bad: Vec<TokenId>,
     suppressed: Vec<TokenId>,
-    /// Whether the probabilities of the other tokens sum to 1.
+    /// True if the probabilities of the other tokens sum to 1.
     pub(super) renormalizes: bool,
     beam_width: Option<usize>,
     length_penalty: Option<f64>,
@@ -46,7 +46,7 @@ fn forced_last(kind: &str) -> Option<TokenId> {
     }
 }
 
-/// Whether the `config.json` of a model of the kind `kind` sets the search in another way than its class does.
+/// True if the `config.json` of a model of the kind `kind` sets the search in another way than its class does.
 pub(super) fn is_set_in(config: &Keys, kind: &str) -> bool {
     let of_class = json!({
         "bad_words_ids": null,
@@ -237,7 +237,7 @@ impl Search {
         }
     }
 
-    /// Whether some tokens are barred in some places only.
+    /// True if some tokens are barred in some places only.
     pub(super) fn bars_at_times(&self) -> bool {
         self.bars_repeated() || self.shortest() > 0
     }

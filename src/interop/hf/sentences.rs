@@ -37,7 +37,7 @@ const MODES: [(&str, Pooling); 3] = [
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sentences {
     pub(super) pooling: Pooling,
-    /// Whether the vector is scaled to length 1.
+    /// True if the vector is scaled to length 1.
     pub(super) unit: bool,
     /// The longest text that is read, in tokens with those around it; by default, what the encoder can read.
     pub(super) longest: Option<usize>,
@@ -89,7 +89,7 @@ impl Sentences {
         Ok(found)
     }
 
-    /// Whether the directory `dir` is one of Sentence Transformers.
+    /// True if the directory `dir` is one of Sentence Transformers.
     pub(super) fn is_in(dir: &Path) -> bool {
         dir.join(MODULES).exists()
     }

@@ -92,7 +92,7 @@ pub(super) fn mt5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     describe(keys, tensors, "gated-gelu", output)
 }
 
-/// Whether the file has an output projection that is not the embedding. `transformers` 5 writes `tie_word_embeddings` = true for all
+/// True if the file has an output projection that is not the embedding. `transformers` 5 writes `tie_word_embeddings` = true for all
 /// models, and ties these two unless both are there and differ.
 fn has_own_output(tensors: &Tensors) -> Result<bool> {
     if !tensors.has(OUTPUT) {

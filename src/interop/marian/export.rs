@@ -108,7 +108,7 @@ pub(in crate::interop) fn export(
     Ok(Exported { kind: KIND, notes })
 }
 
-/// Whether the decoder reads the last token first, and its vector is zero.
+/// True if the decoder reads the last token first, and its vector is zero.
 fn starts_with_zeros(table: Option<&Parameter>, start: TokenId) -> bool {
     table.is_some_and(|table| {
         let [rows, d] = table.shape[..] else {

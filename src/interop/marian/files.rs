@@ -32,7 +32,7 @@ pub(super) struct Files {
     /// How to search; its owner may not say.
     pub(super) search: Option<Search>,
     pub(super) shortlist: Option<PathBuf>,
-    /// Whether the weights are in Marian's binary format, as Firefox has them, and not in that of NumPy.
+    /// True if the weights are in Marian's binary format, as Firefox has them, and not in that of NumPy.
     pub(super) is_binary: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Vocabs {
     Separate([PathBuf; 2]),
 }
 
-/// Whether `path`, a file or directory, looks like a model of Marian or Firefox.
+/// True if `path`, a file or directory, looks like a model of Marian or Firefox.
 pub(in crate::interop) fn recognizes(path: &Path) -> Result<bool> {
     match path.is_dir() {
         false => Ok(is_weights(path)),
@@ -52,7 +52,7 @@ pub(in crate::interop) fn recognizes(path: &Path) -> Result<bool> {
     }
 }
 
-/// Whether this is a file of weights. Other tools write files with the same ending, `.bin`.
+/// True if this is a file of weights. Other tools write files with the same ending, `.bin`.
 fn is_weights(path: &Path) -> bool {
     ends(path, "npz") || ends(path, "bin") && is_binary(path)
 }
@@ -202,7 +202,7 @@ fn of_same_model<'a>(weights: &Path, files: impl Iterator<Item = &'a PathBuf>) -
     }
 }
 
-/// Whether the names of two files have a part in common, such as a pair of languages, besides their endings.
+/// True if the names of two files have a part in common, such as a pair of languages, besides their endings.
 fn have_a_part_in_common(one: &Path, other: &Path) -> bool {
     let parts = |path: &Path| -> BTreeSet<String> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -211,13 +211,13 @@ fn have_a_part_in_common(one: &Path, other: &Path) -> bool {
     !parts(one).is_disjoint(&parts(other))
 }
 
-/// Whether this is the name of a vocabulary.
+/// True if this is the name of a vocabulary.
 fn is_vocabulary(path: &Path) -> bool {
     let ends_so = VOCABULARIES.iter().any(|end| ends(path, end));
     ends_so && file_name(path).contains("vocab")
 }
 
-/// Whether one of the parts of a file's name, between full stops, is one of these words.
+/// True if one of the parts of a file's name, between full stops, is one of these words.
 fn has_part(path: &Path, words: &[&str]) -> bool {
     let name = file_name(path);
     name.split('.').any(|part| words.contains(&part))

@@ -148,7 +148,7 @@ struct Side {
     size: usize,
     /// Their names.
     tokens: HashSet<String>,
-    /// Whether there are pieces beyond those.
+    /// True if there are pieces beyond those.
     has_more: bool,
     source: Source,
 }

@@ -113,7 +113,7 @@ impl Shape {
         Self::Rows { at_least, width }
     }
 
-    /// Whether a tensor of the shape `found` has this shape.
+    /// True if a tensor of the shape `found` has this shape.
     pub(super) fn fits(&self, found: &[usize]) -> bool {
         match (self, found) {
             // Some biases are stored as a row.

@@ -148,7 +148,7 @@ impl Tensors {
         self.found.keys().map(String::as_str)
     }
 
-    /// Whether there is a tensor `name`.
+    /// True if there is a tensor `name`.
     pub(super) fn has(&self, name: &str) -> bool {
         self.found.contains_key(name)
     }
@@ -205,7 +205,7 @@ impl Tensors {
         })
     }
 
-    /// Whether two tensors have the same shape and hold the same numbers, to the bit if they are stored alike.
+    /// True if two tensors have the same shape and hold the same numbers, to the bit if they are stored alike.
     pub(super) fn same(&self, name: &str, other: &str) -> Result<bool> {
         let (one, two) = (self.place(name)?, self.place(other)?);
         if one.shape != two.shape {

@@ -24,7 +24,7 @@ fn weights(dir: &Path) -> Vec<u8> {
     fs::read(dir.join("model.safetensors")).unwrap()
 }
 
-/// Whether a model of this kind has no equal that `export` writes.
+/// True if a model of this kind has no equal that `export` writes.
 fn is_without_equal(kind: &str) -> bool {
     let kinds = [
         "bart",

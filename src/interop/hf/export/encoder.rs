@@ -153,7 +153,7 @@ impl Form {
         differences.refuse(self.kind)
     }
 
-    /// Whether its first position is behind the row of the padding.
+    /// True if its first position is behind the row of the padding.
     fn has_offset(&self) -> bool {
         [ROBERTA.model_type, MPNET.model_type].contains(&self.model_type)
     }

@@ -40,7 +40,7 @@ pub(super) struct Equal {
     pub(super) rows: &'static [&'static str],
     /// The path of the classifier of labels.
     pub(super) labels: Option<&'static str>,
-    /// Whether the features of positions are in another order there: first all sines, then all cosines.
+    /// True if the features of positions are in another order there: first all sines, then all cosines.
     pub(super) permuted: bool,
 }
 

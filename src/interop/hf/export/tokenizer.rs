@@ -50,7 +50,7 @@ fn one(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
     Ok(file)
 }
 
-/// Whether the target's side has labels, not texts.
+/// True if the target's side has labels, not texts.
 fn has_labels(loaded: &LoadedModel) -> bool {
     matches!(loaded.architecture.task(), Task::Tag | Task::Classify)
 }

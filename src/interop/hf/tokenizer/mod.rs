@@ -43,9 +43,9 @@ pub(super) struct Read {
     pub(super) tokenizers: Tokenizers,
     frame: Frame,
     multilingual: Option<Multilingual>,
-    /// Whether its tool drops blanks before punctuation in what is written.
+    /// True if its tool drops blanks before punctuation in what is written.
     cleans_up: bool,
-    /// Whether upper and lower case are the same to it.
+    /// True if upper and lower case are the same to it.
     pub(super) lowercases: bool,
 }
 
@@ -171,7 +171,7 @@ fn kind_of(file: &Value) -> TokenizerKind {
     }
 }
 
-/// Whether this part of a tokenizer writes all letters small.
+/// True if this part of a tokenizer writes all letters small.
 fn lowercases(normalizer: &Value) -> bool {
     match normalizer["type"].as_str() {
         Some("BertNormalizer") => normalizer["lowercase"] == true,

@@ -76,7 +76,7 @@ impl Settings {
         in_map.or_else(|| self.config.get(key).and_then(named))
     }
 
-    /// Whether a setting gives `token` a role.
+    /// True if a setting gives `token` a role.
     pub(super) fn is_special(&self, token: &str) -> bool {
         let text = |value: &Value| {
             let text = value.as_str().or_else(|| value["content"].as_str());
@@ -95,7 +95,7 @@ impl Settings {
         self.config.get(key)?.as_str().map(str::to_owned)
     }
 
-    /// Whether `key` is set; `None` if it is missing or null.
+    /// True if `key` is set; `None` if it is missing or null.
     ///
     /// # Errors
     /// Another value.
@@ -178,7 +178,7 @@ impl Settings {
     }
 }
 
-/// Whether `key` names special tokens.
+/// True if `key` names special tokens.
 fn is_role(key: &str) -> bool {
     key.ends_with("_token") || key == "additional_special_tokens"
 }

@@ -26,7 +26,7 @@ pub(super) fn read(
     }
 }
 
-/// Whether the file is in the binary format. A missing or unreadable file is reported by its reader.
+/// True if the file is in the binary format. A missing or unreadable file is reported by its reader.
 fn is_binary(path: &Path) -> bool {
     let mut mark = [0; size_of_val(&binary::MARK)];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut mark));
