@@ -116,8 +116,8 @@ impl StoreKey {
         self.sources.iter().map(|source| source.bytes).sum()
     }
 
-    /// The text whose hash is in the folder's name. Keys that only version 0.3 has are left out if false, so that corpora of
-    /// version 0.2 are found.
+    /// The text whose hash is in the folder's name. Keys that version 0.2 did not have are left out if they are false, so that
+    /// its corpora are found.
     fn text(&self) -> String {
         let mut text = serde_json::to_value(self).expect("a key has only text and numbers");
         let splits = ["split_punctuation", "split_digits", "split_by_script"];
