@@ -1,4 +1,4 @@
-//! Shortlists, binary and as text.
+//! Tests of shortlists in both formats.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn damaged_shortlists_are_refused() {
     };
     assert!(problem(&whole[..40]).contains("truncated"));
     assert!(problem(&whole[..whole.len() - 8]).contains("its length is not what it says"));
-    // Not even the offsets are there, and no candidates are announced.
+    // Some offsets are missing, and the number of candidates is 0.
     let mut short = whole[..48 + 8 * 20].to_vec();
     short[40..48].fill(0);
     mend_shortlist(&mut short);
@@ -51,7 +51,7 @@ fn damaged_shortlists_are_refused() {
     assert!(problem(&changed(32)).contains("source tokens"));
 }
 
-/// The candidates of each source token by a list as text, in a model with one vocabulary.
+/// The candidates of each source token according to a list in text format, in a model with one vocabulary.
 fn of_text(
     option: &str,
     file: &str,
