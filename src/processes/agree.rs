@@ -141,7 +141,7 @@ impl Processes {
         }
     }
 
-    /// Returns `result` if no process has failed; otherwise an error in all processes, that of the first failed one. `doing`
+    /// Returns `result` if no process has failed; otherwise an error in all processes, taken from the first failed one. `doing`
     /// says what was done meanwhile, as in "the data were read".
     ///
     /// # Errors
