@@ -20,8 +20,8 @@ pub struct RecurrentEncoder {
     pub dropout: f64,
 }
 
-/// A stack of recurrent layers with a readout t = tanh(W \[s; c\]) of the top state s and, with attention, the context c. Without
-/// a readout, t = s.
+/// A stack of recurrent layers with a readout t = tanh(W \[s; c\]) of the top state s and, with attention, the context c.
+/// Without a readout, t = s.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecurrentDecoder {
     /// Number of layers.

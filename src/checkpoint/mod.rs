@@ -194,8 +194,8 @@ pub struct Description {
     pub provenance: Provenance,
 }
 
-/// Reads the model directory `dir`, or the checkpoint in the folder `dir`, without its weights. Their names and shapes are checked
-/// against the architecture, but not their checksum.
+/// Reads the model directory `dir`, or the checkpoint in the folder `dir`, without its weights. Their names and shapes are
+/// checked against the architecture, but not their checksum.
 ///
 /// # Errors
 /// Any error of [`load`].

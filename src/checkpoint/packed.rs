@@ -1,8 +1,8 @@
 //! Quantized weights: a memory-mapped safetensors file, which is used without being read first.
 //!
-//! A matrix `NAME` is stored packed (see [`attentive_kernels::packed`]): as `[⌈n/16⌉, ⌈k/4⌉, 16, 4]` of I8 with `NAME.scales` `[n]`
-//! and `NAME.sums` `[n]`, or as `[⌈n/16⌉, ⌈k/2⌉, 16, 2]` of BF16. Everything else is F32. The header's metadata holds the format's
-//! name, whose last part is the CRC-32 of all numbers: reading it takes milliseconds, unlike SHA-256.
+//! A matrix `NAME` is stored packed (see [`attentive_kernels::packed`]): as `[⌈n/16⌉, ⌈k/4⌉, 16, 4]` of I8 with `NAME.scales`
+//! `[n]` and `NAME.sums` `[n]`, or as `[⌈n/16⌉, ⌈k/2⌉, 16, 2]` of BF16. Everything else is F32. The header's metadata holds the
+//! format's name, whose last part is the CRC-32 of all numbers. Comparing it takes milliseconds, unlike SHA-256.
 
 use std::collections::HashMap;
 use std::io::{self, Write};

@@ -83,9 +83,10 @@ impl Foreign {
     /// translates between `languages`.
     ///
     /// # Errors
-    /// [`Error::Model`](crate::error::Error::Model) for a file that is missing or damaged, and for anything that is not understood;
-    /// [`Error::Io`](crate::error::Error::Io) for files that cannot be read; [`Error::Usage`](crate::error::Error::Usage) for
-    /// languages that the model does not have, and for a multilingual model without a choice of languages.
+    /// [`Error::Model`](crate::error::Error::Model) for a file that is missing or damaged, and for anything that is not
+    /// understood; [`Error::Io`](crate::error::Error::Io) for files that cannot be read;
+    /// [`Error::Usage`](crate::error::Error::Usage) for languages that the model does not have, and for a multilingual model
+    /// without a choice of languages.
     pub fn open(path: &Path, form: Option<ForeignForm>, languages: &Languages) -> Result<Self> {
         let form = match form {
             Some(form) => form,

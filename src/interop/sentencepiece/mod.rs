@@ -59,7 +59,8 @@ impl SentencePiece {
     /// Reads the file `path`.
     ///
     /// # Errors
-    /// [`Error::Model`] for a damaged file, and for a model that cannot be converted exactly; [`Error::Io`] if it cannot be read.
+    /// [`Error::Model`] for a damaged file, and for a model that cannot be converted exactly; [`Error::Io`] if it cannot be
+    /// read.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
         Self::parse(&bytes).map_err(|problem| not_understood(path, problem))
