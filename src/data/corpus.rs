@@ -76,7 +76,7 @@ impl Corpus {
         })
     }
 
-    /// Returns the form of the lines.
+    /// Returns the kind of data in the lines.
     pub fn form(&self) -> Form {
         self.intake.form
     }

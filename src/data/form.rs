@@ -20,7 +20,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Returns the form of the corpora on which a model of this configuration is trained.
+    /// Returns the kind of corpora on which a model of this configuration is trained.
     pub fn of(config: &Config) -> Self {
         match (config.model.family.task(), config.model.recurrent.d_input) {
             (Task::Translate, _) => Self::Translations,

@@ -79,7 +79,7 @@ pub struct Filters {
     pub copies: bool,
 }
 
-/// Numbers the lines of a corpus of one form, and drops those that are not used.
+/// Numbers the lines of a corpus of one kind, and drops those that are not used.
 #[derive(Clone, Debug)]
 pub(super) struct Intake {
     pub(super) form: Form,

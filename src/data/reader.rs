@@ -196,7 +196,7 @@ impl Reader {
         })
     }
 
-    /// Returns the form of the lines.
+    /// Returns the kind of data in the lines.
     pub(super) fn form(&self) -> Form {
         self.intake.form
     }
