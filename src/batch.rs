@@ -34,7 +34,7 @@ impl Padded {
         }
     }
 
-    /// A single sequence, which needs no padding.
+    /// Returns a batch of one sequence, which needs no padding.
     pub fn single(sequence: &[TokenId]) -> Self {
         Self {
             ids: sequence.to_vec(),
@@ -42,7 +42,7 @@ impl Padded {
         }
     }
 
-    /// Rows without tokens.
+    /// Returns rows without tokens.
     pub fn empty(rows: usize) -> Self {
         Self {
             ids: Vec::new(),
@@ -50,17 +50,17 @@ impl Padded {
         }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.lengths.rows()
     }
 
-    /// Length of every row, which is that of the longest sequence.
+    /// Returns the length of every row, which is the length of the longest sequence.
     pub fn width(&self) -> usize {
         self.lengths.width()
     }
 
-    /// Number of real tokens per row.
+    /// Returns the number of real tokens per row.
     pub fn lens(&self) -> &[usize] {
         self.lengths.lens()
     }

@@ -1,4 +1,4 @@
-//! Compares runs on one test set: training cost, speed, quality by source length, and what differs by more than chance.
+//! Compares runs on one test set: training cost, speed, quality by source length, and the significance of differences.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::train::{History, Training};
 /// The result of [`compare`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Whether all systems share a target tokenizer; otherwise their perplexities per token are not comparable.
+    /// True if all systems share a target tokenizer; otherwise their perplexities per token are not comparable.
     pub same_tokens: bool,
     /// Buckets of source lengths, shortest first.
     pub buckets: Vec<Bucket>,
@@ -39,7 +39,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// The name of the bucket, such as "11–15".
+    /// Returns the name of the bucket, such as "11–15".
     pub fn name(&self) -> String {
         match self.last {
             last if last == self.first => last.to_string(),
@@ -70,7 +70,7 @@ pub struct System {
     pub exact_match: f64,
     /// The interval of `exact_match`.
     pub exact_match_interval: Interval,
-    /// The differences from the first system; `None` for itself.
+    /// The differences from the first system; `None` for the first system itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Differences>,
     /// Perplexity of the references under teacher forcing.
@@ -82,7 +82,7 @@ pub struct System {
     pub by_length: Vec<AtLength>,
 }
 
-/// The scores of a system minus those of the first, with p-values of the paired bootstrap.
+/// The scores of a system minus the scores of the first one, with p-values of the paired bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Differences {
     /// BLEU.
@@ -146,7 +146,7 @@ struct Entrant {
 /// baseline of the paired tests.
 ///
 /// # Errors
-/// Those of loading and of [`evaluate`]; [`Error::Usage`] for a model that does not translate, which is named, for a
+/// Any error of loading and of [`evaluate`]; [`Error::Usage`] for a model that does not translate, which is named, for a
 /// test set without words, and for a bucket width of 0.
 pub fn compare<P: AsRef<Path>>(
     runs: &[(String, P)],

@@ -1,11 +1,11 @@
-//! Counted nouns in messages.
+//! Counted nouns for messages.
 
-/// `n` followed by the noun `one`, in the plural unless `n` is 1: "1 update", "2 updates".
+/// Returns `n` followed by the noun `one`, in the plural unless `n` is 1: "1 update", "2 updates".
 pub fn count(n: usize, one: &str) -> String {
     format!("{n} {}", plural(n as u64, one))
 }
 
-/// The regular plural of the noun `one`, or the noun itself if `n` is 1.
+/// Returns the regular plural of the noun `one`, or the noun itself if `n` is 1.
 pub fn plural(n: u64, one: &str) -> String {
     match n {
         1 => one.to_owned(),

@@ -1,8 +1,8 @@
-//! Device selection. The only file that names backends.
+//! Device selection. No other file names a backend.
 
 pub use burn::tensor::Device;
 
-/// The CPU, through Burn's Flex backend and this crate's kernels.
+/// Returns the CPU, used through Burn's Flex backend and this crate's kernels.
 pub fn cpu() -> Device {
     Device::flex()
 }

@@ -119,7 +119,7 @@ pub enum Error {
     /// A request that cannot be fulfilled, such as more results than the beam is wide.
     #[error("{problem}")]
     Usage {
-        /// Why the request cannot be fulfilled.
+        /// The reason why the request cannot be fulfilled.
         problem: String,
         /// A suggestion for fixing it.
         hint: Option<String>,
@@ -141,7 +141,7 @@ pub enum Error {
     /// Another process that shares the work does not answer.
     #[error("{problem}")]
     Lost {
-        /// Which one, for how long, and during what.
+        /// The process, how long it has not answered, and what was being done.
         problem: String,
     },
 
@@ -212,7 +212,7 @@ impl Error {
         }
     }
 
-    /// An [`Error::Model`] without a hint.
+    /// Returns an [`Error::Model`] without a hint.
     pub fn model(path: impl AsRef<Path>, problem: impl Into<String>) -> Self {
         Self::Model {
             path: path.as_ref().to_path_buf(),
@@ -221,7 +221,7 @@ impl Error {
         }
     }
 
-    /// An [`Error::Line`].
+    /// Returns an [`Error::Line`].
     pub fn line(path: impl AsRef<Path>, line: usize, problem: impl Into<String>) -> Self {
         Self::Line {
             path: path.as_ref().to_path_buf(),
@@ -230,7 +230,7 @@ impl Error {
         }
     }
 
-    /// An [`Error::Usage`].
+    /// Returns an [`Error::Usage`].
     pub fn usage(problem: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Usage {
             problem: problem.into(),
@@ -238,7 +238,7 @@ impl Error {
         }
     }
 
-    /// Prefixes a usage error with its subject. Other errors already name theirs.
+    /// Prefixes a usage error with its subject, `what`. Other errors already name their subject.
     pub fn about(self, what: impl fmt::Display) -> Self {
         match self {
             Self::Usage { problem, hint } => Self::Usage {
@@ -249,7 +249,7 @@ impl Error {
         }
     }
 
-    /// An [`Error::Data`] about a model with damaged weights; `effect` is the observed symptom.
+    /// Returns an [`Error::Data`] about a model with damaged weights; `effect` is the observed symptom.
     pub fn damaged_model(effect: &str) -> Self {
         Self::Data {
             problem: format!("{effect}: its weights are NaN or infinite"),
@@ -257,7 +257,7 @@ impl Error {
         }
     }
 
-    /// A suggestion for the user, if there is a helpful one.
+    /// Returns a suggestion for the user, if there is a helpful one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Io { source, .. } => match source.kind() {
@@ -276,7 +276,7 @@ impl Error {
         }
     }
 
-    /// The exit code of the program: 2 for an invalid request or configuration, 128 + n for signal n, 1 otherwise.
+    /// Returns the exit code of the program: 2 for an invalid request or configuration, 128 + n for signal n, 1 otherwise.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config { .. }

@@ -59,12 +59,12 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// An interrupt without signal handlers: only [`Interrupt::request`] stops.
+    /// Returns an interrupt without signal handlers: only [`Interrupt::request`] requests a stop.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The number of the first signal: 1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM; `None` before any request.
+    /// Returns the number of the first signal: 1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM; `None` before any request.
     pub fn requested(&self) -> Option<i32> {
         match self.signal.load(Ordering::SeqCst) {
             0 => None,
@@ -73,7 +73,7 @@ impl Interrupt {
     }
 }
 
-/// The signals that [`Interrupt::install`] handles, and their names.
+/// Returns the signals that [`Interrupt::install`] handles, and their names.
 #[cfg(feature = "cli")]
 pub fn signals() -> Vec<(i32, &'static str)> {
     use signal_hook::consts::{SIGINT, SIGTERM};

@@ -16,7 +16,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// Stream number `stream` of `seed`.
+    /// Returns stream number `stream` of `seed`.
     pub fn new(seed: u64, stream: u64) -> Self {
         Self {
             key: [seed as u32, (seed >> 32) as u32],
@@ -27,7 +27,7 @@ impl Random {
         }
     }
 
-    /// 32 random bits.
+    /// Returns 32 random bits.
     pub fn next_u32(&mut self) -> u32 {
         if self.used == 4 {
             let (b, s) = (self.block, self.stream);
@@ -42,12 +42,12 @@ impl Random {
         self.words[self.used - 1]
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         u64::from(self.next_u32()) << 32 | u64::from(self.next_u32())
     }
 
-    /// An integer in `0..bound`, uniform to within 2⁻⁶⁴·`bound`.
+    /// Returns an integer in `0..bound`, uniform to within 2⁻⁶⁴·`bound`.
     ///
     /// # Panics
     /// If `bound` is zero.
@@ -56,23 +56,23 @@ impl Random {
         ((u128::from(self.next_u64()) * bound as u128) >> 64) as usize
     }
 
-    /// A number uniformly drawn from `[0, 1)`, with 53 random bits.
+    /// Returns a number drawn uniformly from `[0, 1)`, with 53 random bits.
     pub fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A draw from the standard normal distribution (Box–Muller).
+    /// Returns a draw from the standard normal distribution (Box–Muller).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// True with the given probability.
+    /// Returns true with the given probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.uniform() < probability
     }
 
-    /// A uniformly chosen element of `items`.
+    /// Returns a uniformly chosen element of `items`.
     ///
     /// # Panics
     /// If `items` is empty.

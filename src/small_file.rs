@@ -6,7 +6,8 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// The text of the file `path`, which a user has written and which is not large. Not even all of a device is read.
+/// Reads the small text file `path`, written by a user. Reading stops after `most` bytes, so that even an endless device is
+/// safe.
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be read, [`Error::Data`] if it has more than `most` bytes.

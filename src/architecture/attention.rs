@@ -11,15 +11,15 @@ use super::{RotaryScaling, Start};
 /// below `n_heads` (Ainslie et al. 2023).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attention {
-    /// Heads of queries.
+    /// Number of query heads.
     pub n_heads: usize,
-    /// Heads of keys and values; divides `n_heads`.
+    /// Number of key and value heads; divides `n_heads`.
     pub n_kv_heads: usize,
     /// Width of a head.
     pub d_head: usize,
-    /// Whether the query, key, value and output maps have a bias.
+    /// True if the query, key, value and output maps have a bias.
     pub bias: bool,
-    /// Multiplies the scores; `None` for 1/√d_head.
+    /// Factor of the scores; `None` for 1/√d_head.
     pub scale: Option<f64>,
     /// Dropout on the attention weights.
     pub dropout: f64,
@@ -34,7 +34,7 @@ pub enum RelativePositions {
     None,
     /// Rotary positions (Su et al. 2021): queries and keys are rotated by an angle proportional to their position.
     Rotary {
-        /// Base of the wavelengths; 10 000 in the paper.
+        /// Base of the wavelengths; 10,000 in the paper.
         base: f64,
         /// A change of the frequencies.
         scaling: Option<RotaryScaling>,
@@ -50,7 +50,7 @@ pub enum RelativePositions {
 }
 
 impl Attention {
-    /// The factor of the scores.
+    /// Returns the factor of the scores.
     pub fn scale(&self) -> f32 {
         match self.scale {
             Some(scale) => scale as f32,
@@ -58,7 +58,7 @@ impl Attention {
         }
     }
 
-    /// The frequencies of rotary positions, one for each pair of features of a head, in radians per position.
+    /// Returns the frequencies of rotary positions, one for each pair of features of a head, in radians per position.
     pub fn frequencies(&self) -> Option<Arc<[f64]>> {
         let RelativePositions::Rotary { base, scaling } = self.positions else {
             return None;
@@ -70,12 +70,12 @@ impl Attention {
         })
     }
 
-    /// Width of all queries together.
+    /// Returns the width of the queries of all heads together.
     pub fn d_query(&self) -> usize {
         self.n_heads * self.d_head
     }
 
-    /// Width of all keys together, and of all values.
+    /// Returns the width of the keys of all heads together, which is also the width of the values.
     pub fn d_key(&self) -> usize {
         self.n_kv_heads * self.d_head
     }
@@ -107,16 +107,16 @@ impl Attention {
     }
 }
 
-/// The bucket of the distance between `query` and `key` (Raffel et al. 2020, section 2.1), where half of the buckets are for
-/// later keys. Half of each direction's buckets hold one distance each, the other half logarithmically growing ranges up to
-/// `max_distance`.
+/// Returns the bucket of the distance between `query` and `key` (Raffel et al. 2020, section 2.1), where half of the buckets
+/// are for later keys. Half of each direction's buckets hold one distance each, the other half logarithmically growing ranges
+/// up to `max_distance`.
 pub fn bucket(n_buckets: usize, max_distance: usize, query: usize, key: usize) -> usize {
     let each = n_buckets / 2;
     let first = if key > query { each } else { 0 };
     first + bucket_of(each, max_distance, query.abs_diff(key))
 }
 
-/// [`bucket`] where all buckets are for earlier keys.
+/// Like [`bucket`], but all buckets are for earlier keys.
 pub fn earlier_bucket(n_buckets: usize, max_distance: usize, query: usize, key: usize) -> usize {
     bucket_of(n_buckets, max_distance, query.saturating_sub(key))
 }

@@ -123,24 +123,24 @@ pub enum TieEmbeddings {
 }
 
 impl Positions {
-    /// Whether each position has a learned vector.
+    /// True if each position has a learned vector.
     pub fn are_learned(self) -> bool {
         matches!(self, Self::Learned | Self::LearnedRelative)
     }
 
-    /// Whether attention scores have a bias for each bucket of distances.
+    /// True if attention scores have a bias for each bucket of distances.
     pub fn are_relative(self) -> bool {
         matches!(self, Self::Relative | Self::LearnedRelative)
     }
 }
 
 impl TieEmbeddings {
-    /// Whether source and target have the same input embedding.
+    /// True if source and target have the same input embedding.
     pub fn ties_inputs(self) -> bool {
         matches!(self, Self::Inputs | Self::All)
     }
 
-    /// Whether the output projection is an input embedding.
+    /// True if the output projection is an input embedding.
     pub fn ties_output(self) -> bool {
         matches!(self, Self::Decoder | Self::All)
     }

@@ -10,9 +10,9 @@ pub struct FeedForward {
     pub d_ff: usize,
     /// The activation function.
     pub activation: ActivationKind,
-    /// Multiplies the activation by a second linear map of the input.
+    /// True if the activation is multiplied by a second linear map of the input.
     pub gated: bool,
-    /// Whether the maps have biases.
+    /// True if the maps have biases.
     pub bias: bool,
     /// Dropout after the activation.
     pub dropout: f64,

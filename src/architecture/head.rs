@@ -1,4 +1,4 @@
-//! From the last layer to predictions.
+//! The head of a model, which makes predictions from the last layer.
 
 use super::layout::Layout;
 use super::{ActivationKind, LabelLayer, Norm, Pooling, Start};
@@ -23,7 +23,7 @@ pub enum Head {
         pooling: Pooling,
         /// Width of the vector.
         d: usize,
-        /// Whether the vector is scaled to length 1.
+        /// True if the vector is scaled to length 1.
         unit: bool,
     },
 }
@@ -33,15 +33,15 @@ pub enum Head {
 pub struct Vocabulary {
     /// Number of tokens.
     pub size: usize,
-    /// Applied to the last layer first, in masked language models.
+    /// The layer before the projection, in masked language models.
     pub transform: Option<Transform>,
     /// Width of the last layer.
     pub d_model: usize,
-    /// Uses the target embeddings as its matrix (Press and Wolf 2017).
+    /// True if the projection's matrix is the target embeddings (Press and Wolf 2017).
     pub tied: bool,
-    /// Whether logits have a bias.
+    /// True if logits have a bias.
     pub bias: bool,
-    /// Multiplies the last layer before the projection; 1 for none.
+    /// Factor of the last layer's output before the projection; 1 for none.
     pub scale: f64,
 }
 
@@ -63,14 +63,14 @@ pub struct Labels {
     pub size: usize,
     /// Width of the input.
     pub d_in: usize,
-    /// Applied to the input first: a linear map of this width and its function.
+    /// The layer before the classifier: a linear map of this width and its activation function.
     pub layer: LabelLayer,
     /// Dropout on the input of the classifier.
     pub dropout: f64,
 }
 
 impl Head {
-    /// The number of tokens or labels.
+    /// Returns the number of tokens or labels.
     pub fn n_classes(&self) -> usize {
         match self {
             Self::Vocabulary(head) => head.size,
@@ -79,7 +79,7 @@ impl Head {
         }
     }
 
-    /// Width of the vectors that it reads.
+    /// Returns the width of the head's input.
     pub fn d_in(&self) -> usize {
         match self {
             Self::Vocabulary(head) => head.d_model,

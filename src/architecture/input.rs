@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use super::{Norm, Start};
 
-/// A sequence as vectors.
+/// The vectors that a stack reads, one for each position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
     /// Content of a position.
@@ -27,7 +27,7 @@ pub enum Items {
         vocab: usize,
         /// Factor of the embeddings.
         scale: f64,
-        /// Uses the encoder's embedding table.
+        /// True if the encoder's embedding table is used.
         shared: bool,
     },
     /// A vector, used unchanged.
@@ -37,7 +37,7 @@ pub enum Items {
 /// Positional vectors that are added to the items.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AddedPositions {
-    /// None.
+    /// No added positions.
     None,
     /// Sines and cosines of the position.
     Sinusoidal(Sinusoids),

@@ -1,4 +1,4 @@
-//! Collection of parameters in order, named by their path.
+//! Collects the parameters of an architecture in order, named by their path.
 
 use super::{Parameter, Start};
 

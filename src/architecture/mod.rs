@@ -1,7 +1,8 @@
-//! A model as a value: its stacks, head and special tokens, and the name and shape of every parameter; no weights.
+//! The architecture of a model: its stacks, head and special tokens, and the name and shape of every parameter, without
+//! weights.
 //!
 //! A configuration is turned into an [`Architecture`], from which [`crate::model::Model`] is built. Code that only needs names
-//! and shapes (loading, averaging, `info`, the prediction of memory use) builds no model.
+//! and shapes (loading, averaging, `info`, the prediction of RAM use) builds no model.
 
 mod attention;
 mod choices;
@@ -36,15 +37,15 @@ use layout::Layout;
 /// A model without its weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Architecture {
-    /// The encoder's input.
+    /// The encoder's input; `None` without an encoder.
     pub src: Option<Input>,
-    /// The decoder's input.
+    /// The decoder's input; `None` without a decoder.
     pub tgt: Option<Input>,
     /// The encoder.
     pub encoder: Option<Encoder>,
     /// The decoder.
     pub decoder: Option<Decoder>,
-    /// Turns the last layer into predictions.
+    /// The layer that makes predictions from the last layer of the stacks.
     pub head: Head,
     /// The longest sequence that the model accepts, in tokens.
     pub max_len: usize,
@@ -90,7 +91,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// A verb phrase for messages: "translates".
+    /// Returns a verb for messages, such as "translates".
     pub fn verb(self) -> &'static str {
         match self {
             Self::Translate => "translates",
@@ -104,7 +105,7 @@ impl Task {
 }
 
 impl Architecture {
-    /// The task of the model.
+    /// Returns the task of the model.
     pub fn task(&self) -> Task {
         match (&self.head, &self.encoder, &self.decoder) {
             (Head::Positions(_), ..) => Task::Tag,
@@ -116,7 +117,7 @@ impl Architecture {
         }
     }
 
-    /// Whether the decoder attends to the memory.
+    /// True if the decoder attends to the memory.
     pub fn has_cross_attention(&self) -> bool {
         match &self.decoder {
             Some(Decoder::Transformer(stack)) => stack.cross.is_some(),
@@ -125,7 +126,7 @@ impl Architecture {
         }
     }
 
-    /// The number of weights of all attentions that read a source and a target of so many tokens.
+    /// Returns the number of attention weights of all layers together for `src_len` source tokens and `tgt_len` target tokens.
     pub fn attention_weights(&self, src_len: usize, tgt_len: usize) -> usize {
         let of_stack = |stack: &TransformerStack, len: usize| {
             let own = match &stack.mixing {
@@ -153,8 +154,8 @@ impl Architecture {
         encoder.saturating_add(decoder)
     }
 
-    /// Name, shape and initial distribution of every parameter, in the order in which random numbers are drawn. The order
-    /// of an existing model must not change.
+    /// Returns the name, shape and initial distribution of every parameter, in the order in which random numbers are drawn. The
+    /// order of an existing model must not change.
     pub fn parameters(&self) -> Vec<Parameter> {
         let mut layout = Layout::default();
         let tables = [("src", &self.src), ("tgt", &self.tgt)];
@@ -191,14 +192,14 @@ impl Architecture {
         layout.into_parameters()
     }
 
-    /// The number of weights.
+    /// Returns the number of weights.
     pub fn n_weights(&self) -> usize {
         self.parameters().iter().map(Parameter::len).sum()
     }
 }
 
 impl Encoder {
-    /// Width of its output.
+    /// Returns the width of the encoder's output.
     pub fn d_out(&self) -> usize {
         match self {
             Self::Transformer(stack) => stack.d_model,

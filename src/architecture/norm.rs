@@ -13,7 +13,7 @@ pub struct Norm {
 }
 
 impl Norm {
-    /// Whether it has a bias besides its gain.
+    /// True if the norm has a bias besides its gain.
     pub fn has_bias(&self) -> bool {
         self.kind != NormKind::Rms
     }

@@ -42,12 +42,12 @@ pub enum Start {
 }
 
 impl Parameter {
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Whether it has no elements.
+    /// True if the parameter has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -6,7 +6,7 @@ use super::{AttentionKind, CellKind, Start};
 /// A stack of forward or bidirectional recurrent layers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecurrentEncoder {
-    /// Layers.
+    /// Number of layers.
     pub n_layers: usize,
     /// Width of the first layer's input.
     pub d_in: usize,
@@ -14,17 +14,17 @@ pub struct RecurrentEncoder {
     pub d_hidden: usize,
     /// The cell.
     pub cell: CellKind,
-    /// Whether layers read in both directions (Schuster and Paliwal 1997), each giving half of the output.
+    /// True if layers read in both directions (Schuster and Paliwal 1997), each giving half of the output.
     pub bidirectional: bool,
     /// Dropout between layers.
     pub dropout: f64,
 }
 
-/// A stack of recurrent layers with a readout t = tanh(W \[s; c\]) of the top state s and, with attention, the context c. Without
-/// a readout, t = s.
+/// A stack of recurrent layers with a readout t = tanh(W \[s; c\]) of the top state s and, with attention, the context c.
+/// Without a readout, t = s.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecurrentDecoder {
-    /// Layers.
+    /// Number of layers.
     pub n_layers: usize,
     /// Width of the first layer's input and of the readout.
     pub d_model: usize,
@@ -36,7 +36,7 @@ pub struct RecurrentDecoder {
     pub attention: AttentionKind,
     /// Width of the memory; 0 without an encoder.
     pub d_memory: usize,
-    /// Whether there is a readout; without it, there is no attention, and `d_model` is `d_hidden`.
+    /// True if there is a readout; without it, there is no attention, and `d_model` is `d_hidden`.
     pub readout: bool,
     /// The state before the first position.
     pub start: InitialState,
@@ -54,7 +54,7 @@ pub enum InitialState {
 }
 
 impl CellKind {
-    /// The number of gates, including the candidate.
+    /// Returns the number of gates, including the candidate.
     pub fn gates(self) -> usize {
         match self {
             Self::Rnn => 1,
@@ -64,7 +64,7 @@ impl CellKind {
         }
     }
 
-    /// The forget gate, which starts open so that the state is kept at first (Jozefowicz et al. 2015).
+    /// Returns the index of the forget gate, which starts open so that the state is kept at first (Jozefowicz et al. 2015).
     pub fn forget_gate(self) -> Option<usize> {
         match self {
             Self::Lstm => Some(1),
@@ -77,7 +77,7 @@ impl CellKind {
     pub(super) fn lay_out(self, d_in: usize, d: usize, layout: &mut Layout) {
         let (gates, open) = (self.gates() * d, self.forget_gate());
         match self {
-            // Kim et al. 2019: the candidate has no bias, and no map reads the previous state.
+            // The candidate has no bias, and no map reads the previous state (Kim et al. 2019).
             Self::Ssru => {
                 layout.at("forget", |layout| {
                     layout.add("weight", [d, d_in], Start::Weight);
@@ -150,7 +150,7 @@ impl RecurrentDecoder {
         }
     }
 
-    /// Width of the readout's input.
+    /// Returns the width of the readout's input.
     pub fn d_read(&self) -> usize {
         match self.attention {
             AttentionKind::None => self.d_hidden,

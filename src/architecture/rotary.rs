@@ -2,30 +2,30 @@
 
 use std::f64::consts::TAU;
 
-/// A change of the frequencies of rotary positions for texts longer than those of the first training.
+/// A change of the frequencies of rotary positions, for texts longer than those that the model was first trained on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RotaryScaling {
-    /// All are divided by `factor` (position interpolation, Chen et al. 2023).
+    /// All frequencies are divided by `factor` (position interpolation, Chen et al. 2023).
     Linear {
         /// The divisor.
         factor: f64,
     },
-    /// Those of long waves are divided by `factor`, and those of short waves are kept, with a transition between them
-    /// (Llama 3.1, Grattafiori et al. 2024).
+    /// Frequencies of long waves are divided by `factor`, and frequencies of short waves are kept, with a transition between
+    /// them (Llama 3.1, Grattafiori et al. 2024).
     Llama3 {
         /// The divisor of the lowest frequencies.
         factor: f64,
-        /// A wave that fits into the first training's length at most so many times is long.
+        /// A wave is long if it fits into the original length at most this many times.
         low_frequency_factor: f64,
-        /// A wave that fits into it at least so many times is short.
+        /// A wave is short if it fits into the original length at least this many times.
         high_frequency_factor: f64,
-        /// The length of the first training, in tokens.
+        /// The length of the texts that the model was first trained on, in tokens.
         original_len: usize,
     },
 }
 
 impl RotaryScaling {
-    /// The new value of `frequency`, in radians per position.
+    /// Returns the scaled value of `frequency`, in radians per position.
     pub fn scaled(&self, frequency: f64) -> f64 {
         match *self {
             Self::Linear { factor } => frequency / factor,

@@ -2,14 +2,14 @@
 
 use crate::batch::TokenId;
 
-/// The special-token contract of a model that decodes.
+/// The special tokens of a model that decodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenContract {
     /// The decoder's first input.
     pub start: TokenId,
-    /// Ends an output.
+    /// The token that ends an output.
     pub end: TokenId,
-    /// Pads rows to equal length.
+    /// The token that pads rows to equal length.
     pub pad: TokenId,
     /// Tokens that are never generated.
     pub never: Vec<TokenId>,

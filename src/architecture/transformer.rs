@@ -6,15 +6,15 @@ use super::{Attention, CellKind, DropoutPosition, FeedForward, Norm, NormPositio
 /// A stack of Transformer layers (*Attention Is All You Need*, section 3.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransformerStack {
-    /// Layers.
+    /// Number of layers.
     pub n_layers: usize,
     /// Width of a position's vector.
     pub d_model: usize,
-    /// Mixes the positions of a sequence.
+    /// The sublayer that mixes the positions of a sequence.
     pub mixing: SelfMixing,
     /// Attention to the memory, in decoders.
     pub cross: Option<CrossAttention>,
-    /// Applied to each position separately.
+    /// The sublayer that is applied to each position separately.
     pub feed_forward: FeedForward,
     /// The norm of every sublayer.
     pub norm: Norm,
@@ -24,7 +24,7 @@ pub struct TransformerStack {
     pub dropout: f64,
     /// Position of that dropout.
     pub dropout_position: DropoutPosition,
-    /// Whether a norm follows the last layer.
+    /// True if a norm follows the last layer.
     pub final_norm: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct CrossAttention {
 }
 
 impl TransformerStack {
-    /// Sublayers of the whole stack.
+    /// Returns the number of sublayers of the whole stack.
     pub fn n_sublayers(&self) -> usize {
         (2 + usize::from(self.cross.is_some())) * self.n_layers
     }

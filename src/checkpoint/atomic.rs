@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// Prefix of temporary names, which identifies leftovers of a killed process.
+/// The prefix of temporary names, by which leftovers of a killed process are recognized.
 const TEMPORARY: &str = ".tmp-";
 
 /// The content of a file: a function that writes it to the given path.
 pub type Content<'a> = dyn Fn(&Path) -> io::Result<()> + 'a;
 
-/// Reads a regular file. Anything else is an error, such as a FIFO, where reading could block forever.
+/// Reads a regular file. Anything else is an error, for example a FIFO, from which reading could block forever.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     require_regular(path)?;
     fs::read(path)

@@ -1,4 +1,4 @@
-//! The mean of the weights of several checkpoints (*Attention Is All You Need*, section 6.1).
+//! The average of the weights of several checkpoints (*Attention Is All You Need*, section 6.1).
 
 use std::path::Path;
 
@@ -13,18 +13,18 @@ use crate::model::Parameter;
 /// The checkpoints to average.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Averaged {
-    /// So many of the latest ones.
+    /// This many of the latest checkpoints.
     Last(usize),
-    /// These.
+    /// These checkpoints.
     These(Vec<Choice>),
 }
 
-/// Writes the mean of checkpoints of the run directory `run` to the new model directory `out`, and returns their updates. The
-/// directory appears with all its files or not at all.
+/// Writes the average of the weights of several checkpoints of the run directory `run` to the new model directory `out`, and
+/// returns their updates. The directory appears with all its files or not at all.
 ///
 /// # Errors
-/// Checkpoints that the run does not have, that are chosen twice, or that are damaged; none at all; an `out` that exists or that
-/// another process is writing.
+/// Fails if the run does not have a chosen checkpoint, if one is chosen twice or damaged, if none is chosen, or if `out` exists
+/// or another process is writing it.
 pub fn average(run: &Path, which: &Averaged, out: &Path) -> Result<Vec<u64>> {
     if out.exists() {
         return Err(Error::usage(
@@ -47,20 +47,20 @@ pub fn average(run: &Path, which: &Averaged, out: &Path) -> Result<Vec<u64>> {
     Ok(mean.provenance.averaged_steps)
 }
 
-/// The mean of the weights of several checkpoints, summed in `f64`.
+/// The average of the weights of several checkpoints, summed in `f64`.
 #[derive(Debug)]
 pub struct Mean {
     /// The weights, in the order of the architecture's parameters.
     pub weights: Vec<Parameter>,
-    /// The provenance of the latest checkpoint, without scores, and with the updates of all.
+    /// The provenance of the latest checkpoint, without scores, and with the updates of all checkpoints.
     pub provenance: Provenance,
 }
 
 impl Run {
-    /// The mean of the `last` latest checkpoints, or of all if there are fewer.
+    /// Returns the average of the `last` latest checkpoints, or of all if there are fewer.
     ///
     /// # Errors
-    /// A run without checkpoints; a checkpoint that is damaged or of another architecture.
+    /// Fails if the run has no checkpoints, or if a checkpoint is damaged or of another architecture.
     pub fn mean(&self, last: usize, architecture: &Architecture) -> Result<Mean> {
         let mut steps = self.regular_steps()?;
         steps.drain(..steps.len().saturating_sub(last));
@@ -71,7 +71,7 @@ impl Run {
     fn latest(&self, last: usize) -> Result<Vec<u64>> {
         let mut steps = self.regular_steps()?;
         if steps.is_empty() {
-            // Says why.
+            // Its error names the reason.
             self.step_of(Choice::Last)?;
         }
         if last == 0 || last > steps.len() {
@@ -101,7 +101,7 @@ impl Run {
         }
     }
 
-    /// The mean of the checkpoints of the updates `steps`.
+    /// Returns the average of the checkpoints of the updates `steps`.
     fn mean_of(&self, steps: Vec<u64>, architecture: &Architecture) -> Result<Mean> {
         let Some(&latest) = steps.last() else {
             return Err(Error::model(self.dir(), "it has no checkpoint to average"));
@@ -139,11 +139,11 @@ impl Run {
         })
     }
 
-    /// Serves `mean` as the run directory's weights, until the next best checkpoint is saved or a resumed run serves
-    /// its best checkpoint again.
+    /// Makes `mean` the weights in the run directory, until the next best checkpoint is saved or a resumed run puts its best
+    /// checkpoint there again.
     ///
     /// # Errors
-    /// A file that cannot be written; the previously served weights then stay.
+    /// Fails if a file cannot be written; the previous weights then stay.
     pub fn serve(&self, mean: &Mean) -> Result<()> {
         served::replace(self.dir(), &mean.provenance, &|path| {
             weights::write(path, &mean.weights)

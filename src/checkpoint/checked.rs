@@ -1,7 +1,7 @@
 //! Safetensors files with a checksum that is quick to compare.
 //!
-//! The header's metadata holds the name of the format, followed by the CRC-32 of all numbers: reading it takes milliseconds, unlike
-//! SHA-256.
+//! The header's metadata holds the name of the format, followed by the CRC-32 of all numbers. Comparing it takes milliseconds,
+//! unlike SHA-256.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -25,7 +25,7 @@ pub(super) struct Tensor<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-/// The type and shape of each tensor, and its place in the file.
+/// The type and shape of each tensor, and its byte range in the file.
 pub(super) type Tensors = HashMap<String, (TensorInfo, Range<usize>)>;
 
 /// Writes a file of the format called `format` with these tensors, in this order.
@@ -58,10 +58,10 @@ pub(super) fn write(format: &str, tensors: &[Tensor<'_>], out: &mut dyn Write) -
         .try_for_each(|tensor| out.write_all(tensor.bytes))
 }
 
-/// The tensors of a file of the format called `format`.
+/// Returns the tensors of a file of the format called `format`.
 ///
 /// # Errors
-/// The problem, if the file is truncated, damaged or of another format.
+/// Describes the problem if the file is truncated, damaged or of another format.
 pub(super) fn read(format: &str, file: &[u8]) -> Result<Tensors, String> {
     let (header, metadata) = SafeTensors::read_metadata(file)
         .map_err(|error| format!("not a complete safetensors file: {error}"))?;

@@ -14,11 +14,11 @@ use crate::error::{Error, Result};
 /// A checkpoint of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// That of this update.
+    /// The checkpoint of this update.
     Step(u64),
     /// The latest one.
     Last,
-    /// That of the best validation.
+    /// The checkpoint with the best validation score.
     Best,
 }
 
@@ -40,11 +40,11 @@ impl FromStr for Choice {
 /// The checkpoints of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checkpoints {
-    /// Their updates, in order.
+    /// The updates of the checkpoints, in order.
     pub steps: Vec<u64>,
-    /// The latest one.
+    /// The update of the latest checkpoint.
     pub last: Option<u64>,
-    /// That of the best validation.
+    /// The update of the checkpoint with the best validation score.
     pub best: Option<u64>,
 }
 
@@ -76,10 +76,10 @@ impl fmt::Display for Checkpoints {
 }
 
 impl Run {
-    /// The checkpoints that the run has.
+    /// Lists the checkpoints of the run.
     ///
     /// # Errors
-    /// A folder or pointer that cannot be read.
+    /// Fails if a folder or pointer cannot be read.
     pub fn checkpoints(&self) -> Result<Checkpoints> {
         let steps = self.steps()?;
         let there = |step: &u64| steps.contains(step);
@@ -90,10 +90,11 @@ impl Run {
         })
     }
 
-    /// The update of the checkpoint `choice`.
+    /// Returns the update of the checkpoint `choice`.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the run does not have it; the message lists those that it has. [`Error::Io`] for a missing directory.
+    /// [`Error::Usage`] if the run does not have it; the message lists the run's checkpoints. [`Error::Io`] for a missing
+    /// directory.
     pub fn step_of(&self, choice: Choice) -> Result<u64> {
         fs::metadata(self.dir()).map_err(Error::io("open model directory", self.dir()))?;
         let dir = self.dir().display();
@@ -124,10 +125,10 @@ impl Run {
         })
     }
 
-    /// The folder of the checkpoint `choice`, which is a model directory for all that reads models.
+    /// Returns the folder of the checkpoint `choice`, which can be read like any model directory.
     ///
     /// # Errors
-    /// Those of [`Run::step_of`].
+    /// Any error of [`Run::step_of`].
     pub fn choose(&self, choice: Choice) -> Result<PathBuf> {
         self.step_of(choice).map(|step| self.folder(step))
     }

@@ -69,8 +69,8 @@ impl Lock {
             file.set_len(0)
                 .and_then(|()| file.write_all(owner.as_bytes()))
                 .map_err(failed)?;
-            // The previous owner may have removed the file between opening and locking, and a third process may have
-            // created another. In that case the locked file is not the one at `path`.
+            // The process that held the lock may have removed the file between opening and locking, and a third process may
+            // have created another. In that case the locked file is not the one at `path`.
             match fs::read(path) {
                 Ok(content) if content != owner.as_bytes() => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -5,11 +5,11 @@
 //!   config.toml          the resolved configuration
 //!   tokenizer.json       or tokenizer.src.json and tokenizer.tgt.json
 //!   model.safetensors    weights, named by their field paths
-//!   packed.safetensors   in its place in a quantized model: see `Packed`
+//!   packed.safetensors   instead of model.safetensors in a quantized model: see `Packed`
 //!   shortlist.safetensors  if it translates with a shortlist: see `Shortlist`
 //!   provenance.json      data with hashes, seed, updates, scores, program version
 //!   metrics.jsonl        log of training
-//!   tensorboard/         the same log for TensorBoard, if it is asked for
+//!   tensorboard/         the same log for TensorBoard, if configured
 //!   checkpoints/         checkpoints of the run: see `Run`
 //!   .lock                while a process writes here: see `Lock`
 //! ```
@@ -69,7 +69,7 @@ pub mod files {
     pub const SHORTLIST: &str = "shortlist.safetensors";
     /// The quantization report.
     pub const REPORT: &str = "report.json";
-    /// The quantization report as version 0.2 called it.
+    /// The name of the quantization report in version 0.2.
     pub(super) const OLD_REPORT: &str = "receipt.json";
     /// The origin of the model.
     pub const PROVENANCE: &str = "provenance.json";
@@ -128,7 +128,7 @@ pub enum LoadedWeights {
 /// Loads the model directory `dir`, or the checkpoint in the folder `dir` of a run.
 ///
 /// # Errors
-/// A directory or file that is missing, damaged or inconsistent with the others; the error names it and the problem.
+/// Fails if a directory or file is missing, damaged or inconsistent with the others; the error names it and the problem.
 pub fn load(dir: &Path) -> Result<LoadedModel> {
     let (config, tokenizers) = load_recipe(dir)?;
     let architecture = architecture(&config, &tokenizers);
@@ -194,11 +194,11 @@ pub struct Description {
     pub provenance: Provenance,
 }
 
-/// Reads the model directory `dir`, or the checkpoint in the folder `dir`, without its weights. Their names and shapes are checked
-/// against the architecture, but not their checksum.
+/// Reads the model directory `dir`, or the checkpoint in the folder `dir`, without its weights. Their names and shapes are
+/// checked against the architecture, but not their checksum.
 ///
 /// # Errors
-/// Those of [`load`].
+/// Any error of [`load`].
 pub fn describe(dir: &Path) -> Result<Description> {
     let (config, tokenizers) = load_recipe(dir)?;
     let architecture = architecture(&config, &tokenizers);
@@ -222,8 +222,8 @@ pub fn describe(dir: &Path) -> Result<Description> {
     })
 }
 
-/// Loads the configuration and tokenizers, and compares them with the provenance if that has their checksums; those of a
-/// checkpoint are in the directory of its run.
+/// Loads the configuration and tokenizers, and compares them with the checksums in the provenance, if it has them. For a
+/// checkpoint, they are read from the directory of its run.
 pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
     require_regular_files(dir)?;
     let home = Config::home(dir);
@@ -268,19 +268,19 @@ fn require_regular_files(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A model of `architecture` with the weights `stored`.
+/// Builds a model of `architecture` with the weights `stored`.
 pub fn load_weights(architecture: &Architecture, stored: Stored, device: &Device) -> Result<Model> {
     let stored = stored.parameters(&shapes(architecture))?;
     Ok(build(architecture, stored, device))
 }
 
-/// The architecture of the model.
+/// Returns the architecture of the model.
 pub(crate) fn architecture(config: &Config, tokenizers: &Tokenizers) -> Architecture {
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
     config.model.architecture(src, tgt)
 }
 
-/// A model of `architecture` with the weights `parameters`, which must be complete.
+/// Builds a model of `architecture` with the weights `parameters`, which must be complete.
 pub(crate) fn build(
     architecture: &Architecture,
     parameters: Vec<Parameter>,
@@ -355,7 +355,7 @@ pub(crate) fn write_recipe(dir: &Path, config: &Config, tokenizers: &Tokenizers)
 }
 
 /// Writes the new model directory `dir`, which must not exist: configuration, tokenizers, the files `others`, and then the
-/// provenance, with the checksums of the former. It appears with all files or not at all.
+/// provenance, with the checksums of the configuration and tokenizers. The directory appears with all files or not at all.
 pub(crate) fn write_model(
     dir: &Path,
     config: &Config,

@@ -1,8 +1,8 @@
-//! Quantized weights: a safetensors file that is mapped into memory and used without being read first.
+//! Quantized weights: a memory-mapped safetensors file, which is used without being read first.
 //!
-//! A matrix `NAME` is stored packed (see [`attentive_kernels::packed`]): as `[⌈n/16⌉, ⌈k/4⌉, 16, 4]` of I8 with `NAME.scales` `[n]`
-//! and `NAME.sums` `[n]`, or as `[⌈n/16⌉, ⌈k/2⌉, 16, 2]` of BF16. Everything else is F32. The header's metadata holds the format's
-//! name, whose last part is the CRC-32 of all numbers: reading it takes milliseconds, unlike SHA-256.
+//! A matrix `NAME` is stored packed (see [`attentive_kernels::packed`]): as `[⌈n/16⌉, ⌈k/4⌉, 16, 4]` of I8 with `NAME.scales`
+//! `[n]` and `NAME.sums` `[n]`, or as `[⌈n/16⌉, ⌈k/2⌉, 16, 2]` of BF16. Everything else is F32. The header's metadata holds the
+//! format's name, whose last part is the CRC-32 of all numbers. Comparing it takes milliseconds, unlike SHA-256.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -90,7 +90,7 @@ impl Packed {
     /// Opens the file `path` with the weights of `architecture`, and compares its checksum.
     ///
     /// # Errors
-    /// A file that is missing, truncated, damaged, or of another architecture or format.
+    /// Fails if the file is missing, truncated, damaged, or of another architecture or format.
     pub fn open(path: &Path, architecture: &Architecture) -> Result<Self> {
         let file = atomic::open(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => super::missing(path),
@@ -106,12 +106,12 @@ impl Packed {
         })
     }
 
-    /// The number type of the matrices.
+    /// Returns the number type of the matrices.
     pub fn precision(&self) -> Precision {
         self.precision
     }
 
-    /// The parameters with these names and shapes, which are all that `tensors` holds.
+    /// Takes the parameters with these names and shapes from `tensors`, which must hold nothing else.
     fn of(
         file: Arc<Mapped>,
         mut tensors: Tensors,

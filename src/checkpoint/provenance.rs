@@ -11,9 +11,9 @@ pub struct Provenance {
     pub program: String,
     /// The seed of the run.
     pub seed: u64,
-    /// Updates behind these weights.
+    /// The number of updates after which these weights were saved.
     pub step: u64,
-    /// The updates of the averaged checkpoints, if these weights are a mean.
+    /// The updates of the averaged checkpoints, if these weights are an average.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub averaged_steps: Vec<u64>,
     /// The model from which training started.
@@ -32,12 +32,12 @@ pub struct Provenance {
     pub sha256: BTreeMap<String, String>,
 }
 
-/// A model from which another one was trained, at that time.
+/// A model from which another one was trained, as it was at that time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// Its configured directory.
     pub path: String,
-    /// SHA-256 of its weights (hexadecimal), if its provenance knew it.
+    /// SHA-256 of its weights (hexadecimal), if its provenance has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }
@@ -77,7 +77,7 @@ pub struct RecordedScore {
 }
 
 impl Provenance {
-    /// The SHA-256 of the file `name`, if known.
+    /// Returns the SHA-256 of the file `name`, if known.
     pub fn sha256_of(&self, name: &str) -> Option<&str> {
         self.sha256.get(name).map(String::as_str)
     }
@@ -88,7 +88,7 @@ impl Provenance {
         self
     }
 
-    /// The name and version of this program.
+    /// Returns the name and version of this program.
     pub fn this_program() -> String {
         format!("attentive {}", env!("CARGO_PKG_VERSION"))
     }

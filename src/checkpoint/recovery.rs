@@ -1,4 +1,4 @@
-//! Finds the checkpoint to resume from, even if files were damaged or lost.
+//! Finds the checkpoint to resume from, even if files are damaged or lost.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,7 +19,7 @@ pub struct Start {
 }
 
 impl Run {
-    /// The checkpoint to resume from: the last one if it is intact, otherwise the newest intact one. `None` if nothing
+    /// Returns the checkpoint to resume from: the last one if it is intact, otherwise the newest intact one. `None` if nothing
     /// was saved yet.
     ///
     /// # Errors
@@ -64,8 +64,7 @@ impl Run {
         }))
     }
 
-    /// Refuses the checkpoint at `step` if one of its files is missing or damaged, according to its checksum where
-    /// known.
+    /// Refuses the checkpoint at `step` if one of its files is missing or, according to its checksum (where known), damaged.
     fn check(&self, step: u64) -> Result<()> {
         let folder = self.folder(step);
         let provenance = self.provenance(step)?;
@@ -90,13 +89,13 @@ impl Run {
         }
     }
 
-    /// Completes what a kill during [`Run::save`] may have left undone, and applies a fallback to an earlier
-    /// checkpoint: updates the pointers `last` and `best`, serves the weights of the best checkpoint, or of the last one
-    /// without a best, and deletes checkpoints after `last`. Returns a warning for each of these that was intact, and one
-    /// if the best checkpoint is lost.
+    /// Completes what a kill during [`Run::save`] may have left undone, and applies a fallback to an earlier checkpoint:
+    /// updates the pointers `last` and `best`, puts the weights of the best checkpoint (or of the last one if there is no best)
+    /// into the run directory, and deletes checkpoints after `last`. Returns a warning for each deleted checkpoint that was
+    /// intact, and one if the best checkpoint is lost.
     ///
     /// # Errors
-    /// A file that cannot be written or removed; a damaged last checkpoint.
+    /// Fails if a file cannot be written or removed, or if the last checkpoint is damaged.
     pub fn mend(&self, best: Option<u64>, last: u64) -> Result<Vec<String>> {
         self.point_to_last(last)?;
         let mut warnings = self.delete_after(last)?;
@@ -144,10 +143,11 @@ impl Run {
         Ok(warnings)
     }
 
-    /// The provenance of the served weights, or else of the newest checkpoint whose provenance can be read.
+    /// Returns the provenance of the weights in the run directory, or else of the newest checkpoint whose provenance can be
+    /// read.
     ///
     /// # Errors
-    /// That of reading the former, if there is none of the latter.
+    /// Fails with the error of the run directory's provenance if no checkpoint's provenance can be read either.
     pub fn origin(&self) -> Result<Provenance> {
         let served = read_json(&self.dir().join(files::PROVENANCE));
         served.or_else(|error| {
@@ -157,10 +157,10 @@ impl Run {
         })
     }
 
-    /// The stored weights of the checkpoint at `step`.
+    /// Opens the stored weights of the checkpoint at `step`.
     ///
     /// # Errors
-    /// A file that is missing, or damaged as far as its header shows.
+    /// Fails if the file is missing, or damaged as far as its header shows.
     pub fn weights(&self, step: u64) -> Result<Stored> {
         let provenance = self.provenance(step)?;
         let path = self.folder(step).join(files::WEIGHTS);

@@ -32,8 +32,9 @@ pub struct TrainingState<P> {
     /// The matmul precision and instructions so far; absent in checkpoints of older versions.
     #[serde(default)]
     pub products: Option<Products>,
-    /// Whether only a stop caused this checkpoint, in a run that serves a mean (`train.average_last`). The next one replaces
-    /// it, so that the mean is the same however often the run was stopped. Other runs keep it like any other checkpoint.
+    /// True if this checkpoint exists only because a run whose final model is an average (`train.average_last`) was stopped.
+    /// The next checkpoint replaces it, so that the average does not depend on how often the run was stopped. Other runs keep
+    /// such a checkpoint like any other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub provisional: bool,
     /// The trainer's own state: schedule, best result, patience.
@@ -60,7 +61,7 @@ impl fmt::Display for Products {
     }
 }
 
-/// The folder `checkpoints/` of a run directory: one folder per checkpoint, and the pointers `last` and `best`.
+/// The folder `checkpoints/` of a run directory, with one folder per checkpoint and the pointers `last` and `best`.
 #[derive(Clone, Debug)]
 pub struct Run {
     dir: PathBuf,
@@ -80,7 +81,7 @@ pub struct Snapshot<'a, P> {
 }
 
 impl<P> Snapshot<'_, P> {
-    /// The checksums of its files, including `state`.
+    /// Returns the checksums of its files, including `state`.
     fn sha256(&self, state: &[u8]) -> io::Result<BTreeMap<String, String>> {
         let Self {
             weights, optimizer, ..
@@ -99,14 +100,14 @@ impl<P> Snapshot<'_, P> {
 }
 
 impl Run {
-    /// The run in directory `dir`.
+    /// Returns the run in directory `dir`.
     pub fn new(dir: &Path) -> Self {
         Self {
             dir: dir.to_path_buf(),
         }
     }
 
-    /// The run directory.
+    /// Returns the run directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -114,11 +115,11 @@ impl Run {
     /// Writes a checkpoint, makes it `last`, and `best` if `best` is set; then deletes all but the `keep_last` latest
     /// ones and the best. A provisional checkpoint does not count.
     ///
-    /// The run directory then serves the weights of the best checkpoint, or of this one without a best. Returns the
+    /// Afterwards, the run directory holds the weights of the best checkpoint, or of this one if there is no best. Returns the
     /// checkpoint's folder.
     ///
     /// # Errors
-    /// A file that cannot be written; the previous state then remains intact.
+    /// Fails if a file cannot be written; the previous state then remains intact.
     pub fn save<P: Serialize>(
         &self,
         snapshot: &Snapshot<'_, P>,
@@ -168,27 +169,27 @@ impl Run {
         Ok(folder)
     }
 
-    /// The update of the latest checkpoint.
+    /// Returns the update of the latest checkpoint.
     pub fn last(&self) -> Result<Option<u64>> {
         self.follow(LAST)
     }
 
-    /// The update of the best checkpoint.
+    /// Returns the update of the best checkpoint.
     pub fn best(&self) -> Result<Option<u64>> {
         self.follow(BEST)
     }
 
-    /// The folder of the checkpoint at `step`.
+    /// Returns the folder of the checkpoint at `step`.
     pub fn folder(&self, step: u64) -> PathBuf {
         step_folder(&self.dir, step)
     }
 
-    /// The state of the checkpoint at `step`.
+    /// Reads the state of the checkpoint at `step`.
     pub fn state<P: serde::de::DeserializeOwned>(&self, step: u64) -> Result<TrainingState<P>> {
         read_json(&self.folder(step).join(STATE))
     }
 
-    /// The optimizer's tensors of the checkpoint at `step`.
+    /// Reads the optimizer's tensors of the checkpoint at `step`.
     pub fn optimizer(
         &self,
         step: u64,
@@ -199,7 +200,7 @@ impl Run {
         Stored::open(&path, provenance.sha256_of(OPTIMIZER))?.parameters(expected)
     }
 
-    /// The updates of all complete checkpoints, in order.
+    /// Returns the updates of all complete checkpoints, in order.
     pub fn steps(&self) -> Result<Vec<u64>> {
         let mut steps = self.folders()?;
         // A folder beyond `last` belongs to an unfinished save.
@@ -208,7 +209,8 @@ impl Run {
         Ok(steps)
     }
 
-    /// The updates of the checkpoints to average: those of [`Run::steps`] without the provisional ones, unless last.
+    /// Returns the updates of the checkpoints to average: all of [`Run::steps`] but the provisional ones, unless it is the last
+    /// one.
     pub(super) fn regular_steps(&self) -> Result<Vec<u64>> {
         let (mut steps, last) = (self.steps()?, self.last()?);
         steps.retain(|&step| Some(step) == last || !self.is_provisional(step));

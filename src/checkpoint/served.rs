@@ -1,4 +1,4 @@
-//! The weights that a model directory serves, and their provenance, which change together.
+//! The weights of a model directory and their provenance, which change together.
 //!
 //! The two are separate files, as in every version of the format, and two files cannot be renamed at once. Therefore
 //! the provenance decides: it holds the SHA-256 of its weights. New weights are first written under a temporary name,
@@ -17,8 +17,8 @@ use crate::error::{Error, Result};
 /// Number of attempts to read while a run replaces the files.
 const ATTEMPTS: usize = 3;
 
-/// Replaces the served weights by `content`, whose SHA-256 is in `provenance`. The new provenance of the directory has those of
-/// its configuration and tokenizers, too.
+/// Replaces the weights in `dir` by `content`, whose SHA-256 is in `provenance`. The new provenance of the directory also has
+/// the checksums of its configuration and tokenizers.
 pub(super) fn replace(dir: &Path, provenance: &Provenance, content: &Content<'_>) -> Result<()> {
     let (weights, pending) = paths(dir);
     let mut provenance = provenance.clone();
@@ -56,11 +56,12 @@ pub fn finish_replacing(dir: &Path) -> Result<()> {
     }
 }
 
-/// The provenance of the served weights, and the result of `read` on them. `read` is called again if another process
+/// Returns the provenance of the weights in `dir`, and the result of `read` on them. `read` is called again if another process
 /// replaces the files meanwhile.
 ///
 /// # Errors
-/// A missing or damaged file; weights that do not match the provenance, as far as `read` checks; errors of `read`.
+/// Fails if a file is missing or damaged, if the weights do not match the provenance (as far as `read` checks), or if `read`
+/// fails.
 pub(super) fn read<T>(dir: &Path, read: impl Fn(Stored) -> Result<T>) -> Result<(Provenance, T)> {
     let (weights, pending) = paths(dir);
     let provenance_path = dir.join(files::PROVENANCE);
@@ -131,7 +132,7 @@ mod tests {
         }
     }
 
-    /// The served update according to the provenance, and a value of the weights.
+    /// Returns the update according to the provenance, and a value of the weights.
     fn served(dir: &Path) -> (u64, f32) {
         let expected = [("a".into(), vec![2])];
         let (provenance, parameters) =

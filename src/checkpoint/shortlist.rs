@@ -33,10 +33,10 @@ pub fn write(shortlist: &Shortlist, out: &mut dyn Write) -> io::Result<()> {
     checked::write(FORMAT, &tensors, out)
 }
 
-/// Reads the file `path` for vocabularies of these sizes (source and target); `None` if it does not exist.
+/// Reads the shortlist in the file `path` for vocabularies of these sizes (source and target); `None` if it does not exist.
 ///
 /// # Errors
-/// A file that is truncated, damaged, of other vocabularies or of another format.
+/// Fails if the file is truncated, damaged, for other vocabularies or of another format.
 pub(super) fn read(path: &Path, vocabs: [usize; 2]) -> Result<Option<Shortlist>> {
     let file = match atomic::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -22,7 +22,7 @@ const LENGTH_BYTES: u64 = 8;
 /// The maximum header size that the format allows.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
 
-/// Size of the chunks that are read, then hashed while in the cache.
+/// Size of the chunks that are read and then hashed while they are in the cache.
 const CHUNK_BYTES: usize = 1 << 18;
 
 /// An open safetensors file with a header consistent with its length. Its tensors have not been read yet.
@@ -30,7 +30,7 @@ const CHUNK_BYTES: usize = 1 << 18;
 pub struct Stored {
     file: File,
     path: PathBuf,
-    /// In file order; they fill the file without gaps.
+    /// The tensors in file order; they fill the file without gaps.
     tensors: Vec<(String, TensorInfo)>,
     /// The hash of what has been read so far.
     hash: Sha256,
@@ -43,7 +43,7 @@ impl Stored {
     /// compared once the file has been read to its end.
     ///
     /// # Errors
-    /// A file that is missing, not a regular file, or truncated; a header that is damaged or inconsistent with the
+    /// Fails if the file is missing, not a regular file, or truncated, or if its header is damaged or inconsistent with the
     /// file's length.
     pub fn open(path: &Path, sha256: Option<&str>) -> Result<Self> {
         let mut file = atomic::open(path).map_err(Error::io("read", path))?;
@@ -90,12 +90,12 @@ impl Stored {
     /// Checks by the header that the file holds exactly the parameters `expected` (name and shape).
     ///
     /// # Errors
-    /// A parameter that is missing, unexpected or of the wrong shape; a number type other than F32.
+    /// Fails if a parameter is missing, unexpected or of the wrong shape, or if its number type is not F32.
     pub fn check(&self, expected: &[(String, Vec<usize>)]) -> Result<()> {
         self.places(expected).map(|_| ())
     }
 
-    /// For each tensor, in file order, its index in `expected`.
+    /// Returns for each tensor, in file order, its index in `expected`.
     fn places(&self, expected: &[(String, Vec<usize>)]) -> Result<Vec<usize>> {
         let mut left: HashMap<&str, usize> = (self
             .tensors
@@ -137,7 +137,7 @@ impl Stored {
     /// has passed, for one copy of the values.
     ///
     /// # Errors
-    /// Those of [`Stored::check`]; a wrong checksum.
+    /// Any error of [`Stored::check`]; a wrong checksum.
     pub fn parameters(mut self, expected: &[(String, Vec<usize>)]) -> Result<Vec<Parameter>> {
         let places = self.places(expected)?;
         let mut values: Vec<Arc<Vec<f32>>> = vec![Arc::default(); expected.len()];
@@ -196,7 +196,7 @@ impl Stored {
     /// valid only if no error is returned.
     ///
     /// # Errors
-    /// Those of [`Stored::parameters`].
+    /// Any error of [`Stored::parameters`].
     pub(super) fn read_each(
         mut self,
         expected: &[(String, Vec<usize>)],
@@ -211,10 +211,10 @@ impl Stored {
         self.finish().map(|_| ())
     }
 
-    /// The SHA-256 of the whole file, in hexadecimal.
+    /// Returns the SHA-256 of the whole file, in hexadecimal.
     ///
     /// # Errors
-    /// An unexpected checksum; a file that cannot be read.
+    /// Fails if the checksum is unexpected or the file cannot be read.
     pub(super) fn digest(mut self) -> Result<String> {
         let mut chunk = vec![0; CHUNK_BYTES];
         let mut left = self
@@ -266,7 +266,7 @@ fn hash_values(hash: &mut Sha256, values: &[f32]) {
         .for_each(|value| hash.update(value.to_le_bytes()));
 }
 
-/// Refuses the file `path` with the SHA-256 `found` unless it is `expected`.
+/// Refuses the file `path`, whose SHA-256 is `found`, unless it is `expected`.
 pub(super) fn check_sha256(path: &Path, found: &str, expected: &str) -> Result<()> {
     if found == expected {
         return Ok(());

@@ -1,6 +1,6 @@
 //! Checksums of the files that describe a model besides its weights: its configuration and tokenizers.
 //!
-//! They are in the provenance. Models of versions 0.1 and 0.2 have none, and are not checked.
+//! The provenance holds them. Models of versions 0.1 and 0.2 have none, and are not checked.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,7 +24,7 @@ fn described(dir: &Path) -> impl Iterator<Item = &'static str> {
     tokenizers.chain([files::CONFIG])
 }
 
-/// The checksums of the configuration and tokenizer files of a model.
+/// Returns the checksums of the configuration and tokenizer files of a model.
 pub(crate) fn of(config: &Config, tokenizers: &Tokenizers) -> Sums {
     let files = recipe_files(config, tokenizers).into_iter();
     files
@@ -32,13 +32,13 @@ pub(crate) fn of(config: &Config, tokenizers: &Tokenizers) -> Sums {
         .collect()
 }
 
-/// Compares the configuration and tokenizers in `dir` with its provenance, as far as that knows them.
+/// Compares the configuration and tokenizers in `dir` with the checksums in its provenance, if it has them.
 ///
 /// # Errors
-/// A file that is not the one of the provenance, or cannot be read.
+/// Fails if a file does not match the provenance or cannot be read.
 pub(super) fn check(dir: &Path) -> Result<()> {
     let path = dir.join(files::PROVENANCE);
-    // Whoever needs a provenance reports what is wrong with it.
+    // A missing or damaged provenance is reported by the code that needs it.
     let read = || read_json::<Provenance>(&path).ok();
     let mut known = read();
     let mut attempt = 1;
@@ -62,7 +62,7 @@ pub(super) fn check(dir: &Path) -> Result<()> {
     }
 }
 
-/// Refuses tokenizers that would be read in place of those that the provenance knows.
+/// Refuses tokenizers that would be read in place of those in the provenance.
 fn check_tokenizers(dir: &Path, provenance: &Provenance) -> Result<()> {
     let read = Tokenizers::file_names(dir);
     let mut known = provenance.sha256.keys();
@@ -72,7 +72,7 @@ fn check_tokenizers(dir: &Path, provenance: &Provenance) -> Result<()> {
     let Some(path) = read.first().map(|name| dir.join(name)) else {
         return Ok(());
     };
-    // Loading says which files are missing.
+    // Missing files are reported by the code that loads them.
     if read.iter().any(|name| provenance.sha256_of(name).is_some()) || !path.exists() {
         return Ok(());
     }
@@ -91,13 +91,13 @@ fn check_tokenizers(dir: &Path, provenance: &Provenance) -> Result<()> {
 fn compare(path: &Path, expected: &str) -> Result<()> {
     match atomic::read(path) {
         Ok(content) => check_sha256(path, &weights::sha256_of(&content), expected),
-        // The model was loaded from others.
+        // The file is not needed: the model was loaded from other files.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Error::io("read", path)(error)),
     }
 }
 
-/// The checksums of the configuration and tokenizers in `dir`: those that its provenance knows, or else those of its files.
+/// Returns the checksums of the configuration and tokenizers in `dir`, from its provenance or, if it has none, from the files.
 pub(super) fn in_dir(dir: &Path) -> Result<Sums> {
     let stored = read_json::<Provenance>(&dir.join(files::PROVENANCE)).ok();
     let mut sums = Sums::new();
@@ -114,8 +114,8 @@ pub(super) fn in_dir(dir: &Path) -> Result<Sums> {
     Ok(sums)
 }
 
-/// Replaces the configuration in `dir` by `config`. At any instant the provenance there knows no other configuration than the one
-/// that is there.
+/// Replaces the configuration in `dir` by `config`. At no time does the provenance hold the checksum of another configuration
+/// than the one in `dir`.
 ///
 /// # Errors
 /// [`Error::Io`] if a file cannot be written.

@@ -13,7 +13,7 @@ use crate::model::Parameter;
 
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Writes a safetensors file with these parameters. Equal parameters give equal bytes.
+/// Writes a safetensors file with these parameters. Equal parameters result in equal bytes.
 pub fn write<'a>(
     path: &Path,
     parameters: impl IntoIterator<Item = &'a Parameter>,
@@ -24,14 +24,14 @@ pub fn write<'a>(
     file.flush()
 }
 
-/// SHA-256 (hexadecimal) of the file that [`write()`] writes.
+/// Returns the SHA-256 (hexadecimal) of the file that [`write()`] writes.
 pub fn sha256<'a>(parameters: impl IntoIterator<Item = &'a Parameter>) -> io::Result<String> {
     let mut hash = Hash(Sha256::new());
     encode(parameters, &mut hash)?;
     Ok(hexadecimal(hash.0))
 }
 
-/// SHA-256 of `bytes` (hexadecimal).
+/// Returns the SHA-256 of `bytes` (hexadecimal).
 pub(crate) fn sha256_of(bytes: &[u8]) -> String {
     hexadecimal(Sha256::new_with_prefix(bytes))
 }
@@ -42,8 +42,8 @@ pub(super) fn hexadecimal(hash: Sha256) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writes a safetensors file with `metadata` and the parameters `shapes` (name and shape), one after the other, as `values` provides
-/// them. Returns its SHA-256 (hexadecimal).
+/// Writes a safetensors file with `metadata` and the parameters `shapes` (name and shape), one after the other, with the values
+/// that `values` returns. Returns its SHA-256 (hexadecimal).
 pub fn write_each<'a>(
     path: &Path,
     metadata: Option<HashMap<String, String>>,
@@ -68,7 +68,7 @@ pub fn write_each<'a>(
     Ok(hexadecimal(out.1))
 }
 
-/// A file and its hash.
+/// A writer and the hash of what is written to it.
 struct Hashed<W>(W, Sha256);
 
 impl<W: Write> Write for Hashed<W> {

@@ -15,7 +15,7 @@ use crate::count::count;
 use crate::error::{Error, Result};
 use crate::text::{Sides, SpecialTokens};
 
-/// A position in the endless sequence of batches: that of the next batch.
+/// The position of the next batch in the endless sequence of batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// Number of completed epochs.
@@ -33,7 +33,7 @@ fn unknown() -> usize {
 }
 
 impl Position {
-    /// The window of a position of version 0.1.0.
+    /// The window number of a position saved by version 0.1.0.
     const UNKNOWN_WINDOW: usize = usize::MAX;
 
     /// Rejects a position beyond its window, which has `n_batches`.
@@ -55,11 +55,11 @@ impl Position {
     }
 }
 
-/// An endless sequence of batches, with each example once per epoch, or as often as the weight of its part says.
+/// An endless sequence of batches. Each example occurs once per epoch, or as often as the weight of its part says.
 ///
 /// An epoch consists of windows: a single one for up to 2¹⁹ examples, otherwise of about four random shards of 2¹⁷ neighboring
-/// examples each. A window is shuffled, then examples of similar length are grouped into batches, and the batches are shuffled. The order
-/// depends only on the examples, the budget, the seed and the epoch, not on where the examples are stored.
+/// examples each. A window is shuffled, then examples of similar length are grouped into batches, and the batches are shuffled.
+/// The order depends only on the examples, the budget, the seed and the epoch, not on where the examples are stored.
 #[derive(Clone, Debug)]
 pub struct Batcher {
     examples: Examples,
@@ -67,7 +67,7 @@ pub struct Batcher {
     budget: Budget,
     seed: u64,
     special: Sides,
-    /// For masked language models.
+    /// The masks, for masked language models.
     masking: Option<Masking>,
     position: Position,
     /// The windows of the current epoch.
@@ -77,11 +77,11 @@ pub struct Batcher {
 }
 
 impl Batcher {
-    /// Starts at the first batch of epoch 0.
+    /// Creates a batcher at the first batch of epoch 0.
     ///
     /// # Errors
-    /// [`Error::Config`] if a single example exceeds the budget, [`Error::Data`] if there are no examples; those of a damaged corpus
-    /// on disk.
+    /// [`Error::Config`] if a single example exceeds the budget, [`Error::Data`] if there are no examples or the corpus on disk
+    /// is damaged.
     pub fn new(
         examples: impl Into<Examples>,
         budget: Budget,
@@ -94,10 +94,10 @@ impl Batcher {
         Self::of_parts(examples, parts, budget, seed, special, masking)
     }
 
-    /// [`Batcher::new`] for examples in several parts.
+    /// Like [`Batcher::new`], for examples in several parts.
     ///
     /// # Errors
-    /// Those of [`Batcher::new`]; [`Error::Config`] if the weights leave less than one example for an epoch.
+    /// Any error of [`Batcher::new`]; [`Error::Config`] if the weights leave less than one example for an epoch.
     pub fn of_parts(
         examples: impl Into<Examples>,
         parts: Parts,
@@ -135,16 +135,16 @@ impl Batcher {
         Ok(batcher)
     }
 
-    /// The position of the next batch. After the last batch of an epoch, this is the first one of the next epoch.
+    /// Returns the position of the next batch. After the last batch of an epoch, this is the first one of the next epoch.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// Moves to a position returned by [`Batcher::position`]: the same batches follow as then.
+    /// Moves to a position returned by [`Batcher::position`]. The same batches follow as at that time.
     ///
     /// # Errors
-    /// [`Error::Data`] if the epoch has no such batch, which means that the position belongs to another corpus; those of a damaged
-    /// corpus on disk.
+    /// [`Error::Data`] if the epoch has no such batch, which means that the position belongs to another corpus, or if the
+    /// corpus on disk is damaged.
     pub fn seek(&mut self, position: Position) -> Result<()> {
         let mut position = position;
         if position.window == Position::UNKNOWN_WINDOW {
@@ -174,7 +174,8 @@ impl Batcher {
         Ok(())
     }
 
-    /// Moves on to the next window that has examples, unless the current one has. Small weights can leave some without.
+    /// Moves on to the next window that has examples, unless the current one has some. With small weights, some windows are
+    /// empty.
     fn skip_empty_windows(&mut self) -> Result<()> {
         while self.order.len() == 0 {
             self.lay_out(self.next_window())?;
@@ -198,17 +199,17 @@ impl Batcher {
         }
     }
 
-    /// The next batch.
+    /// Returns the next batch.
     ///
     /// # Errors
-    /// Those of a damaged corpus on disk.
+    /// [`Error::Data`] if the corpus on disk is damaged.
     pub fn next_batch(&mut self) -> Result<Batch> {
         let batch = self.batch();
         self.skip_batch()?;
         Ok(batch)
     }
 
-    /// Moves on to the batch after the next one.
+    /// Skips the next batch.
     pub(super) fn skip_batch(&mut self) -> Result<()> {
         self.position.batch += 1;
         if self.position.batch < self.order.len() {
@@ -218,30 +219,30 @@ impl Batcher {
         self.skip_empty_windows()
     }
 
-    /// Number of batches in the current epoch, estimated from its current window. It varies slightly between epochs, as different
-    /// examples are grouped.
+    /// Returns the number of batches in the current epoch, estimated from its current window. The number varies slightly
+    /// between epochs, since different examples are grouped.
     pub fn batches_per_epoch(&self) -> usize {
         let (here, all) = (self.order.n_examples(), self.parts.n_examples());
         (self.order.len() * all).div_ceil(here)
     }
 
-    /// The maximum number of source and of target tokens over all batches of the current window.
+    /// Returns the maximum number of source and of target tokens over all batches of the current window.
     pub fn largest(&self) -> BatchSize {
         self.largest_of(&self.order)
     }
 
-    /// The result of [`Batcher::largest`] for another budget, into which every example must fit.
+    /// Returns the result of [`Batcher::largest`] for another budget, into which every example must fit.
     pub fn largest_within(&self, budget: Budget) -> BatchSize {
         let window = &self.windows[self.position.window];
         self.largest_of(&self.order_of(window, budget, self.position))
     }
 
-    /// The smallest `batch_tokens` with which every example fits.
+    /// Returns the smallest `batch_tokens` with which every example fits into a batch.
     pub fn least_batch_tokens(&self) -> usize {
         self.examples.least_batch_tokens().unwrap_or(0)
     }
 
-    /// Upper bound of the size of the examples and their order in memory, in bytes.
+    /// Returns an upper bound of the RAM taken by the examples and their order, in bytes.
     pub fn bytes(&self) -> usize {
         self.examples.bytes() + 3 * size_of::<u32>() * self.order.n_examples()
     }
@@ -253,7 +254,7 @@ impl Batcher {
         batches.fold(BatchSize::default(), BatchSize::max_of_each)
     }
 
-    /// The next batch, which stays the next one.
+    /// Returns the next batch without moving on.
     fn batch(&self) -> Batch {
         let chosen = self.order.batch(self.position.batch);
         let chosen: Vec<Cow<'_, Example>> = chosen.map(|index| self.examples.get(index)).collect();
@@ -270,7 +271,7 @@ impl Batcher {
     }
 }
 
-/// All examples in batches of similar length, shortest first, for validation. Masks, if any, are always the same.
+/// Returns all examples in batches of similar length, shortest first, for validation. Masks, if any, are always the same.
 ///
 /// # Errors
 /// [`Error::Config`] if a single pair exceeds the budget, [`Error::Data`] if there are no pairs.

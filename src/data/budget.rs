@@ -51,7 +51,7 @@ impl Lengths {
         }
     }
 
-    /// The smallest `batch_tokens` into which one such example fits.
+    /// The smallest `batch_tokens` with which an example of these lengths fits into a batch.
     pub(super) fn least_batch_tokens(self) -> usize {
         self.tgt.max(self.src.div_ceil(2))
     }
@@ -65,8 +65,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// At most `batch_tokens` target tokens, including `</s>` and padding, and at most twice as many source tokens,
-    /// so that a few very long sources cannot exhaust the RAM.
+    /// Returns a budget of at most `batch_tokens` target tokens, including `</s>` and padding, and at most twice as many source
+    /// tokens, so that a few very long sources cannot exhaust the RAM.
     pub fn new(batch_tokens: usize) -> Self {
         Self {
             tgt_tokens: batch_tokens,
@@ -79,7 +79,8 @@ impl Budget {
         self.tgt_tokens
     }
 
-    /// Rejects an empty corpus, which has no `least`, and one of which some example needs `least` tokens, but may not have them.
+    /// Rejects an empty corpus, which has no `least`, and a corpus with an example that needs `least` tokens if that exceeds
+    /// the budget.
     pub(super) fn check(self, least: Option<usize>) -> Result<()> {
         match least {
             None => Err(Error::Data {

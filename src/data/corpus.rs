@@ -1,4 +1,4 @@
-//! Corpora in memory.
+//! Corpora in RAM.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ pub struct Corpus {
     intake: Intake,
     entries: Vec<Entry>,
     sources: Vec<SourceFile>,
-    /// The number of the last line of each of its parts.
+    /// The number of the last line of each part of the corpus.
     ends: Vec<usize>,
     places: Places,
 }
@@ -33,7 +33,7 @@ impl Corpus {
         }
     }
 
-    /// A corpus of `form` with these lines, except those that [`ReadStats`] counts as dropped.
+    /// Returns a corpus of `form` with these lines, except those that [`ReadStats`] counts as dropped.
     ///
     /// # Errors
     /// [`Error::Data`] if the number of tags differs from the number of tokens or vectors.
@@ -47,10 +47,10 @@ impl Corpus {
         Ok(corpus)
     }
 
-    /// Some lines that `reader`, which is at its end, has read.
+    /// Returns a corpus of the lines in `sample`, drawn from the lines of `reader`, which is at its end.
     ///
     /// # Errors
-    /// [`Error::Data`] if there are none.
+    /// [`Error::Data`] if there are no lines.
     pub fn sampled(sample: Sample, reader: Reader) -> Result<Self> {
         let mut corpus = Self::new(reader.form(), Vec::new());
         corpus.entries = sample.into_entries();
@@ -59,7 +59,7 @@ impl Corpus {
         Ok(corpus)
     }
 
-    /// A random sample of at most `most` lines.
+    /// Returns a random sample of at most `most` lines.
     pub fn sample(&self, most: usize) -> Cow<'_, Self> {
         if self.entries.len() <= most {
             return Cow::Borrowed(self);
@@ -76,32 +76,32 @@ impl Corpus {
         })
     }
 
-    /// The form of its lines.
+    /// Returns the kind of data in the lines.
     pub fn form(&self) -> Form {
         self.intake.form
     }
 
-    /// Its lines in order; a [`Form::Stream`] has a single one.
+    /// Returns the lines in order; a [`Form::Stream`] has a single one.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The number of the last line of each of its parts, if it was read from several.
+    /// Returns the number of the last line of each part, if the corpus was read from several.
     pub fn ends(&self) -> &[usize] {
         &self.ends
     }
 
-    /// Statistics of lines read and dropped.
+    /// Returns statistics of the lines read and dropped.
     pub fn stats(&self) -> ReadStats {
         self.intake.stats
     }
 
-    /// The files that it was read from; empty for a built-in corpus.
+    /// Returns the files that the corpus was read from; empty for a built-in corpus.
     pub fn sources(&self) -> &[SourceFile] {
         &self.sources
     }
 
-    /// The whole text of a [`Form::Stream`].
+    /// Returns the whole text of a [`Form::Stream`].
     pub fn stream(&self) -> Option<&str> {
         match (self.form(), self.entries.as_slice()) {
             (
@@ -117,7 +117,7 @@ impl Corpus {
         }
     }
 
-    /// Sentences with their translations; empty for other forms.
+    /// Returns sentences with their translations; empty for other forms.
     pub fn translations(&self) -> impl Iterator<Item = (&str, &str)> {
         self.entries.iter().filter_map(|entry| match &entry.item {
             Item::Translation { src, tgt } => Some((src.as_str(), tgt.as_str())),
@@ -125,7 +125,7 @@ impl Corpus {
         })
     }
 
-    /// All source text from which a vocabulary is learned: sentences, tokens or texts. Empty for language models and
+    /// Returns all source text from which a vocabulary is learned: sentences, tokens or texts. Empty for language models and
     /// vectors.
     pub fn src_texts(&self) -> Vec<&str> {
         let mut texts = Vec::new();
@@ -147,7 +147,7 @@ impl Corpus {
         texts
     }
 
-    /// All target text: sentences, tags, labels or texts.
+    /// Returns all target text: sentences, tags, labels or texts.
     pub fn tgt_texts(&self) -> Vec<&str> {
         let mut texts = Vec::new();
         for Entry { item, .. } in &self.entries {
@@ -166,7 +166,7 @@ impl Corpus {
         self.entries.retain(|entry| keep(&entry.item));
     }
 
-    /// An error about a line.
+    /// Returns an error about a line.
     pub(super) fn error(&self, line: usize, problem: String) -> Error {
         self.places.error(line, problem)
     }
@@ -206,7 +206,7 @@ impl Corpus {
         self.intake.skip(fault);
     }
 
-    /// Adds what `reader` has read.
+    /// Adds an entry that `reader` has read.
     pub(super) fn push(&mut self, entry: Entry) {
         match (self.form(), &entry.item) {
             (Form::Stream, Item::Text(line)) => self.extend_text(line, entry.line),
@@ -214,7 +214,7 @@ impl Corpus {
         }
     }
 
-    /// Takes over the statistics and files of the reader that all lines came from.
+    /// Takes over the statistics and files of `reader`, from which all lines came.
     pub(super) fn finish(&mut self, reader: Reader) {
         self.intake.stats = reader.stats();
         self.ends = reader.ends().to_vec();

@@ -17,7 +17,7 @@ use crate::count::count;
 use crate::error::{Error, Result};
 use crate::text::{SpecialTokens, Tokenizer, Tokenizers, WordCache};
 
-/// Lines encoded in parallel between two calls of a [`Watch`].
+/// Number of lines encoded in parallel between two calls of a [`Watch`].
 pub(super) const LINES_PER_CALL: usize = 1 << 14;
 
 /// Counts of lines kept and dropped during encoding.
@@ -27,7 +27,7 @@ pub struct EncodeStats {
     pub kept: usize,
     /// Lines dropped because a side has too many tokens.
     pub dropped_long: usize,
-    /// Pairs dropped because one side has too many times the tokens of the other.
+    /// Pairs dropped because one side has too many tokens compared with the other.
     #[serde(default)]
     pub dropped_uneven: usize,
     /// Texts dropped because a masked language model could predict none of their tokens.
@@ -37,12 +37,12 @@ pub struct EncodeStats {
 }
 
 impl EncodeStats {
-    /// Number of dropped lines.
+    /// Returns the number of dropped lines.
     pub fn dropped(&self) -> usize {
         self.dropped_long + self.dropped_uneven + self.dropped_unknown
     }
 
-    /// The error for the case that no line is kept.
+    /// Returns the error for the case that no line is kept.
     fn nothing_left(&self) -> Error {
         let (lines, max_len) = (self.dropped(), self.max_len);
         let (problem, hint) = match self.dropped_unknown {
@@ -97,16 +97,16 @@ impl fmt::Display for EncodeStats {
     }
 }
 
-/// Encodes lines in parallel. Drops lines with a side of more than `max_len` tokens, including special ones, and texts for a masked
-/// language model without a token that [`can_be_hidden`].
+/// Encodes lines in parallel. Drops lines with a side of more than `max_len` tokens, including special ones, and texts for a
+/// masked language model in which no token [`can_be_hidden`].
 #[derive(Debug)]
 pub struct Encoder<'a> {
     task: Task,
     tokenizers: &'a Tokenizers,
-    /// The most tokens of one side for each of the other.
+    /// The maximum ratio of the numbers of tokens of two sides.
     max_ratio: f64,
     stats: EncodeStats,
-    /// For each thread.
+    /// The encoded words of each thread.
     words: Vec<Mutex<Words>>,
 }
 
@@ -118,7 +118,7 @@ struct Words {
 }
 
 impl<'a> Encoder<'a> {
-    /// An encoder of lines for `task`, with sides of at most `max_len` tokens.
+    /// Returns an encoder of lines for `task`, with sides of at most `max_len` tokens.
     pub fn new(task: Task, tokenizers: &'a Tokenizers, max_len: usize) -> Self {
         let stats = EncodeStats {
             max_len,
@@ -138,7 +138,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Also drops pairs of which one side has more than `max_ratio` times the tokens of the other; 0 keeps all.
+    /// Also drops pairs if one side has more than `max_ratio` times as many tokens as the other; 0 keeps all.
     pub fn within_ratio(self, max_ratio: f64) -> Self {
         Self {
             max_ratio: if max_ratio > 0.0 {
@@ -150,11 +150,11 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// The examples of the next lines. `error` makes an error of a line number and a problem.
+    /// Encodes the next lines. `error` makes an error from a line number and a problem.
     ///
     /// # Errors
-    /// [`Error::Data`] if a tokenizer from another program cannot encode a text; `error` if a tag or label is not in the
-    /// vocabulary.
+    /// [`Error::Data`] if a tokenizer from another program cannot encode a text; the result of `error` if a tag or label is not
+    /// in the vocabulary.
     pub fn encode(
         &mut self,
         entries: &[Entry],
@@ -194,7 +194,7 @@ impl<'a> Encoder<'a> {
         Ok(examples)
     }
 
-    /// The counts of all lines.
+    /// Returns the counts for all lines.
     ///
     /// # Errors
     /// [`Error::Data`] if no line is left.

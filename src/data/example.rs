@@ -13,7 +13,7 @@ pub struct Example {
     pub src: Vec<TokenId>,
     /// Vectors that the encoder reads instead of tokens; `src` then only determines their number.
     pub vectors: Vec<f32>,
-    /// What the decoder reads: the start token, usually `<s>`, and the target.
+    /// The decoder's input: the start token, usually `<s>`, and the target.
     pub tgt_in: Vec<TokenId>,
     /// Expected output: the target closed by `</s>`, or tags, or one label.
     pub tgt_out: Vec<TokenId>,
@@ -22,7 +22,7 @@ pub struct Example {
 }
 
 impl Example {
-    /// A source without `</s>` and its translation without special tokens.
+    /// Returns the example of a source without `</s>` and its translation without special tokens.
     pub fn translation(
         src: Vec<TokenId>,
         tgt: &[TokenId],
@@ -39,7 +39,7 @@ impl Example {
         }
     }
 
-    /// A text for a causal language model.
+    /// Returns the example of a text for a causal language model.
     pub fn text(tgt: &[TokenId], special: SpecialTokens, line: usize) -> Self {
         Self {
             tgt_in: [&[special.start], tgt].concat(),
@@ -49,7 +49,7 @@ impl Example {
         }
     }
 
-    /// A text for a masked language model, before masking.
+    /// Returns the example of a text for a masked language model, before masking.
     pub fn whole(text: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
         let text = special.framed(text);
         Self {
@@ -60,8 +60,8 @@ impl Example {
         }
     }
 
-    /// Words to tag, each as the tokens of the tokenizer, framed by `special`. The first token of a word has its tag, one of `tags`,
-    /// and no other position has one; without `tags`, none has.
+    /// Returns the example of words to tag: the tokens of each word, framed by `special`. The first token of a word has the tag
+    /// of the word in `tags`; other positions have none. If `tags` is empty, no position has a tag.
     pub fn in_pieces(
         words: &[Vec<TokenId>],
         tags: &[TokenId],
@@ -84,7 +84,7 @@ impl Example {
         }
     }
 
-    /// Tokens to tag, without their tags.
+    /// Returns the example of tokens to tag, without their tags.
     pub fn tokens(src: Vec<TokenId>, line: usize) -> Self {
         Self {
             src,
@@ -93,7 +93,7 @@ impl Example {
         }
     }
 
-    /// Vectors to tag, `width` numbers each and concatenated, without their tags.
+    /// Returns the example of vectors to tag, with `width` numbers each and concatenated, without their tags.
     pub fn vectors(vectors: Vec<f32>, width: usize, special: SpecialTokens, line: usize) -> Self {
         Self {
             src: vec![special.pad; vectors.len() / width],
@@ -103,17 +103,17 @@ impl Example {
         }
     }
 
-    /// A text to classify, without `</s>` and label.
+    /// Returns the example of a text to classify, given without `</s>` and without its label.
     pub fn unlabeled(text: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
         Self::tokens(special.framed(text), line)
     }
 
-    /// Length of the encoder input.
+    /// Returns the length of the encoder input.
     pub fn src_len(&self) -> usize {
         self.src.len()
     }
 
-    /// Number of tokens to predict.
+    /// Returns the number of tokens to predict.
     pub fn tgt_len(&self) -> usize {
         self.tgt_out.len()
     }

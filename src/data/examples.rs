@@ -11,17 +11,17 @@ use crate::error::Result;
 /// Number of neighboring examples that are shuffled, and read from disk, together.
 pub(super) const SHARD: usize = 1 << 17;
 
-/// The encoded lines of a corpus, by their index. Shard `n` holds those from `n` times 2¹⁷.
+/// The encoded lines of a corpus, by their index. Shard `n` begins with the example of index 2¹⁷·`n`.
 #[derive(Clone, Debug)]
 pub enum Examples {
-    /// In memory.
+    /// In RAM.
     Memory(Vec<Example>),
-    /// On disk, of which some shards are mapped into memory.
+    /// On disk; some shards are memory-mapped.
     Disk(Store),
 }
 
 impl Examples {
-    /// The number of examples.
+    /// Returns the number of examples.
     pub fn len(&self) -> usize {
         match self {
             Self::Memory(examples) => examples.len(),
@@ -29,12 +29,12 @@ impl Examples {
         }
     }
 
-    /// Whether there are none.
+    /// True if there are no examples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Makes the examples of these shards available, and those of others possibly unavailable.
+    /// Makes the examples of these shards available. Examples of other shards may become unavailable.
     ///
     /// # Errors
     /// [`crate::Error::Io`] and [`crate::Error::Data`] if a shard is missing or damaged.
@@ -45,7 +45,7 @@ impl Examples {
         }
     }
 
-    /// The lengths of an example, whose shard is loaded.
+    /// Returns the lengths of an example, whose shard must be loaded.
     pub(super) fn lengths(&self, index: usize) -> Lengths {
         match self {
             Self::Memory(examples) => examples[index].lengths(),
@@ -53,7 +53,7 @@ impl Examples {
         }
     }
 
-    /// An example, whose shard is loaded.
+    /// Returns an example, whose shard must be loaded.
     pub(super) fn get(&self, index: usize) -> Cow<'_, Example> {
         match self {
             Self::Memory(examples) => Cow::Borrowed(&examples[index]),
@@ -61,7 +61,7 @@ impl Examples {
         }
     }
 
-    /// The smallest `batch_tokens` into which each example fits; `None` without examples.
+    /// Returns the smallest `batch_tokens` with which each example fits into a batch; `None` without examples.
     pub(super) fn least_batch_tokens(&self) -> Option<usize> {
         match self {
             Self::Memory(examples) => examples
@@ -72,7 +72,7 @@ impl Examples {
         }
     }
 
-    /// Upper bound of the size in memory, in bytes.
+    /// Returns an upper bound of the RAM taken by the examples, in bytes.
     pub(super) fn bytes(&self) -> usize {
         // Allocator overhead of a small block.
         const BLOCK: usize = 16;

@@ -18,7 +18,7 @@ pub enum Feed {
 }
 
 impl Feed {
-    /// The position of the next batch.
+    /// Returns the position of the next batch.
     pub fn position(&self) -> Position {
         match self {
             Self::Lines(lines) => lines.position(),
@@ -26,7 +26,7 @@ impl Feed {
         }
     }
 
-    /// Moves to a position returned by [`Feed::position`]: the same batches follow as then.
+    /// Moves to a position returned by [`Feed::position`]. The same batches follow as at that time.
     ///
     /// # Errors
     /// See [`Batcher::seek`].
@@ -37,7 +37,7 @@ impl Feed {
         }
     }
 
-    /// Of the next `n` batches those with the numbers in `share`, counted from 0.
+    /// Takes the next `n` batches, and returns those whose numbers, counted from 0, are in `share`.
     ///
     /// # Errors
     /// See [`Batcher::next_batch`].
@@ -52,7 +52,7 @@ impl Feed {
         Ok(batches)
     }
 
-    /// Moves on to the batch after the next one.
+    /// Skips the next batch.
     fn skip_batch(&mut self) -> Result<()> {
         match self {
             Self::Lines(lines) => lines.skip_batch(),
@@ -63,7 +63,7 @@ impl Feed {
         }
     }
 
-    /// The next batch.
+    /// Returns the next batch.
     ///
     /// # Errors
     /// See [`Batcher::next_batch`].
@@ -74,7 +74,7 @@ impl Feed {
         }
     }
 
-    /// Number of batches in the current epoch.
+    /// Returns the number of batches in the current epoch.
     pub fn batches_per_epoch(&self) -> usize {
         match self {
             Self::Lines(lines) => lines.batches_per_epoch(),
@@ -82,7 +82,7 @@ impl Feed {
         }
     }
 
-    /// The maximum number of source and of target tokens over all batches of the current epoch.
+    /// Returns the maximum number of source and of target tokens over all batches of the current epoch.
     pub fn largest(&self) -> BatchSize {
         match self {
             Self::Lines(lines) => lines.largest(),
@@ -90,7 +90,7 @@ impl Feed {
         }
     }
 
-    /// The result of [`Feed::largest`] for another `batch_tokens`, into which every example must fit.
+    /// Returns the result of [`Feed::largest`] for another `batch_tokens`, with which every example must fit into a batch.
     pub fn largest_within(&self, batch_tokens: usize) -> BatchSize {
         match self {
             Self::Lines(lines) => lines.largest_within(Budget::new(batch_tokens)),
@@ -98,7 +98,7 @@ impl Feed {
         }
     }
 
-    /// The smallest `batch_tokens` with which every example fits.
+    /// Returns the smallest `batch_tokens` with which every example fits into a batch.
     pub fn least_batch_tokens(&self) -> usize {
         match self {
             Self::Lines(lines) => lines.least_batch_tokens(),
@@ -106,7 +106,7 @@ impl Feed {
         }
     }
 
-    /// Upper bound of the size of the examples and their order, in bytes.
+    /// Returns an upper bound of the RAM taken by the examples and their order, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Lines(lines) => lines.bytes(),

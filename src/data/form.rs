@@ -1,8 +1,8 @@
-//! The form of a corpus.
+//! The kinds of corpora.
 
 use crate::config::{Config, Task, Units};
 
-/// The form of the lines of a corpus.
+/// The kind of data in the lines of a corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Sentences and their translations.
@@ -20,7 +20,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The form that the configured family is trained on.
+    /// Returns the kind of corpora on which a model of this configuration is trained.
     pub fn of(config: &Config) -> Self {
         match (config.model.family.task(), config.model.recurrent.d_input) {
             (Task::Translate, _) => Self::Translations,

@@ -1,4 +1,4 @@
-//! Which lines of a corpus are kept.
+//! Selection of the lines of a corpus.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -30,7 +30,7 @@ pub struct ReadStats {
 }
 
 impl ReadStats {
-    /// The number of lines kept.
+    /// Returns the number of lines kept.
     pub fn kept(&self) -> usize {
         let Self {
             lines,
@@ -70,16 +70,16 @@ impl fmt::Display for ReadStats {
     }
 }
 
-/// Lines that are dropped although they could be used.
+/// Usable lines that are dropped on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filters {
-    /// Whether lines that occurred before are dropped. Takes 8 to 18 bytes for each line.
+    /// True if lines that occurred before are dropped. This takes 8 to 18 bytes of RAM for each line.
     pub repeated: bool,
-    /// Whether pairs with equal sides are dropped.
+    /// True if pairs are dropped whose sides are equal.
     pub copies: bool,
 }
 
-/// Numbers the lines of a corpus of one form, and drops those that are not used.
+/// Numbers the lines of a corpus of one kind, and drops those that are not used.
 #[derive(Clone, Debug)]
 pub(super) struct Intake {
     pub(super) form: Form,
@@ -90,7 +90,7 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    /// Nothing read so far.
+    /// An intake that has not read anything.
     pub(super) fn new(form: Form) -> Self {
         Self {
             form,
@@ -100,12 +100,12 @@ impl Intake {
         }
     }
 
-    /// Drops lines as `filters` say.
+    /// Also drops the lines that match `filters`.
     pub(super) fn filtered(self, filters: Filters) -> Self {
         Self { filters, ..self }
     }
 
-    /// The entry of the next line, or `None` if it is dropped; otherwise describes the problem.
+    /// Returns the entry of the next line, or `None` if it is dropped; describes the problem if the line is invalid.
     pub(super) fn admit(&mut self, item: Item) -> Result<Option<Entry>, String> {
         if let Some(fault) = item.fault() {
             self.skip(fault);

@@ -63,7 +63,7 @@ pub(super) enum Fault {
 }
 
 impl Item {
-    /// An item of `form` from two columns of text; otherwise describes the problem.
+    /// Makes an item of `form` from two columns of text; describes the problem if that is impossible.
     pub(super) fn from_columns(src: &str, tgt: &str, form: Form) -> Result<Self, String> {
         match form {
             Form::Translations => Ok(Self::Translation {
@@ -81,7 +81,8 @@ impl Item {
         }
     }
 
-    /// A text with its label, without white space around it; describes the problem if the label is invalid.
+    /// Makes an item of a text and its label, without white space around the label; describes the problem if the label is
+    /// invalid.
     pub(super) fn labeled(text: String, label: &str) -> Result<Self, String> {
         let label = label.trim();
         if label.contains(char::is_whitespace) {
@@ -91,7 +92,7 @@ impl Item {
         Ok(Self::Labeled { text, label })
     }
 
-    /// The model's input: a source, space-separated tokens, or a text; empty for vectors.
+    /// Returns the model's input: a source, space-separated tokens, or a text; empty for vectors.
     pub fn input(&self) -> String {
         match self {
             Self::Translation { src: text, .. } | Self::Labeled { text, .. } | Self::Text(text) => {
@@ -130,12 +131,12 @@ impl Item {
         }
     }
 
-    /// Whether it is a pair of equal sentences.
+    /// True if both sentences of a pair are equal.
     pub(super) fn is_copy(&self) -> bool {
         matches!(self, Self::Translation { src, tgt } if src.trim() == tgt.trim())
     }
 
-    /// A hash of the content. Of 20 million lines, two that differ have the same one with a probability of 10⁻⁵.
+    /// Returns a hash of the content. Among 20 million different lines, two have the same hash with a probability of 10⁻⁵.
     pub(super) fn hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         match self {
@@ -156,7 +157,7 @@ impl Item {
         hasher.finish()
     }
 
-    /// Describes a wrong number of tags.
+    /// Describes a wrong number of tags, if there is one.
     pub(super) fn misfit(&self, form: Form) -> Option<String> {
         let Self::Tagged { input, tags } = self else {
             return None;
@@ -192,7 +193,7 @@ impl Measure {
         }
     }
 
-    /// The measure of the words joined by spaces.
+    /// The measure of words joined by spaces.
     fn of_words(words: &[String]) -> Self {
         let bytes: usize = words.iter().map(|word| word.len() + 1).sum();
         Self {
@@ -203,12 +204,12 @@ impl Measure {
     }
 }
 
-/// Whether `text` contains NUL or another control character other than white space.
+/// True if `text` contains NUL or another control character other than white space.
 pub(super) fn has_control(text: &str) -> bool {
     text.contains(is_control)
 }
 
-/// Whether `c` is a control character other than white space.
+/// True if `c` is a control character other than white space.
 pub(crate) fn is_control(c: char) -> bool {
     c.is_control() && !c.is_whitespace()
 }

@@ -36,7 +36,7 @@ struct Labeled {
     label: String,
 }
 
-/// Parses the item on a line; otherwise describes the problem.
+/// Parses the item on a line; describes the problem if it is invalid.
 pub(super) fn parse(line: &str, form: Form) -> Result<Item, String> {
     match form {
         Form::TaggedTokens => {
@@ -67,13 +67,13 @@ pub(super) fn parse(line: &str, form: Form) -> Result<Item, String> {
     }
 }
 
-/// Parses the `vectors` of `width` numbers on a line and concatenates them; otherwise describes the problem.
+/// Parses the `vectors` of `width` numbers on a line and concatenates them; describes the problem if they are invalid.
 pub fn parse_vectors(line: &str, width: usize) -> Result<Vec<f32>, String> {
     let Vectors { vectors } = object(line, "a list `vectors` of lists of numbers")?;
     flatten(&vectors, width)
 }
 
-/// Concatenates vectors if each has `width` numbers; otherwise describes the problem.
+/// Concatenates vectors if each has `width` numbers; otherwise, describes the problem.
 fn flatten(vectors: &[Vec<f32>], width: usize) -> Result<Vec<f32>, String> {
     for (number, vector) in (1..).zip(vectors) {
         if vector.len() != width {

@@ -1,4 +1,4 @@
-//! Line-by-line reading of text: from files, compressed or not, and from pipes as it arrives.
+//! Reads text line by line: from files, compressed or not, and from pipes as it arrives.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -32,7 +32,8 @@ pub enum Line<'a> {
 
 /// Reads UTF-8 text line by line with a length limit, buffering at most one line.
 ///
-/// Content that is compressed with gzip or zstd is detected by its first bytes. Lines may end in LF or CRLF; a byte order mark is skipped.
+/// Content that is compressed with gzip or zstd is detected by its first bytes. Lines may end in LF or CRLF; a byte order mark
+/// is skipped.
 #[derive(Debug)]
 pub struct Lines<R> {
     reader: BufReader<Unpacked<R>>,
@@ -52,7 +53,7 @@ impl Lines<Hashed<File>> {
         Ok(Self::new(Hashed::new(file), path, limit))
     }
 
-    /// The identity of the file, once all lines have been read.
+    /// Returns the identity of the file, once all lines have been read.
     pub(super) fn finish(self) -> Option<SourceFile> {
         let file = self.reader.into_inner().into_inner()?;
         Some(file.finish(self.path))
@@ -73,17 +74,17 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The path or name of the source.
+    /// Returns the path or name of the source.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Number of lines read so far.
+    /// Returns the number of lines read so far.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The next line; `None` at the end.
+    /// Returns the next line; `None` at the end.
     ///
     /// # Errors
     /// [`Error::Io`] if reading or decompressing fails, [`Error::Line`] if the line is not UTF-8.
@@ -117,7 +118,7 @@ impl<R: Read> Lines<R> {
         Ok(Some(Line::Text(text)))
     }
 
-    /// The next line, or an error if it exceeds the limit.
+    /// Returns the next line, or an error if it exceeds the limit.
     fn next_text(&mut self) -> Result<Option<&str>> {
         let (limit, number) = (self.limit, self.count + 1);
         let path = self.path.clone();
@@ -131,9 +132,10 @@ impl<R: Read> Lines<R> {
         })
     }
 
-    /// The next lines: waits for one, then takes up to `most` that have already arrived. `None` at the end.
+    /// Waits for the next line, and returns it with those that have already arrived after it, at most `most` in all. `None` at
+    /// the end.
     ///
-    /// Each line from a terminal or pipe is thus answered immediately, while files are read in large chunks.
+    /// Each line from a terminal or pipe can thus be answered immediately, while files are read in large chunks.
     ///
     /// # Errors
     /// See [`Lines::next_line`]; also [`Error::Line`] for a line above the limit.
@@ -151,7 +153,7 @@ impl<R: Read> Lines<R> {
         Ok((!chunk.is_empty()).then_some(chunk))
     }
 
-    /// The remaining lines.
+    /// Returns the remaining lines.
     ///
     /// # Errors
     /// See [`Lines::next_chunk`].
@@ -163,7 +165,7 @@ impl<R: Read> Lines<R> {
         Ok(lines)
     }
 
-    /// Bytes buffered for the current line.
+    /// Returns the number of bytes buffered for the current line.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.buffer.capacity()
@@ -176,7 +178,7 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// The lines of a UTF-8 file, including empty ones, for monolingual text. See [`Lines`].
+/// Returns the lines of a UTF-8 file, including empty ones, for monolingual text. See [`Lines`].
 ///
 /// # Errors
 /// See [`Lines::open`] and [`Lines::rest`].
@@ -184,7 +186,7 @@ pub fn read_lines(path: &Path) -> Result<Vec<String>> {
     Lines::open(path, MAX_TEXT_BYTES)?.rest()
 }
 
-/// [`read_lines`] for any `reader`.
+/// Like [`read_lines`], for any `reader`.
 ///
 /// # Errors
 /// See [`Lines::rest`].

@@ -4,7 +4,7 @@ use crate::batch::{Batch, IGNORE, TokenId};
 use crate::random::Random;
 use crate::text::{SpecialTokens, Tokenizer};
 
-/// Fraction of tokens to be predicted, and how they are masked (Devlin et al. 2019, section 3.1).
+/// The fraction of tokens to be predicted, and how they are masked (Devlin et al. 2019, section 3.1).
 const CHOSEN: f64 = 0.15;
 const MASKED: f64 = 0.8;
 const RANDOM: f64 = 0.1;
@@ -15,8 +15,8 @@ const FIRST_STREAM: u64 = 0x6d61_736b_0000_0000;
 /// Masks for evaluation do not depend on the seed of the run.
 const FIXED_SEED: u64 = 0;
 
-/// Whether a masked language model may be asked to predict `token`. `</s>`, which ends every text, and `<unk>`, which
-/// carries no information, are excluded.
+/// True if a masked language model may be asked to predict `token`. The exceptions are `</s>`, which ends every text, and
+/// `<unk>`, which carries no information.
 pub fn can_be_hidden(token: TokenId, special: SpecialTokens) -> bool {
     token != special.eos && token != special.unk
 }
@@ -35,7 +35,7 @@ impl Masking {
     /// The epoch number used for validation batches.
     pub const VALIDATION: u64 = u32::MAX as u64;
 
-    /// Masks drawn from `seed`; `None` if the tokenizer has no `<mask>`.
+    /// Returns masks drawn from `seed`; `None` if the tokenizer has no `<mask>`.
     pub fn new(tokenizer: &Tokenizer, seed: u64) -> Option<Self> {
         let special = tokenizer.special();
         Some(Self {
@@ -46,7 +46,7 @@ impl Masking {
         })
     }
 
-    /// Masks for evaluation, the same for every run. `None` if the tokenizer has no `<mask>`.
+    /// Returns masks for evaluation, the same for every run; `None` if the tokenizer has no `<mask>`.
     pub fn fixed(tokenizer: &Tokenizer) -> Option<Self> {
         Self::new(tokenizer, FIXED_SEED)
     }

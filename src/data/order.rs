@@ -8,8 +8,8 @@ use super::examples::{Examples, SHARD};
 use super::parts::{Part, Parts};
 use crate::random::Random;
 
-/// Base of the random streams that shuffle the epochs; window `w` of epoch `n` uses this plus `n` plus 2³²·`w`, and the shards of
-/// epoch `n` use [`FIRST_SHARD_STREAM`] plus `n`.
+/// Base of the random streams that shuffle the epochs. Window `w` of epoch `n` uses this plus `n` plus 2³²·`w`, and the shards
+/// of epoch `n` use [`FIRST_SHARD_STREAM`] plus `n`.
 const FIRST_STREAM: u64 = 0x6261_7463_6865_7300;
 const FIRST_SHARD_STREAM: u64 = 0x7368_6172_6473_0000;
 
@@ -22,7 +22,7 @@ const BATCHES_PER_GROUP: usize = 100;
 /// The examples of a window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Window {
-    /// The indices of examples, with the number of their part.
+    /// Ranges of indices of examples, each with the number of its part.
     ranges: Vec<(usize, Range<usize>)>,
 }
 
@@ -38,8 +38,8 @@ impl Window {
     }
 }
 
-/// The windows of `epoch`: a single one if there are few examples; otherwise each has an equal share of each part, from random
-/// shards.
+/// The windows of `epoch`: a single one if there are few examples; otherwise each window has an equal share of each part, from
+/// random shards.
 pub(super) fn windows(parts: &Parts, seed: u64, epoch: u64) -> Vec<Window> {
     let n: usize = parts.iter().map(|part| part.range.len()).sum();
     let n_windows = n
@@ -63,7 +63,7 @@ pub(super) fn windows(parts: &Parts, seed: u64, epoch: u64) -> Vec<Window> {
     windows
 }
 
-/// `range`, divided where shards begin.
+/// Divides `range` where shards begin.
 fn shards(range: &Range<usize>) -> Vec<Range<usize>> {
     let Range { start, end } = *range;
     let shards = start / SHARD..end.div_ceil(SHARD);
@@ -73,7 +73,7 @@ fn shards(range: &Range<usize>) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// What has these positions in the sequence of all `ranges`.
+/// The parts of `ranges` at these positions of their concatenation.
 fn slice(ranges: &[Range<usize>], positions: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let mut before = 0;
     ranges.iter().filter_map(move |range| {
@@ -90,7 +90,7 @@ fn slice(ranges: &[Range<usize>], positions: Range<usize>) -> impl Iterator<Item
 pub(super) struct Order {
     /// Indices of the examples.
     examples: Vec<u32>,
-    /// Parts of `examples`.
+    /// The batches, as ranges of positions in `examples`.
     batches: Vec<Range<u32>>,
 }
 
@@ -164,7 +164,7 @@ fn group_len(n_examples: usize, tgt_tokens: usize, budget: Budget) -> usize {
 mod tests {
     use super::*;
 
-    /// How many windows contain each example.
+    /// Counts the windows that contain each example.
     fn contained(windows: &[Window], n: usize) -> Vec<usize> {
         let mut found = vec![0; n];
         for (_, range) in windows.iter().flat_map(|window| &window.ranges) {

@@ -1,11 +1,11 @@
-//! The parts of a corpus, and how often an epoch contains the examples of each.
+//! The parts of a corpus and their weights.
 
 use std::ops::Range;
 
 use super::example::Example;
 
-/// Neighboring parts of a corpus, each with a weight: how many times an epoch contains each of its examples, on average over
-/// the epochs.
+/// Neighboring parts of a corpus, each with a weight: the number of times that an epoch contains each of its examples, on
+/// average over the epochs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parts {
     parts: Vec<Part>,
@@ -14,23 +14,23 @@ pub struct Parts {
 /// Examples with the same weight.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Part {
-    /// Their indices.
+    /// The indices of the examples.
     pub(super) range: Range<usize>,
     weight: f64,
-    /// Coprime to the number of examples, so that its multiples visit all of them in another order.
+    /// A number coprime to the number of examples, so that its multiples visit all of them in another order.
     stride: usize,
 }
 
 impl Parts {
-    /// One part of `n` examples, each of which is in each epoch once.
+    /// Returns one part of `n` examples, each of which is in each epoch once.
     pub fn whole(n: usize) -> Self {
         Self::new(&[n], &[1.0])
     }
 
-    /// Parts that end before these indices, with their weights.
+    /// Returns parts that end before these indices, with their weights.
     ///
     /// # Panics
-    /// If there are not as many weights as parts, or a part ends before it begins.
+    /// Panics if there are not as many weights as parts, or if a part ends before it begins.
     pub fn new(ends: &[usize], weights: &[f64]) -> Self {
         assert_eq!(ends.len(), weights.len(), "a weight for each part");
         let starts = [0].into_iter().chain(ends.iter().copied());
@@ -48,16 +48,16 @@ impl Parts {
         }
     }
 
-    /// Parts that end with these lines of the corpus from which `examples` were encoded, with their weights.
+    /// Returns parts that end with these lines of the corpus from which `examples` were encoded, with their weights.
     ///
     /// # Panics
-    /// Those of [`Parts::new`].
+    /// Panics as [`Parts::new`] does.
     pub fn by_line(examples: &[Example], ends: &[usize], weights: &[f64]) -> Self {
         let index = |end: &usize| examples.partition_point(|example| example.line <= *end);
         Self::new(&ends.iter().map(index).collect::<Vec<_>>(), weights)
     }
 
-    /// The number of examples of an epoch, on average.
+    /// Returns the average number of examples of an epoch.
     pub fn n_examples(&self) -> usize {
         let n = |part: &Part| part.range.len() as f64 * part.weight;
         self.parts.iter().map(n).sum::<f64>().round() as usize
@@ -70,12 +70,12 @@ impl Parts {
 }
 
 impl Part {
-    /// How many times `epoch` contains the example with this index. Over `n` epochs from the first on, this adds up to the
-    /// weight times `n`, rounded up or down; and an epoch contains, of all examples of a part, their number times the weight,
+    /// Returns how many times `epoch` contains the example with this index. Over the first `n` epochs, this adds up to the
+    /// weight times `n`, rounded up or down. In each epoch, the examples of a part add up to their number times the weight,
     /// give or take one.
     pub(super) fn repeats(&self, index: usize, epoch: u64) -> usize {
         let n = self.range.len();
-        // Evenly spread over the examples, each of which crosses the next whole number at another time.
+        // The phases are spread evenly, so that the examples cross whole numbers in different epochs.
         let place = (index - self.range.start) as u128 * self.stride as u128 % n as u128;
         let phase = (place as f64 + 0.5) / n as f64;
         let so_far = |epochs: u64| (epochs as f64 * self.weight + phase).floor();

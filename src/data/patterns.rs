@@ -1,4 +1,4 @@
-//! Files named by patterns, such as `parts/*.en`.
+//! Corpora whose files are named by patterns, such as `parts/*.en`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,11 +8,12 @@ use crate::config::{Config, CorpusSource};
 use crate::count::count;
 use crate::error::{Error, Result};
 
-/// The corpora that `source` names, one for each file or pair of files that fits its patterns. Relative paths are resolved against `dir`.
+/// Returns the corpora that `source` names, one for each file or pair of files that matches its patterns. Relative paths are
+/// resolved against `dir`.
 ///
 /// # Errors
-/// [`Error::Data`] if a pattern fits no file, or two aligned patterns fit different numbers of files; [`Error::Io`] if a folder
-/// cannot be read.
+/// [`Error::Data`] if a pattern matches no file, or two aligned patterns match different numbers of files; [`Error::Io`] if a
+/// folder cannot be read.
 pub(super) fn expand(source: &CorpusSource, dir: Option<&Path>) -> Result<Vec<CorpusSource>> {
     let files = |path: &PathBuf| files(path, dir);
     Ok(match source {
@@ -48,25 +49,25 @@ pub(super) fn expand(source: &CorpusSource, dir: Option<&Path>) -> Result<Vec<Co
     })
 }
 
-/// The files of the training corpus, with patterns replaced by what fits them.
+/// Returns the files of the training corpus, with patterns replaced by the files that match them.
 ///
 /// # Errors
-/// [`Error::Data`] if a pattern fits no file, or two aligned patterns fit different numbers of files; [`Error::Io`] if a folder
-/// cannot be read; [`Error::Config`] without a training corpus.
+/// [`Error::Data`] if a pattern matches no file, or two aligned patterns match different numbers of files; [`Error::Io`] if a
+/// folder cannot be read; [`Error::Config`] without a training corpus.
 pub fn training_files(config: &Config) -> Result<Vec<PathBuf>> {
     let sources = expand(config.data.training()?, config.data.dir.as_deref())?;
     let files = sources.iter().flat_map(CorpusSource::files);
     Ok(files.map(Path::to_path_buf).collect())
 }
 
-/// The files that fit `path`, by name. A file that exists is no pattern, whatever its name.
+/// The files that match `path`, by name. A path that exists is not taken as a pattern.
 fn files(path: &Path, dir: Option<&Path>) -> Result<Vec<PathBuf>> {
     let place = dir.map_or_else(|| path.to_path_buf(), |dir| dir.join(path));
     let is_pattern = path.to_string_lossy().contains(['*', '?', '[']);
     if !is_pattern || place.exists() {
         return Ok(vec![place]);
     }
-    // The folder is no pattern.
+    // The folder is not part of the pattern.
     let folder = dir.map(|dir| Pattern::escape(&dir.to_string_lossy()));
     let text = Path::new(&folder.unwrap_or_default()).join(path);
     let text = text.to_string_lossy();

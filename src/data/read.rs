@@ -1,4 +1,4 @@
-//! Reading whole corpora into memory.
+//! Reads whole corpora into RAM.
 
 use std::path::Path;
 
@@ -12,16 +12,16 @@ use super::reader::Reader;
 use crate::config::CorpusSource;
 use crate::error::Result;
 
-/// Lines between two calls of a [`Watch`].
+/// Number of lines between two calls of a [`Watch`].
 const LINES_PER_CALL: usize = 1 << 13;
 
-/// Reads or generates the corpus of `form` given by `source`. Relative paths are resolved against `dir`; `seed` is
-/// used for built-in corpora.
+/// Reads or generates the corpus of `form` given by `source`. Relative paths are resolved against `dir`; `seed` is used for
+/// built-in corpora.
 ///
 /// Unusable lines are dropped and counted in [`super::ReadStats`].
 ///
 /// # Errors
-/// Those of [`Reader`]; [`crate::Error::Data`] if no line is usable.
+/// Any error of [`Reader`]; [`crate::Error::Data`] if no line is usable.
 pub fn read(
     source: &CorpusSource,
     form: Form,
@@ -32,10 +32,10 @@ pub fn read(
     read_filtered(source, form, dir, seed, Filters::default(), watch)
 }
 
-/// [`read`], without the lines that `filters` drop. A text that is read as a whole is not filtered.
+/// Like [`read`], but also drops lines as `filters` say. A text that is read as a whole is not filtered.
 ///
 /// # Errors
-/// Those of [`read`].
+/// Any error of [`read`].
 pub fn read_filtered(
     source: &CorpusSource,
     form: Form,

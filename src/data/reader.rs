@@ -1,4 +1,4 @@
-//! Reading corpora line by line from files and generators.
+//! Reads corpora line by line from files and generators.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,16 +15,16 @@ use crate::error::{Error, Result};
 /// Maximum length of a TSV line: two sentences and a tab.
 const MAX_TSV_BYTES: usize = 2 * MAX_LINE_BYTES + 1;
 
-/// Reads the usable lines of a corpus one by one, except those of a [`Form::Stream`] in a file. Unusable lines are dropped and
-/// counted in [`ReadStats`]. At most one line is buffered. Several corpora are read one after another, and their lines are
-/// numbered throughout.
+/// Reads the usable lines of a corpus one by one, for any [`Form`] except a [`Form::Stream`] in a file. Unusable lines are
+/// dropped and counted in [`ReadStats`]. At most one line is buffered. Several corpora are read one after another, and their
+/// lines are numbered continuously.
 #[derive(Debug)]
 pub struct Reader {
     intake: Intake,
     records: Records,
-    /// For built-in corpora.
+    /// The seed of built-in corpora.
     seed: u64,
-    /// What is read after `records`, with the number of its part; the next one is last.
+    /// The corpora to read after `records`, in reverse order, each with the number of its part.
     rest: Vec<(usize, CorpusSource)>,
     /// The part that is being read.
     part: usize,
@@ -32,14 +32,14 @@ pub struct Reader {
     ends: Vec<usize>,
     /// The files that have been read.
     files: Vec<SourceFile>,
-    /// For messages, the files with their last lines.
+    /// The files with their last lines, for messages.
     places: Places,
 }
 
-/// Which lines of a corpus come from which file.
+/// The files that the lines of a corpus come from.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
-    /// In order; a line is numbered throughout.
+    /// Each file and the number of its last line in the corpus, in order.
     files: Vec<(PathBuf, usize)>,
 }
 
@@ -60,7 +60,7 @@ impl Places {
     }
 }
 
-/// Where lines come from.
+/// A source of lines.
 #[derive(Debug)]
 enum Records {
     Aligned {
@@ -74,7 +74,7 @@ enum Records {
     Generated(builtin::Examples),
 }
 
-/// What follows in a corpus.
+/// The next thing read from a corpus.
 enum Next {
     Item(Item),
     /// A line that is dropped.
@@ -88,7 +88,7 @@ impl Reader {
     ///
     /// # Errors
     /// [`Error::Io`] if a file cannot be read, [`Error::Config`] if `source` cannot provide `form`, and [`Error::Data`] if a
-    /// pattern fits no file.
+    /// pattern matches no file.
     pub fn open(source: &CorpusSource, form: Form, dir: Option<&Path>, seed: u64) -> Result<Self> {
         let mut rest = Vec::new();
         for (part, (source, _)) in source.parts().into_iter().enumerate() {
@@ -100,7 +100,7 @@ impl Reader {
             return Err(unfit(form, "none"));
         };
         let records = Records::open(&first, form, seed)?;
-        // Reports any missing file at once. Opening it would disturb a pipe.
+        // A missing file is reported at once. Opening the files here would disturb pipes.
         for file in rest.iter().flat_map(|(_, source)| source.files()) {
             fs::metadata(file).map_err(Error::io("read", file))?;
         }
@@ -116,7 +116,7 @@ impl Reader {
         })
     }
 
-    /// Drops more lines.
+    /// Also drops the lines that match `filters`.
     pub fn filtered(self, filters: Filters) -> Self {
         Self {
             intake: self.intake.filtered(filters),
@@ -124,7 +124,7 @@ impl Reader {
         }
     }
 
-    /// The next usable line; `None` at the end.
+    /// Returns the next usable line; `None` at the end.
     ///
     /// # Errors
     /// [`Error::Io`] if a file cannot be read, [`Error::Line`] if a line is not UTF-8, malformed, or has the wrong number of
@@ -152,7 +152,7 @@ impl Reader {
         }
     }
 
-    /// Goes on with what follows; false if nothing does.
+    /// Begins the next corpus; false if there is none.
     fn begin_next(&mut self) -> Result<bool> {
         let lines = self.intake.stats.lines;
         if let Some(path) = self.records.paths().last() {
@@ -170,12 +170,12 @@ impl Reader {
         Ok(true)
     }
 
-    /// The number of the last line of each part that has been read.
+    /// Returns the number of the last line of each part that has been read.
     pub fn ends(&self) -> &[usize] {
         &self.ends
     }
 
-    /// Rejects a corpus of which no line was usable.
+    /// Rejects a corpus without usable lines.
     ///
     /// # Errors
     /// [`Error::Data`] with the counts of dropped lines.
@@ -196,15 +196,15 @@ impl Reader {
         })
     }
 
-    /// The form of the lines.
+    /// Returns the kind of data in the lines.
     pub(super) fn form(&self) -> Form {
         self.intake.form
     }
 
-    /// The next usable lines, at most `most`; none at the end.
+    /// Returns the next usable lines, at most `most`; none at the end.
     ///
     /// # Errors
-    /// Those of [`Reader::next_entry`].
+    /// Any error of [`Reader::next_entry`].
     pub fn next_entries(&mut self, most: usize) -> Result<Vec<Entry>> {
         let mut entries = Vec::new();
         while entries.len() < most
@@ -215,12 +215,12 @@ impl Reader {
         Ok(entries)
     }
 
-    /// The lines read and dropped so far.
+    /// Returns statistics of the lines read and dropped so far.
     pub fn stats(&self) -> ReadStats {
         self.intake.stats
     }
 
-    /// An error about a line, which has been read.
+    /// Returns an error about a line that has been read.
     pub fn error(&self, line: usize, problem: String) -> Error {
         let mut places = self.places.clone();
         if let Some(path) = self.records.paths().last() {
@@ -229,12 +229,12 @@ impl Reader {
         places.error(line, problem)
     }
 
-    /// Which lines come from which file, after the last line.
+    /// Returns the files that the lines come from; complete after the last line.
     pub(super) fn places(&self) -> &Places {
         &self.places
     }
 
-    /// The files that were read, after the last line; none for a built-in corpus.
+    /// Returns the files that were read, after the last line; none for a built-in corpus.
     pub fn finish(self) -> Vec<SourceFile> {
         let mut files = self.files;
         files.extend(self.records.finish());

@@ -3,11 +3,11 @@
 use super::item::Entry;
 use crate::random::Random;
 
-/// The sample of a corpus is always the same.
+/// The seed is fixed, so the sample of a corpus is always the same.
 const SEED: u64 = 0;
 const STREAM: u64 = 0x7361_6d70_6c65_0000;
 
-/// A random sample of lines, each of which is in it with the same probability (Vitter 1985, algorithm R).
+/// A random sample of the lines of a corpus, which contains each line with the same probability (Vitter 1985, algorithm R).
 #[derive(Debug)]
 pub struct Sample {
     most: usize,
@@ -17,7 +17,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// A sample of at most `most` lines.
+    /// Returns an empty sample, which will hold at most `most` lines.
     pub fn new(most: usize) -> Self {
         Self {
             most,
@@ -27,7 +27,7 @@ impl Sample {
         }
     }
 
-    /// The next line of the corpus.
+    /// Offers the next line of the corpus.
     pub fn offer(&mut self, entry: Entry) {
         self.seen += 1;
         if self.entries.len() < self.most {
@@ -40,7 +40,7 @@ impl Sample {
         }
     }
 
-    /// The sample in the order of the corpus.
+    /// Returns the sample in the order of the corpus.
     pub fn into_entries(mut self) -> Vec<Entry> {
         self.entries.sort_unstable_by_key(|entry| entry.line);
         self.entries

@@ -23,7 +23,7 @@ pub struct SourceFile {
     pub bytes: u64,
 }
 
-/// A reader that hashes everything read through it.
+/// A reader that hashes all that is read through it.
 #[derive(Debug)]
 pub struct Hashed<R> {
     inner: R,

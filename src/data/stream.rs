@@ -6,11 +6,11 @@ use crate::batch::{Batch, Padded, TokenId};
 use crate::error::{Error, Result};
 use crate::random::Random;
 
-/// Base of the random streams that cut and shuffle the text; epoch `n` uses this plus `n`.
+/// The base of the random streams that cut and shuffle the text; epoch `n` uses this plus `n`.
 const FIRST_STREAM: u64 = 0x7374_7265_616d_0000;
 
-/// An endless sequence of batches of windows, covering each token once per epoch. Every epoch cuts the text at
-/// different positions.
+/// An endless sequence of batches of windows, covering each token once per epoch. Each epoch cuts the text at different
+/// positions.
 #[derive(Clone, Debug)]
 pub struct Stream {
     ids: Vec<TokenId>,
@@ -23,7 +23,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Starts at the first batch of epoch 0, with `rows` windows of `window` tokens per batch.
+    /// Creates a stream at the first batch of epoch 0, with `rows` windows of `window` tokens per batch.
     ///
     /// # Errors
     /// [`Error::Data`] if the text is shorter than a window and the following token.
@@ -41,12 +41,12 @@ impl Stream {
         Ok(stream)
     }
 
-    /// See [`super::Batcher::position`].
+    /// Returns the position of the next batch; see [`super::Batcher::position`].
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// See [`super::Batcher::seek`].
+    /// Moves to a position; see [`super::Batcher::seek`].
     ///
     /// # Errors
     /// See [`super::Batcher::seek`].
@@ -61,7 +61,7 @@ impl Stream {
         Ok(())
     }
 
-    /// See [`super::Batcher::next_batch`].
+    /// Returns the next batch; see [`super::Batcher::next_batch`].
     pub fn next_batch(&mut self) -> Batch {
         let first = self.position.batch * self.rows;
         let last = self.starts.len().min(first + self.rows);
@@ -70,7 +70,7 @@ impl Stream {
         batch
     }
 
-    /// Moves on to the batch after the next one.
+    /// Skips the next batch.
     pub(super) fn skip_batch(&mut self) {
         self.position.batch += 1;
         if self.position.batch == self.batches_per_epoch() {
@@ -78,17 +78,17 @@ impl Stream {
         }
     }
 
-    /// See [`super::Batcher::batches_per_epoch`].
+    /// Returns the number of batches in the current epoch; see [`super::Batcher::batches_per_epoch`].
     pub fn batches_per_epoch(&self) -> usize {
         self.starts.len().div_ceil(self.rows)
     }
 
-    /// See [`super::Batcher::largest`].
+    /// Returns the size of the largest batch; see [`super::Batcher::largest`].
     pub fn largest(&self) -> BatchSize {
         self.largest_within(self.rows * self.window)
     }
 
-    /// The result of [`Stream::largest`] for another `batch_tokens`.
+    /// Returns the result of [`Stream::largest`] for another `batch_tokens`.
     pub fn largest_within(&self, batch_tokens: usize) -> BatchSize {
         BatchSize {
             src_tokens: 0,
@@ -96,17 +96,17 @@ impl Stream {
         }
     }
 
-    /// See [`super::Batcher::least_batch_tokens`].
+    /// Returns the length of a window; see [`super::Batcher::least_batch_tokens`].
     pub fn least_batch_tokens(&self) -> usize {
         self.window
     }
 
-    /// See [`super::Batcher::bytes`].
+    /// Returns the RAM taken by the text and the order, in bytes; see [`super::Batcher::bytes`].
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.ids) + size_of_val(&*self.starts)
     }
 
-    /// Number of windows in the current epoch.
+    /// Returns the number of windows in the current epoch.
     pub fn n_windows(&self) -> usize {
         self.starts.len()
     }
@@ -125,7 +125,7 @@ impl Stream {
     }
 }
 
-/// A whole text in batches of `rows` windows, cut from its beginning, for validation. Every token except the first is
+/// Returns a whole text in batches of `rows` windows, cut from its beginning, for validation. Every token except the first is
 /// predicted once; the last window may be shorter than the others.
 ///
 /// # Errors
@@ -155,7 +155,7 @@ fn windows(ids: &[TokenId], window: usize, starts: &[usize]) -> Batch {
     let room = ids.len() - 1;
     let rows = |shift: usize| {
         let window = |&start: &usize| &ids[start + shift..room.min(start + window) + shift];
-        // Nobody looks at the padding: any token will do.
+        // The padding is never read, so any token will do.
         Padded::new(&starts.iter().map(window).collect::<Vec<_>>(), 0)
     };
     Batch {

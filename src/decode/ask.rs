@@ -1,4 +1,4 @@
-//! What a hypothesis needs of the logits of its row.
+//! The values that the search needs from the logits of a row.
 
 use rayon::prelude::*;
 
@@ -6,12 +6,12 @@ use super::Sampling;
 use crate::batch::TokenId;
 use crate::model::{Logits, NextToken, likeliest_of, scored};
 
-/// What a hypothesis needs of the logits of its row.
+/// The values that a hypothesis needs from the logits of its row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Ask {
     /// The probability of this token.
     Token(TokenId),
-    /// The `count` likeliest tokens, and those that are `wanted` whatever their probability, none of them `barred`.
+    /// The `count` likeliest tokens, and the `wanted` tokens whatever their probability, but no `barred` token.
     Likeliest {
         count: usize,
         barred: Vec<TokenId>,

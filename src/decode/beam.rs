@@ -17,7 +17,7 @@ pub(super) struct Beam<'a> {
     rules: Rules<'a>,
     /// Partial hypotheses, most likely first, all of the same length.
     live: Vec<Partial>,
-    /// Hypotheses closed by `</s>`, best first, at most [`SearchOptions::n_finished`].
+    /// Hypotheses that end with `</s>`, best first, at most [`SearchOptions::n_finished`].
     finished: Vec<Hypothesis>,
     /// Hypotheses that ended without `</s>`.
     cut_off: Vec<Hypothesis>,
@@ -64,7 +64,7 @@ impl<'a> Beam<'a> {
         best.map_or(&[], |partial| &partial.tokens)
     }
 
-    /// What each partial hypothesis needs of its logits, in a search that reads all of them.
+    /// Returns what each partial hypothesis needs from its logits, in a search that reads all of them.
     pub(super) fn asks(&self) -> Vec<Ask> {
         let ask = |partial: &Partial| match self.rules.of_prefix(partial) {
             Some(token) => Ask::Token(token),
@@ -78,7 +78,8 @@ impl<'a> Beam<'a> {
     }
 
     /// Extends the hypotheses by one token and returns the parent of each new one. `next[i]` are the tokens that may follow
-    /// hypothesis `i`, none if the model's logits are NaN; `attention[i]` its weights over the source, if coverage counts.
+    /// hypothesis `i`, none if the model's logits are NaN; `attention[i]` is its attention to the source, if there is a
+    /// coverage penalty.
     pub(super) fn advance(
         &mut self,
         next: &[Vec<NextToken>],
@@ -111,8 +112,8 @@ impl<'a> Beam<'a> {
         parents
     }
 
-    /// Up to `n_best` results, best first. In an exact search, finished hypotheses come before those that were cut off, and of
-    /// those the ones that lack the fewest constraints first. Empty if NaN logits ended all hypotheses.
+    /// Returns up to `n_best` results, best first. In an exact search, finished hypotheses come first, then those that were cut
+    /// off, ordered by the number of constraints that they lack. Empty if NaN logits ended all hypotheses.
     pub(super) fn into_hypotheses(self) -> Vec<Hypothesis> {
         let SearchOptions {
             n_best,
@@ -167,10 +168,10 @@ impl<'a> Beam<'a> {
         candidates
     }
 
-    /// The candidates that end a hypothesis, and those that take the places of the beam, most likely first.
+    /// Divides candidates into those that end a hypothesis and those that take the places of the beam, most likely first.
     ///
-    /// Candidates are divided by the number of constraint tokens that they meet. The groups take places in turn, the one
-    /// that has met most first, until all places are taken.
+    /// Candidates are grouped by the number of constraint tokens that they meet. The groups take places in turn, beginning with
+    /// the group that has met most, until all places are taken.
     fn divided(&self, candidates: Vec<Candidate>) -> (Vec<Candidate>, Vec<Candidate>) {
         let (width, constraints) = (self.options().beam_width, &self.rules.constraints);
         let total = constraints.total();
@@ -238,8 +239,8 @@ impl<'a> Beam<'a> {
     }
 
     /// Drops partial hypotheses that can no longer reach the score `worst`. This never changes the results: log-probabilities
-    /// only fall and the coverage penalty is at most 0, so a score is bounded by that of the current log-probability at the
-    /// length which the length penalty favors most. Live hypotheses are sorted, so the dropped ones are the last, and
+    /// only fall and the coverage penalty is at most 0, so a score is bounded by the score of the current log-probability at
+    /// the length that the length penalty favors most. Live hypotheses are sorted, so the dropped ones are the last, and
     /// without constraints none of their continuations could have displaced a remaining one.
     fn drop_worse_than(&mut self, worst: f64) {
         let (options, limit) = (self.rules.options, self.rules.limit);

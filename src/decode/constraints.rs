@@ -6,14 +6,15 @@ use crate::batch::TokenId;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Constraints(Vec<Phrase>);
 
-/// How much of each phrase a hypothesis contains: the length of its longest beginning with which the hypothesis ends, or its
-/// whole length once the phrase has occurred.
+/// For each phrase, the length of its longest prefix with which the hypothesis ends, or its whole length once the phrase has
+/// occurred.
 pub(super) type Progress = Vec<usize>;
 
 #[derive(Clone, Debug)]
 struct Phrase {
     tokens: Vec<TokenId>,
-    /// For each length of a beginning, that of its longest proper end that is a beginning as well (Knuth, Morris and Pratt 1977).
+    /// For each length of a prefix, the length of its longest proper suffix that is also a prefix (Knuth, Morris and Pratt
+    /// 1977).
     shorter: Vec<usize>,
 }
 
@@ -52,8 +53,8 @@ impl Constraints {
         wanted
     }
 
-    /// The number of tokens met after one more token: those of the phrases that have occurred, and the longest beginning of
-    /// another one. Some wanted token always raises it.
+    /// The number of tokens met after one more token: all tokens of the phrases that have occurred, and the longest prefix of
+    /// another phrase. Some wanted token always increases it.
     pub(super) fn met_after(&self, progress: &Progress, token: TokenId) -> usize {
         let phrases = self.0.iter().zip(progress);
         let advanced = phrases.map(|(phrase, &len)| (phrase, phrase.advance(len, token)));
@@ -66,13 +67,13 @@ impl Constraints {
         met(self.0.iter().zip(progress.iter().copied()))
     }
 
-    /// The number of tokens met of a hypothesis that contains all phrases.
+    /// The number of tokens met by a hypothesis that contains all phrases.
     pub(super) fn total(&self) -> usize {
         self.0.iter().map(|phrase| phrase.tokens.len()).sum()
     }
 }
 
-/// The number of tokens met of phrases, of each of which there is a beginning of so many tokens.
+/// The number of tokens met, given the length of the prefix found of each phrase.
 fn met<'a>(begun: impl Iterator<Item = (&'a Phrase, usize)>) -> usize {
     let (mut whole, mut longest) = (0, 0);
     for (phrase, len) in begun {

@@ -7,41 +7,41 @@ use crate::architecture::TokenContract;
 use crate::batch::{Padded, TokenId};
 use crate::model::{NextToken, Stepper};
 
-/// Limits of what is decoded at once. Results do not depend on them.
+/// Limits for the sentences that are decoded together. Results do not depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
     /// Maximum number of sentences.
     pub sentences: usize,
-    /// Maximum number of source positions, counted once per hypothesis, which determine most of the RAM that a search needs. A
+    /// Maximum number of source positions, counted once per hypothesis. They determine most of the RAM that a search needs. A
     /// sentence that exceeds this is decoded alone.
     pub positions: usize,
 }
 
-/// How sentences are searched.
+/// The settings of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     /// The model's special tokens.
     pub contract: &'a TokenContract,
-    /// What is searched for.
+    /// The options of the search.
     pub options: SearchOptions,
-    /// How much at once.
+    /// The limits for the sentences that are decoded together.
     pub capacity: Capacity,
 }
 
-/// Sentences that are decoded together. They come and go between any two steps, and none influences another. Each has a key,
-/// by which the caller knows it.
+/// Sentences that are decoded together. They are added and removed between any two steps, and none influences another. Each has
+/// a key, by which the caller identifies it.
 #[derive(Debug)]
 pub struct Decoding<'a, S: Stepper, K> {
     model: &'a S,
     setting: Setting<'a>,
     state: S::State,
-    /// Whether the state keeps the cross-attention of each step.
+    /// True if the state keeps the cross-attention of each step.
     watched: bool,
     /// The number of rows of the last step.
     rows: usize,
     /// The sentences in the state, in the order of their rows.
     active: Vec<Active<'a, K>>,
-    /// Sentences that the next step admits, and their sources.
+    /// Sentences that the next step begins, and their sources.
     new: Vec<(Active<'a, K>, Vec<TokenId>)>,
 }
 
@@ -54,10 +54,11 @@ struct Active<'a, K> {
 }
 
 impl<'a, S: Stepper, K> Decoding<'a, S, K> {
-    /// No sentences yet.
+    /// Creates a decoding without sentences.
     ///
     /// # Panics
-    /// If the options are invalid (see [`SearchOptions::check`]), or have a coverage penalty that the model cannot compute.
+    /// Panics if the options are invalid (see [`SearchOptions::check`]), or have a coverage penalty that the model cannot
+    /// compute.
     pub fn new(model: &'a S, setting: Setting<'a>) -> Self {
         let (rows, n_best) = (setting.options.rows(), setting.options.n_best);
         assert!(
@@ -79,34 +80,34 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         }
     }
 
-    /// The number of sentences.
+    /// Returns the number of sentences.
     pub fn len(&self) -> usize {
         self.active.len() + self.new.len()
     }
 
-    /// Whether there are no sentences.
+    /// True if there are no sentences.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The number of rows of the last step: the hypotheses of all sentences.
+    /// Returns the number of rows of the last step: the hypotheses of all sentences.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The number of sentences for which there is room, unless they are long.
+    /// Returns the number of sentences for which there is room, unless they are long.
     pub fn room(&self) -> usize {
         self.setting.capacity.sentences.saturating_sub(self.len())
     }
 
-    /// Adds a sentence, which the next step begins; gives it back if there is no room for it.
+    /// Adds a sentence, which the next step begins, if there is room for it.
     ///
     /// # Errors
-    /// The arguments, if there is no room. There is always room for the first sentence.
+    /// Returns the arguments if there is no room. There is always room for the first sentence.
     ///
     /// # Panics
-    /// If the sentence has a prefix or constraints although `options.guided` is false, or constraints although outputs are
-    /// sampled.
+    /// Panics if the sentence has a prefix or constraints although `options.guided` is false, or constraints although outputs
+    /// are sampled.
     pub fn offer(&mut self, key: K, sentence: Sentence) -> Result<(), (K, Sentence)> {
         if !self.fits(sentence.src.len()) {
             return Err((key, sentence));
@@ -120,7 +121,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         Ok(())
     }
 
-    /// Drops the sentences whose keys `keep` refuses.
+    /// Drops the sentences for whose keys `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(&K) -> bool) {
         self.new.retain(|(new, _)| keep(&new.key));
         let before = self.active.len();
@@ -140,8 +141,9 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
     }
 
     /// Begins the new sentences, extends every hypothesis by one token, and returns the results of the sentences that have
-    /// ended: up to `n_best` hypotheses, best first, or samples in the order of their numbers; none only if the model's logits
-    /// are NaN or give no probability to a prefix. A sentence with an empty source has an empty hypothesis.
+    /// ended: up to `n_best` hypotheses, best first, or samples in the order of their numbers. A sentence has no hypotheses
+    /// only if the model's logits are NaN or give no probability to a prefix. A sentence with an empty source has an empty
+    /// hypothesis.
     pub fn advance(&mut self) -> Vec<(K, Vec<Hypothesis>)> {
         let mut ended = self.begin();
         if !self.active.is_empty() {
@@ -150,13 +152,13 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         ended
     }
 
-    /// The tokens of the best hypothesis of each sentence so far.
+    /// Returns the tokens of the best hypothesis so far of each sentence.
     pub fn best(&self) -> impl Iterator<Item = (&K, &[TokenId])> {
         let active = self.active.iter();
         active.map(|active| (&active.key, active.outputs.best()))
     }
 
-    /// Whether there is room for another sentence of `src_len` tokens.
+    /// True if there is room for another sentence of `src_len` tokens.
     fn fits(&self, src_len: usize) -> bool {
         let new = self.new.iter().map(|(new, _)| new);
         let longest = self.active.iter().chain(new).map(|active| active.src_len);
@@ -201,7 +203,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         ended.into_iter().map(|(ended, _)| ended.result()).collect()
     }
 
-    /// Repeats the last rows, one for each of the `new` sentences, for all of their outputs.
+    /// Repeats the last rows, which belong to the `new` sentences, once for each output of their sentence.
     fn repeat(&mut self, new: &[Active<'a, K>]) {
         if new.iter().all(|active| active.outputs.width() == 1) {
             return;

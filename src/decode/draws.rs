@@ -12,7 +12,7 @@ use crate::random::Random;
 /// Sample number `n` of the sentence with stream `s` is drawn from this stream of the seed plus `s << SAMPLE_BITS` plus `n`.
 const FIRST_STREAM: u64 = 0x6472_6177_0000_0000;
 
-/// More than [`crate::config::MAX_BEAM_WIDTH`] needs.
+/// Allows more samples than [`crate::config::MAX_BEAM_WIDTH`].
 const SAMPLE_BITS: u32 = 16;
 
 /// Independent random outputs of one sentence.
@@ -34,7 +34,7 @@ struct Draw {
 }
 
 impl<'a> Draws<'a> {
-    /// `n_best` samples of the sentence whose random numbers are those of `stream`.
+    /// Begins `n_best` samples of a sentence whose random numbers come from `stream`.
     pub(super) fn new(rules: Rules<'a>, sampling: Sampling, stream: u64) -> Self {
         let count = rules.options.n_best;
         let draw = |number: usize| {
@@ -72,7 +72,7 @@ impl<'a> Draws<'a> {
         first.map_or(&[], |draw| &draw.partial.tokens)
     }
 
-    /// What each unfinished sample needs of its logits; takes a random number unless its next token is given.
+    /// Returns what each unfinished sample needs from its logits; takes a random number unless the next token is given.
     pub(super) fn asks(&mut self) -> Vec<Ask> {
         let Self {
             rules,

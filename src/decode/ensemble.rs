@@ -5,16 +5,16 @@ use rayon::prelude::*;
 use crate::batch::{Padded, TokenId};
 use crate::model::{Logits, NextToken, Stepper, likeliest, total};
 
-/// Several models with the same vocabularies as one: the probability of a token is the mean of those that the models give it.
-/// They may have different architectures.
+/// Several models with the same vocabularies, used as one: the probability of a token is the average of the probabilities that
+/// the models give it. They may have different architectures.
 #[derive(Clone, Debug)]
 pub struct Ensemble<'a, S>(Vec<&'a S>);
 
 impl<'a, S> Ensemble<'a, S> {
-    /// The ensemble of `members`.
+    /// Creates the ensemble of `members`.
     ///
     /// # Panics
-    /// If there are none.
+    /// Panics if there are no members.
     pub fn new(members: Vec<&'a S>) -> Self {
         assert!(!members.is_empty(), "an ensemble has members");
         Self(members)
@@ -64,14 +64,14 @@ impl<S: Stepper> Stepper for Ensemble<'_, S> {
         likeliest(self.logits(last), count, never)
     }
 
-    /// The logarithms of the mean probabilities.
+    /// Returns the logarithms of the average probabilities.
     fn logits(&self, last: Self::Last) -> Logits {
         let members = self.0.iter().zip(last);
         let logits: Vec<Logits> = members.map(|(member, last)| member.logits(last)).collect();
         mean(&logits)
     }
 
-    /// The mean of the members' weights.
+    /// Returns the average of the members' attention weights.
     fn cross_attention(&self, state: &Self::State) -> Vec<Vec<f32>> {
         let members = self.0.iter().zip(state);
         let each = members.map(|(member, state)| member.cross_attention(state));
@@ -92,7 +92,7 @@ impl<S: Stepper> Stepper for Ensemble<'_, S> {
     }
 }
 
-/// The logarithms of the mean of the members' probabilities; NaN in rows where a member's logits are all NaN.
+/// Returns the logarithms of the average of the members' probabilities; NaN in rows where a member's logits are all NaN.
 fn mean(members: &[Logits]) -> Logits {
     let vocab = members[0].vocab();
     let mut values = vec![0.0; members[0].values().len()];

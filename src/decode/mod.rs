@@ -1,11 +1,11 @@
-//! Search and sampling: the most likely outputs of a model, or random ones, one token at a time.
+//! Search for the most likely outputs of a model, and random sampling of outputs, one token at a time.
 //!
 //! Both work with any [`crate::model::Stepper`]. Each sentence has its own `Outputs`, a beam or random draws, and the rows of a
 //! decoding step are the partial hypotheses of all sentences. Sentences are admitted and dropped at any decoding step, and none
 //! influences another.
 //!
-//! Plain search asks the model for the likeliest tokens only. Whatever needs the probability of a given token, or bars tokens
-//! of single hypotheses, reads all logits.
+//! A plain search asks the model for the likeliest tokens only. A search that needs the probability of a given token, or bars
+//! tokens of single hypotheses, reads all logits.
 
 mod ask;
 mod beam;

@@ -15,19 +15,19 @@ pub struct SearchOptions {
     pub length_penalty_formula: LengthPenaltyFormula,
     /// The penalty's exponent α.
     pub length_penalty: f64,
-    /// See [`SearchOptions::limit`].
+    /// Part of the length limit; see [`SearchOptions::limit`].
     pub max_new_factor: f64,
-    /// See [`SearchOptions::limit`].
+    /// Part of the length limit; see [`SearchOptions::limit`].
     pub max_new_extra: usize,
     /// Maximum number of tokens of a hypothesis, including `</s>`, for any source.
     pub max_new_tokens: usize,
     /// Hypotheses to return, at most `beam_width`; when sampling, the number of independent samples.
     pub n_best: usize,
-    /// When a beam search ends.
+    /// The condition under which a beam search ends.
     #[serde(skip_serializing_if = "is_exact")]
     pub early_stopping: EarlyStopping,
-    /// Fewest tokens of a hypothesis, without `</s>`, which is barred before. A token that the model forces and the limit are
-    /// exempt.
+    /// Minimum number of tokens of a hypothesis, without `</s>`, which is not allowed earlier. Tokens that the model forces and
+    /// the length limit take precedence.
     #[serde(skip_serializing_if = "is_zero")]
     pub min_length: usize,
     /// Length of n-grams that no hypothesis may contain twice; 0 to allow all. Prefixes and tokens that the model forces are
@@ -39,19 +39,19 @@ pub struct SearchOptions {
     /// cross-attention, averaged over the heads of the top layer.
     #[serde(skip_serializing_if = "is_off")]
     pub coverage_penalty: f64,
-    /// Draws outputs at random instead of looking for the likeliest; `beam_width` is not used.
+    /// Sampling of outputs instead of a search for the likeliest; `beam_width` is then not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampling>,
-    /// Whether sentences may come with a prefix or constraints. All sentences are then searched in the same way, so that none
-    /// depends on what is demanded of another.
+    /// True if sentences may come with a prefix or constraints. All sentences are then searched in the same way, so that the
+    /// result of a sentence does not depend on the prefix or constraints of another.
     #[serde(skip)]
     pub guided: bool,
-    /// Whether the probabilities of tokens are computed. Plain greedy search needs none; its scores are then 0.
+    /// True if the probabilities of tokens are computed. Plain greedy search needs none; its scores are then 0.
     #[serde(skip)]
     pub scored: bool,
 }
 
-// The signature that serde asks for.
+// The signature is the one that serde requires.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(n: &usize) -> bool {
     *n == 0
@@ -68,7 +68,7 @@ fn is_off(weight: &f64) -> bool {
 }
 
 impl From<&DecodeConfig> for SearchOptions {
-    /// The configured search for the best hypothesis.
+    /// Returns the configured search for the best hypothesis.
     fn from(config: &DecodeConfig) -> Self {
         Self {
             beam_width: config.beam_width,
@@ -93,8 +93,8 @@ impl SearchOptions {
     /// Refuses invalid options.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a beam width out of range, more results than the beam is wide, or an α or factor that is NaN or
-    /// infinite.
+    /// [`Error::Usage`] for a beam width out of range, more results than the beam width, or a length penalty or factor that is
+    /// NaN or infinite.
     pub fn check(&self) -> Result<()> {
         if self.beam_width == 0 {
             return Err(Error::usage(
@@ -153,7 +153,7 @@ impl SearchOptions {
         }
     }
 
-    /// Whether only the likeliest token counts, and its probability does not.
+    /// True if only the likeliest token matters, but not its probability.
     pub(super) fn is_plainly_greedy(&self) -> bool {
         self.beam_width == 1 && self.coverage_penalty == 0.0 && !self.reads_logits()
     }
@@ -164,7 +164,7 @@ impl SearchOptions {
         self.beam_width + 1
     }
 
-    /// Whether the search needs more than the likeliest tokens of each row.
+    /// True if the search needs more than the likeliest tokens of each row.
     pub(super) fn reads_logits(&self) -> bool {
         let bars = self.no_repeat_ngram > 0 || self.min_length > 0;
         self.guided || self.sampling.is_some() || bars
@@ -178,15 +178,15 @@ impl SearchOptions {
         }
     }
 
-    /// Maximum number of tokens of a hypothesis, including `</s>`: `max_new_factor` · `src_len` + `max_new_extra`, but at most
-    /// `max_new_tokens` and `max_len`.
+    /// Returns the maximum number of tokens of a hypothesis, including `</s>`: `max_new_factor` · `src_len` + `max_new_extra`,
+    /// but at most `max_new_tokens` and `max_len`.
     pub fn limit(&self, src_len: usize, max_len: usize) -> usize {
         let scaled = (self.max_new_factor * src_len as f64) as usize;
         let limit = scaled.saturating_add(self.max_new_extra);
         limit.min(self.max_new_tokens).min(max_len)
     }
 
-    /// Score of a hypothesis of `length` tokens, including `</s>`: `log_prob` after the length penalty.
+    /// Returns the score of a hypothesis of `length` tokens, including `</s>`: `log_prob` after the length penalty.
     pub fn score(&self, log_prob: f64, length: usize) -> f64 {
         let length = length.max(1) as f64;
         let base = match self.length_penalty_formula {
@@ -196,8 +196,8 @@ impl SearchOptions {
         log_prob / base.powf(self.length_penalty)
     }
 
-    /// The coverage penalty of a hypothesis whose source positions received these sums of attention: 0 or less. Sums that
-    /// underflow count as the smallest positive number.
+    /// Returns the coverage penalty of a hypothesis whose source positions received these sums of attention: 0 or less. Sums
+    /// that underflow count as the smallest positive number.
     pub fn coverage(&self, sums: &[f32]) -> f64 {
         if self.coverage_penalty == 0.0 {
             return 0.0;

@@ -12,9 +12,9 @@ use crate::model::NextToken;
 /// The outputs of one sentence while they are decoded.
 #[derive(Debug)]
 pub(super) enum Outputs<'a> {
-    /// The likeliest.
+    /// The likeliest outputs.
     Beam(Beam<'a>),
-    /// Random ones.
+    /// Random outputs.
     Draws(Draws<'a>),
 }
 
@@ -41,7 +41,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// What each row reads next.
+    /// The next input token of each row.
     pub(super) fn last_tokens(&self) -> Vec<TokenId> {
         match self {
             Self::Beam(beam) => beam.last_tokens(),
@@ -49,7 +49,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// What each row needs of its logits.
+    /// The values that each row needs from its logits.
     pub(super) fn asks(&mut self) -> Vec<Ask> {
         match self {
             Self::Beam(beam) => beam.asks(),
@@ -69,7 +69,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// The tokens of the likeliest unfinished output, or of the first.
+    /// The tokens of the likeliest unfinished output, or of the first one.
     pub(super) fn best(&self) -> &[TokenId] {
         match self {
             Self::Beam(beam) => beam.best(),

@@ -10,9 +10,9 @@ pub(super) struct Partial {
     pub(super) tokens: Vec<TokenId>,
     pub(super) token_log_probs: Vec<f32>,
     pub(super) log_prob: f64,
-    /// How much of each constraint it contains.
+    /// The progress of each constraint.
     pub(super) progress: Progress,
-    /// For each source position, the sum of the attention that it received; empty unless coverage counts.
+    /// For each source position, the sum of the attention that it received; empty without a coverage penalty.
     pub(super) coverage: Vec<f32>,
 }
 
@@ -21,7 +21,7 @@ impl Partial {
         self.tokens.len()
     }
 
-    /// Counts the probability of `next`, and the `attention` with which it was predicted.
+    /// Adds the probability of `next`, and the `attention` with which it was predicted.
     pub(super) fn count(&mut self, next: NextToken, attention: Option<&[f32]>) {
         self.token_log_probs.push(next.log_prob as f32);
         self.log_prob += next.log_prob;

@@ -1,4 +1,4 @@
-//! What the hypotheses of a sentence may become.
+//! The rules that restrict the hypotheses of a sentence.
 
 use super::constraints::Constraints;
 use super::partial::Partial;
@@ -7,7 +7,7 @@ use crate::architecture::TokenContract;
 use crate::batch::TokenId;
 use crate::model::NextToken;
 
-/// What the hypotheses of a sentence may become, and what they score.
+/// The rules that restrict and score the hypotheses of a sentence.
 #[derive(Debug)]
 pub(super) struct Rules<'a> {
     pub(super) options: SearchOptions,
@@ -53,7 +53,7 @@ impl<'a> Rules<'a> {
         last.copied().unwrap_or(self.contract.start)
     }
 
-    /// The token that must follow `partial` by the contract of the model; it has probability 1.
+    /// The token that must follow `partial` because the model forces it; it has probability 1.
     pub(super) fn certain(&self, partial: &Partial) -> Option<NextToken> {
         let first = self.contract.forced_first.filter(|_| partial.len() == 0);
         let is_last = partial.len() + 1 == self.limit;
@@ -79,12 +79,12 @@ impl<'a> Rules<'a> {
         barred
     }
 
-    /// Whether `</s>` may follow `partial`.
+    /// True if `</s>` may follow `partial`.
     pub(super) fn may_end(&self, partial: &Partial) -> bool {
         self.constraints.unmet(&partial.progress).is_empty()
     }
 
-    /// `partial` with one more token, which was predicted with `attention`.
+    /// Extends `partial` by one token, which was predicted with `attention`.
     pub(super) fn grow(
         &self,
         partial: &Partial,
@@ -98,7 +98,7 @@ impl<'a> Rules<'a> {
         grown
     }
 
-    /// `partial` closed by `end`.
+    /// Ends `partial` with `end`.
     pub(super) fn finish(
         &self,
         partial: &Partial,
@@ -113,7 +113,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// `partial` as it is.
+    /// Returns `partial` without an end token.
     pub(super) fn cut_off(&self, partial: Partial) -> Hypothesis {
         let unmet = self.constraints.unmet(&partial.progress);
         let length = partial.token_log_probs.len();

@@ -1,4 +1,4 @@
-//! Sampling a continuation token by token.
+//! Samples the continuation of a text, token by token.
 
 use std::ops::ControlFlow;
 
@@ -16,16 +16,16 @@ const FIRST_STREAM: u64 = 0x7361_6d70_6c65_0000;
 /// Options for continuing a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampleOptions {
-    /// How tokens are drawn.
+    /// The distribution from which tokens are drawn.
     pub sampling: Sampling,
-    /// Number of the sample, which does not depend on other samples of the seed.
+    /// Number of the sample. A sample does not depend on the other samples of the same seed.
     pub number: u64,
     /// Maximum number of tokens to draw.
     pub max_new_tokens: usize,
 }
 
 impl Default for SampleOptions {
-    /// A temperature of 0.8.
+    /// The default is a temperature of 0.8.
     fn default() -> Self {
         Self {
             sampling: Sampling {
@@ -42,7 +42,7 @@ impl SampleOptions {
     /// Refuses invalid options.
     ///
     /// # Errors
-    /// [`Error::Usage`] for 0 tokens, and those of [`Sampling::check`].
+    /// [`Error::Usage`] for 0 tokens; any error of [`Sampling::check`].
     pub fn check(&self) -> Result<()> {
         if self.max_new_tokens == 0 {
             return Err(Error::usage(
@@ -79,14 +79,15 @@ pub struct Drawn {
 
 /// Draws tokens that continue `text`, passing each to `on_token`, which may ask to stop.
 ///
-/// Lines end with `</s>`, or when the model's context is full. Streams end only if `</s>` may be drawn; when the context is full,
-/// the model restarts with its last half, read from position 0 on as in training.
+/// A text of a model of lines ends with `</s>`, or when the model's context is full. A text of a model of a stream ends only if
+/// `</s>` may be drawn; when the context is full, the model restarts with its last half, read from position 0 on as in
+/// training.
 ///
 /// # Errors
-/// Those of `on_token`.
+/// Any error of `on_token`.
 ///
 /// # Panics
-/// If `text` is empty or longer than the model's context, or if `options.max_new_tokens` is 0.
+/// Panics if `text` is empty or longer than the model's context, or if `options.max_new_tokens` is 0.
 pub fn sample<S: Stepper>(
     model: &S,
     text: &[TokenId],

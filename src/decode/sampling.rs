@@ -1,4 +1,4 @@
-//! Drawing a token from logits.
+//! Draws a token from logits.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use crate::batch::TokenId;
 use crate::error::{Error, Result};
 use crate::model::largest;
 
-/// How tokens are drawn.
+/// The distribution from which tokens are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Sampling {
     /// Divisor of the logits; values below 1 favor likely tokens. 0 always takes the likeliest.
@@ -14,14 +14,14 @@ pub struct Sampling {
     /// Number of most likely tokens to draw from (Fan et al. 2018); 0 for all.
     pub top_k: usize,
     /// Nucleus sampling (Holtzman et al. 2020): draws from the smallest set of top tokens whose probabilities sum to this,
-    /// among those left by `top_k`; 1 for all.
+    /// among the tokens left by `top_k`; 1 for all.
     pub top_p: f64,
-    /// Seed; the same seed gives the same samples.
+    /// The seed; equal seeds give equal samples.
     pub seed: u64,
 }
 
 impl Default for Sampling {
-    /// From the model's distribution.
+    /// The default is the model's distribution.
     fn default() -> Self {
         Self {
             temperature: 1.0,
@@ -56,8 +56,8 @@ impl Sampling {
         Ok(())
     }
 
-    /// The token at `uniform`, a number in `[0, 1)`, of the distribution of a row of logits without `barred` tokens; `None` if
-    /// all logits are NaN.
+    /// Returns the token at `uniform`, a number in `[0, 1)`, of the distribution of a row of logits without `barred` tokens;
+    /// `None` if all logits are NaN.
     pub(super) fn draw(&self, row: &[f32], barred: &[TokenId], uniform: f64) -> Option<TokenId> {
         let count = match (self.temperature, self.top_k) {
             (0.0, _) => 1,

@@ -1,18 +1,18 @@
-//! Search over a stream of sentences.
+//! Search for the outputs of a sequence of sentences.
 
 use std::collections::BTreeMap;
 
 use super::{Decoding, Hypothesis, Sentence, Setting};
 use crate::model::Stepper;
 
-/// Beam search, greedy search if `options.beam_width` is 1, or sampling. Returns the results of each of `sentences`, in order;
-/// see [`Decoding::advance`].
+/// Runs beam search, greedy search if `options.beam_width` is 1, or sampling. Returns the results of each of `sentences`, in
+/// order; see [`Decoding::advance`].
 ///
-/// Sentences are taken while there is room. The next ones are admitted together, once ended ones have left a quarter of
-/// `capacity.sentences` free.
+/// Sentences are taken while there is room. The next ones are added together, once a quarter of `capacity.sentences` is free
+/// again.
 ///
 /// # Panics
-/// Where [`Decoding::new`] and [`Decoding::offer`] do.
+/// Panics where [`Decoding::new`] and [`Decoding::offer`] do.
 pub fn search<'a, S: Stepper, I: Iterator<Item = Sentence>>(
     model: &'a S,
     sentences: I,
@@ -31,15 +31,15 @@ pub fn search<'a, S: Stepper, I: Iterator<Item = Sentence>>(
 
 /// The results of [`search`], computed on demand.
 pub struct Search<'a, S: Stepper, I> {
-    /// The sentences in decoding, by their numbers.
+    /// The sentences that are being decoded, by their numbers.
     decoding: Decoding<'a, S, usize>,
     sentences: I,
     capacity: usize,
-    /// A sentence that was too long for the room that was left, with its number.
+    /// A sentence that was too long for the remaining room, with its number.
     waiting: Option<(usize, Sentence)>,
     /// Number of sentences taken.
     taken: usize,
-    /// Results that wait for those of earlier sentences.
+    /// Results that are returned after the results of earlier sentences.
     found: BTreeMap<usize, Vec<Hypothesis>>,
     /// Number of results returned.
     given: usize,
@@ -66,7 +66,7 @@ impl<S: Stepper, I: Iterator<Item = Sentence>> Iterator for Search<'_, S, I> {
 impl<S: Stepper, I: Iterator<Item = Sentence>> Search<'_, S, I> {
     /// Takes sentences while there is room.
     fn admit(&mut self) {
-        // Several sentences are encoded faster together than one at a time.
+        // Encoding several sentences together is faster than one at a time.
         const AT_LEAST: usize = 4;
         let room = self.decoding.room();
         if !self.decoding.is_empty() && room * AT_LEAST < self.capacity {

@@ -1,22 +1,22 @@
-//! What is searched.
+//! The input of a search.
 
 use crate::batch::TokenId;
 
-/// A source sentence and what its output must contain.
+/// A source sentence and the tokens that its output must contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sentence {
     /// The source, closed by `</s>`; an empty one has an empty output.
     pub src: Vec<TokenId>,
-    /// The first tokens of the output, after [`crate::architecture::TokenContract::forced_first`].
+    /// The first tokens of the output, which follow [`crate::architecture::TokenContract::forced_first`].
     pub prefix: Vec<TokenId>,
     /// Sequences of tokens that the output must contain.
     pub constraints: Vec<Vec<TokenId>>,
-    /// Its random numbers: samples depend on this and on the seed, not on other sentences.
+    /// The number of its random stream: samples depend on this and on the seed, not on other sentences.
     pub stream: u64,
 }
 
 impl From<Vec<TokenId>> for Sentence {
-    /// A sentence whose output may be anything.
+    /// Makes a sentence whose output may be anything.
     fn from(src: Vec<TokenId>) -> Self {
         Self {
             src,

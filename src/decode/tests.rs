@@ -1,4 +1,4 @@
-//! The search against naive implementations, on toy models.
+//! Tests of the search against naive implementations, on toy models.
 
 mod demands;
 mod toy;
@@ -133,7 +133,7 @@ fn sentences_are_taken_when_there_is_room() {
     assert!(toy.rows.take().iter().all(|&rows| rows <= 2));
 }
 
-/// Of several searches on one queue, none keeps a sentence that another could begin at once.
+/// When several searches share a queue, none keeps a sentence that another could begin at once.
 #[test]
 fn no_sentence_is_taken_before_there_is_room() {
     let logits = closing_after_source();
@@ -289,7 +289,7 @@ fn the_limit_holds_and_cut_off_hypotheses_come_last() {
         assert_eq!(results[0].tokens, vec![4; expected]);
         assert!(results.iter().all(|result| !result.finished));
     }
-    // `</s>` is very unlikely, yet the finished hypothesis is listed before the more likely one that was cut off.
+    // `</s>` is very unlikely, but the finished hypothesis comes before the more likely one that was cut off.
     let rarely = |_: &[TokenId], _: &[TokenId]| [0.0, 0.0, 0.0, -3.0, 5.0, -9.0, -9.0, -9.0];
     let results = one(
         &Toy::new(&rarely),

@@ -7,8 +7,8 @@ use crate::batch::{Padded, TokenId};
 use crate::config::Units;
 use crate::model::Stepper;
 
-/// Texts that are continued together, each by one token per step. They come and go between any two steps, and none influences
-/// another. Each has a key, by which the caller knows it.
+/// Texts that are continued together, each by one token per step. They are added and removed between any two steps, and none
+/// influences another. Each has a key, by which the caller identifies it.
 #[derive(Debug)]
 pub struct Texts<'a, S: Stepper, K> {
     model: &'a S,
@@ -20,14 +20,14 @@ pub struct Texts<'a, S: Stepper, K> {
     new: Vec<Active<K>>,
 }
 
-/// What holds for all texts of a model.
+/// The rules that hold for all texts of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextRules {
-    /// Division of the texts that the model has learned from.
+    /// The units of the model's training texts: lines or a stream.
     pub units: Units,
-    /// Each of them ends a text.
+    /// The tokens that end a text.
     pub ends: Vec<TokenId>,
-    /// Pads rows to equal length.
+    /// The token that pads rows to equal length.
     pub pad: TokenId,
     /// Tokens that are never drawn.
     pub never: Vec<TokenId>,
@@ -38,15 +38,15 @@ pub struct TextRules {
 struct Active<K> {
     key: K,
     sampler: Sampler,
-    /// What the model has read.
+    /// The tokens that the model has read.
     window: Vec<TokenId>,
-    /// What it reads next.
+    /// The tokens that the model reads next.
     unread: Vec<TokenId>,
-    /// Tokens that may still be drawn.
+    /// The number of tokens that may still be drawn.
     room: usize,
 }
 
-/// How a text goes on.
+/// The way in which a text continues.
 enum Next {
     Read,
     Restart,
@@ -54,7 +54,7 @@ enum Next {
 }
 
 impl<'a, S: Stepper, K> Texts<'a, S, K> {
-    /// No texts yet.
+    /// Creates a set of texts, empty at first.
     pub fn new(model: &'a S, rules: TextRules) -> Self {
         Self {
             state: model.start(),
@@ -65,12 +65,12 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
         }
     }
 
-    /// The number of texts.
+    /// Returns the number of texts.
     pub fn len(&self) -> usize {
         self.active.len() + self.new.len()
     }
 
-    /// Whether there are no texts.
+    /// True if there are no texts.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -78,7 +78,7 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
     /// Adds a text, which the next step begins.
     ///
     /// # Panics
-    /// If `text` is empty or longer than the model's context.
+    /// Panics if `text` is empty or longer than the model's context.
     pub fn add(&mut self, key: K, text: &[TokenId], options: &SampleOptions) {
         let (given, room) = (text.len(), self.model.max_len());
         assert!(
@@ -94,7 +94,7 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
         });
     }
 
-    /// Drops the texts whose keys `keep` refuses.
+    /// Drops the texts for whose keys `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(&K) -> bool) {
         self.new.retain(|new| keep(&new.key));
         let kept: Vec<usize> = (0..self.active.len())

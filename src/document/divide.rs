@@ -7,33 +7,33 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::sentences::{needs_blank, sentences};
 
-/// Where a text is divided into segments.
+/// The places at which a text is divided into segments.
 ///
-/// However it is, text that a model cannot read at once is divided into sentences, these at the punctuation of clauses, then
+/// With any choice, text that a model cannot read at once is divided into sentences, then at the punctuation of clauses, then
 /// at blanks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Split {
-    /// Nowhere: line breaks are blanks.
+    /// Nowhere. Line breaks count as blanks.
     Nowhere,
     /// After each line.
     Lines,
     /// After each sentence and each line.
     #[default]
     Sentences,
-    /// After each sentence and each paragraph, which a blank line ends. Other line breaks are blanks.
+    /// After each sentence and each paragraph, which a blank line ends. Other line breaks count as blanks.
     Paragraphs,
 }
 
 /// A piece of a text.
 pub(super) struct Piece {
-    /// Its bytes, without blanks around them.
+    /// The bytes of the piece, without blanks around them.
     pub(super) range: Range<usize>,
-    /// Whether it begins a sentence right after another one, with no blank between them, and none is missing.
+    /// True if it begins a sentence right after another one, and the language needs no blank between them.
     pub(super) touches: bool,
 }
 
-/// The pieces of `text` to translate, in order: those of `split`, each divided further where it does not fit. Only a single
-/// character may be left that does not fit.
+/// The pieces of `text` to translate, in order: the parts given by `split`, each divided further if it does not fit. A piece
+/// that does not fit has a single character.
 pub(super) fn pieces(text: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for paragraph in paragraphs(text, split) {
@@ -75,14 +75,14 @@ pub(super) fn flat(text: &str) -> Cow<'_, str> {
     flat.into()
 }
 
-/// The parts of `text` that no sentence reaches beyond, without the blanks around them and without empty ones.
+/// The parts of `text` between which sentences always end, without blanks around them and without empty parts.
 fn paragraphs(text: &str, split: Split) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let (mut at, mut ended) = (0, true);
     for line in text.split_inclusive(is_line_break) {
         let range = trim(text, at..at + line.len());
         at += line.len();
-        // What looks like an empty line within "\r\n" is none.
+        // An apparently empty line within "\r\n" does not count.
         let is_empty = range.is_empty() && !(line == "\n" && text[..at - 1].ends_with('\r'));
         let joins = match split {
             Split::Nowhere => true,
@@ -140,8 +140,8 @@ fn divide(
     }
 }
 
-/// Where to break `text`, which has no blanks around it: as near to its middle as possible, after the punctuation of a
-/// clause, else at a blank, else between words that no blank separates, else between characters.
+/// The place at which to break `text`, which has no blanks around it: as near to its middle as possible, after the punctuation
+/// of a clause, otherwise at a blank, otherwise between words without a blank, otherwise between characters.
 fn break_of(text: &str) -> Option<usize> {
     nearest_to_middle(text, clause_ends(text))
         .or_else(|| nearest_to_middle(text, blanks(text)))
@@ -154,7 +154,7 @@ fn nearest_to_middle(text: &str, places: impl Iterator<Item = usize>) -> Option<
     inside.min_by_key(|at| (2 * at).abs_diff(text.len()))
 }
 
-/// The places after commas, colons and the like before a blank; those of Chinese and Japanese need no blank.
+/// The places after commas, colons and the like that a blank follows. Those of Chinese and Japanese need no blank.
 fn clause_ends(text: &str) -> impl Iterator<Item = usize> {
     let next = text.chars().skip(1).chain([' ']);
     let ends = text.char_indices().zip(next).filter(|((_, c), next)| {
@@ -169,7 +169,7 @@ fn blanks(text: &str) -> impl Iterator<Item = usize> {
     blanks.map(|(at, _)| at)
 }
 
-/// `range` of `text` without the pictures and blanks at its ends, which stay as they are; empty if no letters or digits are left.
+/// `range` of `text` without the emoji and blanks at its ends, which stay as they are; empty if no letters or digits are left.
 fn with_words(text: &str, range: Range<usize>) -> Range<usize> {
     let part = &text[range.clone()];
     if !part.contains(char::is_alphanumeric) {

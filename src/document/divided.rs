@@ -20,20 +20,20 @@ pub struct Divided {
     after: String,
 }
 
-/// A sentence and what stands before it.
+/// A sentence and the text before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sentence {
-    /// The blanks between it and the sentence before it, and whatever else is not translated, such as emoji.
+    /// The blanks after the previous sentence, and anything else that is not translated, such as emoji.
     pub before: String,
     /// The sentence.
     pub text: String,
-    /// Whether there is nothing between the two, as in Chinese.
+    /// True if it follows the previous sentence without a blank, as in Chinese.
     touches: bool,
 }
 
 impl Divided {
-    /// `text` as its sentences. Line breaks are ends of sentences, and sentences that the model cannot read at once, as told
-    /// by `fits`, are divided further.
+    /// Divides `text` into its sentences. Line breaks end sentences, and sentences that the model cannot read at once,
+    /// according to `fits`, are divided further.
     pub fn into_sentences(text: &str, fits: impl Fn(&str) -> bool) -> Self {
         let Document { segments, parts } = Document::text(text, Split::Sentences, fits);
         let mut segments = segments.into_iter();
@@ -54,7 +54,7 @@ impl Divided {
         divided
     }
 
-    /// `text` as a single sentence, whatever it is.
+    /// Makes a single sentence of `text`, whatever it is.
     pub fn whole(text: String) -> Self {
         let sentence = Sentence {
             text,
@@ -66,7 +66,7 @@ impl Divided {
         }
     }
 
-    /// What to say of a prefix or phrases that were demanded of a text without sentences; `None` if it has any.
+    /// Returns the warning that a prefix or constraints are ignored because the text has no sentences; `None` if it has any.
     pub fn ignored_demands(&self) -> Option<Warning> {
         let is_blank = self.after.trim().is_empty();
         let what = if is_blank {
@@ -77,17 +77,17 @@ impl Divided {
         (self.sentences.is_empty()).then(|| Warning::of_ignored_demands(what))
     }
 
-    /// The sentences, none of which is blank if the text was divided.
+    /// Returns the sentences, none of which is blank if the text was divided.
     pub fn sentences(&self) -> &[Sentence] {
         &self.sentences
     }
 
-    /// What stands after the last sentence.
+    /// Returns the text after the last sentence.
     pub fn after(&self) -> &str {
         &self.after
     }
 
-    /// The text with translations in place of its sentences, which may be missing as yet.
+    /// Returns the text with translations in place of its sentences. Translations may still be missing at the end.
     pub fn text_of<'a>(&self, translations: impl IntoIterator<Item = &'a str>) -> String {
         let mut text = String::new();
         let mut translations = translations.into_iter();
@@ -98,8 +98,8 @@ impl Divided {
         text + &self.after
     }
 
-    /// The translation of each sentence, with a blank before it where the language needs one and the text has none: after
-    /// [`Sentence::before`] each, they give the translation of the text.
+    /// Returns the translation of each sentence, with a blank before it if the language needs one and the text has none. Each
+    /// placed after its [`Sentence::before`], they make up the translation of the text.
     pub fn spaced<'a>(&self, translations: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         let mut text = String::new();
         let each = self.sentences.iter().zip(translations);
@@ -111,11 +111,11 @@ impl Divided {
         spaced.collect()
     }
 
-    /// The translations of the text, made of `found`, those of its sentences: the best of each, then the second best, and so
-    /// on. A sentence with too few has its last one in the others.
+    /// Joins the translations `found` of the sentences to translations of the text: the best of each sentence, then the second
+    /// best, and so on. If a sentence has too few translations, its last one is repeated.
     ///
-    /// Scores and log-probabilities are sums, and the tokens of all sentences follow each other. Log-probabilities of tokens
-    /// include that of `</s>` at the end of the last sentence only.
+    /// Scores and log-probabilities are sums, and the tokens of all sentences follow each other. The log-probabilities of
+    /// tokens include `</s>` only at the end of the last sentence.
     pub fn join(&self, found: &[Translation]) -> Translation {
         let ranks = found.iter().map(|one| one.hypotheses.len()).max();
         let joined = (0..ranks.unwrap_or(1)).map(|rank| self.joined(&ranked(found, rank)));
@@ -144,7 +144,8 @@ impl Divided {
         whole
     }
 
-    /// The alignments of the translations that [`Divided::join`] gives, made of those of the sentences' translations.
+    /// Returns the alignments of the translations that [`Divided::join`] returns, made of the alignments of the sentences'
+    /// translations.
     pub fn join_alignments(
         &self,
         found: &[Translation],
@@ -179,7 +180,7 @@ impl Divided {
 }
 
 impl Sentence {
-    /// Appends the translation of this sentence to that of the text so far, after what stands between them.
+    /// Appends the translation of this sentence to the translation of the text before it, after the text between them.
     pub fn write(&self, translation: &str, text: &mut String) {
         text.push_str(&self.before);
         if self.touches && needs_blank(text, translation) {
@@ -189,7 +190,7 @@ impl Sentence {
     }
 }
 
-/// The candidates of this rank, or the last ones.
+/// Returns the candidates of this rank, or the last ones.
 fn ranked(found: &[Translation], rank: usize) -> Vec<&Candidate> {
     let ranked = found
         .iter()
@@ -201,7 +202,7 @@ fn ranked(found: &[Translation], rank: usize) -> Vec<&Candidate> {
 #[derive(Default)]
 struct Words {
     count: usize,
-    /// Whether the last word may go on.
+    /// True if the next part may continue the last word.
     open: bool,
 }
 

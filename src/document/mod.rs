@@ -1,8 +1,8 @@
 //! Documents to translate: plain text and HTML, divided into segments that a model can read, and put together again.
 //!
 //! A [`Document`] keeps everything that is not translated: line breaks, blanks, tags, comments, scripts. Its
-//! [segments](Document::segments) are translated in any way, and [`Document::render`] puts the translations in their
-//! place. Tags inside a sentence follow the words they belong to, by the alignment of the words.
+//! [segments](Document::segments) are translated in any way, and [`Document::render`] puts the translations in their place.
+//! Tags inside a sentence are placed around the words they belong to, by word alignment.
 //!
 //! ```
 //! use attentive::document::{Document, Split, Translated};
@@ -36,7 +36,7 @@ use sentences::needs_blank;
 
 use crate::error::Result;
 
-/// A document divided into segments, which remembers everything around them.
+/// A document divided into segments, with all the text and markup around them.
 #[derive(Clone, Debug)]
 pub struct Document {
     segments: Vec<Segment>,
@@ -48,10 +48,10 @@ pub struct Document {
 pub struct Segment {
     /// The text, without blanks around it, without markup and with characters in place of entities.
     pub text: String,
-    /// Whether markup inside the text makes [`Document::render`] ask which words belong together.
+    /// True if markup inside the text requires [`Translated::alignment`] for [`Document::render`].
     pub needs_alignment: bool,
-    /// Whether it begins a sentence right after the segment before it, with no blank between them, as in Chinese. In languages
-    /// with blanks, [`Document::render`] puts one there.
+    /// True if it begins a sentence right after the previous segment, with no blank between them, as in Chinese. If the target
+    /// language has blanks, [`Document::render`] inserts one.
     pub touches: bool,
 }
 
@@ -65,10 +65,10 @@ pub struct Translated {
     pub alignment: Vec<(usize, usize)>,
 }
 
-/// What a document consists of, in order.
+/// A part of a document. The parts are in order.
 #[derive(Clone, Debug)]
 enum Part {
-    /// Kept as it is.
+    /// Text that is kept as it is.
     Verbatim(String),
     /// A segment of plain text, by its number.
     Plain(usize),
@@ -77,7 +77,7 @@ enum Part {
 }
 
 impl Document {
-    /// Divides plain text as `split` says. What the model cannot read at once, as told by `fits`, is divided further.
+    /// Divides plain text as `split` says. Text that the model cannot read at once, according to `fits`, is divided further.
     ///
     /// Line breaks and blanks between segments are kept.
     pub fn text(source: &str, split: Split, fits: impl Fn(&str) -> bool) -> Self {
@@ -88,9 +88,9 @@ impl Document {
     /// breaks count as in plain text with [`Split::Lines`] and [`Split::Sentences`]; otherwise they are blanks.
     ///
     /// Inline elements stay inside a segment as markup. Comments, attributes, scripts, styles, `pre`, `code` and similar
-    /// elements, links that show an address, and elements with `translate="no"` or the class `notranslate` are kept as
-    /// they are, with all that is inside them. A blank line made of `<br>` separates segments as blocks do. Tags are
-    /// never rewritten, added or repaired, so a fragment stays a fragment.
+    /// elements, links that show an address, and elements with `translate="no"` or the class `notranslate` are kept as they
+    /// are, with their whole content. A blank line made of `<br>` separates segments as blocks do. Tags are never rewritten,
+    /// added or repaired, so a fragment stays a fragment.
     ///
     /// # Errors
     /// [`crate::Error::Usage`] if more than 256 inline elements are nested in each other.
@@ -98,21 +98,21 @@ impl Document {
         html::read(source, split, &fits)
     }
 
-    /// The segments, in the order of the document.
+    /// Returns the segments, in the order of the document.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// The document with each segment replaced by its translation.
+    /// Returns the document with each segment replaced by its translation.
     ///
-    /// Every tag of the source occurs exactly once. An element goes around the words that are aligned to its words, or
-    /// around most of them if they are scattered among words of other elements. Elements of which no word is aligned
-    /// become empty and keep their relative place. An element that begins or ends within a word goes around the whole
-    /// word, except for punctuation, digits and copied words. Empty elements go before the word that is aligned to the
-    /// word after them. Pairs with numbers beyond the last word are ignored.
+    /// Every tag of the source occurs exactly once. An element is placed around the words that are aligned to its words, or
+    /// around most of them if they are scattered among words of other elements. Elements without aligned words become empty and
+    /// keep their relative place. An element that begins or ends within a word is placed around the whole word, except for
+    /// punctuation, digits and copied words. Empty elements are placed before the word that is aligned to the word after them.
+    /// Pairs with numbers beyond the last word are ignored.
     ///
     /// # Panics
-    /// If the number of translations is not that of the segments.
+    /// Panics if the number of translations differs from the number of segments.
     pub fn render(&self, translations: &[Translated]) -> String {
         assert_eq!(
             translations.len(),
@@ -132,7 +132,7 @@ impl Document {
     }
 }
 
-/// The translations, with a blank before those that would run into the one before them.
+/// The translations, with a blank before each one that would otherwise touch the previous one.
 fn spaced<'a>(segments: &[Segment], translations: &'a [Translated]) -> Cow<'a, [Translated]> {
     let mut spaced = Cow::Borrowed(translations);
     let touching = segments.iter().enumerate().skip(1);

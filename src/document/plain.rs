@@ -1,11 +1,11 @@
-//! Plain text.
+//! Division of plain text.
 
 use super::divide::{Piece, flat, pieces};
 use super::{Document, Part, Segment, Split};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Divides `source` as `split` says and, where that is too long, into pieces of it.
+/// Divides `source` as `split` says, and divides parts that are too long further.
 pub(super) fn read(source: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> Document {
     let (mut segments, mut parts) = (Vec::new(), Vec::new());
     let text = source.strip_prefix(BYTE_ORDER_MARK).unwrap_or(source);

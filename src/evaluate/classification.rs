@@ -15,7 +15,7 @@ use crate::pipeline::Pipeline;
 pub struct ClassificationEvaluation {
     /// Texts whose predicted label is correct.
     pub accuracy: Accuracy,
-    /// The mean F1 over all labels that occur in the test set or are predicted.
+    /// The macro-averaged F1 of all labels that occur in the test set or are predicted.
     pub macro_f1: f64,
     /// Precision, recall and F1 of each of these labels.
     pub by_label: BTreeMap<String, LabelScores>,
@@ -30,7 +30,7 @@ pub struct ClassificationEvaluation {
 /// Classifies the texts of `corpus` and compares the results with its labels.
 ///
 /// # Errors
-/// Those of [`Pipeline::classify`].
+/// Any error of [`Pipeline::classify`].
 pub fn classification(pipeline: &Pipeline, corpus: &Corpus) -> Result<ClassificationEvaluation> {
     let start = Instant::now();
     let entries = corpus.entries().iter();

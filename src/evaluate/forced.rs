@@ -34,7 +34,7 @@ impl Forced {
         })
     }
 
-    /// exp of the mean negative log-likelihood per token.
+    /// exp of the average negative log-likelihood per token.
     pub(super) fn perplexity(&self) -> f64 {
         perplexity(self.nll, self.tokens.total)
     }

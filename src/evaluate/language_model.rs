@@ -16,20 +16,20 @@ use crate::pipeline::batches::{POSITIONS, batches};
 /// The result of [`language_model`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TextEvaluation {
-    /// exp of the mean negative log-likelihood per token; depends on the tokenizer.
+    /// exp of the average negative log-likelihood per token; depends on the tokenizer.
     pub perplexity: f64,
     /// The negative log-likelihood of all tokens in bits, divided by `characters`; comparable between tokenizers.
     pub bits_per_character: f64,
     /// Share of tokens that the model finds most likely.
     pub token_accuracy: f64,
-    /// Number of predicted tokens: all but the first of a stream; all tokens and `</s>` of each line.
+    /// Number of predicted tokens: all but the first one of a stream, or all tokens and `</s>` of each line.
     pub tokens: u64,
-    /// Unicode characters of the predicted text. A line break counts as one; for a model of lines, `</s>` stands for
+    /// Number of Unicode characters of the predicted text. A line break counts as one; in a model of lines, `</s>` stands for
     /// it.
     pub characters: u64,
-    /// Number of `<unk>` among the tokens, whose characters the model does not predict.
+    /// Number of `<unk>` among the tokens. The model does not predict the characters that they stand for.
     pub unknown_tokens: u64,
-    /// Lines skipped by a model of lines because they are longer than its context. Blank lines are not counted.
+    /// Number of lines skipped by a model of lines because they are longer than its context. Blank lines are not counted.
     pub skipped_lines: usize,
     /// Duration of the evaluation, in seconds.
     pub seconds: f64,
@@ -42,7 +42,7 @@ struct Shown {
     skipped_lines: usize,
 }
 
-/// Measures how well a causal language model predicts the text made up of `lines`.
+/// Measures how well a causal language model predicts the text that consists of `lines`.
 ///
 /// A model of lines predicts each line from its beginning; blank lines are skipped. A model of a stream predicts the
 /// text in consecutive, independent windows as long as its context.
@@ -150,7 +150,7 @@ mod tests {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// −log₂ P of `targets`, each predicted from the tokens of `read` before it, one step at a time.
+    /// Returns −log₂ P of `targets`, each predicted from the tokens of `read` before it, one step at a time.
     fn bits(pipeline: &Pipeline, read: &[TokenId], targets: &[TokenId]) -> f64 {
         let steps = pipeline.engine();
         let mut state = steps.start();

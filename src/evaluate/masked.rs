@@ -1,4 +1,4 @@
-//! Evaluation of a masked language model on a text, beside a unigram baseline.
+//! Evaluation of a masked language model on a text, compared with a unigram baseline.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ use crate::text::SpecialTokens;
 pub struct MaskedEvaluation {
     /// Chosen tokens for which the model's most likely token is correct.
     pub accuracy: Accuracy,
-    /// exp of the mean negative log-likelihood per chosen token.
+    /// exp of the average negative log-likelihood per chosen token.
     pub perplexity: f64,
     /// The result of the unigram baseline.
     pub unigram: Unigram,
@@ -31,21 +31,21 @@ pub struct MaskedEvaluation {
     pub seconds: f64,
 }
 
-/// Unigram baseline, estimated on the evaluation text itself (optimistic).
+/// A unigram baseline, estimated on the evaluation text itself, which makes it optimistic.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Unigram {
     /// Chosen tokens that are the most frequent token.
     pub accuracy: Accuracy,
-    /// exp of the mean negative log-likelihood per chosen token.
+    /// exp of the average negative log-likelihood per chosen token.
     pub perplexity: f64,
 }
 
-/// Chooses and hides tokens of `corpus` as in training, and lets the model predict them. The choice depends only on the
-/// corpus and the vocabulary ([`Masking::fixed`]), so that it is the same for models that share a tokenizer.
+/// Chooses and hides tokens of `corpus` as in training, and lets the model predict them. The choice depends only on the corpus
+/// and the vocabulary ([`Masking::fixed`]), so models that share a tokenizer predict the same tokens.
 ///
 /// # Errors
-/// [`crate::Error::Usage`] for a model that does not fill gaps; [`crate::Error::Data`] if its outputs are NaN or
-/// infinite; those of [`data::encode`].
+/// [`crate::Error::Usage`] for a model that does not fill gaps; [`crate::Error::Data`] if its outputs are NaN or infinite; any
+/// error of [`data::encode`].
 pub fn masked(pipeline: &Pipeline, corpus: &Corpus) -> Result<MaskedEvaluation> {
     pipeline.require(Task::Fill)?;
     pipeline.mask()?;

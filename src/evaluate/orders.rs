@@ -1,19 +1,20 @@
-//! Whether source and target of a test set are swapped.
+//! Detects a test set whose source and target are swapped.
 
 use super::translation::teacher_forcing;
 use crate::error::Result;
 use crate::pipeline::Pipeline;
 
-/// Perplexities of some pairs in both orders.
+/// Perplexities of sentence pairs in both orders.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Orders {
-    /// Of the references, given the sources.
+    /// Perplexity of the references, given the sources.
     pub given: f64,
-    /// Of the sources, given the references.
+    /// Perplexity of the sources, given the references.
     pub other: f64,
 }
 
-/// The perplexities of the first pairs of a test set in both orders, under teacher forcing; `None` if no pair fits into the model.
+/// Measures the perplexities of the first pairs of a test set in both orders, under teacher forcing; `None` if no pair fits
+/// into the model.
 ///
 /// # Errors
 /// [`Error::Data`](crate::Error::Data) if the model's outputs are NaN or infinite.
@@ -22,7 +23,7 @@ pub fn orders(
     src: &[String],
     references: &[String],
 ) -> Result<Option<Orders>> {
-    /// Enough to tell languages apart.
+    /// This many pairs are enough to tell languages apart.
     const MOST: usize = 100;
     let (src, references) = (
         &src[..src.len().min(MOST)],

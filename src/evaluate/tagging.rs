@@ -26,7 +26,7 @@ pub struct TaggingEvaluation {
 /// Tags the tokens or vectors of `corpus` and compares the results with its tags.
 ///
 /// # Errors
-/// Those of [`Pipeline::tag`] and [`Pipeline::tag_vectors`].
+/// Any error of [`Pipeline::tag`] and [`Pipeline::tag_vectors`].
 pub fn tagging(pipeline: &Pipeline, corpus: &Corpus) -> Result<TaggingEvaluation> {
     let start = Instant::now();
     let found = match pipeline.config().model.recurrent.d_input {
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!((own.accuracy.correct, own.accuracy.total), (9, 9));
         assert_eq!((own.exact_match.correct, own.exact_match.total), (3, 3));
 
-        // A tag unknown to the model.
+        // The model does not know this tag.
         found[0][1] = "UNHEARD".into();
         let wrong = tagging(&pipeline, &corpus(&lines, &found)).unwrap();
         assert_eq!((wrong.accuracy.correct, wrong.accuracy.total), (8, 9));

@@ -15,7 +15,7 @@ use crate::processes::Processes;
 /// Options of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EvaluateOptions {
-    /// How to translate the test set.
+    /// Options of the translation of the test set.
     pub translate: TranslateOptions,
     /// The BLEU variant.
     pub bleu: Bleu,
@@ -26,7 +26,8 @@ pub struct EvaluateOptions {
 pub struct Evaluation {
     /// BLEU of the translations.
     pub bleu: Score,
-    /// Its brevity penalty, at most 1: the factor by which BLEU is lower because the translations are shorter than the references.
+    /// The brevity penalty of BLEU, at most 1: the factor by which BLEU is lower because the translations are shorter than the
+    /// references.
     pub brevity_penalty: f64,
     /// chrF2.
     pub chrf: Score,
@@ -36,8 +37,8 @@ pub struct Evaluation {
     pub ter: Score,
     /// Translations that equal the first reference.
     pub exact_match: Accuracy,
-    /// exp of the mean negative log-likelihood per token of the first reference, under teacher forcing. Like
-    /// `token_accuracy`, measured on the pairs that are neither blank nor too long for the model; `None` if there are
+    /// exp of the average negative log-likelihood per token of the first reference, under teacher forcing. Like
+    /// `token_accuracy`, it is measured on the pairs that are neither blank nor too long for the model; `None` if there are
     /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub perplexity: Option<f64>,
@@ -53,8 +54,8 @@ pub struct Evaluation {
     pub translations: Vec<String>,
 }
 
-/// Translates `src` and scores the translations. `references` holds at least one stream, each with one line per source
-/// line. Scores use all streams; exact match, perplexity and token accuracy use the first. Each of the `processes`, which are
+/// Translates `src` and scores the translations. `references` holds at least one stream, each with one line per source line.
+/// Scores use all streams; exact match, perplexity and token accuracy use the first. Each of the `processes`, which must be
 /// given the same test set, translates a part of it.
 ///
 /// # Errors
@@ -211,7 +212,7 @@ mod tests {
             .map(|i| run(&src[i..=i], &[tgt[i..=i].to_vec()]).unwrap())
             .collect();
         let together = run(&src, std::slice::from_ref(&tgt)).unwrap();
-        // 3 and 2 words, plus `</s>`.
+        // The references have 3 and 2 words, plus `</s>`.
         let mean = |of: fn(&Evaluation) -> f64| (4.0 * of(&usable[0]) + 3.0 * of(&usable[1])) / 7.0;
         let nll = mean(|e| e.perplexity.unwrap().ln());
         assert!((together.perplexity.unwrap().ln() - nll).abs() < 1e-6);

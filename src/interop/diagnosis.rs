@@ -1,4 +1,4 @@
-//! What a file or directory is that cannot be imported, and what to do about it.
+//! Explains why a file or directory cannot be imported, and suggests a remedy.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,10 +10,10 @@ use super::keys::not_understood;
 use super::listing::{file_name, files_of};
 use crate::error::Error;
 
-/// What the text begins with that Git leaves in place of a large file.
+/// The beginning of the text that Git LFS leaves in place of a large file.
 const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 
-/// Files with a name of this pattern, what they are, and what to do about it.
+/// A pattern of file names, a description of such files, and a suggestion.
 struct Known(&'static str, &'static str, &'static str);
 
 const ADAPTER: &str = "it is an adapter, which changes another model";
@@ -27,7 +27,7 @@ const ORIGINAL: &str = "import the `transformers` model that it was made from";
 const CONVERT: &str = "convert them with Python: load the model with `from_pretrained(DIR, from_tf=True)`, or `from_flax=True`, and \
     write it with `save_pretrained`";
 
-/// The first that fits counts.
+/// Known files. The first pattern that matches is used.
 const KNOWN: [Known; 16] = [
     Known(
         "config.toml",
@@ -67,7 +67,8 @@ const KNOWN: [Known; 16] = [
     ),
 ];
 
-/// The error for the model `path`, a file or directory, whose files were not found: what it is, or else `problem`.
+/// Returns the error for `path`, a file or directory without the files of a model: a description of what it is, or else
+/// `problem`.
 pub(super) fn of(path: &Path, problem: &str) -> Error {
     let files = match files_of(path) {
         Ok(files) => files,
@@ -85,7 +86,7 @@ pub(super) fn of(path: &Path, problem: &str) -> Error {
     known.unwrap_or_else(|| not_understood(path, problem))
 }
 
-/// This error, unless the file that it is about is a pointer of Git LFS.
+/// Returns this error, unless its file is a pointer of Git LFS, which is then reported.
 pub(super) fn or_pointer(error: Error) -> Error {
     match error {
         Error::Model { path, .. } if is_pointer(&path) => Error::Model {

@@ -1,4 +1,4 @@
-//! Models of ours as models of other tools.
+//! Exports models to the formats of other tools.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::model::Parameter;
 use crate::text::Tokenizers;
 
-/// The form in which a model is exported.
+/// The format in which a model is exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum ExportFormat {
@@ -21,20 +21,20 @@ pub enum ExportFormat {
     Marian,
 }
 
-/// What was written.
+/// The result of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
-    /// The kind of model, as its tool calls it.
+    /// The kind of model, as the other tool calls it.
     pub kind: &'static str,
-    /// How the model will differ from its behavior here.
+    /// Descriptions of how the exported model behaves differently.
     pub notes: Vec<String>,
 }
 
 impl ExportFormat {
-    /// All forms.
+    /// All formats.
     pub const ALL: [Self; 2] = [Self::Hf, Self::Marian];
 
-    /// The name of the tool.
+    /// Returns the name of the tool.
     pub fn tool(self) -> &'static str {
         match self {
             Self::Hf => "transformers",
@@ -42,18 +42,18 @@ impl ExportFormat {
         }
     }
 
-    /// The kind that a model of this configuration becomes, as far as can be told without its weights.
+    /// Returns the kind that a model of this configuration becomes, as far as can be told without its weights.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a model that has no equal in the other tool, naming all differences.
+    /// [`Error::Usage`] for a model that cannot be represented in the other tool, naming all differences.
     pub fn kind_of(self, config: &Config, tokenizers: &Tokenizers) -> Result<&'static str> {
         let kind = self.kind(config, tokenizers);
         kind.map_err(NoEqual::into_error)
     }
 
-    /// Why [`ExportFormat::kind_of`] refuses a model, in short: the first differences; `None` if it does not.
+    /// Returns a short reason why [`ExportFormat::kind_of`] refuses a model, with the first differences; `None` if it does not.
     pub fn obstacle(self, config: &Config, tokenizers: &Tokenizers) -> Option<String> {
-        /// Differences to name.
+        /// The maximum number of differences to name.
         const MOST: usize = 2;
         let (kind, differences) = match self.kind(config, tokenizers).err()? {
             NoEqual::Differs { kind, differences } => (kind, differences),
@@ -75,15 +75,15 @@ impl ExportFormat {
     }
 }
 
-/// Why a model has no equal in another tool.
+/// The reason why a model cannot be represented in another tool.
 #[derive(Debug)]
 pub(super) enum NoEqual {
-    /// It differs from models of the kind that is most like it.
+    /// The model differs from the most similar kind.
     Differs {
         kind: String,
         differences: Vec<String>,
     },
-    /// Anything else.
+    /// Any other reason.
     Other(Error),
 }
 
@@ -94,7 +94,7 @@ impl From<Error> for NoEqual {
 }
 
 impl NoEqual {
-    /// The error that names all differences.
+    /// Returns the error that names all differences.
     pub(super) fn into_error(self) -> Error {
         match self {
             Self::Differs { kind, differences } => Error::usage(
@@ -106,7 +106,7 @@ impl NoEqual {
     }
 }
 
-/// Tells the `differences` of a model from `kind`.
+/// Describes the `differences` of a model from `kind`.
 fn named(kind: &str, differences: &[String]) -> String {
     format!(
         "the model cannot be represented as a {kind} model: {}",
@@ -114,11 +114,11 @@ fn named(kind: &str, differences: &[String]) -> String {
     )
 }
 
-/// Writes the model directory `model` in another form to the directory `out`, which must not exist.
+/// Writes the model directory `model` in another format to the directory `out`, which must not exist.
 ///
 /// # Errors
-/// [`Error::Usage`] for a model that has no equal in the other tool, naming all differences, for a quantized model, and if `out`
-/// exists; those of [`checkpoint::load`]; [`Error::Io`] if `out` cannot be written.
+/// [`Error::Usage`] for a model that cannot be represented in the other tool, naming all differences, for a quantized model,
+/// and if `out` exists; any error of [`checkpoint::load`]; [`Error::Io`] if `out` cannot be written.
 pub fn export(model: &Path, format: ExportFormat, out: &Path) -> Result<Exported> {
     refuse_existing(out)?;
     let loaded = checkpoint::load(model)?;
@@ -144,12 +144,12 @@ fn dense(loaded: &LoadedModel) -> Result<&[Parameter]> {
     }
 }
 
-/// What a kind of model has no equal for.
+/// The features of a model that another tool does not have.
 #[derive(Debug, Default)]
 pub(super) struct Differences(Vec<String>);
 
 impl Differences {
-    /// Notes `difference`, unless `equal`.
+    /// Records `difference`, unless `equal`.
     pub(super) fn unless(&mut self, equal: bool, difference: impl Into<String>) {
         if !equal {
             self.add(difference.into());
@@ -160,7 +160,7 @@ impl Differences {
         self.0.push(difference);
     }
 
-    /// Refuses a model with differences to `kind`.
+    /// Refuses a model that differs from `kind`.
     pub(super) fn refuse(self, kind: &str) -> Result<(), NoEqual> {
         match self.0.is_empty() {
             true => Ok(()),
@@ -171,7 +171,7 @@ impl Differences {
         }
     }
 
-    /// Those of `model` from the Transformers of other tools.
+    /// Returns the differences of `model` from the Transformers of other tools.
     pub(super) fn of(model: &ModelConfig) -> Self {
         let mut found = Self::default();
         let heads = [model.n_heads, model.decoder_heads()];

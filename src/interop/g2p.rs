@@ -1,5 +1,5 @@
-//! The model of the Python package `g2p-en`, which writes the pronunciation of English words: a GRU encoder and decoder without
-//! attention.
+//! Imports the model of the Python package `g2p-en`, which writes the pronunciation of English words: a GRU encoder and decoder
+//! without attention.
 
 use std::path::{Path, PathBuf};
 
@@ -19,9 +19,9 @@ use crate::error::Result;
 use crate::text::{Tokenizer, Tokenizers};
 
 const FILE: &str = "checkpoint20.npz";
-/// The most phonemes of a word.
+/// The maximum number of phonemes of a word.
 const LONGEST: usize = 20;
-/// The longest word.
+/// The maximum length of a word.
 const MAX_LEN: usize = 256;
 
 const NAMES: Names = &[
@@ -39,7 +39,7 @@ const NAMES: Names = &[
     ("head.bias", Same("fc_b")),
 ];
 
-/// Whether `path`, a file or directory, looks like this model.
+/// True if `path`, a file or directory, looks like this model.
 pub(super) fn recognizes(path: &Path) -> bool {
     let file = weights(path);
     file.file_name().is_some_and(|name| name == FILE) && file.exists()
@@ -104,7 +104,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
     Foreign::new("g2p-en".into(), config, tokenizers, recipe)
 }
 
-/// Letters on one side, phonemes on the other. The letters have no `<s>`, which is added.
+/// Tokenizers for letters on one side and phonemes on the other. The letters have no `<s>`, which is added.
 fn tokenizers() -> std::result::Result<Tokenizers, String> {
     let special = SpecialNames::default();
     let letters = ["<pad>", "<unk>", "</s>"].map(str::to_owned);
@@ -133,7 +133,7 @@ fn phonemes() -> Vec<String> {
     ];
     let stressed = |vowel: &&str| [0, 1, 2].map(|stress| format!("{vowel}{stress}"));
     let mut phonemes: Vec<String> = VOWELS.iter().flat_map(stressed).collect();
-    // "UW" is there without a stress, too.
+    // "UW" also occurs without a stress.
     phonemes.extend(
         CONSONANTS
             .iter()
@@ -145,7 +145,7 @@ fn phonemes() -> Vec<String> {
     special.into_iter().chain(phonemes).collect()
 }
 
-/// The file of a tokenizer with these tokens, which divides texts by `division`.
+/// The `tokenizer.json` of a tokenizer with these tokens, which divides texts by `division`.
 fn file(tokens: &[String], normalizer: Value, division: Value) -> Value {
     let is_special = |token: &str| token.starts_with('<');
     let vocabulary: serde_json::Map<String, Value> = (0..)

@@ -1,4 +1,4 @@
-//! The keys of a JSON file, each of which must be understood.
+//! The keys of a JSON file. Each of them must be understood.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// The keys of the file `path`.
+    /// Reads the keys of the file `path`.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = fs::read(path).map_err(Error::io("read", path))?;
         let left = serde_json::from_slice(&text);
@@ -27,7 +27,7 @@ impl Keys {
         })
     }
 
-    /// The keys of the description `left`, which is in the file `path`.
+    /// Returns the keys `left` of a description in the file `path`.
     pub(super) fn of(path: &Path, left: Map<String, Value>) -> Self {
         Self {
             path: path.to_path_buf(),
@@ -35,7 +35,7 @@ impl Keys {
         }
     }
 
-    /// The value of `key`; `None` if it is missing or null.
+    /// Reads the value of `key`; `None` if it is missing or null.
     pub(super) fn optional<T: DeserializeOwned>(&mut self, key: &str) -> Result<Option<T>> {
         match self.left.remove(key) {
             None | Some(Value::Null) => Ok(None),
@@ -45,7 +45,7 @@ impl Keys {
         }
     }
 
-    /// The value of `key`, which is to be read again.
+    /// Reads the value of `key`, which will be read again.
     pub(super) fn peek<T: DeserializeOwned>(&mut self, key: &str) -> Result<Option<T>> {
         let value = self.left.get(key).cloned();
         let read = self.optional(key);
@@ -53,7 +53,7 @@ impl Keys {
         read
     }
 
-    /// Sets `value` to that of `key`, which may be null, unless it is missing.
+    /// Sets `value` to the value of `key`, which may be null, unless it is missing.
     pub(super) fn update<T: DeserializeOwned>(
         &mut self,
         key: &str,
@@ -65,7 +65,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Whether `key` has another value than `usual`, and is not null.
+    /// True if the value of `key` differs from `usual` and is not null.
     pub(super) fn differs(&self, key: &str, usual: &Value) -> bool {
         match self.left.get(key) {
             None | Some(Value::Null) => false,
@@ -73,18 +73,18 @@ impl Keys {
         }
     }
 
-    /// The value of `key`.
+    /// Reads the value of `key`.
     pub(super) fn required<T: DeserializeOwned>(&mut self, key: &str) -> Result<T> {
         let value = self.optional(key)?;
         value.ok_or_else(|| not_understood(&self.path, format!("`{key}` is missing")))
     }
 
-    /// The value of `key`, or `default` if it is missing or null.
+    /// Reads the value of `key`; `default` if it is missing or null.
     pub(super) fn or<T: DeserializeOwned>(&mut self, key: &str, default: T) -> Result<T> {
         Ok(self.optional(key)?.unwrap_or(default))
     }
 
-    /// Refuses another value of `key` than `only`. It may be missing.
+    /// Refuses any value of `key` but `only`. It may be missing.
     pub(super) fn only(&mut self, key: &str, only: impl Into<Value>) -> Result<()> {
         let only = only.into();
         match self.left.remove(key) {
@@ -114,7 +114,7 @@ impl Keys {
         }
     }
 
-    /// Drops keys that make no difference to what the model computes.
+    /// Drops keys that do not affect the output of the model.
     pub(super) fn ignore(&mut self, keys: &[&str]) {
         self.left.retain(|key, _| !keys.contains(&key.as_str()));
     }
@@ -131,7 +131,7 @@ impl Keys {
     }
 }
 
-/// Whether these values are the same. 1 is 1.0.
+/// True if these values are the same. 1 equals 1.0.
 fn equal(one: &Value, other: &Value) -> bool {
     one == other || one.is_number() && one.as_f64() == other.as_f64()
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// The files in the directory `path`, in the order of their names, or the file `path` itself.
+/// Returns the files in the directory `path`, in the order of their names, or the file `path` itself.
 ///
 /// # Errors
 /// [`Error::Io`] if there is no such file or directory, or it cannot be read.
@@ -23,7 +23,7 @@ pub(super) fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Refuses a directory to be written that is there already.
+/// Refuses an output directory that already exists.
 pub(super) fn refuse_existing(out: &Path) -> Result<()> {
     match out.symlink_metadata() {
         Err(_) => Ok(()),
@@ -34,7 +34,7 @@ pub(super) fn refuse_existing(out: &Path) -> Result<()> {
     }
 }
 
-/// The directory of the file `path`.
+/// Returns the directory of the file `path`.
 pub(super) fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
@@ -42,7 +42,7 @@ pub(super) fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// The last part of a path.
+/// Returns the last part of a path.
 pub(super) fn file_name(path: &Path) -> String {
     path.file_name()
         .unwrap_or_default()
@@ -50,8 +50,8 @@ pub(super) fn file_name(path: &Path) -> String {
         .into_owned()
 }
 
-/// The name of the model in the directory `dir`: that of the directory, or in the cache of Hugging Face, where the path is
-/// `models--OWNER--NAME/snapshots/VERSION`, the model's.
+/// Returns the name of the model in the directory `dir`: the directory's name or, in the cache of Hugging Face, where the path
+/// is `models--OWNER--NAME/snapshots/VERSION`, NAME.
 pub fn name_of(dir: &Path) -> String {
     let mut names = dir.iter().rev().map(OsStr::to_string_lossy);
     let own = names.next().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Models of other tools.
+//! Import and export of other tools' models.
 //!
 //! A model is read as it is stored: its description becomes a configuration, its tensors get our names, and its tokenizer is
-//! written as `tokenizer.json`. What is not understood is an error that names it, never a guess.
+//! written as `tokenizer.json`. Anything that is not understood is reported as an error, never guessed.
 
 mod diagnosis;
 mod export;
@@ -35,20 +35,20 @@ use crate::error::Result;
 use crate::shortlist::Shortlist;
 use crate::text::{Languages, Tokenizers};
 
-/// The form of a model of another tool.
+/// The format of a model of another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum ForeignForm {
     /// A directory of Hugging Face's `transformers`.
     Hf,
-    /// Weights of Marian (`.npz`, `.bin`), with vocabularies beside them; also those of Firefox.
+    /// Weights of Marian or Firefox (`.npz`, `.bin`), with vocabularies beside them.
     Marian,
     /// The weights of the Python package `g2p-en`.
     G2p,
 }
 
 impl ForeignForm {
-    /// The form of the model `path`, a directory or a file.
+    /// Determines the format of the model `path`, a directory or a file.
     fn of(path: &Path) -> Result<Self> {
         if g2p::recognizes(path) {
             return Ok(Self::G2p);
@@ -63,9 +63,9 @@ impl ForeignForm {
 /// A model of another tool, ready to be written as a model directory.
 #[derive(Debug)]
 pub struct Foreign {
-    /// The kind, as its tool calls it.
+    /// The kind of model, as the other tool calls it.
     pub kind: String,
-    /// How the model will differ from its behavior in its tool.
+    /// Descriptions of how the model will behave differently from the other tool.
     pub notes: Vec<String>,
     /// The configuration.
     pub config: Config,
@@ -78,14 +78,15 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// Reads the model `path`, a directory or the file of its weights beside its other files. Its weights are mapped into memory, and
-    /// read by [`Foreign::write`]. Its form is recognized by its files, unless it is given. A model of many languages translates
-    /// between `languages`.
+    /// Reads the model `path`, a directory or the file of its weights beside its other files. Its weights are memory-mapped,
+    /// and read by [`Foreign::write`]. Its format is recognized by its files, unless it is given. A multilingual model
+    /// translates between `languages`.
     ///
     /// # Errors
-    /// [`Error::Model`](crate::error::Error::Model) for a file that is missing or damaged, and for anything that is not understood;
-    /// [`Error::Io`](crate::error::Error::Io) for files that cannot be read; [`Error::Usage`](crate::error::Error::Usage) for
-    /// languages that the model does not have, and if it has many and nothing chooses among them.
+    /// [`Error::Model`](crate::error::Error::Model) for a file that is missing or damaged, and for anything that is not
+    /// understood; [`Error::Io`](crate::error::Error::Io) for files that cannot be read;
+    /// [`Error::Usage`](crate::error::Error::Usage) for languages that the model does not have, and for a multilingual model
+    /// without a choice of languages.
     pub fn open(path: &Path, form: Option<ForeignForm>, languages: &Languages) -> Result<Self> {
         let form = match form {
             Some(form) => form,
@@ -104,7 +105,7 @@ impl Foreign {
             .map_err(diagnosis::or_pointer)
     }
 
-    /// The model of this `config` whose parameters `recipe` makes.
+    /// Creates the model with this `config` whose parameters `recipe` makes.
     fn new(kind: String, config: Config, tokenizers: Tokenizers, recipe: Recipe) -> Result<Self> {
         config.validate_stored()?;
         let tokenizers = tokenizers.for_model(&config.model)?;
@@ -124,7 +125,8 @@ impl Foreign {
     /// Writes the model directory `out`, which must not exist.
     ///
     /// # Errors
-    /// [`Error::Usage`](crate::error::Error::Usage) if it exists; [`Error::Io`](crate::error::Error::Io) if it cannot be written.
+    /// [`Error::Usage`](crate::error::Error::Usage) if it exists; [`Error::Io`](crate::error::Error::Io) if it cannot be
+    /// written.
     pub fn write(self, out: &Path) -> Result<()> {
         listing::refuse_existing(out)?;
         let shapes: Vec<(String, Vec<usize>)> = checkpoint::shapes(&self.architecture);
@@ -136,7 +138,7 @@ impl Foreign {
             sha256.replace(hash);
             Ok(())
         };
-        // Asked for when the weights have been written.
+        // This is called after the weights have been written.
         let provenance = || Provenance {
             program: Provenance::this_program(),
             imported: Some(Imported {

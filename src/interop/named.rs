@@ -1,4 +1,4 @@
-//! Errors about keys of ours that name the keys of the file at hand instead.
+//! Replaces our keys in errors by the keys of the imported file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use super::listing::directory_of;
 use crate::error::Error;
 
-/// Files of `transformers` with keys, in the order in which they count for the search.
+/// Files of `transformers` with keys, by precedence of their generation settings.
 const FILES: [&str; 2] = ["generation_config.json", "config.json"];
 
-/// Our keys, and what other tools call them. Those with a hyphen are Marian's.
+/// Our keys, and other tools' names for them. Those with a hyphen are Marian's.
 const NAMES: [(&str, &[&str]); 17] = [
     (
         "model.d_model",
@@ -100,7 +100,7 @@ const NAMES: [(&str, &[&str]); 17] = [
     ("decode.max_new_extra", &["max_new_tokens", "max_length"]),
 ];
 
-/// The error for the model `path`: a key of ours is replaced by that of the file that set it.
+/// Returns `error` about the model `path` with our key replaced by the key of the file that set it.
 pub(super) fn by_its_keys(error: Error, path: &Path) -> Error {
     let Error::Config {
         key,
@@ -130,7 +130,7 @@ struct Files {
 }
 
 impl Files {
-    /// Those of the model `path`, a directory or the file of its weights.
+    /// Returns the files of the model `path`, a directory or the file of its weights.
     fn beside(path: &Path) -> Self {
         let dir = if path.is_file() {
             directory_of(path)
@@ -148,7 +148,7 @@ impl Files {
         }
     }
 
-    /// The file that sets our `key`, and its name there.
+    /// Returns the file that sets our `key`, and its name there.
     fn name(&self, key: &str) -> Option<(PathBuf, String)> {
         let (_, names) = NAMES.iter().find(|(ours, _)| *ours == key)?;
         if self.objects.is_empty() {
@@ -161,7 +161,7 @@ impl Files {
         })
     }
 
-    /// The text with their names in place of ours.
+    /// Returns the text with the files' names of keys in place of ours.
     fn renamed(&self, text: String) -> String {
         NAMES.iter().fold(text, |text, (ours, _)| {
             let quoted = format!("`{ours}`");
@@ -198,7 +198,7 @@ mod tests {
             found: "4".into(),
             hint: None,
         };
-        // Without the files of `transformers`, it is Marian's.
+        // Without the files of `transformers`, the key is Marian's.
         let problem = by_its_keys(error(), folder.path()).to_string();
         assert!(
             problem.ends_with("`transformer-heads`: expected a divisor of `dim-emb` = 33, found 4"),

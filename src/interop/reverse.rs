@@ -1,4 +1,4 @@
-//! Parameters of ours as the tensors of another tool: tables of names read backwards.
+//! Writes our parameters as the tensors of another tool, by reading the tables of names backwards.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,13 +7,13 @@ use super::export::{Differences, NoEqual};
 use super::recipe::{Names, Theirs, theirs};
 use crate::error::Result;
 
-/// The tensors of another tool, made of our parameters.
+/// The tensors of another tool, made from our parameters.
 #[derive(Debug, Default)]
 pub(super) struct Reversed {
     tensors: BTreeMap<String, Made>,
 }
 
-/// What a tensor of theirs is made of, and its shape.
+/// The source of a tensor of the other tool, and its shape.
 #[derive(Debug)]
 struct Made {
     shape: Vec<usize>,
@@ -26,18 +26,18 @@ enum From {
     Parameter(String),
     /// Our matrix of this many columns, transposed.
     Transposed(String, usize),
-    /// Our parameter without its last row, which is so long.
+    /// Our parameter without its last row, which has this many numbers.
     Shortened(String, usize),
     /// Our parameters, matrices of this many columns (1 for vectors), transposed and side by side.
     Joined(Vec<String>, usize),
-    /// These rows of our parameter, each of so many numbers.
+    /// These rows of our parameter, each with this many numbers.
     Chosen(String, Vec<usize>, usize),
     /// These values.
     Values(Vec<f32>),
 }
 
 impl Reversed {
-    /// The tensors of a model of this kind that `names` makes `parameters` (name and shape) of.
+    /// Creates the tensors of a model of this kind from which `names` makes `parameters` (name and shape).
     ///
     /// # Errors
     /// [`Error::Usage`](crate::error::Error::Usage) for parameters without a name.
@@ -105,13 +105,13 @@ impl Reversed {
         }
     }
 
-    /// Adds a tensor that is none of our parameters.
+    /// Adds a tensor that is not one of our parameters.
     pub(super) fn insert(&mut self, name: &str, shape: Vec<usize>, values: Vec<f32>) {
         let from = From::Values(values);
         self.tensors.insert(name.to_owned(), Made { shape, from });
     }
 
-    /// Adds the tensor `name` of these `rows` of our parameter `ours`, whose rows have this `shape`.
+    /// Adds the tensor `name`, which consists of these `rows` of our parameter `ours`. A row has this `shape`.
     pub(super) fn choose(&mut self, name: &str, ours: &str, rows: &[usize], shape: &[usize]) {
         let from = From::Chosen(ours.to_owned(), rows.to_vec(), shape.iter().product());
         let shape = [&[rows.len()], shape].concat();
@@ -128,14 +128,14 @@ impl Reversed {
         self
     }
 
-    /// Gives the tensor `name` another shape with as many elements.
+    /// Gives the tensor `name` another shape with the same number of elements.
     pub(super) fn reshape(&mut self, name: &str, shape: Vec<usize>) {
         if let Some(made) = self.tensors.get_mut(name) {
             made.shape = shape;
         }
     }
 
-    /// Puts `prefix` before all names but those that begin with one of `bare`.
+    /// Puts `prefix` before all names except those that begin with one of `bare`.
     pub(super) fn prefix(&mut self, prefix: &str, bare: &[&str]) {
         let tensors = std::mem::take(&mut self.tensors).into_iter();
         let renamed = |name: String| match bare.iter().any(|bare| name.starts_with(bare)) {
@@ -145,7 +145,7 @@ impl Reversed {
         self.tensors = tensors.map(|(name, made)| (renamed(name), made)).collect();
     }
 
-    /// Names and shapes.
+    /// Returns the names and shapes of the tensors.
     pub(super) fn shapes(&self) -> Vec<(String, Vec<usize>)> {
         let shapes = self.tensors.iter();
         shapes
@@ -153,7 +153,7 @@ impl Reversed {
             .collect()
     }
 
-    /// The values of the tensor `name`, where `ours` has the values of our parameters.
+    /// Returns the values of the tensor `name`. `ours` returns the values of our parameters.
     pub(super) fn values(
         &self,
         name: &str,
@@ -186,7 +186,7 @@ impl Reversed {
     }
 }
 
-/// Matrices of `columns` columns, transposed and side by side.
+/// Puts matrices of `columns` columns side by side, transposed.
 fn side_by_side(matrices: &[Vec<f32>], columns: usize) -> Vec<f32> {
     let row = |column: usize| {
         let of_one = move |matrix: &Vec<f32>| -> Vec<f32> {

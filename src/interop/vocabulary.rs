@@ -12,21 +12,21 @@ use crate::config::SpecialNames;
 use crate::error::{Error, Result};
 use crate::text::{Masks, Tokenizer, Tokenizers, vocabulary};
 
-/// Names of a tokenizer for both sides in a folder.
+/// File names of a tokenizer for both sides.
 const SHARED: [&str; 4] = [
     "tokenizer.json",
     "tokenizer.model",
     "spiece.model",
     "sentencepiece.bpe.model",
 ];
-/// Names of the tokenizers of source and target in a folder.
+/// File names of separate tokenizers for source and target.
 const SEPARATE: [[&str; 2]; 2] = [
     ["tokenizer.src.json", "tokenizer.tgt.json"],
     ["source.spm", "target.spm"],
 ];
 
-/// The tokenizers at `from`: a SentencePiece model or a `tokenizer.json`, or a folder with one or with one for each side. The special
-/// tokens `names` that a vocabulary lacks are added behind it.
+/// Reads the tokenizers at `from`: a SentencePiece model or a `tokenizer.json`, or a folder with one or with one for each side.
+/// Special tokens of `names` that a vocabulary lacks are added after it.
 ///
 /// # Errors
 /// [`Error::Config`] for a path without tokenizers; [`Error::Model`] for a damaged file, for one that is not understood, and if
@@ -93,7 +93,7 @@ fn read(path: &Path, names: &SpecialNames, masks: Masks) -> Result<Tokenizer> {
     Tokenizer::from_json(file.to_string().into_bytes(), names).map_err(refuse)
 }
 
-/// Makes tokens with the special `names` special tokens of `file`, and adds those that it lacks behind its vocabulary.
+/// Makes the tokens `names` special tokens of `file`, and adds those that it lacks after its vocabulary.
 fn complete(file: &mut Value, names: &SpecialNames, masks: Masks) -> Result<(), String> {
     let vocab = vocabulary(file.to_string().as_bytes())?;
     check_unknown(file, &vocab, names)?;
@@ -105,7 +105,7 @@ fn complete(file: &mut Value, names: &SpecialNames, masks: Masks) -> Result<(), 
     }
     let tokens = file["added_tokens"].as_array_mut();
     let Some(tokens) = tokens else { return Ok(()) };
-    // One that has several roles is known the second time.
+    // A token with several roles is already known the second time.
     for name in wanted.into_iter().chain(mask) {
         let known = tokens.iter_mut().find(|token| token["content"] == **name);
         if let Some(token) = known {
@@ -123,7 +123,7 @@ fn complete(file: &mut Value, names: &SpecialNames, masks: Masks) -> Result<(), 
     Ok(())
 }
 
-/// Refuses a token for unknown text that is called otherwise than in `names`.
+/// Refuses a token for unknown text whose name differs from the one in `names`.
 fn check_unknown(
     file: &Value,
     vocab: &HashMap<String, TokenId>,
@@ -177,7 +177,7 @@ mod tests {
                 let masked = usize::from(masks == Masks::With);
                 assert_eq!(tokenizer.vocab_size(), n_pieces + new + masked, "{name}");
                 assert_eq!(tokenizer.special().mask.is_some(), masks == Masks::With);
-                // Special tokens in a text are text.
+                // Special tokens in a text are treated as text.
                 let ids = tokenizer.encode("a </s> b <pad>").unwrap();
                 let special = tokenizer.special();
                 assert!(!ids.contains(&special.eos) && !ids.contains(&special.pad));

@@ -1,4 +1,4 @@
-//! Exchanges of small messages, by which processes agree on how to go on.
+//! Exchanges of small messages, by which processes agree on how to continue.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use super::transport::Transport;
 use super::{Group, Place, Processes};
 use crate::error::{Error, Result};
 
-/// Bytes of the first message of an exchange: the length of what is said, and its beginning.
+/// Size of the first message of an exchange, in bytes: the length of the content, and its beginning.
 const HEAD: usize = 64;
 const LENGTH: usize = size_of::<u64>();
-/// Why a message can be read.
+/// The reason why a message can be read.
 const SAME_PROGRAM: &str = "all processes run the same program";
 
-/// An error, as another process tells it.
+/// An error, as one process reports it to another.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Failure {
     problem: String,
@@ -35,7 +35,7 @@ impl Failure {
 }
 
 impl Processes {
-    /// The processes that `transport` connects, which tell each other where they run.
+    /// Returns the processes that `transport` connects. Each tells the others where it runs.
     #[cfg_attr(
         not(any(feature = "mpi", test)),
         expect(dead_code, reason = "nothing connects processes")
@@ -71,7 +71,7 @@ impl Processes {
         Self { group }
     }
 
-    /// What each process says, in the order of their numbers. All call this together.
+    /// Returns what each process says, in the order of their numbers. All processes must call this together.
     pub(crate) fn gather(&self, doing: &str, said: &[u8]) -> Vec<Vec<u8>> {
         if self.is_alone() {
             return vec![said.to_vec()];
@@ -110,7 +110,7 @@ impl Processes {
         all
     }
 
-    /// What the first process makes; the others get a copy. If it fails, so do all.
+    /// Returns what `make` returns in the first process; the others get a copy. If it fails, all processes fail.
     fn made_by_first(
         &self,
         doing: &str,
@@ -119,7 +119,7 @@ impl Processes {
         if self.is_alone() {
             return make();
         }
-        // What takes the first process long is its own affair, such as reading what a user types.
+        // The first process may take as long as it needs, for example to read what a user types.
         let limited = self.set_limited(false);
         let made = self.is_first().then(make).transpose();
         let made = self.agree(doing, made);
@@ -141,11 +141,11 @@ impl Processes {
         }
     }
 
-    /// `result` if no process has failed; otherwise an error for all, that of the first one that has. `doing` says what was
-    /// done meanwhile, as in "the data were read".
+    /// Returns `result` if no process has failed; otherwise an error in all processes, taken from the first failed one. `doing`
+    /// says what was done meanwhile, as in "the data were read".
     ///
     /// # Errors
-    /// That of `result` if all processes have the same, else [`Error::Process`].
+    /// The error of `result` if it is the same in all processes, otherwise [`Error::Process`].
     pub fn agree<T>(&self, doing: &str, result: Result<T>) -> Result<T> {
         let Some(group) = &self.group else {
             return result;
@@ -165,10 +165,10 @@ impl Processes {
         }
     }
 
-    /// The value that the first process has. If it fails, so do all.
+    /// Returns the value of the first process in all processes. If it fails, all processes fail.
     ///
     /// # Errors
-    /// That of the first process.
+    /// The error of the first process.
     pub fn value_of_first<T: Serialize + DeserializeOwned>(
         &self,
         doing: &str,
@@ -185,10 +185,10 @@ impl Processes {
         Ok(own.unwrap_or_else(|| serde_json::from_slice(&said).expect(SAME_PROGRAM)))
     }
 
-    /// The lines of all processes, in the order of their numbers. If one fails, so do all.
+    /// Returns the lines of all processes, in the order of their numbers. If one process fails, all fail.
     ///
     /// # Errors
-    /// Those of [`Processes::agree`].
+    /// Any error of [`Processes::agree`].
     pub fn gather_lines(&self, doing: &str, lines: Result<Vec<String>>) -> Result<Vec<String>> {
         if self.is_alone() {
             return lines;
@@ -201,10 +201,10 @@ impl Processes {
         Ok(all.flat_map(read).collect())
     }
 
-    /// Refuses to go on if `description` is not the same in all processes. It describes `what`.
+    /// Refuses to continue if `description`, which describes `what`, is not the same in all processes.
     ///
     /// # Errors
-    /// [`Error::Usage`], which names the first process in which it differs.
+    /// [`Error::Usage`], which names the first process whose description differs.
     pub fn require_same(&self, what: &str, description: &str) -> Result<()> {
         let doing = "the processes were compared";
         let all = self.gather(doing, description.as_bytes());
@@ -218,10 +218,10 @@ impl Processes {
         self.agree(doing, result)
     }
 
-    /// Refuses to go on with several processes.
+    /// Refuses to continue with several processes.
     ///
     /// # Errors
-    /// [`Error::Usage`]: `what` is done by one process.
+    /// [`Error::Usage`], which says that `what` is done by one process.
     pub fn require_alone(&self, what: &str) -> Result<()> {
         let n = self.count();
         let refused = Err(Error::usage(
@@ -231,14 +231,14 @@ impl Processes {
         self.agree("the command began", if n == 1 { Ok(()) } else { refused })
     }
 
-    /// Records that all processes have failed in the same way, and know it.
+    /// Records that all processes have failed in the same way and know of it.
     pub(crate) fn fail_together(&self) {
         if let Some(group) = &self.group {
             group.agreed.set(true);
         }
     }
 
-    /// The largest of the numbers that the processes name.
+    /// Returns the largest `number` of all processes.
     pub(crate) fn largest(&self, doing: &str, number: u64) -> u64 {
         let numbers = self.gather(doing, &number.to_le_bytes());
         let number = |bytes: Vec<u8>| bytes.try_into().map_or(0, u64::from_le_bytes);
@@ -259,13 +259,13 @@ impl Processes {
         self.failure(process, problem, hint, exit_code)
     }
 
-    /// `bytes` for each other process.
+    /// Returns `bytes` for each other process.
     pub(crate) fn to_others<'a>(&self, bytes: &'a [u8]) -> Vec<(usize, &'a [u8])> {
         let others = (0..self.count()).filter(|&process| process != self.number());
         others.map(|process| (process, bytes)).collect()
     }
 
-    /// The parts of `buffers`, one for each process, for the other processes.
+    /// Returns the parts of `buffers`, one for each process, except the part of this process.
     fn for_others<'a, const N: usize>(
         &self,
         buffers: &'a mut [[u8; N]],

@@ -1,4 +1,4 @@
-//! What the launcher of an MPI program tells its processes.
+//! The environment that the launcher of an MPI program gives its processes.
 
 use std::env;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::Processes;
 use crate::error::{Error, Result};
 
-/// Variables that launchers set: Open MPI's `mpirun`, those of MPICH and its relatives, and whoever speaks PMIx, such as
-/// `srun --mpi=pmix`.
+/// Variables that launchers set: Open MPI's `mpirun`, MPICH and its relatives, and launchers that use PMIx, such as `srun
+/// --mpi=pmix`.
 const LAUNCHERS: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"];
 /// Variables with the number of processes on this machine: Open MPI, MPICH, Slurm.
 const ON_THIS_MACHINE: [&str; 3] = [
@@ -16,12 +16,12 @@ const ON_THIS_MACHINE: [&str; 3] = [
     "SLURM_NTASKS_PER_NODE",
 ];
 
-/// Whether an MPI launcher started this process.
+/// True if an MPI launcher started this process.
 pub(super) fn is_present() -> bool {
     LAUNCHERS.iter().any(|name| env::var_os(name).is_some())
 }
 
-/// The number of processes that the launcher started on this machine; 1 if none did, or if it does not tell.
+/// Returns the number of processes that the launcher started on this machine; 1 without a launcher or if the number is unknown.
 pub fn n_on_this_machine() -> usize {
     match is_present() {
         true => number(&ON_THIS_MACHINE).unwrap_or(1),
@@ -35,7 +35,7 @@ pub(super) fn connect(timeout: Duration, lost: fn(&Error)) -> Result<Processes> 
     Ok(Processes::connected(mpi, host, timeout, lost))
 }
 
-/// Nothing connects the processes, so there may only be one.
+/// Without MPI, nothing connects processes, so there may be only one.
 #[cfg(not(feature = "mpi"))]
 pub(super) fn connect(_timeout: Duration, _lost: fn(&Error)) -> Result<Processes> {
     let n = number(&["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"]);

@@ -1,8 +1,8 @@
 //! Several processes that share the work of one call, on one machine or many.
 //!
-//! Each process runs the same program with the same arguments. [`Processes`] says which of them this one is, which part
-//! of the work is its own, and moves bytes between them. What they compute together is defined elsewhere, so that the
-//! order of a sum, for example, never depends on the library that carries the messages.
+//! Each process runs the same program with the same arguments. [`Processes`] tells the number of this process and its part of
+//! the work, and moves bytes between processes. The computations on these bytes are defined elsewhere, so that, for example,
+//! the order of a sum never depends on the library that carries the messages.
 
 mod agree;
 mod launcher;
@@ -27,13 +27,13 @@ use self::transport::Transport;
 use crate::count::count;
 use crate::error::{Error, Result};
 
-/// How far several processes that miss others wait for each other's reports.
+/// The difference between the times that successive processes wait before they report missing ones.
 const STAGGER: Duration = Duration::from_millis(50);
-/// How much longer a process waits for each further process that it misses. One that misses a single process knows best
-/// which one is to blame.
+/// The additional time that a process waits for each further process that it misses. A process that misses only one other is
+/// most likely to name the right one.
 const FURTHER: Duration = Duration::from_secs(1);
 
-/// The processes that share the work. Clones stand for the same processes.
+/// The processes that share the work. Clones refer to the same processes.
 #[derive(Clone, Debug, Default)]
 pub struct Processes {
     /// `None` for a process that works alone.
@@ -44,14 +44,14 @@ pub struct Processes {
 struct Group {
     transport: Box<dyn Transport>,
     number: usize,
-    /// In order of their numbers.
+    /// The places of the processes, in the order of their numbers.
     places: Vec<Place>,
-    /// How long a process may keep others waiting.
+    /// The longest time that a process may keep others waiting.
     timeout: Duration,
-    /// Whether `timeout` applies.
+    /// True if `timeout` applies.
     limited: Cell<bool>,
     lost: fn(&Error),
-    /// Whether all processes know of the failure.
+    /// True if all processes know of the failure.
     agreed: Cell<bool>,
     /// The time spent in exchanges.
     time: Cell<Duration>,
@@ -59,7 +59,7 @@ struct Group {
     sent: Cell<u64>,
 }
 
-/// Where a process runs.
+/// The place where a process runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     host: String,
@@ -73,16 +73,16 @@ impl fmt::Display for Place {
 }
 
 impl Processes {
-    /// This process alone.
+    /// Returns this process alone.
     pub fn alone() -> Self {
         Self::default()
     }
 
-    /// The processes that `mpirun`, `srun` or another MPI launcher started together with this one; this process alone if
-    /// no launcher started it.
+    /// Returns the processes that `mpirun`, `srun` or another MPI launcher started together with this one; this process alone
+    /// if no launcher started it.
     ///
-    /// A process that keeps others waiting for longer than `timeout` is taken for lost: `lost` is called with an error
-    /// that names it, then all processes are ended.
+    /// A process that keeps others waiting for longer than `timeout` is considered lost: `lost` is called with an error that
+    /// names it, then all processes are ended.
     ///
     /// # Errors
     /// [`Error::Usage`] if this process is one of several, but the program was built without the feature `mpi`.
@@ -93,27 +93,27 @@ impl Processes {
         launcher::connect(timeout, lost)
     }
 
-    /// Whether there is no other process.
+    /// True if there is no other process.
     pub fn is_alone(&self) -> bool {
         self.group.is_none()
     }
 
-    /// The number of processes.
+    /// Returns the number of processes.
     pub fn count(&self) -> usize {
         self.group.as_ref().map_or(1, |group| group.places.len())
     }
 
-    /// The number of this process, counted from 0.
+    /// Returns the number of this process, counted from 0.
     pub fn number(&self) -> usize {
         self.group.as_ref().map_or(0, |group| group.number)
     }
 
-    /// Whether this is the process that writes files and messages.
+    /// True if this is the process that writes files and messages.
     pub fn is_first(&self) -> bool {
         self.number() == 0
     }
 
-    /// The number of processes on the machine of this one.
+    /// Returns the number of processes on the machine on which this one runs.
     pub fn on_this_machine(&self) -> usize {
         let Some(group) = &self.group else { return 1 };
         let here = &group.places[group.number].host;
@@ -124,43 +124,43 @@ impl Processes {
             .count()
     }
 
-    /// The part of `n` numbered things that belongs to this process. The parts are in the order of the processes, and as
-    /// equal as possible.
+    /// Returns the part of `n` numbered things that belongs to this process. The parts are in the order of the processes, and
+    /// as equal as possible.
     pub fn share(&self, n: usize) -> Range<usize> {
         self.share_of(self.number(), n)
     }
 
-    /// The part of `n` numbered things that belongs to `process`.
+    /// Returns the part of `n` numbered things that belongs to `process`.
     pub fn share_of(&self, process: usize, n: usize) -> Range<usize> {
         let bound = |process: usize| process * n / self.count();
         bound(process)..bound(process + 1)
     }
 
-    /// From now on no process may keep others waiting for longer than the time-out. Before, while data are prepared, it may.
+    /// Applies the time-out from now on. Until then, while data are prepared, a process may keep others waiting for longer.
     pub fn limit_waits(&self) {
         self.set_limited(true);
     }
 
-    /// Sets whether the time-out applies, and returns whether it did.
+    /// Sets whether the time-out applies, and returns the previous setting.
     fn set_limited(&self, limited: bool) -> bool {
         let group = self.group.as_ref();
         group.is_some_and(|group| group.limited.replace(limited))
     }
 
-    /// The time that this process has spent in exchanges so far, waiting included, but not what it computed while messages were
-    /// under way.
+    /// Returns the time that this process has spent in exchanges so far, including waiting, but without computations that it
+    /// did while messages were under way.
     pub fn time(&self) -> Duration {
         self.group
             .as_ref()
             .map_or(Duration::ZERO, |group| group.time.get())
     }
 
-    /// The bytes that this process has sent so far.
+    /// Returns the number of bytes that this process has sent so far.
     pub fn bytes_sent(&self) -> u64 {
         self.group.as_ref().map_or(0, |group| group.sent.get())
     }
 
-    /// Ends the processes after `error`: together if all know of it, otherwise by force. Reports it by `report`, once.
+    /// Ends the processes after `error`: together if all know of it, otherwise by force. The error is passed to `report` once.
     pub fn fail(&self, error: &Error, report: impl FnOnce(&Error)) {
         match &self.group {
             None => report(error),
@@ -181,7 +181,7 @@ impl Processes {
         }
     }
 
-    /// The error of `process`, for the others.
+    /// Returns the error of `process`, for the other processes.
     fn failure(
         &self,
         process: usize,
@@ -199,8 +199,8 @@ impl Processes {
         }
     }
 
-    /// Sends each of `out` to its process and fills each of `into` from its process, all at once. `doing` is the
-    /// purpose, for messages. A process that works alone has nobody to exchange with.
+    /// Sends each of `out` to its process and fills each of `into` from its process, all at once. `doing` is the purpose, for
+    /// messages. A process that works alone has no one to exchange with.
     pub(crate) fn exchange(
         &self,
         doing: &str,
@@ -212,8 +212,8 @@ impl Processes {
         self.exchange_during(doing, &out, into, |_| ());
     }
 
-    /// Like [`Processes::exchange`], while `work` goes on, which fills those of `out` that are not ready. It calls the
-    /// function that it is given now and then, so that they are sent.
+    /// Like [`Processes::exchange`], while `work` runs, which fills those of `out` that are not ready. From time to time it
+    /// must call the function that it is given, which sends them.
     pub(crate) fn exchange_during(
         &self,
         doing: &str,
@@ -271,7 +271,7 @@ impl Group {
         }
     }
 
-    /// Returns as long as the `missing` processes may still be waited for; then reports them and ends all processes.
+    /// Returns while the `missing` processes may still be waited for; afterwards, reports them and ends all processes.
     fn wait(&self, doing: &str, waited: Duration, missing: &[usize]) {
         let further = missing.len().saturating_sub(1) as u32;
         if waited <= self.timeout + FURTHER * further + STAGGER * self.number as u32 {

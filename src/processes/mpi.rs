@@ -1,4 +1,4 @@
-//! Messages by MPI.
+//! Messages sent with MPI.
 
 use std::fmt;
 use std::mem;
@@ -15,13 +15,13 @@ use mpi::{Rank, Tag, Threading, request};
 use super::transport::{Message, Transport, numbered};
 use crate::error::{Error, Result};
 
-/// The most bytes of a message: MPI counts them in 31 bits.
+/// Maximum size of a message in bytes. MPI counts them in 31 bits.
 const MESSAGE: usize = 1 << 30;
 /// The exit code of a Rust program after a panic.
 const PANIC: u8 = 101;
-/// How long a process that waits stays ready to go on at once.
+/// The time for which a waiting process polls without sleeping.
 const READY: Duration = Duration::from_millis(200);
-/// How long it sleeps at a time afterwards.
+/// The time that it sleeps between polls afterwards.
 const SLEEP: Duration = Duration::from_micros(50);
 
 /// The processes of an MPI program.
@@ -39,7 +39,7 @@ impl fmt::Debug for Mpi {
 }
 
 impl Mpi {
-    /// Starts MPI. Returns the name of this machine, too.
+    /// Starts MPI. Also returns the name of this machine.
     pub(super) fn start() -> Result<(Self, String)> {
         let Some((universe, _)) = mpi::initialize_with_threading(Threading::Funneled) else {
             return Err(Error::usage(
@@ -57,7 +57,7 @@ impl Mpi {
 }
 
 impl Drop for Mpi {
-    /// After a panic the others would wait for this process for ever.
+    /// After a panic, the others would wait for this process forever.
     fn drop(&mut self) {
         if thread::panicking() {
             self.abort(PANIC);
@@ -86,7 +86,7 @@ impl Transport for Mpi {
     ) {
         request::scope(|scope| {
             let mut pending: Vec<Pending<'_, '_>> = Vec::new();
-            // Dropped before the requests, which may not be dropped.
+            // This is dropped before the requests, which must not be dropped.
             let _guard = AbortOnPanic(self);
             let numbers = numbered(into.iter().map(|(process, _)| *process));
             for ((process, buffer), number) in into.iter_mut().zip(numbers) {
@@ -113,7 +113,7 @@ impl Transport for Mpi {
             };
             work(&mut || {
                 send(&mut pending);
-                // Testing any request lets MPI work on all.
+                // Testing any request lets MPI make progress on all of them.
                 if let Some((process, request)) = pending.pop()
                     && let Err(request) = request.test()
                 {
@@ -131,7 +131,7 @@ impl Transport for Mpi {
     }
 }
 
-/// Ends all processes if this one panics: the others would wait for it.
+/// Ends all processes if this one panics, since the others would wait for it.
 struct AbortOnPanic<'a>(&'a Mpi);
 
 impl Drop for AbortOnPanic<'_> {

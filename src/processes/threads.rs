@@ -1,4 +1,4 @@
-//! Threads in the place of processes, for tests.
+//! Threads in place of processes, for tests.
 
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Processes;
 use super::transport::{Message, Transport, numbered};
 
-/// How long a thread may keep the others waiting.
+/// The longest time that a thread may keep the others waiting.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A message and its number.
@@ -43,7 +43,7 @@ impl Transport for Threads {
                 let Some(bytes) = message.bytes() else {
                     return true;
                 };
-                // Whoever has ended needs no message.
+                // A thread that has ended needs no message.
                 let _ = self.out[message.to].send((*number, bytes.to_vec()));
                 false
             });
@@ -72,7 +72,7 @@ impl Transport for Threads {
     }
 }
 
-/// Runs `work` in `n` threads that take themselves for processes, and returns their results in order.
+/// Runs `work` in `n` threads that act as processes, and returns their results in order.
 pub(crate) fn in_threads<R: Send>(n: usize, work: impl Fn(Processes) -> R + Sync) -> Vec<R> {
     let (mut out, mut into): (Vec<Vec<_>>, Vec<Vec<_>>) =
         (0..n).map(|_| (Vec::new(), Vec::new())).unzip();

@@ -1,4 +1,4 @@
-//! What carries bytes between processes.
+//! The transport of bytes between processes.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -6,21 +6,21 @@ use std::fmt;
 
 /// A connection of several processes.
 pub(super) trait Transport: fmt::Debug {
-    /// The number of processes.
+    /// Returns the number of processes.
     fn count(&self) -> usize;
 
-    /// The number of this process.
+    /// Returns the number of this process.
     fn number(&self) -> usize;
 
     /// Runs `work`, sends each of `out` to its process and fills each of `into` from its process.
     ///
-    /// `work` fills the messages that are not ready, and now and then calls the function that it is given, which sends
-    /// those that have become ready. The messages to a process arrive in the order of `out`, whichever were ready first, with the
-    /// length with which they were sent. After `work`, as long as not all has been sent and received, calls `waiting` again and
-    /// again with the processes that it waits for.
+    /// `work` fills the messages that are not ready, and from time to time calls the function that it is given, which sends the
+    /// messages that have become ready. Messages to a process arrive in the order of `out`, whichever were ready first, with
+    /// the length with which they were sent. After `work`, until everything has been sent and received, calls `waiting`
+    /// repeatedly with the processes for which it waits.
     ///
     /// # Panics
-    /// If `work` has not filled all messages.
+    /// Panics if `work` has not filled all messages.
     fn exchange(
         &self,
         out: &[Message<'_>],
@@ -61,7 +61,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// A message to process `to` that will be ready later.
+    /// Returns a message to process `to` that will be ready later.
     pub(crate) fn later(to: usize) -> Self {
         Self {
             to,
@@ -72,7 +72,7 @@ impl<'a> Message<'a> {
     /// Makes the message ready.
     ///
     /// # Panics
-    /// If it is.
+    /// Panics if the message is already ready.
     pub(crate) fn fill(&self, bytes: Vec<u8>) {
         let filled = match &self.bytes {
             Bytes::Ready(_) => Err(bytes),
@@ -81,7 +81,7 @@ impl<'a> Message<'a> {
         assert!(filled.is_ok(), "a message is filled once");
     }
 
-    /// What is sent; `None` if it is not ready.
+    /// The content of the message; `None` if it is not ready.
     pub(super) fn bytes(&self) -> Option<&[u8]> {
         match &self.bytes {
             Bytes::Ready(bytes) => Some(bytes),
@@ -90,7 +90,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The numbers of messages that belong to these processes, each counted among those of its process.
+/// Numbers the messages to these processes, separately for each process.
 #[cfg_attr(
     not(any(feature = "mpi", test)),
     expect(dead_code, reason = "nothing carries messages")

@@ -7,14 +7,14 @@ use std::ops::Range;
 use super::Shortlist;
 use crate::batch::TokenId;
 
-/// What a shortlist may hold.
+/// Limits of the candidates in a shortlist.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Most candidates of a source token.
+    /// Maximum number of candidates of a source token.
     pub per_token: usize,
-    /// The least probability of a candidate, given its source token.
+    /// Minimum probability of a candidate, given its source token.
     pub min_probability: f32,
-    /// The number of the most frequent target tokens that are candidates of every sentence.
+    /// Number of the most frequent target tokens that are candidates of every sentence.
     pub frequent: usize,
 }
 
@@ -30,14 +30,14 @@ impl Default for Limits {
 
 /// Iterations of expectation maximization.
 const ITERATIONS: usize = 5;
-/// Probabilities below this are taken to be zero, which saves memory.
+/// Probabilities below this are taken to be zero, which saves RAM.
 const NEGLIGIBLE: f32 = 1e-6;
 
-/// The shortlist of sentence pairs, whose tokens are below `vocabs` (source and target). The candidates of every sentence are
-/// the tokens `special` and the most frequent ones. The result does not depend on the number of threads.
+/// Learns the shortlist of sentence pairs, whose tokens are below `vocabs` (source and target). The candidates of every
+/// sentence are the tokens `special` and the most frequent ones. The result does not depend on the number of threads.
 ///
 /// # Panics
-/// If a token is not in its vocabulary.
+/// Panics if a token is not in its vocabulary.
 pub fn learn(
     pairs: &[(Vec<TokenId>, Vec<TokenId>)],
     vocabs: [usize; 2],
@@ -85,13 +85,13 @@ fn frequent(
     seen
 }
 
-/// IBM Model 1 in training.
+/// The state of IBM Model 1 in training.
 struct Model1<'a> {
     pairs: &'a [(Vec<TokenId>, Vec<TokenId>)],
-    /// Where the target tokens of each pair begin among those of all pairs.
+    /// The index of the first target token of each pair among the target tokens of all pairs.
     starts: Vec<usize>,
-    /// For each source token, the pairs that contain it, once for each time; the last token, which is in all pairs once, stands
-    /// for the words that translate nothing.
+    /// For each source token, the pairs that contain it, once for each occurrence. The last token stands for the empty word,
+    /// which occurs once in every pair.
     occurrences: Vec<Vec<u32>>,
     /// For each source token, its target tokens with their probabilities; all are equal before the first iteration.
     probabilities: Option<Vec<Vec<(TokenId, f32)>>>,
@@ -117,7 +117,7 @@ impl<'a> Model1<'a> {
         }
     }
 
-    /// An iteration of expectation maximization, from equal probabilities at first.
+    /// Runs an iteration of expectation maximization; the first one begins with equal probabilities.
     fn improve(&mut self) {
         let totals = self.totals();
         let mut counts = vec![0.0f32; self.tgt_vocab];
@@ -180,7 +180,7 @@ impl<'a> Model1<'a> {
         }
     }
 
-    /// The target tokens of a pair, and their place among those of all pairs.
+    /// Returns the target tokens of a pair, and their range among the target tokens of all pairs.
     fn target(&self, pair: u32) -> (&[TokenId], Range<usize>) {
         let pair = pair as usize;
         (

@@ -1,4 +1,4 @@
-//! Shortlists: the target tokens that are worth considering for a source sentence.
+//! Shortlists: the target tokens that are considered for a source sentence.
 
 mod learn;
 #[cfg(test)]
@@ -8,9 +8,9 @@ pub use learn::{Limits, learn};
 
 use crate::batch::TokenId;
 
-/// For each source token, the target tokens that it is likely to become, and the target tokens that any sentence may need. The
-/// output projection of a sentence is computed for the candidates of its tokens only, which is faster, and changes what is found
-/// if the best token is not among them.
+/// The likely translations of each source token, and the target tokens that any sentence may need. The output projection of a
+/// sentence is computed only for the candidates of its tokens, which is faster, but changes the output if the best token is not
+/// among them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortlist {
     /// The candidates of source token i are `candidates[ends[i - 1]..ends[i]]`.
@@ -22,11 +22,11 @@ pub struct Shortlist {
 }
 
 impl Shortlist {
-    /// The list with the candidates `candidates[ends[i - 1]..ends[i]]` for source token i, and `always` for every sentence, of a
-    /// target vocabulary of `tgt_vocab` tokens.
+    /// Creates a shortlist with the candidates `candidates[ends[i - 1]..ends[i]]` for source token i, and `always` for every
+    /// sentence, for a target vocabulary of `tgt_vocab` tokens.
     ///
     /// # Errors
-    /// The problem, if the ends do not divide the candidates, or a candidate is not in the vocabulary.
+    /// Describes the problem if the ends do not divide the candidates, or if a candidate is not in the vocabulary.
     pub fn new(
         ends: Vec<u32>,
         candidates: Vec<TokenId>,
@@ -51,22 +51,22 @@ impl Shortlist {
         })
     }
 
-    /// The number of source tokens.
+    /// Returns the number of source tokens.
     pub fn src_vocab(&self) -> usize {
         self.ends.len()
     }
 
-    /// The number of target tokens.
+    /// Returns the number of target tokens.
     pub fn tgt_vocab(&self) -> usize {
         self.tgt_vocab
     }
 
-    /// The ends, the candidates and the candidates of every sentence, as in [`Shortlist::new`].
+    /// Returns the ends, the candidates and the candidates of every sentence, as in [`Shortlist::new`].
     pub fn parts(&self) -> [&[u32]; 3] {
         [&self.ends, &self.candidates, &self.always]
     }
 
-    /// The candidates of source token `token`, likeliest first; none if it is unknown.
+    /// Returns the candidates of source token `token`, likeliest first; none if it is unknown.
     pub fn of(&self, token: TokenId) -> &[TokenId] {
         let token = token as usize;
         let Some(&end) = self.ends.get(token) else {
@@ -76,7 +76,7 @@ impl Shortlist {
         &self.candidates[start as usize..end as usize]
     }
 
-    /// The distinct candidates of the sentence `src`, in increasing order.
+    /// Returns the distinct candidates of the sentence `src`, in increasing order.
     pub fn candidates(&self, src: &[TokenId]) -> Vec<TokenId> {
         let of_tokens = src.iter().flat_map(|&token| self.of(token));
         let mut all: Vec<TokenId> = of_tokens.chain(&self.always).copied().collect();

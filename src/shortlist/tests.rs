@@ -10,7 +10,8 @@ const LIMITS: Limits = Limits {
     frequent: 1,
 };
 
-/// Model 1 tells translations from company: 1 always stands with 2 or 3, whose translations differ.
+/// Model 1 tells a translation from a word that merely occurs along with it: 1 always occurs with 2 or 3, whose translations
+/// differ.
 #[test]
 fn the_translation_of_a_token_is_its_first_candidate() {
     let pairs = [

@@ -143,7 +143,7 @@ fn all(engine: &Engine) -> Vec<Tensor<'_>> {
     engine.weights().iter().flat_map(tensors_of).collect()
 }
 
-/// Headers that no checksum covers: each names a valid file of wrong tensors.
+/// Headers are not covered by the checksum: each of these files is valid, but has the wrong tensors.
 #[test]
 fn tensors_that_do_not_fit_are_refused() {
     let (architecture, int8) = engine(&base(), Precision::Int8);
@@ -184,7 +184,7 @@ fn tensors_that_do_not_fit_are_refused() {
     assert!(found.contains("multiple of their size"), "{found}");
 }
 
-/// Nothing forbids a matrix in `f32`, nor a vector among the packed matrices.
+/// A file may hold a matrix in `f32`, or a vector among the packed matrices.
 #[test]
 fn parameters_of_the_other_kind_are_converted() {
     let (architecture, int8) = engine(&base(), Precision::Int8);

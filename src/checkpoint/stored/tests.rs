@@ -1,4 +1,4 @@
-//! Whole, damaged and unsuitable files of weights.
+//! Tests of intact, damaged and unsuitable files of weights.
 
 use std::fs;
 

@@ -29,7 +29,7 @@ pub struct Example {
     pub label: Option<ClauseType>,
 }
 
-/// The first `pairs` examples of `task` for `seed`. A smaller number returns a prefix of the same sequence.
+/// Returns the first `pairs` examples of `task` for `seed`. A smaller number returns a prefix of the same sequence.
 ///
 /// Sources may repeat.
 pub fn generate(task: BuiltinTask, seed: u64, pairs: usize) -> Examples {
@@ -40,7 +40,7 @@ pub fn generate(task: BuiltinTask, seed: u64, pairs: usize) -> Examples {
     }
 }
 
-/// The examples of [`generate`].
+/// An iterator over the examples of [`generate`].
 #[derive(Clone, Debug)]
 pub struct Examples {
     task: BuiltinTask,
@@ -57,7 +57,7 @@ impl Iterator for Examples {
     }
 }
 
-/// Like [`generate`], but with distinct sources that are not in `seen`, as a test set for a training set.
+/// Like [`generate`], but returns distinct sources that are not in `seen`, as a test set for a training set.
 ///
 /// Stops after 1000 draws per requested pair and returns the examples found until then.
 pub fn generate_unseen(

@@ -1,4 +1,4 @@
-//! Properties of generated pairs.
+//! Tests of generated pairs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -153,7 +153,7 @@ fn sha256(examples: impl IntoIterator<Item = Example>) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Runs of version 0.1.0 can only be resumed if a seed still gives the same corpus.
+/// Runs of version 0.1.0 can be resumed only if a seed still yields the same corpus.
 #[test]
 fn seeds_give_the_corpora_of_version_0_1_0() {
     let grammar_1 = "c2551b4c302aa9e2f70e62e17c133fac8544934aac6629dd3c02aa99eec8d999";

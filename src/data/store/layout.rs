@@ -1,4 +1,4 @@
-//! What is stored of an example.
+//! The parts of an example that are stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,18 +6,18 @@ use crate::batch::TokenId;
 use crate::data::budget::Lengths;
 use crate::data::example::Example;
 
-/// What is stored of an example: nothing that follows from the rest.
+/// The parts of an example that are stored. The others follow from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// A target, which the decoder also reads, and its source, if there is one.
+    /// A target, from which the decoder's input follows, and its source, if there is one.
     Decoded,
     /// A text whose tokens will be masked.
     Masked,
 }
 
 impl Layout {
-    /// The tokens that are stored of each side.
+    /// The stored tokens of each side.
     pub(super) fn stored(self, example: &Example) -> [&[TokenId]; 2] {
         match self {
             Self::Decoded => [&example.src, &example.tgt_out],
@@ -25,7 +25,7 @@ impl Layout {
         }
     }
 
-    /// The example of which these tokens are stored. What the decoder reads begins with `start`.
+    /// The example with these stored tokens. The decoder's input begins with `start`.
     pub(super) fn example(
         self,
         src: Vec<TokenId>,
@@ -49,7 +49,7 @@ impl Layout {
         }
     }
 
-    /// The lengths of the example of which so many tokens are stored.
+    /// The lengths of an example with these numbers of stored tokens.
     pub(super) fn lengths(self, src: usize, tgt: usize) -> Lengths {
         match self {
             Self::Decoded => Lengths { tgt, src },

@@ -1,4 +1,4 @@
-//! Making a corpus on disk.
+//! Creates a corpus on disk.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ use crate::data::stored::SourceFile;
 use crate::error::{Error, Result};
 use crate::text::Tokenizers;
 
-/// Beginning of the names of folders that are not complete.
+/// The prefix of the names of incomplete folders.
 pub(super) const UNFINISHED: &str = ".unfinished-";
 /// A file that is locked by the process that works on a folder.
 const LOCK: &str = ".lock";
@@ -31,16 +31,16 @@ pub(super) const MOST_SHARDS: usize = (1 << 32) / SHARD;
 /// A corpus that is being written.
 #[derive(Debug)]
 pub struct Making {
-    /// Where it will be.
+    /// The final folder.
     dir: PathBuf,
     folder: TempDir,
-    /// Locked as long as this process works on it.
+    /// The lock file, locked as long as this process works on the corpus.
     _lock: File,
     layout: Layout,
     width: Width,
     draft: Draft,
     shards: Vec<ShardFacts>,
-    /// The number of examples up to the end of each part that is complete.
+    /// For each complete part, the number of examples up to its end.
     ends: Vec<usize>,
     least_batch_tokens: usize,
 }
@@ -48,7 +48,7 @@ pub struct Making {
 /// Facts about a finished corpus.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What it was made from.
+    /// The key of the data that the corpus was made from.
     pub key: StoreKey,
     /// Counts of lines read and dropped.
     pub read: ReadStats,
@@ -56,7 +56,7 @@ pub struct Settings {
     pub encoded: EncodeStats,
     /// The files that were read.
     pub files: Vec<SourceFile>,
-    /// The number of parts, of which the last ones may have no examples.
+    /// The number of parts; the last ones may have no examples.
     pub n_parts: usize,
 }
 
@@ -84,7 +84,7 @@ impl Making {
                 Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
                 locked => locked?,
             }
-            // Only now the folder is known to be in use.
+            // Only now is the folder known to be in use.
             file.write_all(b"locked")?;
             Ok(file)
         });
@@ -106,8 +106,8 @@ impl Making {
         })
     }
 
-    /// Adds an example, which has no vectors. `ends` are the last lines of the parts that come before it, and perhaps of its
-    /// own and later ones.
+    /// Adds an example, which must not have vectors. `ends` holds the last lines of all parts that end before the example; it
+    /// may also hold those of later parts.
     ///
     /// # Errors
     /// [`Error::Io`] if a shard cannot be written.
@@ -129,7 +129,7 @@ impl Making {
         }
     }
 
-    /// Moves the corpus into place. If another process has made the same one in the meantime, that one is used.
+    /// Moves the corpus into place. If another process has created the same one in the meantime, that one is used.
     ///
     /// # Errors
     /// [`Error::Io`] if a file cannot be written.
@@ -162,12 +162,12 @@ impl Making {
             if self.dir.join(MANIFEST).exists() {
                 return Err(error);
             }
-            // What is left of a corpus that was being deleted.
+            // The folder is a leftover of a corpus that was being deleted.
             fs::remove_dir_all(&self.dir).and_then(|()| place())
         });
         match placed {
             Ok(()) => {
-                // It is no longer there to be deleted.
+                // The folder has been renamed, so it must not be deleted.
                 let _ = self.folder.keep();
                 let _ = fs::remove_file(self.dir.join(LOCK));
                 Ok(Store {
@@ -187,7 +187,7 @@ impl Making {
         self.shards.len() * SHARD + self.draft.len()
     }
 
-    /// Leaves everything as a process does that is killed.
+    /// Leaves the files like a process that is killed.
     #[cfg(test)]
     pub(super) fn abandon(self) -> PathBuf {
         self.folder.keep()
@@ -209,7 +209,7 @@ impl Making {
     }
 }
 
-/// Deletes what processes that were killed have left in `stores`.
+/// Deletes the leftovers of killed processes in `stores`.
 fn delete_unfinished(stores: &Path) -> Result<()> {
     let unreadable = || Error::io("read", stores);
     for entry in fs::read_dir(stores).map_err(unreadable())? {
@@ -223,14 +223,14 @@ fn delete_unfinished(stores: &Path) -> Result<()> {
             was_locked && lock.try_lock().is_ok()
         });
         if is_abandoned {
-            // Another process may be deleting it as well, or it may be another user's.
+            // Another process may be deleting it as well, or it may belong to another user.
             let _ = fs::remove_dir_all(&folder);
         }
     }
     Ok(())
 }
 
-/// Writes a file, and waits until it is on the disk.
+/// Writes a file, and waits until it is on disk.
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let written = File::create(path).and_then(|mut file| {
         file.write_all(bytes)?;

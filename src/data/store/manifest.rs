@@ -1,4 +1,4 @@
-//! What a corpus on disk consists of.
+//! The manifest of a corpus on disk.
 
 use std::fs;
 use std::path::Path;
@@ -21,40 +21,40 @@ use crate::text::Tokenizers;
 /// The version of the files.
 const VERSION: u32 = 2;
 
-/// What a corpus on disk was made from. Another key means another corpus.
+/// Identifies the data and settings from which a corpus on disk was made. Another key means another corpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoreKey {
     version: u32,
     /// The format of each part, and the number of its files or pairs of files.
     parts: Vec<(String, usize)>,
-    /// The files as they were.
+    /// The files at the time when they were read.
     sources: Vec<Identity>,
-    /// What the examples are for, which decides on their special tokens.
+    /// The task of the examples, which determines their special tokens.
     task: String,
-    /// What the encoder reads before every text.
+    /// The token that begins every encoder input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source_first: Option<String>,
-    /// What every translation begins with.
+    /// The token that begins every translation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     forced_first: Option<String>,
-    /// How tokenizers are learned.
+    /// The settings by which tokenizers are learned.
     tokenizer: TokenizerConfig,
     /// SHA-256 of the tokenizers, unless they were learned from the corpus.
     given: Option<String>,
-    /// Longer examples are left out.
+    /// The maximum length of an example, in tokens; longer ones are dropped.
     max_len: usize,
-    /// So are pairs of which one side has more than so many times the tokens of the other.
+    /// Pairs are dropped if one side has more than this many times as many tokens as the other.
     max_ratio: f64,
     drop_repeated: bool,
     drop_copies: bool,
 }
 
-/// A file that was read, by what its metadata say.
+/// A file that was read, identified by its metadata.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Identity {
     path: String,
     bytes: u64,
-    /// Nanoseconds since 1970.
+    /// Time of modification, in nanoseconds since 1970.
     modified: u128,
 }
 
@@ -64,7 +64,7 @@ impl StoreKey {
         &self.tokenizer.special
     }
 
-    /// The key of the training corpus of `config`.
+    /// Returns the key of the training corpus of `config`.
     ///
     /// # Errors
     /// [`Error::Io`] if a file of the corpus cannot be accessed, and [`Error::Config`] without a corpus.
@@ -93,7 +93,7 @@ impl StoreKey {
         })
     }
 
-    /// The key of the same corpus, encoded with these tokenizers instead of those that are learned from it.
+    /// Returns the key of the same corpus, encoded with these tokenizers instead of tokenizers learned from it.
     pub fn encoded_with(self, tokenizers: &Tokenizers) -> Self {
         let mut hash = Sha256::new();
         for (name, content) in tokenizers.files() {
@@ -106,17 +106,18 @@ impl StoreKey {
         }
     }
 
-    /// The most tokens on a side of an example.
+    /// Returns the maximum number of tokens on a side of an example.
     pub fn max_len(&self) -> usize {
         self.max_len
     }
 
-    /// The size of the files that the corpus is read from, as they are stored.
+    /// Returns the size of the corpus's files as they are stored, in bytes.
     pub fn source_bytes(&self) -> u64 {
         self.sources.iter().map(|source| source.bytes).sum()
     }
 
-    /// What the name of the folder stands for. Up to version 0.2 words were not divided, and the corpora of that time are found.
+    /// The text whose hash is in the folder's name. Keys that version 0.2 did not have are left out if they are false, so that
+    /// its corpora are found.
     fn text(&self) -> String {
         let mut text = serde_json::to_value(self).expect("a key has only text and numbers");
         let splits = ["split_punctuation", "split_digits", "split_by_script"];
@@ -130,7 +131,7 @@ impl StoreKey {
         text.to_string()
     }
 
-    /// The name of the folder of such a corpus.
+    /// The name of the folder of a corpus with this key.
     pub(super) fn folder(&self) -> String {
         let hash = Sha256::digest(self.text().as_bytes());
         let hash = hexadecimal(&hash[..8]);
@@ -168,7 +169,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What a corpus on disk consists of.
+/// The manifest of a corpus on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Manifest {
     pub(super) key: StoreKey,
@@ -183,7 +184,7 @@ pub(super) struct Manifest {
     pub(super) shards: Vec<ShardFacts>,
 }
 
-/// What is known of a shard.
+/// The facts about a shard.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct ShardFacts {
     pub(super) examples: usize,
@@ -192,7 +193,7 @@ pub(super) struct ShardFacts {
 }
 
 impl Manifest {
-    /// Describes what contradicts itself.
+    /// Describes a contradiction, if there is one.
     pub(super) fn check(&self) -> Result<(), String> {
         let (n, shards) = (self.encoded.kept, &self.shards);
         let is_full = |shard: &ShardFacts| shard.examples == SHARD;
@@ -217,7 +218,7 @@ impl Manifest {
 mod tests {
     use super::*;
 
-    /// What version 0.2 wrote.
+    /// A key as version 0.2 wrote it.
     const BEFORE: &str = concat!(
         r#"{"version":2,"parts":[["tsv",1]],"sources":[{"path":"/a","bytes":7,"modified":1790000000000000000}],"#,
         r#""task":"Translate","tokenizer":{"kind":"bpe","vocab_size":8000,"vocabulary":"shared","min_frequency":2,"#,

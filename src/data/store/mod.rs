@@ -1,7 +1,8 @@
 //! Encoded corpora on disk.
 //!
-//! A corpus is a folder of shards and a manifest. It is made under another name and renamed when it is complete, so a folder with a
-//! manifest is whole. Its name contains a hash of what it was made from (see [`StoreKey`]), so that it is found again.
+//! A corpus is a folder of shards and a manifest. It is created under another name and renamed when it is complete, so a folder
+//! with a manifest is complete. Its name contains a hash of the data and settings that it was made from (see [`StoreKey`]), by
+//! which it is found again.
 
 mod layout;
 mod making;
@@ -34,18 +35,18 @@ use crate::text::Tokenizers;
 
 const MANIFEST: &str = "corpus.json";
 
-/// An encoded corpus on disk, of which some shards are mapped into memory.
+/// An encoded corpus on disk, of which some shards are memory-mapped.
 #[derive(Clone, Debug)]
 pub struct Store {
     dir: PathBuf,
     manifest: Arc<Manifest>,
-    /// What the decoder reads first.
+    /// The first input of the decoder.
     start: TokenId,
     loaded: BTreeMap<usize, Arc<Shard>>,
 }
 
 impl Store {
-    /// The corpus with this key in the folder `stores`, if it has been made.
+    /// Returns the corpus with this key in the folder `stores`, if it exists.
     ///
     /// # Errors
     /// [`Error::Io`] if its manifest cannot be read, and [`Error::Data`] if it is damaged.
@@ -83,12 +84,12 @@ impl Store {
         })
     }
 
-    /// This corpus for a decoder that reads `start` first.
+    /// Returns this corpus for a decoder whose first input is `start`.
     pub fn starting_with(self, start: TokenId) -> Self {
         Self { start, ..self }
     }
 
-    /// The folders of all corpora in the folder `stores`, with those that can be opened.
+    /// Returns the folders of all corpora in the folder `stores`, each with the opened corpus or the error of opening it.
     ///
     /// # Errors
     /// [`Error::Io`] if the folder cannot be read.
@@ -111,65 +112,65 @@ impl Store {
         Ok(found)
     }
 
-    /// Its folder.
+    /// Returns the folder of the corpus.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// What it was made from.
+    /// Returns the key of the data and settings that the corpus was made from.
     pub fn key(&self) -> &StoreKey {
         &self.manifest.key
     }
 
-    /// The tokenizers that it was encoded with.
+    /// Returns the tokenizers with which the corpus was encoded.
     ///
     /// # Errors
-    /// Those of [`Tokenizers::load`].
+    /// Any error of [`Tokenizers::load`].
     pub fn tokenizers(&self) -> Result<Tokenizers> {
         Tokenizers::load(&self.dir, self.key().special())
     }
 
-    /// Counts of lines read and dropped.
+    /// Returns counts of lines read and dropped.
     pub fn read_stats(&self) -> ReadStats {
         self.manifest.read
     }
 
-    /// Counts of lines kept and dropped during encoding.
+    /// Returns counts of lines kept and dropped during encoding.
     pub fn encode_stats(&self) -> EncodeStats {
         self.manifest.encoded
     }
 
-    /// The files that it was made from.
+    /// Returns the files that the corpus was made from.
     pub fn files(&self) -> &[SourceFile] {
         &self.manifest.files
     }
 
-    /// The number of examples up to the end of each of its parts.
+    /// Returns for each part the number of examples up to its end.
     pub fn ends(&self) -> &[usize] {
         &self.manifest.ends
     }
 
-    /// The size of its shards in bytes.
+    /// Returns the size of the shards in bytes.
     pub fn disk_bytes(&self) -> u64 {
         self.manifest.shards.iter().map(|shard| shard.bytes).sum()
     }
 
-    /// The number of examples.
+    /// Returns the number of examples.
     pub fn len(&self) -> usize {
         self.manifest.encoded.kept
     }
 
-    /// Whether there are none.
+    /// True if there are no examples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Deletes the corpus in the folder `dir`. Runs that read it end with an error at their next window.
+    /// Deletes the corpus in the folder `dir`. Runs that read it fail with an error at their next window.
     ///
     /// # Errors
-    /// [`Error::Io`] if that fails.
+    /// [`Error::Io`] if it cannot be deleted.
     pub fn remove(dir: &Path) -> Result<()> {
-        // Without a manifest, what may be left of it is no corpus.
+        // Without a manifest, whatever may be left is no longer a corpus.
         let manifest = dir.join(MANIFEST);
         fs::remove_file(&manifest).map_err(Error::io("delete", &manifest))?;
         fs::remove_dir_all(dir).map_err(Error::io("delete", dir))
@@ -208,7 +209,7 @@ impl Store {
     pub(super) fn bytes(&self) -> usize {
         let loaded = self.loaded.keys();
         let bytes = loaded.map(|&number| self.manifest.shards[number].bytes as usize);
-        // A start of 8 bytes for each example.
+        // The start of each example takes 8 bytes.
         bytes.sum::<usize>() + self.loaded.len() * SHARD * size_of::<u64>()
     }
 

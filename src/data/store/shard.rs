@@ -22,20 +22,20 @@ use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"attshard";
 const HEADER: usize = 16;
-/// Bytes of an example's line and lengths.
+/// The size of an example's line number and lengths, in bytes.
 const ENTRY: usize = 12;
 
-/// A file of examples, mapped into memory.
+/// A memory-mapped file of examples.
 #[derive(Debug)]
 pub(super) struct Shard {
     bytes: Mapped,
     width: Width,
-    /// Where the tokens of each example begin, in bytes, and where the last ones end.
+    /// The offset of the first token of each example, in bytes, and the end of the last one.
     starts: Vec<u64>,
 }
 
 impl Shard {
-    /// Maps the shard at `path`, of which this is known.
+    /// Maps the shard at `path`, about which these facts are known.
     ///
     /// # Errors
     /// [`Error::Io`] if it cannot be read, [`Error::Data`] if it is damaged.
@@ -86,7 +86,7 @@ impl Shard {
         layout.example(src, tgt, start, line)
     }
 
-    /// Line, number of source tokens, and number of target tokens.
+    /// The line number, the number of source tokens, and the number of target tokens of an example.
     fn entry(&self, number: usize) -> (usize, usize, usize) {
         let entry = &self.bytes[HEADER + number * ENTRY..][..ENTRY];
         let [line, src, tgt] = [0, 1, 2].map(|place| word(entry, place) as usize);

@@ -132,7 +132,7 @@ fn batches_do_not_depend_on_where_examples_are() {
     }
     assert!(seen.into_iter().all(|seen| seen), "each example once");
     assert_eq!(windows, 2);
-    // Late in another epoch.
+    // A position late in another epoch.
     let late = Position {
         epoch: 3,
         window: 1,

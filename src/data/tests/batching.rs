@@ -131,7 +131,7 @@ fn any_position_can_be_resumed() {
             assert_eq!(resumed.next_batch().unwrap(), *batch);
         }
     }
-    // As version 0.1.0 wrote it.
+    // A position as version 0.1.0 wrote it.
     let mut old = self::batcher(600, 200, 9);
     old.seek(serde_json::from_str(r#"{"epoch": 0, "batch": 1}"#).unwrap())
         .unwrap();
@@ -235,7 +235,7 @@ fn the_byte_estimate_grows_with_the_corpus() {
     assert!((200.0..500.0).contains(&(few / 1000.0)), "{few} bytes");
 }
 
-/// How often each line occurs in each of the first `n_epochs` epochs.
+/// Counts how often each line occurs in each of the first `n_epochs` epochs.
 fn counts(batcher: &mut Batcher, n: usize, n_epochs: u64) -> Vec<Vec<usize>> {
     let mut counts = vec![vec![0; n]; n_epochs as usize];
     while batcher.position().epoch < n_epochs {

@@ -74,7 +74,7 @@ fn masking_rates_match_the_paper() {
         }
         assert!(token >= MASK && (token as usize) < MASK as usize + 1 + WORDS);
     }
-    // 50 000 tokens: within five standard deviations.
+    // 50,000 tokens: within five standard deviations.
     let all = (n * len) as f64;
     assert!((chosen / all - 0.15_f64).abs() < 0.008, "{chosen}");
     assert!((hidden / chosen - 0.8_f64).abs() < 0.023, "{hidden}");

@@ -148,7 +148,7 @@ fn filters_drop_and_count_lines() {
         "2 of 7 lines kept, 1 dropped with an empty side, 2 dropped that occurred before, 2 dropped with equal sides"
     );
     assert_eq!(read(false, true).0, [1, 3, 4, 6]);
-    // They differ in a blank.
+    // Two of the lines differ only in a space.
     assert_eq!(read(true, false).0, [1, 2, 4, 7]);
 }
 
@@ -438,7 +438,7 @@ fn a_file_without_permission_is_reported() {
     let files = Files::new(&[("tsv", b"a\tb\n")]);
     let path = files.path("tsv");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
-    // The superuser may read everything.
+    // The superuser may read any file.
     if fs::File::open(&path).is_err() {
         assert!(matches!(files.read(tsv()), Err(Error::Io { .. })));
     }

@@ -37,7 +37,7 @@ impl Toy {
     }
 }
 
-/// A row of the toy: its number among all rows that were ever started, and the next position.
+/// A row of the toy: its number among all rows started so far, and the next position.
 type Row = (usize, usize);
 
 impl Toy {
@@ -113,7 +113,7 @@ fn falling(_: TokenId, _: usize) -> Vec<f32> {
     (0..12).map(|token| 2.0 - 0.4 * token as f32).collect()
 }
 
-/// All special tokens are barred, but for the end of a line.
+/// Rules that bar all special tokens except the end of a line.
 fn rules(units: Units) -> TextRules {
     let never = SPECIAL.ids();
     TextRules {
@@ -180,10 +180,10 @@ fn only_the_top_tokens_are_drawn() {
     };
     assert_eq!(drawn(1.0, 3, 1.0), [5, 6, 7]);
     assert_eq!(drawn(1.0, usize::MAX, 1.0), [5, 6, 7, 8, 9, 10, 11]);
-    // The first of seven has a probability of 0.35, the first two together 0.58.
+    // The first of seven tokens has a probability of 0.35, the first two together 0.58.
     assert_eq!(drawn(1.0, 0, 0.3), [5]);
     assert_eq!(drawn(1.0, 0, 0.5), [5, 6]);
-    // Of the remaining two, the first has 0.6.
+    // Of the remaining two tokens, the first has a probability of 0.6.
     assert_eq!(drawn(1.0, 2, 0.59), [5]);
     assert_eq!(drawn(1.0, 2, 0.61), [5, 6]);
     assert_eq!(drawn(1e-300, 0, 1.0), [5]);

@@ -1,4 +1,4 @@
-//! Prefixes and constraints against brute force.
+//! Tests of prefixes and constraints against brute force.
 
 use super::toy::*;
 use crate::batch::TokenId;
@@ -105,7 +105,7 @@ fn a_wide_beam_with_constraints_equals_brute_force() {
     }
 }
 
-/// Even where they are unlikely, and after a prefix.
+/// All constraints are met even if they are unlikely, and after a prefix.
 #[test]
 fn a_narrow_beam_meets_all_constraints() {
     let mut random = Random::new(3, 0);
@@ -142,7 +142,7 @@ fn a_narrow_beam_meets_all_constraints() {
 fn constraints_that_do_not_fit_are_named() {
     let logits = random_logits(1);
     let toy = Toy::new(&logits);
-    // At most four tokens.
+    // The limit is four tokens.
     let phrases: [&[TokenId]; 2] = [&[5], &[4, 4, 4, 4, 4]];
     for width in [1, 6] {
         let found = results(&toy, demanding(&[7], &[], &phrases), &guided(width));
@@ -153,7 +153,7 @@ fn constraints_that_do_not_fit_are_named() {
     }
 }
 
-/// A token may not occur twice, but a phrase demands it.
+/// A token may not occur twice, but a phrase requires it.
 #[test]
 fn constraints_at_odds_with_other_rules_end_the_search() {
     let logits = random_logits(2);

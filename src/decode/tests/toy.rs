@@ -304,7 +304,7 @@ pub(super) fn patient_beam(toy: &Toy<'_>, src: &[TokenId], options: &SearchOptio
     ranked(found, options)
 }
 
-/// Logits that close a sentence after as many tokens as its first source token says.
+/// Logits that end a sentence after the number of tokens that its first source token gives.
 pub(super) fn closing_after_source() -> impl Fn(&[TokenId], &[TokenId]) -> [f32; VOCAB] {
     |src, prefix| {
         let mut logits = [0.0; VOCAB];

@@ -1,4 +1,4 @@
-//! No repeated n-grams, coverage, sampling and ensembles against plain references.
+//! Tests of repeated n-grams, coverage, sampling and ensembles against plain references.
 
 use std::collections::HashMap;
 
@@ -48,7 +48,7 @@ fn ngrams_are_not_repeated_however_likely_they_are() {
     }
 }
 
-/// The score of brute force, with coverage by definition.
+/// The score in the brute-force search, with coverage by definition.
 fn covered(src: &[TokenId], (tokens, log_prob, finished): &Found, options: &SearchOptions) -> f64 {
     let steps = tokens.len() + usize::from(*finished);
     let rows: Vec<Vec<f32>> = (0..steps).map(|j| attention(src, &tokens[..j])).collect();

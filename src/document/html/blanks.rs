@@ -1,11 +1,11 @@
-//! Whitespace around what is not translated.
+//! Whitespace around content that is not translated.
 
-/// What HTML collapses to one blank.
+/// True for characters that HTML collapses to one blank.
 pub(super) fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{c}')
 }
 
-/// Punctuation without a blank before it.
+/// True for punctuation without a blank before it.
 pub(super) fn is_closing(c: char) -> bool {
     matches!(
         c,
@@ -27,7 +27,7 @@ pub(super) fn is_closing(c: char) -> bool {
     )
 }
 
-/// Punctuation without a blank after it.
+/// True for punctuation without a blank after it.
 pub(super) fn is_opening(c: char) -> bool {
     matches!(c, '(' | '[' | '{' | '„' | '“' | '‘' | '«' | '¿' | '¡')
 }
@@ -40,7 +40,7 @@ pub(super) struct Blanks {
 }
 
 impl Blanks {
-    /// Whether a blank remains between the characters `last` and `next` if what is between these blanks is taken out.
+    /// True if a blank remains between the characters `last` and `next` when the content between these blanks is removed.
     pub(super) fn remain(self, last: char, next: char) -> bool {
         match (self.before, self.after) {
             (true, false) => !is_closing(next),

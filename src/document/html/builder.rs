@@ -1,4 +1,4 @@
-//! The text and the inline markup between two block boundaries, while they are read.
+//! The text and the inline markup between two block boundaries, while they are being read.
 
 use std::ops::Range;
 
@@ -17,29 +17,29 @@ pub(super) struct Builder {
     range: Option<Range<usize>>,
     text: String,
     events: Vec<Event>,
-    /// Whitespace before anything visible and after it, as in the source.
+    /// The whitespace before the first and after the last visible content, as in the source.
     leading: String,
     trailing: String,
     begun: bool,
-    /// Whether whitespace follows the last character of the text.
+    /// True if whitespace follows the last character of the text.
     blank: bool,
-    /// Whether a line break that ends a segment is in it.
+    /// True if it contains a line break that ends a segment.
     broken: bool,
-    /// The visible things since the last character of the text.
+    /// The visible content since the last character of the text.
     between: Option<Between>,
     after_break: bool,
 }
 
-/// Visible things between two characters of the text, and the blanks around all of them.
+/// Visible content between two characters of the text, and the blanks around all of it.
 #[derive(Debug)]
 struct Between {
     blanks: Blanks,
-    /// The last of them, as a number of an event.
+    /// The number of the event that was the last of it.
     last: usize,
 }
 
 impl Builder {
-    /// Nothing yet, to be divided as `split` says.
+    /// An empty builder, whose text will be divided as `split` says.
     pub(super) fn new(split: Split) -> Self {
         Self {
             split,
@@ -52,12 +52,12 @@ impl Builder {
         self.range.clone()
     }
 
-    /// Whether there is anything to translate.
+    /// True if there is anything to translate.
     pub(super) fn has_words(&self) -> bool {
         self.text.chars().any(char::is_alphanumeric)
     }
 
-    /// Whether a line break was read last. Two in a row separate paragraphs.
+    /// True if a line break was read last. Two in a row separate paragraphs.
     pub(super) fn ends_in_break(&self) -> bool {
         self.after_break
     }
@@ -109,7 +109,7 @@ impl Builder {
         self.see();
     }
 
-    /// Something visible was read.
+    /// Records that visible content was read.
     fn see(&mut self) {
         self.begun = true;
         self.blank = false;
@@ -117,7 +117,7 @@ impl Builder {
         self.trailing.clear();
     }
 
-    /// Something visible that is not translated, such as an image or code.
+    /// Adds visible content that is not translated, such as an image or code.
     pub(super) fn visible(&mut self, range: Range<usize>) {
         let before = self.blank;
         let last = self.events.len();
@@ -132,7 +132,7 @@ impl Builder {
         self.see();
     }
 
-    /// Something that takes no space, such as a comment.
+    /// Adds content that takes no space, such as a comment.
     pub(super) fn hidden(&mut self, range: Range<usize>) {
         self.event(range, What::Hidden);
     }
@@ -143,12 +143,12 @@ impl Builder {
         self.after_break = true;
     }
 
-    /// The start tag of an inline element, which is token `number` and ends at token `pair`.
+    /// Adds the start tag of an inline element, which is token `number` and ends at token `pair`.
     pub(super) fn open(&mut self, range: Range<usize>, number: usize, pair: Option<usize>) {
         self.event(range, What::Open { number, pair });
     }
 
-    /// The end tag of an inline element, which is token `number` and begins at token `pair`.
+    /// Adds the end tag of an inline element, which is token `number` and begins at token `pair`.
     pub(super) fn close(&mut self, range: Range<usize>, number: usize, pair: Option<usize>) {
         self.event(range, What::Close { number, pair });
     }
@@ -164,7 +164,7 @@ impl Builder {
         self.range = Some(start..range.end);
     }
 
-    /// The finished run; its segments are appended to `segments`.
+    /// Returns the finished run and appends its segments to `segments`.
     pub(super) fn finish(
         self,
         source: &str,

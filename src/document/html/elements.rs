@@ -1,6 +1,6 @@
-//! What the elements of HTML mean for translation, by their names in lower case.
+//! The roles of HTML elements in translation, by their names in lower case.
 
-/// Elements without content, which have no end tag.
+/// True for elements without content, which have no end tag.
 pub(super) fn is_void(name: &str) -> bool {
     matches!(
         name,
@@ -25,7 +25,7 @@ pub(super) fn is_void(name: &str) -> bool {
     )
 }
 
-/// Elements that separate one text from the next. All others, also unknown ones, are part of a sentence.
+/// True for elements that separate one text from the next. All others, including unknown ones, are part of a sentence.
 pub(super) fn is_block(name: &str) -> bool {
     matches!(
         name,
@@ -95,7 +95,7 @@ pub(super) fn is_block(name: &str) -> bool {
     )
 }
 
-/// Elements whose content is not text in a human language, or not to be seen.
+/// True for elements whose content is not text in a human language, or is not displayed.
 pub(super) fn is_opaque(name: &str) -> bool {
     is_raw(name)
         || matches!(
@@ -121,7 +121,7 @@ pub(super) fn is_opaque(name: &str) -> bool {
         )
 }
 
-/// Opaque elements whose content the tokenizer does not read as HTML: only their own end tag ends them.
+/// True for opaque elements whose content the tokenizer does not read as HTML. Only their own end tag ends them.
 pub(super) fn is_raw(name: &str) -> bool {
     matches!(
         name,
@@ -129,7 +129,7 @@ pub(super) fn is_raw(name: &str) -> bool {
     )
 }
 
-/// Whether a void or protected element takes space in its line, so that blanks around it matter.
+/// True if a void or protected element takes space in its line, so that blanks around it matter.
 pub(super) fn is_visible(name: &str) -> bool {
     !matches!(
         name,

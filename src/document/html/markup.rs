@@ -7,7 +7,7 @@ use super::blanks::Blanks;
 use super::words::Words;
 use crate::error::{Error, Result};
 
-/// How deep inline elements may be nested, as in libxml2. Browsers stop at 512.
+/// The maximum depth of nested inline elements, as in libxml2. Browsers stop at 512.
 const MAX_DEPTH: usize = 256;
 
 /// Markup as it is read, at a place of the text.
@@ -18,7 +18,7 @@ pub(super) struct Event {
     pub(super) what: What,
 }
 
-/// The kinds of markup in a run. Tags know their numbers in the document and those of their counterparts.
+/// The kinds of markup in a run. Tags have their numbers in the document and those of their counterparts.
 #[derive(Debug)]
 pub(super) enum What {
     Open { number: usize, pair: Option<usize> },
@@ -54,13 +54,13 @@ pub(super) struct Element {
     pub(super) children: Vec<usize>,
 }
 
-/// Markup without content, or whose content is not translated.
+/// Markup without content, or with content that is not translated.
 #[derive(Clone, Debug)]
 pub(super) struct Point {
     pub(super) html: String,
     /// The number of units before it.
     pub(super) at: usize,
-    /// Whether it belongs to the unit before it rather than to the one after it.
+    /// True if it belongs to the unit before it rather than to the one after it.
     pub(super) follows: bool,
     /// The blanks around it, if it takes space.
     pub(super) visible: Option<Blanks>,
@@ -85,11 +85,11 @@ impl Node {
 }
 
 impl Markup {
-    /// Nests the tags of a run. A tag whose counterpart is missing or in another run becomes a point. Of elements that
-    /// overlap, the first is extended.
+    /// Nests the tags of a run. A tag whose counterpart is missing or in another run becomes a point. If two elements overlap,
+    /// the first one is extended.
     ///
     /// # Errors
-    /// [`Error::Usage`] if they are nested too deeply.
+    /// [`Error::Usage`] if the elements are nested too deeply.
     pub(super) fn nest(source: &str, events: &[Event], words: &Words) -> Result<Self> {
         let numbers = events.iter().filter_map(|event| match event.what {
             What::Open { number, .. } | What::Close { number, .. } => Some(number),
@@ -111,7 +111,7 @@ impl Markup {
 struct Nesting {
     markup: Markup,
     open: Vec<Open>,
-    /// The numbers of all tags of the run.
+    /// The numbers of all tags in the run.
     inside: HashSet<usize>,
 }
 
@@ -119,7 +119,7 @@ struct Nesting {
 struct Open {
     number: usize,
     node: usize,
-    /// Whether its end tag was read, while elements inside it wait for theirs.
+    /// True if its end tag was read, but elements inside it are still open.
     ended: bool,
 }
 

@@ -59,7 +59,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads token `number`, with all that belongs to it if it is a protected element, and returns the number of the next.
+    /// Reads token `number`, with its whole content if it is a protected element, and returns the number of the next token.
     fn take(&mut self, number: usize) -> Result<usize> {
         let token = &self.tokens[number];
         let range = token.range.clone();
@@ -105,7 +105,7 @@ impl Reader<'_> {
         Ok(number + 1)
     }
 
-    /// Whether token `number` begins a link that shows the address of a page, as social networks write them.
+    /// True if token `number` begins a link that shows the address of a page, as social networks write links.
     fn shows_address(&self, number: usize, name: &str) -> bool {
         /// A long address is divided into elements, some of which are hidden.
         const MAX_TOKENS: usize = 16;
@@ -126,7 +126,7 @@ impl Reader<'_> {
         schemes.iter().any(|scheme| text.starts_with(scheme)) && !text.contains(is_space)
     }
 
-    /// The number of the token after the protected element that begins at token `number`. An inline element without an end
+    /// The number of the token after the protected element that begins at token `number`. An inline element without an end tag
     /// protects nothing.
     fn end_of_protected(&self, number: usize, is_block: bool, name: &str) -> Option<usize> {
         if let Some(pair) = self.tokens[number].pair {
@@ -138,7 +138,7 @@ impl Reader<'_> {
         if !is_block {
             return None;
         }
-        // The next block ends it, as it ends a `<p>`.
+        // The next block ends it, as the next block ends a `<p>`.
         let after = number + 1;
         let length = self.tokens[after..].iter().position(Token::is_block_tag);
         Some(length.map_or(self.tokens.len(), |length| after + length))

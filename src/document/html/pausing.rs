@@ -1,21 +1,21 @@
-//! HTML for the tokenizer, read with pauses.
+//! A reader of HTML that lets the tokenizer pause.
 
 use std::error::Error;
 use std::fmt;
 
 use html5gum::{Readable, Reader, StringReader};
 
-/// The tokenizer calls itself for every attribute value in double quotes, deeper and deeper until a tag ends: 5000 of them use
-/// up the stack of a thread. It can be asked to go on after an error of its reader, though, and then begins at the top of the
-/// stack. So this reader fails from time to time inside of such values, before it reads anything, and nothing is lost.
+/// The tokenizer calls itself recursively for every attribute value in double quotes until a tag ends: 5000 of them exhaust the
+/// stack of a thread. However, it can continue after an error of its reader, and then begins at the top of the stack. So this
+/// reader fails from time to time inside such values, before it reads anything, and nothing is lost.
 #[derive(Debug)]
 pub(super) struct Pausing<'a> {
     html: StringReader<'a>,
-    /// Readings in quoted values since the last pause.
+    /// Number of reads in quoted values since the last pause.
     deep: usize,
 }
 
-/// A pause; the tokenizer is to go on.
+/// A pause, after which the tokenizer is to continue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pause;
 
@@ -54,9 +54,9 @@ impl Reader for Pausing<'_> {
         needle: &[u8],
         buffer: &'b mut [u8; 4],
     ) -> Result<Option<&'b [u8]>, Pause> {
-        /// Readings in quoted values between two pauses, some of which are of the same value.
+        /// Number of reads in quoted values between two pauses; some of them are of the same value.
         const DEEPEST: usize = 32;
-        /// What the tokenizer looks for in a value in double quotes, and nowhere else.
+        /// Characters that the tokenizer searches for in a value in double quotes, and nowhere else.
         const IN_QUOTES: &[u8] = b"\"&";
         if needle.starts_with(IN_QUOTES) {
             if self.deep == DEEPEST {
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn pauses_change_no_token() {
-        // Without them, much stack is needed.
+        // Without the pauses, much stack is needed.
         let thread = std::thread::Builder::new().stack_size(64 << 20);
         thread.spawn(compare).unwrap().join().unwrap();
     }

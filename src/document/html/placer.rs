@@ -1,4 +1,4 @@
-//! The places of markup in a translation.
+//! Places markup in a translation.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::markup::{Markup, Node};
 use super::target::Target;
 use super::writer::Writer;
 
-/// How deep elements may be put into each other because they share a word.
+/// The maximum depth to which elements are put into each other because they share a word.
 const MAX_GUEST_DEPTH: usize = 32;
 
 /// Writes a translation with the markup of its source.
@@ -15,11 +15,11 @@ pub(super) struct Placer<'a> {
     target: &'a Target,
     writer: Writer<'a>,
     src_units: usize,
-    /// For each unit of the source, the slot of the element that holds it, plus one. Zero between uses.
+    /// For each unit of the source, the slot of the element that contains it, plus one. Zero between uses.
     slots: Vec<usize>,
 }
 
-/// Where the content of an element goes.
+/// The part of the target that the content of an element takes.
 struct Area {
     /// Units of the source.
     span: Range<usize>,
@@ -34,7 +34,7 @@ struct Area {
 struct Slot {
     node: usize,
     place: Place,
-    /// Siblings that go inside it, since they share its word.
+    /// Siblings that are placed inside it, since they share its word.
     guests: Vec<usize>,
 }
 
@@ -49,7 +49,7 @@ enum Place {
     Guest,
 }
 
-/// A sequence of target units that belong to one slot and are not interrupted by those of another.
+/// A sequence of target units that belong to one slot and are not interrupted by units of another.
 struct Stretch {
     slot: usize,
     units: Range<usize>,
@@ -143,7 +143,7 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// Where `node` goes if it goes before `unit`.
+    /// The byte at which `node` is placed if it is placed before `unit`.
     fn byte_before(&self, unit: usize, node: usize, area: &Area) -> usize {
         let follows = matches!(&self.markup.nodes[node], Node::Point(point) if point.follows);
         if unit >= area.target.end {
@@ -188,7 +188,7 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// The slot to which most sources of each unit of the area belong, the first one among equals.
+    /// For each unit of the area, the slot to which most of its sources belong; the first one of several.
     fn owners(&mut self, slots: &[Slot], area: &Area) -> Vec<Option<usize>> {
         for (number, slot) in slots.iter().enumerate() {
             self.slots[self.markup.nodes[slot.node].span()].fill(number + 1);
@@ -205,7 +205,7 @@ impl<'a> Placer<'a> {
         owners
     }
 
-    /// Puts elements, all of whose words are also words of other elements, into one of those.
+    /// Places elements whose words are all also words of other elements inside one of those.
     fn place_guests(&self, slots: &mut [Slot], owners: &[Option<usize>], area: &Area) {
         for number in 0..slots.len() {
             if slots[number].place != Place::Unknown {
@@ -229,7 +229,7 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// Finds the places of everything else, which never are inside an element placed before.
+    /// Finds the places of all other nodes, which are never inside an element placed before.
     fn place_before(&self, slots: &mut [Slot], area: &Area) {
         let mut taken: Vec<(Range<usize>, usize)> = Vec::new();
         for slot in slots.iter() {
@@ -255,8 +255,8 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// The unit of the target before which `node` belongs: that of the source unit after it, else the one after that of the
-    /// source unit before it, else in proportion.
+    /// The unit of the target before which `node` is placed: the unit of the source unit after it, otherwise the unit after
+    /// the one of the source unit before it, otherwise a unit in proportion.
     fn unit_for(&self, node: &Node, area: &Area) -> usize {
         let (at, span, target) = (node.at(), &area.span, &area.target);
         if at <= span.start || target.is_empty() {
@@ -281,7 +281,7 @@ impl<'a> Placer<'a> {
     }
 }
 
-/// The stretches of slots in `owners`, which begin at unit `first`.
+/// The stretches of slots in `owners`; the first owner is that of unit `first`.
 fn stretches(owners: &[Option<usize>], first: usize) -> Vec<Stretch> {
     let mut stretches: Vec<Stretch> = Vec::new();
     for (place, owner) in owners.iter().enumerate() {
@@ -304,7 +304,7 @@ fn stretches(owners: &[Option<usize>], first: usize) -> Vec<Stretch> {
     stretches
 }
 
-/// The most frequent of `numbers`, the smallest one among equals.
+/// The most frequent of `numbers`; the smallest one of several.
 fn most_frequent(mut numbers: Vec<usize>) -> Option<usize> {
     numbers.sort_unstable();
     let groups = numbers.chunk_by(|a, b| a == b);

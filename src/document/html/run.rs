@@ -8,7 +8,7 @@ use super::target::Target;
 use super::words::Words;
 use crate::document::{Segment, Translated};
 
-/// What stands between two block boundaries.
+/// The content between two block boundaries.
 #[derive(Clone, Debug)]
 pub(in crate::document) struct Run {
     /// The numbers of its segments.
@@ -19,13 +19,13 @@ pub(in crate::document) struct Run {
     pub(super) gaps: Vec<Range<usize>>,
     pub(super) words: Words,
     pub(super) markup: Markup,
-    /// Whitespace before and after everything, as in the source.
+    /// Whitespace before and after all content, as in the source.
     pub(super) leading: String,
     pub(super) trailing: String,
 }
 
 impl Run {
-    /// Appends the run with the translations of its segments, taken from those of the whole document.
+    /// Appends the run with its segments translated; `translations` holds those of the whole document.
     pub(in crate::document) fn render(
         &self,
         segments: &[Segment],

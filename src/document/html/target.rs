@@ -6,8 +6,8 @@ use super::Run;
 use super::words::word_ranges;
 use crate::document::{Segment, Translated};
 
-/// The translations of all segments of a run, as one text. Its units are words, or parts of words where a word of the
-/// source is cut and the translation can be cut in the same way.
+/// The translations of all segments of a run, as one text. Its units are words, or parts of words if a word of the source is
+/// cut and the translation can be cut in the same way.
 pub(super) struct Target {
     pub(super) text: String,
     /// The bytes of each unit.
@@ -103,8 +103,8 @@ fn links(
     links
 }
 
-/// Cuts `word` into units for the parts of the word that it translates, as pairs (bytes, numbers of parts): at each part if
-/// the word was copied, else only around punctuation and digits at its ends.
+/// Cuts `word` into units for the parts of the word that it translates, as pairs (bytes, numbers of parts): at each part if the
+/// word was copied, otherwise only around punctuation and digits at its ends.
 fn cut(parts: &[&str], word: &str) -> Option<Vec<(Range<usize>, Range<usize>)>> {
     let copied = parts.concat() == word;
     let (mut first, mut start) = (0, 0);
@@ -136,7 +136,8 @@ fn cut(parts: &[&str], word: &str) -> Option<Vec<(Range<usize>, Range<usize>)>> 
     Some(front)
 }
 
-/// How many bytes at the front of `word` correspond to `part`: the same digits and punctuation, or as much punctuation.
+/// The number of bytes at the front of `word` that correspond to `part`: the same digits and punctuation, or as much
+/// punctuation.
 fn like_front(part: &str, word: &str) -> Option<usize> {
     if part.chars().any(char::is_alphabetic) {
         return None;
@@ -157,7 +158,7 @@ fn like_back(part: &str, word: &str) -> Option<usize> {
     punctuation(part, word.chars().rev())
 }
 
-/// The bytes of the first of `chars`, as many as `part` has, if all of both are punctuation.
+/// The bytes of as many of the first `chars` as `part` has characters, if all of both are punctuation.
 fn punctuation(part: &str, mut chars: impl Iterator<Item = char>) -> Option<usize> {
     let is_punctuation = |c: char| !c.is_alphanumeric();
     let mut len = 0;

@@ -24,15 +24,15 @@ pub(super) enum Kind {
     Start(Start),
     /// An end tag, by its name.
     End(String),
-    /// Comments, document types, and what a browser ignores, such as an unfinished tag at the end.
+    /// Comments, document types, and text that browsers ignore, such as an unfinished tag at the end.
     Other,
 }
 
 #[derive(Debug)]
 pub(super) struct Start {
-    /// In lower case.
+    /// The name in lower case.
     pub(super) name: String,
-    /// Whether its attributes forbid a translation.
+    /// True if its attributes forbid translation.
     pub(super) protected: bool,
 }
 
@@ -79,7 +79,7 @@ struct Tokens {
 }
 
 impl Tokens {
-    /// Fills the source up to `end` with what the tokenizer left out.
+    /// Covers the source up to `end`, including parts that the tokenizer left out.
     fn cover(&mut self, end: usize) {
         if self.covered < end {
             self.push(Kind::Other, end);
@@ -121,7 +121,7 @@ fn start(tag: &StartTag<usize>) -> Start {
     }
 }
 
-/// The text without the character 0, which browsers ignore.
+/// The text without the null character, which browsers ignore.
 fn visible(text: &HtmlString) -> String {
     decoded(text).replace('\0', "")
 }

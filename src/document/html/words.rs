@@ -1,9 +1,9 @@
-//! The words of a source text, cut where tags stand inside them.
+//! The words of a source text, cut at the tags inside them.
 
 use std::ops::Range;
 
-/// Words between whitespace, which never reach from one piece of the text into the next. Each consists of one unit, or of
-/// several if there are tags inside it. Tags always stand between units.
+/// Words separated by whitespace. A word never extends over two pieces of the text. Each consists of one unit, or of several if
+/// there are tags inside it. Tags are always between units.
 #[derive(Clone, Debug)]
 pub(super) struct Words {
     /// The bytes of each unit.
@@ -15,7 +15,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// The words of the pieces of `text`, cut at the ascending places `cuts`.
+    /// The words of the pieces of `text`, cut at the places `cuts`, in ascending order.
     pub(super) fn of_pieces(text: &str, pieces: &[Range<usize>], cuts: &[usize]) -> Self {
         let mut all = Self {
             units: Vec::new(),

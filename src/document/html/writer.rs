@@ -1,4 +1,4 @@
-//! HTML as it is written.
+//! Writes HTML.
 
 use super::blanks::is_closing;
 use super::markup::Point;
@@ -8,9 +8,9 @@ pub(super) struct Writer<'a> {
     text: &'a str,
     written: usize,
     out: String,
-    /// Whether the last visible thing was whitespace.
+    /// True if the last visible content was whitespace.
     after_blank: bool,
-    /// Whether the last visible thing wants a blank after it.
+    /// True if the last visible content needs a blank after it.
     wants_blank: bool,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Writer<'a> {
                 '&' => self.out.push_str("&amp;"),
                 '<' => self.out.push_str("&lt;"),
                 '>' => self.out.push_str("&gt;"),
-                // HTML's `&nbsp;` is unknown to XML.
+                // XML does not know HTML's `&nbsp;`.
                 '\u{a0}' => self.out.push_str("&#160;"),
                 c => self.out.push(c),
             }

@@ -1,4 +1,4 @@
-//! What a full stop after a word means.
+//! The meaning of a full stop after a word.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ static ABBREVIATIONS: LazyLock<HashMap<&'static str, Kind>> = LazyLock::new(|| {
         (NEVER, Kind::Never),
         (BEFORE_NUMBER, Kind::BeforeNumber),
         (UNCLEAR, Kind::Unclear),
-        // Some are in `NEVER` too, so that they count in any case.
+        // Some titles are in `NEVER` too, so that they count in any case.
         (TITLES, Kind::Title),
     ];
     let entries = lists.into_iter().flat_map(|(list, kind)| {
@@ -26,19 +26,19 @@ static ABBREVIATIONS: LazyLock<HashMap<&'static str, Kind>> = LazyLock::new(|| {
 static STARTING: LazyLock<HashSet<&'static str>> =
     LazyLock::new(|| STARTERS.split_whitespace().collect());
 
-/// Whether a short list has `word`.
+/// True if a short list contains `word`.
 fn has(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|known| known == word)
 }
 
-/// What a full stop after a word means.
+/// The meaning of a full stop after a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The end of a sentence.
     Other,
     /// Part of a title.
     Title,
-    /// Part of an abbreviation that needs something after it, or of a number.
+    /// Part of an abbreviation that must be followed by something, or of a number.
     Never,
     /// Part of an abbreviation if a number follows.
     BeforeNumber,
@@ -48,7 +48,7 @@ pub(super) enum Kind {
 
 /// The last word before a full stop.
 pub(super) struct Word<'a> {
-    /// Without the full stop and without what encloses it.
+    /// The word without the full stop and without brackets or quotation marks around it.
     text: &'a str,
     /// The sentence before it.
     before: &'a str,
@@ -57,7 +57,7 @@ pub(super) struct Word<'a> {
 impl<'a> Word<'a> {
     /// The last word of `sentence`.
     pub(super) fn last(sentence: &'a str) -> Self {
-        /// No abbreviation is longer.
+        /// The length of the longest abbreviation.
         const MOST: usize = 24;
         let encloses = |c| {
             matches!(
@@ -72,7 +72,7 @@ impl<'a> Word<'a> {
         Self { text, before }
     }
 
-    /// What a full stop after it means if `after` follows; `cased` says whether the text has capital letters.
+    /// The meaning of a full stop after the word if `after` follows; `cased` says whether the text has capital letters.
     pub(super) fn kind(&self, after: &str, cased: bool) -> Kind {
         let begins = self.before.trim().is_empty();
         if begins && self.is_item() {
@@ -90,7 +90,7 @@ impl<'a> Word<'a> {
             Some(Kind::Title) if capital || !cased => Kind::Never,
             Some(Kind::Title) if has(NEVER, word) => Kind::Never,
             Some(Kind::Title) => Kind::Other,
-            // "CA" is no "ca".
+            // "CA" is not the abbreviation "ca".
             Some(Kind::Never) if last.chars().all(char::is_uppercase) => Kind::Other,
             Some(kind) => kind,
             None if word.ends_with("str") => Kind::BeforeNumber,
@@ -137,7 +137,7 @@ impl<'a> Word<'a> {
         }
     }
 
-    /// "z.B" for the last of the words "z. B": abbreviations are also written with blanks.
+    /// "z.B" for the last of the words "z. B", since abbreviations are also written with blanks.
     fn spaced(&self) -> Option<String> {
         if !self.is_initial() {
             return None;
@@ -153,7 +153,7 @@ fn known(word: &str) -> Option<Kind> {
     ABBREVIATIONS.get(word.to_lowercase().as_str()).copied()
 }
 
-/// Whether `text` begins with a word that rarely follows an abbreviation, here `after`, within a sentence.
+/// True if `text` begins with a word that rarely follows the abbreviation `after` within a sentence.
 pub(super) fn is_starter(text: &str, after: &Word<'_>) -> bool {
     let word = first_word(text);
     let lower = word.to_lowercase();
@@ -172,7 +172,7 @@ pub(super) fn is_starter(text: &str, after: &Word<'_>) -> bool {
 
 /// The letters and digits at the beginning of `text`, after other characters.
 fn first_word(text: &str) -> &str {
-    /// No word in the lists is longer, nor do more marks stand before a word.
+    /// No word in the lists is longer, and a word rarely has more marks before it.
     const MOST: usize = 16;
     let mut chars = text.char_indices().take(MOST);
     let Some((start, _)) = chars.find(|(_, c)| c.is_alphanumeric()) else {
@@ -186,7 +186,7 @@ fn first_word(text: &str) -> &str {
     &text[start..start + len]
 }
 
-/// Whether a number follows, in digits or Roman numerals.
+/// True if a number follows, in digits or Roman numerals.
 pub(super) fn begins_number(text: &str) -> bool {
     let word = first_word(text);
     word.starts_with(char::is_numeric) || is_roman(word) && word != "I"
@@ -197,7 +197,7 @@ fn is_roman(word: &str) -> bool {
     (1..=6).contains(&word.len()) && word.chars().all(|c| matches!(c, 'I' | 'V' | 'X' | 'L'))
 }
 
-/// Whether `text` goes on like the date "3. 10. 2020" after its first number.
+/// True if `text` continues like the date "3. 10. 2020" after its first number.
 fn goes_on_as_date(text: &str) -> bool {
     let digits = text.bytes().take(5).take_while(u8::is_ascii_digit).count();
     match digits {

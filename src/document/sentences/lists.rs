@@ -1,6 +1,6 @@
-//! Words that tell whether a sentence ends, separated by blanks and in small letters.
+//! Word lists for the detection of sentence ends, separated by blanks and in lower case.
 
-/// Titles, which a name follows. They count with a capital letter only, unless a text has none.
+/// Titles, which a name follows. They count only with a capital letter, unless the text has none.
 pub(super) const TITLES: &str = "
     adj adm brig capt cmdr col cpl dhr dipl doc dott dr dra drs fr frl gen gov hl hon hr hrn ing insp ir judr lt mag
     maj messrs mevr mgr mlle mlles mm mme mmes mr mrs ms mudr mx phdr phil pres prof pvt rep rev sen sgt sig sigg sra
@@ -22,7 +22,7 @@ pub(super) const BEFORE_NUMBER: &str = "
     okt op pag par pg pos poz rd rys sec sep sept str tab tel ver vol гл ст
 ";
 
-/// Abbreviations that may end a sentence, or go on with a name.
+/// Abbreviations that may end a sentence, or be followed by a name.
 pub(super) const UNCLEAR: &str = "
     al assoc av avda ave blvd bros co corp cía dept dist eds ej ex ft gmbh hrsg inc jr llc ltd ltda mt plc sr ss st
     std вв гг дол др им коп млн млрд пр руб см ср тыс
@@ -70,7 +70,7 @@ pub(super) const STARTERS: &str = "
     αυτή αυτό εγώ εμείς όταν αν μετά δεν δύο
 ";
 
-/// Starters that also begin surnames, as in "R. De Niro", so that an initial before them decides nothing.
+/// Starters that also begin surnames, as in "R. De Niro". After an initial, they decide nothing.
 pub(super) const PARTICLES: &str = "
     al an da das de del den der die dos du el in la le les lo no on so to van von
 ";

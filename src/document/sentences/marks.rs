@@ -1,13 +1,13 @@
 //! Punctuation marks at the ends of sentences.
 
-/// Marks that stand together.
+/// Consecutive punctuation marks.
 pub(super) struct Mark {
     pub(super) kind: Kind,
-    /// Bytes of all of them.
+    /// The number of bytes of all marks.
     pub(super) len: usize,
 }
 
-/// How sure it is that a sentence ends.
+/// The strength of the evidence that a sentence ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A full stop, which may belong to an abbreviation or a number.
@@ -17,7 +17,7 @@ pub(super) enum Kind {
     Strong,
     /// A mark that needs no blank after it.
     Wide,
-    /// A semicolon, which is a question mark after Greek letters.
+    /// A semicolon, which is a question mark in Greek.
     Greek,
 }
 
@@ -48,7 +48,7 @@ impl Mark {
     }
 }
 
-/// Whether a sentence may end after `c`.
+/// True if a sentence may end after `c`.
 pub(super) fn is_end(c: char) -> bool {
     matches!(
         c,
@@ -56,7 +56,7 @@ pub(super) fn is_end(c: char) -> bool {
     ) || is_wide(c)
 }
 
-/// Whether a sentence ends after `c`, also without a blank: marks of East Asia, of India, and of scripts without capitals.
+/// True if a sentence ends after `c` even without a blank: marks of East Asia, of India, and of scripts without capitals.
 fn is_wide(c: char) -> bool {
     matches!(
         c,
@@ -72,7 +72,8 @@ fn is_wide(c: char) -> bool {
     )
 }
 
-/// Bytes of the brackets, quotation marks and references that are closed at the beginning of `text`, after `marks`.
+/// The number of bytes of the brackets, quotation marks and references that are closed at the beginning of `text`, after
+/// `marks`.
 pub(super) fn closers(text: &str, marks: &Mark) -> usize {
     let mut len = 0;
     while let Some(c) = text[len..].chars().next() {
@@ -90,7 +91,7 @@ pub(super) fn closers(text: &str, marks: &Mark) -> usize {
             _ => break,
         };
     }
-    // A quotation mark right before a word opens something.
+    // A quotation mark right before a word is an opening one.
     let opens = |c: char| c.is_alphanumeric() && marks.kind != Kind::Wide;
     match text[len..].starts_with(opens) {
         true => 0,
@@ -98,7 +99,7 @@ pub(super) fn closers(text: &str, marks: &Mark) -> usize {
     }
 }
 
-/// Marks that close something right after the end of a sentence; some of them open something elsewhere.
+/// True for marks that close something right after the end of a sentence; elsewhere, some of them open something.
 fn is_closing(c: char, after: Kind) -> bool {
     match c {
         ')' | ']' | '}' | '”' | '’' | '"' | '\'' | '»' | '›' | '*' | '_' => true,
@@ -111,7 +112,7 @@ fn is_closing(c: char, after: Kind) -> bool {
     }
 }
 
-/// Bytes of a reference such as `[12]`.
+/// The number of bytes of a reference such as `[12]`.
 fn reference(text: &str) -> Option<usize> {
     const MOST: usize = 3;
     let digits = text[1..].bytes().take_while(u8::is_ascii_digit).count();
@@ -119,7 +120,7 @@ fn reference(text: &str) -> Option<usize> {
     ((1..=MOST).contains(&digits) && closed).then_some(digits + 2)
 }
 
-/// Bytes of a blank and the quotation mark that French sets apart from the words that it encloses.
+/// The number of bytes of a blank and the quotation mark after it, which French sets apart from the quoted words.
 fn spaced_guillemet(text: &str) -> Option<usize> {
     let mut chars = text.chars();
     let len = chars.next()?.len_utf8();
@@ -128,7 +129,7 @@ fn spaced_guillemet(text: &str) -> Option<usize> {
     (!word).then_some(len + mark.len_utf8())
 }
 
-/// Marks before the first word of a sentence.
+/// True for marks before the first word of a sentence.
 pub(super) fn is_opening(c: char) -> bool {
     matches!(
         c,
@@ -157,7 +158,7 @@ pub(super) fn is_opening(c: char) -> bool {
     )
 }
 
-/// Characters of scripts that write without blanks.
+/// True for characters of scripts that are written without blanks.
 pub(super) fn is_ideographic(c: char) -> bool {
     matches!(
         c,
@@ -166,7 +167,7 @@ pub(super) fn is_ideographic(c: char) -> bool {
     )
 }
 
-/// Whether there has to be a blank between two sentences: not where either side is written in a script without blanks.
+/// True if a blank is needed between two sentences, which is not the case if either side is in a script without blanks.
 pub(crate) fn needs_blank(before: &str, after: &str) -> bool {
     let (Some(last), Some(first)) = (before.chars().next_back(), after.chars().next()) else {
         return false;

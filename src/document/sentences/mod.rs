@@ -1,11 +1,11 @@
-//! Where the sentences of a text end.
+//! Detection of the ends of sentences.
 //!
-//! The rules need no language: abbreviations are told apart by what follows them, and the marks of each script by
-//! themselves. Where the text does not tell, it is divided: half a sentence is translated poorly, but the second of two
-//! sentences in one may not be translated at all.
+//! The rules do not depend on the language: abbreviations are recognized by what follows them, and each script has its own
+//! marks. In case of doubt, text is divided: half a sentence is translated poorly, but the second of two sentences in one may
+//! not be translated at all.
 //!
-//! Time is linear in the length of any text. The iterators of Unicode Standard Annex #29 in `unicode-segmentation` look ahead
-//! again from each blank and bracket after a full stop, so they are not used here.
+//! The time is linear in the length of the text. The iterators of Unicode Standard Annex #29 in `unicode-segmentation` look
+//! ahead again from each blank and bracket after a full stop, so they are not used here.
 
 mod abbreviations;
 mod lists;
@@ -18,7 +18,7 @@ use marks::{Mark, closers, is_end, is_ideographic, is_opening};
 
 pub(super) use marks::needs_blank;
 
-/// The sentences of `text`, in order and without the blanks around them. Line breaks are blanks.
+/// The sentences of `text`, in order and without the blanks around them. Line breaks count as blanks.
 pub(super) fn sentences(text: &str) -> Vec<Range<usize>> {
     let start = text.len() - text.trim_start().len();
     let reader = Reader {
@@ -30,18 +30,18 @@ pub(super) fn sentences(text: &str) -> Vec<Range<usize>> {
 
 struct Reader<'a> {
     text: &'a str,
-    /// Whether any letter is a capital one, so that small letters at the beginning of a sentence are a surprise.
+    /// True if there is any capital letter, so that a sentence is not expected to begin with a small letter.
     cased: bool,
 }
 
-/// What stands around the marks at a possible end.
+/// The text around the marks at a possible end.
 struct Place<'a> {
     /// The sentence up to the marks.
     before: &'a str,
     marks: Mark,
-    /// Whether brackets or quotation marks are closed after the marks.
+    /// True if brackets or quotation marks are closed after the marks.
     closes: bool,
-    /// The rest of the text after these and any blanks.
+    /// The rest of the text after the marks, the closed brackets and any blanks.
     after: &'a str,
 }
 
@@ -75,7 +75,7 @@ impl Reader<'_> {
         found
     }
 
-    /// Whether a sentence ends here, and another one begins after it; `blank` says whether any blank is between.
+    /// True if a sentence ends here, and another one begins after it. `blank` says whether there is a blank between them.
     fn is_end(&self, place: &Place<'_>, blank: bool) -> bool {
         let next = place.after.chars().next().unwrap_or_default();
         if is_end(next) {
@@ -95,7 +95,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether an exclamation is part of the sentence around it, as in `"Stop!" he said` and `(sic!) a man`.
+    /// True if an exclamation is part of the sentence around it, as in `"Stop!" he said` and `(sic!) a man`.
     fn is_aside(&self, place: &Place<'_>) -> bool {
         let dash = place.after.starts_with(['-', '–', '—']);
         self.cased && (place.closes || dash)
@@ -123,7 +123,7 @@ fn first_letter(text: &str) -> Option<char> {
     chars.find(|c| !passed(c)).filter(|c| c.is_alphanumeric())
 }
 
-/// Whether it is a small letter of a script that begins sentences with capital ones, which Georgian does not.
+/// True for a small letter of a script that begins sentences with capital letters. Georgian does not.
 fn is_small(letter: Option<char>) -> bool {
     letter.is_some_and(|c| c.is_lowercase() && !matches!(c, '\u{10d0}'..='\u{10ff}'))
 }
@@ -132,7 +132,7 @@ fn is_greek(c: Option<char>) -> bool {
     c.is_some_and(|c| matches!(c, '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}'))
 }
 
-/// Whether a Japanese quotation is part of the sentence around it, which goes on with a particle, or a comma follows.
+/// True if a Japanese quotation is part of the sentence around it, which continues with a particle or a comma.
 fn goes_on_in_japanese(place: &Place<'_>, next: char) -> bool {
     let particle = matches!(next, 'と' | 'っ' | 'は' | 'が' | 'を' | 'に' | 'の' | 'も');
     matches!(next, '，' | '、' | ',') || place.closes && particle

@@ -1,4 +1,4 @@
-//! Input that is malformed, deep, large, or random.
+//! Tests of input that is malformed, deep, large, or random.
 
 use super::{identity, texts, unchanged};
 use crate::document::{Document, Split, Translated};
@@ -222,7 +222,7 @@ fn random_fragments_do_no_harm() {
         let document = Document::html(&html, Split::Nowhere, fits).unwrap();
         segments += document.segments().len();
 
-        // Translated to itself, it has the same text and the same markup.
+        // After translation to itself, it has the same text and the same markup.
         let out = unchanged(&document);
         let again = Document::html(&out, Split::Nowhere, fits).unwrap();
         assert_eq!(

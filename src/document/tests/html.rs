@@ -1,4 +1,4 @@
-//! What is a segment, and what is kept as it is.
+//! Tests of the division of HTML into segments and of the parts that are kept.
 
 use super::{texts, unchanged};
 use crate::document::{Document, Split, Translated};

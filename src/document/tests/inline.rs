@@ -1,4 +1,4 @@
-//! Where markup goes in a translation.
+//! Tests of the places of markup in a translation.
 
 use super::{texts, translated, unchanged};
 use crate::document::{Document, Split, Translated};
@@ -74,7 +74,7 @@ fn empty_elements_go_before_the_word_that_follows_them() {
         translated(html, "drei vier eins zwei.", &links),
         "<br>drei <img src=\"a>b\"> vier eins zwei."
     );
-    // The word after the line break has no counterpart: the word before it has.
+    // The word after the line break is not aligned, but the word before it is.
     assert_eq!(
         translated("one<br>two three", "eins drei", &[(0, 0), (2, 1)]),
         "eins <br>drei"

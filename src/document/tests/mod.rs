@@ -30,7 +30,7 @@ fn texts(document: &Document) -> Vec<&str> {
     segments.map(|segment| segment.text.as_str()).collect()
 }
 
-/// HTML that fits, with one segment, and its translation.
+/// HTML with one segment, and its translation.
 fn translated(html: &str, text: &str, alignment: &[(usize, usize)]) -> String {
     let document = Document::html(html, Split::Nowhere, |_| true).unwrap();
     assert_eq!(document.segments().len(), 1, "{:?}", texts(&document));

@@ -2,7 +2,7 @@ use super::{texts, unchanged};
 use crate::document::{Document, Split, Translated};
 use crate::random::Random;
 
-/// Whether `text` has at most `most` words.
+/// True if `text` has at most `most` words.
 fn words(most: usize) -> impl Fn(&str) -> bool {
     move |text| text.split_whitespace().count() <= most
 }

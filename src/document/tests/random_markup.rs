@@ -1,4 +1,4 @@
-//! Random markup with random alignments.
+//! Tests with random markup and random alignments.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -43,7 +43,8 @@ impl Source {
     }
 }
 
-/// Checks that the tags of `html` are nested and those of `source`, with the same elements around each, and returns the text.
+/// Checks that the tags of `html` are nested and are those of `source`, with the same elements around each, and returns the
+/// text.
 fn checked(html: &str, source: &Source) -> String {
     let (mut text, mut open, mut seen) = (String::new(), Vec::new(), 0);
     let mut rest = html;

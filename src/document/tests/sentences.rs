@@ -1,11 +1,11 @@
-//! Ends of sentences in the languages of published models.
+//! Tests of the ends of sentences in the languages of published models.
 
 use crate::document::sentences::sentences;
 use crate::document::{Document, Split, Translated};
 
 use super::{texts, unchanged};
 
-/// Checks that the sentences of a text are those between the bars.
+/// Checks that a text is divided into sentences at the bars.
 #[track_caller]
 fn divided(marked: &str) {
     let text = marked.replace('|', "");
@@ -240,7 +240,7 @@ fn sentences_inside_markup() {
         unchanged(&document),
         "<p>One <b>two. Three</b> four.</p> <ul><li>Five! <i>Six?</i></li></ul>"
     );
-    // Line breaks are blanks, or ends.
+    // Line breaks count as blanks, or as ends.
     let html = "<p>One\ntwo. <b>Three\n four</b></p>";
     let document = Document::html(html, Split::Paragraphs, |_| true).unwrap();
     assert_eq!(texts(&document), ["One two.", "Three four"]);

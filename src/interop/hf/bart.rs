@@ -13,7 +13,7 @@ use crate::interop::keys::Keys;
 use crate::interop::recipe::{Names, Sinusoids, Source::Same, Unused};
 use crate::interop::tensors::Tensors;
 
-/// The bias of the output, which no other tensor's name begins like.
+/// The bias of the output. No other tensor's name begins like this.
 const FINAL_BIAS: &str = "final_logits_bias";
 
 const NAMES: Names = &[
@@ -117,13 +117,13 @@ const NAMES: Names = &[
     ("decoder.norm", Same("decoder.layer_norm")),
 ];
 
-/// The names of a model with an embedding for each side.
+/// The names of a model with a separate embedding for each side.
 const SEPARATE: Names = &[
     ("src.embedding", Same("encoder.embed_tokens")),
     ("tgt.embedding", Same("decoder.embed_tokens")),
 ];
 
-/// What the relatives have in common.
+/// Describes the features that these kinds of models have in common.
 fn common(keys: &mut Keys, tensors: &Tensors, default_activation: &str) -> Result<Described> {
     let vocab = keys.required("vocab_size")?;
     keys.only("is_encoder_decoder", true)?;
@@ -168,7 +168,7 @@ fn common(keys: &mut Keys, tensors: &Tensors, default_activation: &str) -> Resul
     Ok(described.sharing(tensors, &copies))
 }
 
-/// `model`, which says nothing of its decoder where it is as the encoder.
+/// Returns `model` without settings of its decoder that equal those of the encoder.
 fn with_one_width(mut model: ModelConfig) -> ModelConfig {
     for (one, other) in [
         (model.d_ff, &mut model.d_decoder_ff),
@@ -190,7 +190,7 @@ pub(super) fn bart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     model.positions = Positions::Learned;
     model.position_offset = 2;
     model.embedding_norm = true;
-    // It is missing where the model was saved without its head, and is zero then.
+    // It is missing if the model was saved without its head, and then it is zero.
     model.output_bias = tensors.has(FINAL_BIAS);
     Ok(described)
 }
@@ -202,8 +202,8 @@ pub(super) fn mbart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     Ok(described)
 }
 
-/// M2M-100 (Fan et al. 2021) and NLLB: norms before each sublayer, and a table of sinusoids, whose position 0 is behind the row of the
-/// padding.
+/// M2M-100 (Fan et al. 2021) and NLLB: norms before each sublayer, and a table of sinusoids, in which position 0 follows the
+/// row of the padding.
 pub(super) fn m2m_100(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     keys.ignore(&["static_position_embeddings"]);
     let scale_embeddings = keys.or("scale_embedding", true)?;
@@ -229,7 +229,7 @@ pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     let is_shared = keys.or("share_encoder_decoder_embeddings", true)?;
     keys.only("static_position_embeddings", true)?;
     let mut described = common(keys, tensors, "gelu")?;
-    // Other sizes cannot be loaded there, either.
+    // The tool cannot load other sizes, either.
     keys.only("decoder_vocab_size", described.vocab)?;
     let model = &mut described.model;
     if !is_shared {
@@ -247,7 +247,7 @@ pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
             "the weights have no `{FINAL_BIAS}`, which is lost where a model is loaded and saved as `AutoModel`; it counts as 0"
         ));
     }
-    // Tables of the same sinusoids.
+    // These tables hold the same sinusoids.
     described.unused.extend([
         Unused::Ignored("encoder.embed_positions.weight"),
         Unused::Ignored("decoder.embed_positions.weight"),
@@ -255,7 +255,7 @@ pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     Ok(described)
 }
 
-/// Refuses a model of ours that has no equal in MarianMT.
+/// Refuses a model that MarianMT cannot represent.
 pub(super) fn check(model: &ModelConfig) -> Result<(), NoEqual> {
     let sinusoidal = matches!(
         model.positions,
@@ -287,7 +287,7 @@ pub(super) fn check(model: &ModelConfig) -> Result<(), NoEqual> {
     differences.refuse("MarianMT")
 }
 
-/// MarianMT's equal of a model of ours.
+/// Converts a model to MarianMT.
 pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
     let model = &loaded.config.model;
     check(model).map_err(NoEqual::into_error)?;

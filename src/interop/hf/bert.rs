@@ -1,4 +1,4 @@
-//! BERT (Devlin et al. 2019): masked language models, and encoders alone.
+//! BERT (Devlin et al. 2019): masked language models, and encoders without a head.
 
 use std::path::Path;
 
@@ -91,7 +91,7 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
     };
     let mut unused = vec![
         Unused::Ignored("embeddings.position_ids"),
-        // For pairs of texts.
+        // This is used only for pairs of texts.
         Unused::Ignored("pooler.dense.weight"),
         Unused::Ignored("pooler.dense.bias"),
         Unused::Ignored("cls.seq_relationship.weight"),
@@ -120,7 +120,7 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
     Ok(described.with(head, TEXTS, WORDS))
 }
 
-/// `model` with the sizes, the activation and the norm that BERT and its relatives name in the same way.
+/// Returns `model` with the sizes, the activation and the norm, whose keys BERT and its relatives have in common.
 pub(super) fn sizes(keys: &mut Keys, model: ModelConfig) -> Result<ModelConfig> {
     Ok(ModelConfig {
         d_model: keys.required("hidden_size")?,
@@ -135,8 +135,8 @@ pub(super) fn sizes(keys: &mut Keys, model: ModelConfig) -> Result<ModelConfig> 
     })
 }
 
-/// What BERT and its relatives have in common: an encoder with this head. The table of positions has `max_len` rows, from that of the
-/// first position on.
+/// Describes the features that BERT and its relatives have in common: an encoder with this head. The table of positions has
+/// `max_len` rows, counted from the row of the first position.
 pub(super) fn encoder(dir: &Path, max_len: usize, head: &Head, tied: bool) -> Result<ModelConfig> {
     let shared = ModelConfig {
         positions: Positions::Learned,

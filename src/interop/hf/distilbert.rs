@@ -1,4 +1,4 @@
-//! DistilBERT (Sanh et al. 2019): masked language models, and encoders alone.
+//! DistilBERT (Sanh et al. 2019): masked language models, and encoders without a head.
 
 use std::path::Path;
 
@@ -61,7 +61,7 @@ pub(super) const TEXTS: Names = names_of_labels!("classifier", "pre_classifier")
 pub(super) const WORDS: Names = names_of_labels!("classifier");
 
 pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
-    // Positions are stored, whether they are learned or not.
+    // Positions are stored whether they are learned or not.
     keys.ignore(&[
         "qa_dropout",
         "seq_classif_dropout",

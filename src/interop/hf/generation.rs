@@ -1,4 +1,4 @@
-//! How the owner of a model decodes: `generation_config.json`, or the same keys in `config.json`.
+//! Reads the generation settings of a model: `generation_config.json`, or the same keys in `config.json`.
 
 use std::path::{Path, PathBuf};
 
@@ -40,10 +40,10 @@ const IGNORED: &[&str] = &[
     "use_cache",
 ];
 
-/// Special tokens and the search.
+/// Special tokens and generation settings.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Generation {
-    /// For messages.
+    /// The file, for messages.
     path: PathBuf,
     pub(super) pad: Option<TokenId>,
     pub(super) bos: Option<TokenId>,
@@ -54,9 +54,9 @@ pub(super) struct Generation {
 }
 
 impl Generation {
-    /// What the files in `dir` of a model of the kind `kind` (`model_type`) say. The search is that of the file, if there is one,
-    /// or else that of `config`, which also counts if it sets a search and the file was made from it. Tokens that the file does
-    /// not name are those of `config`.
+    /// Reads the files in `dir` of a model of the kind `kind` (`model_type`). Generation settings come from
+    /// `generation_config.json`. If there is none, or if it was made from a `config.json` that has generation settings, they
+    /// come from `config`. Tokens that `generation_config.json` does not name come from `config`.
     pub(super) fn read(dir: &Path, kind: &str, config: &mut Keys) -> Result<Self> {
         let is_set = search::is_set_in(config, kind);
         let mut generation = Self {
@@ -85,7 +85,7 @@ impl Generation {
         })
     }
 
-    /// The tokens that `keys` names.
+    /// Reads the tokens that `keys` names.
     fn take(&mut self, keys: &mut Keys) -> Result<()> {
         keys.ignore(IGNORED);
         let ids = [
@@ -104,7 +104,7 @@ impl Generation {
         Ok(())
     }
 
-    /// That of a model that only reads: no text begins or ends as `config.json` may say.
+    /// Returns the settings of a model that only reads; tokens that begin or end a text in `config.json` do not matter to it.
     pub(super) fn of_encoder(self) -> Self {
         Self {
             path: self.path,
@@ -113,20 +113,20 @@ impl Generation {
         }
     }
 
-    /// The search of `model`.
+    /// The generation settings of `model`.
     pub(super) fn decode(&self, model: &ModelConfig) -> DecodeConfig {
         self.search.decode(model.family.task())
     }
 
-    /// How the search of `model` differs from its owner's.
+    /// Describes how the generation settings of `model` differ from those in its files.
     pub(super) fn notes(&self, model: &ModelConfig) -> Vec<String> {
         self.search.notes(model.family.task())
     }
 
-    /// The tokens that get probability 0 in `model`, so that those of the others sum to 1.
+    /// Returns the tokens whose probability in `model` is 0, so that the other probabilities sum to 1.
     ///
     /// # Errors
-    /// If the model has no bias of the output, or the search bars other tokens now and then.
+    /// Fails if the model has no output bias, or if the search bars other tokens at some positions.
     pub(super) fn impossible(&self, model: &ModelConfig) -> Result<Vec<TokenId>> {
         if !self.search.renormalizes || model.family.task() != Task::Translate {
             return Ok(Vec::new());
@@ -143,13 +143,14 @@ impl Generation {
         Err(not_understood(&self.path, problem))
     }
 
-    /// The token that ends a text: `last`, which the tokenizer puts there, if it is one of them, or else the first.
+    /// Returns the token that ends a text: `last`, which the tokenizer puts there, if it is such a token, otherwise the first
+    /// such token.
     pub(super) fn eos(&self, last: Option<TokenId>) -> Option<TokenId> {
         let last = last.filter(|last| self.ends.contains(last));
         last.or(self.ends.first().copied())
     }
 
-    /// Names the special tokens in `model`.
+    /// Writes the names of the special tokens to `model`.
     pub(super) fn apply(&self, read: &Read, model: &mut ModelConfig) -> Result<()> {
         let name = |id: Option<TokenId>| id.map(|id| read.token(id)).transpose();
         let never = || -> Result<Vec<String>> {
@@ -186,7 +187,7 @@ impl Generation {
         Ok(ends)
     }
 
-    /// Refuses a model whose translations end in several ways.
+    /// Refuses a model whose translations may end with several tokens.
     fn has_one_end(&self, read: &Read) -> Result<()> {
         match self.further_ends(read)?.first() {
             None => Ok(()),
@@ -197,7 +198,7 @@ impl Generation {
     }
 }
 
-/// The token that the decoder of this kind of model starts with, unless its files say otherwise.
+/// The start token of the decoder of this kind of model, unless its files name another.
 fn start(kind: &str) -> Option<TokenId> {
     match kind {
         "bart" | "m2m_100" => Some(2),

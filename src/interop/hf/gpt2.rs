@@ -43,7 +43,7 @@ const NAMES: Names = &[
     ("head.weight", Same("lm_head.weight")),
 ];
 
-/// Queries, keys and values are one map.
+/// Queries, keys and values are stored as one map.
 const fn joined(part: usize) -> Source {
     Part {
         name: "h.{}.attn.c_attn",
@@ -89,7 +89,7 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
         },
         ..ModelConfig::default()
     };
-    // Masks.
+    // These tensors are masks.
     let mut unused = vec![
         Unused::Ignored("h.{}.attn.bias"),
         Unused::Ignored("h.{}.attn.masked_bias"),
@@ -104,7 +104,7 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
     })
 }
 
-/// Refuses a model of ours that has no equal in GPT-2.
+/// Refuses a model that GPT-2 cannot represent.
 pub(super) fn check(model: &ModelConfig) -> Result<(), NoEqual> {
     let mut differences = Differences::of(model);
     differences.unless(
@@ -133,7 +133,7 @@ pub(super) fn check(model: &ModelConfig) -> Result<(), NoEqual> {
     differences.refuse("GPT-2")
 }
 
-/// GPT-2's equal of a model of ours.
+/// Converts a model to GPT-2.
 pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
     let model = &loaded.config.model;
     check(model).map_err(NoEqual::into_error)?;

@@ -1,4 +1,4 @@
-//! The heads of encoders: masked language models, labels of texts and of words.
+//! The heads of encoders: masked language models, text classifiers and taggers of words.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::interop::keys::Keys;
 use crate::interop::tensors::Tensors;
 use crate::text::Tokenizer;
 
-/// Keys of all kinds that only say what labels mean, and which of its heads a model has.
+/// Keys of all kinds of models that only give the meaning of labels or name the head of a model.
 pub(super) const KEYS: &[&str] = &[
     "_num_labels",
     "architectures",
@@ -24,12 +24,12 @@ pub(super) const KEYS: &[&str] = &[
     "problem_type",
 ];
 
-/// The classifiers of labels; which of them there is depends on the kind of model.
+/// The weights of classifiers; the kind of model determines which of them it has.
 const CLASSIFIERS: [&str; 2] = ["classifier.weight", "classifier.out_proj.weight"];
-/// What the names of the classes end with.
+/// The suffix of the names of text classifiers.
 const OF_TEXTS: &str = "ForSequenceClassification";
 const OF_WORDS: &str = "ForTokenClassification";
-/// The special tokens of a vocabulary of labels, which stand behind the labels.
+/// The special tokens of a vocabulary of labels, which follow the labels.
 const SPECIAL: [&str; 4] = ["<pad>", "<unk>", "<s>", "</s>"];
 
 /// The head of an encoder.
@@ -41,12 +41,12 @@ pub(super) enum Head {
     Texts(Vec<String>),
     /// A label for each word.
     Words(Vec<String>),
-    /// None.
+    /// No head.
     None,
 }
 
-/// The names of a linear classifier `$classifier`, and of the layer before it: where our head comes from. Our vocabularies of labels
-/// have four special tokens more, which are never predicted.
+/// The names of a linear classifier `$classifier`, and of the layer before it, as sources of our head. Our label vocabularies
+/// have four additional special tokens, which are never predicted.
 macro_rules! names_of_labels {
     ($classifier:literal $(, $layer:literal)?) => {{
         use crate::interop::recipe::Source::{Extended, Same};
@@ -68,8 +68,8 @@ macro_rules! names_of_labels {
 pub(super) use names_of_labels;
 
 impl Head {
-    /// The head of the model with these `keys` and `tensors` in `dir`. It predicts masked tokens if there is a tensor `masked`. That of a
-    /// directory of Sentence Transformers is not used.
+    /// Determines the head of the model with these `keys` and `tensors` in `dir`. It predicts masked tokens if there is a
+    /// tensor `masked`. The head in a directory of Sentence Transformers is not used.
     pub(super) fn of(keys: &mut Keys, dir: &Path, tensors: &Tensors, masked: &str) -> Result<Self> {
         if Sentences::is_in(dir) {
             return Ok(Self::None);
@@ -110,7 +110,7 @@ impl Head {
         Err(keys.refuse("architectures", &json!(classes)))
     }
 
-    /// The layer before the labels of texts, which is `layer` in this kind of model.
+    /// The layer before the text classifier, which is `layer` in this kind of model.
     pub(super) fn layer(&self, layer: LabelLayer) -> LabelLayer {
         match self {
             Self::Texts(_) => layer,
@@ -118,7 +118,7 @@ impl Head {
         }
     }
 
-    /// The labels, if it has any.
+    /// The labels, if there are any.
     pub(super) fn into_labels(self) -> Option<Vec<String>> {
         match self {
             Self::Texts(labels) | Self::Words(labels) => Some(labels),
@@ -127,7 +127,7 @@ impl Head {
     }
 }
 
-/// Refuses models of texts that give a number, or several labels to a text.
+/// Refuses models that predict a number, or several labels for a text.
 fn only_one(keys: &mut Keys, n: usize) -> Result<()> {
     if n < 2 {
         return Err(
@@ -160,7 +160,7 @@ fn labels(keys: &mut Keys, n: usize) -> Result<Vec<String>> {
     }
 }
 
-/// The vocabulary of `labels`, each of which is one token whatever it is spelled like.
+/// The vocabulary of `labels`, each of which is one token, however it is spelled.
 pub(super) fn tokenizer(labels: &[String]) -> std::result::Result<Tokenizer, String> {
     let tokens = labels.iter().map(String::as_str).chain(SPECIAL);
     let ids: serde_json::Map<String, Value> = (0..)

@@ -52,7 +52,7 @@ const NAMES: Names = &[
     ("decoder.norm", Same("model.norm")),
 ];
 
-/// `rope_scaling`; early versions call its kind `type`.
+/// The value of `rope_scaling`. Early versions call its kind `type`.
 #[derive(Deserialize)]
 #[serde(tag = "rope_type", rename_all = "snake_case", deny_unknown_fields)]
 enum Scaling {
@@ -68,11 +68,11 @@ enum Scaling {
     },
 }
 
-/// Where recent versions have `rope_theta` and the scaling.
+/// The key under which recent versions have `rope_theta` and the scaling.
 const PARAMETERS: &str = "rope_parameters";
 
-/// The base of rotary positions and their scaling. A file may have several keys for them, which must agree: versions of `transformers`
-/// differ in which of them counts.
+/// Reads the base of rotary positions and their scaling. A file may have several keys for them, which must agree, since
+/// versions of `transformers` differ in which of them they use.
 fn rotary(keys: &mut Keys) -> Result<(f64, RotaryScalingConfig)> {
     let mut base = keys
         .optional::<f64>("rope_theta")?
@@ -96,7 +96,7 @@ fn rotary(keys: &mut Keys) -> Result<(f64, RotaryScalingConfig)> {
     ))
 }
 
-/// Sets `found` to `value`, that of `key`, and refuses another one.
+/// Sets `found` to `value`, the value of `key`. Refuses a value that differs from the one already found.
 fn agreed<'a, T: PartialEq>(
     found: &mut Option<(&'a str, T)>,
     key: &'a str,

@@ -1,4 +1,4 @@
-//! Model directories of Hugging Face's `transformers`: `config.json`, `model.safetensors`, `tokenizer.json`.
+//! Imports model directories of Hugging Face's `transformers`: `config.json`, `model.safetensors`, `tokenizer.json`.
 
 mod bart;
 mod bert;
@@ -34,7 +34,7 @@ use crate::config::{Config, DataConfig, ModelConfig, Vocabulary};
 use crate::error::{Error, Result};
 use crate::text::{Languages, Tokenizers};
 
-/// Keys of all kinds that make no difference to what a model computes.
+/// Keys of all kinds of models that do not affect the output.
 const IGNORED: &[&str] = &[
     "_attn_implementation",
     "_attn_implementation_autoset",
@@ -73,10 +73,10 @@ const IGNORED: &[&str] = &[
     "xla_device",
 ];
 
-/// The version of `transformers` that wrote the file; it counts for few kinds.
+/// The key for the version of `transformers` that wrote the file; it matters for few kinds of models.
 const VERSION: &str = "transformers_version";
 
-/// Keys of all kinds that may be there, but must be false.
+/// Keys of all kinds of models that must be false if present.
 const FALSE: &[&str] = &["add_cross_attention", "is_decoder", "tie_encoder_decoder"];
 
 /// The embedding that both sides of an encoder-decoder share, and the copy of it in the decoder.
@@ -84,7 +84,7 @@ const SHARED: &str = "shared.weight";
 const DECODERS_COPY: &str = "decoder.embed_tokens.weight";
 const FROM_DECODERS_COPY: Names = &[("src.embedding", Source::Same("decoder.embed_tokens"))];
 
-/// What a kind of model makes of `config.json`.
+/// A model as described by its `config.json`.
 struct Described {
     model: ModelConfig,
     /// The number of tokens.
@@ -102,7 +102,7 @@ struct Described {
 }
 
 impl Described {
-    /// A model whose tensors are all stored and read.
+    /// Describes a model whose tensors are all stored and read.
     fn new(model: ModelConfig, vocab: usize, names: Names) -> Self {
         Self {
             model,
@@ -116,7 +116,7 @@ impl Described {
         }
     }
 
-    /// With this head of an encoder, whose tensors have the names `texts` or `words` if it gives labels.
+    /// Adds this head of an encoder, whose tensors have the names `texts` or `words` if it predicts labels.
     fn with(mut self, head: Head, texts: Names, words: Names) -> Self {
         match head {
             Head::Texts(_) => self.names.insert(0, texts),
@@ -127,7 +127,7 @@ impl Described {
         self
     }
 
-    /// With an embedding that both sides share, and of which the file may have these copies. Some files have only the decoder's.
+    /// Adds an embedding that both sides share. The file may have these copies of it; some files have only the decoder's.
     fn sharing(mut self, tensors: &Tensors, copies: &[&'static str]) -> Self {
         let has = |name: &str| tensors.has(name) || tensors.has(&format!("{}{name}", self.prefix));
         let has_original = has(SHARED) || !has(DECODERS_COPY);
@@ -141,7 +141,7 @@ impl Described {
     }
 }
 
-/// Describes the model with this `config.json`, in this directory, with these tensors.
+/// A function that describes the model with this `config.json`, in this directory, with these tensors.
 type Describe = fn(&mut Keys, &Path, &Tensors) -> Result<Described>;
 
 /// Reads the model `path`, a directory or the file of its weights.
@@ -182,7 +182,7 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
     }
     keys.ignore(&[VERSION]);
     keys.ignore(labels::KEYS);
-    // Encoder-decoders have read it.
+    // It has already been read for encoder-decoders.
     keys.only("is_encoder_decoder", false)?;
     keys.finish()?;
     let read = tokenizer::read(dir, &kind, vocab, &generation)?;
@@ -231,13 +231,13 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
     Ok(foreign)
 }
 
-/// The directory of the model `path`, which may be the file of its weights.
+/// Returns the directory of the model `path`, which may be the file of its weights.
 fn directory(path: &Path) -> &Path {
     let is_weights = path.is_file() && [WHOLE, INDEX].contains(&&*file_name(path));
     if is_weights { directory_of(path) } else { path }
 }
 
-/// What the kind `kind` (`model_type`) makes of `config.json`, if it is known.
+/// Returns the function that describes models of the kind `kind` (`model_type`), if it is known.
 fn describe(kind: &str) -> Option<Describe> {
     Some(match kind {
         "bart" => |keys, _, tensors| bart::bart(keys, tensors),
@@ -256,13 +256,13 @@ fn describe(kind: &str) -> Option<Describe> {
     })
 }
 
-/// The JSON value in the file `path`.
+/// Reads the JSON value in the file `path`.
 fn json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     let text = fs::read(path).map_err(Error::io("read", path))?;
     serde_json::from_slice(&text).map_err(|error| not_understood(path, format!("damaged: {error}")))
 }
 
-/// The activation function that `key` names.
+/// Reads the activation function that `key` names.
 fn activation(keys: &mut Keys, key: &str, default: &str) -> Result<ActivationKind> {
     let name: String = keys.or(key, default.to_owned())?;
     Ok(match name.as_str() {

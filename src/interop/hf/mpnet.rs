@@ -1,4 +1,4 @@
-//! MPNet (Song et al. 2020): RoBERTa with relative positions besides, and without types of tokens.
+//! MPNet (Song et al. 2020): RoBERTa with additional relative positions, but without token types.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::interop::recipe::Names;
 use crate::interop::recipe::Source::{Rows, Same};
 use crate::interop::tensors::Tensors;
 
-/// Buckets of distances, and the distance from which on all share one: no file names another number.
+/// The number of buckets of distances, and the distance from which on all share one. No file names other numbers.
 const BUCKETS: usize = 32;
 const DISTANCE: usize = 128;
 
-/// The names that are not those of BERT.
+/// The names that differ from BERT's.
 pub(super) const NAMES: Names = &[
     (
         "src.positions.learned",

@@ -1,5 +1,5 @@
-//! RoBERTa (Liu et al. 2019), XLM-R (Conneau et al. 2020) and CamemBERT (Martin et al. 2020): BERT's encoder, whose first position is
-//! behind the row of the padding, with other heads.
+//! RoBERTa (Liu et al. 2019), XLM-R (Conneau et al. 2020) and CamemBERT (Martin et al. 2020): BERT's encoder with other heads.
+//! The first position follows the row of the padding.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
     })
 }
 
-/// What RoBERTa and MPNet have in common, with the names of BERT.
+/// Describes the features that RoBERTa and MPNet have in common, with the names of BERT.
 pub(super) fn relative(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
     let tied = keys.or("tie_word_embeddings", true)?;
     let padding: usize = keys.peek("pad_token_id")?.unwrap_or(1);

@@ -1,4 +1,4 @@
-//! What the owner of a model set of its search.
+//! The generation settings in the files of a model.
 
 use serde_json::{Value, json};
 
@@ -10,10 +10,10 @@ use crate::interop::keys::Keys;
 
 /// The `max_length` of files that set none.
 const UNSET_LENGTH: usize = 20;
-/// An old name for a first token that is forced, which is that of the start of texts.
+/// An old key by which the first token is forced to be the token that begins texts.
 const FORCES_BOS: &str = "force_bos_token_to_be_generated";
 
-/// What the owner set of the search.
+/// The generation settings in the files of a model.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Search {
     pub(super) forced_first: Option<TokenId>,
@@ -21,23 +21,23 @@ pub(super) struct Search {
     /// Tokens that are never written.
     bad: Vec<TokenId>,
     suppressed: Vec<TokenId>,
-    /// Whether the probabilities of the other tokens sum to 1.
+    /// True if the probabilities are renormalized, so that those of the remaining tokens sum to 1.
     pub(super) renormalizes: bool,
     beam_width: Option<usize>,
     length_penalty: Option<f64>,
-    /// `None`: as the tool does by default.
+    /// `None` for the tool's default.
     early_stopping: Option<EarlyStopping>,
-    /// With the start token.
+    /// Includes the start token.
     max_length: Option<usize>,
     max_new_tokens: Option<usize>,
-    /// With the start token.
+    /// Includes the start token.
     min_length: Option<usize>,
     min_new_tokens: Option<usize>,
     no_repeat_ngram: Option<usize>,
     repetition_penalty: Option<f64>,
 }
 
-/// The class of this kind of model sets a token that ends a text of the longest length.
+/// The token that this kind of model's class forces at the end of a text of maximum length.
 fn forced_last(kind: &str) -> Option<TokenId> {
     match kind {
         "bart" | "mbart" => Some(2),
@@ -46,7 +46,7 @@ fn forced_last(kind: &str) -> Option<TokenId> {
     }
 }
 
-/// Whether the `config.json` of a model of the kind `kind` sets the search in another way than its class does.
+/// True if the `config.json` of a model of the kind `kind` has generation settings that differ from the defaults of its class.
 pub(super) fn is_set_in(config: &Keys, kind: &str) -> bool {
     let of_class = json!({
         "bad_words_ids": null,
@@ -81,7 +81,7 @@ pub(super) fn is_set_in(config: &Keys, kind: &str) -> bool {
 }
 
 impl Search {
-    /// What `config.json` says of a model of the kind `kind`, whose texts begin with `bos`.
+    /// Reads the settings in the `config.json` of a model of the kind `kind`, whose texts begin with `bos`.
     pub(super) fn of_config(kind: &str, bos: Option<TokenId>, config: &mut Keys) -> Result<Self> {
         let mut search = Self {
             forced_last: forced_last(kind),
@@ -94,7 +94,7 @@ impl Search {
         Ok(search)
     }
 
-    /// What the file `keys` says.
+    /// Reads the settings in the file `keys`.
     pub(super) fn of_file(keys: &mut Keys) -> Result<Self> {
         let mut search = Self::default();
         search.take(keys)?;
@@ -150,20 +150,20 @@ impl Search {
         Ok(())
     }
 
-    /// The most tokens of a text, without the start token.
+    /// The maximum number of tokens of a text, without the start token.
     fn longest(&self) -> Option<usize> {
         let set = self.max_length.filter(|&length| length != UNSET_LENGTH);
         let whole = set.map(|length| length.saturating_sub(1));
         self.max_new_tokens.or(whole)
     }
 
-    /// The fewest tokens of a text, without the start token and the end.
+    /// The minimum number of tokens of a text, without the start token and the end.
     fn shortest(&self) -> usize {
         let whole = self.min_length.map(|length| length.saturating_sub(1));
         self.min_new_tokens.or(whole).unwrap_or(0)
     }
 
-    /// The search of a model with this task. What its owner does not say is as in `transformers`, but for the length, which is
+    /// Converts the settings of a model with this task. Missing ones are as in `transformers`, except for the length, which is
     /// limited there to 20 tokens.
     pub(super) fn decode(&self, task: Task) -> DecodeConfig {
         let (default, longest) = (DecodeConfig::default(), self.longest());
@@ -186,7 +186,7 @@ impl Search {
         }
     }
 
-    /// How the search of a model with this task differs from its owner's.
+    /// Describes how the generation settings of a model with this task differ from those in its files.
     pub(super) fn notes(&self, task: Task) -> Vec<String> {
         let has_beam = self.beam_width.is_some_and(|width| width > 1);
         let notes: &[(bool, &str)] = match task {
@@ -227,9 +227,9 @@ impl Search {
             .is_some_and(|penalty| penalty != 1.0)
     }
 
-    /// A setting of the search of translations that is not supported.
+    /// Names a setting for translation that is not supported.
     pub(super) fn unsupported(&self) -> Option<&'static str> {
-        // There, the start token is part of what may not be repeated.
+        // In `transformers`, n-grams that must not be repeated include the start token.
         match self.no_repeat_ngram {
             Some(1) => Some("`no_repeat_ngram_size` = 1 is not supported"),
             _ if self.penalizes_repeated() => Some("`repetition_penalty` is not supported"),
@@ -237,7 +237,7 @@ impl Search {
         }
     }
 
-    /// Whether some tokens are barred in some places only.
+    /// True if some tokens are barred at some positions only.
     pub(super) fn bars_at_times(&self) -> bool {
         self.bars_repeated() || self.shortest() > 0
     }
@@ -249,7 +249,7 @@ impl Search {
     }
 }
 
-/// What a value of `early_stopping` means.
+/// Converts a value of `early_stopping`.
 fn stopping(value: &Value) -> Option<EarlyStopping> {
     match value {
         Value::Bool(true) => Some(EarlyStopping::Always),
@@ -259,7 +259,7 @@ fn stopping(value: &Value) -> Option<EarlyStopping> {
     }
 }
 
-/// The value of `early_stopping` for a search of ours.
+/// Returns the value of `early_stopping` in `transformers`.
 pub(super) fn early_stopping(early_stopping: EarlyStopping) -> Value {
     match early_stopping {
         EarlyStopping::Never => "never".into(),

@@ -1,4 +1,5 @@
-//! What Sentence Transformers (Reimers and Gurevych 2019) does with the outputs of an encoder, to make one vector for each text.
+//! The modules of Sentence Transformers (Reimers and Gurevych 2019), which turn the outputs of an encoder into one vector for
+//! each text.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +16,7 @@ use crate::interop::keys::{Keys, not_understood};
 pub(super) const MODULES: &str = "modules.json";
 pub(super) const POOLING_CONFIG: &str = "1_Pooling/config.json";
 const POOLING: &str = "1_Pooling";
-/// Names of the settings; the first file that is there counts.
+/// Names of the file with settings; the first file that exists is used.
 const SETTINGS: [&str; 7] = [
     "sentence_bert_config.json",
     "sentence_roberta_config.json",
@@ -33,13 +34,13 @@ const MODES: [(&str, Pooling); 3] = [
     ("pooling_mode_lasttoken", Pooling::Last),
 ];
 
-/// How the outputs become a vector.
+/// The conversion of outputs to a vector.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sentences {
     pub(super) pooling: Pooling,
-    /// Whether the vector is scaled to length 1.
+    /// True if the vector is scaled to length 1.
     pub(super) unit: bool,
-    /// The longest text that is read, in tokens with those around it; by default, what the encoder can read.
+    /// The maximum length of a text, in tokens including those around it; by default, the maximum length of the encoder.
     pub(super) longest: Option<usize>,
 }
 
@@ -52,7 +53,7 @@ struct Module {
 }
 
 impl Sentences {
-    /// The modules in `dir`; the mean if the directory does not say.
+    /// Reads the modules in `dir`. The default is mean pooling.
     pub(super) fn read(dir: &Path) -> Result<Self> {
         let mut found = Self {
             pooling: pooling(&dir.join(POOLING_CONFIG))?,
@@ -89,14 +90,14 @@ impl Sentences {
         Ok(found)
     }
 
-    /// Whether the directory `dir` is one of Sentence Transformers.
+    /// True if `dir` is a directory of Sentence Transformers.
     pub(super) fn is_in(dir: &Path) -> bool {
         dir.join(MODULES).exists()
     }
 }
 
-/// Refuses settings in `dir` that change a text before it is tokenized, such as lower case, unless the tokenizer `lowercases` itself.
-/// Returns a note if there are prompts.
+/// Refuses settings in `dir` that change a text before it is tokenized, for example to lower case, unless the tokenizer
+/// `lowercases` itself. Returns a note if there are prompts.
 pub(super) fn note_on_texts(dir: &Path, lowercases: bool) -> Result<Option<String>> {
     if !Sentences::is_in(dir) {
         return Ok(None);
@@ -133,7 +134,7 @@ fn settings(dir: &Path) -> Result<Option<Keys>> {
     file.map(|path| Keys::read(path)).transpose()
 }
 
-/// `modules.json` and the description of the pooling for a model of ours.
+/// Returns the contents of `modules.json` and of the description of the pooling for a model.
 pub(super) fn files(model: &ModelConfig) -> [Value; 2] {
     let module = |number: usize, folder: &str, kind: &str| {
         let kind = format!("sentence_transformers.models.{kind}");
@@ -150,7 +151,7 @@ pub(super) fn files(model: &ModelConfig) -> [Value; 2] {
     [modules.into(), pooling]
 }
 
-/// The pooling that the file `path` describes; the mean if there is none.
+/// Reads the pooling that the file `path` describes; mean pooling if there is none.
 fn pooling(path: &Path) -> Result<Pooling> {
     if !path.exists() {
         return Ok(Pooling::Mean);
@@ -161,7 +162,7 @@ fn pooling(path: &Path) -> Result<Pooling> {
         "embedding_dimension",
         "include_prompt",
     ]);
-    // Recent versions name one.
+    // Recent versions name one mode.
     if let Some(mode) = keys.optional::<Value>("pooling_mode")? {
         let of_name = |(key, pooling): &(&str, Pooling)| {
             let name = key

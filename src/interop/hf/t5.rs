@@ -49,13 +49,13 @@ macro_rules! names {
 const NAMES: Names = names!("wi");
 const GATED_NAMES: Names = names!("wi_0", "wi_1");
 
-/// T5 limits no length; this is that of its training.
+/// The maximum length in T5's training; the model itself has no limit.
 const LENGTH: usize = 512;
 
-/// The table of the output.
+/// The name of the output projection.
 const OUTPUT: &str = "lm_head.weight";
 
-/// Whether the output projection is the embedding, and whether the last layer is scaled before it.
+/// The output projection: `tied` if it is the embedding, and `scaled` if the last layer is scaled before it.
 struct Output {
     tied: bool,
     scaled: bool,
@@ -74,7 +74,7 @@ pub(super) fn t5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     describe(keys, tensors, "relu", output)
 }
 
-/// mT5 (Xue et al. 2021), of T5's version 1.1.
+/// mT5 (Xue et al. 2021), which follows T5's version 1.1.
 pub(super) fn mt5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     let tied = keys.or("tie_word_embeddings", false)?;
     let version: String = keys.or(VERSION, String::new())?;
@@ -92,8 +92,8 @@ pub(super) fn mt5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     describe(keys, tensors, "gated-gelu", output)
 }
 
-/// Whether the file has an output projection that is not the embedding. `transformers` 5 writes `tie_word_embeddings` = true for all
-/// models, and ties these two unless both are there and differ.
+/// True if the file has an output projection that is not the embedding. `transformers` 5 writes `tie_word_embeddings` = true
+/// for all models, and ties the two unless both are there and differ.
 fn has_own_output(tensors: &Tensors) -> Result<bool> {
     if !tensors.has(OUTPUT) {
         return Ok(false);
@@ -123,7 +123,7 @@ fn describe(
         "gated-silu" => (true, "silu"),
         _ => return Err(keys.refuse("feed_forward_proj", &Value::from(projection))),
     };
-    // They follow from `feed_forward_proj`, unless they are there.
+    // These keys follow from `feed_forward_proj`, unless they are present.
     let activation = activation(keys, "dense_act_fn", default)?;
     keys.only("is_gated_act", gated)?;
     let model = ModelConfig {
@@ -160,7 +160,7 @@ fn describe(
     };
     let names = if gated { GATED_NAMES } else { NAMES };
     let described = Described {
-        // Files of early versions have a table that nothing uses.
+        // Files of early versions have a table that is not used.
         unused: vec![Unused::Ignored(
             "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
         )],

@@ -1,4 +1,4 @@
-//! Models of ours as Marian's `model.npz`, `vocab.yml` and `decoder.yml`.
+//! Exports models as Marian's `model.npz`, `vocab.yml` and `decoder.yml`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -26,13 +26,13 @@ use crate::text::{Tokenizer, Tokenizers};
 const KIND: &str = "Marian";
 const MODEL: &str = "model.npz";
 const VOCABULARY: &str = "vocab.yml";
-/// The version whose options are written.
+/// The version of Marian whose options are written.
 const VERSION: &str = "v1.12.0";
 
-/// The kind that a model of this configuration becomes, as far as can be told without its weights.
+/// Returns the kind that a model of this configuration becomes, as far as can be told without its weights.
 ///
 /// # Errors
-/// If it has no equal.
+/// Fails if Marian cannot represent the model.
 pub(in crate::interop) fn kind(
     config: &Config,
     tokenizers: &Tokenizers,
@@ -48,7 +48,7 @@ pub(in crate::interop) fn kind(
     Ok(KIND)
 }
 
-/// The vocabulary of both sides.
+/// Returns the vocabulary of both sides.
 fn shared(tokenizers: &Tokenizers) -> Result<&Tokenizer> {
     match tokenizers {
         Tokenizers::Shared(both) => Ok(both),
@@ -108,7 +108,7 @@ pub(in crate::interop) fn export(
     Ok(Exported { kind: KIND, notes })
 }
 
-/// Whether the decoder reads the last token first, and its vector is zero.
+/// True if the decoder first reads the last token, and its vector is zero.
 fn starts_with_zeros(table: Option<&Parameter>, start: TokenId) -> bool {
     table.is_some_and(|table| {
         let [rows, d] = table.shape[..] else {
@@ -119,7 +119,7 @@ fn starts_with_zeros(table: Option<&Parameter>, start: TokenId) -> bool {
     })
 }
 
-/// Refuses a model without an equal.
+/// Refuses a model that Marian cannot represent.
 fn check(model: &ModelConfig, starts_with_zeros: bool) -> Result<(), NoEqual> {
     let mut differences = Differences::of(model);
     let attends = matches!(
@@ -179,7 +179,7 @@ fn reversed(loaded: &LoadedModel) -> Result<Reversed> {
     Ok(reversed.with_rows())
 }
 
-/// The options of a model with so many tokens, in YAML.
+/// Returns the options of a model with `vocab` tokens, in YAML.
 fn options(model: &ModelConfig, vocab: usize) -> String {
     let (before, after) = match model.norm_position {
         NormPosition::Post => ("d", "dan"),
@@ -222,17 +222,17 @@ fn options(model: &ModelConfig, vocab: usize) -> String {
     lines.into_iter().map(line).collect()
 }
 
-/// The tokens before `end` with their ids, in YAML.
+/// Returns the tokens before `end` with their ids, in YAML.
 fn vocabulary(tokenizer: &Tokenizer, end: TokenId) -> String {
     let line = |id: TokenId| {
         let token = tokenizer.token(id).unwrap_or_default();
-        // A string of JSON is one of YAML, too.
+        // A JSON string is also a YAML string.
         format!("{}: {id}\n", Value::from(token))
     };
     (0..end).map(line).collect()
 }
 
-/// `decoder.yml`, and notes on what has no equal there.
+/// Returns the content of `decoder.yml`, and notes on settings that Marian does not have.
 fn search(loaded: &LoadedModel, start: TokenId) -> Result<(String, Vec<String>)> {
     let (decode, model) = (&loaded.config.decode, &loaded.config.model);
     let tokenizer = loaded.tokenizers.tgt();

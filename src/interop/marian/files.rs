@@ -1,4 +1,4 @@
-//! The files of a model: weights, vocabularies, the search, a shortlist.
+//! Finds the files of a model: weights, vocabularies, generation settings, a shortlist.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -12,15 +12,15 @@ use crate::interop::keys::not_understood;
 use crate::interop::listing::{directory_of, file_name, files_of};
 
 const SEARCH: &str = "decoder.yml";
-/// What the name of a shortlist begins with.
+/// The prefix of the name of a shortlist.
 const LEXICON: &str = "lex.";
-/// What files of weights begin with in Marian's binary format: the number of its version.
+/// The first bytes of weights in Marian's binary format: the number of its version.
 const BINARY: [u8; 8] = 1u64.to_le_bytes();
-/// What the names of weights end with that are of training.
+/// The suffix of the names of weights that are needed only in training.
 const OF_TRAINING: &str = ".optimizer.npz";
-/// What the names of vocabularies end with.
+/// The suffixes of the names of vocabularies.
 const VOCABULARIES: [&str; 4] = ["spm", "yml", "yaml", "json"];
-/// Parts of the names of the two sides' vocabularies.
+/// Words in the names of the two sides' vocabularies.
 const SOURCES: [&str; 3] = ["source", "src", "srcvocab"];
 const TARGETS: [&str; 4] = ["target", "tgt", "trg", "trgvocab"];
 
@@ -29,10 +29,10 @@ const TARGETS: [&str; 4] = ["target", "tgt", "trg", "trgvocab"];
 pub(super) struct Files {
     pub(super) weights: PathBuf,
     pub(super) vocabs: Vocabs,
-    /// How to search; its owner may not say.
+    /// The generation settings, if the model has any.
     pub(super) search: Option<Search>,
     pub(super) shortlist: Option<PathBuf>,
-    /// Whether the weights are in Marian's binary format, as Firefox has them, and not in that of NumPy.
+    /// True if the weights are in Marian's binary format, as in Firefox, and not in NumPy's.
     pub(super) is_binary: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Vocabs {
     Separate([PathBuf; 2]),
 }
 
-/// Whether `path`, a file or directory, looks like a model of Marian or Firefox.
+/// True if `path`, a file or directory, looks like a model of Marian or Firefox.
 pub(in crate::interop) fn recognizes(path: &Path) -> Result<bool> {
     match path.is_dir() {
         false => Ok(is_weights(path)),
@@ -52,7 +52,7 @@ pub(in crate::interop) fn recognizes(path: &Path) -> Result<bool> {
     }
 }
 
-/// Whether this is a file of weights. Other tools write files with the same ending, `.bin`.
+/// True if this is a file of weights. Other tools write files with the same ending, `.bin`.
 fn is_weights(path: &Path) -> bool {
     ends(path, "npz") || ends(path, "bin") && is_binary(path)
 }
@@ -68,7 +68,7 @@ fn is_shortlist(path: &Path) -> bool {
 }
 
 impl Files {
-    /// Those of the model `path`, a directory or the file of the weights.
+    /// Finds the files of the model `path`, a directory or the file of the weights.
     pub(super) fn find(path: &Path) -> Result<Self> {
         let (dir, chosen) = match path.is_dir() {
             true => (path, None),
@@ -113,7 +113,7 @@ impl Files {
 }
 
 impl Vocabs {
-    /// Those that `decoder.yml` names: the source's and the target's.
+    /// Returns the vocabularies that `decoder.yml` names: the source's and the target's.
     fn named(dir: &Path, files: &[PathBuf]) -> Result<Self> {
         match files {
             [both] => Ok(Self::Joint(both.clone())),
@@ -129,7 +129,7 @@ impl Vocabs {
         }
     }
 
-    /// Those of a directory that does not say which is which.
+    /// Finds the vocabularies of a directory in which `decoder.yml` does not name them.
     fn found(dir: &Path, mut files: Vec<PathBuf>) -> Result<Self> {
         files.sort_by_key(|path| !has_part(path, &SOURCES));
         match &files[..] {
@@ -149,7 +149,7 @@ impl Vocabs {
     }
 }
 
-/// The weights of a directory that does not name them.
+/// Finds the weights in a directory that does not name them.
 fn the_weights(dir: &Path, all: &[PathBuf]) -> Result<PathBuf> {
     let mut found = all
         .iter()
@@ -169,7 +169,7 @@ fn the_weights(dir: &Path, all: &[PathBuf]) -> Result<PathBuf> {
     }
 }
 
-/// The shortlist of a directory that does not name it.
+/// Finds the shortlist in a directory that does not name it.
 fn the_shortlist(dir: &Path, weights: &Path, all: &[PathBuf]) -> Result<Option<PathBuf>> {
     let found = of_same_model(weights, all.iter().filter(|path| is_shortlist(path)));
     let is_alone = all.iter().filter(|path| is_weights(path)).count() < 2;
@@ -190,8 +190,8 @@ fn the_shortlist(dir: &Path, weights: &Path, all: &[PathBuf]) -> Result<Option<P
     }
 }
 
-/// Those of these files whose names have a part of the name of the weights, such as `ende` in `model.ende.bin`; all of them if none
-/// has.
+/// Returns the files whose names share a part with the name of the weights, such as `ende` in `model.ende.bin`; all files if
+/// there are none.
 fn of_same_model<'a>(weights: &Path, files: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
     let (same, others): (Vec<_>, Vec<_>) = files
         .cloned()
@@ -202,7 +202,7 @@ fn of_same_model<'a>(weights: &Path, files: impl Iterator<Item = &'a PathBuf>) -
     }
 }
 
-/// Whether the names of two files have a part in common, such as a pair of languages, besides their endings.
+/// True if the names of two files share a part, such as a pair of languages, besides their suffixes.
 fn have_a_part_in_common(one: &Path, other: &Path) -> bool {
     let parts = |path: &Path| -> BTreeSet<String> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -211,13 +211,13 @@ fn have_a_part_in_common(one: &Path, other: &Path) -> bool {
     !parts(one).is_disjoint(&parts(other))
 }
 
-/// Whether this is the name of a vocabulary.
+/// True if this is the name of a vocabulary.
 fn is_vocabulary(path: &Path) -> bool {
     let ends_so = VOCABULARIES.iter().any(|end| ends(path, end));
     ends_so && file_name(path).contains("vocab")
 }
 
-/// Whether one of the parts of a file's name, between full stops, is one of these words.
+/// True if a part of a file's name, between full stops, is one of these words.
 fn has_part(path: &Path, words: &[&str]) -> bool {
     let name = file_name(path);
     name.split('.').any(|part| words.contains(&part))
@@ -238,7 +238,7 @@ fn missing(dir: &Path, name: &str) -> Error {
     )
 }
 
-/// The file beside `path` with this name, if it exists.
+/// Returns the path of the file with this name beside `path`, if it exists.
 pub(super) fn beside(path: &Path, name: &str) -> Option<PathBuf> {
     Some(path.with_file_name(name)).filter(|path| path.exists())
 }

@@ -1,4 +1,4 @@
-//! Models of Marian (Junczys-Dowmunt et al. 2018) and of Firefox: `.npz` and `.bin` with vocabularies beside them.
+//! Imports models of Marian (Junczys-Dowmunt et al. 2018) and of Firefox: `.npz` and `.bin` with vocabularies beside them.
 
 mod export;
 mod files;
@@ -29,9 +29,9 @@ use super::tensors::Tensors;
 use crate::config::{Config, DataConfig, Vocabulary};
 use crate::error::{Error, Result};
 
-/// The name of the options among the tensors.
+/// The name of the tensor that holds the options.
 const OPTIONS: &str = "special:model.yml";
-/// The longest text that Marian translates, unless its owner says otherwise.
+/// The maximum length of a text in Marian, unless the model's files set another.
 const MAX_LEN: usize = 1000;
 
 /// Reads the model `path`, a directory or the file of its weights.
@@ -87,7 +87,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
     Ok(foreign)
 }
 
-/// The options that are stored with the tensors of the file `path`.
+/// Reads the options that are stored with the tensors of the file `path`.
 fn read_options(path: &Path, tensors: &Tensors) -> Result<Map<String, Value>> {
     if !tensors.has(OPTIONS) {
         let problem = format!("it has no options of Marian (`{OPTIONS}`)");
@@ -99,7 +99,7 @@ fn read_options(path: &Path, tensors: &Tensors) -> Result<Map<String, Value>> {
         .map_err(|problem| not_understood(path, format!("`{OPTIONS}`: {problem}")))
 }
 
-/// The mapping in the file `path`.
+/// Reads the mapping in the file `path`.
 fn read_yaml(path: &Path) -> Result<Map<String, Value>> {
     let text = fs::read(path).map_err(Error::io("read", path))?;
     parse_yaml(&text).map_err(|problem| not_understood(path, problem))

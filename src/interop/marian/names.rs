@@ -3,7 +3,7 @@
 use crate::interop::recipe::Source::{Extended, Filled, Same, Transposed};
 use crate::interop::recipe::{NEVER, Names};
 
-/// What all models have in common.
+/// The names that all models have in common.
 pub(super) const LAYERS: Names = &[
     (
         "encoder.layers.{}.self_attention.query.weight",
@@ -303,5 +303,5 @@ pub(super) const OUTPUT_BIAS: Names = &[(
     Extended(&Same("decoder_ff_logit_out_b"), NEVER),
 )];
 
-/// That of a model without it.
+/// The output bias of a model without one.
 pub(super) const NO_OUTPUT_BIAS: Names = &[("head.bias", Extended(&Filled(0.0), NEVER))];

@@ -1,4 +1,4 @@
-//! The options of a model, `special:model.yml`, each of which must be understood.
+//! The options of a model, `special:model.yml`. Each of them must be understood.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::interop::keys::Keys;
 use crate::interop::recipe::Names;
 use crate::interop::tensors::Tensors;
 
-/// Options without an effect on what a Transformer computes: those of training, and of other kinds of models.
+/// Options that do not affect the output of a Transformer: those for training and for other kinds of models.
 const IGNORED: &[&str] = &[
     "bert-class-symbol",
     "bert-mask-symbol",
@@ -46,10 +46,10 @@ const IGNORED: &[&str] = &[
     "ulr-trainable-transformation",
 ];
 
-/// The first version that normalizes keys and values of self-attention where norms come before it.
+/// The first version that normalizes the keys and values of self-attention if norms come before it.
 const FIRST_WITH_PRE_NORMS: [u32; 2] = [1, 11];
 
-/// What a model's options say.
+/// A model as described by its options.
 pub(super) struct Described {
     pub(super) model: ModelConfig,
     /// The number of tokens of each side.
@@ -57,7 +57,7 @@ pub(super) struct Described {
     pub(super) names: Vec<Names>,
 }
 
-/// Reads all options. Some matrices have several names, so that `tensors` decide between them.
+/// Reads all options. Some matrices may have one of several names, which `tensors` determine.
 pub(super) fn describe(mut keys: Keys, tensors: &Tensors) -> Result<Described> {
     let kind: String = keys.required("type")?;
     if kind != "transformer" {
@@ -103,7 +103,7 @@ pub(super) fn describe(mut keys: Keys, tensors: &Tensors) -> Result<Described> {
     })
 }
 
-/// Refuses variants that we do not have.
+/// Refuses variants that are not supported.
 fn refuse_variants(keys: &mut Keys) -> Result<()> {
     let only = [
         ("factors-dim-emb", json!(0)),
@@ -164,7 +164,7 @@ fn embeddings(keys: &mut Keys, tensors: &Tensors) -> Result<(TieEmbeddings, Vec<
     Ok((tie, tables))
 }
 
-/// Refuses vocabularies of other sizes than the tables of embeddings.
+/// Refuses vocabularies whose sizes differ from those of the embedding tables.
 fn check_rows(
     keys: &Keys,
     tie: TieEmbeddings,
@@ -183,7 +183,7 @@ fn check_rows(
     Ok(())
 }
 
-/// The number of layers, of which each has tensors.
+/// Reads the number of layers, which must not exceed the number of tensors.
 fn depth(keys: &mut Keys, key: &str, tensors: &Tensors) -> Result<usize> {
     let depth = keys.required(key)?;
     match depth <= tensors.names().count() {
@@ -192,10 +192,10 @@ fn depth(keys: &mut Keys, key: &str, tensors: &Tensors) -> Result<usize> {
     }
 }
 
-/// Where norms are in a layer, and whether there is one after the embeddings and after the last layer.
+/// Reads the position of norms in a layer, and whether norms follow the embeddings and the last layer.
 fn norms(keys: &mut Keys) -> Result<(NormPosition, bool, bool)> {
     let version: String = keys.or("version", String::new())?;
-    // Dropout (d) is for training.
+    // Dropout (d) matters only in training.
     let mut operations = |key: &str, default: &str| -> Result<String> {
         Ok(keys.or(key, default.to_owned())?.replace('d', ""))
     };
@@ -213,7 +213,7 @@ fn norms(keys: &mut Keys) -> Result<(NormPosition, bool, bool)> {
         }
     };
     if position == NormPosition::Pre && number(&version) < FIRST_WITH_PRE_NORMS {
-        // Earlier versions computed something else.
+        // Earlier versions compute something else.
         return Err(keys.refuse("version", &json!(version)));
     }
     let is_norm = |key: &str, operations: String| match operations.as_str() {
@@ -228,7 +228,7 @@ fn norms(keys: &mut Keys) -> Result<(NormPosition, bool, bool)> {
     ))
 }
 
-/// The first two numbers of a version such as `v1.12.0 65bf82f`; zeros if there are none.
+/// Returns the first two numbers of a version such as `v1.12.0 65bf82f`; zeros if there are none.
 fn number(version: &str) -> [u32; 2] {
     let numbers = version
         .trim_start_matches('v')
@@ -266,7 +266,7 @@ fn mixing(keys: &mut Keys) -> Result<MixingKind> {
     }
 }
 
-/// The width of the feed-forward networks, which is that of the decoder, too.
+/// Reads the width of the feed-forward networks, which must be the same in the decoder.
 fn feed_forward(keys: &mut Keys) -> Result<usize> {
     let width = keys.or("transformer-dim-ffn", 2048)?;
     for (key, same) in [

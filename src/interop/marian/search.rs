@@ -1,4 +1,4 @@
-//! How the owner of a model decodes: `decoder.yml`.
+//! Generation settings of a model: `decoder.yml`.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::config::{DecodeConfig, LengthPenaltyFormula};
 use crate::error::Result;
 use crate::interop::keys::Keys;
 
-/// Options without an effect on the translation of a sentence.
+/// Options that do not affect the translation of a sentence.
 const IGNORED: &[&str] = &[
     "alignment",
     "authors",
@@ -54,14 +54,14 @@ const IGNORED: &[&str] = &[
     "workspace",
 ];
 
-/// The search, and the files that it names.
+/// The generation settings, and the files that they name.
 #[derive(Debug)]
 pub(super) struct Search {
     models: Vec<String>,
-    /// Names of files, without directories.
+    /// The names of files, without directories.
     pub(super) vocabs: Vec<String>,
     pub(super) shortlist: Option<String>,
-    /// What `decoder.yml` says of the candidates in it.
+    /// The limits that `decoder.yml` sets for the candidates in the shortlist.
     pub(super) limits: Vec<String>,
     pub(super) max_len: Option<usize>,
     pub(super) allow_unk: bool,
@@ -72,7 +72,7 @@ pub(super) struct Search {
 }
 
 impl Default for Search {
-    /// Marian's defaults.
+    /// Returns Marian's defaults.
     fn default() -> Self {
         Self {
             models: Vec::new(),
@@ -90,7 +90,7 @@ impl Default for Search {
 }
 
 impl Search {
-    /// That of Firefox.
+    /// Returns Firefox's generation settings.
     pub(super) fn of_firefox() -> Self {
         Self {
             beam_width: 1,
@@ -148,7 +148,7 @@ impl Search {
         Ok(search)
     }
 
-    /// The name of the model, if there is one.
+    /// Returns the name of the model, if there is exactly one.
     pub(super) fn only_model(&self) -> Option<String> {
         match &self.models[..] {
             [only] => Some(only.clone()),
@@ -156,7 +156,7 @@ impl Search {
         }
     }
 
-    /// The search, as we call it.
+    /// Converts the generation settings.
     pub(super) fn decode(&self) -> DecodeConfig {
         DecodeConfig {
             beam_width: self.beam_width,
@@ -169,7 +169,7 @@ impl Search {
     }
 }
 
-/// The path of the shortlist, and the words that follow it.
+/// Reads the path of the shortlist, and the words that follow it.
 fn shortlist(keys: &mut Keys) -> Result<(Option<String>, Vec<String>)> {
     let words = keys.or("shortlist", Vec::<Value>::new())?.into_iter();
     let mut words = words.map(|word| match word {
@@ -179,7 +179,7 @@ fn shortlist(keys: &mut Keys) -> Result<(Option<String>, Vec<String>)> {
     Ok((words.next(), words.collect()))
 }
 
-/// The name of a file at a path of any system.
+/// Returns the name of a file in a path of any operating system.
 fn file_name(path: String) -> String {
     let name = PathBuf::from(path.replace('\\', "/"));
     name.file_name()

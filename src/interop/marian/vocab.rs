@@ -1,4 +1,4 @@
-//! The vocabularies of a model, with one token more, whose vector is zero: what the decoder reads first.
+//! The vocabularies of a model, with one additional token, whose vector is zero: the decoder's first input.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use crate::interop::keys::not_understood;
 use crate::interop::sentencepiece::{self, SentencePiece};
 use crate::text::{Tokenizer, Tokenizers};
 
-/// Names of the new token; the first that the vocabulary does not have counts.
+/// Possible names of the new token; the first one that is not in the vocabulary is used.
 const STARTS: [&str; 2] = ["<pad>", "<start>"];
-/// The token at the end of a text, and that for unknown text, with the names that early vocabularies give to tokens 0 and 1.
+/// The token that ends a text, and the token for unknown text. Early vocabularies have other names for tokens 0 and 1.
 const EOS: [&str; 2] = ["</s>", "eos"];
 const UNK: [&str; 2] = ["<unk>", "UNK"];
 /// Models of SentencePiece beside a vocabulary of pieces as strings.
 const PIECES: [&str; 2] = ["source.spm", "target.spm"];
-/// Tokens of bytes that are control characters are not generated.
+/// The number of byte tokens for control characters, which are not generated.
 pub(super) const N_CONTROL: TokenId = 32;
 
 /// The vocabularies of a model.
@@ -36,7 +36,7 @@ pub(super) struct Read {
     pub(super) never: Vec<String>,
 }
 
-/// Reads the vocabularies of a model with so many tokens on each side.
+/// Reads the vocabularies of a model with these numbers of tokens on each side.
 pub(super) fn read(
     vocabs: &Vocabs,
     sizes: [usize; 2],
@@ -96,7 +96,7 @@ pub(super) fn read(
     })
 }
 
-/// One vocabulary for both sides, or those of source and target.
+/// Returns one vocabulary for both sides, or one for the source and one for the target.
 fn sides(vocabs: &Vocabs, sizes: [usize; 2]) -> Result<Vec<Side>> {
     let pieces = |path: &Path| PIECES.map(|name| beside(path, name));
     match vocabs {
@@ -146,18 +146,18 @@ struct Side {
     kind: TokenizerKind,
     /// The number of tokens of the model.
     size: usize,
-    /// Their names.
+    /// The names of the model's tokens.
     tokens: HashSet<String>,
-    /// Whether there are pieces beyond those.
+    /// True if there are pieces beyond the model's tokens.
     has_more: bool,
     source: Source,
 }
 
-/// What a tokenizer is made of.
+/// The origin of a tokenizer.
 enum Source {
     /// A model of SentencePiece, whose ids are those of the model.
     Pieces(SentencePiece),
-    /// Words, or pieces as strings that a model of SentencePiece finds.
+    /// Words, or pieces as strings into which a model of SentencePiece divides a text.
     Words(HashMap<String, TokenId>, Option<SentencePiece>),
 }
 
@@ -198,7 +198,7 @@ impl Side {
         })
     }
 
-    /// The `tokenizer.json`, with the new token after those of the model.
+    /// Returns the `tokenizer.json`, with the new token after the model's tokens.
     fn tokenizer(&self, special: &SpecialNames) -> Result<Value> {
         let last = self.size as TokenId;
         match &self.source {
@@ -226,7 +226,7 @@ impl Side {
     }
 }
 
-/// The tokens of the vocabulary `path` with ids below `size`. Ids without a token get one that no text contains.
+/// Reads the tokens of the vocabulary `path` with ids below `size`. An id without a token gets one that no text contains.
 fn ids(path: &Path, size: usize) -> Result<HashMap<String, TokenId>> {
     let mut tokens: BTreeMap<usize, String> = BTreeMap::new();
     for (token, id) in read_yaml(path)? {
@@ -254,7 +254,7 @@ fn unused(id: usize) -> String {
     format!("<unused-{id}>")
 }
 
-/// The `tokenizer.json` of words between blanks.
+/// Returns the `tokenizer.json` of words separated by blanks.
 fn words(ids: &HashMap<String, TokenId>, special: &SpecialNames) -> Value {
     let SpecialNames { pad, unk, eos, .. } = special;
     let names = [pad, unk, eos].map(String::as_str);

@@ -1,10 +1,10 @@
-//! The part of YAML that Marian writes: one mapping, of scalars and of lists of scalars. JSON is read, too.
+//! The part of YAML that Marian writes: one mapping of scalars and of lists of scalars. JSON can be read, too.
 //!
-//! Vocabularies contain characters that readers of all of YAML refuse, such as control characters, so lines end at line feeds alone.
+//! Vocabularies contain characters that full YAML parsers refuse, such as control characters, so only line feeds end lines.
 
 use serde_json::{Map, Number, Value};
 
-/// The mapping in `text`; else what is wrong with it.
+/// Parses the mapping in `text`, or describes what is wrong with it.
 pub(super) fn mapping(text: &str) -> Result<Map<String, Value>, String> {
     if text.trim_start().starts_with('{') {
         return serde_json::from_str(text).map_err(|error| error.to_string());
@@ -21,7 +21,7 @@ pub(super) fn mapping(text: &str) -> Result<Map<String, Value>, String> {
 #[derive(Default)]
 struct Reader {
     read_so_far: Map<String, Value>,
-    /// The key whose value is on the next lines.
+    /// The key whose value is on the following lines.
     open: Option<String>,
 }
 
@@ -80,7 +80,7 @@ impl Reader {
     }
 }
 
-/// The key at the beginning of a line, and what follows its colon.
+/// Returns the key at the beginning of a line, and the text after its colon.
 fn key(line: &str) -> Result<(String, &str), String> {
     let (key, rest) = match line.as_bytes() {
         [b'"', ..] => double_quoted(line)?,
@@ -139,7 +139,7 @@ fn plain(text: &str) -> Value {
     }
 }
 
-/// `text` before a comment. A quoted text is left as it is.
+/// Returns `text` up to a comment. A quoted text is left as it is.
 fn without_comment(text: &str) -> &str {
     match text.as_bytes() {
         [b'#', ..] => "",
@@ -150,7 +150,7 @@ fn without_comment(text: &str) -> &str {
     }
 }
 
-/// The text in the quotes at the beginning of `text`, and what follows.
+/// Returns the text in the quotes at the beginning of `text`, and the text after them.
 fn single_quoted(text: &str) -> Result<(String, &str), String> {
     let mut found = String::new();
     let mut rest = &text[1..];
@@ -169,7 +169,7 @@ fn single_quoted(text: &str) -> Result<(String, &str), String> {
     }
 }
 
-/// The text in the quotes at the beginning of `text`, and what follows.
+/// Returns the text in the quotes at the beginning of `text`, and the text after them.
 fn double_quoted(text: &str) -> Result<(String, &str), String> {
     let mut found = String::new();
     let mut chars = text[1..].chars();

@@ -1,4 +1,4 @@
-//! Where each of our parameters comes from.
+//! The tensors from which each of our parameters is made.
 
 mod sinusoids;
 mod source;
@@ -19,26 +19,26 @@ use super::tensors::Tensors;
 use crate::batch::TokenId;
 use crate::error::Result;
 
-/// Our bias of the output.
+/// The name of our output bias.
 const OUTPUT_BIAS: &str = "head.bias";
 /// A bias so low that the token's probability is 0.
 pub(super) const NEVER: f32 = -1e3;
-/// Larger tables are not computed.
+/// The maximum size of a computed table.
 const MOST_COMPUTED: usize = 1 << 24;
 
-/// The tensors of a model, under our names.
+/// The tensors of another tool's model, under our names.
 #[derive(Debug)]
 pub(super) struct Recipe {
     /// The directory of the model, or the file of its weights.
     pub(super) path: PathBuf,
     pub(super) tensors: Tensors,
-    /// Tried in this order.
+    /// Tables of names, tried in this order.
     pub(super) names: Vec<Names>,
-    /// Their tensors that are not ours: masks and copies. `{}` stands for any number.
+    /// The other tool's tensors that we do not need: masks and copies. `{}` stands for any number.
     pub(super) unused: Vec<Unused>,
-    /// What the names of some tensors begin with in some files, and not in others.
+    /// A prefix of the names of some tensors, present in some files only.
     pub(super) prefix: &'static str,
-    /// Tokens of probability 0, whatever their bias.
+    /// Tokens with probability 0, whatever their bias.
     pub(super) barred: Vec<TokenId>,
     /// A table of positions that is computed, not stored.
     pub(super) positions: Option<Sinusoids>,
@@ -47,18 +47,18 @@ pub(super) struct Recipe {
 /// A tensor that is not read.
 #[derive(Debug)]
 pub(super) enum Unused {
-    /// Whatever it holds.
+    /// A tensor that is ignored, whatever it holds.
     Ignored(&'static str),
-    /// It holds the same numbers as the other.
+    /// A tensor that must hold the same numbers as the other one.
     CopyOf(&'static str, &'static str),
-    /// All whose names begin like this.
+    /// All tensors whose names begin like this.
     Under(&'static str),
-    /// All whose names end like this.
+    /// All tensors whose names end like this.
     Ending(&'static str),
 }
 
 impl Recipe {
-    /// That of a model all of whose tensors are read under these names.
+    /// Creates the recipe of a model all of whose tensors are read under these names.
     pub(super) fn new(path: &Path, tensors: Tensors, names: Vec<Names>) -> Self {
         Self {
             path: path.to_path_buf(),
@@ -71,8 +71,8 @@ impl Recipe {
         }
     }
 
-    /// Refuses tensors that are missing, of another shape than `parameters` (name and shape), of a type that cannot be read, or
-    /// unknown.
+    /// Refuses tensors that are missing, of a shape other than in `parameters` (name and shape), of a type that cannot be read,
+    /// or unknown.
     pub(super) fn check(&self, parameters: &[(String, Vec<usize>)]) -> Result<()> {
         let mut used = BTreeSet::new();
         for (name, shape) in parameters {
@@ -137,7 +137,7 @@ impl Recipe {
         refuse(format!("tensor `{name}` is unknown"))
     }
 
-    /// The values of our parameter `name`.
+    /// Returns the values of our parameter `name`.
     pub(super) fn values(&self, name: &str, shape: &[usize]) -> io::Result<Cow<'_, [f32]>> {
         match self.positions {
             Some(sinusoids) if self.is_computed(name) => Ok(sinusoids.table(shape).into()),
@@ -159,7 +159,7 @@ impl Recipe {
         self.positions.is_some() && name.ends_with(".positions.learned")
     }
 
-    /// Where our parameter `name` comes from.
+    /// Returns the tensors from which our parameter `name` is made.
     fn theirs(&self, name: &str) -> Result<Theirs> {
         let found = theirs(&self.names, name).ok_or_else(|| {
             let problem = format!("this kind of model has no tensor for the parameter `{name}`");
@@ -168,7 +168,7 @@ impl Recipe {
         found.map(|theirs| theirs.renamed(|name| self.stored(name)))
     }
 
-    /// The name under which the file has the tensor `name`: with a prefix, or with the names of early versions.
+    /// Returns the name under which the file has the tensor `name`: with a prefix, or with a name of early versions.
     fn stored(&self, name: String) -> String {
         let old = match (name.strip_suffix(".weight"), name.strip_suffix(".bias")) {
             (Some(layer), _) => format!("{layer}.gamma"),

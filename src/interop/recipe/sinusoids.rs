@@ -1,9 +1,9 @@
 //! Positions that are computed, not stored.
 
-/// sin and cos of positions, one after the other: those of `tensor2tensor`.
+/// The sines and then the cosines of positions, as in `tensor2tensor`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::interop) struct Sinusoids {
-    /// The row that holds zeros.
+    /// The row that holds only zeros.
     pub(in crate::interop) padding: usize,
 }
 

@@ -1,17 +1,17 @@
-//! The names of a kind of model.
+//! Tables of the names in a kind of model.
 
 use super::theirs::Theirs;
 
-/// Stands for the number of a layer.
+/// Placeholder for the number of a layer.
 const NUMBER: &str = "{}";
-/// Stands for the number of a layer, where the first is 1.
+/// Placeholder for the number of a layer, counted from 1.
 const FROM_ONE: &str = "{1}";
 
-/// The names of a kind of model: the path of a layer or parameter of ours, and where it comes from. The first entry that fits
-/// counts. `{}` stands for the number of a layer.
+/// The names in a kind of model: the path of a layer or parameter of our model, and its source. The first entry that matches is
+/// used. `{}` stands for the number of a layer.
 pub(in crate::interop) type Names = &'static [(&'static str, Source)];
 
-/// Where a parameter comes from. For a path of a layer, `.weight` or `.bias` is appended to the name.
+/// The source of a parameter. For the path of a layer, `.weight` or `.bias` is appended to the name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::interop) enum Source {
     /// The same tensor.
@@ -20,9 +20,9 @@ pub(in crate::interop) enum Source {
     Transposed(&'static str),
     /// Part `part` of `of` of a matrix `[in, of * out]`, which is transposed, and of its bias.
     Part {
-        /// Their name.
+        /// The name of the matrix or bias.
         name: &'static str,
-        /// Counted from 0.
+        /// The number of the part, counted from 0.
         part: usize,
         /// The number of equal parts.
         of: usize,
@@ -31,20 +31,20 @@ pub(in crate::interop) enum Source {
     Rows(&'static str),
     /// The first rows of a table, to each of which the first row of another is added.
     Plus(&'static str, &'static str),
-    /// The same number everywhere, and no tensor.
+    /// This number everywhere; no tensor is read.
     Filled(f32),
-    /// Another source, and after its last row one of this number. Of a vector, a row is a number.
+    /// Another source, with one more row of this number at the end. In a vector, a row is a number.
     Extended(&'static Source, f32),
 }
 
-/// What our parameter `name` is made of, by the first of these tables that has it.
+/// Returns the source of our parameter `name`, by the first of these tables that has it.
 pub(in crate::interop) fn theirs(names: &[Names], name: &str) -> Option<Theirs> {
     let mut names = names.iter().copied().flatten();
     names.find_map(|(ours, source)| source.of(ours, name))
 }
 
 impl Source {
-    /// The tensors of our parameter `name`, if its path begins like `ours`.
+    /// Returns the tensors of our parameter `name`, if its path begins like `ours`.
     fn of(self, ours: &str, name: &str) -> Option<Theirs> {
         let (number, rest) = numbered_prefix(ours, name)?;
         let rest = match rest {
@@ -69,7 +69,7 @@ impl Source {
     }
 }
 
-/// Their name with the number of the layer, `number` for ours.
+/// Returns the name `theirs` with the number of the layer, which is `number` in our name.
 fn with_number(theirs: &str, number: &str) -> String {
     let from_one = number.parse().map_or(0, |number: usize| number + 1);
     theirs
@@ -77,7 +77,7 @@ fn with_number(theirs: &str, number: &str) -> String {
         .replace(FROM_ONE, &from_one.to_string())
 }
 
-/// The number in `name` and what follows, if it begins like `pattern`.
+/// Returns the number in `name` and the text after the match, if `name` begins like `pattern`.
 fn numbered_prefix<'a>(pattern: &str, name: &'a str) -> Option<(&'a str, &'a str)> {
     let Some((before, after)) = pattern.split_once(NUMBER) else {
         return Some(("", name.strip_prefix(pattern)?));
@@ -90,7 +90,7 @@ fn numbered_prefix<'a>(pattern: &str, name: &'a str) -> Option<(&'a str, &'a str
     Some((number, rest.strip_prefix(after)?)).filter(|_| !number.is_empty())
 }
 
-/// The number in `name`, if it is like `pattern`.
+/// Returns the number in `name`, if it matches `pattern`.
 pub(super) fn numbered<'a>(pattern: &str, name: &'a str) -> Option<&'a str> {
     let (number, rest) = numbered_prefix(pattern, name)?;
     rest.is_empty().then_some(number)

@@ -1,4 +1,4 @@
-//! The tensors that one of our parameters is made of.
+//! The other tool's tensors from which one of our parameters is made.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,12 +7,12 @@ use std::ops::Range;
 use crate::error::Result;
 use crate::interop::tensors::Tensors;
 
-/// The tensors that one parameter of ours is made of.
+/// The other tool's tensors from which one of our parameters is made.
 #[derive(Debug, PartialEq)]
 pub(in crate::interop) enum Theirs {
     Same(String),
     Transposed(String),
-    /// Of the tensor, the part with this number, counted from 0, of so many equal parts. A matrix is transposed.
+    /// A part of the tensor: its number, counted from 0, and the number of equal parts. A matrix is transposed.
     Part(String, usize, usize),
     Rows(String),
     Plus(String, String),
@@ -21,7 +21,7 @@ pub(in crate::interop) enum Theirs {
 }
 
 impl Theirs {
-    /// The same with other names.
+    /// Returns the same with other names.
     pub(super) fn renamed(self, rename: impl Fn(String) -> String + Copy) -> Self {
         match self {
             Self::Same(name) => Self::Same(rename(name)),
@@ -36,7 +36,7 @@ impl Theirs {
         }
     }
 
-    /// Names and shapes of the tensors that make a parameter of this `shape`.
+    /// Returns the names and shapes of the tensors that make a parameter of this `shape`.
     pub(super) fn needs(&self, shape: &[usize]) -> Vec<(String, Shape)> {
         let reversed = || shape.iter().rev().copied();
         let one = |name: &String, shape| vec![(name.clone(), shape)];
@@ -60,7 +60,7 @@ impl Theirs {
         }
     }
 
-    /// The values of a parameter of this `shape`.
+    /// Returns the values of a parameter of this `shape`.
     pub(super) fn values<'a>(
         &self,
         tensors: &'a Tensors,
@@ -99,7 +99,7 @@ impl Theirs {
 #[derive(Debug, PartialEq)]
 pub(super) enum Shape {
     Exactly(Vec<usize>),
-    /// A table with so many rows or more.
+    /// A table with at least this many rows.
     Rows {
         at_least: usize,
         width: usize,
@@ -107,13 +107,13 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// A table as wide as one of this `shape`.
+    /// The shape of a table as wide as one of this `shape`.
     fn rows(at_least: usize, shape: &[usize]) -> Self {
         let width = shape[1];
         Self::Rows { at_least, width }
     }
 
-    /// Whether a tensor of the shape `found` has this shape.
+    /// True if a tensor of the shape `found` fits.
     pub(super) fn fits(&self, found: &[usize]) -> bool {
         match (self, found) {
             // Some biases are stored as a row.
@@ -134,7 +134,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// The rows that a table of this `shape` has, of a longer one.
+/// Returns the first rows of a longer table, as many as a table of this `shape` has.
 fn first_rows<'a>(values: Cow<'a, [f32]>, shape: &[usize]) -> Cow<'a, [f32]> {
     let size = shape.iter().product();
     match values {
@@ -153,7 +153,7 @@ fn before_last_row(shape: &[usize]) -> Vec<usize> {
     shape
 }
 
-/// The columns `wanted` of the matrix `values`, whose rows are `width` long, one after the other.
+/// Returns the columns `wanted` of the matrix `values`, whose rows have `width` numbers, one after the other.
 fn columns(values: &[f32], width: usize, wanted: Range<usize>) -> Vec<f32> {
     let column = |column| values.iter().skip(column).step_by(width.max(1)).copied();
     wanted.flat_map(column).collect()

@@ -1,4 +1,4 @@
-//! The `tokenizer.json` of a vocabulary that is made from pieces.
+//! The `tokenizer.json` of a vocabulary that consists of pieces.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ impl SentencePiece {
         if self.kind == Kind::Bpe {
             pre_tokenizers.extend(isolated(&symbols));
             pre_tokenizers.push(metaspace(&slots));
-            // Otherwise no merges lead to a special token.
+            // Without symbols, no merges lead to a special token.
             if !symbols.is_empty() {
                 pre_tokenizers.extend(splitter(&special, self.byte_fallback));
             }
@@ -67,7 +67,7 @@ impl SentencePiece {
             }));
         }
         if self.remove_extra_whitespaces {
-            // Only blanks; the map above turns other white space into blanks.
+            // This applies to blanks only, since the map above turns other whitespace into blanks.
             steps.push(replace("^ +| +$", ""));
             steps.push(replace(" {2,}", " "));
         }
@@ -136,7 +136,8 @@ impl SentencePiece {
     }
 }
 
-/// The score of a user-defined symbol in a unigram model: better than that of any piece, and the better the more bytes it has.
+/// The score of a user-defined symbol in a unigram model, which exceeds that of any piece and increases with the length in
+/// bytes.
 fn symbol_score(text: &str) -> f32 {
     (0.1 * text.len().saturating_sub(1) as f64) as f32
 }
@@ -159,7 +160,7 @@ fn symbols(slots: &[Slot]) -> Vec<&str> {
     symbols
 }
 
-/// Makes each of `symbols` a part of its own.
+/// Isolates each of `symbols`.
 fn isolated(symbols: &[&str]) -> Option<Value> {
     let symbols: Vec<String> = symbols.iter().map(|text| regex::escape(text)).collect();
     (!symbols.is_empty()).then(|| {
@@ -169,7 +170,7 @@ fn isolated(symbols: &[&str]) -> Option<Value> {
     })
 }
 
-/// All pairs of pieces that make up a piece, those of the likeliest piece first.
+/// All pairs of pieces that make up a piece, beginning with the pairs of the likeliest piece.
 fn merges(slots: &[Slot]) -> Vec<(&str, &str)> {
     let pieces: HashMap<&str, usize> = slots
         .iter()
@@ -206,7 +207,7 @@ pub(in crate::interop) fn added(id: usize, text: &str, special: bool) -> Value {
     })
 }
 
-/// Divides special tokens in a text before their last character, so that no model mistakes them for the real ones.
+/// Divides special tokens in a text before their last character, so that no model mistakes them for real special tokens.
 pub(in crate::interop) fn splitter(special: &[&str], bytes: bool) -> Option<Value> {
     let beginning = |token: &&str| {
         let (last, _) = token

@@ -1,4 +1,4 @@
-//! Models of SentencePiece (Kudo and Richardson 2018), `.spm` and `.model`, as tokenizers of Hugging Face's format.
+//! Converts models of SentencePiece (Kudo and Richardson 2018), `.spm` and `.model`, to tokenizers in Hugging Face's format.
 
 mod document;
 mod protobuf;
@@ -23,7 +23,7 @@ pub(super) struct SentencePiece {
     pieces: Vec<Piece>,
     kind: Kind,
     byte_fallback: bool,
-    /// Normalization, as compiled by SentencePiece.
+    /// The normalization, as compiled by SentencePiece.
     charsmap: Vec<u8>,
     add_dummy_prefix: bool,
     remove_extra_whitespaces: bool,
@@ -59,7 +59,8 @@ impl SentencePiece {
     /// Reads the file `path`.
     ///
     /// # Errors
-    /// [`Error::Model`] for a damaged file, and for a model that cannot be converted exactly; [`Error::Io`] if it cannot be read.
+    /// [`Error::Model`] for a damaged file, and for a model that cannot be converted exactly; [`Error::Io`] if it cannot be
+    /// read.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
         Self::parse(&bytes).map_err(|problem| not_understood(path, problem))
@@ -93,7 +94,7 @@ impl SentencePiece {
         Ok(model)
     }
 
-    /// `TrainerSpec` of sentencepiece_model.proto.
+    /// Reads `TrainerSpec` of sentencepiece_model.proto.
     fn read_trainer(&mut self, bytes: &[u8]) -> Result<(), String> {
         for field in Message::new(bytes) {
             match field? {
@@ -114,7 +115,7 @@ impl SentencePiece {
         Ok(())
     }
 
-    /// `NormalizerSpec` of sentencepiece_model.proto.
+    /// Reads `NormalizerSpec` of sentencepiece_model.proto.
     fn read_normalizer(&mut self, bytes: &[u8]) -> Result<(), String> {
         for field in Message::new(bytes) {
             match field? {
@@ -130,7 +131,7 @@ impl SentencePiece {
         Ok(())
     }
 
-    /// Refuses a `NormalizerSpec` that changes what is written.
+    /// Refuses a `NormalizerSpec` that changes outputs.
     fn refuse_denormalizer(bytes: &[u8]) -> Result<(), String> {
         for field in Message::new(bytes) {
             if let (2, Field::Bytes([_, ..])) = field? {
@@ -140,12 +141,12 @@ impl SentencePiece {
         Ok(())
     }
 
-    /// The pieces, in the order of their ids.
+    /// Returns the pieces, in the order of their ids.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().map(|piece| piece.text.as_str())
     }
 
-    /// The kind of its tokens.
+    /// Returns the kind of tokenizer.
     pub(super) fn kind(&self) -> TokenizerKind {
         match self.kind {
             Kind::Unigram => TokenizerKind::Unigram,
@@ -153,17 +154,17 @@ impl SentencePiece {
         }
     }
 
-    /// The `tokenizer.json` with the ids of the pieces in this file.
+    /// Returns the `tokenizer.json` with the ids of the pieces in this file.
     pub(super) fn tokenizer(&self) -> Value {
         let slots = self.pieces.iter().map(Slot::of).collect();
         self.tokenizer_of(slots)
     }
 
-    /// The `tokenizer.json` for the vocabulary `ids`, which holds pieces as strings. Pieces of this file that are not in it follow
-    /// as tokens beyond the vocabulary, which stand for unknown text.
+    /// Returns the `tokenizer.json` for the vocabulary `ids`, which holds pieces as strings. Pieces of this file that it does
+    /// not have follow as tokens beyond the vocabulary, which stand for unknown text.
     ///
     /// # Errors
-    /// A vocabulary with gaps.
+    /// Describes a vocabulary with gaps.
     pub(super) fn tokenizer_with(&self, ids: &HashMap<String, TokenId>) -> Result<Value, String> {
         let own: HashMap<&str, &Piece> = self
             .pieces
@@ -191,10 +192,10 @@ impl SentencePiece {
         Ok(self.tokenizer_of(slots))
     }
 
-    /// The `tokenizer.json` in which the tokens `front` stand in place of the first three pieces: `<unk>`, `<s>` and `</s>`.
+    /// Returns the `tokenizer.json` in which the tokens `front` replace the first three pieces: `<unk>`, `<s>` and `</s>`.
     ///
     /// # Errors
-    /// Other first pieces.
+    /// Describes other first pieces.
     pub(super) fn tokenizer_behind(&self, front: &[&str]) -> Result<Value, String> {
         let begins = |names: [&str; 3]| {
             let pieces = self.texts().take(names.len());
@@ -212,7 +213,7 @@ impl SentencePiece {
         Ok(self.tokenizer_of(front.chain(rest.iter().map(Slot::of)).collect()))
     }
 
-    /// The id of the piece `text` in this file.
+    /// Returns the id of the piece `text` in this file.
     pub(super) fn id(&self, text: &str) -> Option<TokenId> {
         let place = self.texts().position(|piece| piece == text);
         place.map(|place| place as TokenId)
@@ -220,7 +221,7 @@ impl SentencePiece {
 }
 
 impl Piece {
-    /// `SentencePiece` of sentencepiece_model.proto.
+    /// Parses a `SentencePiece` of sentencepiece_model.proto.
     fn parse(bytes: &[u8]) -> Result<Self, String> {
         let mut piece = Self {
             text: String::new(),

@@ -1,6 +1,6 @@
-//! Reading of Protocol Buffers' wire format.
+//! Reads the wire format of Protocol Buffers.
 
-/// The fields of a message, with their numbers.
+/// A message, read as fields with their numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Message<'a>(&'a [u8]);
 

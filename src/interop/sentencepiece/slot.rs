@@ -1,4 +1,4 @@
-//! Tokens of a vocabulary that is made from pieces.
+//! Tokens of a vocabulary that consists of pieces.
 
 use super::{Piece, Role};
 use crate::text::{UNKNOWN_SPELLING, UNREACHABLE};
@@ -12,8 +12,8 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// A token of the vocabulary that is no piece: a special one, that of a language, or a piece of the other side, which stands for
-    /// unknown text of this side that is spelled like it.
+    /// Returns a token of the vocabulary that is not a piece: a special token, a language, or a piece of the other side, which
+    /// stands for unknown text of this side that is spelled like it.
     pub(super) fn foreign(text: &str) -> Self {
         let between = |open, close| text.starts_with(open) && text.ends_with(close);
         let role = match text {

@@ -1,4 +1,4 @@
-//! Text is divided as by the Python package (scripts/fixtures/sentencepiece_models.py).
+//! Tests that texts are divided as by the Python package (scripts/fixtures/sentencepiece_models.py).
 
 use std::collections::HashMap;
 use std::fs;
@@ -90,14 +90,14 @@ fn ids_are_those_of_the_python_package() {
     }
 }
 
-/// Texts that are divided in another way here: special tokens spelled out are divided so that a BPE model with symbols does not see
-/// them.
+/// True for texts that are divided in another way here: special tokens that are spelled out are divided so that a BPE model
+/// with symbols does not see them.
 fn is_excepted(model: &str, text: &str) -> bool {
     let parts = ["<s>", "</s>", "<unk>"];
     model == "symbols_bpe" && parts.iter().any(|part| text.contains(part))
 }
 
-/// Repeated characters, blanks and words, of which many divisions are as likely.
+/// The texts repeat characters, blanks and words, so that many divisions are equally likely.
 #[test]
 fn ties_break_as_in_the_python_package() {
     let lines = lines_of(&folder().join("ties.jsonl.gz"));
@@ -137,7 +137,7 @@ fn a_vocabulary_of_strings_gives_the_ids() {
     );
     let text = "the house is small";
     let pieces = own.spelled(&own.encode(text).unwrap());
-    // Every other piece is known, backwards, with a piece of the other side and a language.
+    // Every second piece is known, in reverse order, with a piece of the other side and a language.
     let mut tokens = vec!["</s>", "<unk>", ">>de<<", "▁Haus"];
     let (known, unknown): (Vec<_>, Vec<_>) = (0..)
         .zip(&pieces)
@@ -190,7 +190,7 @@ fn damaged_files_are_refused() {
     let piece = b"\x0A\x05\x0A\x01a\x18\x09";
     let problem = SentencePiece::parse(piece).unwrap_err();
     assert!(problem.contains("unknown type 9"), "{problem}");
-    // A piece of type 5 in a model of type 2, and what writes "a" in another way.
+    // A piece of type 5 in a model of type 2, and a denormalizer that changes "a".
     let unused = b"\x0A\x05\x0A\x01a\x18\x05\x12\x02\x18\x02";
     let problem = SentencePiece::parse(unused).unwrap_err();
     assert!(

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-/// Where the numbers of an array begin is a multiple of this.
+/// The numbers of an array begin at a multiple of this many bytes.
 const ALIGNMENT: usize = 64;
-/// The bytes of the header of an entry without its name.
+/// The size of the header of an entry without its name, in bytes.
 const LOCAL_LEN: usize = 30;
 /// Version 2.0 of the format, and 1 January 1980.
 const NEEDED: u16 = 20;
@@ -14,14 +14,14 @@ const DATE: u16 = 0x21;
 #[derive(Debug)]
 pub(in crate::interop) struct Archive<W> {
     out: W,
-    /// The bytes written so far.
+    /// The number of bytes written so far.
     len: usize,
     directory: Vec<u8>,
     count: u16,
 }
 
 impl<W: Write> Archive<W> {
-    /// An archive without arrays.
+    /// Creates an archive without arrays.
     pub(in crate::interop) fn new(out: W) -> Self {
         Self {
             out,
@@ -93,7 +93,7 @@ impl<W: Write> Archive<W> {
     }
 }
 
-/// What an array says of itself, so long that its numbers are aligned if it begins at byte `start`.
+/// Returns the header of an array, padded so that the numbers are aligned if the array begins at byte `start`.
 fn header(kind: &str, shape: &[usize], start: usize) -> Vec<u8> {
     const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
     let sizes: String = shape.iter().map(|size| format!("{size}, ")).collect();
@@ -112,7 +112,7 @@ fn header(kind: &str, shape: &[usize], start: usize) -> Vec<u8> {
     [MAGIC, &len, text.as_bytes()].concat()
 }
 
-/// A size of the archive, which has at most 4 GB.
+/// Converts a size in the archive, which has at most 4 GB.
 fn size(size: usize) -> io::Result<u32> {
     let small = u32::try_from(size).ok().filter(|&size| size < u32::MAX);
     small.ok_or_else(|| io::Error::other("archives of more than 4 GB are not supported"))

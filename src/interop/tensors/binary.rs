@@ -1,28 +1,28 @@
-//! Marian's binary files, `.bin`, which Firefox uses, too.
+//! Marian's binary files, `.bin`, which Firefox also uses.
 //!
-//! Numbers of 64 bits: the version, the number of tensors, and for each of them the lengths of its name, of its shape and of its
-//! data and its type; then all names, each with a NUL at its end, all shapes in numbers of 32 bits, padding behind its length, and
-//! all data.
+//! All numbers have 64 bits unless noted. The file holds the version, the number of tensors, and for each tensor the lengths of
+//! its name, of its shape and of its data and its type; then all names, each with a NUL at its end, all shapes in numbers of 32
+//! bits, the length of the padding and the padding, and all data.
 
 use super::{Found, Numbers, Order, Stored};
 
 const VERSION: u64 = 1;
-/// The part of a type that is the size of a number in bytes.
+/// The bits of a type that are the size of a number in bytes.
 const SIZE: u64 = 0xff;
 const F32: u64 = 0x0404;
 const F16: u64 = 0x0402;
 const INT8: u64 = 0x4101;
-/// Part of the names of embeddings. Other matrices of integers are stored by columns.
+/// Part of the names of embeddings. Other integer matrices are stored by columns.
 const EMBEDDING: &str = "Wemb";
 
-/// What comes next in a file.
+/// The rest of a file.
 struct Rest<'a> {
     bytes: &'a [u8],
     len: usize,
 }
 
 impl<'a> Rest<'a> {
-    /// The bytes before what comes next.
+    /// The number of bytes before the rest.
     fn position(&self) -> usize {
         self.len - self.bytes.len()
     }
@@ -121,7 +121,7 @@ fn numbers(kind: u64, name: &str) -> Numbers {
     }
 }
 
-/// The bytes of `len` that hold a tensor: the data of types that are not read end with padding.
+/// The number of bytes of `len` that hold a tensor. The data of types that are not read end with padding.
 fn room(kind: u64, shape: &[usize], len: usize) -> usize {
     match kind {
         F32 | F16 | INT8 => len,

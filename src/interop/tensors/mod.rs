@@ -1,4 +1,4 @@
-//! Tensors in files of several formats, mapped into memory.
+//! Tensors in memory-mapped files of several formats.
 
 mod archive;
 mod binary;
@@ -23,13 +23,13 @@ use crate::error::{Error, Result};
 /// The tensors of a model.
 #[derive(Debug)]
 pub(super) struct Tensors {
-    /// For messages.
+    /// The file or directory, for messages.
     path: PathBuf,
     files: Vec<Mapped>,
     found: BTreeMap<String, Place>,
 }
 
-/// Where a tensor is.
+/// The place of a tensor.
 #[derive(Debug)]
 struct Place {
     file: usize,
@@ -38,13 +38,13 @@ struct Place {
     numbers: Numbers,
 }
 
-/// How the numbers of a tensor are stored.
+/// The type of the numbers of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Numbers {
     F32,
     F16,
     Bf16,
-    /// Integers, and after them the factor by which they were multiplied.
+    /// Integers, followed by the factor by which they were multiplied.
     Int8(Order),
     /// A type that cannot be read.
     Other(String),
@@ -53,7 +53,7 @@ enum Numbers {
 /// Reads numbers that are stored one by one.
 #[derive(Clone, Copy)]
 struct Reader {
-    /// The bytes of a number.
+    /// The size of a number in bytes.
     width: usize,
     value: fn(&[u8]) -> f32,
 }
@@ -65,7 +65,7 @@ impl Reader {
 }
 
 impl Numbers {
-    /// `None` for numbers that are not stored one by one.
+    /// Returns `None` for numbers that are not stored one by one.
     fn reader(&self) -> Option<Reader> {
         let (width, value): (usize, fn(&[u8]) -> f32) = match self {
             Self::F32 => (4, |bytes| f32::from_le_bytes(array(bytes))),
@@ -82,30 +82,30 @@ fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.try_into().expect("chunks of this length")
 }
 
-/// The order of a matrix's numbers.
+/// The order in which a matrix's numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Rows,
     Columns,
 }
 
-/// The bytes of the factor behind integers.
+/// The size of the factor after integers, in bytes.
 const FACTOR: usize = size_of::<f32>();
 
 impl Tensors {
-    /// Those of the model directory `dir`, in one file of safetensors or in several with an index.
+    /// Opens the tensors of the model directory `dir`, in one safetensors file or in several with an index.
     pub(super) fn safetensors(dir: &Path) -> Result<Self> {
         let mut tensors = Self::none(dir);
         safetensors::open(dir, &mut tensors)?;
         Ok(tensors)
     }
 
-    /// Those of the NumPy archive `path`.
+    /// Opens the tensors of the NumPy archive `path`.
     pub(super) fn npz(path: &Path) -> Result<Self> {
         Self::one_file(path, npz::places)
     }
 
-    /// Those of Marian's binary file `path`.
+    /// Opens the tensors of Marian's binary file `path`.
     pub(super) fn binary(path: &Path) -> Result<Self> {
         Self::one_file(path, binary::places)
     }
@@ -143,22 +143,22 @@ impl Tensors {
         Ok(())
     }
 
-    /// The names of all tensors.
+    /// Returns the names of all tensors.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.found.keys().map(String::as_str)
     }
 
-    /// Whether there is a tensor `name`.
+    /// True if there is a tensor `name`.
     pub(super) fn has(&self, name: &str) -> bool {
         self.found.contains_key(name)
     }
 
-    /// The shape of tensor `name`.
+    /// Returns the shape of tensor `name`.
     pub(super) fn shape(&self, name: &str) -> Result<&[usize]> {
         Ok(&self.place(name)?.shape)
     }
 
-    /// The bytes of tensor `name`, as they are stored.
+    /// Returns the bytes of tensor `name`, as they are stored.
     pub(super) fn bytes(&self, name: &str) -> Result<&[u8]> {
         Ok(self.bytes_at(self.place(name)?))
     }
@@ -184,10 +184,10 @@ impl Tensors {
         ))
     }
 
-    /// The values of tensor `name`, row by row; in place, if they are stored like that.
+    /// Returns the values of tensor `name`, row by row; without a copy, if they are stored like that.
     ///
     /// # Panics
-    /// If [`Tensors::check_type`] refuses its type.
+    /// Panics if [`Tensors::check_type`] refuses its type.
     pub(super) fn values(&self, name: &str) -> Result<Cow<'_, [f32]>> {
         let place = self.place(name)?;
         let bytes = self.bytes_at(place);
@@ -205,7 +205,7 @@ impl Tensors {
         })
     }
 
-    /// Whether two tensors have the same shape and hold the same numbers, to the bit if they are stored alike.
+    /// True if two tensors have the same shape and hold the same numbers (identical bits if they have the same type).
     pub(super) fn same(&self, name: &str, other: &str) -> Result<bool> {
         let (one, two) = (self.place(name)?, self.place(other)?);
         if one.shape != two.shape {
@@ -232,22 +232,22 @@ impl Tensors {
     }
 }
 
-/// What a file says of its tensors, or what is wrong with it.
+/// The tensors of a file, or a description of what is wrong with it.
 type Found = std::result::Result<Vec<(String, Stored)>, String>;
 
-/// What a file says of a tensor.
+/// A tensor as described by its file.
 #[derive(Debug)]
 struct Stored {
-    /// Its first byte.
+    /// The offset of the first byte.
     start: usize,
-    /// The bytes that the file has for it; there may be more than it needs.
+    /// The number of bytes that the file has for it; there may be more than it needs.
     room: usize,
     shape: Vec<usize>,
     numbers: Numbers,
 }
 
 impl Stored {
-    /// The tensor's place in file number `file`, which is `len` bytes long; else what is wrong.
+    /// Returns the tensor's place in file number `file`, which is `len` bytes long, or describes what is wrong.
     fn place(self, file: usize, len: usize) -> std::result::Result<Place, String> {
         let Self {
             start,
@@ -279,7 +279,7 @@ impl Stored {
     }
 }
 
-/// The numbers that `bytes` are, or a copy if the processor cannot read them there.
+/// Returns the numbers in `bytes`, or a copy if the processor cannot read them in place.
 fn in_place(bytes: &[u8]) -> Cow<'_, [f32]> {
     match bytemuck::try_cast_slice(bytes) {
         Ok(numbers) if cfg!(target_endian = "little") => Cow::Borrowed(numbers),

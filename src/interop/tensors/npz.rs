@@ -33,12 +33,12 @@ pub(super) fn places(file: &[u8]) -> Found {
     Ok(found)
 }
 
-/// What an array says of itself.
+/// The header of an array.
 struct Array<'a> {
     kind: &'a str,
     shape: Vec<usize>,
     is_by_columns: bool,
-    /// The bytes before its numbers.
+    /// The number of bytes before its numbers.
     header: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Files of safetensors.
+//! Safetensors files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::interop::keys::not_understood;
 pub(in crate::interop) const WHOLE: &str = "model.safetensors";
 pub(in crate::interop) const INDEX: &str = "model.safetensors.index.json";
 
-/// `model.safetensors.index.json`
+/// The content of `model.safetensors.index.json`.
 #[derive(Deserialize)]
 struct Index {
     weight_map: BTreeMap<String, String>,

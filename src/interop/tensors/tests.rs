@@ -124,7 +124,7 @@ fn integers_are_divided_by_their_factor() {
         tensors.values(name).unwrap().into_owned()
     };
     assert_eq!(values("encoder_Wemb"), [1.0, 2.0, 3.0, -1.0]);
-    // By columns.
+    // The matrix is stored by columns.
     assert_eq!(values("l1_Wq"), [1.0, 3.0, 2.0, -1.0]);
     let zero = of(&integers("l1_Wq", 0.0), Tensors::binary).unwrap();
     let problem = zero.check_type("l1_Wq").unwrap_err().to_string();
@@ -156,7 +156,7 @@ fn damaged_binary_files_are_refused() {
     assert!(with(shape, 0x3_0000_0003).contains("tensor `W` is damaged"));
 }
 
-/// Arrays with damaged headers in archives whose checksums are right.
+/// The headers of the arrays are damaged, but the checksums of the archives are right.
 #[test]
 fn damaged_arrays_are_no_panic() {
     let whole = npy(HEADER, &[0; 8]);

@@ -6,21 +6,22 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: String,
-    /// Its bytes in the archive.
+    /// The range of its bytes in the archive.
     pub(super) data: Range<usize>,
 }
 
 const END: [u8; 4] = *b"PK\x05\x06";
 const CENTRAL: [u8; 4] = *b"PK\x01\x02";
 const LOCAL: [u8; 4] = *b"PK\x03\x04";
-/// Bytes of the end of the directory, of an entry of the directory and of the header before the data, each without its texts.
+/// The sizes in bytes of the end of the directory, of an entry of the directory and of the header before the data, each without
+/// texts.
 const END_LEN: usize = 22;
 const CENTRAL_LEN: usize = 46;
 const LOCAL_LEN: usize = 30;
-/// The longest comment at the end.
+/// The maximum length of the comment at the end.
 const LONGEST_COMMENT: usize = u16::MAX as usize;
 
-/// The entries of the archive `file`; else what is wrong with it. Their checksums are compared.
+/// Returns the entries of the archive `file`, or describes what is wrong with it. Their checksums are compared.
 pub(super) fn entries(file: &[u8]) -> Result<Vec<Entry>, String> {
     let end = end(file).ok_or("it is not a ZIP archive, or it is truncated")?;
     let (count, mut at) = (short(end, 10), long(end, 16));
@@ -56,7 +57,7 @@ fn end(file: &[u8]) -> Option<&[u8]> {
         .find(|end| end.starts_with(&END) && usize::from(short(end, 20)) == end.len() - END_LEN)
 }
 
-/// Where the data of the entry with this `header` of the directory are.
+/// The range of the data of the entry with this `header` of the directory.
 fn data(file: &[u8], header: &[u8]) -> Result<Range<usize>, String> {
     let (method, size, at) = (short(header, 10), long(header, 20), long(header, 42));
     match method {

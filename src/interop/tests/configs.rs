@@ -1,4 +1,4 @@
-//! `config.json`, and tokenizers that fit it.
+//! Tests of `config.json`, and of tokenizers that match it.
 
 use super::tensors::{change_tensors, with_tensors};
 use super::*;
@@ -18,7 +18,7 @@ pub(super) fn with_keys(kind: &str, config: Value, generation: Option<Value>) ->
     folder
 }
 
-/// The keys that published models have besides sizes, which are those of the fixture.
+/// Published models have these keys besides sizes, which are those of the fixture.
 #[test]
 fn keys_of_published_models_are_known() {
     let labels =
@@ -165,7 +165,7 @@ fn positions_of_m2m_100_begin_behind_the_padding() {
     });
     let model = open(folder.path()).unwrap().config.model;
     assert_eq!(model.position_offset, 4);
-    // As the class has it.
+    // This is the default of the class.
     assert!(model.scale_embeddings);
     assert_eq!(model.attention_dropout, 0.1);
 }
@@ -200,7 +200,7 @@ fn rotary_positions_that_contradict_each_other_are_refused() {
         let problem = refusal(&with_keys("llama", keys, None));
         assert!(problem.contains("contradict each other"), "{problem}");
     }
-    // The same said twice.
+    // Both keys say the same.
     let keys = json!({
         "rope_theta": 7000.0, "rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": with_base(7000.0),
     });
@@ -214,7 +214,7 @@ fn rotary_positions_that_contradict_each_other_are_refused() {
     );
 }
 
-/// `transformers` 5 writes `tie_word_embeddings` = true for all; whether the output is the embedding, only the tensors say.
+/// `transformers` 5 writes `tie_word_embeddings` = true for all; only the tensors tell whether the output is the embedding.
 #[test]
 fn outputs_of_t5_are_scaled_and_tied_as_versions_say() {
     let tied = crate::architecture::TieEmbeddings::All;
@@ -248,7 +248,7 @@ fn decoders_may_have_other_widths() {
     assert_eq!((model.n_decoder_heads, model.d_decoder_ff), (0, 0));
 }
 
-/// A model with an embedding and pieces for each side; the pieces of source and target.
+/// A model with an embedding and a tokenizer for each side, and the pieces of source and target.
 fn with_two_vocabularies() -> (tempfile::TempDir, [Vec<String>; 2]) {
     let folder = changed("marian_separate", "config.json", |_| ());
     fs::remove_file(folder.path().join("tokenizer.json")).unwrap();
@@ -316,7 +316,7 @@ fn vocabularies_of_other_sizes_and_tokens_are_refused() {
     assert!(refusal(&folder).contains("`decoder_vocab_size` = 50"));
 }
 
-/// The checks of our configuration know our keys alone.
+/// The checks of our configuration know only our keys.
 #[test]
 fn values_out_of_range_are_named_by_the_keys_of_the_file() {
     for (kind, file, key, value) in [

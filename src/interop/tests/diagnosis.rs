@@ -1,4 +1,4 @@
-//! What is said of files and directories that are no model.
+//! Tests of the errors for files and directories that are not models.
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn other_formats_are_recognized() {
         if name == "notes.txt" || name == "config.toml" {
             continue;
         }
-        // Beside a description, in which another tool does not name the kind.
+        // The file is beside a description in which another tool does not name the kind.
         let (found, _) = of_files(&[(name, b"x"), ("config.json", b"{}")]);
         assert!(found.contains(problem), "{name}: {found}");
     }
@@ -76,7 +76,7 @@ fn weights_of_other_tools_are_recognized_beside_a_description() {
         assert!(of_path(&other).0.contains(problem), "{name} itself");
         fs::rename(&other, &weights).unwrap();
     }
-    // The file of the weights stands for its directory.
+    // The file of the weights may be given in place of its directory.
     open(&weights).unwrap();
 }
 

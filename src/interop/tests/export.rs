@@ -1,4 +1,4 @@
-//! Models that are exported come back as they were.
+//! Tests that models are unchanged after an export and an import.
 
 use super::*;
 use crate::config::{Config, Family, ModelConfig};
@@ -24,7 +24,7 @@ fn weights(dir: &Path) -> Vec<u8> {
     fs::read(dir.join("model.safetensors")).unwrap()
 }
 
-/// Whether a model of this kind has no equal that `export` writes.
+/// True if `export` cannot write a model of this kind.
 fn is_without_equal(kind: &str) -> bool {
     let kinds = [
         "bart",
@@ -234,7 +234,7 @@ fn our_own_language_models_have_an_equal() {
     );
 }
 
-/// The config of a fixture of which the files are changed so, imported, exported and imported again.
+/// The configuration of a fixture with these changes, after an import, and after an export and another import.
 fn config_and_back(kind: &str, changes: &[(&str, Value)]) -> [Config; 2] {
     let folder = changed(kind, "config.json", |_| ());
     for (file, keys) in changes {
@@ -274,7 +274,7 @@ fn tokens_around_a_text_come_back() {
     let text = fs::read_to_string(&path).unwrap();
     let languages = "[model]\nsource_first = \"w3\"\nsource_last = \"w4\"\n";
     fs::write(&path, text.replace("[model]\n", languages)).unwrap();
-    // It is changed on purpose.
+    // This file changes on purpose.
     let path = dir.join("provenance.json");
     let mut provenance: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let hashes = provenance["sha256"].as_object_mut().unwrap();

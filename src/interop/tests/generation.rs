@@ -1,4 +1,4 @@
-//! `generation_config.json`, and the same keys in `config.json`.
+//! Tests of `generation_config.json`, and of the same keys in `config.json`.
 
 use super::configs::with_keys;
 use super::*;
@@ -26,7 +26,7 @@ fn probabilities_without_barred_tokens_sum_to_1() {
     let of_t5 = |keys: Value| with_keys("t5", json!({}), Some(keys));
     let folder = of_t5(json!({"renormalize_logits": true, "bad_words_ids": [[0]]}));
     assert!(refusal(&folder).contains("`renormalize_logits` = true is not supported"));
-    // Without barred tokens, they sum to 1 anyway.
+    // Without barred tokens, the probabilities sum to 1 anyway.
     open(of_t5(json!({"renormalize_logits": true})).path()).unwrap();
 }
 
@@ -43,7 +43,7 @@ fn lengths_count_the_start_token() {
     );
     assert_eq!((found.max_new_extra, found.min_length), (12, 3));
     assert_eq!(with(json!({"eos_token_id": 0})).max_new_factor, 1.5);
-    // What `transformers` has where nothing is set.
+    // The defaults of `transformers`.
     let unset = with(json!({"eos_token_id": 0, "max_length": 20}));
     assert_eq!((unset.max_new_factor, unset.max_new_extra), (1.5, 10));
 }
@@ -56,7 +56,7 @@ fn the_search_is_that_of_one_file() {
     assert_eq!((alone.beam_width, alone.no_repeat_ngram), (7, 2));
     let other = decode(&of(Some(json!({"eos_token_id": 0, "num_beams": 3}))));
     assert_eq!((other.beam_width, other.no_repeat_ngram), (3, 0));
-    // The search of a file that was made from `config.json` is that of `config.json`, if it has one.
+    // If a file was made from a `config.json` with generation settings, those of `config.json` are used.
     let file = json!({
         "_from_model_config": true, "eos_token_id": 0, "num_beams": 3, "renormalize_logits": true, "bad_words_ids": [[44]],
     });
@@ -107,7 +107,7 @@ fn classes_have_tokens_of_their_own() {
         model("bart", start, None).decoder_start_token.as_deref(),
         Some("</s>")
     );
-    // Without a token of its own, it starts with `<s>`.
+    // Without a start token of its own, the decoder starts with `<s>`.
     assert_eq!(
         model("mbart", start, None).decoder_start_token.as_deref(),
         Some("<s>")

@@ -1,4 +1,4 @@
-//! Heads that label texts and words.
+//! Tests of heads that label texts and words.
 
 use super::configs::with_keys;
 use super::tensors::with_tensors;
@@ -12,7 +12,7 @@ fn labels_have_their_names() {
     let labels = foreign.tokenizers.tgt();
     let names: Vec<String> = (0..3).filter_map(|id| labels.token(id)).collect();
     assert_eq!(names, ["bad", "so so", "good"]);
-    // Blanks and special tokens in a label make no difference.
+    // A label may contain blanks and special tokens.
     assert_eq!(labels.encode("so so").unwrap(), [1]);
     assert_eq!(foreign.config.model.label_layer, LabelLayer::Tanh);
     assert_eq!(foreign.config.model.pooling, Pooling::First);
@@ -102,14 +102,14 @@ fn long_lines_are_tagged_in_parts() {
             .problem
             .contains("reads 40 tokens at once")
     );
-    // A part is tagged as if it were a line: 38 tokens, and then, behind 40 words, the next.
+    // A part is tagged as if it were a line: first 38 tokens, then, after 40 words, the next part.
     let words: Vec<&str> = line.split(' ').collect();
     let alone = pipeline.tag(1, &[words[..19].join(" "), words[40..59].join(" ")]);
     let alone = alone.unwrap();
     assert!(alone.iter().all(|one| one.warnings.is_empty()));
     assert_eq!(alone[0].tags[..], found.tags[..19]);
     assert_eq!(alone[1].tags[..], found.tags[40..59]);
-    // As the server reads it.
+    // The server reads it like this.
     let pieces: Vec<&str> = pipeline
         .pieces_to_tag(&line)
         .into_iter()

@@ -1,4 +1,4 @@
-//! Small random models of `transformers` (scripts/fixtures/hf.py) compute here what they compute there.
+//! Tests that small random models (scripts/fixtures/hf.py) have the same outputs as in `transformers`.
 
 mod configs;
 mod diagnosis;

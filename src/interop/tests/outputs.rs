@@ -1,8 +1,8 @@
-//! What models compute and write.
+//! Tests of the outputs of models.
 
 use super::*;
 
-/// The longest outputs of language models, in tokens.
+/// The maximum length of the outputs of language models, in tokens.
 const LONGEST: usize = 12;
 
 #[test]
@@ -49,20 +49,20 @@ fn logits_are_those_of_transformers() {
             let expected: Vec<f32> = bytemuck::pod_collect_to_vec(tensor.data());
             assert_eq!(found.len(), expected.len(), "{kind}");
             let pairs = found.iter().zip(&expected);
-            // The probability of barred tokens is 0 here.
+            // Barred tokens have probability 0 here.
             let pairs = pairs.filter(|(found, _)| !kind.starts_with("marian") || **found > -100.0);
             let (mut worst, mut largest) = (0.0_f32, 1.0_f32);
             for (found, expected) in pairs {
                 worst = worst.max((found - expected).abs());
                 largest = largest.max(expected.abs());
             }
-            // Sums of large logits are rounded otherwise by each instruction set.
+            // The instruction sets round sums of large logits differently.
             assert!(worst < 1e-4 * largest, "{kind}: {worst} of {largest}");
         }
     }
 }
 
-/// Logits without those of the special tokens, which a vocabulary of labels has behind the labels.
+/// Logits without those of the special tokens, which follow the labels in their vocabulary.
 fn labels_alone(mut logits: Vec<Vec<f32>>, loaded: &checkpoint::LoadedModel) -> Vec<Vec<f32>> {
     let tokenizer = loaded.tokenizers.tgt();
     if let Task::Tag | Task::Classify = loaded.architecture.task() {

@@ -1,4 +1,4 @@
-//! Encoders alone, and those of Sentence Transformers.
+//! Tests of encoders without a head, and of Sentence Transformers.
 
 use super::*;
 
@@ -82,7 +82,7 @@ fn modules_are_those_of_sentence_transformers() {
     let cut = vec!["w5"; 18].join(" ");
     let whole = pipeline.embed(1, &[&cut]).unwrap().remove(0);
     assert_eq!(of_long(&short).vector, whole.vector);
-    // A head is left out.
+    // The head is ignored.
     fs::copy(
         fixture("bert").join("config.json"),
         folder.path().join("config.json"),

@@ -1,4 +1,4 @@
-//! The tensors of a model.
+//! Tests of the tensors of a model.
 
 use super::*;
 
@@ -129,7 +129,7 @@ fn pickles_and_missing_files_are_refused() {
     assert!(refusal(&folder).contains("it has no `tokenizer.json`"));
 }
 
-/// Divides the tensors in `dir`, which get 16 bits each, between two files; the path of the index.
+/// Divides the tensors in `dir` between two files, with 16 bits for each number, and returns the path of the index.
 pub(super) fn into_halves_and_shards(dir: &Path) -> PathBuf {
     let path = dir.join("model.safetensors");
     let file = fs::read(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Encoders of ours as BERT, DistilBERT, RoBERTa and MPNet, with their heads.
+//! Exports encoders as BERT, DistilBERT, RoBERTa and MPNet, with their heads.
 
 use serde_json::{Map, Value, json};
 
@@ -13,25 +13,25 @@ use crate::interop::hf::{bert, distilbert, mpnet, roberta};
 use crate::interop::recipe::Names;
 use crate::text::Tokenizers;
 
-/// A kind of encoder there.
+/// A kind of encoder in `transformers`.
 struct Form {
     kind: &'static str,
     model_type: &'static str,
-    /// What the names of its classes begin with.
+    /// The prefix of the names of its classes.
     class: &'static str,
-    /// The names of the encoder. The first that fits counts.
+    /// The names of the encoder. The first match is used.
     names: &'static [Names],
-    /// The names of the heads of masked language models, of texts and of words.
+    /// The names of the heads: masked language models, classifiers of texts, and taggers of words.
     heads: [Names; 3],
-    /// The path of the classifier of texts.
+    /// The path of the text classifier.
     classifier: &'static str,
     prefix: &'static str,
     bare: &'static [&'static str],
-    /// The layer before the labels of texts.
+    /// The layer before the text classifier.
     layer: LabelLayer,
-    /// The name of the bias of the masked language model.
+    /// The name of the output bias of the masked language model.
     bias: &'static str,
-    /// Rows of the table of types of tokens.
+    /// The number of rows of the token type table.
     types: usize,
 }
 
@@ -88,7 +88,7 @@ const MPNET: Form = Form {
 };
 
 impl Form {
-    /// The kind that is most like `model`.
+    /// Returns the kind that is most similar to `model`.
     fn of(model: &ModelConfig) -> Self {
         match (model.positions, model.label_layer) {
             (Positions::LearnedRelative, _) => MPNET,
@@ -98,7 +98,7 @@ impl Form {
         }
     }
 
-    /// Refuses a model that differs from this kind. Its padding is the token `pad`.
+    /// Refuses a model that differs from this kind. Its padding token is `pad`.
     fn check(&self, model: &ModelConfig, pad: TokenId) -> Result<(), NoEqual> {
         let mut differences = Differences::of(model);
         let [predicts, classifies, tags] =
@@ -153,12 +153,12 @@ impl Form {
         differences.refuse(self.kind)
     }
 
-    /// Whether its first position is behind the row of the padding.
+    /// True if its first position follows the row of the padding.
     fn has_offset(&self) -> bool {
         [ROBERTA.model_type, MPNET.model_type].contains(&self.model_type)
     }
 
-    /// The keys for sizes of `model` with `rows` positions.
+    /// The keys for the sizes of `model`, which has `rows` positions.
     fn sizes(&self, model: &ModelConfig, rows: usize) -> Value {
         match self.model_type == DISTILBERT.model_type {
             true => json!({
@@ -187,14 +187,14 @@ impl Form {
     }
 }
 
-/// The kind that is most like `model`; an error for a model that differs from it.
+/// Returns the kind that is most similar to `model`; an error if the model differs from it.
 pub(super) fn check(model: &ModelConfig, tokenizers: &Tokenizers) -> Result<&'static str, NoEqual> {
     let form = Form::of(model);
     form.check(model, tokenizers.src().special().pad)?;
     Ok(form.kind)
 }
 
-/// The equal of an encoder of ours.
+/// Converts an encoder.
 pub(super) fn equal(loaded: &LoadedModel) -> Result<Equal> {
     let model = &loaded.config.model;
     let form = Form::of(model);
@@ -249,7 +249,7 @@ pub(super) fn equal(loaded: &LoadedModel) -> Result<Equal> {
     })
 }
 
-/// The labels of a model, as tokens, without the special ones.
+/// The labels of a model, as tokens, without the special tokens.
 pub(super) fn labels(loaded: &LoadedModel) -> impl Iterator<Item = TokenId> {
     let tokenizer = loaded.tokenizers.tgt();
     let special = tokenizer.special();
@@ -257,7 +257,7 @@ pub(super) fn labels(loaded: &LoadedModel) -> impl Iterator<Item = TokenId> {
     ids.filter(move |&id| !special.contains(id))
 }
 
-/// Says in `config` what the labels are called.
+/// Writes the names of the labels to `config`.
 fn name_labels(config: &mut Value, loaded: &LoadedModel) {
     let tokenizer = loaded.tokenizers.tgt();
     let (mut names, mut numbers) = (Map::new(), Map::new());

@@ -1,4 +1,4 @@
-//! The special tokens and the search of a model.
+//! Exports the special tokens and the generation settings of a model.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::config::LengthPenaltyFormula;
 use crate::error::Result;
 use crate::interop::hf::search;
 
-/// `generation_config.json`, whose keys `config.json` has as well.
+/// Returns the content of `generation_config.json`, whose keys `config.json` has as well.
 pub(super) fn of(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
     let (config, tokenizers) = (&loaded.config, &loaded.tokenizers);
     let contract = tokenizers.contract(&config.model)?;
@@ -21,7 +21,7 @@ pub(super) fn of(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value>
             set("decoder_start_token_id", contract.start.into());
             set("bos_token_id", tokenizers.tgt().special().bos.into());
             set("eos_token_id", contract.end.into());
-            // An empty list is refused there.
+            // `transformers` refuses an empty list.
             if !bad_words.is_empty() {
                 set("bad_words_ids", json!(bad_words));
             }
@@ -34,7 +34,7 @@ pub(super) fn of(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value>
                     );
                 }
             }
-            // The start token counts there.
+            // In `transformers`, the start token counts.
             match config.decode.min_length {
                 0 => {}
                 shortest => set("min_length", (shortest + 1).into()),

@@ -1,4 +1,4 @@
-//! Models of ours as directories for `transformers`.
+//! Exports models as directories for `transformers`.
 
 mod encoder;
 mod generation;
@@ -25,29 +25,29 @@ use crate::model::Parameter;
 use crate::nn::sinusoids;
 use crate::text::Tokenizers;
 
-/// A kind of model with an equal of ours.
+/// A model as `transformers` represents it.
 pub(super) struct Equal {
     pub(super) kind: &'static str,
-    /// `config.json`, without tokens.
+    /// The content of `config.json`, without tokens.
     pub(super) config: Value,
     pub(super) names: Vec<Names>,
-    /// What names begin with, but for those that begin with `bare`.
+    /// The prefix of all names but those that begin with one of `bare`.
     pub(super) prefix: &'static str,
     pub(super) bare: &'static [&'static str],
-    /// Tensors that are none of our parameters: name, shape and values.
+    /// Tensors that are not parameters here: name, shape and values.
     pub(super) added: Vec<(&'static str, Vec<usize>, Vec<f32>)>,
-    /// Vectors that are stored as a row.
+    /// The names of vectors that are stored as a row.
     pub(super) rows: &'static [&'static str],
     /// The path of the classifier of labels.
     pub(super) labels: Option<&'static str>,
-    /// Whether the features of positions are in another order there: first all sines, then all cosines.
+    /// True if the features of positions are in another order in `transformers`: first all sines, then all cosines.
     pub(super) permuted: bool,
 }
 
-/// The kind that a model of this configuration becomes.
+/// Returns the kind that a model of this configuration becomes.
 ///
 /// # Errors
-/// If it has no equal.
+/// Fails if `transformers` cannot represent the model.
 pub(in crate::interop) fn kind(
     config: &Config,
     tokenizers: &Tokenizers,
@@ -57,7 +57,7 @@ pub(in crate::interop) fn kind(
         Task::Translate => bart::check(model).map(|()| "MarianMT")?,
         Task::Generate => gpt2::check(model).map(|()| "GPT-2")?,
         Task::Fill | Task::Embed => encoder::check(model, tokenizers)?,
-        // The other vocabulary is that of the labels.
+        // The other vocabulary holds the labels.
         Task::Tag | Task::Classify => return encoder::check(model, tokenizers),
     };
     tokenizer::check(tokenizers)?;
@@ -126,7 +126,7 @@ fn json_file(value: &Value) -> impl Fn(&Path) -> io::Result<()> + use<> {
     move |path: &Path| fs::write(path, &text)
 }
 
-/// The keys of both objects.
+/// Returns the keys of both objects.
 fn joined(one: &Value, other: &Value) -> Value {
     let mut joined = one.clone();
     if let (Some(joined), Some(other)) = (joined.as_object_mut(), other.as_object()) {
@@ -157,7 +157,7 @@ fn reversed(equal: &Equal, loaded: &LoadedModel) -> Result<Reversed> {
     Ok(reversed)
 }
 
-/// The name of an activation function.
+/// Returns the name of an activation function.
 pub(super) fn activation(kind: ActivationKind) -> &'static str {
     match kind {
         ActivationKind::Relu => "relu",
@@ -167,7 +167,7 @@ pub(super) fn activation(kind: ActivationKind) -> &'static str {
     }
 }
 
-/// The table of sinusoidal positions, which is stored there.
+/// Returns the table of sinusoidal positions, which `transformers` stores.
 pub(super) fn positions(architecture: &Architecture) -> Option<Vec<f32>> {
     let input = architecture.src.as_ref().or(architecture.tgt.as_ref())?;
     match input.positions {
@@ -178,7 +178,7 @@ pub(super) fn positions(architecture: &Architecture) -> Option<Vec<f32>> {
     }
 }
 
-/// The number of tokens that the model reads.
+/// Returns the number of tokens that the model reads.
 pub(super) fn vocab(architecture: &Architecture) -> usize {
     let input = architecture.src.as_ref().or(architecture.tgt.as_ref());
     match input.map(|input| input.items) {

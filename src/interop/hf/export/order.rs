@@ -1,8 +1,9 @@
-//! Another order of the features between layers: all sines of the positions before all cosines.
+//! Reorders the features between layers: all sines of the positions before all cosines.
 
 use crate::model::Parameter;
 
-/// A parameter for another order of the features between layers: those with even numbers first, then those with odd numbers.
+/// Returns a parameter for another order of the features between layers: first the even-numbered ones, then the odd-numbered
+/// ones.
 pub(super) fn halves_apart(parameter: &Parameter) -> Vec<f32> {
     let Parameter {
         name,

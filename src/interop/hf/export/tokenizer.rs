@@ -1,4 +1,4 @@
-//! The tokenizer of a model, with the tokens around its texts.
+//! Exports the tokenizer of a model, with the tokens around its texts.
 
 use serde_json::{Value, json};
 
@@ -9,15 +9,15 @@ use crate::config::Units;
 use crate::error::{Error, Result};
 use crate::text::{SpecialTokens, Tokenizer, Tokenizers, UNKNOWN_SPELLING, vocabulary};
 
-/// `tokenizer.json` and `tokenizer_config.json`.
+/// Returns the contents of `tokenizer.json` and `tokenizer_config.json`.
 pub(super) fn files(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<[Value; 2]> {
     let file = framed(loaded, one(loaded, notes)?);
     let settings = settings(loaded, &file);
     Ok([file, settings])
 }
 
-/// `tokenizer.json` of both sides. If they divide texts in different ways into tokens of one vocabulary, it is that of the source, which
-/// spells the tokens of the target as well.
+/// Returns the `tokenizer.json` of both sides. If they divide texts in different ways into tokens of one vocabulary, it is the
+/// source's, which spells the tokens of the target as well.
 fn one(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
     let read = |tokenizer: &Tokenizer| {
         let damaged = |error| {
@@ -50,7 +50,7 @@ fn one(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
     Ok(file)
 }
 
-/// Whether the target's side has labels, not texts.
+/// True if the target side has labels, not texts.
 fn has_labels(loaded: &LoadedModel) -> bool {
     matches!(loaded.architecture.task(), Task::Tag | Task::Classify)
 }
@@ -71,11 +71,11 @@ pub(super) fn check(tokenizers: &Tokenizers) -> Result<()> {
     }
 }
 
-/// The tokenizer `file`, which puts the tokens around a text that the model reads.
+/// Returns the tokenizer `file`, extended to put the tokens around a text that the model reads.
 fn framed(loaded: &LoadedModel, mut file: Value) -> Value {
     let tokenizer = loaded.tokenizers.src();
     let (before, after) = frame(loaded, tokenizer.special());
-    // The languages of a model may have been chosen after its file was made.
+    // The languages of a model may have been chosen after its file was created.
     let is_chosen = loaded.architecture.task() == Task::Translate;
     if is_chosen || file["post_processor"].is_null() {
         let named = |id: TokenId| (id, tokenizer.token(id).unwrap_or_default());
@@ -85,7 +85,7 @@ fn framed(loaded: &LoadedModel, mut file: Value) -> Value {
     file
 }
 
-/// What comes before and after a text.
+/// The tokens before and after a text.
 fn frame(loaded: &LoadedModel, special: SpecialTokens) -> (Vec<TokenId>, Vec<TokenId>) {
     match (loaded.architecture.task(), loaded.config.data.units) {
         (Task::Generate, Units::Stream) => (Vec::new(), Vec::new()),
@@ -122,7 +122,7 @@ fn template(before: &[(TokenId, String)], after: &[(TokenId, String)]) -> Value 
     json!({"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": tokens})
 }
 
-/// `tokenizer_config.json` for the tokenizer `file`.
+/// The content of `tokenizer_config.json` for the tokenizer `file`.
 fn settings(loaded: &LoadedModel, file: &Value) -> Value {
     let tokenizer = match has_labels(loaded) {
         true => loaded.tokenizers.src(),
@@ -134,9 +134,9 @@ fn settings(loaded: &LoadedModel, file: &Value) -> Value {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": loaded.config.model.max_len,
         "clean_up_tokenization_spaces": false,
-        // It counts there, whatever the file says.
+        // `transformers` uses this key, whatever the file says.
         "add_prefix_space": file["pre_tokenizer"]["add_prefix_space"] == true,
-        // Types of tokens would change what GPT-2 computes.
+        // Token types would change the output of GPT-2.
         "model_input_names": ["input_ids", "attention_mask"],
         "pad_token": token(special.pad),
         "unk_token": token(special.unk),

@@ -1,4 +1,4 @@
-//! Tokens that a tokenizer file adds to those of its model.
+//! Tokens that a tokenizer file adds to the tokens of its model.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::text::vocabulary;
 /// Marks tokens of the model as special, each once.
 ///
 /// # Errors
-/// A token that is not in the vocabulary.
+/// Describes a token that is not in the vocabulary.
 pub(super) fn mark<'a>(
     file: &mut Value,
     tokens: impl IntoIterator<Item = &'a String>,
@@ -29,7 +29,7 @@ pub(super) fn mark<'a>(
     Ok(())
 }
 
-/// Makes blanks before the added token `token` a part of it.
+/// Makes blanks before the added token `token` part of it.
 pub(super) fn take_blanks_before(file: &mut Value, token: &str) {
     let added = file["added_tokens"].as_array_mut().into_iter().flatten();
     for entry in added.filter(|entry| entry["content"] == token) {
@@ -46,11 +46,11 @@ pub(super) fn append<'a>(
     push(file, tokens.into_iter().zip(first..));
 }
 
-/// Adds the tokens that settings declare: ids in ascending order, and `content` with any of the properties of an added token. Tokens
-/// of the model get these properties; a token without any is special if `is_special` says so.
+/// Adds the tokens that settings declare: ids in ascending order, and `content` with any of the properties of an added token.
+/// Tokens of the model get these properties; a token without any is special if `is_special` returns true.
 ///
 /// # Errors
-/// A token whose id is that of another one or leaves a gap.
+/// Describes a token whose id belongs to another one or leaves a gap.
 pub(super) fn declare(
     file: &mut Value,
     tokens: &[(TokenId, Value)],
@@ -85,8 +85,8 @@ pub(super) fn declare(
     Ok(())
 }
 
-/// The size of the vocabulary `vocab`, if the tokenizer `file` has more tokens, which are all special, such as the `<mask>` of models
-/// that were trained further without one.
+/// Returns the size of the vocabulary `vocab` if the tokenizer `file` has additional tokens, all of them special, such as the
+/// `<mask>` of models that were later trained without one.
 pub(super) fn beyond(file: &Value, vocab: usize) -> Result<Option<usize>, String> {
     let added = entries(file)?;
     let all = vocabulary(file.to_string().as_bytes())?;
@@ -105,7 +105,7 @@ fn entries(file: &Value) -> Result<BTreeMap<TokenId, Value>, String> {
         .ok_or_else(|| "an added token has no id".to_owned())
 }
 
-/// An added token that is found in texts wherever it is spelled out, unless it is special.
+/// Returns an added token, which is found in texts wherever it is spelled out, unless it is special.
 fn entry(id: TokenId, content: &str, is_special: bool) -> Value {
     json!({
         "id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,

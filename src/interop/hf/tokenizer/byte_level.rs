@@ -1,4 +1,4 @@
-//! Byte pairs of bytes, as in GPT-2 (Radford et al. 2019): `vocab.json` and `merges.txt`.
+//! Byte-level BPE, as in GPT-2 (Radford et al. 2019): `vocab.json` and `merges.txt`.
 
 use std::fs;
 use std::path::Path;
@@ -12,18 +12,18 @@ use crate::batch::TokenId;
 use crate::error::{Error, Result};
 use crate::interop::keys::not_understood;
 
-/// Special tokens unless the settings name others.
+/// The special tokens, unless the settings name others.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Special {
-    /// `<|endoftext|>` for all purposes, and none around a text: GPT-2.
+    /// GPT-2's: `<|endoftext|>` for all purposes, and no tokens around a text.
     EndOfText,
-    /// Those of BART, which stand around a text.
+    /// BART's, which are put around a text.
     Around,
 }
 
 const END_OF_TEXT: &str = "<|endoftext|>";
 
-/// The tokenizer of the files `vocab` and `merges`.
+/// Reads the tokenizer in the files `vocab` and `merges`.
 pub(super) fn read(
     vocab: &Path,
     merges: &Path,
@@ -81,7 +81,7 @@ pub(super) fn read(
 }
 
 impl Special {
-    /// The keys of the settings, and the tokens if they are missing.
+    /// The keys of the settings, and the default tokens.
     fn defaults(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::EndOfText => &[

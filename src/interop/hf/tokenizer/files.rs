@@ -1,4 +1,4 @@
-//! The files of a tokenizer, in the forms of several libraries.
+//! The files of a tokenizer, in the formats of several libraries.
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,14 @@ use crate::interop::keys::not_understood;
 
 const FILE: &str = "tokenizer.json";
 
-/// What tokenizers are made from.
+/// The contents of the files from which tokenizers are made.
 #[derive(Debug)]
 pub(super) struct Files {
-    /// For messages.
+    /// The main file, for messages.
     pub(super) path: PathBuf,
-    /// One `tokenizer.json` for both sides, or those of source and target.
+    /// One `tokenizer.json` for both sides, or one for the source and one for the target.
     pub(super) sides: Vec<Value>,
-    /// The number of tokens in the vocabulary, if there are others beyond it.
+    /// The number of tokens in the vocabulary, if there are tokens beyond it.
     pub(super) known: Option<usize>,
 }
 
@@ -33,8 +33,8 @@ impl Files {
         }
     }
 
-    /// The files in `dir` of the tokenizer of a model of the kind `kind` (`model_type`) with `vocab` tokens, changed as `settings`
-    /// say.
+    /// Reads the tokenizer files in `dir` of a model of the kind `kind` (`model_type`) with `vocab` tokens, changed as
+    /// `settings` say.
     pub(super) fn read(dir: &Path, kind: &str, vocab: usize, settings: &Settings) -> Result<Self> {
         let mut files = Self::stored(dir, kind, vocab, settings)?;
         for side in &mut files.sides {

@@ -9,7 +9,7 @@ use crate::batch::TokenId;
 pub(super) struct Frame {
     pub(super) first: Option<String>,
     pub(super) last: Option<String>,
-    /// After the last one: a language.
+    /// A language token after the last token.
     pub(super) language: Option<String>,
 }
 
@@ -23,7 +23,7 @@ impl Frame {
         }
     }
 
-    /// The frame of the post-processor of the tokenizer `file`.
+    /// Reads the frame in the post-processor of the tokenizer `file`.
     pub(super) fn read(file: &Value) -> Result<Self, String> {
         let mut processor = &file["post_processor"];
         if processor["type"] == "Sequence" {
@@ -66,10 +66,10 @@ impl Frame {
         })
     }
 
-    /// Makes this the frame of the tokenizer `file`, in which `id_of` gives the ids.
+    /// Writes this frame to the tokenizer `file`, in which `id_of` gives the ids.
     ///
     /// # Errors
-    /// A token without an id.
+    /// Describes a token without an id.
     pub(super) fn write(
         &self,
         file: &mut Value,

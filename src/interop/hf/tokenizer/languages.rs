@@ -1,6 +1,6 @@
-//! Languages in the order of their tokens.
+//! The languages of multilingual models, in the order of their tokens.
 
-/// mBART: the first 25 in its first version (Liu et al. 2020), all in its second (Tang et al. 2020).
+/// mBART: the first version (Liu et al. 2020) has the first 25, the second one (Tang et al. 2020) all.
 pub(super) const MBART: &str = "\
     ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT lv_LV my_MM ne_NP nl_XX \
     ro_RO ru_RU si_LK tr_TR vi_VN zh_CN af_ZA az_AZ bn_IN fa_IR he_IL hr_HR id_ID ka_GE km_KH mk_MK ml_IN mn_MN mr_IN \
@@ -12,7 +12,7 @@ pub(super) const M2M_100: &str = "\
     ig ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no ns oc or pa pl ps pt ro ru sd si \
     sk sl so sq sr ss su sv sw ta th tl tn tr uk ur uz vi wo xh yi yo zh zu";
 
-/// The models that Tran et al. (2021) made for WMT21 in the form of M2M-100.
+/// The models that Tran et al. (2021) made for WMT21, in the format of M2M-100.
 pub(super) const WMT21: &str = "en ha is ja cs ru zh de";
 
 /// NLLB (Costa-jussà et al. 2022).

@@ -1,4 +1,4 @@
-//! The tokenizer of a model with a given number of tokens, as `tokenizer.json`.
+//! Reads the tokenizer of a model with a given number of tokens, as `tokenizer.json`.
 
 mod added;
 mod byte_level;
@@ -32,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::interop::keys::not_understood;
 use crate::text::{Languages, Tokenizer, Tokenizers, vocabulary};
 
-/// A model may have so many more rows than its tokenizer has tokens.
+/// The maximum number of rows that a model may have beyond the tokens of its tokenizer.
 const MOST_UNUSED: usize = 1 << 16;
 
 /// The tokenizer of a model.
@@ -43,20 +43,21 @@ pub(super) struct Read {
     pub(super) tokenizers: Tokenizers,
     frame: Frame,
     multilingual: Option<Multilingual>,
-    /// Whether its tool drops blanks before punctuation in what is written.
+    /// True if the tool drops blanks before punctuation in outputs.
     cleans_up: bool,
-    /// Whether upper and lower case are the same to it.
+    /// True if the tokenizer does not distinguish upper and lower case.
     pub(super) lowercases: bool,
 }
 
 impl Read {
-    /// The token with this id.
+    /// Returns the token with this id.
     pub(super) fn token(&self, id: TokenId) -> Result<String> {
         let token = self.tokenizers.tgt().token(id);
         token.ok_or_else(|| self.refuse(format!("there is no token {id}")))
     }
 
-    /// How a language model reads texts: as lines, if each begins with a token, or else as parts of a stream.
+    /// Returns the units in which a language model reads texts: lines, if each begins with a token, otherwise parts of a
+    /// stream.
     pub(super) fn units(&self, task: Task) -> Units {
         match (task, &self.frame.first) {
             (Task::Generate, None) => Units::Stream,
@@ -64,7 +65,7 @@ impl Read {
         }
     }
 
-    /// How the tokenizer of a model with this task differs from its behavior in its tool.
+    /// Describes how the tokenizer of a model with this task differs from its behavior in its tool.
     pub(super) fn notes(&self, task: Task) -> Option<String> {
         let differs = self.cleans_up && matches!(task, Task::Translate | Task::Generate);
         let note = "`clean_up_tokenization_spaces` is not imported: blanks before punctuation stay where the model writes them";
@@ -76,7 +77,7 @@ impl Read {
         not_understood(&self.path, problem)
     }
 
-    /// Says in `model` what stands around a text, and which `languages` it translates between.
+    /// Writes to `model` the tokens around a text, and the `languages` between which it translates.
     pub(super) fn apply(&self, languages: &Languages, model: &mut ModelConfig) -> Result<()> {
         let (first, last) = (&self.frame.first, &self.frame.last);
         if model.encoder().is_some() {
@@ -157,12 +158,12 @@ pub(super) fn read(dir: &Path, kind: &str, vocab: usize, generation: &Generation
     })
 }
 
-/// The name of the token with this id, which no text contains.
+/// The name of the token with this id that no text contains.
 fn unused(id: impl Display) -> String {
     format!("<unused-{id}>")
 }
 
-/// The kind of our own that is most like the model of `file`.
+/// Our kind of tokenizer that is most similar to the model of `file`.
 fn kind_of(file: &Value) -> TokenizerKind {
     match file["model"]["type"].as_str() {
         Some("Unigram") => TokenizerKind::Unigram,
@@ -171,7 +172,7 @@ fn kind_of(file: &Value) -> TokenizerKind {
     }
 }
 
-/// Whether this part of a tokenizer writes all letters small.
+/// True if this normalizer converts letters to lower case.
 fn lowercases(normalizer: &Value) -> bool {
     match normalizer["type"].as_str() {
         Some("BertNormalizer") => normalizer["lowercase"] == true,
@@ -184,7 +185,7 @@ fn lowercases(normalizer: &Value) -> bool {
     }
 }
 
-/// The tokens of the vocabulary of `file`, the first `known` if there are others.
+/// Returns the tokens of the vocabulary of `file`: the first `known`, if there are others.
 fn tokens(file: &Value, known: Option<usize>) -> Result<BTreeMap<TokenId, String>, String> {
     let all = vocabulary(file.to_string().as_bytes())?;
     let is_known = |id: TokenId| known.is_none_or(|known| (id as usize) < known);

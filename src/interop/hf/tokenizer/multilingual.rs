@@ -1,4 +1,4 @@
-//! Where a model of many languages reads which ones it translates between.
+//! The places at which a multilingual model reads the languages of a translation.
 
 use super::frame::Frame;
 use super::settings::Settings;
@@ -12,7 +12,7 @@ const KINDS: [&str; 2] = ["mbart", "m2m_100"];
 /// The number of languages of the second version of mBART; the first has fewer.
 const MBART_50: usize = 52;
 
-/// How a model of many languages reads them, and which ones its owner chose.
+/// The places of the languages in a multilingual model, and the languages chosen in its files.
 #[derive(Debug)]
 pub(super) struct Multilingual {
     source: SourcePlace,
@@ -32,14 +32,14 @@ enum SourcePlace {
 /// The place of the target language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TargetPlace {
-    /// A translation begins with it.
+    /// The first token of a translation, which is forced.
     Forced,
-    /// The decoder starts with it.
+    /// The start token of the decoder.
     Start,
 }
 
 impl Multilingual {
-    /// `None` for a model without tokens of languages.
+    /// Returns `None` for a model without language tokens.
     pub(super) fn of(
         kind: &str,
         settings: &Settings,
@@ -75,7 +75,7 @@ impl Multilingual {
         }))
     }
 
-    /// Says in `model` which `languages` it translates between; without them, those that its owner chose.
+    /// Writes to `model` the `languages` between which it translates; by default, those chosen in its files.
     pub(super) fn apply(
         &self,
         languages: &Languages,

@@ -1,4 +1,4 @@
-//! What settings change in a tokenizer: the classes of `transformers` apply them to the file that they have read.
+//! Applies settings that change a tokenizer, as the classes of `transformers` apply them to the file that they have read.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::wordpiece;
 use crate::error::{Error, Result};
 use crate::text::vocabulary;
 
-/// Changes the tokenizer `file` as its class does with `settings`. `refuse` makes the error for a problem with the file.
+/// Changes the tokenizer `file` as its class does with `settings`. `refuse` makes an error from a problem with the file.
 pub(super) fn apply(
     file: &mut Value,
     settings: &Settings,
@@ -36,7 +36,7 @@ pub(super) fn apply(
     }
 }
 
-/// The normalization of BERT, by settings alone.
+/// Sets the normalization of BERT, which depends on settings alone.
 fn normalize(file: &mut Value, settings: &Settings) -> Result<()> {
     let normalizer = &mut file["normalizer"];
     if normalizer["type"] == "BertNormalizer" {

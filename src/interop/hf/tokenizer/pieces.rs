@@ -16,18 +16,18 @@ use crate::error::Result;
 use crate::interop::keys::not_understood;
 use crate::interop::sentencepiece::SentencePiece;
 
-/// The first tokens of models that were trained with fairseq. They stand in place of three pieces.
+/// The first tokens of models that were trained with fairseq. They replace three pieces.
 const FRONT: [&str; 4] = ["<s>", "<pad>", "</s>", "<unk>"];
 /// The special tokens of MarianMT.
 const MARIAN: [&str; 3] = ["</s>", "<unk>", "<pad>"];
 /// XLM-R's `model_type`.
 const XLM_R: &str = "xlm-roberta";
-/// How many names T5 has for gaps, unless its settings say otherwise.
+/// The number of T5's names of gaps, unless its settings say otherwise.
 const GAPS: usize = 100;
-/// How many languages mBART has at first; a later version has more.
+/// The number of languages of the first version of mBART; a later version has more.
 const FIRST_LANGUAGES: usize = 25;
 
-/// The tokenizer in `dir`, if there are such files.
+/// Reads the tokenizer in `dir`, if it has such files.
 pub(super) fn read(
     dir: &Path,
     kind: &str,
@@ -38,7 +38,7 @@ pub(super) fn read(
     if let (Some(source), Some(target)) = (find("source.spm"), find("target.spm")) {
         return marian(dir, [&source, &target], settings).map(Some);
     }
-    // CamemBERT's has another order.
+    // CamemBERT's pieces have another order.
     if let Some(path) = find("sentencepiece.bpe.model").filter(|_| kind != "camembert") {
         return Ok(Some(match find("vocab.json") {
             Some(ids) => m2m_100(path, &ids, vocab, settings)?,
@@ -54,7 +54,7 @@ pub(super) fn read(
     Ok(None)
 }
 
-/// T5: the ids are those of the pieces. Names of gaps in a text follow, the last first.
+/// T5: the ids are those of the pieces. The names of gaps in a text follow in reverse order.
 fn t5(path: PathBuf, settings: &Settings) -> Result<Files> {
     let pieces = SentencePiece::read(&path)?;
     let mut side = pieces.tokenizer();
@@ -67,7 +67,7 @@ fn t5(path: PathBuf, settings: &Settings) -> Result<Files> {
     Ok(Files::one(path, side))
 }
 
-/// Llama: the ids are those of the pieces. Its settings say what stands around a text.
+/// Llama: the ids are those of the pieces. Its settings give the tokens around a text.
 fn llama(path: PathBuf, settings: &Settings) -> Result<Files> {
     match settings.class() {
         LLAMA => {
@@ -81,7 +81,7 @@ fn llama(path: PathBuf, settings: &Settings) -> Result<Files> {
     }
 }
 
-/// mBART, NLLB and XLM-R: the tokens of the front, pieces, languages if it has any, and the mask.
+/// mBART, NLLB and XLM-R: the first tokens, the pieces, the languages if it has any, and the mask.
 fn fairseq(path: PathBuf, kind: &str, vocab: usize) -> Result<Files> {
     let refuse = |problem: String| not_understood(&path, problem);
     let pieces = SentencePiece::read(&path)?;

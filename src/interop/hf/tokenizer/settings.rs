@@ -1,4 +1,4 @@
-//! What the files beside a tokenizer say of it: `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json`.
+//! Settings in the files beside a tokenizer: `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use crate::interop::keys::not_understood;
 const MAP: &str = "special_tokens_map.json";
 const CONFIG: &str = "tokenizer_config.json";
 const ADDED: &str = "added_tokens.json";
-/// The description of the model; early versions name the class of the tokenizer there.
+/// The description of the model, in which early versions name the class of the tokenizer.
 const MODEL: &str = "config.json";
 /// The classes of the tokenizers of Llama, MPNet and T5.
 pub(super) const LLAMA: &str = "LlamaTokenizer";
 pub(super) const MPNET: &str = "MPNetTokenizer";
 pub(super) const T5: &str = "T5Tokenizer";
-/// The classes of tokenizers that name none, by the kind of model (`model_type`).
+/// The default classes of tokenizers, by the kind of model (`model_type`).
 const CLASSES: &[(&str, &str)] = &[
     ("bart", "BartTokenizer"),
     ("bert", "BertTokenizer"),
@@ -33,7 +33,7 @@ const CLASSES: &[(&str, &str)] = &[
     ("xlm-roberta", "XLMRobertaTokenizer"),
 ];
 const CLASS: &str = "tokenizer_class";
-/// No setting counts more tokens than this.
+/// The largest number of tokens in any setting.
 const LARGEST: u64 = 10_000;
 
 /// The settings of a tokenizer; all files may be missing.
@@ -43,14 +43,14 @@ pub(super) struct Settings {
     map: Map<String, Value>,
     config: Map<String, Value>,
     added: Map<String, Value>,
-    /// The class that the settings name, without the mark of its fast form.
+    /// The class that the settings name, without the suffix of its fast variant.
     class: Option<String>,
     /// The class of tokenizers of this kind of model that name none.
     default_class: &'static str,
 }
 
 impl Settings {
-    /// The settings in `dir` of a model of the kind `kind` (`model_type`).
+    /// Reads the settings in `dir` of a model of the kind `kind` (`model_type`).
     pub(super) fn read(dir: &Path, kind: &str) -> Result<Self> {
         let (config, model) = (object(&dir.join(CONFIG))?, object(&dir.join(MODEL))?);
         let named = |file: &Map<String, Value>| Some(file.get(CLASS)?.as_str()?.to_owned());
@@ -76,7 +76,7 @@ impl Settings {
         in_map.or_else(|| self.config.get(key).and_then(named))
     }
 
-    /// Whether a setting gives `token` a role.
+    /// True if a setting gives `token` a role.
     pub(super) fn is_special(&self, token: &str) -> bool {
         let text = |value: &Value| {
             let text = value.as_str().or_else(|| value["content"].as_str());
@@ -90,15 +90,15 @@ impl Settings {
         roles(&self.map) || roles(&self.config)
     }
 
-    /// The text that `key` is set to.
+    /// The text value of `key`.
     pub(super) fn text(&self, key: &str) -> Option<String> {
         self.config.get(key)?.as_str().map(str::to_owned)
     }
 
-    /// Whether `key` is set; `None` if it is missing or null.
+    /// Returns the value of `key`; `None` if it is missing or null.
     ///
     /// # Errors
-    /// Another value.
+    /// Fails if the value is not a Boolean.
     pub(super) fn flag(&self, key: &str) -> Result<Option<bool>> {
         match self.config.get(key) {
             None | Some(Value::Null) => Ok(None),
@@ -107,10 +107,10 @@ impl Settings {
         }
     }
 
-    /// The number that `key` is set to; `None` if it is missing or null.
+    /// Returns the number that is the value of `key`; `None` if it is missing or null.
     ///
     /// # Errors
-    /// Another value.
+    /// Fails if the value is not such a number.
     pub(super) fn number(&self, key: &str) -> Result<Option<usize>> {
         match self.config.get(key) {
             None | Some(Value::Null) => Ok(None),
@@ -121,7 +121,7 @@ impl Settings {
         }
     }
 
-    /// Refuses another value of `key` than `only`. It may be missing.
+    /// Refuses any value of `key` but `only`. It may be missing.
     pub(super) fn only(&self, key: &str, only: bool) -> Result<()> {
         match self.flag(key)? {
             Some(flag) if flag != only => Err(self.refuse(key, &flag.into())),
@@ -129,21 +129,21 @@ impl Settings {
         }
     }
 
-    /// The class of the tokenizer in its tool, without the mark of its fast form; `None` if the settings name none.
+    /// The class of the tokenizer in its tool, without the suffix of its fast variant; `None` if the settings name none.
     pub(super) fn named_class(&self) -> Option<&str> {
         self.class.as_deref()
     }
 
-    /// The class of the tokenizer: the one that the settings name, or that of the kind of model.
+    /// The class of the tokenizer: the one that the settings name, otherwise the default of the kind of model.
     pub(super) fn class(&self) -> &str {
         self.named_class().unwrap_or(self.default_class)
     }
 
-    /// Tokens with ids that the settings add to the vocabulary, in the order of their ids: `added_tokens_decoder`, or
-    /// `added_tokens.json` of early versions.
+    /// Returns the tokens with ids that the settings add to the vocabulary, in the order of their ids, from
+    /// `added_tokens_decoder` or from the `added_tokens.json` of early versions.
     ///
     /// # Errors
-    /// An entry that is not a token.
+    /// Fails if an entry is not a token.
     pub(super) fn added(&self) -> Result<Vec<(TokenId, Value)>> {
         let key = "added_tokens_decoder";
         let mut tokens = Vec::new();
@@ -178,7 +178,7 @@ impl Settings {
     }
 }
 
-/// Whether `key` names special tokens.
+/// True if `key` names special tokens.
 fn is_role(key: &str) -> bool {
     key.ends_with("_token") || key == "additional_special_tokens"
 }

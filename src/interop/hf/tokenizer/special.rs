@@ -1,4 +1,4 @@
-//! Which tokens have special roles.
+//! Determines the special tokens of a vocabulary.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::batch::TokenId;
 use crate::config::SpecialNames;
 use crate::interop::hf::generation::Generation;
 
-/// Masks of tokenizers whose settings name none.
+/// Mask tokens of tokenizers whose settings name none.
 const MASKS: [&str; 2] = ["[MASK]", "<mask>"];
 
-/// The special tokens among `tokens` of the tokenizer `file`. What the model does not name is that of the frame: its last token ends
-/// a text, its first one begins it.
+/// Returns the special tokens among `tokens` of the tokenizer `file`. Tokens that the model does not name are taken from the
+/// frame, whose first token begins a text and whose last token ends it.
 pub(super) fn names(
     file: &Value,
     tokens: &BTreeMap<TokenId, String>,

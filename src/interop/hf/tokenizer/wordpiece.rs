@@ -12,11 +12,11 @@ use crate::batch::TokenId;
 use crate::error::{Error, Result};
 use crate::interop::keys::not_understood;
 
-/// Begins a token that continues a word.
+/// The prefix of a token that continues a word.
 const CONTINUES: &str = "##";
-/// Longer words are unknown.
+/// The maximum length of a known word.
 const LONGEST_WORD: usize = 100;
-/// Classes that divide texts in this way.
+/// Classes of tokenizers that divide texts in this way.
 pub(super) const CLASSES: [&str; 4] = [
     "BertTokenizer",
     "DistilBertTokenizer",
@@ -24,7 +24,7 @@ pub(super) const CLASSES: [&str; 4] = [
     MPNET,
 ];
 
-/// The tokenizer whose tokens are the lines of the file `path`.
+/// Reads the tokenizer whose tokens are the lines of the file `path`.
 pub(super) fn read(path: &Path, settings: &Settings) -> Result<Value> {
     settings.only("do_basic_tokenize", true)?;
     let refuse = |problem: String| not_understood(path, problem);
@@ -36,7 +36,7 @@ pub(super) fn read(path: &Path, settings: &Settings) -> Result<Value> {
     let mut vocab = Map::new();
     for (token, id) in text.lines().zip(0..) {
         let earlier = vocab.insert(token.to_owned(), Value::from(id));
-        // The last of several lines counts.
+        // The last of several equal lines is used.
         vocab.extend(earlier.map(|id| (super::unused(&id), id)));
     }
     let special = |key: &str, default: &str| settings.token(key).unwrap_or(default.into());

@@ -1,7 +1,8 @@
 //! Shortlists in Marian's binary format, such as `lex.*.s2t.bin` of Firefox.
 //!
-//! Numbers of 64 bits: a mark, a checksum of what follows it, how many of the most frequent tokens are candidates of every sentence,
-//! the most candidates of a token, the number of offsets and that of candidates, and the offsets; then the candidates in 32 bits.
+//! It consists of numbers of 64 bits: a magic number, a checksum of everything after it, the number of the most frequent
+//! tokens, which are candidates of every sentence, the maximum number of candidates of a token, the number of offsets, the
+//! number of candidates, and the offsets. The candidates follow, in 32 bits.
 
 use std::path::Path;
 
@@ -11,9 +12,9 @@ use crate::interop::keys::not_understood;
 use crate::shortlist::Shortlist;
 
 pub(super) const MARK: u64 = 0xF11A_48D5_0134_17F5;
-/// The numbers before the offsets.
+/// The number of numbers before the offsets.
 const HEADER: usize = 6;
-/// Those that the checksum leaves out.
+/// The number of those that the checksum does not cover.
 const UNCHECKED: usize = 2;
 
 /// See [`super::read`].
@@ -72,7 +73,7 @@ fn parse(
         }
         ends.push(all.len() as u32);
     }
-    // The token that is added.
+    // The added token has no candidates.
     ends.push(all.len() as u32);
     let frequent = first.min(tgt_vocab as u64 - 1) as TokenId;
     let always = (0..frequent).chain((eos >= frequent).then_some(eos));

@@ -1,4 +1,4 @@
-//! The shortlist of a model: which target tokens a source token may need.
+//! The shortlist of a model: the target tokens that a source token may need.
 
 mod binary;
 mod text;
@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::shortlist::Shortlist;
 use crate::text::Tokenizers;
 
-/// Reads the file `path` for a model with so many tokens on each side, the last of which the list does not know. With `shared`, each
-/// source token is its own candidate. Of a list as text, `limits` say which candidates count.
+/// Reads the file `path` for a model with `sizes` tokens on each side, the last of which is not in the list. With `shared`,
+/// each source token is its own candidate. `limits` select the candidates of a list in text format.
 pub(super) fn read(
     path: &Path,
     limits: &[String],
@@ -26,7 +26,7 @@ pub(super) fn read(
     }
 }
 
-/// Whether the file is in the binary format. A missing or unreadable file is reported by its reader.
+/// True if the file is in the binary format. A missing or unreadable file is reported by its reader.
 fn is_binary(path: &Path) -> bool {
     let mut mark = [0; size_of_val(&binary::MARK)];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut mark));

@@ -1,5 +1,5 @@
-//! Shortlists as text, compressed or not: in each line a target token, a source token, and the probability of the former given the
-//! latter.
+//! Shortlists in text format, compressed or not. Each line has a target token, a source token, and the probability of the
+//! former given the latter.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -11,9 +11,9 @@ use crate::interop::keys::not_understood;
 use crate::shortlist::Shortlist;
 use crate::text::{Tokenizer, Tokenizers};
 
-/// The longest line, in bytes.
+/// The maximum length of a line, in bytes.
 const LONGEST: usize = 1 << 16;
-/// A word aligned with no word.
+/// The word that stands for no alignment.
 const NONE: &str = "NULL";
 
 /// A candidate, the source token that may need it, and its probability.
@@ -24,19 +24,19 @@ struct Pair {
     probability: f32,
 }
 
-/// Which candidates count, as in the option `shortlist`: path, first, best, prune.
+/// Limits of the candidates, as in the option `shortlist`: path, first, best, prune.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    /// So many of the most frequent target tokens are candidates of every sentence.
+    /// The number of the most frequent target tokens that are candidates of every sentence.
     first: usize,
-    /// The most candidates of a source token.
+    /// The maximum number of candidates of a source token.
     best: usize,
-    /// Candidates are more probable than this.
+    /// The probability that candidates must exceed.
     threshold: f32,
 }
 
 impl Limits {
-    /// Those in `words`, with Marian's defaults.
+    /// Reads the limits in `words`; missing ones are Marian's defaults.
     fn of(words: &[String]) -> Option<Self> {
         Some(Self {
             first: parsed(words.first(), 100)?,
@@ -115,7 +115,8 @@ pub(super) fn read(
         .map_err(|problem| not_understood(path, problem))
 }
 
-/// The candidates that count, by source token, and then by probability. Of several probabilities of a pair, the last counts.
+/// Selects the candidates within the limits, sorted by source token and then by probability. If a pair has several
+/// probabilities, the last one is used.
 fn best(mut pairs: Vec<Pair>, limits: Limits) -> Vec<Pair> {
     pairs.reverse();
     pairs.sort_by_key(|pair| (pair.src, pair.tgt));

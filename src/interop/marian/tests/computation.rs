@@ -1,4 +1,4 @@
-//! What models compute.
+//! Tests of the outputs of models.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn logits(dir: &Path, source: &[TokenId], target: &[TokenId]) -> Vec<Vec<f32>> {
     rows(model.forward(&batch, &Pass::inference()))
 }
 
-/// The furthest distance of the logits of `dir` from those expected of `kind`.
+/// The maximum difference between the logits of `dir` and those expected of `kind`.
 pub(super) fn distance(dir: &Path, kind: &str) -> f32 {
     let expected = Tensors::npz(&fixture("expected.npz")).unwrap();
     let tokens = |name: &str| -> Vec<TokenId> {
@@ -33,7 +33,7 @@ pub(super) fn distance(dir: &Path, kind: &str) -> f32 {
         let n_tokens = expected.shape(&name("logits")).unwrap()[1];
         assert_eq!(found.len(), length + 1, "{kind}");
         for (found, theirs) in found.iter().zip(theirs.chunks_exact(n_tokens)) {
-            // One token is added.
+            // One token is added by the import.
             let (added, found) = found.split_last().unwrap();
             assert!(*added < -900.0, "{kind}: {added}");
             assert_eq!(found.len(), n_tokens, "{kind}");
@@ -53,7 +53,7 @@ fn logits_are_those_of_the_formulas() {
     }
 }
 
-/// Integers change no logit by more than a quarter of their standard deviation, which is 1.
+/// Quantization changes no logit by more than a quarter of the logits' standard deviation, which is 1.
 #[test]
 fn integers_are_close_to_the_weights() {
     let exact = Tensors::npz(&fixture("ssru").join("model.npz")).unwrap();
@@ -106,7 +106,7 @@ fn a_model_without_output_bias_has_one_for_the_new_token() {
         &[],
     );
     assert!(refusal(folder.path()).contains("tensor `decoder_ff_logit_out_b` is unknown"));
-    // Under a name that is not read.
+    // This name is not read.
     let path = folder.path().join("model.bin");
     let mut file = fs::read(&path).unwrap();
     let name = b"decoder_ff_logit_out_b\0";

@@ -1,4 +1,4 @@
-//! Which files belong to a model.
+//! Tests of the choice of files that belong to a model.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn files_of_the_same_pair_belong_together() {
         Ok(fs::read(dir.join("shortlist.safetensors")).unwrap())
     };
     let own = shortlist(FIREFOX).unwrap();
-    // A model of another pair, with another list and vocabulary.
+    // These belong to a model of another pair, with another list and vocabulary.
     let other = FIREFOX.replace("xxyy", "aabb");
     fs::copy(path(FIREFOX), path(&other)).unwrap();
     fs::copy(path("vocab.xxyy.spm"), path("vocab.aabb.spm")).unwrap();
@@ -98,7 +98,7 @@ fn the_search_says_which_vocabulary_is_the_source_s() {
         fs::write(path("decoder.yml"), format!("vocabs: [{vocabs}]")).unwrap();
         Files::find(&path("model.npz")).map(|files| files.vocabs)
     };
-    // Not in the order of the alphabet, and not as the names suggest.
+    // The order is not alphabetical, and not the one that the names suggest.
     let separate = Vocabs::Separate([path("vocab.ro.yml"), path("vocab.src.yml")]);
     assert_eq!(found("vocab.ro.yml, vocab.src.yml").unwrap(), separate);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Small random models (scripts/fixtures/marian.py) compute here what the formulas of Marian say.
+//! Tests that small random models (scripts/fixtures/marian.py) compute the formulas of Marian.
 
 mod computation;
 mod files;
@@ -44,7 +44,7 @@ fn copied(kind: &str) -> tempfile::TempDir {
     folder
 }
 
-/// The model directory that `foreign` becomes.
+/// The model directory written from `foreign`.
 fn written(foreign: Foreign) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("model");
@@ -118,7 +118,7 @@ fn binary(items: &[Item]) -> Vec<u8> {
     file
 }
 
-/// Gives a shortlist the checksum that it should have.
+/// Updates the checksum of a shortlist.
 pub(in crate::interop) fn mend_shortlist(list: &mut [u8]) {
     let mut sum = 0u64;
     for word in list.chunks_exact(8).skip(2) {

@@ -1,4 +1,4 @@
-//! Options of models and of the search.
+//! Tests of the options of models and of their generation settings.
 
 use super::computation::distance;
 use super::*;

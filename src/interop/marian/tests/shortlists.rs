@@ -1,4 +1,4 @@
-//! Shortlists, binary and as text.
+//! Tests of shortlists in both formats.
 
 use super::*;
 
@@ -38,7 +38,7 @@ fn damaged_shortlists_are_refused() {
         problem(&whole[..whole.len() - 8])
             .contains("its length differs from the length that its header declares")
     );
-    // Not even the offsets are there, and no candidates are announced.
+    // Some offsets are missing, and the number of candidates is 0.
     let mut short = whole[..48 + 8 * 20].to_vec();
     short[40..48].fill(0);
     mend_shortlist(&mut short);
@@ -56,7 +56,7 @@ fn damaged_shortlists_are_refused() {
     assert!(problem(&changed(32)).contains("source tokens"));
 }
 
-/// The candidates of each source token by a list as text, in a model with one vocabulary.
+/// The candidates of each source token according to a list in text format, in a model with one vocabulary.
 fn of_text(
     option: &str,
     file: &str,

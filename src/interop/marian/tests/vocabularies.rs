@@ -1,4 +1,4 @@
-//! Vocabularies and tokens.
+//! Tests of vocabularies and tokens.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn words_are_looked_up() {
     let tokenizer = foreign.tokenizers.src();
     let ids = |text: &str| tokenizer.encode(text).unwrap();
     assert_eq!(ids("\" : -  it's a\\b # ä w27"), [2, 3, 4, 5, 6, 7, 8, 36]);
-    // A special token in a text is text, in two parts.
+    // A special token in a text is split in two.
     assert_eq!(ids("new w0 </s>"), [1, 9, 1, 1]);
     assert_eq!(tokenizer.decode(&[5, 9, 36]), "it's w0 w27");
     let special = tokenizer.special();
@@ -16,13 +16,13 @@ fn words_are_looked_up() {
     assert_eq!((tokenizer.vocab_size(), special.pad), (38, 37));
 }
 
-/// A vocabulary of pieces as strings, which models of SentencePiece find.
+/// The vocabulary holds pieces as strings, into which models of SentencePiece divide a text.
 #[test]
 fn pieces_are_looked_up_as_strings() {
     let folder = copied("ssru");
     let spm = folder.path().join("vocab.spm");
     let own = crate::interop::sentencepiece::SentencePiece::read(&spm).unwrap();
-    // In another order, and without some pieces.
+    // The pieces are in another order, and some are missing.
     let mut texts: Vec<String> = own.texts().skip(3).take(500).map(str::to_owned).collect();
     texts.reverse();
     let tokens = ["</s>".to_owned(), "<unk>".to_owned()]
@@ -66,7 +66,7 @@ fn vocabularies_must_fit() {
     assert!(problem(&text.replace("w0: 9", "w0: x")).contains("`w0` has no id"));
     assert!(problem(&text.replace("w0: 9", "w0: 10")).contains("have the same id 10"));
     assert!(problem(&text.replace("</s>: 0", "end: 0")).contains("special token `eos` is missing"));
-    // Tokens beyond those of the model are none, and rows without a token get one.
+    // Tokens beyond the model's size are ignored, and rows without a token get one.
     fs::write(&path, text.replace("w0: 9", "w0: 1000")).unwrap();
     let tokenizers = Foreign::open(folder.path(), None, &Languages::default())
         .unwrap()

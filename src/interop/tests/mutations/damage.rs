@@ -3,8 +3,8 @@
 use crate::interop::marian::tests::mend_shortlist;
 use crate::random::Random;
 
-/// A copy of the file `name`, which holds `bytes`, with one to three changes. Half of the copies have the checksums that their data
-/// should have.
+/// Returns a copy of `bytes`, the content of the file `name`, with one to three changes. Half of the copies have correct
+/// checksums.
 pub(super) fn mutated(name: &str, bytes: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..1 + random.below(3) {
@@ -56,7 +56,7 @@ fn change(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Replaces the number in a text at or behind `at`.
+/// Replaces the number in a text at or after `at`.
 fn number(bytes: &mut Vec<u8>, at: usize, random: &mut Random) {
     let digits = |bytes: &[u8], from: usize, digits: bool| {
         let found = bytes[from..]
@@ -80,7 +80,7 @@ fn number(bytes: &mut Vec<u8>, at: usize, random: &mut Random) {
     bytes.splice(start..end, random.choose(&numbers).bytes());
 }
 
-/// Gives the entries of a ZIP archive the checksums that they should have.
+/// Corrects the checksums of the entries of a ZIP archive.
 fn mend_archive(archive: &mut [u8]) {
     let starts = 0..archive.len().saturating_sub(45);
     for start in starts

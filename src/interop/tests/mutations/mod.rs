@@ -1,8 +1,8 @@
-//! Damaged files of every format are refused, or read, but cause neither a panic nor much memory.
+//! Tests that damaged files of every format are refused or read, but cause neither a panic nor much use of RAM.
 //!
-//! `ATTENTIVE_MUTATIONS` sets the number of mutated files of each format, and has the memory checked, which other tests in the same
-//! process use, too: run the test alone then. The default is small. `ATTENTIVE_MUTATIONS_OF` limits the formats to those whose name has
-//! this part.
+//! `ATTENTIVE_MUTATIONS` sets the number of mutated files of each format, and turns on the check of RAM. Other tests in the
+//! same process use RAM, too, so the test must then run alone. The default number is small. `ATTENTIVE_MUTATIONS_OF` limits the
+//! formats to those whose name contains this text.
 
 mod damage;
 mod models;
@@ -18,13 +18,13 @@ use self::models::{MODELS, Model};
 use super::*;
 use crate::random::Random;
 
-/// Mutated files of each format.
+/// The number of mutated files of each format.
 const EACH: usize = 40;
 /// The longest time that one import may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The memory that all imports may need together, in bytes.
+/// The RAM that all imports together may need, in bytes.
 const MEMORY: u64 = 200 << 20;
-/// Formats that are tried at the same time.
+/// The number of formats that are tried at the same time.
 const THREADS: usize = 2;
 
 #[test]
@@ -66,7 +66,7 @@ fn damaged_files_cause_neither_panics_nor_much_memory() {
     });
 }
 
-/// Imports `model` with `each` versions of `file`, the format `number`; how many of them were read.
+/// Imports `model` with `each` versions of `file`, the format `number`, and returns how many of them were read.
 fn damage_many(model: &Model, file: &str, each: usize, number: usize) -> usize {
     let format = format!("{}, `{file}`", model.name);
     let folder = tempfile::tempdir().unwrap();
@@ -98,7 +98,7 @@ fn damage_many(model: &Model, file: &str, each: usize, number: usize) -> usize {
     read
 }
 
-/// The most memory that this process has used, in bytes; 0 where the system does not say.
+/// The maximum RAM that this process has used, in bytes; 0 where the system does not say.
 fn peak_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

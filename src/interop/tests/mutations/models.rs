@@ -7,7 +7,7 @@ use super::writers::{
     mbart, nllb, sentences, shards, t5, t5_normalized, wordpiece, wordpiece_file,
 };
 
-/// A model, and the files of it that are damaged.
+/// A model, and its files that are damaged.
 pub(super) struct Model {
     pub(super) name: &'static str,
     /// Writes the model of this name into a folder.

@@ -31,7 +31,7 @@ fn change_json(path: &Path, change: impl FnOnce(&mut Value)) {
     fs::write(path, value.to_string()).unwrap();
 }
 
-/// Copies the fixture `name` without its tokenizer; the model gets `after` tokens, and had `before`.
+/// Copies the fixture `name` without its tokenizer, and changes its number of tokens from `before` to `after`.
 fn without_tokenizer(name: &str, dir: &Path, [before, after]: [usize; 2]) {
     copy(name, dir);
     fs::remove_file(dir.join("tokenizer.json")).unwrap();
@@ -140,7 +140,7 @@ pub(super) fn wordpiece_file(_: &str, dir: &Path) {
     copy_file("bert_settings", "tokenizer.json", dir);
 }
 
-/// Names the tokens for padding, and for the beginning and the end of a text.
+/// Sets the tokens for padding, and for the beginning and the end of a text.
 fn name_ids(dir: &Path, [pad, bos, eos]: [usize; 3]) {
     for file in ["config.json", "generation_config.json"] {
         change_json(&dir.join(file), |keys| {
@@ -177,7 +177,7 @@ pub(super) fn llama(_: &str, dir: &Path) {
     write(dir, "tokenizer_config.json", &settings);
 }
 
-/// Writes the settings of a tokenizer of many languages.
+/// Writes the settings of a multilingual tokenizer.
 fn choose_languages(dir: &Path, class: &str, [source, target]: [&str; 2]) {
     let settings = json!({"tokenizer_class": class, "src_lang": source, "tgt_lang": target, "mask_token": "<mask>"});
     write(dir, "tokenizer_config.json", &settings);
@@ -236,7 +236,7 @@ pub(in crate::interop::tests) fn marian_mt(_: &str, dir: &Path) {
     fs::write(dir.join("target.spm"), target.file).unwrap();
 }
 
-/// `vocab.json` of these tokens.
+/// `vocab.json` with these tokens.
 fn numbered(tokens: &[String]) -> Value {
     let ids = tokens.iter().cloned().zip((0_u32..).map(Value::from));
     Value::Object(ids.collect())
@@ -251,7 +251,7 @@ pub(super) fn marian_binary(_: &str, dir: &Path) {
     }
 }
 
-/// A shortlist as text.
+/// A shortlist in text format.
 pub(super) fn listed(_: &str, dir: &Path) {
     copy("marian/npz", dir);
     let search = dir.join("decoder.yml");

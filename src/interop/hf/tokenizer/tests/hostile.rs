@@ -1,4 +1,4 @@
-//! Text of one kind, as long as a request may be.
+//! Tests of texts that are as long as a request may be and consist of one kind of character.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! Tokenizers give the ids that they give in `transformers` (scripts/fixtures/hf_tokenizers.py).
+//! Tests that tokenizers give the same ids as in `transformers` (scripts/fixtures/hf_tokenizers.py).
 
 mod hostile;
 mod settings;
@@ -30,10 +30,10 @@ struct Expected {
     target: Option<TokenId>,
     mask: Option<TokenId>,
     gaps: Option<[TokenId; 2]>,
-    /// Texts after a language, with their ids.
+    /// Texts after a language token, with their ids.
     #[serde(default)]
     chosen: Vec<(String, Vec<TokenId>)>,
-    /// Texts of the target, with their ids and what these spell.
+    /// Texts of the target, with their ids and the text that the ids spell.
     #[serde(default)]
     targets: Vec<(String, Vec<TokenId>, String)>,
 }
@@ -73,7 +73,7 @@ fn folder(name: &str) -> tempfile::TempDir {
     folder
 }
 
-/// The tokenizers and the model's settings, as an import makes them.
+/// The tokenizers and the model's settings after an import.
 #[derive(Debug)]
 struct Opened {
     tokenizers: Tokenizers,
@@ -177,7 +177,7 @@ fn ids_are_those_of_transformers() {
     }
 }
 
-/// The tokens of words are those of their text, divided between the words.
+/// The tokens of words are the tokens of their text, divided between the words.
 #[test]
 fn tokens_are_divided_between_words() {
     for name in ["bert", "roberta", "xlm_roberta", "mpnet"] {
@@ -189,7 +189,7 @@ fn tokens_are_divided_between_words() {
             assert_eq!(pieces.len(), words.len(), "{name}: {text:?}");
             let whole = tokenizer.encode(&words.join(" ")).unwrap();
             let found = pieces.concat();
-            // A word without tokens, such as a soft hyphen, is unknown.
+            // A word without tokens, such as a soft hyphen, becomes the unknown token.
             let unk = tokenizer.special().unk;
             let known = |ids: &[TokenId]| ids.iter().filter(|&&id| id != unk).count();
             assert_eq!(known(&found), known(&whole), "{name}: {text:?}");
@@ -210,7 +210,7 @@ fn tokens_are_divided_between_words() {
     }
 }
 
-/// Texts with masks, in models that read such.
+/// Checks texts with masks, in models that read them.
 fn check_masked(name: &str, tokenizer: &Tokenizer, expected: &Expected) {
     let special = tokenizer.special();
     let Some(mask) = special.mask.filter(|_| name != "marian") else {
@@ -262,7 +262,7 @@ fn texts_are_those_of_transformers_whole_and_token_by_token() {
             streamed += &detokenizer.finish();
             assert_eq!(streamed, decoded, "{name}");
             match name.as_str() {
-                // There, blanks at the ends are dropped.
+                // MarianMT drops blanks at the ends.
                 "marian" => assert_eq!(decoded.trim(), text, "{name}"),
                 _ => assert_eq!(decoded, *text, "{name}"),
             }

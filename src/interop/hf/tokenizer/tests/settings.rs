@@ -1,4 +1,4 @@
-//! Settings, languages and tokens that a tokenizer has, or must not have.
+//! Tests of settings, languages and tokens that a tokenizer has, or must not have.
 
 use super::*;
 
@@ -174,7 +174,7 @@ fn a_text_may_end_in_several_ways() {
     } = opened(folder.path(), &Languages::default()).unwrap();
     assert_eq!(tokenizers.ends(&model).unwrap(), [7, 419]);
     assert_eq!(tokenizers.tgt().token(7), Some(config.special.eos));
-    // What the tokenizer puts at the end counts more than the order.
+    // The token that the tokenizer puts at the end matters more than the order.
     let folder = change("t5", "[9, 2]");
     let problem = opened(folder.path(), &Languages::default()).unwrap_err();
     let problem = problem.to_string();
@@ -318,6 +318,6 @@ fn special_tokens_beyond_the_vocabulary_are_left_out() {
     assert_eq!(fewer.tokenizers.src().special().mask, None);
     assert_eq!(fewer.tokenizers.src().vocab_size(), vocab as usize - 1);
     assert_eq!(fewer.framed("a <mask>"), all.framed("a <mask>"));
-    // A word of the text is beyond it.
+    // A word of the text is beyond the vocabulary.
     assert!(with(vocab - 6).is_err());
 }
