@@ -280,7 +280,7 @@ impl Bleu {
     }
 }
 
-/// A line has the ten numbers of its [`BleuStatistics`].
+/// The statistics of a line are the ten numbers of its [`BleuStatistics`].
 impl CorpusMetric for Bleu {
     fn n_statistics(&self) -> usize {
         2 + 2 * MAX_NGRAM_ORDER

@@ -67,7 +67,7 @@ impl<M: CorpusMetric> Segments<M> {
         self.metric.value(&self.sums(0..self.n_lines))
     }
 
-    /// The score of a corpus of these lines, each as often as it is named.
+    /// The score of a corpus of these lines, each counted as often as it occurs in `lines`.
     pub(super) fn value_of(&self, lines: &[u32]) -> f64 {
         let lines = lines.iter().map(|&line| line as usize);
         self.metric.value(&self.sums(lines))

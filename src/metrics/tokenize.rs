@@ -67,7 +67,7 @@ fn mteval_13a(line: &str) -> String {
     western(&format!(" {} ", unescape(line)))
 }
 
-/// What `13a` and `zh` share: ASCII punctuation apart.
+/// Separates ASCII punctuation: the step that `13a` and `zh` share.
 fn western(line: &str) -> String {
     split_numbers(&surround(line, is_western_mark))
 }

@@ -1,4 +1,4 @@
-//! What a model says of given outputs, under teacher forcing.
+//! Scores given outputs under teacher forcing.
 
 use burn::tensor::Tensor;
 
@@ -27,8 +27,8 @@ impl Model {
         sequences.map(|(row, &len)| row[..len].to_vec()).collect()
     }
 
-    /// The weights with which the decoder attends to the memory when it predicts each target, `[batch, tgt_len, src_len]`:
-    /// the mean over the heads of the top layer. `None` for a model without cross-attention.
+    /// The weights with which the decoder attends to the memory when it predicts each target, `[batch, tgt_len, src_len]`: the
+    /// average over the heads of the top layer. `None` for a model without cross-attention.
     pub fn cross_attention(&self, batch: &Batch, pass: &Pass<'_>) -> Option<Tensor<3>> {
         let watch = AttentionWatch::default();
         self.last_layer(batch, &pass.watched(&watch));

@@ -50,7 +50,7 @@ impl From<Tensor<2>> for Logits {
     }
 }
 
-/// The index of the largest logit of each row; the first one among equals.
+/// Returns the index of the largest logit of each row; ties go to the lowest index.
 pub fn argmax(logits: impl Into<Logits>) -> Vec<TokenId> {
     let best = |row: &[f32]| {
         let better = |best: usize, id: usize| if row[id] > row[best] { id } else { best };

@@ -64,7 +64,7 @@ impl Warning {
         })
     }
 
-    /// A warning that a line with demands has nothing to translate, being `what`.
+    /// A warning that a line with constraints has nothing to translate; `what` describes the line.
     pub fn of_ignored_demands(what: &str) -> Self {
         Self::new(format!("{what}, so its prefix and phrases were ignored"))
     }

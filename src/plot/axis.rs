@@ -81,7 +81,7 @@ impl Axis {
         Domain::new(low, high, is_log).padded(padding)
     }
 
-    /// At most about `most` ticks; all names of a categorical axis.
+    /// Ticks, about `most` at most; all names of a categorical axis.
     pub(super) fn ticks(&self, domain: Domain, most: usize) -> Vec<Tick> {
         let Domain { low, high, .. } = domain;
         match &self.kind {

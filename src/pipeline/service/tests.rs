@@ -247,7 +247,7 @@ fn other_work_has_its_turn() {
     let _ticket = service.compute(Client(1), Admission::New, vec![translate], reply);
     let found = collect(&news, 1).remove(0).1;
     assert_eq!(found, untrained().translate(&["a dog"]).unwrap());
-    // Whoever waits for work that panics is not left waiting, and the worker goes on.
+    // A request for work that panics is answered by dropping its reply, and the worker goes on.
     let (reply, panicked) = self::news::<()>();
     let panic = Chunk::new(1, |_: &Pipeline| panic!("as the test wants"));
     let _ticket = service.compute(Client(1), Admission::New, vec![panic], reply);

@@ -10,12 +10,12 @@ fn queue(capacity: usize, workers: usize) -> Queue {
     })
 }
 
-/// Adds what there must be room for.
+/// Adds jobs for which there must be room.
 fn add(queue: &Queue, client: u64, jobs: Vec<Job>) -> Result<(), Refused> {
     queue.add(Client(client), Admission::New, jobs)
 }
 
-/// `count` jobs of so many rows, each of which takes so many positions, and the ticket that they have in common.
+/// `count` jobs of `rows` rows of `positions` positions each, and their common ticket.
 fn jobs(count: usize, rows: usize, positions: usize) -> (Ticket, Vec<Job>) {
     let ticket = Ticket::new();
     let job = |_| Job {
@@ -30,7 +30,7 @@ fn jobs(count: usize, rows: usize, positions: usize) -> (Ticket, Vec<Job>) {
     (ticket, jobs)
 }
 
-/// What a worker with so many rows takes.
+/// The client of the job that a worker with `rows` rows takes.
 fn take(queue: &Queue, worker: usize, rows: usize) -> Option<Client> {
     match queue.take(worker, rows) {
         ControlFlow::Continue(taken) => taken.map(|(client, _)| client),
