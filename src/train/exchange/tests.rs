@@ -1,4 +1,4 @@
-//! Runs that several processes share, compared with those of one.
+//! Runs that several processes share, compared with runs of one process.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ n_heads = 2
 n_decoder_layers = 1
 ";
 
-/// A configuration with so many micro-batches per update.
+/// A configuration with `accumulate` micro-batches per update.
 fn config(folder: &Path, model: &str, accumulate: usize) -> Config {
     let text = format!(
         "{model}
@@ -96,7 +96,7 @@ fn run(config: &Config, dir: &Path, n: usize, steps: u64) -> Vec<Summary> {
     })
 }
 
-/// The weights, and the log without what takes time.
+/// The weights, and the log without times.
 fn results(dir: &Path) -> (Vec<u8>, Vec<u8>, String) {
     let last = Run::new(dir).folder(8);
     let read = |path: &Path| fs::read(path).unwrap();
