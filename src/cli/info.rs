@@ -47,7 +47,7 @@ struct Info {
     shapes: Vec<Shape>,
 }
 
-/// Whether the model can be exported in a form.
+/// Tells if the model can be exported in a format.
 #[derive(Serialize)]
 struct Export {
     tool: &'static str,
@@ -103,7 +103,7 @@ impl Info {
     }
 }
 
-/// For each form whether the model can be exported in it.
+/// For each format, tells if the model can be exported in it.
 fn exports(config: &Config, tokenizers: &Tokenizers) -> Vec<Export> {
     let export = |format: ExportFormat| {
         let kind = format.kind_of(config, tokenizers);

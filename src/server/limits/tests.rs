@@ -6,7 +6,7 @@ fn refused(text: &str) -> Option<Error> {
     limits.and_then(|limits| limits.check()).err()
 }
 
-/// What is wrong with these `[limits]`.
+/// The error for these `[limits]`, if there is one.
 fn problem(text: &str) -> Option<String> {
     refused(text).map(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! Continuations as they are written.
+//! Streams of continuations.
 
 use axum::body::Bytes;
 use serde_json::Value;
