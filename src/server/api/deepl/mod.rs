@@ -51,7 +51,7 @@ struct Translate {
     /// punctuation [default: `nonewlines` for `html`, else `1`].
     #[serde(default, deserialize_with = "word")]
     split_sentences: Option<String>,
-    /// Only `default` and values that begin with `prefer_`.
+    /// Only `default`, `prefer_more` and `prefer_less`.
     formality: Option<String>,
     /// The glossary to use; requires `source_lang`.
     glossary_id: Option<String>,
