@@ -53,7 +53,7 @@ struct Export {
     tool: &'static str,
     /// The kind that it becomes.
     kind: Option<&'static str>,
-    /// What keeps it from that.
+    /// The reason why it cannot be exported.
     problem: Option<String>,
 }
 

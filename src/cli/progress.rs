@@ -94,7 +94,7 @@ impl Observer for Progress {
 /// A progress bar below the permanent lines.
 struct Bar {
     bar: ProgressBar,
-    /// Whether it currently shows preparation.
+    /// True while preparation is shown.
     is_preparing: bool,
 }
 
@@ -162,9 +162,9 @@ fn terminal_columns() -> usize {
 struct Lines<W> {
     out: W,
     between: Duration,
-    /// When the last progress line was written, or when the display was created.
+    /// The time at which the last progress line was written, or at which the display was created.
     last: Instant,
-    /// Whether an update has been shown; the first is shown at once.
+    /// True once an update has been shown; the first is shown immediately.
     has_stepped: bool,
 }
 

@@ -72,7 +72,7 @@ fn western(line: &str) -> String {
     split_numbers(&surround(line, is_western_mark))
 }
 
-/// `zh`: markup and entities stay as they are, and a dot or comma at an end of the line is not split off.
+/// `zh`: markup and entities are left unchanged, and a dot or comma at an end of the line is not split off.
 fn chinese(line: &str) -> String {
     western(&surround(text::strip(line), is_chinese))
 }

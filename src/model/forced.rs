@@ -1,4 +1,4 @@
-//! Scores given outputs under teacher forcing.
+//! Scores of given outputs under teacher forcing.
 
 use burn::tensor::Tensor;
 

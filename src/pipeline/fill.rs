@@ -27,7 +27,7 @@ pub struct Guess {
     pub token: TokenId,
     /// The text of the token.
     pub text: String,
-    /// How the token is joined to the preceding text.
+    /// The way in which the token is joined to the preceding text.
     pub joint: Joint,
     /// The probability of the token, from 0 to 1.
     pub probability: f64,

@@ -23,7 +23,7 @@ impl GenerateOptions {
     /// Refuses invalid options.
     ///
     /// # Errors
-    /// [`Error::Usage`] for an empty stop string, and those of [`SampleOptions::check`].
+    /// [`Error::Usage`] for an empty stop string, and the errors of [`SampleOptions::check`].
     pub fn check(&self) -> Result<()> {
         if self.stop.iter().any(String::is_empty) {
             return Err(Error::usage(

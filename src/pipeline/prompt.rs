@@ -162,7 +162,7 @@ mod tests {
             let whole = pipeline.prompt("Ein Hund").unwrap();
             let tokens = pipeline.tokenizers.tgt().spelled(&whole.ids);
             assert_eq!(pipeline.prompt_tokens(&tokens).unwrap(), whole);
-            // Text in other tokens than those of the tokenizer.
+            // Other tokens for the same text than the tokenizer would use.
             let letters = spelled(&["H", "u", "n", "d"]);
             let prompt = pipeline.prompt_tokens(&letters).unwrap();
             let start = prompt.ids.len() - 4;

@@ -24,7 +24,7 @@ pub(super) struct Model {
     config: ServedModel,
     service: Arc<Service>,
     source: Source,
-    /// When it was loaded.
+    /// The time at which the model was loaded.
     loaded: SystemTime,
     /// The totals of earlier services with this name, so that counters never decrease.
     before: Load,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::pipeline::service::Client;
 
-/// A number of places or bytes.
+/// A number of places or bytes that clients share.
 #[derive(Debug)]
 pub(super) struct Shares {
     total: usize,

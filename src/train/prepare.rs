@@ -47,9 +47,9 @@ struct Opened {
 enum Beginning {
     /// They are initialized randomly.
     Nothing,
-    /// They are those of the model of `model.from`.
+    /// They are taken from the model in `model.from`.
     Model(Box<Source>),
-    /// They are those of the checkpoint at this update.
+    /// They are taken from the checkpoint at this update.
     Checkpoint(u64),
 }
 

@@ -158,7 +158,7 @@ pub(super) fn most_copies(n: u64, processes: u64) -> usize {
 mod tests {
     use super::*;
 
-    /// How a sum was computed.
+    /// A description of the way in which a sum was computed.
     #[derive(Debug, PartialEq, Eq)]
     struct Written(String);
 

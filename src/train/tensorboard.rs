@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_checksum_is_that_of_the_standard() {
-        // The check value of CRC-32C (Koopman 2002), and that of no bytes.
+        // The check value of CRC-32C (Koopman 2002), and the checksum of no bytes.
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
         assert_eq!(crc32c(b""), 0);
     }

@@ -145,7 +145,7 @@ impl Division {
 /// The sentences of lines.
 struct Requests {
     requests: Vec<Request>,
-    /// For each line what is said of its demands if it has no sentence that could meet them.
+    /// For each line, the message about its constraints if it has no sentence that could meet them.
     unmet: Vec<Option<Warning>>,
 }
 

@@ -58,7 +58,7 @@ impl Writer<'_> {
     /// Writes the translations of lines.
     ///
     /// # Errors
-    /// Those of the output; the first warning about a line, if none is allowed.
+    /// The errors of the output; the first warning about a line, if none is allowed.
     pub(super) fn write(&mut self, translated: &Translated) -> Result<()> {
         let Translated {
             first_line,

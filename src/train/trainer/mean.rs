@@ -10,8 +10,8 @@ use crate::train::report::{Event, ValidationReport};
 
 impl Trainer<'_> {
     /// Makes the average of the latest `train.average_last` checkpoints the final model, if that is not 0. Validates it if
-    /// `validated` is true and the run has validation data. Resuming the run is not affected: its state remains that of the
-    /// last checkpoint.
+    /// `validated` is true and the run has validation data. Resuming the run is not affected: its state remains the state of
+    /// the last checkpoint.
     pub(super) fn serve_mean(&mut self, validated: bool) -> Result<()> {
         let setup = &self.setup;
         let last = setup.config.train.average_last;

@@ -74,7 +74,7 @@ fn turns_are_weighed_by_cost() {
     let mut expected = vec![2; 16];
     expected.extend([1, 2, 2, 2, 2, 1]);
     assert_eq!(order(&queue), expected);
-    // What was given is forgotten once nobody waits.
+    // The amounts that clients have received are forgotten once no job waits.
     let (_one, again) = jobs(1, 1, 1);
     let (_two, other) = jobs(1, 1, 1);
     add(&queue, 1, again).unwrap();

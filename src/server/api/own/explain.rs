@@ -70,7 +70,7 @@ pub(super) async fn post_explain(
         true => Some(best(&app, &model, client, &asked).await?),
         false => None,
     };
-    // What was translated is explained, however many jobs wait by now.
+    // The translation exists already, so it is explained however many jobs are waiting.
     let admission = match found {
         Some(_) => Admission::Further,
         None => Admission::New,
