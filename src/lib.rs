@@ -76,8 +76,8 @@
 //!
 //! | Purpose | Modules |
 //! |---|---|
-//! | run models | [`pipeline`], [`document`] (long texts and HTML), [`decode`] (beam search and sampling), [`engine`] (fast decoding), [`shortlist`] |
-//! | train models | [`config`], [`train`], [`checkpoint`] (the model directory), [`processes`] (several processes), [`interrupt`] |
+//! | run models | [`pipeline`], [`document`] (long texts, HTML), [`decode`] (search), [`engine`], [`shortlist`] |
+//! | train models | [`config`], [`train`], [`checkpoint`] (model directories), [`processes`], [`interrupt`] |
 //! | evaluate | [`metrics`], [`evaluate`], [`compare`] |
 //! | visualize | [`plot`] (SVG charts), [`page`] (HTML pages) |
 //! | convert models | [`interop`] (import and export), [`quantize`] (bfloat16 and int8) |

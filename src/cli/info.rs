@@ -47,7 +47,7 @@ struct Info {
     shapes: Vec<Shape>,
 }
 
-/// Tells if the model can be exported in a format.
+/// A format, and whether the model can be exported in it.
 #[derive(Serialize)]
 struct Export {
     tool: &'static str,
@@ -103,7 +103,7 @@ impl Info {
     }
 }
 
-/// For each format, tells if the model can be exported in it.
+/// Checks for each format whether the model can be exported in it.
 fn exports(config: &Config, tokenizers: &Tokenizers) -> Vec<Export> {
     let export = |format: ExportFormat| {
         let kind = format.kind_of(config, tokenizers);

@@ -6,14 +6,14 @@ use super::segments::CorpusMetric;
 /// The number of correct items out of a total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Accuracy {
-    /// Correct items.
+    /// The number of correct items.
     pub correct: u64,
-    /// All items.
+    /// The number of all items.
     pub total: u64,
 }
 
 impl Accuracy {
-    /// The ratio, from 0 to 1; 0 if the total is 0.
+    /// Returns the ratio, from 0 to 1; 0 if the total is 0.
     ///
     /// # Panics
     /// If `correct` exceeds `total`.

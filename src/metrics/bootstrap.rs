@@ -34,7 +34,7 @@ impl Default for Bootstrap {
 }
 
 impl Bootstrap {
-    /// The score of a system with its interval.
+    /// Returns the score of a system with its interval.
     pub fn estimate<M: CorpusMetric>(&self, system: &Segments<M>) -> Estimate {
         let values = self.values([system]);
         estimate(system, values.into_iter().map(|[value]| value).collect())

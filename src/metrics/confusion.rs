@@ -48,7 +48,7 @@ impl Confusion {
         row.and_then(|row| row.get(predicted)).copied().unwrap_or(0)
     }
 
-    /// The share of predictions that are correct.
+    /// Returns the share of predictions that are correct.
     pub fn accuracy(&self) -> Accuracy {
         let right = self.counts.keys().map(|label| self.count(label, label));
         Accuracy {
@@ -75,7 +75,7 @@ impl Confusion {
         }
     }
 
-    /// The average F1 of all [`Confusion::labels`]; 0 if there are none.
+    /// Returns the average F1 of all [`Confusion::labels`]; 0 if there are none.
     pub fn macro_f1(&self) -> f64 {
         let labels = self.labels();
         let sum: f64 = labels.iter().map(|label| self.scores(label).f1).sum();

@@ -31,7 +31,7 @@ impl Default for Randomization {
 }
 
 impl Randomization {
-    /// The two-sided p-value: the share of trials whose absolute difference exceeds the observed one.
+    /// Returns the two-sided p-value: the share of trials whose absolute difference exceeds the observed one.
     ///
     /// As in sacreBLEU, trials with an equal difference do not count, so the result is too small for systems that differ
     /// in very few lines. It is 1 if the systems never differ, for which sacreBLEU gives the smallest p-value.

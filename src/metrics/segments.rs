@@ -56,13 +56,13 @@ impl<M: CorpusMetric> Segments<M> {
         self.n_lines
     }
 
-    /// The score of the corpus.
+    /// Returns the score of the corpus.
     pub fn score(&self) -> Score {
         let sums = self.sums(0..self.n_lines);
         self.metric.report(&sums, self.n_references)
     }
 
-    /// The value of [`Segments::score`].
+    /// Returns the value of [`Segments::score`].
     pub fn value(&self) -> f64 {
         self.metric.value(&self.sums(0..self.n_lines))
     }

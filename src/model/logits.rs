@@ -25,17 +25,17 @@ impl Logits {
         Self { values, vocab }
     }
 
-    /// The number of logits of a row.
+    /// Returns the number of logits of a row.
     pub fn vocab(&self) -> usize {
         self.vocab
     }
 
-    /// All logits, row after row.
+    /// Returns all logits, row after row.
     pub fn values(&self) -> &[f32] {
         &self.values
     }
 
-    /// The rows.
+    /// Returns the rows.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f32]> {
         self.values.chunks_exact(self.vocab)
     }

@@ -133,7 +133,7 @@ impl Model {
         }
     }
 
-    /// The model without its weights.
+    /// Returns the model without its weights.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
     }

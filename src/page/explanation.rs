@@ -27,7 +27,7 @@ pub fn check_size(weights: usize) -> Result<()> {
     ))
 }
 
-/// The approximate size in bytes of an [`explanation`] with this number of attention weights.
+/// Returns the approximate size in bytes of an [`explanation`] with this number of attention weights.
 pub fn bytes_of(weights: usize) -> usize {
     /// A digit or two and a comma: the weights of a row sum to 1, so most of them are small.
     const EACH: usize = 3;

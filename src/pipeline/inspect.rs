@@ -267,13 +267,13 @@ impl Pipeline {
 }
 
 impl Shown {
-    /// The number of attention weights of the inspection.
+    /// Returns the number of attention weights of the inspection.
     pub fn weights(&self, pipeline: &Pipeline) -> usize {
         let (src, tgt) = (self.example.src.len(), self.example.tgt_in.len());
         pipeline.architecture().attention_weights(src, tgt)
     }
 
-    /// The number of tokens that the model reads.
+    /// Returns the number of tokens that the model reads.
     pub fn tokens(&self) -> usize {
         self.example.src.len() + self.example.tgt_in.len()
     }

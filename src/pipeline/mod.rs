@@ -209,27 +209,27 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// The configuration, including the default search options.
+    /// Returns the configuration, including the default search options.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The tokenizers.
+    /// Returns the tokenizers.
     pub fn tokenizers(&self) -> &Tokenizers {
         &self.tokenizers
     }
 
-    /// The model without its weights.
+    /// Returns the model without its weights.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
     }
 
-    /// A counter of the sentences translated so far; it goes up while translations are running.
+    /// Returns a counter of the sentences translated so far; it goes up while translations are running.
     pub fn translated(&self) -> Arc<AtomicUsize> {
         Arc::clone(&self.translated)
     }
 
-    /// The model for whole sequences, in `f32`. The weights of a quantized model are its dequantized weights.
+    /// Returns the model for whole sequences, in `f32`. The weights of a quantized model are its dequantized weights.
     pub fn model(&self) -> &Model {
         self.model.get_or_init(|| {
             let engine = self.engine.get().expect("one of the two forms");
@@ -238,7 +238,7 @@ impl Pipeline {
         })
     }
 
-    /// The model in the representation that decoding uses.
+    /// Returns the model in the representation that decoding uses.
     ///
     /// # Panics
     /// If the model does not decode.

@@ -14,7 +14,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// The text to continue: the given text, without trailing blanks that the tokenizer drops.
+    /// Returns the text to continue: the given text, without trailing blanks that the tokenizer drops.
     pub fn text(&self) -> &str {
         &self.text
     }

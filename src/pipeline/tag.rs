@@ -65,7 +65,7 @@ impl Pipeline {
         Ok(tagged)
     }
 
-    /// The parts of `text` that [`Pipeline::tag`] reads one after another. Tagging each part separately and
+    /// Returns the parts of `text` that [`Pipeline::tag`] reads one after another. Tagging each part separately and
     /// [joining](Pipeline::join_tagged) the results is equivalent to tagging the text.
     pub fn pieces_to_tag(&self, text: &str) -> Vec<Range<usize>> {
         let is_blank = |c: char| c.is_whitespace() || is_control(c);

@@ -55,7 +55,7 @@ impl Translation {
         }
     }
 
-    /// The text of the best hypothesis.
+    /// Returns the text of the best hypothesis.
     pub fn into_best(self) -> String {
         let best = self.hypotheses.into_iter().next();
         best.map(|candidate| candidate.text).unwrap_or_default()

@@ -59,7 +59,7 @@ pub struct ServedModel {
 }
 
 impl ServedModel {
-    /// A model in the directory `dir`, called `name`; a name such as `en-de` determines the languages.
+    /// Describes a model in the directory `dir`, called `name`; a name such as `en-de` determines the languages.
     pub fn new(name: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
         let name = name.into();
         Self {
@@ -86,7 +86,7 @@ impl ServedModel {
 }
 
 impl ServeConfig {
-    /// A configuration with these models and defaults for everything else.
+    /// Creates a configuration with these models and defaults for everything else.
     pub fn new(models: Vec<ServedModel>) -> Self {
         Self {
             models,

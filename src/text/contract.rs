@@ -29,7 +29,7 @@ impl From<SpecialTokens> for Sides {
 }
 
 impl Tokenizers {
-    /// The special tokens of both sides.
+    /// Returns the special tokens of both sides.
     pub fn sides(&self) -> Sides {
         Sides {
             src: self.src().special(),

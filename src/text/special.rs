@@ -89,17 +89,17 @@ impl SpecialTokens {
         text
     }
 
-    /// The number of tokens that [`SpecialTokens::framed`] adds.
+    /// Returns the number of tokens that [`SpecialTokens::framed`] adds.
     pub fn n_frame(self) -> usize {
         self.n_first() + self.n_last()
     }
 
-    /// The number of tokens that [`SpecialTokens::framed`] adds before the text.
+    /// Returns the number of tokens that [`SpecialTokens::framed`] adds before the text.
     pub fn n_first(self) -> usize {
         usize::from(self.first.is_some())
     }
 
-    /// The number of tokens that [`SpecialTokens::framed`] adds after the text.
+    /// Returns the number of tokens that [`SpecialTokens::framed`] adds after the text.
     pub fn n_last(self) -> usize {
         1 + usize::from(self.last.is_some())
     }

@@ -59,7 +59,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// The key in `metrics.jsonl`.
+    /// Returns the key in `metrics.jsonl`.
     pub fn key(self) -> &'static str {
         match self {
             Self::Loss => "loss",

@@ -46,7 +46,7 @@ pub enum Event<'a> {
     Validation(&'a ValidationReport),
     /// A checkpoint was written.
     Saved {
-        /// Its directory.
+        /// The directory of the checkpoint.
         path: &'a Path,
         /// The update after which it was written.
         step: u64,

@@ -50,7 +50,7 @@ impl Span {
         self.time += time;
     }
 
-    /// One update.
+    /// The span of one update.
     pub(super) fn of(update: &Update, time: Duration) -> Self {
         let mut span = Self::default();
         span.add(update, time);

@@ -1,5 +1,5 @@
-// The attention of a model for one sentence: the current view, and its controls. A view is `{ data, sites, state, matrix,
-// picture, layout, wraps, upright, parts }`.
+// The attention of a model for one sentence: the current view, and its controls. A view is
+// `{ data, sites, state, matrix, picture, layout, wraps, upright, parts }`.
 
 const MEAN = -1; // Used as a head number for the mean of all heads.
 const ORDER = ["cross", "decoder_self", "encoder_self"];

@@ -147,7 +147,7 @@ pub struct Sentences {
 }
 
 impl Sentences {
-    /// The number of sentences.
+    /// Returns the number of sentences.
     pub fn len(&self) -> usize {
         self.jobs.len()
     }
@@ -157,7 +157,7 @@ impl Sentences {
         self.jobs.is_empty()
     }
 
-    /// The number of source tokens of all sentences.
+    /// Returns the number of source tokens of all sentences.
     pub fn tokens(&self) -> usize {
         self.jobs.iter().map(|read| read.source.ids.len()).sum()
     }

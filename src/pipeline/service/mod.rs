@@ -141,7 +141,7 @@ impl Service {
         Ok(service)
     }
 
-    /// The model.
+    /// Returns the model.
     pub fn pipeline(&self) -> &Arc<Pipeline> {
         &self.pipeline
     }
@@ -200,7 +200,7 @@ impl Service {
         Ok(ticket)
     }
 
-    /// The number of tokens of `prompt`, without the one at the start of a line.
+    /// Returns the number of tokens of `prompt`, without the one at the start of a line.
     pub fn tokens(&self, prompt: &Prompt) -> usize {
         let starts = match self.pipeline.config().data.units {
             Units::Lines => 1,
@@ -263,7 +263,7 @@ impl Service {
         Ok(ticket)
     }
 
-    /// The current load and the totals since the start.
+    /// Returns the current load and the totals since the start.
     pub fn load(&self) -> Load {
         self.shared.counters.load(self.shared.queue.waiting())
     }

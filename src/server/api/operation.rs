@@ -29,7 +29,7 @@ async fn live() -> Response {
     reply(&json!({"status": "ok"}))
 }
 
-/// Tells if the server answers requests.
+/// Tells whether the server answers requests.
 #[utoipa::path(get, path = "/readyz", tag = "Operation",
     responses((status = 200, description = "They are"), (status = 503, description = "Models are being loaded, or the server stops")))]
 async fn ready(State(app): State<Shared>) -> Response {
@@ -41,7 +41,7 @@ async fn ready(State(app): State<Shared>) -> Response {
     with_status(status, &json!({"status": text}))
 }
 
-/// Tells if the server answers requests, for clients of LibreTranslate.
+/// Tells whether the server answers requests, for clients of LibreTranslate.
 #[utoipa::path(get, path = "/health", tag = "LibreTranslate",
     responses((status = 200, description = "They are"), (status = 503, description = "They are not")))]
 async fn health(app: State<Shared>) -> Response {
