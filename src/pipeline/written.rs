@@ -30,7 +30,7 @@ pub struct Alternative {
     pub probability: f64,
 }
 
-/// The tokens `ids`, given the rows of `logits`, `[len, vocab]`; `never` are no alternatives.
+/// The tokens `ids`, given the rows of `logits`, `[len, vocab]`; tokens in `never` are not shown as alternatives.
 pub(super) fn written(
     logits: Tensor<2>,
     ids: &[TokenId],

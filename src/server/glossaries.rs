@@ -74,7 +74,7 @@ impl Glossaries {
         }
     }
 
-    /// Creates a glossary from `draft`. Takes time proportional to the number of entries.
+    /// Creates a glossary from `draft`. The time grows with the number of entries.
     ///
     /// # Errors
     /// A [`Problem`] for entries that cannot be read, too many entries, or too many glossaries.

@@ -69,7 +69,7 @@ pub struct Limits {
     pub new_tokens: usize,
     /// The number of alternative translations, or continuations, of a text.
     pub alternatives: usize,
-    /// The beam width that a request may ask for; memory and time are proportional to it.
+    /// The beam width that a request may ask for; memory and time grow with it.
     pub beam_width: usize,
     /// The number of connections.
     pub connections: usize,

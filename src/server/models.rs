@@ -81,7 +81,7 @@ impl Model {
         self.pipeline().config().model.family.task()
     }
 
-    /// Reads sentences to translate. Takes time proportional to their length.
+    /// Reads sentences to translate. The time grows with their length.
     ///
     /// # Errors
     /// A [`Problem`] if the model cannot meet their constraints, and for too many tokens.
@@ -199,7 +199,7 @@ impl Models {
         let mut models: Vec<Arc<Model>> = Vec::with_capacity(config.models.len());
         for served in &config.models {
             let source = Source::of(served, config);
-            // Several names of one model share it.
+            // Several names of one model share its service.
             let known = models.iter().chain(&*before);
             let known = known
                 .into_iter()

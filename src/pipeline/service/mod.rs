@@ -147,7 +147,7 @@ impl Service {
     }
 
     /// Reads `requests`, the lines of one text, which are numbered 1, 2, … for warnings and random numbers. Runs on the calling
-    /// thread, for a time proportional to their length.
+    /// thread, and takes longer the longer they are.
     ///
     /// # Errors
     /// The errors of [`Pipeline::translate_requests`] that occur before it translates.

@@ -288,7 +288,7 @@ impl Sought<'_> {
             let candidates = translation.hypotheses.iter();
             self.running.tgt_tokens = candidates.map(|one| one.tokens.len()).sum();
         }
-        // The counts are right before the client can ask for them.
+        // The counts must be right before the client can ask for them.
         drop(self.running);
         reply(number, Event::Done(result));
     }

@@ -115,7 +115,7 @@ impl Framing {
         let end = bytes.iter().position(|&byte| byte == b'\n');
         let (part, rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
         if self.line.len() + part.len() > HEAD {
-            // hyper refuses it.
+            // hyper refuses such a line.
             self.place = Place::Lost;
             return &[];
         }

@@ -70,7 +70,7 @@ fn turns_are_weighed_by_cost() {
     assert!(take(&queue, 0, 0) == Some(Client(1)));
     let (_two, cheap) = jobs(20, 1, 100);
     add(&queue, 2, cheap).unwrap();
-    // 16 of the one are as costly as one of the other.
+    // 16 jobs of the one client cost as much as one job of the other.
     let mut expected = vec![2; 16];
     expected.extend([1, 2, 2, 2, 2, 1]);
     assert_eq!(order(&queue), expected);

@@ -96,7 +96,7 @@ impl Asked {
         texts.flat_map(|text| iter::repeat_n(text, self.copies))
     }
 
-    /// The first events of a stream: the texts before the continuations. Takes time proportional to their length.
+    /// The first events of a stream: the texts before the continuations. The time grows with their length.
     ///
     /// # Errors
     /// A [`Problem`] if the result is no longer needed.
@@ -110,7 +110,7 @@ impl Asked {
         echoes.collect()
     }
 
-    /// The response to a request without a stream. Takes time proportional to its length.
+    /// The response to a request without a stream. The time grows with its length.
     fn whole(&self, results: &[Generation], usage: Usage) -> Value {
         let numbered = self.beginnings().zip(results).enumerate();
         let choices = numbered.map(|(index, (beginning, generation))| {

@@ -35,7 +35,7 @@ pub(super) struct StreamOptions {
 /// Returns true if a stream ends with token counts.
 ///
 /// # Errors
-/// A [`Problem`] for options of a stream where there is none.
+/// A [`Problem`] for stream options without a stream.
 pub(super) fn with_usage(
     stream: Option<bool>,
     options: Option<StreamOptions>,

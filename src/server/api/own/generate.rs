@@ -139,7 +139,7 @@ fn read(model: &Model, begun: &Prefix, limits: &Limits) -> Result<Prompt, Proble
 }
 
 impl Continued {
-    /// Creates the result. Takes time proportional to the length of the texts.
+    /// Creates the result. The time grows with the length of the texts.
     fn new(model: &Model, prompt: &Prompt, generation: Generation) -> Self {
         let tokenizer = model.pipeline().tokenizers().tgt();
         Self {

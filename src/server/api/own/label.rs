@@ -228,7 +228,7 @@ async fn tags(
 ) -> Result<Vec<String>, Problem> {
     let texts: Arc<[String]> = texts.into();
     let (reader, read) = (Arc::clone(model), Arc::clone(&texts));
-    // A long text is no more chunks than many texts are.
+    // A long text may have as many chunks as a request may have texts.
     let most = app.config.limits.most_texts();
     let chunks = move |_: &Stop| Ok(chunks_to_tag(reader.pipeline(), &read, most));
     let chunks = app.desk.ask(client, chunks).await?;

@@ -91,7 +91,7 @@ request! {
     }
 }
 
-/// Something that was said.
+/// A message of the conversation.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "some fields ask for nothing")]
@@ -231,7 +231,7 @@ impl Chat {
     /// The model, the conversation, and the options.
     ///
     /// # Errors
-    /// A [`Problem`] for an empty conversation, and for options of a stream where there is none.
+    /// A [`Problem`] for an empty conversation, and for stream options without a stream.
     fn into_parts(self) -> Result<(Option<String>, Vec<Turn>, Wanted), Problem> {
         if self.messages.is_empty() {
             return Err(Problem::field("messages", "there are no messages"));
