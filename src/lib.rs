@@ -1,7 +1,7 @@
 //! Attentive trains, evaluates, quantizes and runs sequence models on the CPU: Transformers and recurrent networks that
 //! translate, generate text, fill in masked tokens, tag, classify and embed. This library does the work of the program
 //! `attentive`, from raw text to an HTTP server, and is for Rust programs that do the same without starting another process.
-//! Training runs on [Burn](https://burn.dev) with CPU kernels of its own.
+//! Tensors and automatic differentiation come from [Burn](https://burn.dev); the CPU kernels are Attentive's own.
 //!
 //! # Use a model
 //!
@@ -58,8 +58,8 @@
 //!
 //! # Score translations
 //!
-//! [`metrics`] needs no model. Its scores are the same as sacreBLEU's, and its tests tell whether a difference between two
-//! systems is statistically significant:
+//! [`metrics`] needs no model. Its scores are the same as sacreBLEU's, and its paired tests tell whether a difference
+//! between two systems is statistically significant:
 //!
 //! ```
 //! use attentive::metrics::{Bleu, Bootstrap, Segments};
@@ -67,7 +67,7 @@
 //! let references = [vec!["the cat sat on a mat", "it rained"]];
 //! let baseline = Segments::new(Bleu::default(), &["the cat sat on the mat", "it rains"], &references);
 //! let system = Segments::new(Bleu::default(), &["the cat sat on a mat", "it rains"], &references);
-//! assert_eq!(format!("{:.2}", system.value()), "88.01");
+//! assert_eq!(format!("{:.2}", system.value()), "92.41");
 //! let paired = Bootstrap::default().paired(&baseline, &system);
 //! println!("{:+.2} BLEU, p = {:.3}", paired.difference.value, paired.difference.p_value);
 //! ```
