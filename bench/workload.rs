@@ -1,4 +1,4 @@
-//! Shared by the training benchmarks: a Transformer and a batch of random tokens without padding.
+//! The workload that the training benchmarks share: a Transformer and a batch of random tokens without padding.
 
 use attentive::batch::{Batch, Padded, TokenId};
 use attentive::config::{Config, ModelConfig, TieEmbeddings, TrainPrecision};
@@ -87,7 +87,7 @@ impl Workload {
     }
 }
 
-/// One training step, number `step` from 1: forward, backward, update. Returns the loss per token.
+/// Runs training step number `step`, counted from 1: forward, backward, update. Returns the loss per token.
 pub(crate) fn step(learner: &mut Learner, batch: &Batch, step: u64) -> f64 {
     let batches = vec![batch.clone(); learner.n_batches()];
     let update = learner.learn(step, 1e-4, &batches, &mut Unwatched);

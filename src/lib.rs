@@ -1,21 +1,27 @@
-//! Sequence models from raw text to deployment: recurrent networks and Transformers that translate, generate, fill in
-//! masked tokens, and tag or classify text. Everything runs on the CPU, on top of [Burn](https://burn.dev).
+//! Attentive trains, evaluates, quantizes and runs sequence models on the CPU: Transformers and recurrent networks that
+//! translate, generate text, fill in masked tokens, tag, classify and embed. This library does the work of the program
+//! `attentive`, from raw text to an HTTP server, and is for Rust programs that do the same without starting another process.
+//! Tensors and automatic differentiation come from [Burn](https://burn.dev); the CPU kernels are Attentive's own.
 //!
-//! # Using a model
+//! # Use a model
 //!
-//! A model directory contains everything needed to run the model, so translating takes two lines:
+//! A model directory contains everything that is needed to run the model: weights, tokenizers and configuration.
+//! [`Pipeline::load`](pipeline::Pipeline::load) reads it, and a [`Pipeline`](pipeline::Pipeline) has a method for each task:
 //!
 //! ```no_run
 //! use attentive::pipeline::Pipeline;
 //!
 //! let pipeline = Pipeline::load("runs/multi30k")?;
-//! println!("{}", pipeline.translate(&["A man rides a bike."])?[0]);
+//! for translation in pipeline.translate(&["A man rides a bike.", "Two dogs are playing."])? {
+//!     println!("{translation}");
+//! }
 //! # Ok::<(), attentive::Error>(())
 //! ```
 //!
-//! # Training a model
+//! # Train a model
 //!
-//! [`train::train`] reads a [`config::Config`] and writes a model directory:
+//! [`train::train`] trains a model as a [`config::Config`] describes it, writes the model directory, and reports its
+//! progress to a [`train::report::Observer`]:
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -23,41 +29,62 @@
 //! use attentive::config::Config;
 //! use attentive::interrupt::Interrupt;
 //! use attentive::processes::Processes;
-//! use attentive::train::report::Silent;
+//! use attentive::train::report::{Event, Observer};
 //! use attentive::train::{Existing, RunOptions, train};
 //!
-//! let config = Config::load(Path::new("configs/multi30k.toml"), &[])?;
+//! /// Prints the loss on the validation data.
+//! struct Validations;
+//!
+//! impl Observer for Validations {
+//!     fn on(&mut self, event: &Event<'_>) {
+//!         if let Event::Validation(report) = event {
+//!             println!("update {}: loss {:.3} per token", report.step, report.loss);
+//!         }
+//!     }
+//! }
+//!
+//! let overrides = ["train.max_steps=1000".to_owned()];
+//! let config = Config::load(Path::new("configs/multi30k.toml"), &overrides)?;
 //! let options = RunOptions {
 //!     out: "runs/multi30k".into(),
 //!     existing: Existing::Refuse,
 //!     interrupt: Interrupt::none(),
 //!     processes: Processes::alone(),
 //! };
-//! let summary = train(&config, &options, &mut Silent)?;
-//! println!("{} updates", summary.step);
+//! let summary = train(&config, &options, &mut Validations)?;
+//! println!("{} updates in {:.0} s", summary.step, summary.seconds);
 //! # Ok::<(), attentive::Error>(())
 //! ```
 //!
-//! # Scoring an output
+//! # Score translations
+//!
+//! [`metrics`] needs no model. Its scores are the same as sacreBLEU's, and its paired tests tell whether a difference
+//! between two systems is statistically significant:
 //!
 //! ```
-//! use attentive::metrics::Bleu;
+//! use attentive::metrics::{Bleu, Bootstrap, Segments};
 //!
-//! let score = Bleu::default().corpus(&["the cat sat on the mat"], &[vec!["the cat sat on a mat"]]);
-//! assert_eq!(format!("{:.2}", score.value), "53.73");
+//! let references = [vec!["the cat sat on a mat", "it rained"]];
+//! let baseline = Segments::new(Bleu::default(), &["the cat sat on the mat", "it rains"], &references);
+//! let system = Segments::new(Bleu::default(), &["the cat sat on a mat", "it rains"], &references);
+//! assert_eq!(format!("{:.2}", system.value()), "92.41");
+//! let paired = Bootstrap::default().paired(&baseline, &system);
+//! println!("{:+.2} BLEU, p = {:.3}", paired.difference.value, paired.difference.p_value);
 //! ```
 //!
 //! # Modules
 //!
-//! | Task | Modules |
+//! | Purpose | Modules |
 //! |---|---|
-//! | use models | [`pipeline`], [`decode`], [`engine`], [`shortlist`], [`quantize`], [`document`], [`interop`] |
-//! | serve models | [`pipeline::service`], `server` (feature `server`) |
-//! | train models | [`config`], [`train`], [`processes`], [`interrupt`], [`checkpoint`] |
-//! | evaluate and visualize | [`metrics`], [`evaluate`], [`compare`], [`plot`], [`page`] |
-//! | read text | [`text`], [`data`], [`batch`] |
-//! | build models | [`architecture`], [`model`], [`nn`], [`ops`], [`device`], [`random`] |
-//! | report | [`error`], [`count`] |
+//! | run models | [`pipeline`], [`document`] (long texts, HTML), [`decode`] (search), [`engine`], [`shortlist`] |
+//! | train models | [`config`], [`train`], [`checkpoint`] (model directories), [`processes`], [`interrupt`] |
+//! | evaluate | [`metrics`], [`evaluate`], [`compare`] |
+//! | visualize | [`plot`] (SVG charts), [`page`] (HTML pages) |
+//! | convert models | [`interop`] (import and export), [`quantize`] (bfloat16 and int8) |
+//! | serve models over HTTP | `server`, with the feature `server` |
+//! | read text | [`text`] (tokenizers), [`data`] (corpora), [`batch`] |
+//! | build networks | [`architecture`], [`model`], [`nn`], [`ops`], [`device`], [`random`] |
+//! | report problems | [`error`], [`count`] (numbers with nouns in messages) |
 //!
 //! Text passes through them in this order:
 //!
@@ -69,18 +96,20 @@
 //! text ◀─ pipeline::Pipeline (decode::search over engine::Engine) ◀─────────────┘ ─▶ evaluate, compare, metrics
 //! ```
 //!
-//! Every function that can fail because of its input returns an [`Error`] that tells what is wrong, where, and what
-//! to try.
+//! # Errors
+//!
+//! Every function that can fail because of its input or the environment returns an [`Error`]. Its message describes the
+//! problem and where it is, and [`Error::hint`] suggests what to try.
 //!
 //! # Features
 //!
-//! - `cli` (default) adds what the program `attentive` needs: command-line parsing, progress bars, signal handling and its
-//!   allocator.
-//! - `server` (default) adds `server`, the HTTP server with its metrics and its log, and the command `attentive serve`. It
-//!   includes `cli`.
-//! - `mpi` lets several processes share the work of training and translation; it needs an MPI library to build.
+//! | Feature | Default | What it adds |
+//! |---|---|---|
+//! | `cli` | yes | the program `attentive`: command-line parsing, progress bars, signal handling and an allocator |
+//! | `server` | yes | the module `server` and the command `attentive serve`; it includes `cli` |
+//! | `mpi` | no | training and translation by several processes under MPI; it needs `mpicc` and libclang to build |
 //!
-//! Programs that only use the library can disable the first two with `default-features = false`.
+//! A program that uses only the library can turn off the defaults with `default-features = false`.
 
 // Burn's nested generic types exceed the default limit.
 #![recursion_limit = "256"]

@@ -1,4 +1,4 @@
-//! Quantizing a translation model: smaller and faster, with a report of what it costs.
+//! Quantization of a translation model: fewer bits per weight, and a report of the effect on size, speed and quality.
 
 mod report;
 
@@ -31,11 +31,11 @@ pub struct QuantizeOptions<'a> {
     pub precision: Precision,
     /// The paired test of both models.
     pub bootstrap: Bootstrap,
-    /// The largest loss of BLEU that is accepted.
+    /// The largest loss of BLEU that is accepted, in points.
     pub max_drop: Option<f64>,
     /// Sentences and their translations, line by line, from which a shortlist is learned if given.
     pub shortlist: Option<[&'a [String]; 2]>,
-    /// The search with which both models translate the test set; without it, that of the model's configuration.
+    /// The options with which both models translate the test set; by default, those of the model's configuration.
     pub search: Option<TranslateOptions>,
 }
 
@@ -61,21 +61,21 @@ pub struct Quantized {
     pub precision: Precision,
     /// The weights in bytes.
     pub bytes: Change<u64>,
-    /// What it cost, if there was a test set.
+    /// The report, if there was a test set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<Report>,
 }
 
-/// The new model, and what both models made of a test set.
+/// The new model, and both models' translations of a test set.
 struct Made {
     quantized: Pipeline,
-    /// With the search that made them.
+    /// The search options and the translations of both models.
     runs: Option<(SearchOptions, [Run; 2])>,
     shortlist: Option<ShortlistCost>,
 }
 
-/// Quantizes the model directory `model`, and writes the new model directory `out`. With a test set, both models translate it, and
-/// the new directory has a report. The directory appears with all its files or not at all.
+/// Quantizes the model directory `model`, and writes the new model directory `out`. With a test set, both models translate it,
+/// and the new directory contains a report. The directory is created with all its files or not at all.
 ///
 /// # Errors
 /// An `out` that exists; a model that is damaged, quantized already, or does not translate; a limit that is NaN, or without a test
@@ -119,7 +119,7 @@ pub fn quantize(
     })
 }
 
-/// The model in fewer bits, with the shortlist that is asked for.
+/// Quantizes the model, with the requested shortlist.
 fn unmeasured(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Made> {
     let mut quantized = original.into_precision(options.precision);
     if let Some(text) = options.shortlist {
@@ -133,14 +133,14 @@ fn unmeasured(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Made>
     })
 }
 
-/// As [`unmeasured`], where both models translate a test set.
+/// Like [`unmeasured`], and translates a test set with both models.
 fn measured(
     mut original: Pipeline,
     Test { src, references }: Test<'_>,
     options: &QuantizeOptions<'_>,
 ) -> Result<Made> {
     if options.shortlist.is_some() {
-        // A new one takes its place.
+        // A new shortlist replaces it.
         original = original.with_shortlist(None);
     }
     let own = || TranslateOptions::from(&original.config().decode);
@@ -163,7 +163,7 @@ fn measured(
     })
 }
 
-/// What quantizing cost on the test set.
+/// The report of both models' results on the test set.
 ///
 /// # Errors
 /// [`Error::Data`] if BLEU falls by more than `options.max_drop`.
@@ -195,7 +195,7 @@ fn report(
     })
 }
 
-/// The shortlist of a model, from sentences and their translations.
+/// Learns the shortlist of a model from sentences and their translations.
 fn learned(pipeline: &Pipeline, text: [&[String]; 2]) -> Result<Shortlist> {
     /// More sentence pairs would add little.
     const MOST: usize = 100_000;
@@ -212,7 +212,7 @@ fn learned(pipeline: &Pipeline, text: [&[String]; 2]) -> Result<Shortlist> {
     Ok(shortlist::learn(&pairs, vocabs, &[end], Limits::default()))
 }
 
-/// What the shortlist of `pipeline` costs, from the runs without and with it.
+/// The effect of the shortlist of `pipeline`, from the runs without and with it.
 fn shortlist_cost(
     pipeline: &Pipeline,
     src: &[String],
@@ -246,7 +246,7 @@ fn changed(before: &Run, after: &Run) -> usize {
     pairs.filter(|(before, after)| before != after).count()
 }
 
-/// Refuses what can be refused before anything is read.
+/// Refuses invalid arguments before anything is read.
 fn refuse_early(out: &Path, test: Option<Test<'_>>, options: &QuantizeOptions<'_>) -> Result<()> {
     match test {
         Some(test) => drop(check(test.src, test.references)?),

@@ -27,7 +27,7 @@ pub(super) fn on_signal(path: &Path) {
 fn end(mut signals: Signals) {
     for signal in signals.forever() {
         for file in files().iter() {
-            // It has been renamed if the output was complete.
+            // The file has been renamed if the output was complete.
             let _ = fs::remove_file(file);
         }
         let _ = emulate_default_handler(signal);

@@ -144,7 +144,7 @@ fn tables(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-/// How the systems differ from the first, if there are others.
+/// The differences between the first system and the others, if there are others.
 fn differences(comparison: &Comparison) -> Vec<String> {
     let [first, others @ ..] = comparison.systems.as_slice() else {
         return Vec::new();

@@ -7,7 +7,7 @@ use attentive::error::Result;
 
 use super::message;
 
-/// [`Config::load`], with a note for each key that has another name now.
+/// Calls [`Config::load`], and prints a note for each renamed key.
 pub(super) fn configuration(path: &Path, overrides: &[String]) -> Result<Config> {
     let draft = Draft::load(path, overrides)?;
     message::renamed(&draft);

@@ -11,7 +11,7 @@ use super::cleanup;
 /// Prefixes of paths that refer to open files.
 const STREAMS: [&str; 4] = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
 
-/// Where output is written.
+/// The place where output is written.
 pub(super) enum Destination {
     /// Standard output.
     Stdout(io::Stdout),
@@ -23,7 +23,7 @@ pub(super) enum Destination {
     InPlace {
         /// Open for writing.
         file: File,
-        /// Whether the old content has been truncated.
+        /// True once the old content has been truncated.
         begun: bool,
     },
     /// A regular file, or a path that does not exist yet: written to a temporary file beside it and renamed at the end.

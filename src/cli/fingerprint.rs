@@ -1,4 +1,4 @@
-//! What has to be the same in all processes that share the work of a command.
+//! The identity of program and model, which must be the same in all processes that share the work of a command.
 
 use std::fs;
 use std::path::Path;

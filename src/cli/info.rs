@@ -47,13 +47,13 @@ struct Info {
     shapes: Vec<Shape>,
 }
 
-/// Whether the model can be exported in a form.
+/// A format, and whether the model can be exported in it.
 #[derive(Serialize)]
 struct Export {
     tool: &'static str,
     /// The kind that it becomes.
     kind: Option<&'static str>,
-    /// What keeps it from that.
+    /// The reason why it cannot be exported.
     problem: Option<String>,
 }
 
@@ -103,7 +103,7 @@ impl Info {
     }
 }
 
-/// For each form whether the model can be exported in it.
+/// Checks for each format whether the model can be exported in it.
 fn exports(config: &Config, tokenizers: &Tokenizers) -> Vec<Export> {
     let export = |format: ExportFormat| {
         let kind = format.kind_of(config, tokenizers);

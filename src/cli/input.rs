@@ -75,9 +75,9 @@ pub(super) fn prompt() -> Result<String> {
     Ok(text)
 }
 
-/// Says after a while what the program waits for, unless the result is dropped before.
+/// Tells the user after a while what the program waits for, unless the result is dropped before.
 fn say_if_silent() -> Sender<()> {
-    /// How long a program may take to write its first word.
+    /// The time before the message is printed.
     const PATIENCE: Duration = Duration::from_secs(1);
     let (waiting, dropped) = mpsc::channel();
     thread::spawn(move || {

@@ -11,7 +11,7 @@ use super::output::Output;
 /// Lines to collect before a model reads them, so that lines of similar length share a batch.
 pub(super) const LINES_PER_CHUNK: usize = 2048;
 
-/// Where a command that works line by line reads and writes.
+/// The input and output of a command that works line by line.
 #[derive(clap::Args)]
 pub(super) struct LinesArgs {
     #[command(flatten)]
@@ -31,14 +31,14 @@ impl LinesArgs {
         self.open_beside([dir])
     }
 
-    /// Whether the output is a file.
+    /// Returns true if the output is a file.
     pub(super) fn has_output(&self) -> bool {
         self.output
             .as_deref()
             .is_some_and(|path| path != Path::new(DASH))
     }
 
-    /// [`LinesArgs::open`] beside `others`, none of which the output may be.
+    /// Like [`LinesArgs::open`]; the output must not be one of `others` either.
     pub(super) fn open_beside<'a>(
         &'a self,
         others: impl IntoIterator<Item = &'a PathBuf>,

@@ -83,7 +83,7 @@ pub(super) fn with_flags(text: String) -> String {
         .fold(text, |text, (option, flag)| text.replace(option, flag))
 }
 
-/// Names the option where a configuration check names its key, such as `decode.beam_width`.
+/// Replaces the key in the message of a configuration check, such as `decode.beam_width`, by the name of the option.
 pub(super) fn as_option(error: Error) -> Error {
     match error {
         Error::Config {
@@ -118,7 +118,7 @@ pub(super) fn note(text: impl fmt::Display) {
     say(Label::Note.line(text));
 }
 
-/// Prints a note for each key that `draft` names as an earlier version did.
+/// Prints a note for each key of `draft` with a name from an earlier version.
 pub(super) fn renamed(draft: &Draft) {
     for renamed in draft.renamed().iter().collect::<BTreeSet<_>>() {
         note(renamed);
@@ -128,8 +128,7 @@ pub(super) fn renamed(draft: &Draft) {
 /// The progress that is shown on standard error.
 static PROGRESS: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// Makes all further messages appear above `progress`, which is shown on standard error, or says that nothing is shown any
-/// more.
+/// Prints all further messages above `progress`, which is shown on standard error; `None` if it is no longer shown.
 pub(super) fn beside(progress: Option<ProgressBar>) {
     *PROGRESS.lock().unwrap_or_else(PoisonError::into_inner) = progress;
 }

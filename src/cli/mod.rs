@@ -1,6 +1,4 @@
-//! The command line: one file per command, each of which only combines parts of the library.
-//!
-//! Data goes to standard output, everything else to standard error.
+//! The command line, with one file per command, each of which only combines parts of the library.
 
 mod average;
 mod classify;

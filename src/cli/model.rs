@@ -20,7 +20,7 @@ pub(super) struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// The directory to load: that of the model, or the folder of the chosen checkpoint.
+    /// The directory to load: the model directory, or the folder of the chosen checkpoint.
     pub(super) fn dir(&self) -> Result<PathBuf> {
         match self.checkpoint {
             None => Ok(self.model.clone()),

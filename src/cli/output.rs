@@ -37,7 +37,7 @@ impl Output {
         }
     }
 
-    /// The text written to memory since the last call; none of any other output.
+    /// The text written to memory since the last call; empty for any other output.
     pub(super) fn take(&mut self) -> Result<String> {
         self.flush()?;
         match self.writer.get_mut() {
@@ -94,7 +94,7 @@ impl Output {
         Self::open(Some(path), inputs).map(Some)
     }
 
-    /// Writes `text` as is.
+    /// Writes `text` unchanged.
     pub(super) fn text(&mut self, text: &str) -> Result<()> {
         let written = self.writer.write_all(text.as_bytes());
         written.map_err(Error::io("write", &self.path))
@@ -127,7 +127,7 @@ impl Output {
         self.writer.flush().map_err(Error::io("write", &self.path))
     }
 
-    /// Flushes the buffer and replaces the file's content at once. Returns the file's path, or `None` for standard
+    /// Flushes the buffer and replaces the content of the file atomically. Returns the file's path, or `None` for standard
     /// output.
     pub(super) fn finish(self) -> Result<Option<PathBuf>> {
         let Self { writer, path } = self;
@@ -153,7 +153,7 @@ fn is_file_of(path: &Path, model: &Path) -> bool {
     }
 }
 
-/// True if `error` says that the reader of the output has closed it.
+/// True if `error` means that the reader of the output has closed it.
 pub(super) fn is_closed(error: &Error) -> bool {
     matches!(error, Error::Io { action: "write", source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Prints all corpora, and marks those that are `own`.
+/// Prints all corpora, and marks those for which `own` is true.
 fn list(all: &[(PathBuf, Result<Store>)], own: impl Fn(&Result<Store>) -> bool) -> Result<()> {
     let row = |(dir, found): &(PathBuf, Result<Store>)| {
         let mark = if own(found) { "*" } else { " " };

@@ -1,4 +1,4 @@
-//! `attentive train --profile`: shows where the time of an update goes.
+//! `attentive train --profile`: shows how long each part of an update takes.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -90,7 +90,7 @@ fn memory(profile: &Profile) -> String {
     }
 }
 
-/// The speed of the matrix products, with the time of everything else in the operation included.
+/// The speed of the matrix products, including the time of everything else in the operation.
 fn speed(spent: &Spent) -> String {
     let seconds = (spent.forward + spent.backward).as_secs_f64();
     if spent.flops == 0.0 || seconds == 0.0 {

@@ -23,7 +23,7 @@ pub(super) struct Progress {
     rate: Rate,
 }
 
-/// Describes updates in at most so many columns.
+/// Describes updates in at most the given number of columns.
 type Text<'a> = dyn Fn(&StepReport, usize) -> String + 'a;
 
 /// A display for progress.
@@ -32,8 +32,8 @@ trait View {
     fn prepare(&mut self, text: &dyn Fn() -> String);
     /// Called when training starts after `step` of at most `max_steps` updates.
     fn start(&mut self, step: u64, max_steps: u64);
-    /// Called after an update, which ends those of the report `logged`. `text` describes a report in at most the given number
-    /// of columns.
+    /// Called after an update. `logged` is the report that ends with this update, if there is one. `text` describes a report in
+    /// at most the given number of columns.
     fn step(&mut self, report: &StepReport, logged: Option<&StepReport>, text: &Text<'_>);
     /// Prints a permanent line.
     fn line(&mut self, line: &str);
@@ -94,7 +94,7 @@ impl Observer for Progress {
 /// A progress bar below the permanent lines.
 struct Bar {
     bar: ProgressBar,
-    /// Whether it currently shows preparation.
+    /// True while preparation is shown.
     is_preparing: bool,
 }
 
@@ -162,9 +162,9 @@ fn terminal_columns() -> usize {
 struct Lines<W> {
     out: W,
     between: Duration,
-    /// When the last progress line was written, or when the display was created.
+    /// The time at which the last progress line was written, or at which the display was created.
     last: Instant,
-    /// Whether an update has been shown; the first is shown at once.
+    /// True once an update has been shown; the first is shown immediately.
     has_stepped: bool,
 }
 

@@ -155,7 +155,7 @@ fn sizes(
     ]
 }
 
-/// The search of the measurement, unless it is the model's own.
+/// The search options of the measurement, unless they are the model's own.
 fn search(args: &Args) -> Result<Option<TranslateOptions>> {
     if args.search == SearchArgs::default() {
         return Ok(None);
@@ -170,7 +170,7 @@ fn search(args: &Args) -> Result<Option<TranslateOptions>> {
     args.search.options(&model.config, 1).map(Some)
 }
 
-/// A search in words.
+/// Describes the search options in words.
 fn in_words(search: &SearchOptions) -> String {
     let formula = search.length_penalty_formula.to_possible_value();
     let formula = formula.map_or_else(String::new, |value| value.get_name().to_owned());
@@ -227,7 +227,7 @@ fn show(report: &Report, out: &mut Output) -> Result<()> {
     }
 }
 
-/// The quantized model without its shortlist and with it.
+/// Shows the quantized model without its shortlist and with it.
 fn show_shortlist(cost: &ShortlistCost, lines: usize, out: &mut Output) -> Result<()> {
     let rate = |seconds: f64| format!("{:.1} lines/s", lines as f64 / seconds.max(1e-9));
     let Change { before, after } = cost.seconds;

@@ -1,4 +1,4 @@
-//! Commands and options that had other names in earlier versions. The old names are still read, and each is followed by a note.
+//! Commands and options that had other names in earlier versions. The old names are still accepted, with a note.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -19,8 +19,7 @@ const OPTIONS: [(Option<&str>, &str, &str); 6] = [
     (Some("rescore"), "--tokens", "--token-scores"),
 ];
 
-/// Options with a value that are written otherwise now: the only command, the option by its present name, the value, and what
-/// is written now.
+/// Options with a renamed value: the only command, the current name of the option, the value, and the current arguments.
 const VALUES: [(Option<&str>, &str, &str, &[&str]); 10] = [
     (
         None,
@@ -59,16 +58,16 @@ const VALUES: [(Option<&str>, &str, &str, &[&str]); 10] = [
     (Some("rescore"), "--format", "tsv", &[]),
 ];
 
-/// A command line by the present names.
+/// A command line with the current names.
 pub(super) struct Line {
     /// The arguments, the program's name first.
     pub(super) arguments: Vec<OsString>,
-    /// A note for each old name.
+    /// The notes, one for each old name.
     pub(super) notes: BTreeSet<String>,
 }
 
 impl Line {
-    /// Replaces the old names in `arguments`, of which the first is the program's name.
+    /// Replaces the old names in `arguments`, the first of which is the program's name.
     pub(super) fn read(arguments: impl IntoIterator<Item = OsString>) -> Self {
         let mut given = arguments.into_iter();
         let mut line = Self {
@@ -97,7 +96,7 @@ impl Line {
         line
     }
 
-    /// Adds the command and returns its present name.
+    /// Adds the command and returns its current name.
     fn command(&mut self, given: OsString) -> String {
         let [old, new] = COMMAND;
         let name = match given.to_str() {

@@ -53,7 +53,7 @@ impl SearchArgs {
             .length_penalty_formula
             .filter(|own| *own != decode.length_penalty_formula)
         {
-            // The model's exponent is one for the other formula.
+            // The model's exponent is meant for the other formula.
             (decode.length_penalty_formula, decode.length_penalty) =
                 (penalty, penalty.default_exponent());
         }
@@ -62,7 +62,7 @@ impl SearchArgs {
         decode.early_stopping = self.early_stopping.unwrap_or(decode.early_stopping);
         decode.min_length = self.min_length.unwrap_or(decode.min_length);
         if let Some(most) = self.max_new_tokens {
-            // This limit in place of the other.
+            // This limit replaces the model's limit.
             (decode.max_new_factor, decode.max_new_extra) = (0.0, most.get());
         }
         let no_repeat_ngram = self.no_repeat_ngram.map(NonZeroUsize::get);

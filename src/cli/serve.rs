@@ -19,7 +19,7 @@ use signal_hook::iterator::Signals;
 
 use self::log::LogFormat;
 
-/// Time for the end of the log to be written.
+/// The maximum time for writing the end of the log.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
@@ -133,7 +133,7 @@ pub(super) fn run(args: &Args, threads: Option<NonZeroUsize>) -> Result<()> {
     files::make_room(&mut config.limits);
     let result = serve(config, &log);
     if !log.flush(LAST_WORDS) {
-        // Nobody reads, so that another word would wait for good.
+        // Standard error has no reader, so writing another line would block forever.
         std::process::exit(result.map_or_else(|error| error.exit_code().into(), |()| 0));
     }
     result
@@ -169,7 +169,7 @@ fn is_local(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
-/// Tells the address on standard output. A server that cannot tell it, or whom nobody listens to, goes on.
+/// Prints the address on standard output. The server goes on if this fails.
 fn announce(address: SocketAddr) -> Result<()> {
     let tell = move || {
         let mut out = io::stdout();
@@ -183,7 +183,7 @@ fn announce(address: SocketAddr) -> Result<()> {
     started.map_err(Error::io("start a thread of", "the server"))
 }
 
-/// Obeys signals on a thread of its own.
+/// Handles signals on a separate thread.
 fn listen_to_signals(control: Control) -> Result<()> {
     let failed = |error| Error::io("handle signals of", "the server")(error);
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;

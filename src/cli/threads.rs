@@ -15,7 +15,7 @@ use super::message;
 const MOST: usize = 64;
 
 /// Sets up the thread pool that all kernels share. Without a choice, the processes on this machine share its CPUs. Returns the
-/// choice, or the most that is allowed if it is less.
+/// choice, limited to the maximum.
 pub(super) fn choose(choice: Option<NonZeroUsize>) -> Result<Option<NonZeroUsize>> {
     let cpus = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let asked = match (choice, n_on_this_machine()) {

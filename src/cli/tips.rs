@@ -1,4 +1,4 @@
-//! Tips for options that other programs have, and for what is easily mistyped.
+//! Tips for options of other programs, and for common typing errors.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -14,7 +14,7 @@ const DEVICES: [&str; 8] = [
     "--cpu",
 ];
 
-/// The error with a tip, if there is one.
+/// Adds a tip to the error, if there is one.
 pub(super) fn added(mut error: clap::Error) -> clap::Error {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.as_str(),
@@ -46,7 +46,7 @@ fn of_option(option: &str) -> Option<String> {
     if DEVICES.contains(&name) {
         return Some("everything runs on the CPU; `--threads` sets the number of threads".into());
     }
-    // The number after `--profile` without an equals sign is taken for an argument of its own.
+    // A number after `--profile` without an equals sign is parsed as a separate argument.
     let given = |word: &str| std::env::args().any(|argument| argument == word);
     let is_number = option.parse::<u64>().is_ok();
     (is_number && given("train") && given("--profile"))

@@ -18,7 +18,7 @@ const BETWEEN: Duration = Duration::from_millis(200);
 pub(super) struct Working(Option<ProgressBar>);
 
 impl Working {
-    /// Counts what `pipeline` translates, of so many sentences if that is known.
+    /// Counts the sentences that `pipeline` translates, out of `of` if that is known.
     pub(super) fn shown(pipeline: &Pipeline, of: Option<usize>) -> Self {
         if !io::stderr().is_terminal() {
             return Self(None);
@@ -46,7 +46,7 @@ impl Drop for Working {
     }
 }
 
-/// What is shown after so much time.
+/// The text that is shown after `time`.
 fn text(done: &Arc<AtomicUsize>, of: Option<usize>, time: Duration) -> String {
     let done = done.load(Ordering::Relaxed);
     let count = |n: usize| HumanCount(n as u64);

@@ -3,17 +3,17 @@
 use super::score::{Score, signature};
 use super::segments::CorpusMetric;
 
-/// A number of correct items out of a total.
+/// The number of correct items out of a total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Accuracy {
-    /// Correct items.
+    /// The number of correct items.
     pub correct: u64,
-    /// All items.
+    /// The number of all items.
     pub total: u64,
 }
 
 impl Accuracy {
-    /// The ratio, from 0 to 1; 0 if the total is 0.
+    /// Returns the ratio, from 0 to 1; 0 if the total is 0.
     ///
     /// # Panics
     /// If `correct` exceeds `total`.
@@ -56,11 +56,11 @@ pub fn exact_match<H: AsRef<str>, R: AsRef<str>>(hypotheses: &[H], references: &
     }
 }
 
-/// The share of lines that equal their first reference, as a metric of corpora.
+/// The share of lines that equal their first reference, as a [`CorpusMetric`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExactMatch;
 
-/// A line has two statistics: whether it is equal, and 1.
+/// The statistics of a line are 1 or 0 (whether it equals its reference) and the constant 1.
 impl CorpusMetric for ExactMatch {
     fn n_statistics(&self) -> usize {
         2
@@ -97,8 +97,8 @@ fn without_newline(line: &str) -> &str {
         .unwrap_or(line)
 }
 
-/// e to the mean negative log-likelihood per token, given the sum in nats: the number of equally likely tokens that
-/// the model effectively chooses among.
+/// Perplexity: e to the power of the average negative log-likelihood per token, given the sum in nats. It is the number of
+/// equally likely tokens that the model effectively chooses among.
 ///
 /// # Panics
 /// If there are no tokens.

@@ -39,7 +39,7 @@ pub enum SmoothingMethod {
 }
 
 impl SmoothingMethod {
-    /// The smoothing with this `value`, or sacreBLEU's default; ignored by methods without a value.
+    /// Returns the smoothing with this `value`, or sacreBLEU's default; ignored by methods without a value.
     pub fn with_value(self, value: Option<f64>) -> Smoothing {
         match self {
             Self::Exp => Smoothing::Exp,
@@ -121,7 +121,7 @@ impl BleuStatistics {
         }
     }
 
-    /// The brevity penalty, at most 1, which penalizes output shorter than the references.
+    /// Returns the brevity penalty, at most 1, which penalizes output shorter than the references.
     pub fn brevity_penalty(&self) -> f64 {
         if self.hypothesis_len >= self.reference_len {
             1.0
@@ -132,8 +132,8 @@ impl BleuStatistics {
         }
     }
 
-    /// The smoothed precision of each order in percent, up to the highest order for which the output has n-grams;
-    /// empty if nothing matches.
+    /// Returns the smoothed precision of each order in percent, up to the highest order for which the output has n-grams; empty
+    /// if nothing matches.
     pub fn precisions(&self, smoothing: Smoothing) -> Vec<f64> {
         let mut precisions = Vec::with_capacity(MAX_NGRAM_ORDER);
         if self.correct == [0; MAX_NGRAM_ORDER] {
@@ -208,7 +208,7 @@ impl Bleu {
         sum
     }
 
-    /// The score for `statistics` gathered against `n_references` references.
+    /// Returns the score for `statistics` gathered against `n_references` references.
     pub fn score(&self, statistics: &BleuStatistics, n_references: usize) -> Score {
         let (value, precisions) = self.value_and_precisions(statistics);
         Score {
@@ -280,7 +280,7 @@ impl Bleu {
     }
 }
 
-/// A line has the ten numbers of its [`BleuStatistics`].
+/// The statistics of a line are the ten numbers of its [`BleuStatistics`].
 impl CorpusMetric for Bleu {
     fn n_statistics(&self) -> usize {
         2 + 2 * MAX_NGRAM_ORDER

@@ -23,7 +23,7 @@ pub struct Bootstrap {
 }
 
 impl Default for Bootstrap {
-    /// 1000 resamples with [`DEFAULT_SEED`].
+    /// 1,000 resamples with [`DEFAULT_SEED`].
     fn default() -> Self {
         const RESAMPLES: NonZeroUsize = NonZeroUsize::new(1000).expect("not 0");
         Self {
@@ -34,7 +34,7 @@ impl Default for Bootstrap {
 }
 
 impl Bootstrap {
-    /// The score of a system with its interval.
+    /// Returns the score of a system with its interval.
     pub fn estimate<M: CorpusMetric>(&self, system: &Segments<M>) -> Estimate {
         let values = self.values([system]);
         estimate(system, values.into_iter().map(|[value]| value).collect())
@@ -42,10 +42,10 @@ impl Bootstrap {
 
     /// Compares a system with a baseline on resamples of the same lines.
     ///
-    /// The p-value is that of sacreBLEU: the share of resamples whose absolute difference exceeds its mean by more than
-    /// the observed difference. It counts large differences in one direction only, so it is about half of the two-sided
-    /// p-value of [`Randomization`](super::Randomization). It is 1 if the systems never differ, for which sacreBLEU gives
-    /// the smallest p-value.
+    /// The p-value is defined as in sacreBLEU: the share of resamples whose absolute difference exceeds its mean by more than
+    /// the observed difference. It counts large differences in one direction only, so it is about half of the two-sided p-value
+    /// of [`Randomization`](super::Randomization). It is 1 if the systems never differ, for which sacreBLEU gives the smallest
+    /// p-value.
     ///
     /// # Panics
     /// If the systems have different numbers of lines, or metrics with different options.

@@ -16,7 +16,7 @@ pub struct Chrf {
     pub beta: u32,
     /// Case sensitivity.
     pub case: Case,
-    /// Whether white space counts as characters.
+    /// Count white space as characters.
     pub whitespace: bool,
     /// Average over all orders, using ε for those without n-grams, as chrF++.py, Moses and NLTK do, instead of over
     /// the orders that both sides have.
@@ -84,7 +84,7 @@ impl Chrf {
         }
     }
 
-    /// The mean F_β of all orders.
+    /// The average F_β of all orders.
     fn mean_of_f_scores(&self, orders: &[OrderCounts]) -> f64 {
         const EPSILON: f64 = 1e-16;
         let ratio = |part: f64, whole: f64| {
@@ -107,7 +107,7 @@ impl Chrf {
         100.0 * sum / orders.len() as f64
     }
 
-    /// F_β of the mean precision and the mean recall of the orders that both sides have.
+    /// F_β of the average precision and the average recall of the orders that both sides have.
     fn f_score_of_means(&self, orders: &[OrderCounts]) -> f64 {
         let (mut precision, mut recall, mut n_orders) = (0.0, 0.0, 0.0);
         for &[hypothesis, reference, matching] in orders {
@@ -126,8 +126,8 @@ impl Chrf {
     }
 }
 
-/// A line has three statistics per order, characters first: the n-grams of the hypothesis, of the best-scoring reference,
-/// and those that match.
+/// The statistics of a line are three numbers per order, characters first: the n-grams of the hypothesis, of the best-scoring
+/// reference, and those that match.
 impl CorpusMetric for Chrf {
     fn n_statistics(&self) -> usize {
         3 * (self.char_order + self.word_order)
@@ -186,8 +186,8 @@ impl CorpusMetric for Chrf {
     }
 }
 
-/// The statistics of the first sequence of `ngrams` against another one; if that has no n-grams, those of the first
-/// are not counted.
+/// The statistics of the first sequence of `ngrams` against the sequence `reference`; if the latter has no n-grams, those of
+/// the first are not counted.
 fn against(ngrams: &NgramCounts, reference: usize) -> OrderCounts {
     let n_reference = ngrams.total(reference);
     [

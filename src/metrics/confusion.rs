@@ -6,24 +6,24 @@ use serde::Serialize;
 
 use super::Accuracy;
 
-/// How often each label was predicted where each label was right.
+/// A confusion matrix: the number of times that each label was predicted, for each correct label.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Confusion {
-    /// By the right label, then by the predicted one. Pairs that never occur are left out.
+    /// Counts by the correct label, then by the predicted one. Pairs that never occur are left out.
     counts: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
-/// How well one label is predicted. A quotient without a denominator is 0.
+/// The precision, recall and F1 of one label. A ratio with denominator 0 is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LabelScores {
-    /// The share of its predictions that are right.
+    /// The share of predictions of this label that are correct.
     pub precision: f64,
-    /// The share of its occurrences that are found.
+    /// The share of occurrences of this label that are predicted.
     pub recall: f64,
     /// The harmonic mean of precision and recall.
     pub f1: f64,
-    /// How often it is right.
+    /// The number of occurrences of this label.
     pub support: u64,
 }
 
@@ -34,7 +34,7 @@ impl Confusion {
         *row.entry(predicted.to_owned()).or_default() += 1;
     }
 
-    /// All labels that were right or predicted, in alphabetical order.
+    /// Returns all labels that occur as a correct label or as a prediction, in alphabetical order.
     pub fn labels(&self) -> Vec<&str> {
         let right = self.counts.keys();
         let predicted = self.counts.values().flat_map(BTreeMap::keys);
@@ -42,13 +42,13 @@ impl Confusion {
         labels.into_iter().collect()
     }
 
-    /// How often `predicted` was predicted where `right` was right.
+    /// Returns how often `predicted` was predicted where `right` is correct.
     pub fn count(&self, right: &str, predicted: &str) -> u64 {
         let row = self.counts.get(right);
         row.and_then(|row| row.get(predicted)).copied().unwrap_or(0)
     }
 
-    /// The share of predictions that are right.
+    /// Returns the share of predictions that are correct.
     pub fn accuracy(&self) -> Accuracy {
         let right = self.counts.keys().map(|label| self.count(label, label));
         Accuracy {
@@ -57,7 +57,7 @@ impl Confusion {
         }
     }
 
-    /// How well `label` is predicted.
+    /// Returns the precision, recall and F1 of `label`.
     pub fn scores(&self, label: &str) -> LabelScores {
         let found = self.count(label, label);
         let predicted: u64 = self.counts.keys().map(|row| self.count(row, label)).sum();
@@ -75,7 +75,7 @@ impl Confusion {
         }
     }
 
-    /// The mean of the F1 of all [`Confusion::labels`]; 0 if there are none.
+    /// Returns the average F1 of all [`Confusion::labels`]; 0 if there are none.
     pub fn macro_f1(&self) -> f64 {
         let labels = self.labels();
         let sum: f64 = labels.iter().map(|label| self.scores(label).f1).sum();

@@ -137,7 +137,7 @@ impl<'a> BeamDistance<'a> {
         row.cost(self.reference.len())
     }
 
-    /// Computes row `i`, that of `word`. Ties are resolved in the order substitution, deletion, insertion.
+    /// Computes row `i`, which adds `word`. Ties are resolved in the order substitution, deletion, insertion.
     fn fill(&self, row: &mut Row, i: usize, word: u32, previous: &Row) {
         let n_columns = self.reference.len() + 1;
         let diagonal = (i as f64 * self.slope).floor() as usize;
@@ -189,9 +189,9 @@ impl<'a> BeamDistance<'a> {
 
 /// Words that the cheapest edits change, and the position of each reference word in the hypothesis.
 struct Alignment {
-    /// For each hypothesis word: whether it is deleted or substituted.
+    /// For each hypothesis word: true if it is deleted or substituted.
     hypothesis_wrong: Vec<bool>,
-    /// For each reference word: whether it is inserted or substituted.
+    /// For each reference word: true if it is inserted or substituted.
     reference_wrong: Vec<bool>,
     /// For each reference word: the number of hypothesis words up to and including its counterpart.
     words_up_to: Vec<usize>,
@@ -322,7 +322,7 @@ fn common_runs(words: &[u32], reference: &[u32]) -> impl Iterator<Item = CommonR
 }
 
 impl CommonRun {
-    /// Whether both sides contain an error and the target lies outside the phrase.
+    /// Returns true if both sides contain an error and the target lies outside the phrase.
     fn is_worth_shifting(&self, alignment: &Alignment) -> bool {
         let Self {
             start,

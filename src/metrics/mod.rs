@@ -1,8 +1,8 @@
 //! Evaluation metrics on strings.
 //!
-//! BLEU, chrF and TER give the same numbers as sacreBLEU 2.x for the same strings. Each score carries a signature
-//! with sacreBLEU's fields in the same order, so that it can be reproduced; only the last field differs: `version`
-//! names this program, as in `version:attentive-0.1.0`.
+//! BLEU, chrF and TER give the same numbers as sacreBLEU 2.x for the same strings. Each score carries a signature with
+//! sacreBLEU's fields in the same order, so that it can be reproduced; only the last field differs: `version` names this
+//! program, as in `version:attentive-0.2.0`.
 //!
 //! ```
 //! use attentive::metrics::Bleu;
@@ -12,8 +12,8 @@
 //! assert!((score.value - 53.7284965911771).abs() < 1e-9);
 //! ```
 //!
-//! [`Bootstrap`] and [`Randomization`] tell whether a difference could be chance. They resample the statistics of the
-//! lines, gathered once as [`Segments`], and draw the same samples as sacreBLEU for the same seed:
+//! [`Bootstrap`] and [`Randomization`] test whether a difference is statistically significant. They resample the statistics of
+//! the lines, gathered once as [`Segments`], and draw the same samples as sacreBLEU for the same seed:
 //!
 //! ```
 //! use attentive::metrics::{Bleu, Bootstrap, Segments};

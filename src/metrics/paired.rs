@@ -14,24 +14,24 @@ pub struct Paired {
     pub baseline: Estimate,
     /// The score of the system.
     pub system: Estimate,
-    /// How they differ.
+    /// The difference of the two scores.
     pub difference: Difference,
 }
 
-/// The score of a system minus that of the baseline.
+/// The score of a system minus the score of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// The difference on the corpus itself.
     pub value: f64,
     /// The differences on resampled corpora.
     pub interval: Interval,
-    /// Roughly the probability of so large a difference if the systems were equally good; the test that computes it
-    /// says what it counts.
+    /// Roughly the probability of a difference at least this large if the systems were equally good; the test that computes it
+    /// defines exactly what it counts.
     pub p_value: f64,
 }
 
 impl Difference {
-    /// Whether the p-value is below [`SIGNIFICANCE_LEVEL`].
+    /// Returns true if the p-value is below [`SIGNIFICANCE_LEVEL`].
     pub fn is_significant(&self) -> bool {
         self.p_value < SIGNIFICANCE_LEVEL
     }

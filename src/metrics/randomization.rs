@@ -1,4 +1,4 @@
-//! Approximate randomization: whether two systems differ by more than chance (Riezler and Maxwell, 2005).
+//! Approximate randomization, a test of whether two systems differ significantly (Riezler and Maxwell, 2005).
 
 use std::num::NonZeroUsize;
 
@@ -20,7 +20,7 @@ pub struct Randomization {
 }
 
 impl Default for Randomization {
-    /// 10 000 trials with [`DEFAULT_SEED`].
+    /// 10,000 trials with [`DEFAULT_SEED`].
     fn default() -> Self {
         const TRIALS: NonZeroUsize = NonZeroUsize::new(10_000).expect("not 0");
         Self {
@@ -31,7 +31,7 @@ impl Default for Randomization {
 }
 
 impl Randomization {
-    /// The two-sided p-value: the share of trials whose absolute difference exceeds that of the systems.
+    /// Returns the two-sided p-value: the share of trials whose absolute difference exceeds the observed one.
     ///
     /// As in sacreBLEU, trials with an equal difference do not count, so the result is too small for systems that differ
     /// in very few lines. It is 1 if the systems never differ, for which sacreBLEU gives the smallest p-value.

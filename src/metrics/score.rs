@@ -13,19 +13,18 @@ pub struct Score {
     pub name: String,
     /// The score in percent. TER is an error rate: lower is better, and it can exceed 100.
     pub value: f64,
-    /// All settings that the value depends on, in sacreBLEU's format, such as
-    /// `nrefs:1|case:mixed|…|version:attentive-0.1.0`.
+    /// All settings that the value depends on, in sacreBLEU's format, such as `nrefs:1|case:mixed|…|version:attentive-0.2.0`.
     pub signature: String,
     /// Details that sacreBLEU prints after the value: for BLEU the precisions, the brevity penalty and the lengths;
     /// otherwise empty.
     pub detail: String,
-    /// Where the score lies in resampled corpora, if that was estimated; see [`Score::with_interval`].
+    /// The interval of the score on resampled corpora, if it was estimated; see [`Score::with_interval`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
 }
 
 impl Score {
-    /// The score with an interval found by `bootstrap`, whose settings the signature then contains.
+    /// Adds an interval found by `bootstrap`, whose settings are added to the signature.
     pub fn with_interval(self, interval: Interval, bootstrap: &Bootstrap) -> Self {
         let resamples = bootstrap.resamples.get() as u64;
         let fields = [("bs", resamples), ("seed", bootstrap.seed)];
@@ -35,7 +34,7 @@ impl Score {
         }
     }
 
-    /// The score with more settings in its signature, after the number of references as in sacreBLEU.
+    /// Adds settings to the signature, after the number of references as in sacreBLEU.
     pub fn signed(self, settings: &[(&str, u64)]) -> Self {
         let settings: String = settings
             .iter()

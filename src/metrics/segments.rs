@@ -56,18 +56,18 @@ impl<M: CorpusMetric> Segments<M> {
         self.n_lines
     }
 
-    /// The score of the corpus.
+    /// Returns the score of the corpus.
     pub fn score(&self) -> Score {
         let sums = self.sums(0..self.n_lines);
         self.metric.report(&sums, self.n_references)
     }
 
-    /// The value of [`Segments::score`].
+    /// Returns the value of [`Segments::score`].
     pub fn value(&self) -> f64 {
         self.metric.value(&self.sums(0..self.n_lines))
     }
 
-    /// The score of a corpus of these lines, each as often as it is named.
+    /// The score of a corpus of these lines, each counted as often as it occurs in `lines`.
     pub(super) fn value_of(&self, lines: &[u32]) -> f64 {
         let lines = lines.iter().map(|&line| line as usize);
         self.metric.value(&self.sums(lines))

@@ -67,12 +67,12 @@ fn mteval_13a(line: &str) -> String {
     western(&format!(" {} ", unescape(line)))
 }
 
-/// What `13a` and `zh` share: ASCII punctuation apart.
+/// Separates ASCII punctuation: the step that `13a` and `zh` share.
 fn western(line: &str) -> String {
     split_numbers(&surround(line, is_western_mark))
 }
 
-/// `zh`: markup and entities stay as they are, and a dot or comma at an end of the line is not split off.
+/// `zh`: markup and entities are left unchanged, and a dot or comma at an end of the line is not split off.
 fn chinese(line: &str) -> String {
     western(&surround(text::strip(line), is_chinese))
 }

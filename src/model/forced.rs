@@ -1,4 +1,4 @@
-//! What a model says of given outputs, under teacher forcing.
+//! Scores of given outputs under teacher forcing.
 
 use burn::tensor::Tensor;
 
@@ -7,8 +7,8 @@ use crate::batch::{Batch, Padded};
 use crate::nn::{AttentionSite, AttentionWatch, Pass};
 
 impl Model {
-    /// The natural log-probabilities of the targets `batch.tgt_out` of each sequence; NaN where a target is impossible or the
-    /// logits are NaN.
+    /// Returns the natural log-probabilities of the targets `batch.tgt_out` of each sequence; NaN where a target is impossible
+    /// or the logits are NaN.
     pub fn log_probs(&self, batch: &Batch, pass: &Pass<'_>) -> Vec<Vec<f64>> {
         let x = self.last_layer(batch, pass);
         let [rows, _] = x.dims();
@@ -27,8 +27,8 @@ impl Model {
         sequences.map(|(row, &len)| row[..len].to_vec()).collect()
     }
 
-    /// The weights with which the decoder attends to the memory when it predicts each target, `[batch, tgt_len, src_len]`:
-    /// the mean over the heads of the top layer. `None` for a model without cross-attention.
+    /// Returns the weights with which the decoder attends to the memory when it predicts each target,
+    /// `[batch, tgt_len, src_len]`: the average over the heads of the top layer. `None` for a model without cross-attention.
     pub fn cross_attention(&self, batch: &Batch, pass: &Pass<'_>) -> Option<Tensor<3>> {
         let watch = AttentionWatch::default();
         self.last_layer(batch, &pass.watched(&watch));

@@ -25,17 +25,17 @@ impl Logits {
         Self { values, vocab }
     }
 
-    /// The number of logits of a row.
+    /// Returns the number of logits of a row.
     pub fn vocab(&self) -> usize {
         self.vocab
     }
 
-    /// All logits, row after row.
+    /// Returns all logits, row after row.
     pub fn values(&self) -> &[f32] {
         &self.values
     }
 
-    /// The rows.
+    /// Returns the rows.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f32]> {
         self.values.chunks_exact(self.vocab)
     }
@@ -50,7 +50,7 @@ impl From<Tensor<2>> for Logits {
     }
 }
 
-/// The index of the largest logit of each row; the first one among equals.
+/// Returns the index of the largest logit of each row; ties go to the lowest index.
 pub fn argmax(logits: impl Into<Logits>) -> Vec<TokenId> {
     let best = |row: &[f32]| {
         let better = |best: usize, id: usize| if row[id] > row[best] { id } else { best };

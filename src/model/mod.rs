@@ -35,7 +35,7 @@ pub type Loss = CrossEntropy;
 
 /// Rows whose logits [`Model::predict`] computes at a time.
 const PREDICTED_ROWS: usize = 256;
-/// Vectors are not divided by a smaller length.
+/// The least length by which a vector is divided when it is normalized.
 const SHORTEST: f64 = 1e-12;
 
 /// A model of any architecture, with its weights.
@@ -49,7 +49,7 @@ pub struct Model {
     pub encoder: Option<Encoder>,
     /// The decoder.
     pub decoder: Option<Decoder>,
-    /// Turns the last layer into predictions; absent in an encoder alone.
+    /// The output layer; absent in a model that is only an encoder.
     pub head: Option<Head>,
     #[module(skip)]
     architecture: Arc<Architecture>,
@@ -77,7 +77,7 @@ pub enum Decoder {
     Recurrent(RecurrentDecoder),
 }
 
-/// Turns the last layer into predictions.
+/// The output layer.
 // Each model has only one, so its size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
@@ -93,20 +93,20 @@ pub enum Head {
 /// The output of an encoder.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    /// A vector for every position.
+    /// An output vector for every position.
     pub sequence: Sequence,
     /// The final state of each layer of a recurrent encoder, `[batch, states · d_hidden]`.
     pub finals: Vec<Tensor<2>>,
 }
 
 impl Model {
-    /// A new model, initialized by `init` from `seed`.
+    /// Creates a new model, initialized by `init` from `seed`.
     pub fn new(architecture: &Architecture, init: Init, seed: u64, device: &Device) -> Self {
         let initializer = Initializer::new(architecture, init, seed);
         Self::with_values(architecture, device, &mut |name| initializer.draw(name))
     }
 
-    /// A model whose parameters are `values(name)` for the names of [`Architecture::parameters`].
+    /// Creates a model whose parameters are `values(name)` for the names of [`Architecture::parameters`].
     pub fn with_values(
         architecture: &Architecture,
         device: &Device,
@@ -133,7 +133,7 @@ impl Model {
         }
     }
 
-    /// The model without its weights.
+    /// Returns the model without its weights.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
     }
@@ -170,7 +170,7 @@ impl Model {
         encoder.forward(Sequence { x, lengths }, pass)
     }
 
-    /// The last layer at every predicted position, under teacher forcing: `[rows, d]`.
+    /// The output of the last layer at every predicted position, under teacher forcing: `[rows, d]`.
     fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
         let memory = self.encoder.as_ref().map(|_| self.encode(batch, pass));
         match (self.head(), &self.decoder, memory) {
@@ -203,7 +203,7 @@ impl Model {
         decoder.forward(Sequence { x, lengths }, memory.as_ref(), pass)
     }
 
-    /// One vector for each sequence, `[batch, d]`.
+    /// Pools each sequence into one vector, `[batch, d]`.
     fn pool(&self, memory: &Memory) -> Tensor<2> {
         let pooling = match self.architecture.head {
             architecture::Head::Sequence { pooling, .. }
@@ -226,10 +226,10 @@ impl Model {
         }
     }
 
-    /// The vector of each source of the batch, `[batch, d]`.
+    /// Returns the pooled vector of each source of the batch, `[batch, d]`.
     ///
     /// # Panics
-    /// If the model's head is not over whole sequences.
+    /// If the model has no vector for a whole sequence.
     pub fn vectors(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
         let vectors = self.pool(&self.encode(batch, pass));
         match self.architecture.head {
@@ -255,7 +255,7 @@ impl Model {
         own.unwrap_or_else(|| self.src_table())
     }
 
-    /// The linear map from the last layer to logits.
+    /// The linear map from the output of the last layer to logits.
     fn projection(&self) -> Map {
         match (self.head(), &self.decoder) {
             (Head::Vocabulary(head), Some(_)) => head.as_map(Some(self.tgt_table())),
@@ -271,7 +271,7 @@ impl Model {
         self.projection().weight.device()
     }
 
-    /// The label-smoothed loss of a batch, summed over all targets.
+    /// Returns the label-smoothed loss of a batch, summed over all targets.
     pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
         let x = self.last_layer(batch, pass);
         let (projection, targets) = (self.projection(), targets(&batch.tgt_out));
@@ -281,7 +281,7 @@ impl Model {
         loss
     }
 
-    /// The sums of the teacher-forced loss of `batches`, without dropout.
+    /// Returns the sums of the teacher-forced loss of `batches`, without dropout.
     pub fn sums(&self, batches: &[Batch], label_smoothing: f64) -> LossSums {
         let mut total = LossSums::default();
         for batch in batches {
@@ -290,12 +290,13 @@ impl Model {
         total
     }
 
-    /// Logits `[rows, classes]` of every position of the batch (or every sequence, for a classifier), under teacher forcing.
+    /// Returns the logits `[rows, classes]` of every position of the batch (or every sequence, for a classifier), under teacher
+    /// forcing.
     pub fn forward(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
         self.logits(self.last_layer(batch, pass), pass)
     }
 
-    /// The most likely token or label of every position of the batch (or every sequence), under teacher forcing.
+    /// Returns the most likely token or label of every position of the batch (or every sequence), under teacher forcing.
     pub fn predict(&self, batch: &Batch) -> Vec<TokenId> {
         let pass = &Pass::inference();
         let x = self.last_layer(batch, pass);

@@ -10,13 +10,13 @@ use crate::batch::TokenId;
 /// A predicted token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NextToken {
-    /// Its id.
+    /// The id of the token.
     pub token: TokenId,
-    /// Its natural log-probability; never above 0.
+    /// The natural log-probability of the token; never above 0.
     pub log_prob: f64,
 }
 
-/// The `count` most likely tokens of each row, most likely first; ties go to the lower id.
+/// Returns the `count` most likely tokens of each row, most likely first; ties go to the lower id.
 ///
 /// `barred` tokens are left out without renormalizing the probabilities of the others. NaN counts as impossible, so a row of
 /// NaN has no next token.
@@ -40,7 +40,7 @@ pub(crate) fn likeliest_of(row: &[f32], count: usize, barred: &[TokenId]) -> Vec
         .collect()
 }
 
-/// `tokens` with their probabilities in a row of logits, without those that are impossible.
+/// The `tokens` with their probabilities in a row of logits, without impossible ones.
 pub(crate) fn scored(row: &[f32], tokens: &[TokenId]) -> Vec<NextToken> {
     let Some(total) = total(row) else {
         return Vec::new();
@@ -58,7 +58,7 @@ pub(crate) fn total(row: &[f32]) -> Option<f64> {
 }
 
 impl NextToken {
-    /// The token with this logit in a row whose exponentials sum to e^`total`.
+    /// Creates the token with this logit in a row whose exponentials sum to e^`total`.
     pub(crate) fn new(token: TokenId, logit: f32, total: f64) -> Self {
         Self {
             token,

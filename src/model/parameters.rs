@@ -5,18 +5,18 @@ use burn::tensor::{Device, Gradients, Tensor, TensorData};
 
 use crate::ops::{self, Leaf};
 
-/// A parameter, or anything of its shape.
+/// A parameter, or values of the same shape, such as its gradient.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its field path, for example `encoder.layers.0.self_attention.query.weight`.
+    /// The field path of the parameter, for example `encoder.layers.0.self_attention.query.weight`.
     pub name: String,
-    /// Its dimensions.
+    /// The dimensions.
     pub shape: Vec<usize>,
-    /// Its elements, row after row.
+    /// The elements, row after row.
     pub values: Vec<f32>,
 }
 
-/// All parameters in the order of the model's fields.
+/// Returns all parameters in the order of the model's fields.
 pub fn parameters<M: Module>(model: &M) -> Vec<Parameter> {
     let mut found = Vec::new();
     visit(model, |name, tensor| {
@@ -29,15 +29,15 @@ pub fn parameters<M: Module>(model: &M) -> Vec<Parameter> {
     found
 }
 
-/// The names and shapes of all parameters.
+/// Returns the names and shapes of all parameters.
 pub fn shapes<M: Module>(model: &M) -> Vec<(String, Vec<usize>)> {
     let mut found = Vec::new();
     visit(model, |name, tensor| found.push((name, tensor.shape)));
     found
 }
 
-/// `model` without gradients for the parameters that `is_frozen` names. The functions that
-/// update a model leave them as they are; see [`trained`].
+/// Returns `model` without gradients for the parameters for which `is_frozen` returns true. The functions that update a model
+/// leave frozen parameters unchanged; see [`trained`].
 pub fn freeze<M: Module>(model: M, is_frozen: impl Fn(&str) -> bool) -> M {
     struct Freezer<F> {
         path: Path,
@@ -63,8 +63,8 @@ pub fn freeze<M: Module>(model: M, is_frozen: impl Fn(&str) -> bool) -> M {
     })
 }
 
-/// The names and shapes of the parameters that are trained, in the order of [`parameters`]: those of a model under autodiff that are
-/// not frozen.
+/// Returns the names and shapes of the trained parameters, in the order of [`parameters`]: those of a model under autodiff that
+/// are not frozen.
 pub fn trained<M: Module>(model: &M) -> Vec<(String, Vec<usize>)> {
     let mut found = Vec::new();
     visit(model, |name, tensor| {
@@ -75,7 +75,7 @@ pub fn trained<M: Module>(model: &M) -> Vec<(String, Vec<usize>)> {
     found
 }
 
-/// What identifies each of the [`trained`] parameters in a forward and the following backward pass. See [`ops::leaf`].
+/// Identifies each of the [`trained`] parameters in a forward pass and the following backward pass. See [`ops::leaf`].
 pub fn leaves<M: Module>(model: &M) -> Vec<Option<Leaf>> {
     struct Finder(Vec<Option<Leaf>>);
     impl ModuleVisitor for Finder {
@@ -91,7 +91,7 @@ pub fn leaves<M: Module>(model: &M) -> Vec<Option<Leaf>> {
     finder.0
 }
 
-/// The gradient of each of the [`trained`] parameters, removed from `gradients`; zeros if there is none.
+/// Removes the gradient of each of the [`trained`] parameters from `gradients` and returns it; zeros if there is none.
 pub fn take_gradients<M: Module>(model: &M, gradients: &mut Gradients) -> Vec<Parameter> {
     struct Taker<'a> {
         path: Path,
@@ -131,7 +131,7 @@ pub fn take_gradients<M: Module>(model: &M, gradients: &mut Gradients) -> Vec<Pa
     taker.found
 }
 
-/// The model with the values of every parameter replaced by `change(name, shape, values)`; all are trained afterwards.
+/// Returns the model with the values of every parameter replaced by `change(name, shape, values)`; all are trained afterwards.
 pub fn map_parameters<M: Module>(
     model: M,
     device: &Device,
@@ -140,7 +140,7 @@ pub fn map_parameters<M: Module>(
     map(model, device, Which::All, change)
 }
 
-/// Like [`map_parameters`], for the [`trained`] parameters alone. The others are left as they are.
+/// Like [`map_parameters`], for the [`trained`] parameters alone. The others are left unchanged.
 pub fn map_trained<M: Module>(
     model: M,
     device: &Device,

@@ -10,13 +10,13 @@ use crate::batch::{Padded, TokenId};
 pub trait Stepper {
     /// The decoding state of the rows.
     type State;
-    /// The last layer, from which the next token of each row is predicted.
+    /// The output of the last layer, from which the next token of each row is predicted.
     type Last;
 
-    /// A state without rows.
+    /// Returns a state without rows.
     fn start(&self) -> Self::State;
 
-    /// A state without rows that also keeps the cross-attention of the last decoding step; `None` for a model without
+    /// Returns a state without rows that also keeps the cross-attention of the last decoding step; `None` for a model without
     /// cross-attention.
     fn start_watched(&self) -> Option<Self::State>;
 
@@ -35,11 +35,11 @@ pub trait Stepper {
     /// Replaces row `i` by the previous row `rows[i]`; rows that are not named are dropped.
     fn select(&self, rows: &[usize], state: &mut Self::State);
 
-    /// The `count` most likely next tokens of each row, without those in `never`; see [`super::likeliest`]. An implementation need
-    /// not compute the logits of all tokens at once.
+    /// Returns the `count` most likely next tokens of each row, without those in `never`; see [`super::likeliest`]. An
+    /// implementation need not compute the logits of all tokens at once.
     fn likeliest(&self, last: Self::Last, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>>;
 
-    /// The most likely next token of each row, without those in `never`; `None` where all logits are NaN. Faster than
+    /// Returns the most likely next token of each row, without those in `never`; `None` where all logits are NaN. Faster than
     /// [`Stepper::likeliest`], since no probability is computed.
     fn most_likely(&self, last: Self::Last, never: &[TokenId]) -> Vec<Option<TokenId>> {
         let likeliest = self.likeliest(last, 1, never).into_iter();
@@ -48,11 +48,11 @@ pub trait Stepper {
             .collect()
     }
 
-    /// The logits of the next token of each row.
+    /// Returns the logits of the next token of each row.
     fn logits(&self, last: Self::Last) -> Logits;
 
-    /// The cross-attention of the last [`Stepper::step`]: for each row its weights over the positions of its source, the mean
-    /// over the heads of the top layer.
+    /// Returns the cross-attention of the last [`Stepper::step`]: for each row, the weights over the positions of its source,
+    /// averaged over the heads of the top layer.
     ///
     /// # Panics
     /// If the state was not made by [`Stepper::start_watched`].

@@ -1,4 +1,4 @@
-//! What a model attends to and predicts, as JSON for the scripts of the pages.
+//! The attention and predictions of a model, as JSON for the scripts of the pages.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,10 +10,10 @@ use crate::pipeline::{Alternative, Inspection, LabelScore, Predicted, Warning, W
 /// Weights are stored in thousandths: integers, most of them 0, keep the page small.
 const UNITS: u32 = 1000;
 
-/// More weights make a page too slow for browsers.
+/// The largest number of weights; more make a page too slow for browsers.
 const MOST_WEIGHTS: usize = 8_000_000;
 
-/// Refuses an inspection with so many attention weights if it is too large for a page.
+/// Refuses an inspection whose number of attention weights makes the page too large.
 ///
 /// # Errors
 /// [`Error::Usage`] with the number of weights.
@@ -27,9 +27,9 @@ pub fn check_size(weights: usize) -> Result<()> {
     ))
 }
 
-/// About how many bytes an [`explanation`] with so many attention weights has.
+/// Returns the approximate size in bytes of an [`explanation`] with this number of attention weights.
 pub fn bytes_of(weights: usize) -> usize {
-    /// A digit or two and a comma: the weights of a row sum up to 1, so most of them are small.
+    /// A digit or two and a comma: the weights of a row sum to 1, so most of them are small.
     const EACH: usize = 3;
     weights.saturating_mul(EACH)
 }
@@ -67,7 +67,7 @@ pub fn explanation<'a>(title: &'a str, inspection: &'a Inspection) -> impl Seria
     }
 }
 
-/// What [`explanation`] describes. There may be millions of weights, so they are kept as small as they are.
+/// The data that [`explanation`] describes. There may be millions of weights, so they are serialized without a copy.
 #[derive(Serialize)]
 struct Explanation<'a> {
     title: &'a str,

@@ -15,11 +15,11 @@ use crate::error::Result;
 use crate::nn::Pass;
 use crate::text::{Detokenizer, Tokenizer};
 
-/// Positions of a batch: the weights of all heads and layers are kept at once.
+/// The number of positions in a batch. It is small, since the weights of all heads and layers are kept at once.
 const POSITIONS: usize = 1 << 10;
 
-/// Which words of a translation belong to which words of its source: pairs of numbers of words separated by blanks, counted from
-/// 0, in ascending order. Shown in the format of the Pharaoh decoder, as in `0-0 1-2`.
+/// A word alignment between a source and its translation: pairs of word numbers, counted from 0, in ascending order. Displayed
+/// in the format of the Pharaoh decoder, such as `0-0 1-2`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Alignment(pub Vec<(usize, usize)>);
 
@@ -40,10 +40,10 @@ struct Words {
 }
 
 impl Pipeline {
-    /// The alignment of each line with a translation of it, given as tokens without `<s>` and `</s>`.
+    /// Returns the alignment of each line with its translation, given as tokens without `<s>` and `</s>`.
     ///
-    /// A token belongs to the source token that its prediction attends to most, in the top layer and as the mean over heads; a
-    /// token that attends to `</s>` most belongs to none. Words are aligned if tokens of theirs are.
+    /// A target token is aligned with the source token to which its prediction attends most in the top layer, averaged over
+    /// heads; a token that attends most to `</s>` is not aligned. Two words are aligned if any of their tokens are.
     ///
     /// # Errors
     /// [`crate::Error::Usage`] for a model that does not translate or has no attention to the source.
@@ -104,7 +104,7 @@ impl Pipeline {
     }
 }
 
-/// The index of the largest weight; the first one among equals.
+/// Returns the index of the largest weight; ties go to the lowest index.
 fn largest(weights: &[f32]) -> usize {
     let better = |best: usize, i: usize| if weights[i] > weights[best] { i } else { best };
     (0..weights.len()).reduce(better).unwrap_or(0)
@@ -126,7 +126,7 @@ impl Words {
     }
 }
 
-/// The word of each token of the source `line`.
+/// The number of the word of each token of the source `line`.
 fn src_words(line: &str, tokenizer: &Tokenizer) -> Result<Vec<usize>> {
     let mut words = Vec::new();
     Source::with(line, usize::MAX, |text| {
@@ -136,7 +136,7 @@ fn src_words(line: &str, tokenizer: &Tokenizer) -> Result<Vec<usize>> {
     Ok(words)
 }
 
-/// The word of each token in the text of `ids`.
+/// The number of the word of each token in the text of `ids`.
 fn tgt_words(ids: &[TokenId], tokenizer: &Tokenizer) -> Vec<usize> {
     let mut text = Detokenizer::after(tokenizer, &[]);
     let (mut begun, mut inside) = (0, false);

@@ -16,7 +16,7 @@ pub(super) const SEARCH_POSITIONS: usize = 1 << 14;
 /// tokens from a masked language model.
 ///
 /// # Errors
-/// Those of [`fixed_batches`].
+/// The errors of [`fixed_batches`].
 pub(crate) fn batches(
     examples: Vec<Example>,
     special: impl Into<Sides>,
@@ -28,7 +28,7 @@ pub(crate) fn batches(
 /// [`batches`] of about `positions` positions.
 ///
 /// # Errors
-/// Those of [`fixed_batches`].
+/// The errors of [`fixed_batches`].
 pub(super) fn batches_within(
     positions: usize,
     examples: Vec<Example>,

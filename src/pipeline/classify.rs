@@ -27,12 +27,12 @@ pub struct Classified {
 pub struct LabelScore {
     /// The label.
     pub label: String,
-    /// From 0 to 1, excluding special tokens.
+    /// The probability of the label, from 0 to 1; special tokens are excluded from the sum.
     pub probability: f64,
 }
 
 impl Pipeline {
-    /// The `count` most likely labels of each line; the first line is number `first_line`.
+    /// Returns the `count` most likely labels of each line; the first line has the number `first_line`.
     ///
     /// Control characters are read as blanks, and only the beginning of a line that is too long for the model is read;
     /// both cause warnings.

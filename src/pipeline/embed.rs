@@ -39,8 +39,8 @@ impl Pipeline {
         ))
     }
 
-    /// The vector of each line: the mean of the encoder's outputs at the line's tokens, without special ones. An encoder alone
-    /// pools as its configuration says, and includes the special tokens.
+    /// Returns the vector of each line: the average of the encoder's outputs over the line's tokens, without special tokens.
+    /// For a model that is only an encoder, the configuration selects the pooling, which includes the special tokens.
     ///
     /// Control characters are read as blanks, and only the beginning of a line that is too long for the model is read;
     /// both cause warnings.
@@ -86,7 +86,7 @@ impl Pipeline {
         values.chunks(width).map(<[f32]>::to_vec).collect()
     }
 
-    /// The mean of each row's vectors except those of the special tokens around the text.
+    /// The average of each row's vectors, excluding the special tokens around the text.
     fn means(&self, batch: &Batch) -> Vec<Vec<f32>> {
         let encoded = self.model().encode(batch, &Pass::inference()).sequence.x;
         let [_, width] = encoded.dims();
@@ -105,7 +105,7 @@ fn values(tensor: Tensor<2>) -> Vec<f32> {
     data.try_into_vec().expect("the vectors are f32")
 }
 
-/// The mean of vectors of width `width`.
+/// The average of vectors of width `width`.
 fn mean(vectors: &[f32], width: usize) -> Vec<f32> {
     let mut sums = vec![0.0; width];
     for vector in vectors.chunks_exact(width) {

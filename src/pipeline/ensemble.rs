@@ -1,4 +1,4 @@
-//! Several models that translate together.
+//! Ensembles: several models that translate together.
 
 use super::Pipeline;
 use crate::config::Task;
@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::text::Tokenizer;
 
 impl Pipeline {
-    /// This model and `other` as an ensemble, which may grow further. Translating, rescoring and aligning use the mean of the
-    /// probabilities of all models; everything else uses this model alone.
+    /// Combines this model and `other` into an ensemble, to which more models can be added. Translation, rescoring and
+    /// alignment average the probabilities of all models; everything else uses this model alone.
     ///
     /// # Errors
     /// [`Error::Usage`] for models that do not translate, whose vocabularies differ, or that start or end their outputs with
@@ -41,7 +41,7 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// All models of the ensemble as one, for search; `None` for a single model.
+    /// The ensemble as one model, for search; `None` for a single model.
     pub(super) fn ensemble(&self) -> Option<Ensemble<'_, Engine>> {
         let partners = || self.partners.iter().map(Self::engine);
         let together = || Ensemble::new([self.engine()].into_iter().chain(partners()).collect());
@@ -53,7 +53,7 @@ impl Pipeline {
         [self].into_iter().chain(&self.partners)
     }
 
-    /// Maximum number of tokens that all models read or write, including `<s>` or `</s>`.
+    /// The maximum number of tokens that all models can read or write, including `<s>` or `</s>`.
     pub(super) fn max_len(&self) -> usize {
         let lens = self.members().map(|member| member.architecture.max_len);
         lens.min().unwrap_or(0)
@@ -72,7 +72,7 @@ impl Pipeline {
     }
 }
 
-/// What differs between two tokenizers.
+/// Describes a difference between two tokenizers; `None` if there is none.
 fn difference(ours: &Tokenizer, theirs: &Tokenizer) -> Option<String> {
     if ours.to_json() == theirs.to_json() {
         return None;

@@ -14,7 +14,7 @@ use crate::text::{Joint, MASK};
 pub struct Filled {
     /// The text with the most likely token in each gap.
     pub text: String,
-    /// For each gap, in order, the candidates, most likely first.
+    /// The candidates for each gap, in order, most likely first.
     pub gaps: Vec<Vec<Guess>>,
     /// Problems with the text.
     pub warnings: Vec<Warning>,
@@ -23,21 +23,21 @@ pub struct Filled {
 /// A candidate token for a gap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guess {
-    /// Its id.
+    /// The id of the token.
     pub token: TokenId,
-    /// Its text.
+    /// The text of the token.
     pub text: String,
-    /// How it is joined to the preceding text.
+    /// The way in which the token is joined to the preceding text.
     pub joint: Joint,
-    /// Its probability, from 0 to 1.
+    /// The probability of the token, from 0 to 1.
     pub probability: f64,
 }
 
 impl Pipeline {
-    /// The `count` most likely tokens for every `<mask>` in `text`, each given the whole text with all its masks. The model's own
-    /// spelling, such as BERT's `[MASK]`, is read as well.
+    /// Returns the `count` most likely tokens for every `<mask>` in `text`, each predicted from the whole text with all its
+    /// masks. The model's own spelling of the mask, such as BERT's `[MASK]`, is accepted as well.
     ///
-    /// Special tokens are not candidates, but keep their share of the probability.
+    /// Special tokens are not candidates; the probabilities of the other tokens are not renormalized.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not fill gaps, a text without a gap or with too many tokens for the
@@ -53,7 +53,7 @@ impl Pipeline {
         }
         let tokenizer = self.tokenizers.tgt();
         let mask = self.mask()?;
-        // Imported models spell it in another way.
+        // Imported models can spell the mask differently.
         let spelled = tokenizer.token(mask).unwrap_or_else(|| MASK.to_owned());
         let text = &*text.replace(&spelled, MASK);
         let Source { ids, warnings } = self.read_gaps(text, mask)?;
@@ -80,7 +80,7 @@ impl Pipeline {
         })
     }
 
-    /// The number of gaps in `text`, in any spelling.
+    /// Returns the number of gaps in `text`, in either spelling.
     pub fn gaps(&self, text: &str) -> usize {
         let mask = self.mask().ok();
         let spelled = mask.and_then(|mask| self.tokenizers.tgt().token(mask));

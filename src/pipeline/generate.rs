@@ -13,9 +13,9 @@ use crate::text::Detokenizer;
 /// Options for continuing a text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GenerateOptions {
-    /// How to sample tokens.
+    /// The sampling options.
     pub sample: SampleOptions,
-    /// Strings that end the text where they would appear; they are not part of it.
+    /// Stop strings: the text ends before the first one that appears.
     pub stop: Arc<[String]>,
 }
 
@@ -23,7 +23,7 @@ impl GenerateOptions {
     /// Refuses invalid options.
     ///
     /// # Errors
-    /// [`Error::Usage`] for an empty stop string, and those of [`SampleOptions::check`].
+    /// [`Error::Usage`] for an empty stop string, and the errors of [`SampleOptions::check`].
     pub fn check(&self) -> Result<()> {
         if self.stop.iter().any(String::is_empty) {
             return Err(Error::usage(
@@ -40,9 +40,9 @@ impl GenerateOptions {
 pub struct Generation {
     /// The text after the prompt.
     pub text: String,
-    /// The sampled tokens, including those of a stop string but not `</s>`.
+    /// The sampled tokens, including the tokens of a stop string but not `</s>`.
     pub tokens: Vec<TokenId>,
-    /// Why the text ended; [`Ending::Stopped`] means a stop string.
+    /// The reason why the text ended; [`Ending::Stopped`] means a stop string.
     pub ending: Ending,
 }
 
@@ -84,10 +84,10 @@ impl Pipeline {
 }
 
 impl Pipeline {
-    /// What holds for all texts of a language model.
+    /// The rules that hold for all texts of a language model.
     ///
     /// # Errors
-    /// Those of [`crate::text::Tokenizers::contract`]; a loaded model never causes them.
+    /// The errors of [`crate::text::Tokenizers::contract`]; a loaded model never causes them.
     pub(super) fn text_rules(&self) -> Result<TextRules> {
         let units = self.config.data.units;
         let special = self.tokenizers.tgt().special();
@@ -100,7 +100,7 @@ impl Pipeline {
     }
 }
 
-/// A continuation that is being drawn.
+/// A continuation that is being generated.
 #[derive(Debug)]
 pub(super) struct Growing<'a> {
     detokenizer: Detokenizer<'a>,
@@ -110,7 +110,7 @@ pub(super) struct Growing<'a> {
 }
 
 impl<'a> Growing<'a> {
-    /// The continuation of `prompt` before its first token.
+    /// Starts a continuation of `prompt`.
     pub(super) fn new(pipeline: &'a Pipeline, prompt: &Prompt, options: &GenerateOptions) -> Self {
         Self {
             detokenizer: Detokenizer::after(pipeline.tokenizers.tgt(), &prompt.ids),
@@ -120,7 +120,7 @@ impl<'a> Growing<'a> {
         }
     }
 
-    /// The text that `token` adds, which may be empty; breaks at a stop string.
+    /// Adds `token` and returns the text that it adds, which may be empty; breaks at a stop string.
     pub(super) fn push(&mut self, token: TokenId) -> ControlFlow<String, String> {
         self.tokens.push(token);
         let passed = self.stop.push(&self.detokenizer.push(token));
@@ -129,7 +129,7 @@ impl<'a> Growing<'a> {
         passed
     }
 
-    /// The rest of the text, and the whole continuation, which ended as [`sample`] says.
+    /// Returns the rest of the text and the whole continuation; `ending` comes from [`sample`].
     ///
     /// # Errors
     /// [`Error::Data`] if the model is damaged.

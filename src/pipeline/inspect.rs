@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::nn::{AttentionMap, AttentionWatch, Pass};
 use crate::text::Tokenizer;
 
-/// Number of labels shown for a text.
+/// The number of labels shown for a text.
 const LABELS: usize = 3;
 
 /// The attention and predictions of a model for one sentence. Tokens are spelled as in the vocabulary.
@@ -45,13 +45,13 @@ pub enum Predicted {
 /// The target of a sentence to inspect.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
-    /// The best translation found by the configured search; none for a model that does not translate.
+    /// The best translation found by the configured search; for a model that does not translate, no target.
     Own,
     /// A text.
     Text(&'a str),
-    /// Tokens as spelled in the vocabulary.
+    /// Tokens, spelled as in the vocabulary.
     Tokens(&'a [String]),
-    /// The tokens of a translation that was found.
+    /// The tokens of a translation that was found before.
     Found(&'a [TokenId]),
 }
 
@@ -63,8 +63,8 @@ pub struct Shown {
 }
 
 impl Pipeline {
-    /// Runs the model on `src`, with `target` as its translation; without a target, the best translation found by the
-    /// configured search is used. Language models read `src` only; in a masked language model, `<mask>` hides a token.
+    /// Runs the model on `src` with `target` as its translation, or with the best translation found by the configured search if
+    /// there is no target. Language models read `src` only; in a masked language model, `<mask>` hides a token.
     ///
     /// # Errors
     /// [`Error::Usage`] for a blank sentence, for a `target` with a model that does not translate, and for taggers
@@ -74,11 +74,11 @@ impl Pipeline {
             .inspect(self)
     }
 
-    /// [`Pipeline::inspect`] with exactly the `tokens`, spelled as in the vocabulary, as the translation of `src`; for a
-    /// language model, they follow the text `src`, which is read like a prompt and may be empty.
+    /// Like [`Pipeline::inspect`], with exactly the `tokens`, spelled as in the vocabulary, as the translation of `src`. For a
+    /// language model, the tokens follow the text `src`, which is read like a prompt and may be empty.
     ///
     /// # Errors
-    /// Those of [`Pipeline::inspect`]; [`Error::Data`] for a token that is not in the vocabulary and for special tokens;
+    /// The errors of [`Pipeline::inspect`]; [`Error::Data`] for a token that is not in the vocabulary and for special tokens;
     /// [`Error::Usage`] for a model without a decoder and a prompt that is too long.
     pub fn inspect_tokens(&self, src: &str, tokens: &[String]) -> Result<Inspection> {
         self.show(src, Target::Tokens(tokens))?.inspect(self)
@@ -87,7 +87,7 @@ impl Pipeline {
     /// Prepares an inspection of `src`, without running the model unless it has to translate.
     ///
     /// # Errors
-    /// Those of [`Pipeline::inspect`] and [`Pipeline::inspect_tokens`].
+    /// The errors of [`Pipeline::inspect`] and [`Pipeline::inspect_tokens`].
     pub fn show(&self, src: &str, target: Target<'_>) -> Result<Shown> {
         match (self.config.model.family.task(), target) {
             (Task::Embed, _) => Err(predicts_nothing()),
@@ -162,7 +162,7 @@ impl Pipeline {
         Ok(self.show_ids(source.within(self.text_room())))
     }
 
-    /// The number of tokens of a text that a language model reads: a model of a stream does not use `<s>`.
+    /// The maximum number of tokens of a text for a language model; a model of a stream does not use `<s>`.
     fn text_room(&self) -> usize {
         self.architecture.max_len - usize::from(self.config.data.units == Units::Lines)
     }
@@ -216,7 +216,7 @@ impl Pipeline {
         Ok(Shown::new(Example::tokens(ids, 1), [("text", warnings)]))
     }
 
-    /// The tokens that the model never writes.
+    /// The tokens that the model never generates.
     fn never_written(&self) -> Result<Vec<TokenId>> {
         Ok(match self.config.model.family.task() {
             Task::Translate => self.contract()?.never,
@@ -267,21 +267,21 @@ impl Pipeline {
 }
 
 impl Shown {
-    /// The number of attention weights that its inspection has.
+    /// Returns the number of attention weights of the inspection.
     pub fn weights(&self, pipeline: &Pipeline) -> usize {
         let (src, tgt) = (self.example.src.len(), self.example.tgt_in.len());
         pipeline.architecture().attention_weights(src, tgt)
     }
 
-    /// The number of tokens that the model reads.
+    /// Returns the number of tokens that the model reads.
     pub fn tokens(&self) -> usize {
         self.example.src.len() + self.example.tgt_in.len()
     }
 
-    /// Runs the model on it.
+    /// Runs the model on the sentence.
     ///
     /// # Errors
-    /// Those of [`Pipeline::inspect`].
+    /// The errors of [`Pipeline::inspect`].
     pub fn inspect(self, pipeline: &Pipeline) -> Result<Inspection> {
         pipeline.look(self)
     }

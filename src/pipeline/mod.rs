@@ -1,7 +1,7 @@
-//! Inference: text in, text out. One file per task.
+//! Inference: text in, text out, with one method of [`Pipeline`] for each task.
 //!
-//! The result for a line depends only on that line, not on its neighbors or on batching. Every line gets a result; if
-//! the line could not be read literally, the result carries [`Warning`]s.
+//! The result for a line depends only on that line, not on its neighbors or on batching. Every line gets a result; if the line
+//! could not be read literally, the result carries [`Warning`]s.
 
 mod align;
 pub(crate) mod batches;
@@ -55,18 +55,18 @@ use crate::model::{Model, parameters};
 use crate::shortlist::Shortlist;
 use crate::text::{Languages, Tokenizers};
 
-/// A model with everything needed to process text.
+/// A model with everything needed to process text: weights, tokenizers and configuration.
 #[derive(Debug)]
 pub struct Pipeline {
     config: Config,
     tokenizers: Tokenizers,
     architecture: Architecture,
-    /// The model in two forms, at least one of which is there; the other is built from it when it is first needed.
+    /// The model in two representations, at least one of which exists; the other one is built when it is first needed.
     model: OnceLock<Model>,
     engine: OnceLock<Engine>,
     /// The other models of an ensemble.
     partners: Vec<Pipeline>,
-    /// Sentences that were translated.
+    /// The number of sentences translated so far.
     translated: Arc<AtomicUsize>,
 }
 
@@ -74,26 +74,27 @@ impl Pipeline {
     /// Loads a model directory for the CPU.
     ///
     /// # Errors
-    /// Those of [`checkpoint::load`]; those of [`Pipeline::load_in`] for a quantized model that does not decode.
+    /// The errors of [`checkpoint::load`]; the errors of [`Pipeline::load_in`] for a quantized model that does not decode.
     pub fn load(dir: impl AsRef<Path>) -> Result<Self> {
         Self::load_in(dir, None)
     }
 
-    /// Loads a model directory for the CPU, and decodes in `precision` if given, else as the model is stored.
+    /// Loads a model directory for the CPU. The model decodes in `precision` if it is given, otherwise in the precision in
+    /// which it is stored.
     ///
     /// # Errors
-    /// Those of [`checkpoint::load`]; [`Error::Usage`] for a quantized model of another precision, or a precision other than
-    /// `f32` for a model that does not decode.
+    /// The errors of [`checkpoint::load`]; [`Error::Usage`] for a quantized model of another precision, or a precision other
+    /// than `f32` for a model that does not decode.
     pub fn load_in(dir: impl AsRef<Path>, precision: Option<Precision>) -> Result<Self> {
         profile::time(Part::Loading, || {
             Self::from_loaded(checkpoint::load(dir.as_ref())?, precision)
         })
     }
 
-    /// A pipeline of a loaded model directory; see [`Pipeline::load_in`].
+    /// Creates a pipeline from a loaded model directory; see [`Pipeline::load_in`].
     ///
     /// # Errors
-    /// Those of [`Pipeline::load_in`].
+    /// The errors of [`Pipeline::load_in`].
     pub fn from_loaded(loaded: LoadedModel, precision: Option<Precision>) -> Result<Self> {
         let LoadedModel {
             config,
@@ -153,7 +154,7 @@ impl Pipeline {
         })
     }
 
-    /// A pipeline of matching parts: the tokenizers of [`Tokenizers::for_model`] and a model outside autodiff.
+    /// Creates a pipeline from matching parts: the tokenizers of [`Tokenizers::for_model`] and a model outside autodiff.
     pub fn from_parts(config: Config, tokenizers: Tokenizers, model: Model) -> Self {
         Self {
             config,
@@ -166,10 +167,10 @@ impl Pipeline {
         }
     }
 
-    /// The same model with its weights rounded to `precision`.
+    /// Rounds the weights to `precision`.
     ///
     /// # Panics
-    /// If it does not decode.
+    /// If the model does not decode.
     pub fn into_precision(self, precision: Precision) -> Self {
         let weights = self.engine().parameters(&self.architecture);
         let engine = Engine::new(&self.architecture, &mut Dense::new(precision, weights));
@@ -181,10 +182,10 @@ impl Pipeline {
         }
     }
 
-    /// The same model with this shortlist, or with none; see [`Engine::with_shortlist`].
+    /// Replaces or removes the shortlist; see [`Engine::with_shortlist`].
     ///
     /// # Panics
-    /// If it does not decode, or the shortlist is of another target vocabulary.
+    /// If the model does not decode, or the shortlist is for another target vocabulary.
     pub fn with_shortlist(mut self, shortlist: Option<Arc<Shortlist>>) -> Self {
         self.engine();
         let engine = self.engine.take().expect("it was built");
@@ -194,10 +195,10 @@ impl Pipeline {
         }
     }
 
-    /// The same model with these languages in place of its own.
+    /// Replaces the configured source and target languages.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a language that it does not have.
+    /// [`Error::Usage`] for a language that the model does not have.
     pub fn with_languages(mut self, languages: &Languages) -> Result<Self> {
         languages.apply(&self.tokenizers, &mut self.config.model)?;
         self.tokenizers = self.tokenizers.for_model(&self.config.model)?;
@@ -208,27 +209,27 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// The configuration, including the default search options.
+    /// Returns the configuration, including the default search options.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The tokenizers.
+    /// Returns the tokenizers.
     pub fn tokenizers(&self) -> &Tokenizers {
         &self.tokenizers
     }
 
-    /// The model without its weights.
+    /// Returns the model without its weights.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
     }
 
-    /// A count of the sentences translated so far, which goes up while others are translated.
+    /// Returns a counter of the sentences translated so far; it goes up while translations are running.
     pub fn translated(&self) -> Arc<AtomicUsize> {
         Arc::clone(&self.translated)
     }
 
-    /// The model for whole sequences, in `f32`. For a quantized one, its weights are multiples of their scales.
+    /// Returns the model for whole sequences, in `f32`. The weights of a quantized model are its dequantized weights.
     pub fn model(&self) -> &Model {
         self.model.get_or_init(|| {
             let engine = self.engine.get().expect("one of the two forms");
@@ -237,7 +238,7 @@ impl Pipeline {
         })
     }
 
-    /// The model as search reads it.
+    /// Returns the model in the representation that decoding uses.
     ///
     /// # Panics
     /// If the model does not decode.
@@ -251,7 +252,7 @@ impl Pipeline {
     /// The model's special tokens, for search.
     ///
     /// # Errors
-    /// Those of [`Tokenizers::for_model`]; a loaded model never causes them.
+    /// The errors of [`Tokenizers::for_model`]; a loaded model never causes them.
     pub(crate) fn contract(&self) -> Result<TokenContract> {
         self.tokenizers.contract(&self.config.model)
     }

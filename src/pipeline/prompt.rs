@@ -1,4 +1,4 @@
-//! A text to continue.
+//! Prompts: texts to continue.
 
 use super::{Pipeline, Warning};
 use crate::batch::TokenId;
@@ -14,7 +14,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// The text to continue: the given text, without trailing blanks that the tokenizer drops.
+    /// Returns the text to continue: the given text, without trailing blanks that the tokenizer drops.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -28,8 +28,8 @@ impl Prompt {
 impl Pipeline {
     /// Prepares a text to continue.
     ///
-    /// For a model of lines, the text begins a new line, and may be empty. A model of a stream reads no start token: for
-    /// it, an empty text stands for `model.decoder_start_token`, or for a line break.
+    /// For a model of lines, the text begins a new line, and may be empty. A model of a stream reads no start token, so an
+    /// empty text is replaced by `model.decoder_start_token`, or else by a line break.
     ///
     /// # Errors
     /// [`Error::Usage`] for a text longer than the model's context, an empty text for a model without a line break in
@@ -49,8 +49,8 @@ impl Pipeline {
         self.begun(kept.to_owned(), read, warnings)
     }
 
-    /// Prepares the text of `tokens`, spelled as in the vocabulary, so that exactly these tokens are continued. For a model of
-    /// lines, its start token may be the first of them or be left out.
+    /// Prepares a prompt of exactly these `tokens`, spelled as in the vocabulary. For a model of lines, the start token may be
+    /// included or left out.
     ///
     /// # Errors
     /// [`Error::Data`] for a token that is not in the vocabulary and for special tokens, naming them; [`Error::Usage`] as for
@@ -61,7 +61,7 @@ impl Pipeline {
         self.begun(self.tokenizers.tgt().decode(&ids), ids, Vec::new())
     }
 
-    /// The ids of `tokens` that a text may contain, without the start token.
+    /// The ids of `tokens`, which a text may contain, without the start token.
     pub(crate) fn continuable(&self, tokens: &[String]) -> Result<Vec<TokenId>> {
         let tokenizer = self.tokenizers.tgt();
         let special = tokenizer.special();
@@ -108,7 +108,7 @@ impl Pipeline {
         })
     }
 
-    /// What stands for an empty text in a stream: the start token, if the model has one, or a line break.
+    /// The token that replaces an empty text in a stream: the start token, if the model has one, or a line break.
     fn empty_text(&self) -> Result<TokenId> {
         let tokenizer = self.tokenizers.tgt();
         if self.config.model.decoder_start_token.is_some() {
@@ -162,7 +162,7 @@ mod tests {
             let whole = pipeline.prompt("Ein Hund").unwrap();
             let tokens = pipeline.tokenizers.tgt().spelled(&whole.ids);
             assert_eq!(pipeline.prompt_tokens(&tokens).unwrap(), whole);
-            // Text in other tokens than those of the tokenizer.
+            // Other tokens for the same text than the tokenizer would use.
             let letters = spelled(&["H", "u", "n", "d"]);
             let prompt = pipeline.prompt_tokens(&letters).unwrap();
             let start = prompt.ids.len() - 4;

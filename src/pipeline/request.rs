@@ -1,4 +1,4 @@
-//! What a translation must contain.
+//! Requests: lines to translate with constraints on their translations.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,35 +10,35 @@ use super::source::Source;
 use super::terms::{ReadDemands, Reader, Terms};
 use crate::error::Result;
 
-/// A line to translate and what its translation must contain.
+/// A line to translate and the constraints on its translation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// The line.
     pub src: String,
-    /// What its translation must contain. Lines may share it: it is read once for all of them.
+    /// The constraints on the translation. Lines may share them: they are read once for all of these lines.
     pub demands: Arc<Demands>,
-    /// Where it stands, if not on the line that follows the one before it.
+    /// The position of the sentence, if it is not on the line that follows the previous request's.
     pub place: Option<Place>,
 }
 
-/// Where a sentence stands. Warnings name its line, and its random numbers depend on both.
+/// The position of a sentence. Warnings name its line, and its random numbers depend on both numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The number of its line, or text, counted from 1.
+    /// The number of the line, or of the text, counted from 1.
     pub line: usize,
-    /// Its number in the line, counted from 0.
+    /// The number of the sentence in the line, counted from 0.
     pub sentence: usize,
 }
 
 impl Place {
-    /// The stream of random numbers: that of the line, and further ones for sentences after the first.
+    /// The stream of random numbers: the line's own for its first sentence, and others for the sentences after it.
     pub(super) fn stream(self) -> u64 {
         self.line as u64 | (self.sentence as u64) << 40
     }
 }
 
 impl From<String> for Request {
-    /// Any translation of `src`.
+    /// A request without constraints.
     fn from(src: String) -> Self {
         Self {
             src,
@@ -47,30 +47,30 @@ impl From<String> for Request {
     }
 }
 
-/// What a translation must contain.
+/// Constraints on a translation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Demands {
     /// The beginning of the translation.
     pub prefix: Prefix,
-    /// Phrases that the translation must contain, each as the tokens into which it is split by itself. They may overlap, and
-    /// their last words may go on as well.
+    /// Phrases that the translation must contain, each split into tokens on its own. They may overlap, and a word at the end of
+    /// a phrase may continue.
     pub phrases: Vec<String>,
-    /// What becomes of phrases that no translation can contain.
+    /// The handling of phrases that no translation can contain.
     pub strictness: Strictness,
 }
 
-/// What becomes of phrases that no translation can contain, because the vocabulary cannot spell them or they are too long.
+/// The handling of phrases that no translation can contain, because the vocabulary cannot spell them or they are too long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strictness {
-    /// They are an error.
+    /// Such phrases are an error.
     #[default]
     Strict,
-    /// They are left out, with a warning.
+    /// Such phrases are left out, with a warning.
     Lenient,
 }
 
 impl Demands {
-    /// Whether any translation will do.
+    /// Returns true if there are no constraints.
     pub fn is_blank(&self) -> bool {
         let mut phrases = self.phrases.iter();
         self.prefix.is_blank() && phrases.all(|phrase| phrase.trim().is_empty())
@@ -80,23 +80,23 @@ impl Demands {
 /// The beginning of a translation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Prefix {
-    /// A text; blank for any beginning.
+    /// A text; a blank one is no constraint.
     ///
-    /// It is split into tokens by itself. A word at its end may go on: what follows decides whether a new word begins.
+    /// It is split into tokens on its own. A word at its end may continue: the next token decides whether a new word begins.
     Text(String),
-    /// Tokens as spelled in the vocabulary, without `<s>` and `</s>`; empty for any beginning.
+    /// Tokens as spelled in the vocabulary, without `<s>` and `</s>`; an empty list is no constraint.
     Tokens(Vec<String>),
 }
 
 impl Default for Prefix {
-    /// Any beginning.
+    /// No constraint.
     fn default() -> Self {
         Self::Text(String::new())
     }
 }
 
 impl Prefix {
-    /// Whether a translation may begin with anything.
+    /// Returns true if the translation may begin with anything.
     pub fn is_blank(&self) -> bool {
         match self {
             Self::Text(text) => text.trim().is_empty(),
@@ -105,7 +105,7 @@ impl Prefix {
     }
 }
 
-/// A line as the search reads it.
+/// A line in the representation that the search uses.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) source: Source,
@@ -114,7 +114,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// A job for which any translation of line number `line` will do.
+    /// A job without constraints for line number `line`.
     pub(super) fn of_line(line: usize, source: Source) -> Self {
         let place = Place { line, sentence: 0 };
         Self::at(place, source)
@@ -129,10 +129,10 @@ impl Job {
     }
 }
 
-/// The jobs of `requests`, whose first is on line `first_line`. What several of them demand is read once.
+/// The jobs of `requests`, the first of which is on line `first_line`. Constraints that several of them share are read once.
 ///
 /// # Errors
-/// [`Error::Data`](crate::Error::Data) for demands that no translation can meet, naming the first line that has them.
+/// [`Error::Data`](crate::Error::Data) for constraints that no translation can meet, naming the first line that has them.
 pub(super) fn jobs(
     reader: &Reader<'_>,
     first_line: usize,
@@ -160,7 +160,7 @@ pub(super) fn jobs(
         .collect()
 }
 
-/// The request at `place`, whose demands were `read`.
+/// The job of the request at `place`, whose constraints are `read`.
 fn job(reader: &Reader<'_>, place: Place, request: &Request, read: &ReadDemands) -> Result<Job> {
     let line = place.line;
     let source = Source::read(&request.src, reader.pipeline)?.on_line(line);

@@ -23,11 +23,11 @@ pub struct Rescored {
 }
 
 impl Pipeline {
-    /// The probabilities of the translations `tgt` of the lines `src`, the first of which is line number `first_line`. A blank
-    /// translation is `</s>` alone.
+    /// Returns the probabilities of the translations `tgt` of the lines `src`, the first of which has the number `first_line`.
+    /// A blank translation consists of `</s>`.
     ///
-    /// Of a translation that is too long for the model, only the beginning is scored, without `</s>`; a translation of a blank
-    /// line is not scored. Both cause warnings.
+    /// If a translation is too long for the model, only its beginning is scored, without `</s>`; a translation of a blank line
+    /// is not scored. Both cause warnings.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not translate; [`Error::Data`] for different numbers of lines, and if the model's
@@ -49,7 +49,7 @@ impl Pipeline {
         let (mut results, examples) = self.pairs(first_line, src, tgt, first)?;
         for batch in batches(examples, self.tokenizers.sides(), None)? {
             for (&number, mut log_probs) in batch.lines.iter().zip(self.forced(&batch)?) {
-                // The model writes this token anyway.
+                // The model generates this token in any case.
                 if first.is_some() {
                     log_probs[0] = 0.0;
                 }
@@ -60,8 +60,8 @@ impl Pipeline {
         Ok(results)
     }
 
-    /// Results without scores, and the examples that give the scores, numbered as the results. `first` is written by the model
-    /// anyway.
+    /// Results without scores, and the examples that give the scores, numbered like the results. The model generates `first` in
+    /// any case.
     fn pairs<L: AsRef<str> + Sync>(
         &self,
         first_line: usize,
@@ -112,7 +112,7 @@ impl Pipeline {
         Ok((results, examples))
     }
 
-    /// The log-probabilities of the targets of `batch`, which are the logarithms of means if there are several models.
+    /// The log-probabilities of the targets of `batch`; with several models, the logarithms of the averaged probabilities.
     fn forced(&self, batch: &Batch) -> Result<Vec<Vec<f64>>> {
         let each: Vec<_> = (self.members())
             .map(|member| member.model().log_probs(batch, &Pass::inference()))

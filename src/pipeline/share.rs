@@ -1,4 +1,4 @@
-//! Several threads that work on one queue.
+//! Sharing a queue of work among threads.
 
 use std::cell::RefCell;
 use std::panic;
@@ -9,8 +9,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::engine::profile::{self, Part, Start};
 
-/// The results of `work` for `items`, in their order. `work` is called once by each of `workers` threads, with the items that
-/// it asks for, and returns their results in that order. Kernels that it calls stay on its thread.
+/// The results of `work` for `items`, in their order. `work` is called once by each of `workers` threads with the items that it
+/// takes, and returns their results in that order. Kernels that it calls run on the same thread.
 pub(super) fn share<T, R: Send>(
     items: impl Iterator<Item = T> + Send,
     workers: usize,

@@ -18,7 +18,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// The tokens `ids`, as they are.
+    /// The tokens `ids`, unchanged.
     pub(super) fn of(ids: Vec<TokenId>) -> Self {
         let warnings = Vec::new();
         Self { ids, warnings }
@@ -41,7 +41,7 @@ impl Source {
         Ok(source)
     }
 
-    /// [`Source::read`] for each of `lines`, in parallel; the first line is number `first_line`.
+    /// Calls [`Source::read`] for each of `lines`, in parallel; the first line has the number `first_line`.
     pub(super) fn read_all<L: AsRef<str> + Sync>(
         first_line: usize,
         lines: &[L],
@@ -53,7 +53,7 @@ impl Source {
         lines.map(read).collect()
     }
 
-    /// [`Source::with`] the tokens of `tokenizer`.
+    /// Calls [`Source::with`] with the tokens of `tokenizer`.
     pub(super) fn text(line: &str, tokenizer: &Tokenizer, room: usize) -> Result<Self> {
         Self::with(line, room, |text| tokenizer.encode(text))
     }
@@ -83,7 +83,7 @@ impl Source {
         Ok(source.within(room))
     }
 
-    /// At most `room` of the tokens; a warning says if there are more.
+    /// Keeps at most `room` of the tokens, with a warning if there are more.
     pub(super) fn within(mut self, room: usize) -> Self {
         let all = self.ids.len();
         if all > room {
@@ -121,7 +121,7 @@ impl Source {
         Ok((ids, line.chars().filter(|&c| is_control(c)).count()))
     }
 
-    /// A warning about so many control characters; `None` if there are none.
+    /// A warning about `count` control characters; `None` if there are none.
     pub(super) fn controls(count: usize) -> Option<Warning> {
         let problem = match count {
             0 => return None,

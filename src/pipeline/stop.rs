@@ -45,7 +45,7 @@ impl StopStrings {
     fn beginning(&self) -> usize {
         let beginnings = self.strings.iter().flat_map(|string| {
             let ends = string.char_indices().map(|(end, _)| end);
-            // However long the string is, only so much of it can have been read.
+            // However long the string is, only this many bytes of it can have been read.
             let ends = ends.take_while(|&end| end <= self.held.len());
             ends.map(move |end| &string[..end])
         });

@@ -24,18 +24,18 @@ pub struct Tagged {
     pub tokens: Vec<String>,
     /// One tag per token or vector.
     pub tags: Vec<String>,
-    /// Number of tokens that are not in the vocabulary.
+    /// The number of tokens that are not in the vocabulary.
     pub unknown: usize,
     /// Problems with the line.
     pub warnings: Vec<Warning>,
 }
 
 impl Pipeline {
-    /// The tags of the tokens of each line; the first line is number `first_line`. Tokens are separated by white space;
-    /// a blank line has none.
+    /// Returns the tags of the tokens of each line; the first line has the number `first_line`. Tokens are separated by white
+    /// space; a blank line has none.
     ///
-    /// A line of more than `model.max_len` tokens is read in pieces of that length, and control characters are read as
-    /// blanks; both cause warnings. With `model.word_pieces`, the tag of a word is that of its first token.
+    /// A line of more than `model.max_len` tokens is read in pieces of that length, and control characters are read as blanks;
+    /// both cause warnings. With `model.word_pieces`, the tag of a word is the tag of its first token.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not tag tokens; [`Error::Data`] if its outputs are NaN or infinite.
@@ -65,8 +65,8 @@ impl Pipeline {
         Ok(tagged)
     }
 
-    /// The parts of `text` that [`Pipeline::tag`] reads one after another. Tagging each of them by itself and
-    /// [joining](Pipeline::join_tagged) the results is the same as tagging the text.
+    /// Returns the parts of `text` that [`Pipeline::tag`] reads one after another. Tagging each part separately and
+    /// [joining](Pipeline::join_tagged) the results is equivalent to tagging the text.
     pub fn pieces_to_tag(&self, text: &str) -> Vec<Range<usize>> {
         let is_blank = |c: char| c.is_whitespace() || is_control(c);
         let mut starts = Vec::new();
@@ -80,7 +80,7 @@ impl Pipeline {
             }
             inside = !is_blank(c);
         }
-        // What is before the first word belongs to it.
+        // Text before the first word belongs to that word.
         match starts.first_mut() {
             Some(first) => *first = 0,
             None => starts.push(0),
@@ -93,7 +93,7 @@ impl Pipeline {
             .collect()
     }
 
-    /// What [`Pipeline::tag`] finds in `text`, from what it found in each of its pieces.
+    /// Joins the results for the pieces of `text` into the result of [`Pipeline::tag`] for all of it.
     pub fn join_tagged(&self, text: &str, pieces: Vec<Tagged>) -> Tagged {
         let mut whole = Tagged::default();
         let parted = self.in_parts();
@@ -130,7 +130,7 @@ impl Pipeline {
         Ok((self.untagged(tokens, &source), source.ids))
     }
 
-    /// A line of these `tokens` before tagging, as it was read.
+    /// A line of these `tokens` before tagging.
     fn untagged(&self, tokens: Vec<String>, read: &Source) -> Tagged {
         let unk = self.tokenizers.src().special().unk;
         Tagged {
@@ -141,14 +141,14 @@ impl Pipeline {
         }
     }
 
-    /// The tags of the vectors of each sequence, which holds its vectors of `model.recurrent.d_input` values one after
-    /// another. The first sequence is on line number `first_line`.
+    /// Returns the tags of the vectors of each sequence, given as the concatenation of its vectors of `model.recurrent.d_input`
+    /// values. The first sequence is on line number `first_line`.
     ///
     /// A sequence of more than `model.max_len` vectors is read in pieces of that length, which causes a warning.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a model that does not tag vectors; [`Error::Data`] for a sequence that does not consist of
-    /// such vectors, and if the model's outputs are NaN or infinite.
+    /// [`Error::Usage`] for a model that does not tag vectors; [`Error::Data`] for a sequence whose length is not a multiple of
+    /// `model.recurrent.d_input`, and if the model's outputs are NaN or infinite.
     pub fn tag_vectors(&self, first_line: usize, sequences: &[Vec<f32>]) -> Result<Vec<Tagged>> {
         self.require(Task::Tag)?;
         let width = self.config.model.recurrent.d_input;
@@ -212,7 +212,8 @@ impl Pipeline {
         Ok(tags)
     }
 
-    /// The most likely tag at every position of each example. Their lines are their numbers, counted from 0.
+    /// The most likely tag at every position of each example. The line numbers of the examples are their indices, counted from
+    /// 0.
     fn tags_of(&self, examples: Vec<Example>) -> Result<Vec<Vec<String>>> {
         let mut found = vec![Vec::new(); examples.len()];
         for batch in batches(examples, self.tokenizers.src().special(), None)? {

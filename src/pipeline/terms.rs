@@ -1,4 +1,4 @@
-//! What translations must contain, as tokens.
+//! Constraints on translations, as tokens.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use crate::decode::SearchOptions;
 use crate::error::{Error, Result};
 use crate::text::Tokenizer;
 
-/// What the translations of lines must contain, as tokens.
+/// The constraints on the translations of lines, as tokens.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
     pub(super) prefix: Vec<TokenId>,
     pub(super) constraints: Vec<Vec<TokenId>>,
     /// The text of each constraint.
     pub(super) phrases: Vec<Arc<str>>,
-    /// What could not be read literally, or was left out.
+    /// Warnings about constraints that could not be read literally, or were left out.
     pub(super) warnings: Vec<Warning>,
-    /// Number of tokens of the constraints that the prefix does not contain.
+    /// The number of tokens of the constraints that the prefix does not contain.
     needed: usize,
 }
 
-/// Demands as tokens; `None` if any translation will do.
+/// Constraints as tokens; `None` if there are none.
 pub(super) type ReadDemands = Option<Result<Arc<Terms>, Unmeetable>>;
 
-/// Why no translation can meet a demand.
+/// The reason why no translation can meet a constraint.
 #[derive(Debug)]
 pub(super) struct Unmeetable {
     problem: String,
@@ -43,7 +43,7 @@ impl Unmeetable {
         }
     }
 
-    /// The error of the line with the demand.
+    /// The error for the line with the constraint.
     pub(super) fn on_line(&self, line: usize) -> Error {
         Error::Data {
             problem: format!("line {line}: {}", self.problem),
@@ -51,13 +51,13 @@ impl Unmeetable {
         }
     }
 
-    /// The warning that the demand was left out.
+    /// The warning that the constraint was left out.
     pub(super) fn left_out(&self) -> Warning {
         Warning::new(format!("left out: {}", self.problem))
     }
 }
 
-/// What demands are read with.
+/// Reads constraints for a pipeline.
 pub(super) struct Reader<'a> {
     pub(super) pipeline: &'a Pipeline,
     contract: &'a TokenContract,
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `demands` as tokens.
+    /// Reads `demands` as tokens.
     pub(super) fn read(&self, demands: &Demands) -> ReadDemands {
         (!demands.is_blank()).then(|| self.terms(demands).map(Arc::new))
     }
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
         Ok(terms)
     }
 
-    /// The tokens of a `what`, whose control characters are counted.
+    /// The tokens of a prefix or phrase, which `what` names, and the number of its control characters.
     fn tokens(
         &self,
         what: &str,
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         Ok(ids)
     }
 
-    /// The `tokens` of a prefix, as they are.
+    /// The `tokens` of a prefix, unchanged.
     fn exactly(&self, tokens: &[String]) -> Result<Vec<TokenId>, Unmeetable> {
         let tokenizer: &Tokenizer = self.pipeline.tokenizers().tgt();
         let ids = tokenizer.ids(tokens).map_err(|error| {
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
         Ok(ids)
     }
 
-    /// Refuses a demand, described by `what`, with a token that is never generated.
+    /// Refuses a constraint, described by `what`, with a token that is never generated.
     fn check_generated(
         &self,
         ids: &[TokenId],
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
             constraints,
             ..
         } = terms;
-        // No translation is as long as that, so nothing needs to be looked for.
+        // No translation is this long, so nothing needs to be looked for.
         let looks = prefix.len() <= self.pipeline.max_len();
         let missing = constraints.iter().filter(|phrase| {
             let mut parts = prefix.windows(phrase.len());
@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
         missing.map(Vec::len).sum()
     }
 
-    /// Refuses terms that exceed the length limit of a source of `src_len` tokens.
+    /// Refuses constraints that exceed the length limit of a source of `src_len` tokens.
     pub(super) fn check_room(&self, src_len: usize, terms: &Terms) -> Result<(), Unmeetable> {
         let limit = self.search.limit(src_len, self.pipeline.max_len());
         let first = usize::from(self.contract.forced_first.is_some());

@@ -17,7 +17,7 @@ use crate::decode::{Capacity, Hypothesis, SearchOptions, Sentence, Setting, sear
 use crate::engine::profile::{self, Part};
 use crate::error::{Error, Result};
 
-/// Options of translation.
+/// Options for translation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TranslateOptions {
     /// The search options.
@@ -39,7 +39,8 @@ impl From<&DecodeConfig> for TranslateOptions {
 /// The translations of one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Translation {
-    /// Best first, or samples in the order of their numbers; at least one, which is empty for a blank line.
+    /// The best translations first, or samples in the order of their numbers. There is at least one, which is empty for a blank
+    /// line.
     pub hypotheses: Vec<Candidate>,
     /// Problems with the line.
     pub warnings: Vec<Warning>,
@@ -54,7 +55,7 @@ impl Translation {
         }
     }
 
-    /// The text of the best hypothesis.
+    /// Returns the text of the best hypothesis.
     pub fn into_best(self) -> String {
         let best = self.hypotheses.into_iter().next();
         best.map(|candidate| candidate.text).unwrap_or_default()
@@ -64,35 +65,36 @@ impl Translation {
 /// One possible translation of a line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Candidate {
-    /// Its text.
+    /// The text of the candidate.
     pub text: String,
-    /// Its log-probability after the length penalty, plus the coverage penalty; candidates are ranked by it.
+    /// The log-probability after the length penalty, plus the coverage penalty; candidates are ranked by this score.
     pub score: f64,
-    /// Its natural log-probability, including that of `</s>`.
+    /// The natural log-probability, including the one of `</s>`.
     pub log_prob: f64,
-    /// Its tokens, excluding `<s>` and `</s>`.
+    /// The tokens, excluding `<s>` and `</s>`.
     pub tokens: Vec<TokenId>,
-    /// The natural log-probability of each token: one more than `tokens`, that of `</s>`, if `finished`.
+    /// The natural log-probability of each of `tokens`, followed by the one of `</s>` if `finished`.
     pub token_log_probs: Vec<f32>,
-    /// Whether it ended with `</s>` rather than at the length limit.
+    /// True if the candidate ended with `</s>`, false if it reached the length limit.
     pub finished: bool,
-    /// The demanded phrases that it lacks; none if `finished`.
+    /// The required phrases that the candidate lacks; none if `finished`.
     pub unmet: Vec<Arc<str>>,
 }
 
 impl Pipeline {
-    /// The best translation of each line, using the configured search; see [`Pipeline::translate_with`].
+    /// Returns the best translation of each line, using the configured search; see [`Pipeline::translate_with`].
     ///
     /// # Errors
-    /// Those of [`Pipeline::translate_from`].
+    /// The errors of [`Pipeline::translate_from`].
     pub fn translate<L: AsRef<str> + Sync>(&self, lines: &[L]) -> Result<Vec<String>> {
         self.best_with(lines, &(&self.config.decode).into())
     }
 
-    /// The best translation of each line. Their scores, which nobody sees, are only computed where the search needs them.
+    /// Returns the best translation of each line. Scores are computed only where the search needs them, since they are not
+    /// returned.
     ///
     /// # Errors
-    /// Those of [`Pipeline::translate_from`].
+    /// The errors of [`Pipeline::translate_from`].
     pub fn best_with<L: AsRef<str> + Sync>(
         &self,
         lines: &[L],
@@ -104,13 +106,13 @@ impl Pipeline {
         Ok(translations.map(Translation::into_best).collect())
     }
 
-    /// The `n_best` best translations of each line.
+    /// Returns the `n_best` best translations of each line.
     ///
     /// Blank lines stay empty. Control characters are read as blanks, and only the beginning of a line that is too long
     /// for the model is translated; both cause warnings.
     ///
     /// # Errors
-    /// Those of [`Pipeline::translate_from`].
+    /// The errors of [`Pipeline::translate_from`].
     pub fn translate_with<L: AsRef<str> + Sync>(
         &self,
         lines: &[L],
@@ -119,8 +121,8 @@ impl Pipeline {
         self.translate_from(1, lines, options)
     }
 
-    /// Like [`Pipeline::translate_with`], for part of a longer text that starts at line `first_line`, so that warnings
-    /// name the right lines, and each line has its own random numbers.
+    /// Like [`Pipeline::translate_with`], for part of a longer text that starts at line `first_line`, so that warnings name the
+    /// right lines and each line has its own random numbers.
     ///
     /// # Errors
     /// [`Error::Usage`] for invalid options, for a model that does not translate, and for a coverage penalty with a model
@@ -141,12 +143,12 @@ impl Pipeline {
         self.translate_jobs(jobs.collect(), options)
     }
 
-    /// [`Pipeline::translate_from`] for lines that come with demands. If no translation within the length limit contains all
-    /// demanded phrases, the best unfinished one that lacks the fewest is returned, with a warning.
+    /// Like [`Pipeline::translate_from`], for lines with constraints. If no translation within the length limit contains all
+    /// required phrases, the best unfinished one that lacks the fewest is returned, with a warning.
     ///
     /// # Errors
-    /// Those of [`Pipeline::translate_from`]; [`Error::Data`] for a prefix or phrases that no translation can contain, before
-    /// anything is translated; [`Error::Usage`] for phrases when translations are sampled.
+    /// The errors of [`Pipeline::translate_from`]; [`Error::Data`] for a prefix or phrases that no translation can contain,
+    /// before anything is translated; [`Error::Usage`] for phrases when translations are sampled.
     pub fn translate_requests(
         &self,
         first_line: usize,
@@ -164,11 +166,11 @@ impl Pipeline {
         )
     }
 
-    /// [`Pipeline::translate_requests`], by the search of [`Pipeline::translate_from`] unless [`SearchOptions::guided`] says
-    /// otherwise, for requests that are sentences of lines.
+    /// Like [`Pipeline::translate_requests`], for requests that are sentences of lines. Uses the search of
+    /// [`Pipeline::translate_from`] unless [`SearchOptions::guided`] is set.
     ///
     /// # Errors
-    /// Those of [`Pipeline::translate_requests`].
+    /// The errors of [`Pipeline::translate_requests`].
     pub fn translate_sentences(
         &self,
         first_line: usize,
@@ -180,9 +182,9 @@ impl Pipeline {
         self.translate_jobs(jobs, options)
     }
 
-    /// Whether the model reads all of `text` at once.
+    /// Returns true if the model can read all of `text` at once.
     pub fn fits(&self, text: &str) -> bool {
-        /// No text has so many bytes for each token. Longer ones need not be read to know that they do not fit.
+        /// No text has this many bytes per token, so longer ones are known not to fit without being read.
         const LONGEST: usize = 64;
         let tokenizer = self.tokenizers.src();
         let frame = tokenizer.special().n_frame();
@@ -191,10 +193,10 @@ impl Pipeline {
         short && tokenizer.encode(text).is_ok_and(|ids| ids.len() <= room)
     }
 
-    /// The jobs of `requests`, whose first is on line `first_line`.
+    /// The jobs of `requests`, the first of which is on line `first_line`.
     ///
     /// # Errors
-    /// Those of [`Pipeline::translate_requests`].
+    /// The errors of [`Pipeline::translate_requests`].
     pub(super) fn jobs(
         &self,
         first_line: usize,
@@ -214,7 +216,7 @@ impl Pipeline {
         profile::time(Part::Tokenization, || jobs(&reader, first_line, requests))
     }
 
-    /// Refuses options that this model cannot follow.
+    /// Refuses options that this model does not support.
     fn check(&self, search: &SearchOptions) -> Result<()> {
         self.require(Task::Translate)?;
         search.check()?;
@@ -268,7 +270,7 @@ impl Pipeline {
         profile::time(Part::Detokenization, || read.collect())
     }
 
-    /// The translation that a search for [`all_candidates`] found.
+    /// The translation that a search with [`all_candidates`] found.
     ///
     /// # Errors
     /// [`Error::Data`] if it found none.
@@ -332,7 +334,7 @@ impl Pipeline {
         }))
     }
 
-    /// The best `n_best` hypotheses with distinct texts, or all samples, which were to meet `terms`.
+    /// The best `n_best` hypotheses with distinct texts, or all samples; `terms` are the constraints of the search.
     fn candidates(
         &self,
         hypotheses: Vec<Hypothesis>,
@@ -367,7 +369,7 @@ impl Pipeline {
     }
 }
 
-/// A search that also finds the hypotheses that take the places of those that spell the same text as a better one.
+/// Options for a search that also returns further hypotheses, to replace those that spell the same text as a better one.
 pub(super) fn all_candidates(options: SearchOptions) -> SearchOptions {
     let SearchOptions {
         n_best, beam_width, ..
@@ -391,7 +393,7 @@ fn check_batch_size(options: &TranslateOptions) -> Result<()> {
     }
 }
 
-/// A warning that the best translation lacks a demanded phrase.
+/// A warning that the best translation lacks a required phrase.
 fn lacks(phrase: &str) -> Warning {
     let phrase = shortened(phrase);
     Warning::new(format!(
@@ -402,7 +404,7 @@ fn lacks(phrase: &str) -> Warning {
 /// The number of searches that run side by side, each on one thread. With few sentences, the threads share the work of one
 /// search instead.
 fn workers(batch_size: usize) -> usize {
-    /// Fewer sentences per search would make its products too small.
+    /// Fewer sentences per search would make its matrix products too small.
     const FEWEST: usize = 8;
     rayon::current_num_threads().min(batch_size / FEWEST).max(1)
 }

@@ -22,7 +22,7 @@ impl Warning {
         }
     }
 
-    /// A warning that `unknown` of `all` tokens are not in the vocabulary; `None` if there are none.
+    /// Returns a warning that `unknown` of `all` tokens are not in the vocabulary; `None` if there are none.
     pub fn of_unknown(unknown: usize, all: usize) -> Option<Self> {
         let tokens = count(all, "token");
         (unknown > 0).then(|| {
@@ -64,12 +64,12 @@ impl Warning {
         })
     }
 
-    /// A warning that a line with demands has nothing to translate, being `what`.
+    /// Creates a warning that a line with constraints has nothing to translate; `what` describes the line.
     pub fn of_ignored_demands(what: &str) -> Self {
         Self::new(format!("{what}, so its prefix and phrases were ignored"))
     }
 
-    /// The same warning for line number `line`.
+    /// Sets the line number of the warning.
     pub fn on_line(self, line: usize) -> Self {
         Self {
             line: Some(line),

@@ -19,22 +19,22 @@ enum Kind {
 }
 
 impl Axis {
-    /// A linear axis.
+    /// Creates a linear axis.
     pub fn linear(label: impl Into<String>) -> Self {
         Self::new(label, Kind::Linear)
     }
 
-    /// A linear axis of integers, such as updates or the rows of a matrix.
+    /// Creates a linear axis of integers, such as updates or the rows of a matrix.
     pub fn whole(label: impl Into<String>) -> Self {
         Self::new(label, Kind::Whole)
     }
 
-    /// A logarithmic axis. Numbers that are not positive are not shown.
+    /// Creates a logarithmic axis. Numbers that are not positive are not shown.
     pub fn logarithmic(label: impl Into<String>) -> Self {
         Self::new(label, Kind::Logarithmic)
     }
 
-    /// A categorical axis with names at 0, 1, 2, …, such as length buckets or tokens.
+    /// Creates a categorical axis with names at 0, 1, 2, …, such as length buckets or tokens.
     pub fn names(label: impl Into<String>, names: impl Into<Vec<String>>) -> Self {
         Self::new(label, Kind::Names(names.into()))
     }
@@ -81,7 +81,7 @@ impl Axis {
         Domain::new(low, high, is_log).padded(padding)
     }
 
-    /// At most about `most` ticks; all names of a categorical axis.
+    /// Ticks, about `most` at most; all names of a categorical axis.
     pub(super) fn ticks(&self, domain: Domain, most: usize) -> Vec<Tick> {
         let Domain { low, high, .. } = domain;
         match &self.kind {

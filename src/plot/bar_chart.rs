@@ -10,7 +10,7 @@ use super::text;
 
 /// Space above the highest bar for its number, as a share of the height.
 const HEADROOM: f64 = 1.1;
-/// The share of a group's width that its bars take, and the most pixels that a bar does.
+/// The share of a group's width that its bars fill, and the maximum width of a bar in pixels.
 const FILLED: f64 = 0.72;
 const WIDEST: f64 = 56.0;
 
@@ -25,7 +25,7 @@ pub struct BarChart {
 }
 
 impl BarChart {
-    /// An empty chart of these `groups`, whose numbers are shown with so many `decimals`.
+    /// Creates an empty chart of these `groups`, whose numbers are shown with this number of `decimals`.
     pub fn new(
         title: impl Into<String>,
         groups: impl Into<Vec<String>>,
@@ -86,7 +86,8 @@ impl BarChart {
         svg.segment((frame.area.x, bottom), (right, bottom), &stroke);
     }
 
-    /// The bars of `series`, each at this distance from the middle of its group and so wide, and their numbers.
+    /// Draws the bars of `series` and their numbers. `place` is the distance of each bar from the middle of its group, and its
+    /// width.
     fn draw_bars(&self, svg: &mut Svg, frame: &Frame, series: &Series, place: (f64, f64)) {
         let (offset, width) = place;
         for (group, value) in &series.points {

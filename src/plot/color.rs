@@ -1,6 +1,6 @@
 //! Colors that can be distinguished with any type of color vision.
 
-/// The background of a figure, and the colors that can be seen on it.
+/// The colors of a figure: its background and the colors that are visible on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
     /// Dark on white.
@@ -11,7 +11,7 @@ pub enum Theme {
 }
 
 impl Theme {
-    /// `color`, which is one of the light theme, in this theme. Colors of matrices are the same in both.
+    /// Converts `color` from the light theme to this theme. Colors of matrices are the same in both.
     pub(super) fn shade(self, color: &str) -> &str {
         match (self, color) {
             (Self::Light, color) => color,

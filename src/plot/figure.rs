@@ -91,7 +91,7 @@ impl Panel {
 }
 
 impl Figure {
-    /// An empty figure, 960 pixels wide. An empty title is not drawn.
+    /// Creates an empty figure, 960 pixels wide. An empty title is not drawn.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -135,7 +135,7 @@ impl Figure {
         self
     }
 
-    /// The figure as SVG text.
+    /// Returns the figure as SVG text.
     pub fn svg(&self) -> String {
         let inner = self.width - 2.0 * MARGIN;
         let legend = Legend::of(self.all_series());

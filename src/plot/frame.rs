@@ -28,7 +28,7 @@ pub(super) enum Origin {
     Top,
 }
 
-/// Which ticks have grid lines.
+/// The ticks that have grid lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Grid {
     Lines,

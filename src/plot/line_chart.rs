@@ -21,7 +21,7 @@ pub struct LineChart {
 }
 
 impl LineChart {
-    /// An empty chart.
+    /// Creates an empty chart.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
         Self {
             title: title.into(),
@@ -38,7 +38,7 @@ impl LineChart {
         self
     }
 
-    /// Shades the range from `low` to `high` on the x axis, to mark what another chart enlarges.
+    /// Shades the range from `low` to `high` on the x axis, to mark the part that another chart enlarges.
     pub fn band(self, low: f64, high: f64) -> Self {
         Self {
             band: Some((low, high)),

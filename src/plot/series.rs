@@ -28,8 +28,7 @@ enum Strength {
 }
 
 impl Series {
-    /// A plain line. The legend shows its `name` unless it is empty; series with the same `color` number share a
-    /// color.
+    /// Creates a plain line. The legend shows its `name` unless it is empty; series with the same `color` number share a color.
     pub fn new(name: impl Into<String>, color: usize, points: Vec<(f64, f64)>) -> Self {
         let strength = Strength::Plain;
         Self {

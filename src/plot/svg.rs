@@ -232,7 +232,7 @@ impl Svg {
         ));
     }
 
-    /// Clips everything drawn by `draw` to `area`; coordinates remain those of the picture.
+    /// Clips everything drawn by `draw` to `area`; coordinates remain relative to the picture.
     pub(super) fn clipped(&mut self, area: Area, draw: impl FnOnce(&mut Self)) {
         let [x, y, w, h] = [area.x, area.y, area.width, area.height].map(Number);
         self.line(format_args!(

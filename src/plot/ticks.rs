@@ -12,11 +12,11 @@ pub(super) struct Tick {
 pub(super) enum Steps {
     /// 1, 2 or 5 times any power of ten.
     Any,
-    /// The same, but at least 1.
+    /// Like [`Steps::Any`], but at least 1.
     Whole,
 }
 
-/// Evenly spaced ticks from `low` to `high`, at most about `most`.
+/// Evenly spaced ticks from `low` to `high`, about `most` at most.
 pub(super) fn linear(low: f64, high: f64, most: usize, steps: Steps) -> Vec<Tick> {
     let rough = (high - low) / most.max(1) as f64;
     if !rough.is_finite() || rough <= 0.0 {
@@ -46,8 +46,8 @@ pub(super) fn linear(low: f64, high: f64, most: usize, steps: Steps) -> Vec<Tick
         .collect()
 }
 
-/// Ticks of a logarithmic axis between two positive limits, at most about `most`: powers of ten, with multiples in
-/// between if there is room, or evenly spaced ticks on a short axis.
+/// Ticks of a logarithmic axis between two positive limits, about `most` at most: powers of ten, with multiples in between if
+/// there is room, or evenly spaced ticks on a short axis.
 pub(super) fn logarithmic(low: f64, high: f64, most: usize) -> Vec<Tick> {
     const MULTIPLES: [&[f64]; 3] = [&[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]];
     let most = most.max(2);

@@ -6,7 +6,7 @@ use crate::decode::SearchOptions;
 use crate::engine::Precision;
 use crate::metrics::Paired;
 
-/// What quantizing cost, and what it gained. Stored in the new model directory as `report.json`.
+/// The effects of quantization. Stored in the new model directory as `report.json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// The program and its version.
@@ -16,54 +16,54 @@ pub struct Report {
     /// SHA-256 of the original weights, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_sha256: Option<String>,
-    /// The instructions of the quantized products in the measurement.
+    /// The instruction set that the quantized matrix products used in the measurement.
     pub instructions: String,
-    /// Threads of the measurement.
+    /// The number of threads of the measurement.
     pub threads: usize,
-    /// The search of the measurement.
+    /// The search options of the measurement.
     pub search: SearchOptions,
-    /// Lines of the test set.
+    /// The number of lines of the test set.
     pub lines: usize,
-    /// Lines that are translated differently.
+    /// The number of lines that are translated differently.
     pub changed_lines: usize,
-    /// The weights in bytes.
+    /// The size of the weights in bytes.
     pub bytes: Change<u64>,
-    /// Seconds for translating the test set.
+    /// The time for translating the test set, in seconds.
     pub seconds: Change<f64>,
     /// BLEU, with 95 % intervals by paired bootstrap resampling.
     pub bleu: Comparison,
-    /// chrF2, in the same way.
+    /// chrF2, with intervals like those of BLEU.
     pub chrf: Comparison,
-    /// The part of the shortlist in this, if the new model has one.
+    /// The contribution of the shortlist to these changes, if the new model has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shortlist: Option<ShortlistCost>,
 }
 
-/// What a shortlist cost, and what it gained: the quantized model without it and with it.
+/// The effects of a shortlist: the quantized model without it and with it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShortlistCost {
-    /// Its file in bytes.
+    /// The size of the shortlist file in bytes.
     pub bytes: u64,
-    /// The mean number of candidates of a line of the test set, of all tokens.
+    /// The average number of candidate tokens of a line of the test set.
     pub candidates: f64,
     /// The number of target tokens.
     pub vocabulary: usize,
-    /// Lines that are translated differently.
+    /// The number of lines that are translated differently.
     pub changed_lines: usize,
-    /// Seconds for translating the test set.
+    /// The time for translating the test set, in seconds.
     pub seconds: Change<f64>,
     /// BLEU, with 95 % intervals by paired bootstrap resampling.
     pub bleu: Comparison,
-    /// chrF2, in the same way.
+    /// chrF2, with intervals like those of BLEU.
     pub chrf: Comparison,
 }
 
 /// A quantity of both models.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Change<T> {
-    /// Of the original model.
+    /// The value for the original model.
     pub before: T,
-    /// Of the quantized model.
+    /// The value for the quantized model.
     pub after: T,
 }
 

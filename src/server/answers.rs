@@ -1,4 +1,4 @@
-//! The events of a request to a model, brought from the threads of the model to those of the server.
+//! The events of a request to a model, passed from the model's threads to the server's.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::pipeline::service::{Admission, Chunk, Client, Event, Refused, Reply, 
 pub(super) struct Answers<T> {
     model: Arc<Model>,
     events: Mailbox<T>,
-    /// Until the first event is asked for.
+    /// Present until the first event is requested.
     sender: Option<Sender<T>>,
     tickets: Vec<Ticket>,
 }
 
 impl<T: Send + 'static> Answers<T> {
-    /// No requests yet.
+    /// Creates a value without requests.
     pub(super) fn new(model: &Arc<Model>, merge: Merge) -> Self {
         let (sender, events) = Mailbox::new(merge);
         Self {
-            // Kept while it works on the requests, even if another one takes its place.
+            // Kept while it works on the requests, even if another model replaces it.
             model: Arc::clone(model),
             events,
             sender: Some(sender),
@@ -31,10 +31,10 @@ impl<T: Send + 'static> Answers<T> {
         }
     }
 
-    /// Sends a request, as `send` does with the reply that it is given.
+    /// Sends a request by calling `send` with the reply.
     ///
     /// # Errors
-    /// A [`Problem`] if it is refused.
+    /// A [`Problem`] if the request is refused.
     pub(super) fn send(
         &mut self,
         send: impl FnOnce(&Service, Reply<T>) -> Result<Ticket, Refused>,
@@ -50,17 +50,17 @@ impl<T: Send + 'static> Answers<T> {
         Ok(())
     }
 
-    /// The next event with the number of its job; `None` after the last. Texts that have piled up come as one.
+    /// Returns the next event with the number of its job; `None` after the last one. Texts that have accumulated are merged.
     pub(super) async fn next(&mut self) -> Option<(usize, Event<T>)> {
         // The events end when the model has dropped all replies.
         self.sender = None;
         self.events.next().await
     }
 
-    /// All results, in the order of the `count` jobs.
+    /// Returns all results, in the order of the `count` jobs.
     ///
     /// # Errors
-    /// The first [`Problem`] with any of them.
+    /// The first [`Problem`] of any job.
     pub(super) async fn all(mut self, count: usize) -> Result<Vec<T>, Problem> {
         let mut results: Vec<Option<T>> = (0..count).map(|_| None).collect();
         let mut missing = count;
@@ -80,23 +80,23 @@ impl<T: Send + 'static> Answers<T> {
     }
 }
 
-/// About how many tokens a text of so many bytes has.
+/// The approximate number of tokens of a text of `bytes` bytes.
 pub(super) fn positions_of(bytes: usize) -> usize {
-    /// Bytes of a token, on average.
+    /// The average number of bytes of a token.
     const EACH: usize = 3;
     bytes / EACH
 }
 
-/// Positions of a chunk: as many as a model reads in a fraction of a second.
+/// The number of positions of a chunk: as many as a model reads in a fraction of a second.
 pub(super) const ENOUGH: usize = 1024;
 
-/// Positions of a chunk with which `all` positions make at most `most` chunks; [`ENOUGH`], if those do.
+/// The number of positions of a chunk with which `all` positions make at most `most` chunks; [`ENOUGH`] if that is sufficient.
 pub(super) fn enough_for(most: usize, all: usize) -> usize {
-    // Two chunks in a row have more than one may have, or they would be one.
+    // Two successive chunks together have more positions than the limit of one, or they would be one chunk.
     ENOUGH.max(2 * all.div_ceil(most.max(1)))
 }
 
-/// `items` in chunks of `enough` positions, unless a single item has more. `work` is what is done with a chunk of them.
+/// Groups `items` into chunks of `enough` positions, unless a single item has more. `work` creates the computation for a chunk.
 pub(super) fn grouped<I, T, W>(
     enough: usize,
     items: impl IntoIterator<Item = I>,
@@ -122,7 +122,7 @@ where
     chunks
 }
 
-/// The results of `chunks` of work with a model, each of which is done when it is its turn.
+/// Returns the results of `chunks` of work with a model, each of which waits for its turn.
 ///
 /// # Errors
 /// A [`Problem`] if they are refused or fail.
@@ -142,7 +142,7 @@ pub(super) async fn compute<T: Send + 'static>(
     answers.all(count).await
 }
 
-/// The model gave no result.
+/// The problem that the model gave no result.
 pub(super) fn lost() -> Problem {
     Problem::new(Kind::Internal, "the model failed to answer")
 }
@@ -167,7 +167,7 @@ mod tests {
                 assert!(chunks.len() <= most, "{} of {most}", chunks.len());
                 let sum: usize = chunks.iter().map(|chunk| chunk.positions).sum();
                 assert_eq!(sum, all);
-                // They are no larger than they must be.
+                // The chunks are no larger than necessary.
                 assert!(chunks.len() >= most.min(all / 5000) / 2);
             }
         }

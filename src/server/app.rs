@@ -1,4 +1,4 @@
-//! What all handlers share.
+//! The state that all handlers share.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -20,45 +20,45 @@ use super::visit::Visit;
 use crate::error::Result;
 use crate::pipeline::service::Client;
 
-/// What all handlers share.
+/// The shared state.
 pub(super) type Shared = Arc<App>;
 
-/// Explanations that are computed at once, one for each client: they take much memory.
+/// The number of explanations that are computed at once, one for each client: they take much memory.
 const EXPLANATIONS: usize = 2;
 
-/// Bodies that are parsed at once, one for each client: until something is found to be wrong, they may take many times the memory
-/// of their text.
+/// The number of bodies that are parsed at once, one for each client: until an error is found, they may take many times the
+/// memory of their text.
 const PARSED: usize = 2;
 
 /// A server without its network.
 pub(super) struct App {
     pub(super) config: ServeConfig,
     pub(super) models: Models,
-    /// Without keys everybody is welcome.
+    /// The keys of the clients; without keys, every client is accepted.
     keys: RwLock<Option<Keys>>,
     pub(super) metrics: Metrics,
     pub(super) phase: Arc<Phase>,
     pub(super) desk: Desk,
-    /// Where large bodies are parsed.
+    /// The threads that parse large bodies.
     pub(super) parsing: Desk,
-    /// Where explanations are computed.
+    /// The threads that compute explanations.
     pub(super) explanations: Desk,
-    /// Characters of all texts so far.
+    /// The total number of characters of all texts so far.
     pub(super) characters: AtomicU64,
     /// The names by which requests may call the server.
     pub(super) hosts: Hosts,
     pub(super) glossaries: Glossaries,
-    /// Bytes of the bodies of all requests in progress.
+    /// The number of bytes of the bodies of all requests in progress.
     pub(super) bodies: Arc<Shares>,
-    /// Characters of all requests in progress.
+    /// The number of characters of all requests in progress.
     pub(super) carried: Arc<Shares>,
 }
 
 impl App {
-    /// What a server at `address` shares.
+    /// Creates the state of a server at `address`.
     ///
     /// # Errors
-    /// Those of the configuration and of the file of keys.
+    /// The errors of the configuration and of the file of keys.
     pub(super) fn new(config: ServeConfig, address: SocketAddr) -> Result<Shared> {
         config.check()?;
         let [bodies, each] = config.limits.all_bodies();
@@ -81,10 +81,10 @@ impl App {
         }))
     }
 
-    /// Reads keys and models again; if any of them is unusable, everything stays as it is.
+    /// Reloads keys and models; if any of them is unusable, nothing changes.
     ///
     /// # Errors
-    /// Those of [`Keys::read`] and [`Models::load`].
+    /// The errors of [`Keys::read`] and [`Models::load`].
     pub(super) fn reload(&self) -> Result<()> {
         let keys = self
             .config
@@ -93,19 +93,19 @@ impl App {
             .map(Keys::read)
             .transpose()?;
         let before = self.models.load(&self.config)?;
-        // At once, however long requests to the old models take.
+        // Takes effect immediately, however long requests to the old models take.
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
         before.retire();
         Ok(())
     }
 
-    /// Whether requests need a key.
+    /// Returns true if requests need a key.
     pub(super) fn needs_key(&self) -> bool {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         keys.is_some()
     }
 
-    /// Who asks: whoever has the key in `headers`, or else `key`; without keys, whoever is at the address.
+    /// Identifies the client by the key in `headers`, or else by `key`; without keys, by its address.
     ///
     /// # Errors
     /// A [`Problem`] if a key is needed and is missing or unknown.
@@ -122,7 +122,7 @@ impl App {
         }
     }
 
-    /// Who owns what `client` leaves here: the client with its key; without keys, all clients together.
+    /// The owner of what `client` stores here: the client if it has a key; without keys, all clients together.
     pub(super) fn owner(&self, client: Client) -> Client {
         match self.needs_key() {
             true => client,
@@ -143,10 +143,10 @@ impl App {
         self.admit_with(visit, field, texts, &[])
     }
 
-    /// Counts the characters of `texts` and of whatever else a request says about them, before any of it is copied.
+    /// Counts the characters of `texts` and of the other strings of a request, before any of them is copied.
     ///
     /// # Errors
-    /// A [`Problem`] for too many texts, strings of another field, or characters in all.
+    /// A [`Problem`] for too many texts, strings of another field, or characters in total.
     pub(super) fn admit_with(
         &self,
         visit: &Visit,
@@ -196,11 +196,11 @@ impl App {
     }
 }
 
-/// Strings of a request beside its texts.
+/// Strings of a request other than its texts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strings<'a> {
     pub(super) field: &'static str,
     pub(super) strings: &'a [String],
-    /// The most of them that are allowed.
+    /// The maximum number of these strings.
     pub(super) most: usize,
 }

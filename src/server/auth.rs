@@ -1,4 +1,4 @@
-//! Keys of clients, and who a client is.
+//! Keys and identities of clients.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -14,10 +14,10 @@ use crate::error::{Error, Result};
 use crate::pipeline::service::Client;
 use crate::small_file::read_text;
 
-/// The largest file of keys.
+/// The maximum size of a file of keys, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// The SHA-256 of every key. Keys themselves are forgotten as soon as they are read.
+/// The SHA-256 of every key. The keys themselves are discarded as soon as they are read.
 #[derive(Clone, Default)]
 pub(super) struct Keys(Vec<[u8; 32]>);
 
@@ -51,7 +51,7 @@ impl Keys {
         Ok(Self(keys))
     }
 
-    /// The client with `key`. Every key is compared, in a time that does not depend on their bytes.
+    /// Returns the client with `key`. Every key is compared, in constant time.
     ///
     /// # Errors
     /// A [`Problem`] if `key` is missing or unknown.
@@ -82,7 +82,7 @@ pub(super) fn key_of(headers: &HeaderMap) -> Option<&str> {
     is_known.then(|| key.trim())
 }
 
-/// Tells clients without keys apart by their address; those that share an IPv6 network of 64 bits count as one.
+/// Distinguishes clients without keys by their address; those that share an IPv6 network of 64 bits count as one.
 #[derive(Debug, Default)]
 pub(super) struct Peers(RandomState);
 

@@ -32,7 +32,7 @@ pub(super) async fn json<T: DeserializeOwned + Send + 'static>(
 ) -> Result<T, Problem> {
     let client = sender(&request, app)?;
     let (head, body) = request.into_parts();
-    // A page of another site can make a browser send bodies of other types, and of none, without asking.
+    // A page of another site can make a browser send bodies of other types, or without a type, without asking the user.
     if media_type(&head.headers).as_deref() != Some("application/json") {
         let problem = "the body must be JSON, with the content type `application/json`";
         return Err(Problem::new(Kind::MediaType, problem));
@@ -45,7 +45,7 @@ pub(super) async fn json<T: DeserializeOwned + Send + 'static>(
 /// URL are read as well.
 ///
 /// # Errors
-/// Those of [`json`].
+/// The errors of [`json`].
 pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
     request: Request,
     app: &App,
@@ -83,7 +83,7 @@ pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
     aside(app, client, bytes, fields).await
 }
 
-/// What the body of a request has.
+/// The format of the body of a request.
 #[derive(Clone, Copy)]
 enum Given {
     Nothing,
@@ -97,21 +97,21 @@ fn media_type(headers: &HeaderMap) -> Option<String> {
     Some(essence.trim().to_ascii_lowercase())
 }
 
-/// Who sends a body: whoever has the key in the head, or else the address, since a key may also be in the body.
+/// The sender of a body: the client with the key in the head, or else the address, since a key may also be in the body.
 fn sender(request: &Request, app: &App) -> Result<Client, Problem> {
     let visit = Visit::of(request)?;
     let known = app.client(request.headers(), None, &visit);
     Ok(known.unwrap_or(visit.peer))
 }
 
-/// What `read` makes of `bytes`, beside the server's own threads and when it is the turn of `client` if there are many.
+/// Calls `read` on `bytes` outside the server's own threads; if there are many bytes, when it is the turn of `client`.
 async fn aside<T: Send + 'static>(
     app: &App,
     client: Client,
     bytes: Bytes,
     read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    /// Bytes that are read in an instant.
+    /// The number of bytes that are read in an instant.
     const FEW: usize = 8 << 10;
     if bytes.len() <= FEW {
         return read(&bytes);
@@ -120,7 +120,7 @@ async fn aside<T: Send + 'static>(
     app.parsing.ask(client, read).await
 }
 
-/// All of a body. One that is declared to be too large is refused before any of it is read.
+/// Reads the whole body. A body whose declared length is too large is refused before any of it is read.
 async fn read(head: &Parts, mut body: Body, limits: &Limits) -> Result<Bytes, Problem> {
     let encoding = head.headers.get(CONTENT_ENCODING);
     if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
@@ -136,7 +136,7 @@ async fn read(head: &Parts, mut body: Body, limits: &Limits) -> Result<Bytes, Pr
     };
     let declared = head.headers.get(CONTENT_LENGTH);
     if let Some(declared) = declared.and_then(|value| value.to_str().ok()) {
-        // hyper has refused what is not a number; one that is too long to be read is too large.
+        // hyper has already refused a length that is not a number; one that does not fit into a number is too large.
         let len = declared.parse().unwrap_or(usize::MAX);
         buffer.most = buffer.fits(len).map(|()| len)?;
     }
@@ -152,15 +152,15 @@ async fn read(head: &Parts, mut body: Body, limits: &Limits) -> Result<Bytes, Pr
     Ok(buffer.bytes.into())
 }
 
-/// Bytes of a body that need not be counted: there are no more bodies than connections.
+/// The number of bytes of a body that need not be counted, since there are no more bodies than connections.
 const FREE: usize = 16 << 10;
 
-/// What has come of a body.
+/// The received part of a body.
 struct Buffer<'a> {
     bytes: Vec<u8>,
-    /// The most bytes that may come.
+    /// The maximum size in bytes.
     most: usize,
-    /// What the client may have in memory.
+    /// The client's share of the memory.
     share: Option<&'a Arc<Share>>,
 }
 
@@ -218,7 +218,7 @@ fn shaped<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
     })
 }
 
-/// What is wrong with the JSON at `path`.
+/// The problem with the JSON at `path`.
 fn problem(path: &str, error: serde_json::Error) -> Problem {
     if !error.is_data() {
         return Problem::new(Kind::Malformed, format!("the body is not JSON: {error}"));
@@ -229,10 +229,10 @@ fn problem(path: &str, error: serde_json::Error) -> Problem {
     }
 }
 
-/// The fields of a form. Those in `lists` are lists if they are repeated; of others the last one counts.
+/// The fields of a form. Fields in `lists` become lists if they are repeated; of other repeated fields, the last value is used.
 fn form(text: &str, lists: &[impl AsRef<str>]) -> Result<Map<String, Value>, Problem> {
     let mut fields = Map::new();
-    // Looked for once: many fields may have the character.
+    // Computed once, since many fields may contain the character.
     let replaces = || text.contains('\u{FFFD}') || text.to_ascii_uppercase().contains("%EF%BF%BD");
     let replaces = LazyCell::new(replaces);
     for (number, (name, value)) in form_urlencoded::parse(text.as_bytes()).enumerate() {
@@ -329,7 +329,7 @@ mod tests {
         let app = App::new(config, ([127, 0, 0, 1], 0).into()).unwrap();
         let runtime = Builder::new_current_thread().enable_time().build();
         runtime.unwrap().block_on(async {
-            // A client whose body is being parsed, and who has sent more of them.
+            // A client whose body is being parsed and that has sent further ones.
             let place = app.parsing.enter(Client(1)).await.unwrap();
             let more: Vec<_> = (0..3).map(|_| large(Client(1), &app)).collect();
             let mut more = pin!(futures_util::future::try_join_all(

@@ -1,4 +1,4 @@
-//! What is served, and where.
+//! The configuration of a server.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,52 +13,53 @@ use crate::engine::Precision;
 use crate::error::{Error, Result};
 use crate::small_file::read_text;
 
-/// The largest file of settings.
+/// The maximum size of a configuration file, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The most threads of a model, unless the machine has more CPUs.
+/// The maximum number of threads of a model, unless the machine has more CPUs.
 const MOST_THREADS: usize = 64;
 
-/// The address that a server listens on, unless told otherwise.
+/// The default address of a server.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:8080";
 
-/// What is served, where, and to whom.
+/// The configuration of a server: the models, the address, the keys and the limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServeConfig {
     /// The models, with distinct names; at least one.
     pub models: Vec<ServedModel>,
-    /// The address to listen on, such as `127.0.0.1:8080`; port 0 takes a free one.
+    /// The address to listen on, such as `127.0.0.1:8080`; with port 0, the system chooses a free port.
     pub listen: String,
-    /// A file of keys, one per line, one of which every request must give. Without it, nobody needs a key.
+    /// A file of keys, one per line, one of which every request must contain. Without it, no key is needed.
     pub api_key_file: Option<PathBuf>,
-    /// The number type in which models decode that name none of their own, if not as they are stored.
+    /// The number type in which models decode unless they have their own setting; by default, the type in which they are
+    /// stored.
     pub precision: Option<Precision>,
-    /// Threads that decode, for each model.
+    /// The number of threads that decode, for each model.
     pub threads: usize,
-    /// How much at once.
+    /// Limits on concurrent work.
     pub limits: Limits,
-    /// Whether texts appear in the log.
+    /// True if texts appear in the log.
     pub log_text: bool,
-    /// Names by which requests may call the server, in `Host`, besides `localhost` and addresses; `*` for any. Without names, a
-    /// server that listens on the loopback interface has none but those, and another one any.
+    /// Names by which requests may call the server, in `Host`, besides `localhost` and addresses; `*` for any name. If the list
+    /// is empty, a server that listens on the loopback interface accepts only those, and any other server accepts all names.
     pub allowed_hosts: Vec<String>,
 }
 
 /// A model to serve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServedModel {
-    /// The name by which requests choose it.
+    /// The name by which requests select the model.
     pub name: String,
     /// The model directory.
     pub dir: PathBuf,
-    /// What it translates, if it translates and this is known.
+    /// The languages of a translation model, if they are known.
     pub direction: Option<Direction>,
-    /// The number type in which it decodes, if another than the server's.
+    /// The number type in which the model decodes, if it differs from the server's.
     pub precision: Option<Precision>,
 }
 
 impl ServedModel {
-    /// The model directory `dir` under `name`; a name such as `en-de` tells its languages.
+    /// Describes a model in the directory `dir`, called `name`; a name such as `en-de` determines the languages.
     pub fn new(name: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
         let name = name.into();
         Self {
@@ -85,7 +86,7 @@ impl ServedModel {
 }
 
 impl ServeConfig {
-    /// These models with defaults for everything else.
+    /// Creates a configuration with these models and defaults for everything else.
     pub fn new(models: Vec<ServedModel>) -> Self {
         Self {
             models,
@@ -102,8 +103,8 @@ impl ServeConfig {
     /// Reads a TOML file. Relative paths in it are resolved against the current directory.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be read, [`Error::Data`] if it is too large, [`Error::Toml`] for anything but known keys with
-    /// values of the right types, [`Error::Usage`] for times that are none.
+    /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, [`Error::Toml`] for unknown keys and
+    /// values of the wrong type, [`Error::Usage`] for invalid times.
     pub fn load(path: &Path) -> Result<Self> {
         let text = read_text(path, MOST_BYTES)?;
         let file: File = toml::from_str(&text).map_err(|error| Error::Toml {
@@ -113,7 +114,7 @@ impl ServeConfig {
         file.config()
     }
 
-    /// Refuses what cannot be served.
+    /// Refuses a configuration with which no server can run.
     ///
     /// # Errors
     /// [`Error::Usage`] for no models, unusable or repeated names, and numbers out of range.
@@ -144,7 +145,7 @@ impl ServeConfig {
     }
 }
 
-/// Names appear in URLs and as labels of metrics.
+/// Checks a name, since names appear in URLs and as labels of metrics.
 fn check_name(name: &str) -> Result<()> {
     const LONGEST: usize = 64;
     let usable = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -157,7 +158,7 @@ fn check_name(name: &str) -> Result<()> {
     ))
 }
 
-/// The message of `error` in `text`, with its line.
+/// The message of `error`, with its line in `text`.
 fn located(text: &str, error: &toml::de::Error) -> String {
     let message = error.message();
     match error.span() {

@@ -1,4 +1,4 @@
-//! Threads for what takes the longer the more a request says: reading texts, and writing answers.
+//! Threads for work whose time grows with the size of a request: reading texts, and writing answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,8 +11,8 @@ use tokio::task::spawn_blocking;
 use super::problem::{Kind, Problem};
 use crate::pipeline::service::Client;
 
-/// A few places at which requests are read and answered, beside the threads that serve connections. Clients take turns, and
-/// none of them takes all places.
+/// A limited number of places for reading and answering requests, outside the threads that serve connections. Clients take
+/// turns, and no client takes all places.
 #[derive(Debug)]
 pub(super) struct Desk {
     shared: Arc<Shared>,
@@ -24,37 +24,37 @@ struct Shared(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     free: usize,
-    /// The most places that a client takes.
+    /// The maximum number of places of a client.
     most: usize,
-    /// The number of places of each client that has any.
+    /// The number of places of each client that has at least one.
     taken: HashMap<Client, usize>,
-    /// Those who wait, of each client that has any.
+    /// The waiting requests of each client that has at least one.
     waiting: HashMap<Client, VecDeque<oneshot::Sender<Place>>>,
-    /// The clients for whom somebody waits, in the order of their turns.
+    /// The clients that have waiting requests, in the order of their turns.
     turns: VecDeque<Client>,
 }
 
-/// A place at the desk, which is given on when it is dropped.
+/// A place at the desk, which is passed on when it is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     shared: Arc<Shared>,
     client: Client,
 }
 
-/// Whether somebody still waits for what is being done.
+/// Tells work that its result is no longer needed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Whether nobody waits any more.
+    /// Returns true if the result is no longer needed.
     pub(super) fn is_set(&self) -> bool {
         self.0.load(Relaxed)
     }
 
-    /// Ends work for which nobody waits any more.
+    /// Returns an error if the result is no longer needed, so that the work ends.
     ///
     /// # Errors
-    /// A [`Problem`] that nobody sees.
+    /// A [`Problem`] that is not sent to any client.
     pub(super) fn check(&self) -> Result<(), Problem> {
         match self.is_set() {
             false => Ok(()),
@@ -76,21 +76,21 @@ impl Drop for Leaving {
 }
 
 impl Desk {
-    /// The number of places of a desk: one for each processor, but no more than are of use beside the models, and one that is
-    /// left for others.
+    /// The number of places of a desk: one for each processor, but no more than are useful beside the models, and one that is
+    /// reserved.
     pub(super) fn places() -> usize {
         const MOST: usize = 4;
         1 + thread::available_parallelism().map_or(1, |count| usize::from(count).min(MOST))
     }
 
-    /// A desk with so many places, one of which is left for others.
+    /// A desk with `places` places, one of which is reserved for clients that have none.
     pub(super) fn new(places: usize) -> Self {
         Self {
             shared: Shared::new(places),
         }
     }
 
-    /// A place for `client` when it is its turn, which it has until it is dropped.
+    /// Waits for the turn of `client` and returns its place.
     ///
     /// # Errors
     /// A [`Problem`] if the desk is gone.
@@ -101,7 +101,7 @@ impl Desk {
         }
     }
 
-    /// Does `work` when it is the turn of `client`. If this is dropped, the work is told to stop, or never begun.
+    /// Does `work` when it is the turn of `client`. If the future is dropped, the work is stopped, or never started.
     ///
     /// # Errors
     /// A [`Problem`] of `work`, or if it panics.
@@ -135,7 +135,7 @@ impl Shared {
         Arc::new(Self(Mutex::new(state)))
     }
 
-    /// A place, or the turn of `client`.
+    /// Returns a place, or the receiver that gets one when it is the turn of `client`.
     fn enter(self: &Arc<Self>, client: Client) -> Result<Place, oneshot::Receiver<Place>> {
         let mut state = self.lock();
         if state.may_take(client) {
@@ -185,7 +185,7 @@ impl State {
         }
     }
 
-    /// Who takes a place next.
+    /// The next client in turn that may take a place.
     fn next(&mut self) -> Option<(Client, oneshot::Sender<Place>)> {
         let mut turns = self.turns.iter();
         let turn = turns.position(|&client| self.may_take(client))?;
@@ -215,7 +215,7 @@ impl Drop for Place {
                 leaving = client;
                 continue;
             }
-            // A client that goes away just now gives the place on when it drops it.
+            // A client that disconnects now passes the place on when it drops it.
             let _ = next.send(self.shared.place(client));
             return;
         }
@@ -264,7 +264,7 @@ mod tests {
         let mut waiting = shared.enter(Client(1)).unwrap_err();
         let other = shared.enter(Client(2)).unwrap();
         let mut also_waiting = shared.enter(Client(2)).unwrap_err();
-        // The place is for whoever waited first and may take it.
+        // The place goes to the client that waited first and may take it.
         drop(other);
         assert!(waiting.try_recv().is_err());
         let other = also_waiting.try_recv().unwrap();

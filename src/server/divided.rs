@@ -1,4 +1,4 @@
-//! Texts as the sentences that are translated.
+//! Texts divided into the sentences that are translated.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ pub(super) struct Divided {
 /// A text.
 pub(super) struct Text {
     pub(super) divided: document::Divided,
-    /// What the client has to know about it.
+    /// A warning for the client about the text.
     pub(super) warning: Option<Warning>,
 }
 
 impl Divided {
-    /// Divides `texts` into their sentences, or leaves each `split` or not; their translations must meet `demands`.
+    /// Divides `texts` into sentences as `split` says; their translations must meet `demands`.
     ///
     /// # Errors
-    /// A [`Problem`] for more than `most` sentences, and for demands that cannot be met by several sentences.
+    /// A [`Problem`] for more than `most` sentences, and for constraints that cannot be met by several sentences.
     pub(super) fn read(
         model: &Model,
         texts: Vec<String>,
@@ -36,7 +36,7 @@ impl Divided {
         stop: &Stop,
     ) -> Result<Self, Problem> {
         let pipeline = model.pipeline();
-        // Whatever fits need not be divided further, which ends the work.
+        // A part that fits need not be divided further, so this ends the work.
         let fits = |text: &str| stop.is_set() || pipeline.fits(text);
         let divide = |text: String| {
             stop.check()?;
@@ -75,7 +75,7 @@ impl Divided {
     }
 }
 
-/// The sentences of text `number`. A prefix begins the first of them; with phrases, there is only one.
+/// The sentences of text `number`. A prefix applies to the first of them; with phrases, there is only one.
 fn requests<'a>(
     number: usize,
     text: &'a document::Divided,
@@ -95,7 +95,7 @@ fn requests<'a>(
     text.sentences().iter().enumerate().map(request)
 }
 
-/// Refuses demands of which it is not clear which sentence they belong to.
+/// Refuses constraints that cannot be assigned to one sentence.
 fn check(
     pipeline: &Pipeline,
     texts: &[document::Divided],

@@ -1,4 +1,4 @@
-//! Glossaries: how clients want terms to be translated. They are kept in memory, until they are deleted or the server stops.
+//! Glossaries: required translations of terms. They are kept in RAM until they are deleted or the server stops.
 
 mod entries;
 mod finder;
@@ -20,19 +20,19 @@ use crate::pipeline::service::Client;
 pub(super) use self::entries::{Entry, Format};
 pub(super) use self::terms::Terms;
 
-/// Glossaries of all clients, and of one of them.
+/// The maximum number of glossaries of all clients, and of one client.
 const MOST: [usize; 2] = [1000, 100];
 
-/// Bytes of memory for all glossaries, and for those of one client.
+/// The maximum number of bytes of all glossaries, and of those of one client.
 const MEMORY: [usize; 2] = [64 << 20, 48 << 20];
 
-/// Entries of a glossary.
+/// The maximum number of entries of a glossary.
 const MOST_ENTRIES: usize = 10_000;
 
-/// Bytes of all entries of a glossary.
+/// The maximum number of bytes of all entries of a glossary.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Bytes of a name, and of a term.
+/// The maximum number of bytes of a name, and of a term.
 const LONGEST: usize = 1024;
 
 /// The glossaries of all clients, oldest first.
@@ -48,7 +48,7 @@ pub(super) struct Glossary {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) direction: Direction,
-    /// The time when it was created, as in RFC 3339.
+    /// The time of creation, as in RFC 3339.
     pub(super) created: String,
     pub(super) entries: Vec<Entry>,
     finder: Finder,
@@ -56,7 +56,7 @@ pub(super) struct Glossary {
     _memory: Share,
 }
 
-/// What a client says of a new glossary.
+/// A new glossary as a client describes it.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) name: String,
@@ -74,10 +74,10 @@ impl Glossaries {
         }
     }
 
-    /// Adds the glossary of a `draft`. The more entries it has the longer it takes.
+    /// Creates a glossary from `draft`. The time grows with the number of entries.
     ///
     /// # Errors
-    /// A [`Problem`] for entries that cannot be read, and for too many of them, or too many glossaries.
+    /// A [`Problem`] for entries that cannot be read, too many entries, or too many glossaries.
     pub(super) fn add(
         &self,
         owner: Client,
@@ -85,7 +85,7 @@ impl Glossaries {
         stop: &Stop,
     ) -> Result<Arc<Glossary>, Problem> {
         check_name(&draft.name)?;
-        // Entries need not be read if there is no place for them.
+        // Entries need not be read if there is no room for them.
         check_room(&self.lock(), owner)?;
         entries::check_size(&draft.entries)?;
         let memory = self.memory.of(owner);
@@ -101,7 +101,7 @@ impl Glossaries {
             _memory: memory,
         });
         let mut all = self.lock();
-        // Others may have come first.
+        // Other requests may have added glossaries in the meantime.
         check_room(&all, owner)?;
         all.push(Arc::clone(&glossary));
         Ok(glossary)
@@ -114,7 +114,7 @@ impl Glossaries {
         own.cloned().collect()
     }
 
-    /// The glossary of `owner` with this `id`.
+    /// Returns the glossary of `owner` with this `id`.
     ///
     /// # Errors
     /// A [`Problem`] if there is none.
@@ -123,7 +123,7 @@ impl Glossaries {
         Ok(Arc::clone(&all[position(&all, owner, id)?]))
     }
 
-    /// Removes the glossary of `owner` with this `id`. Requests that use it go on.
+    /// Removes the glossary of `owner` with this `id`. Requests that use it are not affected.
     ///
     /// # Errors
     /// A [`Problem`] if there is none.
@@ -139,7 +139,7 @@ impl Glossaries {
     }
 }
 
-/// Where the glossary of `owner` with this `id` is.
+/// The index of the glossary of `owner` with this `id`.
 fn position(all: &[Arc<Glossary>], owner: Client, id: &str) -> Result<usize, Problem> {
     let mut glossaries = all.iter();
     let found = glossaries.position(|one| one.owner == owner && one.id == id);
@@ -147,7 +147,7 @@ fn position(all: &[Arc<Glossary>], owner: Client, id: &str) -> Result<usize, Pro
     found.ok_or_else(|| Problem::new(Kind::NoGlossary, "there is no such glossary").hint(hint))
 }
 
-/// Refuses one more glossary where there are too many.
+/// Refuses another glossary if there are too many.
 fn check_room(all: &[Arc<Glossary>], owner: Client) -> Result<(), Problem> {
     let [most, each] = MOST;
     let own = all.iter().filter(|one| one.owner == owner).count();
@@ -177,7 +177,7 @@ fn check_name(name: &str) -> Result<(), Problem> {
     Err(Problem::field("name", problem))
 }
 
-/// A new identifier: a random UUID.
+/// A new identifier, which is a random UUID.
 fn new_id() -> String {
     let random = || u128::from(RandomState::new().build_hasher().finish());
     let id = random() << 64 | random();

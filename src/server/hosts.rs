@@ -1,7 +1,8 @@
 //! The names by which requests may call the server.
 //!
-//! A page of the web can have a browser ask servers on the browser's own machine, if the name of its site suddenly stands for
-//! the address 127.0.0.1 (DNS rebinding). The browser takes the answers for those of the site, but it names the site in `Host`.
+//! A web page can make a browser send requests to servers on the browser's own machine if the name of its site suddenly
+//! resolves to the address 127.0.0.1 (DNS rebinding). The browser treats the answers as coming from the site, but it names the
+//! site in `Host`.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,20 +12,20 @@ use hyper::{HeaderMap, Uri, header};
 use super::problem::{Kind, Problem};
 use crate::error::{Error, Result};
 
-/// The host that stands for all.
+/// The host name that stands for all.
 const ANY: &str = "*";
 
 /// The names by which requests may call the server.
 #[derive(Debug)]
 pub(super) enum Hosts {
-    /// Whatever they say.
+    /// Any name is accepted.
     Any,
-    /// Addresses, `localhost` and these names, in lower case.
+    /// Addresses, `localhost` and these names, in lower case, are accepted.
     Known(Vec<String>),
 }
 
 impl Hosts {
-    /// The names in `allowed`; without any, all of them, unless the server at `address`, which was given as `listen`, can only be
+    /// The names in `allowed`. If there are none, any name, unless the server at `address`, given as `listen`, can only be
     /// reached from its own machine.
     pub(super) fn new(allowed: &[String], listen: &str, address: SocketAddr) -> Self {
         let is_local = address.ip().to_canonical().is_loopback();
@@ -36,10 +37,11 @@ impl Hosts {
         Self::Known(names.map(|name| name.to_ascii_lowercase()).collect())
     }
 
-    /// Refuses a request that calls the server by a name that is not its own. One without any comes from no browser.
+    /// Refuses a request that calls the server by a name that is not its own. A request without a name does not come from a
+    /// browser.
     ///
     /// # Errors
-    /// A [`Problem`].
+    /// A [`Problem`] with the name.
     pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
         let Self::Known(names) = self else {
             return Ok(());
@@ -63,7 +65,7 @@ impl Hosts {
     }
 }
 
-/// Whether `called`, a host with or without a port, is an address or one of `names`.
+/// Returns true if `called`, a host with or without a port, is an address or one of `names`.
 fn is_known(names: &[String], called: &[u8]) -> bool {
     let Ok(authority) = Authority::try_from(called) else {
         return false;
@@ -78,10 +80,10 @@ fn is_known(names: &[String], called: &[u8]) -> bool {
     is_address || is_local || names.iter().any(|name| name == host)
 }
 
-/// Refuses what cannot be the name of a host.
+/// Refuses invalid host names.
 ///
 /// # Errors
-/// [`Error::Usage`]
+/// [`Error::Usage`] for the first invalid name.
 pub(super) fn check_names(names: &[String]) -> Result<()> {
     let usable = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     let is_name = |name: &str| !name.is_empty() && name.bytes().all(usable);

@@ -1,4 +1,4 @@
-//! Human languages: their codes and names, and guesses at the language of a text.
+//! Human languages: their codes and names, and language detection.
 
 use std::fmt;
 use std::str::FromStr;
@@ -82,22 +82,22 @@ const KNOWN: &[(&str, &str, Lang)] = &[
     ("zu", "Zulu", Lang::Zul),
 ];
 
-/// A language by its code, such as `en` or `pt-br`; letter case does not count.
+/// A language, identified by its code, such as `en` or `pt-br`; case is not significant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Language(String);
 
 impl Language {
-    /// The code in lower case.
+    /// Returns the code in lower case.
     pub fn code(&self) -> &str {
         &self.0
     }
 
-    /// The English name, or the code of a language without a known name.
+    /// Returns the English name, or the code of a language without a known name.
     pub fn name(&self) -> &str {
         self.known().map_or(&self.0, |(_, name, _)| name)
     }
 
-    /// The language of this name or code.
+    /// The language with this name or code.
     pub(super) fn named(name: &str) -> Option<Self> {
         let known = KNOWN
             .iter()
@@ -155,17 +155,17 @@ impl<'de> Deserialize<'de> for Language {
     }
 }
 
-/// What a model translates.
+/// The source and target language of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Direction {
-    /// The language that it reads.
+    /// The source language.
     pub source: Language,
-    /// The language that it writes.
+    /// The target language.
     pub target: Language,
 }
 
 impl Direction {
-    /// The direction in the name of a model, such as `en-de`; `None` for other names.
+    /// Reads the direction from the name of a model, such as `en-de`; `None` for other names.
     pub fn of_name(name: &str) -> Option<Self> {
         let (source, target) = name.split_once('-')?;
         let code = |code: &str| code.parse().ok().filter(|_| code.len() <= 3);
@@ -176,21 +176,21 @@ impl Direction {
     }
 }
 
-/// A guess at the language of a text.
+/// The detected language of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Detected {
     pub(super) language: Language,
-    /// From 0 to 100.
+    /// The confidence, from 0 to 100.
     pub(super) confidence: f64,
 }
 
-/// The likeliest language of `text`; `None` for a text without letters.
+/// The most likely language of `text`; `None` for a text without letters.
 pub(super) fn detect(text: &str) -> Option<Detected> {
     guess(&Detector::new(), text)
 }
 
-/// The likeliest language of `text` among `choices`, which are not empty. Those that cannot be detected are never guessed,
-/// unless there is no other.
+/// The most likely language of `text` among `choices`, which are not empty. Languages that cannot be detected are chosen only
+/// if there is no other.
 pub(super) fn detect_among(text: &str, choices: &[Language]) -> Option<Detected> {
     let known = choices.iter().filter_map(Language::known);
     let known: Vec<Lang> = known.map(|(_, _, lang)| *lang).collect();
@@ -211,7 +211,7 @@ pub(super) fn detect_among(text: &str, choices: &[Language]) -> Option<Detected>
 }
 
 fn guess(detector: &Detector, text: &str) -> Option<Detected> {
-    /// A longer text tells no more.
+    /// The number of bytes that are examined; a longer text gives no more information.
     const ENOUGH: usize = 4096;
     let found = detector.detect(&text[..text.floor_char_boundary(ENOUGH)])?;
     let (code, _, _) = KNOWN.iter().find(|(_, _, lang)| *lang == found.lang())?;

@@ -1,4 +1,4 @@
-//! How much a server does at once.
+//! Limits on the concurrent work of a server.
 
 #[cfg(test)]
 mod tests;
@@ -11,77 +11,77 @@ use serde::Deserialize;
 use crate::config::MAX_BEAM_WIDTH;
 use crate::error::{Error, Result};
 
-/// Numbers of things, beyond which a limit is a mistake.
+/// Any limit on a number of things above this is a mistake.
 const MANY: usize = 1_000_000;
 
-/// Tokens and characters, beyond which a limit is a mistake.
+/// Any limit on tokens or characters above this is a mistake.
 const MOST_TOKENS: usize = 1_000_000_000;
 
-/// Bytes of a body, and of all bodies.
+/// The maximum values of the limits on the bytes of a body, and of all bodies.
 const MOST_BYTES: [usize; 2] = [
     1 << 30,
     match 1_usize.checked_shl(36) {
         Some(most) => most,
-        // As much as a 32-bit machine can address.
+        // The amount that a 32-bit machine can address.
         None => usize::MAX,
     },
 ];
 
-/// Hypotheses of a thread.
+/// The maximum number of hypotheses of a thread.
 const MOST_BATCH: usize = 4096;
 
-/// 31 years.
+/// The maximum time: 31 years.
 const MOST_SECONDS: u64 = 1_000_000_000;
 
-/// Bytes of all bodies in memory, unless a single one may be of a comparable size.
+/// The number of bytes of all bodies in RAM, unless a single one may be of a comparable size.
 const BODIES: usize = 64 << 20;
 
-/// Characters of all requests in progress, unless a single one may have a comparable number.
+/// The number of characters of all requests in progress, unless a single one may have a comparable number.
 const CHARACTERS: usize = 3_000_000;
 
-/// How much a server does at once. Anything beyond is refused at once, so that memory stays bounded.
+/// Limits on the concurrent work of a server. Requests beyond them are refused immediately, so that memory stays bounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Sentences and other jobs that may wait for a model, of which a client may have three quarters, or one request with as many
-    /// texts as are allowed if that is more.
+    /// The number of sentences and other jobs that may wait for a model. A client may have three quarters of them, or one
+    /// request with as many texts as are allowed if that is more.
     pub queue: usize,
-    /// Hypotheses that each thread decodes at once.
+    /// The number of hypotheses that each thread decodes at once.
     pub batch: usize,
-    /// Bytes of a request's body.
+    /// The number of bytes of a request's body.
     pub body: usize,
-    /// Bytes of the bodies of all requests in progress, and of explanations that are computed or read, of which a client may have three
-    /// quarters. 64 MiB unless given, or four of the largest bodies if that is more.
+    /// The number of bytes of the bodies of all requests in progress, and of explanations that are computed or read. A client
+    /// may have three quarters of them. The default is 64 MiB, or four of the largest bodies if that is more.
     pub bodies: Option<usize>,
-    /// Characters of all texts of a request, and of whatever else it says about them.
+    /// The number of characters of all texts of a request and of its other strings.
     pub characters: usize,
-    /// Characters of all requests in progress, of which a client may have three quarters, or one request with as many as are
-    /// allowed if that is more. 3 000 000 unless given, or four of the largest requests if that is more.
+    /// The number of characters of all requests in progress. A client may have three quarters of them, or one request with as
+    /// many as are allowed if that is more. The default is 3,000,000, or four of the largest requests if that is more.
     pub in_progress: Option<usize>,
-    /// Texts, sentences of long texts, and continuations of a request.
+    /// The number of texts, sentences of long texts, and continuations of a request.
     pub texts: usize,
-    /// Tokens of all texts that a request wants translated or continued.
+    /// The number of tokens of all texts that a request asks to be translated or continued.
     pub tokens: usize,
-    /// Phrases that a request may demand of every translation.
+    /// The number of phrases that a request may require in every translation.
     pub phrases: usize,
-    /// Strings of a request before which texts end.
+    /// The number of stop strings of a request.
     pub stop: usize,
-    /// Tokens that a request may ask to be generated.
+    /// The number of tokens that a request may ask to be generated.
     pub new_tokens: usize,
-    /// Alternative translations, or continuations, of a text.
+    /// The number of alternative translations, or continuations, of a text.
     pub alternatives: usize,
-    /// Beam width that a request may ask for: memory and time grow with it.
+    /// The beam width that a request may ask for; memory and time grow with it.
     pub beam_width: usize,
-    /// Connections.
+    /// The number of connections.
     pub connections: usize,
-    /// Connections from one address. Three quarters of all unless given.
+    /// The number of connections from one address. The default is three quarters of all.
     pub connections_per_address: Option<usize>,
-    /// Time from a request's head to the end of its response.
+    /// The time from a request's head to the end of its response.
     pub timeout: Duration,
-    /// Time for the head of a request, and for the next request of a connection that is kept alive.
+    /// The time for the head of a request, and for the next request of a connection that is kept alive.
     pub head_timeout: Duration,
-    /// Time for any progress of a body that is read or written.
+    /// The time without progress while a body is read or written.
     pub stall_timeout: Duration,
-    /// Time for what is in progress when the server is told to stop.
+    /// The time for requests in progress when the server is told to stop.
     pub drain_timeout: Duration,
 }
 
@@ -121,7 +121,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Bytes of the bodies of all requests in progress, and of those of one client.
+    /// The number of bytes of the bodies of all requests in progress, and of those of one client.
     pub(super) fn all_bodies(&self) -> [usize; 2] {
         let all = self
             .bodies
@@ -129,7 +129,7 @@ impl Limits {
         [all, most_of(all).max(self.body)]
     }
 
-    /// Characters of all requests in progress, and of those of one client.
+    /// The number of characters of all requests in progress, and of those of one client.
     pub(super) fn all_characters(&self) -> [usize; 2] {
         let all = self
             .in_progress
@@ -137,27 +137,27 @@ impl Limits {
         [all, most_of(all).max(self.characters)]
     }
 
-    /// Jobs of one client that may wait for a model: at least as many as a request may have texts, or the largest requests would
-    /// always be refused.
+    /// The number of jobs of one client that may wait for a model: at least as many as a request may have texts, or the largest
+    /// requests would always be refused.
     pub(super) fn share_of_queue(&self) -> usize {
         most_of(self.queue).max(self.most_texts())
     }
 
-    /// Connections from one address.
+    /// The number of connections from one address.
     pub(super) fn share_of_connections(&self) -> usize {
         let given = self.connections_per_address;
         given.unwrap_or(most_of(self.connections))
     }
 
-    /// Texts of a request: more than the queue holds would never find a place.
+    /// The number of texts of a request: more than the queue holds would never be accepted.
     pub(super) fn most_texts(&self) -> usize {
         self.texts.min(self.queue)
     }
 
-    /// Refuses limits of 0, with which nothing could be served, and such that no machine could keep.
+    /// Refuses limits of 0, with which no request could be answered, and limits that are unreasonably large.
     ///
     /// # Errors
-    /// [`Error::Usage`] that names the limit.
+    /// [`Error::Usage`] with the name of the limit.
     pub(super) fn check(&self) -> Result<()> {
         let [body, bodies] = MOST_BYTES;
         let [all, each] = [self.all_bodies()[0], self.share_of_connections()];
@@ -199,7 +199,7 @@ impl Limits {
     }
 }
 
-/// Three quarters of `all`, at least one of several.
+/// Three quarters of `all`; if there are several, at least one is left over.
 fn most_of(all: usize) -> usize {
     all - all / 4
 }
@@ -207,7 +207,7 @@ fn most_of(all: usize) -> usize {
 /// The shortest time in which anything can be done.
 const INSTANT: Duration = Duration::from_nanos(1);
 
-/// The times allowed for a limit of at least `least`.
+/// Describes the values allowed for a limit of at least `least`.
 fn times_from(least: Duration) -> &'static str {
     match least.is_zero() {
         true => "a number of seconds from 0 to 1000000000",
@@ -267,7 +267,7 @@ pub(super) struct LimitKeys {
 }
 
 impl LimitKeys {
-    /// These limits, or else those of `rest`.
+    /// These limits, with those of `rest` for the missing ones.
     ///
     /// # Errors
     /// [`Error::Usage`] for a time that is negative, too long or not a number.

@@ -1,4 +1,4 @@
-//! A log that never keeps the server waiting.
+//! A log that never blocks the server.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -7,11 +7,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Bytes that wait to be written.
+/// The maximum number of bytes that wait to be written.
 const MOST: usize = 4 << 20;
 
-/// A log whose lines a thread of its own writes. A line for which there is no room, since nobody reads the log, and one that
-/// cannot be written, since the disk is full or the pipe is closed, is dropped and counted.
+/// A log whose lines are written by its own thread. A line is dropped and counted if there is no room for it, since the log is
+/// not read, or if it cannot be written, since the disk is full or the pipe is closed.
 #[derive(Clone, Debug)]
 pub struct Log(Arc<Lines>);
 
@@ -26,15 +26,15 @@ struct Lines {
 struct Waiting {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
-    /// Whether a line is being written.
+    /// True while a line is being written.
     is_writing: bool,
 }
 
 impl Log {
-    /// A log that is written to `out`.
+    /// Creates a log that is written to `out`.
     ///
     /// # Errors
-    /// That of the system if it cannot start a thread.
+    /// The error of the system if it cannot start a thread.
     pub fn to(out: impl Write + Send + 'static) -> io::Result<Self> {
         let lines = Arc::new(Lines::default());
         let writer = Arc::clone(&lines);
@@ -43,12 +43,12 @@ impl Log {
         Ok(Self(lines))
     }
 
-    /// Number of lines that were dropped so far.
+    /// Returns the number of lines dropped so far.
     pub fn dropped(&self) -> u64 {
         self.0.dropped.load(Relaxed)
     }
 
-    /// Waits until everything has been written, but not for longer than `patience`. False if something is left.
+    /// Waits at most `patience` until everything has been written. Returns false if something is left.
     pub fn flush(&self, patience: Duration) -> bool {
         let waiting = self.0.lock();
         let is_left = |waiting: &mut Waiting| waiting.is_writing || !waiting.lines.is_empty();
@@ -84,7 +84,7 @@ impl Lines {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes lines as they come, for good.
+    /// Writes lines as they arrive, forever.
     fn write(&self, mut out: impl Write) {
         let mut is_torn = false;
         loop {
@@ -102,7 +102,7 @@ impl Lines {
         }
     }
 
-    /// The next line, once there is one.
+    /// Waits for the next line and returns it.
     fn next(&self) -> Vec<u8> {
         let mut waiting = self.lock();
         loop {
@@ -127,7 +127,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// A writer that waits for a word before each write: whether it succeeds.
+    /// A writer that waits before each write to be told if it succeeds.
     struct Told(mpsc::Receiver<bool>, Arc<Mutex<Vec<u8>>>);
 
     impl Write for Told {

@@ -7,17 +7,17 @@ use std::task::{Poll, Waker};
 
 use crate::pipeline::service::Event;
 
-/// How a text that was not fetched in time is joined with the one before it.
+/// The way in which a text that was not fetched in time is merged with the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Merge {
-    /// It replaces the one before it: it is the whole text so far.
+    /// It replaces the previous one, since it is the whole text so far.
     Replace,
-    /// It goes on where the one before it ends.
+    /// It is appended to the previous one.
     Append,
 }
 
-/// Events that wait to be read. However slowly they are read, there is at most one text and one result of each job, and
-/// whoever sends them never waits.
+/// Events that wait to be read. However slowly they are read, there is at most one text and one result of each job, and senders
+/// never wait.
 #[derive(Debug)]
 pub(super) struct Mailbox<T>(Arc<Shared<T>>);
 
@@ -38,9 +38,9 @@ struct State<T> {
     /// The text of each job that has one in `order`.
     texts: HashMap<usize, String>,
     senders: usize,
-    /// Whoever waits for an event.
+    /// The task that waits for an event.
     reader: Option<Waker>,
-    /// Whether the mailbox is gone.
+    /// True if the mailbox was dropped.
     closed: bool,
 }
 
@@ -66,7 +66,7 @@ impl<T> Mailbox<T> {
         (Sender(Arc::clone(&shared)), Self(shared))
     }
 
-    /// The next event with the number of its job; `None` after the last.
+    /// Returns the next event with the number of its job; `None` after the last one.
     pub(super) async fn next(&mut self) -> Option<(usize, Event<T>)> {
         poll_fn(|context| {
             let mut state = self.0.lock();

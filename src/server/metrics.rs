@@ -1,4 +1,4 @@
-//! What a server has done, for Prometheus.
+//! Metrics of a server, for Prometheus.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -34,7 +34,7 @@ const STEPS: &str = "attentive_decoding_steps_total";
 const ROWS: &str = "attentive_decoding_rows_total";
 const TOKENS: &str = "attentive_tokens_total";
 
-/// The counts of one server. Labels have few values: APIs, statuses and names of models.
+/// The metrics of one server. Labels have few values: APIs, statuses and names of models.
 pub(super) struct Metrics {
     recorder: PrometheusRecorder,
     handle: PrometheusHandle,
@@ -61,7 +61,7 @@ impl Metrics {
 
     /// Counts the lines that `log` drops.
     pub(super) fn watch(&self, log: Log) {
-        // The first one stays.
+        // Only the first call has an effect.
         let _ = self.log.set(log);
     }
 
@@ -69,7 +69,7 @@ impl Metrics {
         metrics::with_local_recorder(&self.recorder, what)
     }
 
-    /// A response has ended, or nobody waits for it any more.
+    /// Records that a response has ended, or was abandoned by its client.
     pub(super) fn ended(&self, api: Api, status: u16, took: Duration, abandoned: bool) {
         self.record(|| {
             let status = status.to_string();
@@ -81,28 +81,28 @@ impl Metrics {
         });
     }
 
-    /// The first piece of a streamed text has come.
+    /// Records the first piece of a streamed text.
     pub(super) fn first_token(&self, api: Api, took: Duration) {
         self.record(|| histogram!(FIRST, "api" => api.name()).record(took.as_secs_f64()));
     }
 
-    /// A connection was opened or, with -1, closed.
+    /// Records that a connection was opened or, with -1, closed.
     pub(super) fn connections(&self, change: f64) {
         self.record(|| gauge!(CONNECTIONS).increment(change));
     }
 
-    /// A connection was one too many.
+    /// Records that a connection was refused because there were too many.
     pub(super) fn refused_connection(&self) {
         self.record(|| counter!(REFUSED).increment(1));
     }
 
-    /// Models were read again.
+    /// Records a reload of the models.
     pub(super) fn reloaded(&self, well: bool) {
         let result = if well { "success" } else { "failure" };
         self.record(|| counter!(RELOADS, "result" => result).increment(1));
     }
 
-    /// Everything in the text format of Prometheus.
+    /// Renders all metrics in the text format of Prometheus.
     pub(super) fn render<'a>(
         &self,
         phase: &Phase,
@@ -127,7 +127,7 @@ impl Metrics {
         self.handle.render()
     }
 
-    /// Moves what was recorded into the histograms, which would otherwise keep every single value.
+    /// Moves recorded values into the histograms; otherwise every single value would be kept.
     pub(super) fn tidy(&self) {
         self.handle.run_upkeep();
     }

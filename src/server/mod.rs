@@ -1,11 +1,11 @@
 //! Models over HTTP: the server behind `attentive serve`.
 //!
-//! One process answers clients of LibreTranslate, DeepL and OpenAI (completions and embeddings), and has an API of its own for
-//! everything that models here can do. `/openapi.json` describes all of them.
+//! One process answers clients of LibreTranslate, DeepL and OpenAI (completions and embeddings), and has its own API for
+//! everything that the models can do. `/openapi.json` describes all of them.
 //!
-//! Everything is bounded ([`Limits`]): what is over is refused at once, in the form that its API has for errors. Sentences of
-//! all clients are decoded together, and clients take turns (see [`crate::pipeline::service`]). A client that goes away frees
-//! its place.
+//! All resources are bounded ([`Limits`]): a request that exceeds a limit is refused immediately, with an error in the format
+//! of its API. Sentences of all clients are decoded together, and clients take turns (see [`crate::pipeline::service`]). If a
+//! client disconnects, its jobs are canceled.
 
 mod answers;
 mod api;
@@ -58,16 +58,16 @@ use self::models::Replaced;
 use self::phase::Stage;
 use crate::error::{Error, Result};
 
-/// Connections that may wait to be accepted, if the system allows so many.
+/// The number of connections that may wait to be accepted, if the system allows as many.
 const BACKLOG: i32 = 4096;
 
-/// Threads that read and write; models compute on threads of their own.
+/// The number of threads that read and write; models compute on their own threads.
 const THREADS: usize = 2;
 
-/// Threads that read large bodies of requests, beside those of the [`Desk`].
+/// The number of threads that read large bodies of requests, in addition to those of the [`Desk`].
 const PARSERS: usize = 2;
 
-/// How often metrics are tidied up.
+/// The time between two calls of [`Metrics::tidy`].
 const TIDYING: Duration = Duration::from_secs(5);
 
 /// A server that is bound to its address.
@@ -83,35 +83,35 @@ pub struct Server {
 #[derive(Clone, Debug)]
 pub struct Control(UnboundedSender<Command>);
 
-/// What a server is told.
+/// A command to a server.
 #[derive(Debug)]
 enum Command {
     Stop,
     Reload,
-    /// All models are loaded for the first time, or one cannot be.
+    /// All models are loaded for the first time, or loading failed.
     Loaded(Result<()>),
 }
 
 impl Control {
-    /// Finishes what was accepted and stops.
+    /// Finishes accepted requests and stops the server.
     pub fn stop(&self) {
         self.tell(Command::Stop);
     }
 
-    /// Reads models and keys again. Requests go on with the old models until the new ones are there. If any cannot be loaded,
-    /// all stay as they are, and the log says why.
+    /// Reloads models and keys. Requests go on with the old models until the new ones are loaded. If any of them cannot be
+    /// loaded, nothing changes, and the reason is written to the log.
     pub fn reload(&self) {
         self.tell(Command::Reload);
     }
 
-    /// A server that is gone needs nothing.
+    /// Sends a command; if the server is gone, there is nothing to do.
     fn tell(&self, command: Command) {
         let _ = self.0.send(command);
     }
 }
 
 impl Server {
-    /// Binds the address of `config`. Clients can connect from then on, and are answered when the server runs.
+    /// Binds the address of `config`. Clients can connect from then on; they are answered once [`Server::run`] is called.
     ///
     /// # Errors
     /// [`Error::Usage`] for an invalid configuration, [`Error::Io`] if the address cannot be bound.
@@ -129,17 +129,18 @@ impl Server {
                 hint,
             )
         })?;
-        // The standard library lets 128 wait. Of a larger burst, some would have to try again after a second.
+        // The standard library allows 128 waiting connections. In a larger burst, some clients would have to try again after a
+        // second.
         if let Err(error) = rustix::net::listen(&listener, BACKLOG) {
             tracing::warn!(%error, "the queue of new connections could not be enlarged");
         }
         Self::on(listener, config)
     }
 
-    /// A server on a socket that is bound already, such as one of systemd's.
+    /// Creates a server on a socket that is already bound, for example by systemd.
     ///
     /// # Errors
-    /// Those of [`Server::bind`].
+    /// The errors of [`Server::bind`].
     pub fn on(listener: TcpListener, config: ServeConfig) -> Result<Self> {
         let failed = |action| Error::io(action, "the server");
         listener.set_nonblocking(true).map_err(failed("set up"))?;
@@ -162,29 +163,29 @@ impl Server {
         })
     }
 
-    /// The address that it listens on.
+    /// Returns the address that the server listens on.
     ///
     /// # Errors
-    /// [`Error::Io`] if the system does not know.
+    /// [`Error::Io`] if the system cannot tell.
     pub fn address(&self) -> Result<SocketAddr> {
         let address = self.listener.local_addr();
         address.map_err(Error::io("find the address of", "the server"))
     }
 
-    /// Controls this server.
+    /// Returns a control for this server.
     pub fn control(&self) -> Control {
         self.control.clone()
     }
 
-    /// Shows in the metrics how many lines `log` had to drop.
+    /// Adds the number of lines that `log` drops to the metrics.
     pub fn count_lines_of(&self, log: &Log) {
         self.app.metrics.watch(log.clone());
     }
 
-    /// Loads the models and answers requests until it is told to stop.
+    /// Loads the models and answers requests until the server is told to stop.
     ///
     /// # Errors
-    /// Those of the first model that cannot be loaded; [`Error::Io`] if the system fails.
+    /// The errors of the first model that cannot be loaded; [`Error::Io`] if the system fails.
     pub fn run(self) -> Result<()> {
         let Self {
             app,
@@ -205,7 +206,7 @@ impl Server {
             let tidying = tokio::spawn(tidy(Arc::clone(&app)));
             let net = tokio::spawn(net::serve(Arc::clone(&app), router(&app), listener));
             let result = obey(&app, &mut commands, &orders).await;
-            // Whoever is in the middle of something is cut off now.
+            // Requests that are still in progress are aborted now.
             app.phase.go_on(Stage::Ending);
             let _ = net.await;
             tidying.abort();
@@ -218,7 +219,7 @@ impl Server {
     }
 }
 
-/// Does what it is told until it has stopped.
+/// Obeys commands until the server has stopped.
 async fn obey(
     app: &Shared,
     commands: &mut UnboundedReceiver<Command>,
@@ -232,7 +233,7 @@ async fn obey(
                 tracing::info!("ready");
             }
             Some(Command::Reload) => {
-                // The loader is gone only if it has failed, which is known then.
+                // The loader is gone only if it has failed, which is reported separately.
                 let _ = orders.send(());
             }
             Some(Command::Stop) | None => {
@@ -249,7 +250,7 @@ async fn obey(
     }
 }
 
-/// Loads the models, and again whenever it is ordered to.
+/// Loads the models, and reloads them on each order.
 fn load(app: &App, control: &Control, orders: &sync::Receiver<()>) {
     let result = app.models.load(&app.config).map(Replaced::retire);
     let well = result.is_ok();
@@ -258,7 +259,7 @@ fn load(app: &App, control: &Control, orders: &sync::Receiver<()>) {
         return;
     }
     while orders.recv().is_ok() {
-        // Several orders at once are one.
+        // Several waiting orders count as one.
         while orders.try_recv().is_ok() {}
         let result = app.reload();
         app.metrics.reloaded(result.is_ok());
@@ -279,7 +280,7 @@ async fn tidy(app: Shared) {
     }
 }
 
-/// All paths, and the description of them.
+/// All paths, with their OpenAPI description.
 fn router(app: &Shared) -> Router {
     let (router, mut description) = OpenApiRouter::new().merge(api::routes()).split_for_parts();
     description.info.title = "Attentive".to_owned();

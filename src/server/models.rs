@@ -19,24 +19,24 @@ use crate::error::Result;
 use crate::pipeline::service::{self, Load, Sentences, Service};
 use crate::pipeline::{Pipeline, Request};
 
-/// A model under its name.
+/// A model with its name.
 pub(super) struct Model {
     config: ServedModel,
     service: Arc<Service>,
     source: Source,
-    /// When it was loaded.
+    /// The time at which the model was loaded.
     loaded: SystemTime,
-    /// What earlier services of this name have done, so that counts never fall.
+    /// The totals of earlier services with this name, so that counters never decrease.
     before: Load,
 }
 
-/// What a service was made of.
+/// The source of a service: the files and options from which it was loaded.
 #[derive(Clone, Debug, PartialEq)]
 struct Source {
-    /// The model directory, without links.
+    /// The model directory, with links resolved.
     dir: PathBuf,
     precision: Option<Precision>,
-    /// Its files when they were read; none if they could not be listed.
+    /// The state of the files when they were read; `None` if they could not be listed.
     stamp: Option<Arc<Stamp>>,
 }
 
@@ -50,7 +50,7 @@ impl Source {
         }
     }
 
-    /// Whether a service of `other` does what one of this would do.
+    /// Returns true if a service of `other` is equivalent to one of this source.
     fn is_same(&self, other: &Self) -> bool {
         self == other && self.stamp.is_some()
     }
@@ -81,10 +81,10 @@ impl Model {
         self.pipeline().config().model.family.task()
     }
 
-    /// Reads sentences to translate. The longer they are the longer it takes.
+    /// Reads sentences to translate. The time grows with their length.
     ///
     /// # Errors
-    /// A [`Problem`] if the model cannot meet what they demand, and for too many tokens.
+    /// A [`Problem`] if the model cannot meet their constraints, and for too many tokens.
     pub(super) fn read(
         &self,
         requests: &[Request],
@@ -97,7 +97,7 @@ impl Model {
         Ok(sentences)
     }
 
-    /// What the model is doing, and what it has done under this name.
+    /// The current load of the model, and the totals under this name.
     pub(super) fn load(&self) -> Load {
         let (now, before) = (self.service.load(), self.before);
         Load {
@@ -113,7 +113,7 @@ impl Model {
 /// Refuses a request whose texts have `found` tokens, if these are too many.
 ///
 /// # Errors
-/// A [`Problem`] that says how many there may be.
+/// A [`Problem`] with the maximum.
 pub(super) fn check_tokens(found: usize, limits: &Limits) -> Result<(), Problem> {
     let most = limits.tokens;
     if found > most {
@@ -128,15 +128,15 @@ pub(super) fn check_tokens(found: usize, limits: &Limits) -> Result<(), Problem>
 pub(super) struct Models(RwLock<Arc<Vec<Arc<Model>>>>);
 
 impl Models {
-    /// The models at this moment.
+    /// The current models.
     pub(super) fn all(&self) -> Arc<Vec<Arc<Model>>> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The model called `name`, or without a name the only one that `fits`; `what` it is to do.
+    /// The model called `name`, or without a name the only one that `fits`; `what` describes its task.
     ///
     /// # Errors
-    /// A [`Problem`] if there is none, or no single one.
+    /// A [`Problem`] if there is none, or more than one.
     pub(super) fn choose(
         &self,
         name: Option<&str>,
@@ -189,17 +189,17 @@ impl Models {
         find(&exact).or_else(|| find(&near))
     }
 
-    /// Loads all models of `config` and serves them in place of those of before, which are to [retire](Replaced::retire). Models whose
-    /// files are those of before stay.
+    /// Loads all models of `config` and serves them in place of the previous ones, which are to be [retired](Replaced::retire).
+    /// Models whose files have not changed are kept.
     ///
     /// # Errors
-    /// The first model's that cannot be loaded; then nothing has changed.
+    /// The error of the first model that cannot be loaded; then nothing has changed.
     pub(super) fn load(&self, config: &ServeConfig) -> Result<Replaced> {
         let before = self.all();
         let mut models: Vec<Arc<Model>> = Vec::with_capacity(config.models.len());
         for served in &config.models {
             let source = Source::of(served, config);
-            // Several names of one model share it.
+            // Several names of one model share its service.
             let known = models.iter().chain(&*before);
             let known = known
                 .into_iter()
@@ -234,7 +234,7 @@ fn start(
     let stored = checkpoint::load(&served.dir)?;
     let is_checked = match stored.weights {
         LoadedWeights::Dense(_) => stored.provenance.sha256_of(files::WEIGHTS).is_some(),
-        // They carry a checksum of their own.
+        // Such weights have their own checksum.
         LoadedWeights::Packed(_) => true,
     };
     let pipeline = Arc::new(Pipeline::from_loaded(stored, precision)?);
@@ -256,12 +256,12 @@ fn start(
     )
 }
 
-/// Models in whose place there are others, and which finish what they have accepted.
+/// Replaced models, which finish their accepted requests.
 #[must_use = "the last request would stop their threads"]
 pub(super) struct Replaced(Arc<Vec<Arc<Model>>>);
 
 impl Replaced {
-    /// Drops the models when their last request is done, on a thread that may wait.
+    /// Drops the models when their last request is done, on a separate thread.
     pub(super) fn retire(self) {
         const PAUSE: Duration = Duration::from_millis(20);
         let Self(models) = self;

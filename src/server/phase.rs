@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{Notify, watch};
 
-/// What a server does at the moment.
+/// The stage of a server's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
     /// Models are being loaded.
     Loading,
     /// Requests are answered.
     Serving,
-    /// What was accepted is finished; nothing new is accepted.
+    /// Accepted requests are finished; no new ones are accepted.
     Draining,
-    /// What is still in progress is cut off.
+    /// Requests that are still in progress are aborted.
     Ending,
 }
 
@@ -43,7 +43,7 @@ impl Phase {
         *self.stage.borrow()
     }
 
-    /// Goes on to `stage`; there is no way back.
+    /// Advances to `stage`; earlier stages are never entered again.
     pub(super) fn go_on(&self, stage: Stage) {
         self.stage.send_if_modified(|now| {
             let later = stage > *now;
@@ -54,13 +54,13 @@ impl Phase {
 
     /// Waits for `stage` or a later one.
     pub(super) async fn reached(&self, stage: Stage) {
-        // The sender is part of `self`, so there will be one as long as this waits.
+        // The sender is part of `self`, so it exists while this waits.
         let _ = self.stage.subscribe().wait_for(|now| *now >= stage).await;
     }
 
-    /// Counts a request that has come in, unless the server drains.
+    /// Counts a new request, unless the server drains.
     pub(super) fn accept(self: &Arc<Self>) -> Option<Accepted> {
-        // Counted first: whoever drains afterwards waits for it.
+        // Counted first, so that a drain that begins afterwards waits for it.
         self.accepted.fetch_add(1, Ordering::SeqCst);
         let accepted = Accepted(Arc::clone(self));
         (self.stage() < Stage::Draining).then_some(accepted)

@@ -1,4 +1,4 @@
-//! Why a request is not answered.
+//! The reasons why a request is not answered.
 
 use std::time::Duration;
 
@@ -9,51 +9,51 @@ use super::shares::Exhausted;
 use crate::error::Error;
 use crate::pipeline::service::Refused;
 
-/// Why a request is not answered. It becomes the response that its API prescribes in [`super::api::Api::refuse`].
+/// The reason why a request is not answered. [`super::api::Api::refuse`] turns it into the response that its API prescribes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) kind: Kind,
     pub(super) message: String,
-    /// What to try.
+    /// A suggestion.
     pub(super) hint: Option<String>,
-    /// The field of the request that causes it.
+    /// The field of the request that causes the problem.
     pub(super) field: Option<String>,
 }
 
-/// What is wrong.
+/// The kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Not the HTTP, JSON or form that was expected.
+    /// The request is not the expected HTTP, JSON or form.
     Malformed,
-    /// A value that cannot be used.
+    /// A value cannot be used.
     Invalid,
-    /// No key where one is needed.
+    /// A key is needed and missing.
     NoKey,
-    /// An unknown key.
+    /// The key is unknown.
     WrongKey,
-    /// No such path.
+    /// The path does not exist.
     NoPath,
-    /// No such model.
+    /// The model does not exist.
     NoModel,
-    /// No such glossary.
+    /// The glossary does not exist.
     NoGlossary,
-    /// The client, or all together, have as many as the server keeps.
+    /// The client, or all clients together, have as many objects as the server stores.
     Quota,
-    /// The path does not know this method.
+    /// The path does not support this method.
     Method,
-    /// Longer than the server allows.
+    /// The request exceeds a limit of the server.
     TooLarge,
-    /// A body of another type or encoding than the path takes.
+    /// The path does not accept the type or encoding of the body.
     MediaType,
-    /// A host that is not this server.
+    /// The host is not this server.
     Host,
     /// Too many jobs wait.
     Busy,
     /// The server starts or stops.
     Unavailable,
-    /// It took too long.
+    /// The request took too long.
     Timeout,
-    /// The server's or the model's fault.
+    /// The server or the model failed.
     Internal,
 }
 
@@ -82,17 +82,17 @@ impl Problem {
         }
     }
 
-    /// The answer to a connection that is one too many.
+    /// The answer to a connection beyond the limit.
     pub(super) fn crowded() -> Self {
         Self::new(Kind::Unavailable, "too many connections are open")
     }
 
-    /// The answer to whoever comes while the server stops.
+    /// The answer to requests while the server stops.
     pub(super) fn stopping() -> Self {
         Self::new(Kind::Unavailable, "the server is stopping")
     }
 
-    /// An error of a request's own making.
+    /// An error that the request causes.
     pub(super) fn invalid(error: &Error) -> Self {
         Self {
             hint: error.hint(),
@@ -100,7 +100,7 @@ impl Problem {
         }
     }
 
-    /// An error in the course of the work.
+    /// An error that occurs during the work.
     pub(super) fn failed(error: &Error) -> Self {
         match error {
             Error::Usage { .. } => Self::invalid(error),
@@ -114,7 +114,7 @@ impl Problem {
         }
     }
 
-    /// When to try again.
+    /// The time after which the client may try again.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         match self.kind {
             Kind::Busy => Some(Duration::from_secs(1)),
@@ -125,7 +125,7 @@ impl Problem {
 }
 
 impl Kind {
-    /// The status that HTTP prescribes. APIs may have others.
+    /// The status that HTTP prescribes. Some APIs have others.
     pub(super) fn status(self) -> StatusCode {
         match self {
             Self::Malformed => StatusCode::BAD_REQUEST,
@@ -144,7 +144,7 @@ impl Kind {
         }
     }
 
-    /// A word for programs.
+    /// An identifier for programs.
     pub(super) fn code(self) -> &'static str {
         match self {
             Self::Malformed => "malformed_request",

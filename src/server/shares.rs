@@ -1,4 +1,4 @@
-//! What clients share: all of it together is bounded, and so is what a single client has of it.
+//! Resources that clients share: the total is bounded, and so is the share of each client.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::pipeline::service::Client;
 
-/// A number of places or bytes.
+/// A number of places or bytes that clients share.
 #[derive(Debug)]
 pub(super) struct Shares {
     total: usize,
-    /// The most that one client may have.
+    /// The maximum for one client.
     each: usize,
     taken: Mutex<Taken>,
 }
@@ -18,11 +18,11 @@ pub(super) struct Shares {
 #[derive(Debug, Default)]
 struct Taken {
     all: usize,
-    /// Clients that have something.
+    /// The clients that have a share.
     by: HashMap<Client, usize>,
 }
 
-/// What belongs to one client until this is dropped.
+/// The share of one client, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Share {
     of: Arc<Shares>,
@@ -30,7 +30,7 @@ pub(super) struct Share {
     size: AtomicUsize,
 }
 
-/// There is not enough left.
+/// The error that not enough is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exhausted;
 
@@ -43,7 +43,7 @@ impl Shares {
         })
     }
 
-    /// The share of `client`, which is empty.
+    /// An empty share of `client`.
     pub(super) fn of(self: &Arc<Self>, client: Client) -> Share {
         Share {
             of: Arc::clone(self),
@@ -68,7 +68,7 @@ impl Share {
         Ok(())
     }
 
-    /// Whether there is room for `more` once the client has nothing else.
+    /// Returns true if there is room for `more` once the client has nothing else.
     pub(super) fn may_grow(&self, more: usize) -> bool {
         let size = self.size.load(Relaxed);
         more <= self.of.each.saturating_sub(size)

@@ -18,7 +18,7 @@ use super::problem::Problem;
 use super::visit::Visit;
 use crate::pipeline::service::Event;
 
-/// Comments are sent at this interval while there is nothing else, so that dead connections are noticed.
+/// The interval at which comments are sent while there is nothing else, so that dead connections are noticed.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// An event with a name.
@@ -33,17 +33,17 @@ pub(super) fn unnamed(data: &impl Serialize) -> Bytes {
     Bytes::from(format!("data: {data}\n\n"))
 }
 
-/// What a stream makes of the events of a request to a model.
+/// Turns the events of a request to a model into the events of a stream.
 pub(super) trait Telling<T>: Send + 'static {
-    /// What is sent before anything has happened.
+    /// Returns the events that are sent first.
     fn begin(&mut self) -> Vec<Bytes> {
         Vec::new()
     }
 
-    /// What is sent for a text of job `number`.
+    /// Returns the events for a text of job `number`.
     fn text(&mut self, number: usize, text: String) -> Vec<Bytes>;
 
-    /// What is sent for the result of job `number`.
+    /// Returns the events for the result of job `number`.
     ///
     /// # Errors
     /// A [`Problem`], which ends the stream.
@@ -53,10 +53,10 @@ pub(super) trait Telling<T>: Send + 'static {
         result: T,
     ) -> impl Future<Output = Result<Vec<Bytes>, Problem>> + Send;
 
-    /// What is sent at the end, when all jobs are done.
+    /// Returns the events that are sent at the end, when all jobs are done.
     fn end(&mut self) -> Vec<Bytes>;
 
-    /// What is sent last if there is a problem.
+    /// Returns the events that are sent last if there is a problem.
     fn problem(&mut self, problem: &Problem) -> Vec<Bytes>;
 }
 
@@ -65,11 +65,11 @@ struct Stream<T, S> {
     app: Shared,
     visit: Visit,
     answers: Answers<T>,
-    /// Jobs that are not done.
+    /// The number of jobs that are not done.
     missing: usize,
     telling: S,
     ready: VecDeque<Bytes>,
-    /// Whether a text has come.
+    /// True once a text has arrived.
     begun: bool,
     over: bool,
 }
@@ -91,7 +91,7 @@ impl<T: Send + 'static, S: Telling<T>> Stream<T, S> {
         }
     }
 
-    /// What the next event adds.
+    /// The bytes for the next event.
     async fn more(&mut self) -> Result<Vec<Bytes>, Problem> {
         if self.missing == 0 {
             self.over = true;
@@ -122,8 +122,8 @@ impl<T: Send + 'static, S: Telling<T>> Stream<T, S> {
     }
 }
 
-/// The response that sends what `telling` makes of the events of `answers`, which belong to `jobs` jobs. When nobody reads it
-/// any more it is dropped, and the request with it.
+/// The response that streams the `answers` of `jobs` jobs as events of `telling`. When the client stops reading, the response
+/// is dropped, and the request with it.
 pub(super) fn response<T: Send + 'static, S: Telling<T>>(
     app: Shared,
     visit: Visit,
@@ -148,7 +148,7 @@ pub(super) fn response<T: Send + 'static, S: Telling<T>>(
     let headers = [
         (CONTENT_TYPE.as_str(), "text/event-stream; charset=utf-8"),
         (CACHE_CONTROL.as_str(), "no-store"),
-        // nginx would collect the events otherwise.
+        // Otherwise nginx would buffer the events.
         ("x-accel-buffering", "no"),
     ];
     (headers, Body::from_stream(chunks)).into_response()

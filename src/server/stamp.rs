@@ -1,4 +1,4 @@
-//! Whether the files of a model have changed.
+//! Detection of changes to the files of a model.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -8,22 +8,22 @@ use std::time::SystemTime;
 
 use crate::checkpoint::{LOCK, files};
 
-/// What the system knows of each file in a model directory, in the order of their names.
+/// The file system's metadata of each file in a model directory, in the order of their names.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stamp(Vec<(OsString, Known)>);
 
-/// What the system knows of a file. Each time that it is written or replaced changes something of it.
+/// The metadata of a file. Each write or replacement changes at least one field.
 #[derive(Debug, PartialEq, Eq)]
 struct Known {
     len: u64,
     modified: Option<SystemTime>,
-    /// The file itself, and the last change of what is known of it.
+    /// The inode, and the time of its last change.
     #[cfg(unix)]
     inode: (u64, i64, i64),
 }
 
 impl Stamp {
-    /// That of the model directory `dir`. What a run only writes to its log is no change of the model.
+    /// Reads the stamp of the model directory `dir`. Files that a training run uses only as its log are ignored.
     pub(super) fn of(dir: &Path) -> io::Result<Self> {
         let mut known = Vec::new();
         for entry in fs::read_dir(dir)? {

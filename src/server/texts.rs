@@ -1,4 +1,4 @@
-//! Texts of any length and form, translated segment by segment.
+//! Texts of any length and format, translated segment by segment.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::document::{Document, Segment, Split, Translated};
 use crate::pipeline::service::{Admission, Client, Sentences, Service};
 use crate::pipeline::{Candidate, Pipeline, Request, Translation};
 
-/// The form of a text.
+/// The format of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Plain,
@@ -26,22 +26,22 @@ pub(super) enum Form {
 pub(super) struct Texts {
     pub(super) texts: Vec<String>,
     pub(super) form: Form,
-    /// Where they are divided.
+    /// The places where the texts are divided.
     pub(super) split: Split,
-    /// What translations must contain.
+    /// The constraints on the translations.
     pub(super) terms: Option<Terms>,
-    /// Number of further translations of each.
+    /// The number of alternative translations of each text.
     pub(super) alternatives: usize,
 }
 
-/// A translated text: the best translation and up to as many others as were asked for.
+/// A translated text: the best translation and up to the requested number of others.
 #[derive(Debug)]
 pub(super) struct Rendered {
     pub(super) best: String,
     pub(super) alternatives: Vec<String>,
 }
 
-/// Translated texts, and what could not be read or written.
+/// Translated texts, and warnings about input that could not be read or written literally.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) texts: Vec<Rendered>,
@@ -72,10 +72,10 @@ pub(super) struct Begun {
     count: usize,
 }
 
-/// Begins to translate `texts`.
+/// Starts translating `texts`.
 ///
 /// # Errors
-/// Those of [`translate`], except for failures of the model.
+/// The errors of [`translate`], except for failures of the model.
 pub(super) async fn begin(
     app: &App,
     model: &Arc<Model>,
@@ -106,7 +106,7 @@ impl Begun {
         self.count
     }
 
-    /// The translations.
+    /// Waits for the translations.
     ///
     /// # Errors
     /// A [`Problem`] if the model fails.
@@ -134,7 +134,7 @@ impl Begun {
 /// Refuses too many segments.
 ///
 /// # Errors
-/// A [`Problem`] with their number.
+/// A [`Problem`] with the number.
 pub(super) fn check_segments(found: usize, limits: &Limits) -> Result<(), Problem> {
     let most = limits.most_texts();
     if found > most {
@@ -145,14 +145,14 @@ pub(super) fn check_segments(found: usize, limits: &Limits) -> Result<(), Proble
     Ok(())
 }
 
-/// The segments of `texts`, as documents and as sentences of `model`.
+/// Reads the segments of `texts`, as documents and as sentences for `model`.
 fn read(
     model: &Model,
     texts: &Texts,
     limits: &Limits,
     stop: &Stop,
 ) -> Result<(Vec<Document>, Sentences), Problem> {
-    // Whatever fits need not be divided further, which ends the work.
+    // A part that fits need not be divided further, so this ends the work.
     let fits = |text: &str| stop.is_set() || model.pipeline().fits(text);
     let document = |text: &String| {
         stop.check()?;
@@ -185,7 +185,7 @@ fn read(
     Ok((documents, sentences))
 }
 
-/// The model's own search; a wider one where more translations are asked for than it finds.
+/// The model's own search options, with a wider beam if more translations are requested than it finds.
 fn options(pipeline: &Pipeline, alternatives: usize) -> SearchOptions {
     let options = SearchOptions::from(&pipeline.config().decode);
     let n_best = 1 + alternatives;
@@ -197,7 +197,7 @@ fn options(pipeline: &Pipeline, alternatives: usize) -> SearchOptions {
     }
 }
 
-/// The translations of each segment, aligned with it where its markup needs that and the model can.
+/// The translations of each segment, with an alignment where the markup of the segment needs one and the model can provide it.
 async fn align(
     model: &Arc<Model>,
     client: Client,
@@ -229,14 +229,14 @@ fn plain(candidate: Candidate) -> Translated {
     }
 }
 
-/// Translations of a segment, whose text is there if they are to be aligned with it.
+/// The translations of a segment; `text` is present if they are to be aligned with it.
 struct Unaligned {
     source: Option<String>,
     found: Translation,
 }
 
 impl Unaligned {
-    /// About how many tokens are read.
+    /// The approximate number of tokens that are read.
     fn positions(&self) -> usize {
         let lens = self.found.hypotheses.iter().map(|one| one.tokens.len());
         match self.source {
@@ -265,8 +265,8 @@ impl Unaligned {
     }
 }
 
-/// Puts documents together again: the best translation of every segment, then the second best, and so on. A segment with too
-/// few translations has its last one in the others.
+/// Reassembles the documents: the best translation of every segment, then the second best, and so on. A segment with too few
+/// translations repeats its last one.
 fn render(
     documents: &[Document],
     translated: &[Vec<Translated>],

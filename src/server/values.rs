@@ -1,4 +1,4 @@
-//! JSON of any shape, of which only so much is read.
+//! JSON of any shape, with a limit on the number of values that are read.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,13 +8,14 @@ use serde::de::{
 };
 use serde_json::{Map, Value};
 
-/// The most values and fields of a body whose shape is not known while it is read: each takes many times the memory of its text.
+/// The maximum number of values and fields of a body whose shape is not known while it is read: each takes many times the
+/// memory of its text.
 pub(super) const MOST_VALUES: usize = 1 << 16;
 
-/// Reads an object that has at most [`MOST_VALUES`] values, those inside of others included.
+/// Reads an object that has at most [`MOST_VALUES`] values, including nested ones.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The error in the text.
 pub(super) fn object(text: &str) -> serde_json::Result<Map<String, Value>> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let values = Counted {
@@ -26,10 +27,10 @@ pub(super) fn object(text: &str) -> serde_json::Result<Map<String, Value>> {
     Ok(fields)
 }
 
-/// Reads a value, of which only the first `most` values are kept, itself and those inside of others included.
+/// Reads a value and keeps only the first `most` values, including itself and nested ones.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The error in the text.
 pub(super) fn beginning<'de, D: Deserializer<'de>>(
     from: D,
     most: usize,
@@ -41,14 +42,14 @@ pub(super) fn beginning<'de, D: Deserializer<'de>>(
     Ok(values.deserialize(from)?.unwrap_or_default())
 }
 
-/// What becomes of values that are too many.
+/// The treatment of values beyond the limit.
 #[derive(Clone, Copy)]
 enum Rest {
     Refused,
     Skipped,
 }
 
-/// How many more values there may be. Reads `None` for one that is skipped.
+/// The remaining number of values. Reads `None` for a value that is skipped.
 #[derive(Clone, Copy)]
 struct Counted<'a> {
     left: &'a Cell<usize>,
@@ -120,7 +121,7 @@ impl<'de> Visitor<'de> for Counted<'_> {
     }
 }
 
-/// The fields of an object, of which the last one of a name counts.
+/// The fields of an object; of repeated fields, the last one is used.
 struct Object<'a>(Counted<'a>);
 
 impl<'de> Visitor<'de> for Object<'_> {

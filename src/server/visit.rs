@@ -1,4 +1,4 @@
-//! The way of every request through the server: it is counted, limited in time, and answered in the form of its API.
+//! The path of every request through the server: it is counted, limited in time, and answered in the format of its API.
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -31,12 +31,12 @@ pub(super) struct Peer(pub(super) IpAddr, pub(super) Client);
 #[derive(Clone, Debug)]
 pub(super) struct Visit {
     pub(super) api: Api,
-    /// Who asks, if nobody needs a key.
+    /// The client, if no key is needed.
     pub(super) peer: Client,
     pub(super) started: Instant,
-    /// The response must have ended by then.
+    /// The time by which the response must have ended.
     pub(super) deadline: Instant,
-    /// Its characters, which count among those of all requests until this one is over.
+    /// The characters of the request, which count among those of all requests until this request is over.
     pub(super) carried: Arc<Share>,
 }
 
@@ -61,7 +61,7 @@ impl Visit {
     }
 }
 
-/// Lets a request in.
+/// Handles a request from its arrival to its response.
 pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next: Next) -> Response {
     let api = Api::of(request.uri().path());
     let started = Instant::now();
@@ -75,7 +75,7 @@ pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next:
         carried: Arc::new(app.carried.of(client)),
     };
     request.extensions_mut().insert(visit.clone());
-    // Held until the response has ended, since what was read of a body lives on in jobs.
+    // Held until the response has ended, since jobs keep what was read of a body.
     let bytes = Arc::new(app.bodies.of(client));
     request.extensions_mut().insert(Arc::clone(&bytes));
     let known = app.hosts.check(request.uri(), request.headers());
@@ -120,12 +120,12 @@ struct Record {
     method: Method,
     visit: Visit,
     peer: Option<Peer>,
-    /// 0 before there is a response.
+    /// The status; 0 before there is a response.
     status: u16,
-    /// Whether all of the response was taken.
+    /// True if the client has received the whole response.
     ended: bool,
     accepted: Option<Accepted>,
-    /// Those of its body.
+    /// The bytes of its body.
     bytes: Arc<Share>,
 }
 
@@ -148,7 +148,7 @@ impl Record {
         }
     }
 
-    /// The response of the handler, in time.
+    /// Returns the response of the handler, within the time limit.
     async fn answer(&self, request: Request, next: Next) -> Result<Response, Problem> {
         let response = tokio::select! {
             response = timeout_at(self.visit.deadline, next.run(request)) => response,
@@ -166,7 +166,7 @@ impl Drop for Record {
     fn drop(&mut self) {
         let took = self.visit.started.elapsed();
         let abandoned = !self.ended;
-        // What nginx logs for clients that close the connection.
+        // The status that nginx logs for clients that close the connection.
         const CLOSED: u16 = 499;
         let status = if self.status == 0 {
             CLOSED
@@ -175,7 +175,7 @@ impl Drop for Record {
         };
         (self.app.metrics).ended(self.visit.api, status, took, abandoned);
         if self.visit.api == Api::Operation {
-            // Operators ask again and again.
+            // Not logged, since monitoring asks for these paths repeatedly.
             return;
         }
         tracing::info!(
@@ -190,8 +190,8 @@ impl Drop for Record {
     }
 }
 
-/// Keeps the client's shares until all of `data` is written: hyper drops a body as soon as it has taken the last part, even if the
-/// client does not read.
+/// Keeps the client's shares until all of `data` is written: hyper drops a body as soon as it has received the last part, even
+/// if the client does not read.
 fn held(data: Bytes, shares: [Arc<Share>; 2]) -> Bytes {
     struct Held {
         data: Bytes,

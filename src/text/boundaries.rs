@@ -1,19 +1,19 @@
-//! Where words are divided before subwords are learned, so that no token crosses these places.
+//! The boundaries at which words are divided before subwords are learned, so that no token crosses them.
 
 use serde_json::{Value, json};
 
 use crate::config::TokenizerConfig;
 
-/// Punctuation and symbols but the mark of words, each with the combining and invisible characters behind it.
+/// Punctuation and symbols except the word mark, each with the combining and invisible characters after it.
 const PUNCTUATION: &str = r"▁?(?:[^\p{L}\p{M}\p{N}\p{Z}\p{C}▁][\p{M}\p{Cf}]*)+";
 /// A decimal digit.
 const DIGIT: &str = r"\p{Nd}";
 /// Numbers and the punctuation between them.
 const NUMBERS: &str = r"▁?[\p{Nd}\p{No}](?:[^\p{L}\p{N}\p{Z}▁]*[\p{Nd}\p{No}])*";
-/// Characters that belong to no script of their own, such as punctuation, the mark of words and combining marks.
+/// Characters that belong to no particular script, such as punctuation, the word mark and combining marks.
 const NEUTRAL: &str = r"\p{Common}\p{Inherited}";
-/// Scripts, written as in a class of characters; those of Japanese are one, as in SentencePiece. The others are not kept apart
-/// from each other.
+/// Scripts, written as in a character class; those of Japanese form one, as in SentencePiece. All other scripts together form
+/// another.
 const SCRIPTS: [&str; 32] = [
     r"\p{Latin}",
     r"\p{Cyrillic}",
@@ -49,7 +49,7 @@ const SCRIPTS: [&str; 32] = [
     r"\p{Canadian_Aboriginal}",
 ];
 
-/// Which places divide words. See the keys of [`TokenizerConfig`].
+/// The kinds of boundaries that divide words. See the keys of [`TokenizerConfig`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Boundaries {
     punctuation: bool,
@@ -68,7 +68,7 @@ impl From<&TokenizerConfig> for Boundaries {
 }
 
 impl Boundaries {
-    /// Every choice.
+    /// All combinations.
     pub(super) fn all() -> [Self; 8] {
         std::array::from_fn(|n| Self {
             punctuation: n & 1 > 0,
@@ -77,7 +77,7 @@ impl Boundaries {
         })
     }
 
-    /// The steps of `tokenizer.json` that divide words, which begin with their mark.
+    /// The pre-tokenizer steps of `tokenizer.json` that divide words; each word begins with its mark.
     pub(super) fn pre_tokenizers(self) -> Vec<Value> {
         let mut steps = Vec::new();
         if self.punctuation {
@@ -94,13 +94,13 @@ impl Boundaries {
     }
 }
 
-/// Letters of one script after another, each with what belongs to no script.
+/// Runs of letters of one script, each with the neutral characters among them.
 fn runs() -> String {
     let runs = SCRIPTS.map(|script| format!("[{script}][{script}{NEUTRAL}]*"));
     format!("[{NEUTRAL}]*(?:{})", runs.join("|"))
 }
 
-/// Makes each match of `pattern` a part of its own.
+/// A step that makes each match of `pattern` a separate part.
 fn isolated(pattern: &str) -> Value {
     json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false})
 }
@@ -166,7 +166,7 @@ mod tests {
         ] {
             assert_eq!(parts(&default, text).join("|"), expected);
         }
-        // Combining marks belong to what they combine with.
+        // Combining marks belong to the characters that they combine with.
         let marked = "e\u{301}a.\u{301}b";
         assert_eq!(
             parts(&decomposed, marked).join("|"),

@@ -6,18 +6,18 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tokenizers::NormalizedString;
 
-/// A map of byte strings to texts, and how a text is rewritten with it.
+/// A map from byte strings to texts, with which a text is rewritten.
 #[derive(Clone, Debug)]
 pub(super) struct Charsmap {
     /// A trie as a double array (Aoe 1989).
     units: Vec<Unit>,
     /// The texts, each of which ends with a zero.
     texts: String,
-    /// Texts that are kept as they are, by their first byte, the longest first.
+    /// Texts that are left unchanged, by their first byte, the longest first.
     kept: HashMap<u8, Vec<String>>,
 }
 
-/// A node of the trie, or the value of one.
+/// A unit of the double array: a node of the trie, or the value of one.
 #[derive(Clone, Copy, Debug)]
 struct Unit(u32);
 
@@ -34,7 +34,7 @@ impl Unit {
         self.0 >> 8 & 1 == 1
     }
 
-    /// The byte that leads here.
+    /// The byte on the edge to this node.
     fn label(self) -> u32 {
         self.0 & (1 << 31 | 0xFF)
     }
@@ -45,10 +45,10 @@ impl Unit {
 }
 
 impl Charsmap {
-    /// Reads a map in base 64. Texts in `kept` are left as they are.
+    /// Reads a map in base 64. Texts in `kept` are left unchanged.
     ///
     /// # Errors
-    /// A damaged map.
+    /// A description of the damage, for a damaged map.
     pub(super) fn parse(base64: &str, kept: Vec<String>) -> Result<Self, String> {
         let damaged = || "the compiled normalization is damaged".to_owned();
         let bytes = STANDARD.decode(base64).map_err(|_| damaged())?;
@@ -76,7 +76,7 @@ impl Charsmap {
         map.is_sound().then_some(map).ok_or_else(damaged)
     }
 
-    /// Whether every step from one unit to another stays within the array, and every value is the place of a text.
+    /// Returns true if every step from one unit to another stays within the array, and every value is the position of a text.
     fn is_sound(&self) -> bool {
         let n_units = self.units.len();
         let is_sound = |(place, unit): (usize, &Unit)| match unit.is_value() {
@@ -86,7 +86,8 @@ impl Charsmap {
         n_units > 0 && self.units.iter().enumerate().all(is_sound)
     }
 
-    /// Rewrites `text` from left to right: at each place, the longest text that is kept, or else that of the map.
+    /// Rewrites `text` from left to right: at each position, the longest text that is kept, or else the longest match of the
+    /// map.
     pub(super) fn normalize(&self, text: &mut NormalizedString) {
         let mut changes = Changes::default();
         let mut rest = text.get();
@@ -137,7 +138,7 @@ impl Charsmap {
 #[derive(Debug, Default)]
 struct Changes {
     characters: Vec<(char, isize)>,
-    /// How many characters of the old text were removed before the first new one.
+    /// The number of characters of the old text that were removed before the first new one.
     removed_first: usize,
     changed: bool,
 }

@@ -1,4 +1,4 @@
-//! What a model's configuration says of special tokens, as ids.
+//! The special tokens that a model's configuration names, as ids.
 
 use std::collections::HashSet;
 
@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 /// The special tokens around the sequences of a model's two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sides {
-    /// Of what the encoder reads.
+    /// The special tokens of the encoder's input.
     pub src: SpecialTokens,
-    /// Of what the decoder reads and what is predicted.
+    /// The special tokens of the decoder's input and of what is predicted.
     pub tgt: SpecialTokens,
 }
 
@@ -29,7 +29,7 @@ impl From<SpecialTokens> for Sides {
 }
 
 impl Tokenizers {
-    /// The special tokens of both sides.
+    /// Returns the special tokens of both sides.
     pub fn sides(&self) -> Sides {
         Sides {
             src: self.src().special(),
@@ -37,9 +37,9 @@ impl Tokenizers {
         }
     }
 
-    /// These tokenizers for a model as `model` says: its decoder starts with `model.decoder_start_token`, and what its encoder reads
-    /// is framed by `model.source_first` and `model.source_last`; translations begin with `model.forced_bos_token`, and a tagger reads
-    /// the pieces of words if `model.word_pieces` says so.
+    /// Applies the settings of `model`: the decoder starts with `model.decoder_start_token`; `model.source_first` and
+    /// `model.source_last` are added around the encoder's input; translations begin with `model.forced_bos_token`; and a tagger
+    /// reads subwords if `model.word_pieces` is set.
     ///
     /// # Errors
     /// [`Error::Config`] for a token of `model` that the vocabulary does not have, and if `model.suppress_tokens` leaves
@@ -75,10 +75,10 @@ impl Tokenizers {
         Ok(self)
     }
 
-    /// The special tokens as a search needs them.
+    /// Returns the special tokens that a search needs.
     ///
     /// # Errors
-    /// Those of [`Tokenizers::for_model`].
+    /// The errors of [`Tokenizers::for_model`].
     pub fn contract(&self, model: &ModelConfig) -> Result<TokenContract> {
         let (src, tgt) = (self.src().special(), self.tgt());
         let special = tgt.special();
@@ -101,7 +101,7 @@ impl Tokenizers {
         })
     }
 
-    /// The ids of the tokens that end a text of a language model.
+    /// Returns the ids of the tokens that end a text of a language model.
     ///
     /// # Errors
     /// [`Error::Config`] for a token of `model` that the vocabulary does not have.
@@ -116,11 +116,11 @@ impl Tokenizers {
 }
 
 impl Tokenizers {
-    /// The tokens that a language model never writes. Unless its configuration says which, these are the special ones; lines end
-    /// with `</s>`, streams never.
+    /// Returns the tokens that a language model never generates. By default these are the special tokens, except `</s>` for a
+    /// model of lines, which end with it.
     ///
     /// # Errors
-    /// Those of [`Tokenizers::for_model`].
+    /// The errors of [`Tokenizers::for_model`].
     pub fn never_in_texts(&self, model: &ModelConfig, units: Units) -> Result<Vec<TokenId>> {
         let special = self.tgt().special();
         let ends = |id: TokenId| id == special.eos && units == Units::Lines;

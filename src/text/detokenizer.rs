@@ -8,19 +8,19 @@ const KEPT: usize = 32;
 
 /// Decodes tokens one by one into whole characters: the concatenated pieces equal the text of all tokens.
 ///
-/// Where a vocabulary has tokens of single bytes, a run of them is decoded as a whole: its text may change with every further byte,
-/// so that it is returned at its end.
+/// If a vocabulary has tokens of single bytes, a run of them is decoded as a whole: its text may change with every further
+/// byte, so it is returned when the run ends.
 #[derive(Clone, Debug)]
 pub struct Detokenizer<'a> {
     tokenizer: &'a Tokenizer,
     /// The most recent tokens.
     ids: Vec<TokenId>,
-    /// The part of their text that has been returned.
+    /// The part of the text of `ids` that has been returned.
     known: String,
 }
 
 impl<'a> Detokenizer<'a> {
-    /// A detokenizer for the tokens that follow `ids`, whose text is already known.
+    /// Creates a detokenizer for the tokens that follow `ids`, whose text is already known.
     pub fn after(tokenizer: &'a Tokenizer, ids: &[TokenId]) -> Self {
         let mut detokenizer = Self {
             tokenizer,
@@ -31,7 +31,8 @@ impl<'a> Detokenizer<'a> {
         detokenizer
     }
 
-    /// The text that the next token adds. It may be empty if the token ends in the middle of a character or of a run of bytes.
+    /// Adds the next token and returns the text that it adds. The text may be empty if the token ends in the middle of a
+    /// character or of a run of bytes.
     pub fn push(&mut self, id: TokenId) -> String {
         self.ids.push(id);
         if self.tokenizer.is_byte(id) || self.tokenizer.is_special(id) {
@@ -50,12 +51,13 @@ impl<'a> Detokenizer<'a> {
         new
     }
 
-    /// The remaining text, after the last token.
+    /// Returns the remaining text, after the last token.
     pub fn finish(self) -> String {
         self.new_part(&self.tokenizer.decode(&self.ids))
     }
 
-    /// What follows the known part of `text`. The end of that part may have changed if it was in the middle of a run of bytes.
+    /// The part of `text` after the known part. The end of the known part may have changed if it was in the middle of a run of
+    /// bytes.
     fn new_part(&self, text: &str) -> String {
         let same = { self.known.chars().zip(text.chars()) }.take_while(|(one, other)| one == other);
         text[same.map(|(c, _)| c.len_utf8()).sum()..].to_owned()
@@ -160,7 +162,7 @@ mod tests {
             streamed(&[first, second, dog, first]),
             ["", "", "ädog", "", "\u{fffd}"]
         );
-        // A wrong byte changes the text of those before it.
+        // A wrong byte changes the text of the bytes before it.
         let broken = "\u{fffd}\u{fffd}dog";
         assert_eq!(
             streamed(&[digit, first, dog, dog]),
@@ -170,7 +172,7 @@ mod tests {
             streamed(&[digit, end, first, dog]),
             ["", "", "", broken, ""]
         );
-        // Those that are known already stay, but nothing is lost.
+        // Text that is already known is not changed, but nothing is lost.
         let mut detokenizer = Detokenizer::after(&tokenizer, &[dog, digit]);
         assert_eq!(detokenizer.push(first), "");
         assert_eq!(detokenizer.push(dog), broken);

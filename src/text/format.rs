@@ -21,7 +21,7 @@ pub(super) enum Model {
     Char { tokens: Vec<String> },
 }
 
-/// The whole document.
+/// The complete document.
 pub(super) fn document(config: &TokenizerConfig, special: &[&str], model: &Model) -> Value {
     json!({
         "version": "1.0",
@@ -76,7 +76,8 @@ pub(super) fn space_normalizers() -> [Value; 2] {
     ]
 }
 
-/// The division of texts into words, without `special` tokens in them, and of words at `boundaries` for subwords.
+/// The pre-tokenizer steps that divide texts into words, without `special` tokens in them, and for subwords divide words at
+/// `boundaries`.
 pub(super) fn pre_tokenizers(
     kind: TokenizerKind,
     boundaries: Boundaries,

@@ -1,14 +1,14 @@
-//! The languages between which a model of many languages translates.
+//! The languages of multilingual translation models.
 
 use super::{Tokenizer, Tokenizers};
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
 
-/// How many languages a message names.
+/// The maximum number of languages that a message names.
 const NAMED: usize = 12;
 
-/// The languages of a text and of its translation, as the tokenizer spells them, as in `de_DE`, or their codes, as in `de` for
-/// `__de__`. One that is missing is that of the model.
+/// The languages of a text and of its translation, as the tokenizer spells them, such as `de_DE`, or their codes, such as `de`
+/// for `__de__`. A missing language is taken from the model's configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Languages {
     /// The language of the text.
@@ -18,10 +18,10 @@ pub struct Languages {
 }
 
 impl Languages {
-    /// Refuses languages, for a model that has only one on each side.
+    /// Refuses any language, for a model with only one language on each side.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is one.
+    /// [`Error::Usage`] if a language is given.
     pub(crate) fn refuse(&self) -> Result<()> {
         match self.source.as_ref().or(self.target.as_ref()) {
             None => Ok(()),
@@ -32,7 +32,7 @@ impl Languages {
         }
     }
 
-    /// Makes these the languages of `model`.
+    /// Sets the languages of `model`.
     ///
     /// # Errors
     /// [`Error::Usage`] for a language without a token in the vocabulary.
@@ -61,10 +61,10 @@ impl Languages {
     }
 }
 
-/// Begins a token for the language of the translation that stands before the text, as in `>>de<<`.
+/// The beginning of a token for the target language that stands before the source text, such as `>>de<<`.
 const BEFORE_SOURCE: &str = ">>";
 
-/// The code in `token`, if it is like that of a language.
+/// The code in `token`, if it has the format of a language token.
 pub(super) fn code_of(token: &str) -> Option<&str> {
     let between = |open, close| token.strip_prefix(open)?.strip_suffix(close);
     let marked = between("__", "__").or_else(|| between(BEFORE_SOURCE, "<<"));
@@ -85,7 +85,7 @@ pub(super) fn code_of(token: &str) -> Option<&str> {
 }
 
 impl Tokenizer {
-    /// The tokens of languages, in the order of their ids.
+    /// Returns the tokens of languages, in the order of their ids.
     pub fn languages(&self) -> Vec<String> {
         let mut added = self.added();
         added.retain(|(_, token)| code_of(token).is_some());
@@ -93,7 +93,7 @@ impl Tokenizer {
         added.into_iter().map(|(_, token)| token).collect()
     }
 
-    /// The token of the language `code`, which may be the token itself.
+    /// Returns the token of the language `code`, which may be the token itself.
     ///
     /// # Errors
     /// [`Error::Usage`] if there is none; its hint names some.

@@ -1,4 +1,4 @@
-//! What is done to a text before it is divided.
+//! The normalization of a text before it is divided.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -11,13 +11,13 @@ use tokenizers::{
 use super::charsmap::Charsmap;
 use super::unigram::Pieces;
 
-/// A tokenizer of the `tokenizers` library with our normalization and our search for pieces.
+/// A tokenizer of the `tokenizers` library with this module's normalization and search for pieces.
 pub(super) type Inner =
     TokenizerImpl<Pieces, Normalization, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
 
-/// The `normalizer` of a tokenizer file. A step with a compiled map takes an entry `"match": "longest"`, if it is the first, which
-/// makes it search for the longest match at every place as the programs that compile such maps do; other programs ignore
-/// it, and search for whole graphemes. `"kept"` lists texts that it leaves as they are.
+/// The `normalizer` of a tokenizer file. The first step, if it has a compiled map, may have an entry `"match": "longest"`,
+/// which makes it search for the longest match at every position as the programs that compile such maps do; other programs
+/// ignore the entry, and search for whole graphemes. `"kept"` lists texts that are left unchanged.
 #[derive(Clone, Debug)]
 pub(super) struct Normalization {
     map: Option<Charsmap>,
@@ -48,7 +48,7 @@ impl Normalizer for Normalization {
     }
 }
 
-/// Takes the map that matches the longest texts out of `file`, and checks others.
+/// Removes the map with `"match": "longest"` from `file`, and checks the other maps.
 fn take_map(file: &mut Value) -> Result<Option<Charsmap>, String> {
     let is_first = |file: &Value| file["match"] == "longest";
     let map = parse(file)?;

@@ -6,7 +6,7 @@ use crate::config::SpecialNames;
 /// The special tokens of learned vocabularies in the order of their ids. Only masked language models have the last.
 const ALL: [&str; 5] = ["<pad>", "<unk>", "<s>", "</s>", MASK];
 
-/// The special tokens of every vocabulary; those that are learned have them at the front.
+/// The special tokens of every vocabulary; learned vocabularies begin with them.
 pub(super) const SPECIAL: &[&str] = ALL.split_at(4).0;
 
 /// The special tokens of a masked language model's vocabulary.
@@ -31,28 +31,28 @@ pub struct SpecialTokens {
     pub eos: TokenId,
     /// A masked token: `<mask>`.
     pub mask: Option<TokenId>,
-    /// What a decoder reads first: `<s>`, unless `model.decoder_start_token` names another token.
+    /// The token that a decoder reads first: `<s>`, unless `model.decoder_start_token` names another one.
     pub start: TokenId,
-    /// What an encoder reads before every text: `model.source_first`.
+    /// The token that an encoder reads before every text: `model.source_first`.
     pub first: Option<TokenId>,
-    /// What every translation begins with: `model.forced_bos_token`.
+    /// The token with which every translation begins: `model.forced_bos_token`.
     pub forced: Option<TokenId>,
-    /// What an encoder reads after the end of every text: `model.source_last`.
+    /// The token that an encoder reads after the end of every text: `model.source_last`.
     pub last: Option<TokenId>,
 }
 
 impl SpecialTokens {
-    /// Whether `id` is one of [`SpecialTokens::ids`].
+    /// Returns true if `id` is one of [`SpecialTokens::ids`].
     pub fn contains(self, id: TokenId) -> bool {
         self.ids().any(|special| special == id)
     }
 
-    /// How many tokens of a vocabulary of `vocab_size` are not special.
+    /// The number of tokens of a vocabulary of `vocab_size` tokens that are not special.
     pub(crate) fn n_ordinary(self, vocab_size: usize) -> usize {
         vocab_size - self.ids().count()
     }
 
-    /// The token number `n` of those that are not special, counted from 0 in the order of ids.
+    /// The `n`-th token that is not special, counted from 0 in the order of ids.
     pub(crate) fn ordinary(self, n: usize) -> TokenId {
         let mut special: Vec<TokenId> = self.ids().collect();
         special.sort_unstable();
@@ -60,8 +60,8 @@ impl SpecialTokens {
         special.iter().fold(n as TokenId, after)
     }
 
-    /// Their ids. The tokens of the model's configuration ([`SpecialTokens::start`] and those after it) may be any tokens, and do not
-    /// count.
+    /// Returns the ids of the special tokens. The tokens of the model's configuration ([`SpecialTokens::start`] and those after
+    /// it) may be any tokens, and are not included.
     pub fn ids(self) -> impl Iterator<Item = TokenId> {
         let Self {
             pad,
@@ -77,9 +77,9 @@ impl SpecialTokens {
         [pad, unk, bos, eos].into_iter().chain(mask)
     }
 
-    /// `text`, a source without special tokens, as an encoder reads it.
+    /// Frames `text`, a source without special tokens, with the tokens that an encoder reads around it.
     pub fn framed(self, mut text: Vec<TokenId>) -> Vec<TokenId> {
-        // Without room for a text of twice the length.
+        // Avoids reserving twice the length of the text.
         text.reserve_exact(self.n_frame());
         if let Some(first) = self.first {
             text.insert(0, first);
@@ -89,22 +89,22 @@ impl SpecialTokens {
         text
     }
 
-    /// How many tokens [`SpecialTokens::framed`] adds.
+    /// Returns the number of tokens that [`SpecialTokens::framed`] adds.
     pub fn n_frame(self) -> usize {
         self.n_first() + self.n_last()
     }
 
-    /// How many tokens it adds before the text.
+    /// Returns the number of tokens that [`SpecialTokens::framed`] adds before the text.
     pub fn n_first(self) -> usize {
         usize::from(self.first.is_some())
     }
 
-    /// How many tokens it adds after the text.
+    /// Returns the number of tokens that [`SpecialTokens::framed`] adds after the text.
     pub fn n_last(self) -> usize {
         1 + usize::from(self.last.is_some())
     }
 
-    /// Asks `id_of` for the ids of the tokens `names`; else says what is wrong.
+    /// Looks up the ids of the tokens `names` with `id_of`; on failure, describes the problem.
     pub(super) fn read(
         names: &SpecialNames,
         id_of: impl Fn(&str) -> Option<TokenId>,

@@ -26,11 +26,11 @@ use crate::error::{Error, Result};
 /// Prefix of the first token of a word in subword vocabularies.
 pub(super) const WORD_MARK: char = '▁';
 
-/// The prefix of tokens to which unknown text is mapped if it is spelled like the rest of the token. It is a Unicode noncharacter, so
-/// that no text is tokenized into them.
+/// The prefix of tokens to which unknown text is mapped if it equals the rest of the token. It is a Unicode noncharacter, so
+/// that no ordinary text becomes such a token.
 pub(crate) const UNKNOWN_SPELLING: char = '\u{10FFFF}';
 
-/// The prefix of tokens that no text contains.
+/// The prefix of tokens that never occur in a text.
 pub(crate) const UNREACHABLE: char = '\u{10FFFE}';
 
 /// Converts text to token ids and back. Cheap to clone.
@@ -40,9 +40,9 @@ pub struct Tokenizer {
     json: Arc<[u8]>,
     special: SpecialTokens,
     vocab_size: usize,
-    /// Whether there are tokens with [`UNKNOWN_SPELLING`].
+    /// True if there are tokens with [`UNKNOWN_SPELLING`].
     spells_unknown: bool,
-    /// Whether a tagger reads the pieces of words.
+    /// True if a tagger reads subwords.
     in_pieces: bool,
 }
 
@@ -122,12 +122,12 @@ impl Tokenizer {
         })
     }
 
-    /// The `tokenizer.json` from which this tokenizer was loaded.
+    /// Returns the `tokenizer.json` from which this tokenizer was loaded.
     pub fn to_json(&self) -> &[u8] {
         &self.json
     }
 
-    /// The token ids of `text`, without `<s>` and `</s>`. Special tokens spelled out in the text are treated as
+    /// Returns the token ids of `text`, without `<s>` and `</s>`. Special tokens spelled out in the text are treated as
     /// ordinary text.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl Tokenizer {
         Ok(ids.map(|&id| self.known(id)).collect())
     }
 
-    /// [`Tokenizer::encode`] with tokens that unknown text may stand for.
+    /// [`Tokenizer::encode`] before tokens for unknown text are replaced.
     fn encode_spelled(&self, text: &str) -> Result<Vec<TokenId>> {
         let unk = self.special.unk;
         let name = self.inner.id_to_token(unk).unwrap_or_default();
@@ -154,7 +154,7 @@ impl Tokenizer {
             if id != unk {
                 return self.known(id);
             }
-            // Some kinds of models name the token, others what they read.
+            // Some kinds of models name the token, others the text.
             let spelling = match *token == name {
                 true => text.get(start..end).unwrap_or_default(),
                 false => token,
@@ -167,7 +167,7 @@ impl Tokenizer {
         Ok(ids.map(spelled).collect())
     }
 
-    /// The parts of `text` that are read as `<unk>`, each of them once, in the order of the text.
+    /// Returns the parts of `text` that are read as `<unk>`, each of them once, in the order of the text.
     ///
     /// # Errors
     /// See [`Tokenizer::encode`].
@@ -194,7 +194,7 @@ impl Tokenizer {
         }
     }
 
-    /// The token ids of a text with `<mask>` placeholders, which become `mask`. The surrounding text is split as if
+    /// Returns the token ids of a text with `<mask>` placeholders, which become `mask`. The surrounding text is split as if
     /// there were text in place of the placeholders: the full stop of `a <mask>.` does not become a separate word.
     ///
     /// # Errors
@@ -240,7 +240,7 @@ impl Tokenizer {
         Ok(ids)
     }
 
-    /// The text of `ids`. Special tokens and ids outside the vocabulary are skipped.
+    /// Returns the text of `ids`. Special tokens and ids outside the vocabulary are skipped.
     pub fn decode(&self, ids: &[TokenId]) -> String {
         let ids = ids.iter().filter(|&&id| !self.is_special(id));
         let tokens: Vec<String> = ids.filter_map(|&id| self.token(id)).collect();
@@ -255,15 +255,16 @@ impl Tokenizer {
         }
     }
 
-    /// Whether `id` is never part of a text: one of [`SpecialTokens`], a token that the tokenizer file marks as special, or
-    /// a start token that the file adds to the vocabulary. A start token from the vocabulary itself may be an ordinary word.
+    /// Returns true if `id` is never part of a text: one of [`SpecialTokens`], a token that the tokenizer file marks as
+    /// special, or a start token that the file adds to the vocabulary. A start token from the vocabulary itself may be an
+    /// ordinary word.
     pub(super) fn is_special(&self, id: TokenId) -> bool {
         let added = self.inner.get_added_vocabulary().get_added_tokens_decoder();
         let is_marked = |token: &AddedToken| token.special || id == self.special.start;
         self.special.contains(id) || added.get(&id).is_some_and(is_marked)
     }
 
-    /// Whether `id` is a single byte, such as `<0x0A>`.
+    /// Returns true if `id` is a single byte, such as `<0x0A>`.
     pub(super) fn is_byte(&self, id: TokenId) -> bool {
         let token = self.inner.id_to_token(id).unwrap_or_default();
         let digits = token
@@ -272,33 +273,33 @@ impl Tokenizer {
         digits.is_some_and(|digits| digits.len() == 2 && u8::from_str_radix(digits, 16).is_ok())
     }
 
-    /// Number of tokens, including special ones; every id is below it.
+    /// Returns the number of tokens, including special ones; every id is below it.
     pub fn vocab_size(&self) -> usize {
         self.vocab_size
     }
 
-    /// Whether a tagger reads the pieces of words, see [`Tokenizer::encode_pieces`]; otherwise each word is one token.
+    /// Returns true if a tagger reads subwords (see [`Tokenizer::encode_pieces`]); otherwise each word is one token.
     pub fn in_pieces(&self) -> bool {
         self.in_pieces
     }
 
-    /// Says whether a tagger reads the pieces of words.
+    /// Sets whether a tagger reads subwords.
     pub(super) fn read_in_pieces(&mut self, in_pieces: bool) {
         self.in_pieces = in_pieces;
     }
 
-    /// Makes `start` what the decoder reads first.
+    /// Sets the token that the decoder reads first.
     pub(super) fn start_with(&mut self, start: TokenId) {
         self.special.start = start;
     }
 
-    /// Makes `first` what the encoder reads before every text, and `last` what it reads after the end of it.
+    /// Sets the tokens that the encoder reads before every text and after its end.
     pub(super) fn frame_with(&mut self, [first, last]: [Option<TokenId>; 2]) {
         self.special.first = first;
         self.special.last = last;
     }
 
-    /// The tokens that the file adds to those of its model, with their ids.
+    /// The tokens that the file adds to the vocabulary of its model, with their ids.
     pub(super) fn added(&self) -> Vec<(TokenId, String)> {
         let added = self.inner.get_added_vocabulary().get_vocab();
         added
@@ -307,12 +308,12 @@ impl Tokenizer {
             .collect()
     }
 
-    /// Makes `forced` what every translation begins with.
+    /// Sets the token with which every translation begins.
     pub(super) fn force(&mut self, forced: Option<TokenId>) {
         self.special.forced = forced;
     }
 
-    /// The ids of the special tokens.
+    /// Returns the ids of the special tokens.
     pub fn special(&self) -> SpecialTokens {
         self.special
     }

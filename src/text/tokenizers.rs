@@ -17,9 +17,9 @@ pub enum Tokenizers {
     Shared(Tokenizer),
     /// Separate vocabularies.
     Separate {
-        /// For source text.
+        /// The tokenizer for source text.
         src: Tokenizer,
-        /// For target text.
+        /// The tokenizer for target text.
         tgt: Tokenizer,
     },
 }
@@ -57,7 +57,7 @@ impl Tokenizers {
         }
     }
 
-    /// Names and contents of the files that [`Tokenizers::load`] reads.
+    /// Returns names and contents of the files that [`Tokenizers::load`] reads.
     pub fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
         match self {
             Self::Shared(both) => vec![(SHARED_FILE, both.to_json().to_vec())],
@@ -70,10 +70,10 @@ impl Tokenizers {
         }
     }
 
-    /// The tokenizers of these [`Tokenizers::files`], from another process with the same program.
+    /// Creates the tokenizers from the [`Tokenizers::files`] of another process with the same program.
     ///
     /// # Errors
-    /// [`Error::Data`] if they are none.
+    /// [`Error::Data`] if they are not valid tokenizers.
     pub(crate) fn from_files(files: Vec<String>, names: NamesOfSides<'_>) -> Result<Self> {
         let read = |json: String, names| {
             Tokenizer::from_json(json.into_bytes(), names).map_err(|problem| Error::Data {
@@ -96,7 +96,7 @@ impl Tokenizers {
         }
     }
 
-    /// The tokenizer for source text.
+    /// Returns the tokenizer for source text.
     pub fn src(&self) -> &Tokenizer {
         match self {
             Self::Shared(both) => both,
@@ -104,7 +104,7 @@ impl Tokenizers {
         }
     }
 
-    /// The tokenizer for target text.
+    /// Returns the tokenizer for target text.
     pub fn tgt(&self) -> &Tokenizer {
         match self {
             Self::Shared(both) => both,

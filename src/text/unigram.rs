@@ -1,4 +1,4 @@
-//! The search for the likeliest pieces of a text, with the numbers of SentencePiece (Kudo and Richardson 2018).
+//! The search for the most likely pieces of a text, with the same arithmetic as SentencePiece (Kudo and Richardson 2018).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,33 +9,33 @@ use serde_json::Value;
 use tokenizers::models::TrainerWrapper;
 use tokenizers::{Model, ModelWrapper, Token};
 
-/// The value of `"sums"` in the `model` of a tokenizer file whose texts are divided as SentencePiece does it.
+/// The value of `"sums"` in the `model` of a tokenizer file whose texts are segmented as in SentencePiece.
 pub(crate) const SUMS: &str = "f32";
-/// Beyond this, sums of scores begin again from 0, before they become so large that single scores make no difference.
+/// Above this value, sums of scores restart from 0, before they become so large that single scores make no difference.
 const MOST: f32 = 100_000.0;
-/// An unknown character is so much less likely than the least likely piece.
+/// The difference between the score of the least likely piece and the score of an unknown character.
 const UNKNOWN_PENALTY: f32 = 10.0;
 
-/// The `model` of a tokenizer file. A unigram model takes an entry `"sums": "f32"`, which makes it add scores in 32 bits over the
-/// whole text, as SentencePiece does, so that ties break as there; other programs ignore it, and add them in 64 bits. `"unmatched"`
-/// lists the ids of tokens that it finds in no text.
+/// The `model` of a tokenizer file. A unigram model may have an entry `"sums": "f32"`, which makes it add scores in 32 bits
+/// over the whole text, as SentencePiece does, so that ties are resolved in the same way; other programs ignore it and add in
+/// 64 bits. `"unmatched"` lists the ids of tokens that are never matched in a text.
 // Each tokenizer has only one, so its size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub(super) enum Pieces {
-    /// As in the `tokenizers` library.
+    /// A model of the `tokenizers` library.
     Plain(ModelWrapper),
-    /// With sums of 32 bits.
+    /// A unigram model with 32-bit sums.
     Single(Unigram),
 }
 
-/// A unigram model with sums of 32 bits.
+/// A unigram model with 32-bit sums.
 #[derive(Clone, Debug)]
 pub(super) struct Unigram {
     /// Tokens in the order of their ids.
     tokens: Vec<String>,
     ids: HashMap<String, u32>,
-    /// The tokens that are found in texts, in the order of their bytes.
+    /// The tokens that can be matched in texts, in the order of their bytes.
     matched: Vec<Match>,
     unk: Option<u32>,
     unknown_score: f32,
@@ -43,7 +43,7 @@ pub(super) struct Unigram {
     bytes: Option<Vec<u32>>,
 }
 
-/// A token that is found in texts.
+/// A token that can be matched in texts.
 #[derive(Clone, Debug)]
 struct Match {
     text: Box<[u8]>,
@@ -62,11 +62,11 @@ struct Section {
     unmatched: Vec<u32>,
 }
 
-/// The best way to a place of a text.
+/// The best path to a position of a text.
 #[derive(Clone, Copy, Default)]
 struct Best {
     score: f32,
-    /// Where the last piece begins, and its id; `None` before any way is found.
+    /// The start of the last piece, and its id; `None` before any path is found.
     last: Option<(usize, Option<u32>)>,
 }
 
@@ -119,7 +119,7 @@ impl Unigram {
         })
     }
 
-    /// Calls `each` with each token that the bytes `text` begin with, the shortest first.
+    /// Calls `each` with each token that is a prefix of the bytes `text`, the shortest first.
     fn prefixes(&self, text: &[u8], mut each: impl FnMut(&Match)) {
         let mut left = &self.matched[..];
         for (depth, &byte) in text.iter().enumerate() {
@@ -135,8 +135,8 @@ impl Unigram {
         }
     }
 
-    /// The likeliest pieces of `text`: where each begins and ends, and its id, `None` for an unknown character. Of two ways that are
-    /// as likely, the one that is found first counts.
+    /// The most likely pieces of `text`: the start and end of each, and its id, `None` for an unknown character. Of two paths
+    /// that are equally likely, the one that is found first is taken.
     fn divide(&self, text: &str) -> Vec<(usize, usize, Option<u32>)> {
         let mut ways = vec![Best::default(); text.len() + 1];
         let mut furthest = 0;
@@ -167,7 +167,7 @@ impl Unigram {
         pieces
     }
 
-    /// The tokens of `text`. Unknown characters next to each other are one token, or their bytes.
+    /// The tokens of `text`. Adjacent unknown characters become one token, or their bytes.
     fn tokenize(&self, text: &str) -> tokenizers::Result<Vec<Token>> {
         let mut tokens = Vec::new();
         let mut pieces = self.divide(text).into_iter().peekable();
@@ -202,7 +202,7 @@ impl Unigram {
 }
 
 impl Best {
-    /// Takes the way whose last piece begins at `start`, if it is better.
+    /// Takes the path whose last piece begins at `start`, if it is better.
     fn offer(&mut self, score: f32, start: usize, id: Option<u32>) {
         if self.last.is_none() || score > self.score {
             *self = Self {
@@ -213,7 +213,7 @@ impl Best {
     }
 }
 
-/// Makes the sum of the first of these `ways` 0, and keeps the differences to those of the others.
+/// Makes the sum of the first of these `ways` 0, and keeps the differences between it and the others.
 fn begin_again(ways: &mut [Best]) {
     let offset = ways[0].score;
     let found = ways.iter_mut().filter(|way| way.last.is_some());
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn sums_of_long_texts_stay_exact() {
-        // Of `ab`, two pieces are likelier by 1/64, which a sum of hundreds of thousands cannot hold.
+        // Two pieces for `ab` are more likely than one by 1/64, which a sum of hundreds of thousands cannot represent.
         let vocab = json!([
             ["<unk>", 0.0],
             ["a", -10.0],

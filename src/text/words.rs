@@ -1,4 +1,4 @@
-//! Encoding word by word, with a memory for words.
+//! Encoding word by word, with a cache of words.
 
 use std::collections::HashMap;
 
@@ -12,37 +12,37 @@ use crate::batch::TokenId;
 use crate::config::TokenizerKind;
 use crate::error::Result;
 
-/// Longer words are seldom repeated.
+/// The maximum length of a cached word; longer words are seldom repeated.
 const MOST_BYTES: usize = 64;
-/// Words in the caches of all threads. When a cache is full, it forgets all.
+/// The maximum number of words in the caches of all threads. A full cache is emptied.
 const MOST_WORDS: usize = 1 << 18;
-/// Words in a cache.
+/// The maximum number of words in one cache.
 const MOST_WORDS_EACH: usize = 1 << 16;
 
-/// Encodes texts as their tokenizer does, but looks up words that it has encoded before. For each thread one, as it changes with
-/// each text.
+/// Encodes texts as their tokenizer does, but looks up words that it has encoded before. Each thread needs its own cache, since
+/// it changes with each text.
 #[derive(Clone, Debug)]
 pub struct WordCache {
     tokenizer: Tokenizer,
-    /// Without it, no text is divided.
+    /// The conditions for dividing a text; `None` if no text can be divided.
     conditions: Option<Conditions>,
     words: HashMap<Box<str>, Box<[TokenId]>>,
     most: usize,
-    /// Whether NFKC makes white space of a character.
+    /// For characters seen so far: true if NFKC turns the character into white space.
     spacing: HashMap<char, bool>,
 }
 
-/// When a text is encoded like its words, one after another.
+/// The conditions under which a text is encoded like its words, one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Conditions {
-    /// Only if it does not contain the mark that stands for a space.
+    /// The text must not contain the mark that represents a space.
     unmarked: bool,
-    /// Only if NFKC makes white space of nothing else.
+    /// The text must not contain other characters that NFKC turns into white space.
     solid: bool,
 }
 
 impl WordCache {
-    /// Without any words yet, to be cloned for each of `threads`.
+    /// Creates an empty cache, to be cloned for each of `threads`.
     pub fn new(tokenizer: &Tokenizer, threads: usize) -> Self {
         Self {
             tokenizer: tokenizer.clone(),
@@ -53,7 +53,7 @@ impl WordCache {
         }
     }
 
-    /// The result of [`Tokenizer::encode`].
+    /// Returns the result of [`Tokenizer::encode`].
     ///
     /// # Errors
     /// See [`Tokenizer::encode`].
@@ -96,14 +96,14 @@ impl WordCache {
     }
 }
 
-/// Whether NFKC makes white space of `char`, which is something else.
+/// Returns true if NFKC turns `char`, which is not white space, into white space.
 fn is_spacing(char: char) -> bool {
     let mut text = NormalizedString::from(char.to_string());
     !char.is_whitespace() && text.nfkc().get().contains(char::is_whitespace)
 }
 
 impl Conditions {
-    /// Recognizes tokenizers that were learned here, all of whose steps work on words alone under these conditions.
+    /// Recognizes tokenizers learned by this program, all of whose steps work on single words under these conditions.
     fn of(tokenizer: &Tokenizer) -> Option<Self> {
         let document: Value = serde_json::from_slice(tokenizer.to_json()).ok()?;
         let special = document["added_tokens"].as_array()?.iter();
@@ -144,8 +144,8 @@ mod tests {
     use crate::random::Random;
     use crate::text::{Masks, learn};
 
-    /// What could be read differently in another neighborhood: white space of all kinds, marks, combining characters, special
-    /// tokens and their beginnings, characters that normalization changes.
+    /// Strings that could be encoded differently next to others: white space of all kinds, marks, combining characters, special
+    /// tokens and their prefixes, characters that normalization changes.
     const PIECES: [&str; 42] = [
         " ", " ", " ", "  ", "\t", "\u{a0}", "\u{2003}", "\u{3000}", "\u{85}", "\n", "▁", "a", "b",
         "ab", "dog", "Dog", "é", "e\u{301}", "\u{301}", "\u{308}", "<s>", "<s", "</s>", "<pad>",

@@ -14,10 +14,10 @@ pub(super) const VALIDATION: &str = "validation data";
 /// The built-in validation pairs come from a different part of the generator's sequence than the training pairs.
 const VALIDATION_SEED: u64 = 0x5eed_0f7a_11da_7e00;
 
-/// The validation corpus of `config`, if it has one.
+/// Returns the validation corpus of `config`, if it has one.
 ///
 /// # Errors
-/// As for [`data::read`] and [`Corpus::hold_out`].
+/// The errors of [`data::read`] and [`Corpus::hold_out`].
 pub fn validation_corpus(config: &Config) -> Result<Option<Corpus>> {
     let mut train = training(config, &mut Silent)?;
     validation(config, Some(&mut train), &mut Silent)
@@ -45,7 +45,7 @@ fn read(
     data::read_filtered(source, Form::of(config), dir, seed, filters, watch)
 }
 
-/// What is dropped from the training corpus.
+/// The filters that drop lines of the training corpus.
 pub(super) fn filters(config: &Config) -> Filters {
     Filters {
         repeated: config.data.drop_repeated,
@@ -58,8 +58,8 @@ pub(super) fn watch(what: &str, observer: &mut dyn Observer) -> impl FnMut(Progr
     move |progress| observer.on(&Event::Preparing(Preparing::Corpus { what, progress }))
 }
 
-/// Reads the validation corpus, or splits it off the end of `train`. Built-in validation data are none of the training data, if
-/// these are in memory.
+/// Reads the validation corpus, or splits it off the end of `train`. Built-in validation data contain none of the training data
+/// if these are in memory.
 pub(super) fn validation(
     config: &Config,
     mut train: Option<&mut Corpus>,

@@ -1,4 +1,4 @@
-//! The run directory: checks what it holds and claims it without harm to unrelated files.
+//! The run directory: inspecting it, and claiming it without harm to unrelated files.
 
 use std::fs;
 use std::io;
@@ -28,8 +28,8 @@ pub(super) struct StoredRun {
     pub provenance: Provenance,
 }
 
-/// Locks `dir` for this process, creating it if it is missing. If the lock is dropped before anything was written
-/// there, it leaves no trace.
+/// Locks `dir` for this process, and creates it if it is missing. If the lock is dropped before anything was written there, it
+/// leaves no trace.
 pub(super) fn lock(dir: &Path) -> Result<Lock> {
     // Reports a path that cannot be a directory.
     entries(dir)?;

@@ -1,4 +1,4 @@
-//! The parameters that training leaves as they are.
+//! The parameters that training leaves unchanged.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use crate::model::{Model, freeze};
 
 const KEY: &str = "model.freeze";
 
-/// The parameters that fit a pattern of `model.freeze`: they have no gradient and no optimizer state, and do not count for
-/// the norm of the gradient.
+/// The parameters that match a pattern of `model.freeze`: they have no gradient and no optimizer state, and are not part of the
+/// gradient norm.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Frozen {
     names: BTreeSet<String>,
@@ -20,10 +20,10 @@ pub(super) struct Frozen {
 }
 
 impl Frozen {
-    /// Those of `architecture`.
+    /// The frozen parameters of `architecture`.
     ///
     /// # Errors
-    /// [`Error::Config`] for a pattern that fits no parameter, and if no parameter is left.
+    /// [`Error::Config`] for a pattern that matches no parameter, and if no trainable parameter is left.
     pub(super) fn of(config: &Config, architecture: &Architecture) -> Result<Self> {
         let parameters = architecture.parameters();
         let mut names = BTreeSet::new();
@@ -55,7 +55,7 @@ impl Frozen {
         })
     }
 
-    /// The number of weights in them.
+    /// The number of frozen weights.
     pub(super) fn n_weights(&self) -> usize {
         self.n_weights
     }
@@ -90,7 +90,7 @@ fn fits_nothing(pattern: &str, parameters: &[Parameter]) -> Error {
     let nearest = known
         .map(|known| (strsim::jaro_winkler(known, pattern), known))
         .filter(|(likeness, _)| *likeness >= ALIKE)
-        // The shortest of equals.
+        // The shortest of equally similar names.
         .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.len().cmp(&a.1.len())));
     let hint = match nearest {
         Some((_, name)) => format!("did you mean `{name}`?"),
@@ -99,7 +99,7 @@ fn fits_nothing(pattern: &str, parameters: &[Parameter]) -> Error {
     refused(format!("`{pattern}`, which matches none"), hint)
 }
 
-/// The sections at the top.
+/// Lists the top-level sections.
 fn parts(sections: &BTreeSet<String>) -> String {
     let parts: Vec<String> = sections
         .iter()

@@ -59,7 +59,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// The key in `metrics.jsonl`.
+    /// Returns the key in `metrics.jsonl`.
     pub fn key(self) -> &'static str {
         match self {
             Self::Loss => "loss",
@@ -92,8 +92,7 @@ struct Entry {
 }
 
 impl History {
-    /// Reads the log of the run directory `run`. An incomplete last line, which a run may still be writing, is left
-    /// out.
+    /// Reads the log of the run directory `run`. An incomplete last line, which a run may still be writing, is ignored.
     ///
     /// # Errors
     /// A missing, damaged or empty log.
@@ -127,24 +126,24 @@ impl History {
         Ok(history)
     }
 
-    /// The log.
+    /// Returns the path of the log.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The last logged update or validation.
+    /// Returns the last logged update or validation.
     pub fn last_step(&self) -> u64 {
         let entries = self.updates.iter().chain(&self.validations);
         entries.map(|entry| entry.step).max().unwrap_or_default()
     }
 
-    /// The cost of training up to update `last`; `None` if no update up to there was logged.
+    /// Returns the cost of training up to update `last`; `None` if no update up to there was logged.
     pub fn training(&self, last: u64) -> Option<Training> {
         let number = |entry: &Entry, key: &str| entry.values.get(key)?.as_f64();
         let updates = self.updates.iter().filter(|entry| entry.step <= last);
         let timed = updates.filter_map(|entry| {
             let tokens = number(entry, "tgt_tokens")?;
-            // Lines of version 0.2 and before are about one update.
+            // Lines written by version 0.2 and before are about one update each.
             let updates = number(entry, "updates").unwrap_or(1.0);
             let seconds = tokens / number(entry, "tokens_per_second")?;
             Some((tokens, seconds, updates))
@@ -163,7 +162,7 @@ impl History {
         })
     }
 
-    /// The updates that have `metric`, and its values; NaN where the logged value was NaN or infinite.
+    /// Returns the updates that have `metric`, and its values; NaN where the logged value was NaN or infinite.
     pub fn updates(&self, metric: Metric) -> Vec<(f64, f64)> {
         values(&self.updates, metric)
     }

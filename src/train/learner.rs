@@ -33,21 +33,21 @@ pub struct Learner {
     sampling: ScheduledSampling,
     precision: Precision,
     device: Device,
-    /// The index of each of the architecture's parameters among those that are trained, without the frozen ones.
+    /// The index of each of the architecture's parameters among the trained ones, without the frozen ones.
     places: Vec<usize>,
 }
 
-/// A gradient for each parameter that is trained, in the order of [`trained`].
+/// A gradient for each trained parameter, in the order of [`trained`].
 #[derive(Debug)]
 pub(super) struct Gradients(pub(super) Vec<Parameter>);
 
 impl Learner {
-    /// Trains `model`, whose parameters live on `device` under autodiff, according to `config`.
+    /// Creates a learner for `model`, whose parameters live on `device` under autodiff, according to `config`.
     pub fn new(model: Model, config: &Config, device: Device) -> Self {
         Self::among(Processes::alone(), model, config, device)
     }
 
-    /// Trains `model` together with other processes, which have the same.
+    /// Creates a learner for `model` that works together with other processes, which have the same model.
     pub(super) fn among(
         processes: Processes,
         model: Model,
@@ -80,14 +80,14 @@ impl Learner {
         }
     }
 
-    /// The current model.
+    /// Returns the current model.
     pub fn model(&self) -> &Model {
         self.model
             .as_ref()
             .expect("the model is absent only during an update")
     }
 
-    /// The precision of linear maps, with `auto` resolved, and the instructions used.
+    /// Returns the precision of linear maps, with `auto` resolved, and the instruction set.
     pub fn products(&self) -> Products {
         Products {
             matmul: match self.precision {
@@ -98,7 +98,7 @@ impl Learner {
         }
     }
 
-    /// The optimizer's state, for a checkpoint. With several processes, the first one alone has it.
+    /// The optimizer's state, for a checkpoint. Only the first of several processes has it.
     pub(super) fn state(&self) -> Vec<Cow<'_, Parameter>> {
         self.exchange.state(&self.optimizer)
     }
@@ -111,7 +111,7 @@ impl Learner {
             .collect()
     }
 
-    /// Restores the result of [`Learner::state`], which the first process has.
+    /// Restores the result of [`Learner::state`], which only the first process has.
     pub(super) fn restore(&mut self, state: &[Parameter]) {
         self.exchange.restore(&mut self.optimizer, state);
     }
@@ -125,17 +125,17 @@ impl Learner {
         checksum.finalize()
     }
 
-    /// The number of micro-batches of an update, over all processes.
+    /// Returns the number of micro-batches of an update, over all processes.
     pub fn n_batches(&self) -> usize {
         self.exchange.n_batches()
     }
 
-    /// The numbers of those that this process computes, counted from 0.
+    /// Returns the numbers of the micro-batches that this process computes, counted from 0.
     pub fn share(&self) -> Range<usize> {
         self.exchange.share()
     }
 
-    /// The loss of `batch`, with the dropout of micro-batch `number`, which counts over the whole run.
+    /// Returns the loss of `batch`, with the dropout masks of micro-batch `number`, which counts over the whole run.
     pub fn loss(&self, batch: &Batch, number: u64) -> Loss {
         let batch = self.mixed(batch, number);
         self.model()
@@ -147,7 +147,7 @@ impl Learner {
         self.sampling.mix(batch, number, || self.model().valid())
     }
 
-    /// The Euclidean norm of the mean gradient per token, summed in the architecture's order of parameters.
+    /// The Euclidean norm of the average gradient per token, summed in the architecture's order of parameters.
     pub(super) fn gradient_norm(&self, reduced: &Reduced) -> f64 {
         let squares = reduced.gradients.iter();
         let squares = squares.map(|part| sums_of_squares(part)).collect();
@@ -169,13 +169,13 @@ impl Learner {
         Pass::training(self.seed, number, self.precision)
     }
 
-    /// The gradients of a micro-batch, by a backward pass.
+    /// Computes the gradients of a micro-batch by a backward pass.
     pub(super) fn gradients(&self, loss: Loss) -> Gradients {
         Gradients(take_gradients(self.model(), &mut loss.loss.backward()))
     }
 
-    /// Like [`Learner::gradients`], and calls `complete` with the index and the gradient of a parameter as soon as it is
-    /// complete, as far as this can be told. `uses` are those of the forward pass.
+    /// Like [`Learner::gradients`], and calls `complete` with the index and the gradient of each parameter as soon as the
+    /// gradient is known to be complete. `uses` are the uses counted in the forward pass.
     pub(super) fn watched_gradients(
         &self,
         loss: Loss,
@@ -194,7 +194,7 @@ impl Learner {
         ops::watch_gradients(uses, see, || self.gradients(loss))
     }
 
-    /// Updates the model by the mean gradient over all tokens, times `scale`.
+    /// Updates the model by the average gradient over all tokens, times `scale`.
     pub(super) fn change(&mut self, reduced: Reduced, scale: UpdateScale) {
         let model = self
             .model
@@ -229,7 +229,7 @@ fn places(model: &Model) -> Vec<usize> {
 }
 
 impl Gradients {
-    /// Gives their memory back.
+    /// Returns the memory of the gradients for reuse.
     pub(super) fn recycle(self) {
         let Self(gradients) = self;
         for gradient in gradients {

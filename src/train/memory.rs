@@ -23,24 +23,24 @@ const PROGRAM: f64 = if cfg!(feature = "mpi") { 59.0 } else { 56.0 } * MB;
 const CONNECTIONS: f64 = 16.0 * MB;
 /// RAM per thread: its stack, packed matrix panels and attention scores.
 const THREAD: f64 = 4.0 * MB;
-/// Rows of logits held at a time.
+/// The number of rows of logits held at a time.
 const LOGIT_ROWS: f64 = 256.0;
-/// Overhead for RAM that was freed after reading the corpora and is not fully reused.
+/// A factor for RAM that was freed after reading the corpora and is not fully reused.
 const FREED: f64 = 1.05;
-/// Overhead of buffer reuse: buffers serve slightly smaller results, some wait for a batch of their size, and a later
-/// epoch may have a larger batch. Over some hundred updates this adds up to a quarter.
+/// A factor for the overhead of buffer reuse: buffers hold slightly smaller results, some wait for a batch of their size, and a
+/// later epoch may have a larger batch. Over some hundred updates this adds up to a quarter.
 const SLACK: f64 = 1.35;
 
-/// Predicted memory use, in bytes.
+/// The predicted memory use, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
-    /// Weights, gradients, optimizer state, and a copy of the weights while a checkpoint is written.
+    /// Memory for weights, gradients, optimizer state, and a copy of the weights while a checkpoint is written.
     pub model: f64,
-    /// Activations kept for the backward pass and gradients in flight, for the largest batch.
+    /// Memory for activations kept for the backward pass and gradients in flight, for the largest batch.
     pub activations: f64,
-    /// The encoded corpora.
+    /// Memory for the encoded corpora.
     pub data: f64,
-    /// Everything else.
+    /// Memory for everything else.
     pub rest: f64,
 }
 
@@ -51,18 +51,18 @@ pub struct Subject<'a> {
     pub config: &'a Config,
     /// The model.
     pub architecture: &'a Architecture,
-    /// Number of weights that are not trained.
+    /// The number of weights that are not trained.
     pub frozen: usize,
-    /// Bytes of the encoded corpora.
+    /// The size of the encoded corpora in bytes.
     pub data: usize,
-    /// Number of compute threads.
+    /// The number of compute threads.
     pub threads: usize,
-    /// Number of processes that share the work.
+    /// The number of processes that share the work.
     pub processes: usize,
 }
 
 impl Memory {
-    /// Predicts the peak of training with batches as large as `batch`.
+    /// Predicts the peak memory use of training with batches as large as `batch`.
     pub fn predict(subject: &Subject<'_>, batch: BatchSize) -> Self {
         let config = subject.config;
         let architecture = subject.architecture;
@@ -72,7 +72,7 @@ impl Memory {
             config.train.micro_batches_per_update as u64,
             subject.processes as u64,
         );
-        // With those that are sent and received.
+        // Includes the gradients that are sent and received.
         let gradients = match n {
             1 => f64::from(most_at_once(n_batches)),
             n => most_copies(n_batches, n) as f64,
@@ -93,7 +93,7 @@ impl Memory {
         }
     }
 
-    /// The predicted peak of training.
+    /// Returns the predicted peak of training.
     pub fn peak(&self) -> f64 {
         self.fixed() + self.activations
     }
@@ -109,8 +109,8 @@ impl Memory {
         self.model + self.data + self.rest
     }
 
-    /// Refuses a prediction above `limit` bytes. `with_budget` predicts for another `train.batch_tokens`; the longest
-    /// sentence pair needs at least `least`.
+    /// Refuses a prediction above `limit` bytes. `with_budget` predicts the memory for another value of `train.batch_tokens`,
+    /// which must be at least `least` for the longest sentence pair.
     ///
     /// # Errors
     /// [`Error::Config`] with the largest token budget that fits, if one does.
@@ -166,7 +166,7 @@ impl Memory {
     }
 }
 
-/// Number of further gradients of a shared table that exist separately before they are summed.
+/// The number of further gradients of a shared table that exist separately before they are summed.
 fn tied(architecture: &Architecture) -> usize {
     let head = matches!(&architecture.head, Head::Vocabulary(head) if head.tied);
     let inputs = [&architecture.src, &architecture.tgt].into_iter().flatten();
@@ -174,7 +174,7 @@ fn tied(architecture: &Architecture) -> usize {
     usize::from(head) + shared.count()
 }
 
-/// Width of the widest hidden layer: of a feed-forward network, or of the gates of a recurrent layer.
+/// The width of the widest hidden layer: of a feed-forward network, or of the gates of a recurrent layer.
 fn d_inner(architecture: &Architecture) -> usize {
     let encoder = match &architecture.encoder {
         Some(Encoder::Transformer(stack)) => stack.feed_forward.d_ff,
@@ -189,7 +189,7 @@ fn d_inner(architecture: &Architecture) -> usize {
     encoder.max(decoder)
 }
 
-/// Bytes of the packed operands shared by all threads, on CPUs with bfloat16 dot-product instructions.
+/// The number of bytes of the packed operands shared by all threads, on CPUs with bfloat16 dot-product instructions.
 fn packed(subject: &Subject<'_>, batch: BatchSize) -> f64 {
     const PACKED: f64 = 2.0;
     let matmul = subject.config.train.precision;

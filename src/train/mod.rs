@@ -1,7 +1,7 @@
 //! Training: from a configuration to a model directory, with exact resume.
 //!
-//! [`train`] prepares the run (reads corpora, learns tokenizers or loads those of a stored run), then loops over
-//! updates, validating, saving and reporting to an [`Observer`].
+//! [`train`] prepares the run (it reads corpora, and learns tokenizers or loads those of a stored run), then runs updates,
+//! validates, saves checkpoints and reports to an [`Observer`].
 
 mod corpora;
 mod directory;
@@ -46,7 +46,7 @@ use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::processes::Processes;
 
-/// Where a run is stored, and how an existing directory is treated.
+/// Options of a run: where it is stored, and how an existing directory is treated.
 #[derive(Debug)]
 pub struct RunOptions {
     /// The run directory, which becomes the model directory.
@@ -55,7 +55,7 @@ pub struct RunOptions {
     pub existing: Existing,
     /// Requests a stop, for example on SIGINT.
     pub interrupt: Interrupt,
-    /// The processes that share the work. All are given the same configuration and data; the first one writes the run.
+    /// The processes that share the work. All have the same configuration and data; the first one writes the run.
     pub processes: Processes,
 }
 
@@ -64,7 +64,7 @@ pub struct RunOptions {
 pub enum Existing {
     /// Refuse to touch it.
     Refuse,
-    /// Resume from its last checkpoint; if the directory does not exist, start a new run.
+    /// Resume from the last checkpoint; if the directory does not exist, start a new run.
     Resume,
     /// Delete it and start over.
     Force,
@@ -73,46 +73,46 @@ pub enum Existing {
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// Total number of updates.
+    /// The total number of updates.
     pub step: u64,
     /// The current pass over the corpus, counted from 0.
     pub epoch: u64,
     /// The best validation, if any.
     pub best: Option<BestReport>,
-    /// Why the run stopped.
+    /// The reason why the run stopped.
     pub stopped: StopReason,
     /// Wall time of this call, in seconds.
     pub seconds: f64,
-    /// What several processes exchanged; absent for one.
+    /// The communication between several processes; `None` for one process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange: Option<ExchangeReport>,
     /// The model directory.
     pub path: PathBuf,
 }
 
-/// What one of several processes exchanged with the others.
+/// The communication of one of several processes with the others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ExchangeReport {
     /// The number of processes.
     pub processes: usize,
     /// The time that this process spent in exchanges, in seconds, including waits for slower processes.
     pub seconds: f64,
-    /// The bytes that it sent.
+    /// The number of bytes that this process sent.
     pub bytes_sent: u64,
 }
 
 /// The best validation of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BestReport {
-    /// The update after which it ran.
+    /// The update after which the validation ran.
     pub step: u64,
-    /// Its label-smoothed loss per token.
+    /// The label-smoothed loss per token.
     pub loss: f64,
-    /// Its BLEU, if sentences were translated.
+    /// BLEU, if sentences were translated.
     pub bleu: Option<f64>,
 }
 
-/// Why a run stopped.
+/// The reason why a run stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -124,7 +124,7 @@ pub enum StopReason {
     Patience,
 }
 
-/// Trains according to `config`.
+/// Trains a model according to `config`.
 ///
 /// # Errors
 /// Invalid configuration or data, or an unusable run directory; a NaN or infinite loss; a request to stop
@@ -138,7 +138,7 @@ pub fn train(
     trainer::Trainer::new(prepared, &options.interrupt, observer)?.run()
 }
 
-/// Encodes the training corpus of `config` on disk, or finds it there, for runs with `data.store = "disk"`.
+/// Encodes the training corpus of `config` on disk for runs with `data.store = "disk"`, unless it is there already.
 ///
 /// # Errors
 /// Invalid configuration or data; a corpus that cannot be kept on disk; a request to stop.
@@ -151,10 +151,11 @@ pub fn encode_corpus(
     material::encode_corpus(config, interrupt, observer)
 }
 
-/// What the encoded training corpus of `config` is made from, by which [`encode_corpus`] finds it on disk.
+/// Returns the key by which [`encode_corpus`] finds the encoded training corpus of `config` on disk; it depends on everything
+/// from which the corpus is made.
 ///
 /// # Errors
-/// Files of the corpus, or a model in `model.from`, that cannot be read.
+/// Corpus files, or a model in `model.from`, that cannot be read.
 pub fn store_key(config: &Config) -> Result<StoreKey> {
     material::store_key(config)
 }

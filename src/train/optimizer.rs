@@ -13,7 +13,7 @@ use crate::model::{Parameter, map_trained, trained};
 #[derive(Debug)]
 pub struct Optimizer {
     config: OptimizerConfig,
-    /// In the model's order.
+    /// The state for each parameter, in the model's order.
     memory: Vec<Memory>,
 }
 
@@ -22,30 +22,31 @@ pub struct Optimizer {
 struct Memory {
     /// The elements that are updated.
     part: Range<usize>,
-    /// Adam's mean, then its mean square; SGD's velocity, if any. Each has the parameter's shape, and values for the part.
+    /// Adam's first and second moment estimates; SGD's velocity, if any. Each has the parameter's shape, and values for the
+    /// part.
     slots: Vec<Parameter>,
 }
 
 /// The scalars of one update.
 #[derive(Clone, Copy, Debug)]
 pub struct UpdateScale {
-    /// The number of the update, from 1.
+    /// The number of the update, counted from 1.
     pub step: u64,
     /// The learning rate.
     pub learning_rate: f64,
-    /// Factor for the gradient, which combines averaging over tokens and clipping.
+    /// A factor for the gradient, which combines averaging over tokens and clipping.
     pub gradient_scale: f64,
 }
 
 impl Optimizer {
-    /// A fresh optimizer for `model`.
+    /// Creates a fresh optimizer for `model`.
     pub fn new<M: Module>(config: &OptimizerConfig, model: &M) -> Self {
         let lengths = trained(model).into_iter();
         let whole = lengths.map(|(_, shape)| 0..shape.iter().product());
         Self::of_parts(config, model, whole.collect())
     }
 
-    /// A fresh optimizer for one part of each parameter of `model`.
+    /// Creates a fresh optimizer for one part of each parameter of `model`.
     pub(super) fn of_parts<M: Module>(
         config: &OptimizerConfig,
         model: &M,
@@ -98,7 +99,7 @@ impl Optimizer {
         self.update_parts(model, gradients, scale, device, |_| ())
     }
 
-    /// Updates the parts of `model` by their `gradients`, as [`Optimizer::update`] does, and shows each to `see`.
+    /// Updates the parts of `model` by their `gradients`, like [`Optimizer::update`], and calls `see` with each.
     pub(super) fn update_parts<M: Module>(
         &mut self,
         model: M,

@@ -36,25 +36,25 @@ pub(super) struct Prepared {
     pub _lock: Option<Lock>,
 }
 
-/// The run directory, as it was found.
+/// The run directory, with its contents as found.
 struct Opened {
     found: Found,
     lock: Lock,
     beginning: Beginning,
 }
 
-/// Where the weights come from.
+/// The origin of the weights.
 enum Beginning {
-    /// They are drawn.
+    /// They are initialized randomly.
     Nothing,
-    /// The model of `model.from`.
+    /// They are taken from the model in `model.from`.
     Model(Box<Source>),
-    /// The checkpoint at this update.
+    /// They are taken from the checkpoint at this update.
     Checkpoint(u64),
 }
 
 impl Opened {
-    /// What is known of the run in `dir` before the training data are read.
+    /// The known facts about the run in `dir` before the training data are read.
     fn known<'a>(&'a self, dir: &'a Path) -> Known<'a> {
         let run = match &self.found {
             Found::Run(stored) => Some((dir, &**stored)),
@@ -77,7 +77,7 @@ impl Opened {
         }
     }
 
-    /// The weights, unless they are drawn.
+    /// The weights, unless they are initialized randomly.
     fn weights(
         &self,
         config: &Config,
@@ -178,7 +178,8 @@ pub(super) fn prepare(
     })
 }
 
-/// What the model can be exported as, or what keeps it from that: later it cannot be changed.
+/// Describes the formats to which the model can be exported, or the setting that prevents an export, since settings cannot be
+/// changed later.
 fn export_limits(config: &Config, tokenizers: &Tokenizers) -> String {
     let kinds = ExportFormat::ALL.map(|format| format.kind_of(config, tokenizers));
     match kinds {
@@ -197,7 +198,7 @@ fn export_limits(config: &Config, tokenizers: &Tokenizers) -> String {
     }
 }
 
-/// Checks the configuration, also against those of the other processes.
+/// Checks the configuration, and compares it with the other processes'.
 fn check(config: &Config, processes: &Processes) -> Result<()> {
     let checked = config.validate().and_then(|()| check_frozen(config));
     if processes.is_alone() {
@@ -285,7 +286,7 @@ fn last_checkpoint(dir: &Path, observer: &mut dyn Observer) -> Result<Option<u64
     Ok(Some(start.step))
 }
 
-/// The weights of `source`. Reports those that are new.
+/// The weights of `source`. Reports those that are newly initialized.
 pub(super) fn first_weights(
     config: &Config,
     source: &Source,
@@ -302,7 +303,7 @@ pub(super) fn first_weights(
     Ok(weights)
 }
 
-/// The error for a trained model from which nothing can be resumed.
+/// The error for a trained model without a checkpoint to resume from.
 fn no_checkpoint(dir: &Path) -> Error {
     Error::Model {
         path: dir.join(files::CHECKPOINTS),

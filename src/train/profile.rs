@@ -1,4 +1,4 @@
-//! Profile of training: where the time of an update goes.
+//! Profiling of training: the time of each part of an update.
 
 use std::time::{Duration, Instant};
 
@@ -17,16 +17,16 @@ use crate::interrupt::Interrupt;
 use crate::ops::{Spent, profiled};
 use crate::processes::Processes;
 
-/// The time and memory that some updates took.
+/// The time and memory of several updates.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
-    /// Number of updates.
+    /// The number of updates.
     pub updates: u64,
-    /// Real target tokens.
+    /// The number of real target tokens.
     pub tgt_tokens: usize,
     /// Time spent making batches.
     pub data: Duration,
-    /// Total time of forward passes.
+    /// The total time of forward passes.
     pub forward: Duration,
     /// Total time of backward passes.
     pub backward: Duration,
@@ -41,13 +41,14 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The total time of all updates.
+    /// Returns the total time of all updates.
     pub fn total(&self) -> Duration {
         self.data + self.forward + self.backward + self.optimizer
     }
 }
 
-/// Trains a fresh model, or that of `model.from`, for one warm-up update and `updates` measured ones according to `config`, then discards it.
+/// Trains a fresh model, or the model of `model.from`, for one warm-up update and `updates` measured ones according to
+/// `config`, and then discards it.
 ///
 /// # Errors
 /// Invalid configuration or data; a request to stop.

@@ -36,25 +36,26 @@ pub enum Event<'a> {
     Start(&'a StartReport),
     /// An update is done.
     Step {
-        /// The update alone.
+        /// The report on the update.
         report: &'a StepReport,
-        /// The mean over it and those before it that was written to `metrics.jsonl`, as after every `log_every`-th.
+        /// The average over all updates since the previous log entry, if it was written to `metrics.jsonl`, as after every
+        /// `log_every`-th update.
         logged: Option<&'a StepReport>,
     },
     /// A validation is done.
     Validation(&'a ValidationReport),
     /// A checkpoint was written.
     Saved {
-        /// Its directory.
+        /// The directory of the checkpoint.
         path: &'a Path,
-        /// The update it holds.
+        /// The update after which it was written.
         step: u64,
     },
-    /// Training has ended, and the model directory serves the mean of these checkpoints.
+    /// Training has ended, and the final model is the average of these checkpoints.
     Averaged {
-        /// Their updates.
+        /// The updates of the checkpoints.
         steps: &'a [u64],
-        /// The validation of the mean, if there was one.
+        /// The validation of the average, if there was one.
         validation: Option<&'a ValidationReport>,
     },
 }
@@ -76,34 +77,34 @@ pub enum Preparing<'a> {
 /// The state of a run at its start.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StartReport {
-    /// Updates already done; 0 for a new run.
+    /// The number of updates already done; 0 for a new run.
     pub step: u64,
     /// The maximum number of updates.
     pub max_steps: u64,
-    /// Trainable parameters.
+    /// The number of trainable parameters.
     pub n_parameters: usize,
-    /// Sentence pairs, texts or windows to train on.
+    /// The number of sentence pairs, texts or windows to train on.
     pub n_examples: usize,
-    /// Size of the source vocabulary.
+    /// The size of the source vocabulary.
     pub src_vocab: usize,
-    /// Size of the target vocabulary.
+    /// The size of the target vocabulary.
     pub tgt_vocab: usize,
-    /// Updates per pass over the corpus, as of the current epoch.
+    /// The number of updates per pass over the corpus, as of the current epoch.
     pub steps_per_epoch: u64,
-    /// Predicted peak memory use, in bytes.
+    /// The predicted peak memory use, in bytes.
     pub memory: u64,
-    /// TrainPrecision precision and instructions.
+    /// The precision and the instruction set of matrix products.
     pub products: Products,
-    /// Processes that share the work.
+    /// The number of processes that share the work.
     pub processes: usize,
 }
 
-/// One update, or several: losses and the accuracy are means over all of their tokens.
+/// A report on one or more updates. Losses and the accuracy are averages over all of their tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct StepReport {
-    /// The number of the last update, from 1.
+    /// The number of the last update, counted from 1.
     pub step: u64,
-    /// The pass over the corpus, from 0.
+    /// The pass over the corpus, counted from 0.
     pub epoch: u64,
     /// The number of updates.
     pub updates: u64,
@@ -113,20 +114,20 @@ pub struct StepReport {
     pub nll: f64,
     /// exp(nll).
     pub perplexity: f64,
-    /// Share of target tokens predicted correctly under teacher forcing.
+    /// The share of target tokens predicted correctly under teacher forcing.
     pub accuracy: f64,
     /// The learning rate of the last update.
     pub learning_rate: f64,
-    /// The global norm of the gradient before clipping; the mean over the updates.
+    /// The global norm of the gradient before clipping, averaged over the updates.
     pub gradient_norm: f64,
-    /// Real target tokens in these updates.
+    /// The number of real target tokens in these updates.
     pub tgt_tokens: u64,
-    /// Real target tokens per second, without validations and checkpoints.
+    /// The number of real target tokens per second, without validations and checkpoints.
     pub tokens_per_second: f64,
 }
 
 impl StepReport {
-    /// The report on the updates of `span`, the last of which was update `step`.
+    /// Creates the report on the updates of `span`, the last of which was update `step`.
     pub(super) fn new(step: u64, epoch: u64, learning_rate: f64, span: &Span) -> Self {
         let per_token = |sum: f64| sum / span.n_tokens.max(1) as f64;
         Self {
@@ -144,16 +145,16 @@ impl StepReport {
         }
     }
 
-    /// The time that the updates took, in seconds.
+    /// Returns the time that the updates took, in seconds.
     pub fn seconds(&self) -> f64 {
         self.tgt_tokens as f64 / self.tokens_per_second
     }
 }
 
-/// One validation.
+/// A report on one validation.
 #[derive(Clone, Debug, Serialize)]
 pub struct ValidationReport {
-    /// The update after which it ran.
+    /// The update after which the validation ran.
     pub step: u64,
     /// Label-smoothed loss per real target token.
     pub loss: f64,
@@ -161,19 +162,19 @@ pub struct ValidationReport {
     pub nll: f64,
     /// exp(nll).
     pub perplexity: f64,
-    /// Share of target tokens predicted correctly under teacher forcing.
+    /// The share of target tokens predicted correctly under teacher forcing.
     pub accuracy: f64,
     /// BLEU of the first `validate_sentences` sentences, decoded with greedy search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bleu: Option<Score>,
-    /// Share of those sentences translated exactly like the reference.
+    /// The share of these sentences translated exactly like the reference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact_match: Option<f64>,
     /// Some of the translations.
     pub samples: Vec<Sample>,
-    /// Whether this is the best so far, by `train.best_by`.
+    /// True if this is the best validation so far, by `train.best_by`.
     pub best: bool,
-    /// Duration of the validation, in seconds.
+    /// The duration of the validation, in seconds.
     pub seconds: f64,
 }
 

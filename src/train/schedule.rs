@@ -31,7 +31,7 @@ pub struct Schedule {
 pub struct Plateau {
     /// The lowest validation loss so far, if any.
     pub best: Option<f64>,
-    /// Validations since `best` or since the last reduction of the learning rate.
+    /// The number of validations since `best` or since the last reduction of the learning rate.
     pub bad: u64,
     /// The current factor of the learning rate, at most 1.
     pub factor: f64,
@@ -65,14 +65,14 @@ impl Plateau {
 }
 
 impl Schedule {
-    /// The schedule of a run.
+    /// Creates the schedule of a run.
     pub fn of(config: &Config) -> Self {
         let Config { model, train, .. } = config;
         let peak = train.optimizer.learning_rate;
         Self::new(&train.schedule, peak, model.d_model, train.max_steps)
     }
 
-    /// Says so if a run with this `config` ends before the learning rate has risen to its peak.
+    /// Returns a warning if a run with this `config` ends before the learning rate has risen to its peak.
     pub fn warning(config: &Config) -> Option<String> {
         let (steps, warmup) = (config.train.max_steps, config.train.schedule.warmup_steps);
         (steps <= warmup).then(|| {
@@ -85,7 +85,7 @@ impl Schedule {
         })
     }
 
-    /// A schedule with the given `peak` (for `noam`, a factor); `cosine` ends at `max_steps` unless configured
+    /// Creates a schedule with the given `peak` (for `noam`, a factor); `cosine` ends at `max_steps` unless configured
     /// otherwise.
     pub fn new(config: &ScheduleConfig, peak: f64, d_model: usize, max_steps: u64) -> Self {
         let end = if config.decay_steps == 0 {
@@ -101,7 +101,7 @@ impl Schedule {
         }
     }
 
-    /// The learning rate of update `step`, counted from 1.
+    /// Returns the learning rate of update `step`, counted from 1.
     ///
     /// # Panics
     /// If `step` is 0.

@@ -12,15 +12,15 @@ use crate::engine::{Dense, Engine, Precision};
 use crate::model::{Decoder, Model, Stepper, argmax, parameters};
 use crate::random::Random;
 
-/// Random stream of micro-batch 0; micro-batch `n` uses this plus `n`.
+/// The random stream of micro-batch 0; micro-batch `n` uses this plus `n`.
 const FIRST_STREAM: u64 = 0x7363_6865_6475_0000;
 
-/// How to mix the decoder's inputs.
+/// Mixes the decoder's inputs.
 #[derive(Clone, Debug)]
 pub(super) struct ScheduledSampling {
     config: SamplingConfig,
     seed: u64,
-    /// Micro-batches per update.
+    /// The number of micro-batches per update.
     accumulate: u64,
 }
 
@@ -51,7 +51,7 @@ impl ScheduledSampling {
         falling.max(least)
     }
 
-    /// Micro-batch `number` with mixed decoder inputs. `model` returns the model used for predicting, outside autodiff.
+    /// Returns micro-batch `number` with mixed decoder inputs. `model` returns the model used for predicting, outside autodiff.
     pub(super) fn mix<'a>(
         &self,
         batch: &'a Batch,
@@ -116,7 +116,7 @@ fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
     mixed
 }
 
-/// The model in the form that decodes.
+/// The model in the representation that decoding uses.
 fn engine(model: &Model) -> Engine {
     let weights = &mut Dense::new(Precision::F32, parameters(model));
     Engine::new(model.architecture(), weights)

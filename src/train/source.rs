@@ -18,16 +18,16 @@ pub(super) struct Source {
     dir: PathBuf,
     tokenizers: Tokenizers,
     sha256: Option<String>,
-    /// Whether the head is drawn anew, for labels that the model does not know.
+    /// True if the head is initialized randomly, for labels that the model does not know.
     new_head: bool,
 }
 
 impl Source {
-    /// The model in the directory `dir`, for training according to `config`.
+    /// Opens the model in the directory `dir`, for training according to `config`.
     ///
     /// # Errors
-    /// A directory that is no model, or a damaged one; [`Error::Config`] for a quantized model, and one that `config`
-    /// contradicts.
+    /// A directory without a model, or with a damaged one; [`Error::Config`] for a quantized model, and for a model that
+    /// contradicts `config`.
     pub(super) fn open(dir: &Path, config: &Config) -> Result<Self> {
         let Description {
             config: theirs,
@@ -48,7 +48,7 @@ impl Source {
         })
     }
 
-    /// The tokenizers. Labels that are new are learned: `labels` are those of the training data.
+    /// The tokenizers. A tokenizer for labels that are new is learned: `labels` are those of the training data.
     pub(super) fn tokenizers(
         &self,
         config: &Config,
@@ -64,7 +64,7 @@ impl Source {
         tokenizers.for_model(&config.model)
     }
 
-    /// The weights of a model of `architecture`, and the names of those that are new and were drawn.
+    /// The weights of a model of `architecture`, and the names of the new ones, which were initialized randomly.
     ///
     /// # Errors
     /// A damaged model directory.
@@ -105,7 +105,7 @@ impl Source {
         Ok((weights, new))
     }
 
-    /// What provenances say of it.
+    /// The model's origin as stored in provenances.
     pub(super) fn origin(&self) -> Origin {
         Origin {
             path: self.dir.display().to_string(),

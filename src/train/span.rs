@@ -1,4 +1,4 @@
-//! What is summed over successive updates, for the log.
+//! Sums over successive updates, for the log.
 
 use std::time::Duration;
 
@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 use super::Update;
 use crate::ops::LossSums;
 
-/// Sums over successive updates. Those since the last line of the log are part of a checkpoint, so that a resumed run logs the
+/// Sums over successive updates. The sums since the last log entry are part of a checkpoint, so that a resumed run logs the
 /// same numbers; times are not, since they depend on the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Span {
-    /// Number of updates.
+    /// The number of updates.
     pub updates: u64,
-    /// Sum of the label-smoothed losses of the target tokens.
+    /// The sum of the label-smoothed losses of the target tokens.
     pub loss: f64,
-    /// Sum of their negative log-likelihoods.
+    /// The sum of the negative log-likelihoods of the target tokens.
     pub nll: f64,
-    /// Target tokens that were predicted correctly.
+    /// The number of target tokens that were predicted correctly.
     pub n_correct: u64,
-    /// Target tokens.
+    /// The number of target tokens.
     pub n_tokens: u64,
-    /// Sum of the norms of the gradients.
+    /// The sum of the norms of the gradients.
     pub gradient_norms: f64,
-    /// Target tokens of the updates that were timed.
+    /// The number of target tokens of the updates that were timed.
     #[serde(skip)]
     pub timed_tokens: u64,
-    /// Time of these updates.
+    /// The time of these updates.
     #[serde(skip)]
     pub time: Duration,
 }
@@ -50,7 +50,7 @@ impl Span {
         self.time += time;
     }
 
-    /// One update.
+    /// The span of one update.
     pub(super) fn of(update: &Update, time: Duration) -> Self {
         let mut span = Self::default();
         span.add(update, time);

@@ -6,13 +6,12 @@ use serde::{Deserialize, Serialize};
 
 /// Sums of neighboring micro-batches of an update.
 ///
-/// A sum of floating-point numbers depends on its order. There is one order here: that of a binary tree, in which the node
-/// of `2^level` micro-batches that begins at a multiple of `2^level` is the sum of its two halves, left plus right. The nodes
-/// that have no sibling are added from left to right. Therefore the total has the same bits however the micro-batches are
-/// divided among processes.
+/// A sum of floating-point numbers depends on its order. The order is fixed by a binary tree, in which the node of `2^level`
+/// micro-batches that begins at a multiple of `2^level` is the sum of its two halves, left plus right. Nodes without a sibling
+/// are added from left to right. Therefore the total has the same bits however the micro-batches are divided among processes.
 #[derive(Debug)]
 pub(super) struct PartialSums<T> {
-    /// From left to right, without gaps.
+    /// The nodes from left to right, without gaps.
     nodes: Vec<Node<T>>,
 }
 
@@ -55,7 +54,7 @@ impl<T: AddAssign> PartialSums<T> {
         self.nodes.into_iter()
     }
 
-    /// The sum of all; `None` without micro-batches.
+    /// Returns the sum of all; `None` without micro-batches.
     pub(super) fn total(self) -> Option<T> {
         let sums = self.nodes.into_iter().map(|node| node.sum);
         sums.reduce(|mut left, right| {
@@ -107,7 +106,7 @@ impl<T> Node<T> {
         self.first + (1 << self.level)
     }
 
-    /// Whether this node and `right`, which follows it, are the halves of a larger one.
+    /// Returns true if this node and `right`, which follows it, are the halves of a larger one.
     fn is_sibling(&self, right: &Self) -> bool {
         self.level == right.level && self.first.is_multiple_of(2 << self.level)
     }
@@ -118,7 +117,7 @@ pub(super) fn most_at_once(n: u64) -> u32 {
     n.max(1).ilog2() + 1
 }
 
-/// What is left if these micro-batches are added: the nodes, without their sums.
+/// The nodes, without their sums, that remain when these micro-batches are added.
 pub(super) fn nodes_of(numbers: Range<u64>) -> Vec<Node<()>> {
     let (mut first, mut nodes) = (numbers.start, Vec::new());
     while first < numbers.end {
@@ -138,14 +137,14 @@ pub(super) fn nodes_of(numbers: Range<u64>) -> Vec<Node<()>> {
     nodes
 }
 
-/// The most copies of all gradients that one of several `processes` holds at once, messages included, if each adds an equal block
-/// of `n` micro-batches.
+/// The maximum number of copies of all gradients that one of several `processes` holds at once, including messages, if each
+/// adds an equal block of `n` micro-batches.
 pub(super) fn most_copies(n: u64, processes: u64) -> usize {
     let of_block = |process: u64| {
         let (start, end) = (process * n / processes, (process + 1) * n / processes);
         // Earlier sums, and the gradients of the micro-batch that follows.
         let during = |next: u64| nodes_of(start..next).len() + 1;
-        // While those of the last one are computed, messages are filled and received.
+        // While the gradients of the last one are computed, messages are filled and received.
         let last = during(end.saturating_sub(1)) + 2 * nodes_of(start..end).len();
         (start..end)
             .map(during)
@@ -159,7 +158,7 @@ pub(super) fn most_copies(n: u64, processes: u64) -> usize {
 mod tests {
     use super::*;
 
-    /// How a sum was computed.
+    /// A description of the way in which a sum was computed.
     #[derive(Debug, PartialEq, Eq)]
     struct Written(String);
 

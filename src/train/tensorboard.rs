@@ -12,9 +12,9 @@ use super::report::{StepReport, ValidationReport};
 use crate::checkpoint::{atomic, files};
 use crate::error::{Error, Result};
 
-/// What the names of event files begin with, before the time at which they were created, in seconds.
+/// The prefix of the names of event files, before the time at which they were created, in seconds.
 const NAME: &str = "events.out.tfevents.";
-/// The version of the format, since which the beginning of a session drops later steps of the sessions before.
+/// The version of the file format. As of this version, the beginning of a session drops later steps of earlier sessions.
 const VERSION: &str = "brain.Event:2";
 
 /// An open event file.
@@ -25,8 +25,8 @@ pub(super) struct EventFile {
 }
 
 impl EventFile {
-    /// A new file of the run in the directory `dir`, which continues after update `step`, or starts. TensorBoard drops the later
-    /// updates of the files before it.
+    /// Creates a file of the run in the directory `dir`, which continues after update `step`, or starts. TensorBoard drops the
+    /// later updates of the files before it.
     pub(super) fn create(dir: &Path, step: Option<u64>) -> Result<Self> {
         let folder = dir.join(files::TENSORBOARD);
         fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
@@ -109,13 +109,13 @@ fn latest(folder: &Path) -> std::io::Result<Option<u64>> {
 enum What<'a> {
     /// The version of the file format.
     Version,
-    /// A session starts, or goes on after an interruption.
+    /// A session starts, or continues after an interruption.
     Start,
     /// Values with their names.
     Scalars(&'a [(&'a str, f64)]),
 }
 
-/// A message `Event`.
+/// Encodes a message `Event`.
 fn event(wall_time: f64, step: u64, what: &What<'_>) -> Vec<u8> {
     let mut event = Message::default();
     event.double(1, wall_time);
@@ -143,7 +143,7 @@ fn event(wall_time: f64, step: u64, what: &What<'_>) -> Vec<u8> {
     event.0
 }
 
-/// A protocol buffer. Each field is a key, made of its number and the form of its value, and the value.
+/// A protocol buffer. Each field is a key, made of its number and the type of its value, and the value.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -169,7 +169,7 @@ impl Message {
         self.0.extend(value.to_le_bytes());
     }
 
-    /// Seven bits in a byte, the lowest first; the eighth says that more follow.
+    /// Encodes a number as a varint: seven bits per byte, the lowest first; the eighth bit tells that more bytes follow.
     fn number(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
@@ -186,7 +186,7 @@ fn record(content: &[u8]) -> Vec<u8> {
     [&len[..], &sum(&len), content, &sum(content)].concat()
 }
 
-/// A checksum in the form in which records hold it.
+/// A checksum, masked as in records.
 fn masked(crc: u32) -> u32 {
     crc.rotate_right(15).wrapping_add(0xa282_ead8)
 }
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_checksum_is_that_of_the_standard() {
-        // The check value of CRC-32C (Koopman 2002), and that of no bytes.
+        // The check value of CRC-32C (Koopman 2002), and the checksum of no bytes.
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
         assert_eq!(crc32c(b""), 0);
     }

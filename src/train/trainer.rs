@@ -30,7 +30,7 @@ pub(super) struct Trainer<'a> {
     schedule: Schedule,
     progress: Progress,
     step: u64,
-    /// What the first process alone writes.
+    /// The files that only the first process writes.
     files: Option<Files>,
     last_saved: Option<(u64, PathBuf)>,
     /// The scores of the latest validation, and its update.
@@ -48,13 +48,13 @@ enum Reason {
     Stop,
 }
 
-/// The state behind best checkpoint, patience and the plateau schedule.
+/// The state on which the best checkpoint, patience and the plateau schedule depend.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Progress {
     plateau: Plateau,
     best: Option<BestReport>,
     validations_without_better: u64,
-    /// The updates since the last line of the log. Checkpoints of older versions have none.
+    /// The updates since the last log entry. Checkpoints of older versions have none.
     #[serde(default)]
     unlogged: Span,
 }
@@ -164,8 +164,8 @@ impl<'a> Trainer<'a> {
         self.observer.on(&Event::Start(&report));
     }
 
-    /// Validates and saves a model that comes from `model.from` before its first update, so that its directory is no longer needed,
-    /// and that it is served as long as training has not made it better.
+    /// Validates and saves a model that comes from `model.from` before its first update. Afterwards its directory is no longer
+    /// needed, and it remains the best model until training improves it.
     fn take_over(&mut self) -> Result<()> {
         if self.setup.config.model.from.is_none() || self.setup.resume_at.is_some() {
             return Ok(());
@@ -256,7 +256,7 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    /// Logs the mean over the updates since the last line, after the first update and every `log_every`-th.
+    /// Logs the average over the updates since the last log entry, after the first update and every `log_every`-th.
     fn record(&mut self, report: &StepReport) -> Result<()> {
         let every = self.setup.config.train.log_every.max(1);
         let is_due = report.step == 1 || report.step.is_multiple_of(every);
@@ -368,7 +368,7 @@ impl<'a> Trainer<'a> {
     }
 }
 
-/// What the first process has, where only this process asks.
+/// The value in the first process, for functions that only this process calls.
 fn in_first<T>(value: Option<T>) -> T {
     value.expect("the first process has the files")
 }

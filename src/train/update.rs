@@ -12,7 +12,7 @@ use crate::model::{Parameter, parameters};
 use crate::nn::Probe;
 use crate::ops::{self, LossSums};
 
-/// A part of an update.
+/// A phase of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Making a batch.
@@ -25,13 +25,13 @@ pub enum Part {
     Optimizer,
 }
 
-/// Observes the parts of an update.
+/// Observes the phases of an update.
 pub trait Watch {
-    /// Runs `work`, which is the `part` of an update.
+    /// Runs `work`, which is the phase `part` of an update.
     fn part<R>(&mut self, part: Part, work: impl FnOnce() -> R) -> R;
 }
 
-/// Observes nothing.
+/// An observer that does nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unwatched;
 
@@ -44,21 +44,21 @@ impl Watch for Unwatched {
 /// The result of an update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Update {
-    /// The loss sums over all its tokens.
+    /// The loss sums over all tokens of the update.
     pub sums: LossSums,
-    /// The norm of the mean gradient per token, before clipping.
+    /// The norm of the average gradient per token, before clipping.
     pub gradient_norm: f64,
 }
 
 impl Learner {
-    /// Runs update `step`, counted from 1: sums the gradients of its `train.micro_batches_per_update` micro-batches, clips their mean
-    /// over all tokens, and updates the model. `batches` are those of [`Learner::share`].
+    /// Runs update `step`, counted from 1: sums the gradients of its `train.micro_batches_per_update` micro-batches, clips the
+    /// average over all tokens, and updates the model. `batches` are the micro-batches of [`Learner::share`].
     ///
     /// # Errors
     /// A NaN or infinite loss or gradient; the model is unchanged then.
     ///
     /// # Panics
-    /// If the number of batches is another one.
+    /// If the number of batches differs from [`Learner::share`].
     pub fn learn(
         &mut self,
         step: u64,
@@ -92,7 +92,7 @@ impl Learner {
         })
     }
 
-    /// The sums over all micro-batches, those of other processes included.
+    /// The sums over all micro-batches, including those of other processes.
     fn compute(
         &self,
         step: u64,
@@ -119,7 +119,7 @@ impl Learner {
             let backward = || self.gradients(loss);
             gradients.push(place as u64, watch.part(Part::Backward, backward));
         }
-        // The other processes count on the gradients even if the loss is NaN.
+        // The other processes wait for the gradients even if the loss is NaN.
         let (loss, uses) = ops::count_uses(|| forward(last, watch));
         let gradients = watch.part(Part::Backward, || {
             self.exchange.sum(gradients, |complete| {

@@ -22,7 +22,7 @@ pub(super) struct ValidationSet {
     pub batches: Vec<Batch>,
     /// The sentences to translate.
     pub src: Vec<String>,
-    /// Their references.
+    /// The references of these sentences.
     pub tgt: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl ValidationSet {
     }
 
     /// Measures `model`, whose tensors are outside autodiff, after update `step`. Each of the processes, which all have this
-    /// model, measures a part; the results are the same in all, and those of one process.
+    /// model, measures a part; all get the same results as a single process would.
     pub(super) fn measure(
         &self,
         model: Model,

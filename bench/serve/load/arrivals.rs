@@ -1,11 +1,11 @@
-//! When requests arrive.
+//! The arrival times of requests.
 
 use std::time::Duration;
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-/// The moments of a Poisson process, counted from its start.
+/// The event times of a Poisson process, counted from its start.
 pub(crate) struct Arrivals {
     random: Pcg64Mcg,
     rate: f64,
@@ -13,7 +13,7 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// `rate` arrivals per second on average.
+    /// Creates a process with `rate` arrivals per second on average.
     pub(crate) fn new(rate: f64, seed: u64) -> Self {
         Self {
             random: Pcg64Mcg::seed_from_u64(seed),

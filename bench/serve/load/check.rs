@@ -1,4 +1,4 @@
-//! What is sent, and whether the answer is the right one.
+//! The requests that are sent, and the check of their answers.
 
 use std::error::Error;
 
@@ -14,18 +14,18 @@ pub(crate) struct Exchange {
     pointer: String,
 }
 
-/// What came back.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The expected answer, or any if none is known.
+    /// The expected answer, or any answer if none is expected.
     Right(String),
     /// Another answer.
     Wrong { line: usize, found: String },
-    /// The server has too much to do (429, 503).
+    /// The server is overloaded (429, 503).
     Refused,
     /// Any other status.
     Status(u16),
-    /// No response in time.
+    /// There was no response in time.
     Unanswered,
     /// The connection broke.
     Broken(String),

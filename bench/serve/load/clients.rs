@@ -1,4 +1,4 @@
-//! Clients that send requests, in step with their answers or at given moments.
+//! Clients that send requests after each answer or at given times.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,23 +13,23 @@ use crate::http::{Connection, Target};
 /// Stack of a client's thread in bytes.
 const STACK: usize = 128 << 10;
 
-/// What is sent, and how.
+/// The requests of a measurement, and the way in which they are sent.
 pub(crate) struct Load {
     pub(crate) target: Target,
     pub(crate) clients: usize,
     /// Requests per second; `None` if clients wait for answers.
     pub(crate) rate: Option<f64>,
-    /// Number of requests, if not as many as fit into the time.
+    /// The number of requests; `None` if the time limits them.
     pub(crate) requests: Option<usize>,
     pub(crate) warm_up: Duration,
     pub(crate) measured: Duration,
     pub(crate) timeout: Duration,
     pub(crate) seed: u64,
-    /// Whether the texts of right answers are needed.
+    /// True if the texts of right answers are needed.
     pub(crate) keep_answers: bool,
 }
 
-/// What became of a request. Times count from the start of the load.
+/// The outcome of a request. Times count from the start of the load.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) number: usize,
@@ -42,17 +42,17 @@ pub(crate) struct Outcome {
 #[derive(Default)]
 struct Waiting {
     requests: VecDeque<(usize, Duration)>,
-    /// Clients that wait for a request.
+    /// The number of clients that wait for a request.
     idle: usize,
     is_over: bool,
 }
 
-/// What clients share.
+/// The state that clients share.
 struct Shared<'a> {
     load: &'a Load,
     exchange: &'a Exchange,
     started: Instant,
-    /// Number of requests so far, where clients wait for answers.
+    /// The number of requests so far, if clients wait for answers.
     sent: AtomicUsize,
     waiting: Mutex<Waiting>,
     arrived: Condvar,

@@ -1,11 +1,11 @@
-//! As much of HTTP/1.1 as a client of one server needs.
+//! The part of HTTP/1.1 that a client of one server needs.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// Where requests go.
+/// The server and path of the requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     address: SocketAddr,
@@ -73,7 +73,7 @@ impl Connection {
     /// Sends `request` and waits for the response until `deadline`.
     pub(crate) fn exchange(&mut self, request: &[u8], deadline: Instant) -> io::Result<Response> {
         let mut stream = match self.stream.take() {
-            // A server may close a connection that was idle.
+            // The server may have closed an idle connection.
             Some(stream) if is_open(&stream) => stream,
             _ => self.open(deadline)?,
         };
@@ -110,7 +110,7 @@ fn left(deadline: Instant) -> io::Result<Duration> {
     }
 }
 
-/// Reads a response, and whether the connection can be used again.
+/// Reads a response. Also returns true if the connection can be used again.
 fn read(stream: &mut BufReader<TcpStream>, deadline: Instant) -> io::Result<(Response, bool)> {
     let status_line = line(stream, deadline)?;
     let status = status_line
@@ -150,7 +150,7 @@ fn read(stream: &mut BufReader<TcpStream>, deadline: Instant) -> io::Result<(Res
     Ok((Response { status, body }, is_kept))
 }
 
-/// A line without its end.
+/// Reads a line, and returns it without its end.
 fn line(stream: &mut BufReader<TcpStream>, deadline: Instant) -> io::Result<String> {
     stream.get_ref().set_read_timeout(Some(left(deadline)?))?;
     let mut text = String::new();

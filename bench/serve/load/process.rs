@@ -16,12 +16,12 @@ pub(crate) struct Watch {
     thread: JoinHandle<Watched>,
 }
 
-/// What was seen of a process.
+/// The measurements of a process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watched {
-    /// Resident memory in bytes at each second.
+    /// The resident memory in bytes at each second.
     pub(crate) resident: Vec<u64>,
-    /// CPU seconds of the process in this time, of all threads.
+    /// The CPU seconds of all threads of the process in this time.
     pub(crate) cpu: f64,
 }
 
@@ -57,7 +57,7 @@ impl Watch {
     }
 }
 
-/// Resident memory of a process in bytes; `None` where the system does not tell.
+/// The resident memory of a process in bytes; `None` where the system does not report it.
 fn resident(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status

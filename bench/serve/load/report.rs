@@ -1,4 +1,4 @@
-//! What was measured, as JSON.
+//! The report of a measurement, as JSON.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -11,13 +11,13 @@ use crate::check::Verdict;
 use crate::clients::{Load, Outcome};
 use crate::process::{Watched, cpu};
 
-/// Wrong answers that are shown.
+/// The maximum number of wrong answers that are shown.
 const EXAMPLES: usize = 3;
 
-/// Second after which memory is compared with the end.
+/// The second whose memory use is compared with the end.
 const SETTLED: usize = 60;
 
-/// Everything but the single requests. Requests of the warm-up count only as wrong, failed or unanswered.
+/// The summary of all requests. Requests of the warm-up count only as wrong, failed or unanswered.
 pub(crate) fn summary(load: &Load, outcomes: &[Outcome], watched: Option<&Watched>) -> Value {
     let end = match load.requests {
         Some(_) => outcomes
@@ -31,7 +31,7 @@ pub(crate) fn summary(load: &Load, outcomes: &[Outcome], watched: Option<&Watche
     let counted: Vec<&Outcome> = outcomes.iter().filter(counts).collect();
     let right = |outcome: &&&Outcome| matches!(outcome.verdict, Verdict::Right(_));
     let refused = |outcome: &&&Outcome| outcome.verdict == Verdict::Refused;
-    // Throughput is what ends in the measured time, whenever it began.
+    // Throughput counts requests that end in the measured time, whenever they began.
     let ended = outcomes.iter().filter(|outcome| {
         let is_right = matches!(outcome.verdict, Verdict::Right(_) | Verdict::Wrong { .. });
         is_right && outcome.ended >= load.warm_up && outcome.ended <= end
@@ -72,7 +72,7 @@ pub(crate) fn answers(outcomes: &[Outcome], lines: usize) -> Result<String, Box<
     texts.collect()
 }
 
-/// Requests without an answer, by reason; not those that took too long.
+/// The number of requests without an answer, by reason, excluding timeouts.
 fn failures(outcomes: &[Outcome]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for outcome in outcomes {
@@ -120,7 +120,7 @@ fn latencies<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Value {
     })
 }
 
-/// Resident memory in MB: at the start, after a minute, at the end, and the most.
+/// The resident memory in MB: at the start, after a minute, at the end, and the maximum.
 fn memory(resident: &[u64]) -> Value {
     let megabytes = |bytes: Option<&u64>| bytes.map(|&bytes| bytes as f64 / 1e6);
     json!({

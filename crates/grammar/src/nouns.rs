@@ -38,13 +38,13 @@ pub(super) struct Noun {
 }
 
 impl Noun {
-    /// Whether the noun is uncountable, so that it has neither a plural nor an indefinite article.
+    /// Returns true if the noun is uncountable, so that it has neither a plural nor an indefinite article.
     pub(super) fn is_mass(&self) -> bool {
         self.german_plural.is_empty()
     }
 
-    /// Whether the noun is a weak masculine, which takes the same ending everywhere except in the nominative
-    /// singular: its genitive equals its plural.
+    /// Returns true if the noun is a weak masculine, which takes the same ending everywhere except in the nominative singular:
+    /// its genitive equals its plural.
     pub(super) fn is_weak(&self) -> bool {
         self.gender == Gender::Masculine && self.german_genitive == self.german_plural
     }

@@ -107,12 +107,12 @@ impl Phrase {
         }
     }
 
-    /// Whether the phrase denotes a living being, whose possession English marks with "'s" rather than "of".
+    /// Returns true if the phrase denotes a living being, whose possession English marks with "'s" rather than "of".
     pub(super) fn is_alive(&self) -> bool {
         matches!(self.class(), Class::Person | Class::Animal)
     }
 
-    /// Whether a negated German clause attaches its negation to this object.
+    /// Returns true if a negated German clause attaches its negation to this object.
     pub(super) fn is_indefinite(&self) -> bool {
         match self {
             Phrase::Noun(phrase) => matches!(phrase.determiner, Determiner::A | Determiner::Bare),
@@ -120,7 +120,7 @@ impl Phrase {
         }
     }
 
-    /// Whether the phrase itself is negative: "no dogs".
+    /// Returns true if the phrase itself is negative: "no dogs".
     pub(super) fn is_none(&self) -> bool {
         matches!(self, Phrase::Noun(phrase) if matches!(phrase.determiner, Determiner::No))
     }

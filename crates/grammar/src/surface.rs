@@ -7,7 +7,7 @@ use super::{PartOfSpeech, Side};
 pub(super) struct Surface {
     tokens: Vec<String>,
     tags: Vec<PartOfSpeech>,
-    /// Whether a token is written without a space before it.
+    /// True for each token that is written without a space before it.
     glued: Vec<bool>,
 }
 

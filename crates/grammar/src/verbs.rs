@@ -92,7 +92,7 @@ pub(super) struct Verb {
 }
 
 impl Verb {
-    /// Whether the verb may be used in this tense, so that the English is unambiguous ("read" is present or past) and
+    /// Returns true if the verb may be used in this tense, so that the English is unambiguous ("read" is present or past) and
     /// natural.
     pub(super) fn allows(&self, tense: Tense, modal: Option<Modal>) -> bool {
         if matches!(self.frame, Frame::Copula) {

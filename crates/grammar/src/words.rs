@@ -93,7 +93,7 @@ pub(super) enum Span {
 }
 
 impl Span {
-    /// Whether the adverbial is compatible with this tense, with or without a modal or a negation.
+    /// Returns true if the adverbial is compatible with this tense, with or without a modal or a negation.
     pub(super) fn fits(self, tense: Tense, modal: bool, negated: bool) -> bool {
         match self {
             Span::Past => tense == Tense::Past,

@@ -1,4 +1,4 @@
-//! `attentive evaluate`: evaluates a model on a test set. One file per task.
+//! `attentive evaluate`: evaluates a model on a test set, with one file per task.
 
 mod classification;
 mod language_model;

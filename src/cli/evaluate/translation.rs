@@ -18,7 +18,7 @@ use crate::cli::message;
 use crate::cli::output::Output;
 use crate::cli::working::Working;
 
-/// Translations with a lower brevity penalty are said to be short.
+/// The brevity penalty below which translations are reported as too short.
 const LEAST_BREVITY_PENALTY: f64 = 0.97;
 
 pub(super) fn run(
@@ -71,16 +71,16 @@ pub(super) fn run(
     args.print(&evaluation, &lines(&evaluation))
 }
 
-/// Says that source and target seem to be swapped, if the translations are bad and the model expects the other order.
+/// Warns that source and target seem to be swapped, if the translations are bad and the model expects the other order.
 fn warn_of_other_order(
     pipeline: &Pipeline,
     src: &[String],
     references: &[String],
     evaluation: &Evaluation,
 ) -> Result<()> {
-    /// A BLEU that a model of these languages does not have.
+    /// A BLEU that is lower than any model of these languages should have.
     const BAD: f64 = 5.0;
-    /// How much better the other order must be.
+    /// The factor by which the other order must be better.
     const FACTOR: f64 = 4.0;
     if evaluation.bleu.value >= BAD {
         return Ok(());
@@ -97,7 +97,7 @@ fn warn_of_other_order(
     Ok(())
 }
 
-/// What to say of translations that are too short for their references.
+/// The warning about translations that are too short for their references.
 fn too_short(evaluation: &Evaluation, search: &SearchOptions) -> String {
     let penalty = evaluation.brevity_penalty;
     let by_length = search.length_penalty_formula == LengthPenaltyFormula::Length;

@@ -43,7 +43,7 @@ enum ThemeArg {
     Dark,
 }
 
-/// Where the chart is written, and its colors.
+/// The file of the chart, and its colors.
 #[derive(clap::Args)]
 struct OutputArgs {
     /// Write the chart to this file; without it, standard output must be a file or a pipe.
@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 impl OutputArgs {
-    /// Refuses a terminal before anything is computed.
+    /// Refuses to write to a terminal before anything is computed.
     fn check(&self) -> Result<()> {
         let is_stdout = self
             .output

@@ -86,7 +86,7 @@ fn only_logged_updates_some_time_apart_are_shown() {
 fn a_line_summarizes_an_update() {
     let (out, mut progress) = lines(Duration::ZERO);
     progress.on(&Event::Start(&start()));
-    // The line shows the mean, not the last update alone.
+    // The line shows the average, not only the last update.
     let mean = StepReport {
         loss: 3.25,
         updates: 10,

@@ -26,7 +26,7 @@ pub(super) enum Measure {
 }
 
 impl Measure {
-    /// The score of one line, which for BLEU is not that of a corpus of one line.
+    /// The score of one line, which for BLEU differs from the score of a corpus of one line.
     pub(super) fn sentence(&self, hypothesis: &str, references: &[&str]) -> Score {
         match self {
             Self::Bleu(bleu) => bleu.sentence(hypothesis, references),

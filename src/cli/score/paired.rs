@@ -1,4 +1,4 @@
-//! Systems compared with a baseline.
+//! Comparison of systems with a baseline.
 
 use std::num::NonZeroUsize;
 
@@ -107,7 +107,7 @@ struct System {
 }
 
 impl Comparison {
-    /// Scores `systems`, names with translations, and tests how all but the first differ from it.
+    /// Scores `systems`, which are names with translations, and tests the difference between each of them and the first.
     pub(super) fn new(
         measures: &[Measure],
         systems: &[(String, Vec<String>)],

@@ -1,12 +1,13 @@
-//! How many files the system lets this process open; each connection is one.
+//! The limit on open files of this process; each connection is one.
 
 use attentive::server::Limits;
 
-/// Files besides connections: models, the log, sockets, and connections of operators beyond the limit.
+/// The number of files besides connections: models, the log, sockets, and connections for monitoring beyond the limit.
 #[cfg(unix)]
 const OTHERS: usize = 192;
 
-/// Asks the system for as many files as the connections of `limits` need. If it does not allow them, fewer connections are.
+/// Raises the limit to what the connections of `limits` need. If the system does not allow this, reduces the number of
+/// connections.
 #[cfg(unix)]
 pub(super) fn make_room(limits: &mut Limits) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -20,7 +21,7 @@ pub(super) fn make_room(limits: &mut Limits) {
         current: Some(maximum.map_or(wanted, |maximum| maximum.min(wanted))),
         maximum,
     };
-    // What comes of it shows in the next line.
+    // The next line checks the result.
     let _ = setrlimit(Resource::Nofile, raised);
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(wanted);
     if allowed < wanted {
@@ -33,6 +34,6 @@ pub(super) fn make_room(limits: &mut Limits) {
     }
 }
 
-/// Other systems have no such limit.
+/// Does nothing, since other systems have no such limit.
 #[cfg(not(unix))]
 pub(super) fn make_room(_limits: &mut Limits) {}

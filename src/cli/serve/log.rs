@@ -11,7 +11,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::LAST_WORDS;
 
-/// A form of the log.
+/// A format of the log.
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum LogFormat {
     /// A line of text for each event.
@@ -39,7 +39,7 @@ pub(super) fn start(format: LogFormat) -> Result<Log> {
     Ok(log)
 }
 
-/// Makes a panic an event, since what the standard library would write to standard error might wait for a reader.
+/// Logs panics as events, since the standard library's own output to standard error might block if it has no reader.
 fn log_panics(log: Log) {
     panic::set_hook(Box::new(move |panic| {
         let thread = thread::current();
@@ -50,7 +50,7 @@ fn log_panics(log: Log) {
         let said = panic.payload_as_str().unwrap_or("an unknown problem");
         tracing::error!("thread `{name}` panicked at {place}: {said}");
         if name == "main" {
-            // The process ends.
+            // The process is about to end.
             log.flush(LAST_WORDS);
         }
     }));

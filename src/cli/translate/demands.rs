@@ -1,4 +1,4 @@
-//! Files that say what translations must contain.
+//! Files with constraints on translations.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use attentive::pipeline::{self, Prefix, Request};
 
 use crate::cli::input::{self, DASH};
 
-/// What the translation of each line must contain.
+/// The constraints on the translation of each line.
 pub(super) struct Demands {
     prefixes: Option<Column>,
     phrases: Option<Column>,
 }
 
-/// A file whose lines belong to those of the input.
+/// A file whose lines correspond to those of the input.
 struct Column {
     path: PathBuf,
     lines: Vec<String>,
 }
 
 impl Demands {
-    /// Reads a file of prefixes and one of phrases separated by tabs; `None` without either.
+    /// Reads a file of prefixes and a file of phrases separated by tabs; `None` if there is neither.
     pub(super) fn read(prefix: Option<&Path>, constraints: Option<&Path>) -> Result<Option<Self>> {
         if prefix.is_none() && constraints.is_none() {
             return Ok(None);
@@ -35,7 +35,7 @@ impl Demands {
         }))
     }
 
-    /// The requests for `lines`, which start at line number `first_line`.
+    /// The requests for `lines`, the first of which has the number `first_line`.
     pub(super) fn requests(&self, first_line: usize, lines: &[String]) -> Result<Vec<Request>> {
         let line = |column: &Option<Column>, number| match column {
             Some(column) => column.line(number).map(str::to_owned),

@@ -1,4 +1,4 @@
-//! Lines as they are translated: whole, or sentence by sentence.
+//! Translation of lines, as a whole or sentence by sentence.
 
 use std::sync::Arc;
 
@@ -17,19 +17,19 @@ use super::shared::{Share, Shared};
 /// Batches to collect before translating, so that sentences of similar length share a batch.
 const BATCHES_PER_CHUNK: usize = 32;
 
-/// How lines are translated.
+/// The way in which lines are translated.
 pub(super) struct Division {
     pub(super) options: TranslateOptions,
     pub(super) demands: Option<Demands>,
-    /// Whether each sentence of a line is translated by itself.
+    /// True if each sentence of a line is translated separately.
     pub(super) split: bool,
 }
 
-/// Lines and what was made of them.
+/// Lines and their translations.
 pub(super) struct Translated {
     pub(super) first_line: usize,
     pub(super) translations: Vec<Translation>,
-    /// Those of all translations, one after another; none unless they were asked for.
+    /// The alignments of all translations, one after another; empty unless they were requested.
     pub(super) alignments: Vec<Alignment>,
 }
 
@@ -80,7 +80,7 @@ impl Division {
         })
     }
 
-    /// Translates the sentences of the lines, and joins them again.
+    /// Translates the sentences of the lines, and joins the translations.
     fn by_sentences(
         &self,
         pipeline: &Pipeline,
@@ -114,7 +114,7 @@ impl Division {
         Ok((translations, joined))
     }
 
-    /// The sentences of `texts` with what their translations must contain.
+    /// The sentences of `texts` with the constraints on their translations.
     fn requests(&self, share: &Share, texts: &[Divided]) -> Result<Requests> {
         let demands = self.demands.as_ref();
         let demands = demands.map(|demands| demands.requests(share.first_line, &share.lines));
@@ -132,7 +132,7 @@ impl Division {
             unmet.push(ignored.map(|warning| warning.on_line(line)));
             let request = |(sentence, Sentence { text, .. }): (usize, &Sentence)| Request {
                 src: text.clone(),
-                // A prefix is the beginning of the first sentence.
+                // The prefix applies to the first sentence.
                 demands: demanded.take().unwrap_or_else(Arc::default),
                 place: Some(Place { line, sentence }),
             };
@@ -145,11 +145,11 @@ impl Division {
 /// The sentences of lines.
 struct Requests {
     requests: Vec<Request>,
-    /// For each line what is said of its demands if it has no sentence that could meet them.
+    /// For each line, the message about its constraints if it has no sentence that could meet them.
     unmet: Vec<Option<Warning>>,
 }
 
-/// The alignments of the translations of each of `lines`; none unless they are `wanted`.
+/// The alignments of the translations of each of `lines`; empty unless they are `wanted`.
 fn align(
     pipeline: &Pipeline,
     wanted: bool,

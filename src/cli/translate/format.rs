@@ -24,9 +24,9 @@ pub(super) struct Writer<'a> {
     pub(super) style: Style,
     pub(super) token_scores: bool,
     pub(super) alignments: bool,
-    /// Whether there are phrases that translations must contain.
+    /// True if translations must contain phrases.
     pub(super) constrained: bool,
-    /// Whether a warning is an error.
+    /// True if a warning is an error.
     pub(super) strict: bool,
     pub(super) out: Output,
 }
@@ -58,7 +58,7 @@ impl Writer<'_> {
     /// Writes the translations of lines.
     ///
     /// # Errors
-    /// Those of the output; the first warning about a line, if none is allowed.
+    /// The errors of the output; the first warning about a line, if none is allowed.
     pub(super) fn write(&mut self, translated: &Translated) -> Result<()> {
         let Translated {
             first_line,
@@ -104,7 +104,7 @@ impl Writer<'_> {
                 Style::LineScoreText => vec![line.to_string(), format!("{:.4}", found.score)],
                 _ => Vec::new(),
             };
-            // Tabs between sentences would be columns.
+            // A tab between sentences would start a new column.
             columns.push(match self.style {
                 Style::LineScoreText => found.text.replace('\t', " "),
                 _ => found.text.clone(),
@@ -140,7 +140,7 @@ impl Writer<'_> {
     }
 }
 
-/// The error instead of a warning.
+/// The error that replaces a warning.
 fn refused(warning: &Warning) -> Error {
     Error::Data {
         problem: warning.to_string(),

@@ -173,7 +173,7 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     translate(args, processes).map(drop)
 }
 
-/// Translates all of the input, and returns the model.
+/// Translates all of the input, and returns the pipeline.
 fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     let doing = "the model was loaded";
     let dir = processes.agree(doing, args.lines.model.dir())?;
@@ -200,7 +200,7 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
         out: Output::memory(),
     };
     processes.limit_waits();
-    // Without a file, the translations may be on the same terminal.
+    // Without an output file, the translations may appear on the same terminal.
     let shown = processes.is_first() && args.lines.has_output();
     let _working = shown.then(|| Working::shown(&pipeline, None));
     let division = Division {
@@ -212,7 +212,7 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     Ok(pipeline)
 }
 
-/// The model, and how it is asked to translate.
+/// Loads the model, and reads its translation options.
 fn load(args: &Args, dir: &Path) -> Result<(Pipeline, TranslateOptions)> {
     let pipeline = args.ensemble.load(dir)?;
     let mut pipeline = pipeline.with_languages(&args.languages.languages())?;

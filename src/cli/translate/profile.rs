@@ -1,4 +1,4 @@
-//! `attentive translate --profile`: shows where the time went.
+//! `attentive translate --profile`: shows how the time was spent.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) fn show(pipeline: &Pipeline, profile: &Profile) {
     ));
 }
 
-/// What was translated, and how fast.
+/// Summarizes the amount of text and the speed.
 fn summary(profile: &Profile) -> String {
     let Counts {
         sentences,
@@ -30,7 +30,7 @@ fn summary(profile: &Profile) -> String {
         steps,
         rows,
     } = profile.counts;
-    // Reading the input may mean waiting for it.
+    // Reading the input may include waiting for it.
     let around = profile.time(Part::Loading) + profile.time(Part::Rest);
     let seconds = profile.total().saturating_sub(around).as_secs_f64();
     let per_second = |n: usize| n as f64 / seconds.max(1e-9);

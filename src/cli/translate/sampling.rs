@@ -1,4 +1,4 @@
-//! Options of random translations.
+//! Options for sampling translations.
 
 use std::num::NonZeroUsize;
 
@@ -37,7 +37,7 @@ pub(super) struct SamplingArgs {
 }
 
 impl SamplingArgs {
-    /// How to draw translations; `None` to search for them.
+    /// The sampling options; `None` to search for translations.
     pub(super) fn sampling(&self) -> Option<Sampling> {
         let defaults = Sampling::default();
         self.sample.then(|| Sampling {

@@ -9,9 +9,9 @@ use crate::cli::output::Output;
 /// The lines of the input, of which each process gets a share, and the output, which the first process writes.
 pub(super) struct Shared<'a> {
     pub(super) processes: &'a Processes,
-    /// The first process has it.
+    /// The input; only the first process has it.
     pub(super) input: Option<Lines>,
-    /// The first process has it.
+    /// The output; only the first process has it.
     pub(super) out: Option<Output>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Share {
 }
 
 impl Shared<'_> {
-    /// The share of this process in the next lines, of which each process gets at most `limit`; `None` at the end.
+    /// The share of this process in the next lines, at most `limit` lines per process; `None` at the end.
     pub(super) fn next(&mut self, limit: usize) -> Result<Option<Share>> {
         let limit = limit.saturating_mul(self.processes.count());
         let read = self.input.as_mut().map(|input| {
@@ -44,7 +44,7 @@ impl Shared<'_> {
         }))
     }
 
-    /// Writes what this process has made of its share, after that of the processes before it.
+    /// Writes the output of this process for its share, after the output of the processes before it.
     pub(super) fn write(&mut self, text: Result<String>) -> Result<()> {
         let texts = text.map(|text| vec![text]);
         let doing = "lines were translated";

@@ -221,7 +221,7 @@ fn gradients_that_are_seen_early_are_complete() {
             let Parameter { name, values, .. } = gradient;
             match leaf.and_then(|leaf| seen.remove(&leaf)) {
                 Some(seen) => assert_eq!(seen, values, "{name}: {config:?}"),
-                // Operations of Burn use them.
+                // Operations of Burn use these parameters.
                 None => {
                     let is_late = SEEN_LATE.iter().any(|late| name.contains(late));
                     assert!(is_late, "{name}: {config:?}");

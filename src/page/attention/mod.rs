@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{explanation, shared};
 use crate::pipeline::Inspection;
 
-/// An HTML page with every attention of `inspection` as a heat map, and a view of the sentence in which each token
+/// Returns an HTML page with every attention of `inspection` as a heat map, and a view of the sentence in which each token
 /// shows what it attends to. `title` names the model.
 pub fn attention(title: &str, inspection: &Inspection) -> String {
     format!(

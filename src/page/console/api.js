@@ -2,7 +2,8 @@
 
 const KEY = "attentive-key"; // In the session's storage.
 
-// A failure that the server describes: `code` is its word for programs, `after` the seconds to wait before trying again.
+// A failure that the server describes: `code` identifies it for programs, `after` is the number of seconds to wait before
+// trying again.
 class Refused extends Error {
   constructor(status, code, message, after) {
     super(message);
@@ -50,7 +51,7 @@ async function refused(response) {
 
 const described = (error) => (error.hint ? `${error.message}. Hint: ${error.hint}` : (error.message ?? error));
 
-// Whether the form for the key says already what is wrong.
+// True if the form for the key already shows an error.
 const isAboutKey = (error) => error.status === 401 || error.status === 403;
 
 async function ask(path, body, signal) {
@@ -87,7 +88,7 @@ async function piece(reader) {
   }
 }
 
-// An event, `null` for a comment; those that report an error are thrown.
+// An event, `null` for a comment; events that report an error are thrown.
 function event(lines) {
   let name = "message";
   const data = [];

@@ -1,4 +1,4 @@
-// The present request as a command.
+// The current request as a shell command.
 
 const LONGEST = 4000; // Characters of a text that stands in a command; longer ones are read from a file.
 
@@ -14,7 +14,7 @@ const requests = {
 // Quotes for a POSIX shell, where they are needed.
 const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`);
 
-// A command that asks `model` what the page asks.
+// A command that sends the same request to `model` as the page.
 function commandFor(model) {
   const isLine = !["translate", "generate"].includes(model.task);
   const text = isLine ? inputLine() : settings.text;

@@ -1,4 +1,4 @@
-// Encoders: how similar the lines of the text are.
+// Encoders: the similarity between the lines of the text.
 
 const MOST_LINES = 30; // In the table.
 

@@ -1,4 +1,4 @@
-// Text files, texts that are copied, and texts that are saved.
+// Opening text files, copying texts, and saving texts.
 
 const LARGEST = 2 ** 21; // Bytes of a file.
 let fileName = ""; // Of the file that the text came from.
@@ -26,7 +26,7 @@ async function readText(file) {
   try {
     text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
   } catch {
-    // Refused below, as files with zero bytes are.
+    // Refused below, like files with zero bytes.
   }
   if (text.includes("\0")) {
     throw new Error(`“${file.name}” is not a text file in UTF-8. Save it as plain text first.`);
@@ -67,7 +67,7 @@ function listenToFiles() {
   });
 }
 
-// The name for a translation by `model`: that of the file that was opened, with the language.
+// The file name for a translation by `model`: the name of the opened file, with the language.
 function fileNameFor({ name, target }) {
   const [, stem, extension] = (fileName || "translation.txt").match(/^(.*?)(\.[^.]*)?$/);
   return `${stem}.${target ?? name}${extension ?? ".txt"}`;
@@ -79,7 +79,7 @@ function download(name, text) {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-// A button that copies what `text()` returns, and says so.
+// A button that copies what `text()` returns, and confirms it.
 function copyButton(label, text) {
   const node = button(label, async () => {
     const copied = await copyText(text());

@@ -41,7 +41,7 @@ async function explainGeneration(panel, signal, result, begun) {
   const explanation = await ask("api/explain", request, signal);
   const { tgt, written, warnings } = explanation;
   const choose = (place, token) => begin(panel, { tokens: [...tgt.slice(0, place + 1), token] });
-  // The first token that was read, the start token or that of the text, was not written.
+  // The first token, which is the start token or comes from the text, was not generated.
   const given = begun ? begun.tokens.length - 1 : 0;
   const list = tokenList("Tokens of the text", written, given, choose);
   // Warnings that the result did not have are about the length.

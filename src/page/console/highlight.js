@@ -1,8 +1,8 @@
-// A sentence and its counterpart light up together: under the mouse, with the focus, and at the caret.
+// Highlights a sentence and its counterpart: under the mouse, with the focus, and at the caret.
 
 let lit = null; // The place of the sentences that are lit.
 
-// Lights up the sentences that overlap `place` of the source, or none.
+// Highlights the sentences that overlap `place` of the source, or none.
 function light(place) {
   if (place === lit) {
     return;
@@ -29,7 +29,7 @@ function listenToSentences(result, choose) {
   result.addEventListener("focusout", () => light(null));
   result.onclick = (event) => {
     const at = all().indexOf(sentenceOf(event.target));
-    // A click at the end of a selection is none.
+    // A click at the end of a selection selects nothing.
     if (at >= 0 && getSelection().isCollapsed) {
       choose(at);
     }
@@ -57,7 +57,7 @@ function tabStop(result, chosen) {
   (all.includes(chosen) ? chosen : all[0])?.setAttribute("tabindex", "0");
 }
 
-// Listens to the field of the source, behind which its sentences are.
+// Listens to the field of the source, which lies in front of its sentences.
 function listenToSource() {
   const field = element("text");
   const within = (node) => element("mirror").contains(node) && sentenceOf(node);

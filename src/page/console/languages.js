@@ -14,7 +14,7 @@ function languageName(code) {
 const translators = () => models.filter(({ task, source, target }) => task === "translate" && source && target);
 const modelFor = (source, target) => translators().find((model) => model.source === source && model.target === target);
 
-// Shows the languages of `model` and what else can be chosen, if they are known.
+// Shows the languages of `model` and the other languages that can be chosen, if they are known.
 function showLanguages(model) {
   const known = model.task === "translate" && Boolean(model.source && model.target);
   element("languages").hidden = !known;

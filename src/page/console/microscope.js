@@ -1,5 +1,5 @@
-// The microscope: one sentence of a translation, with the probability of each token, what could stand in its place, other
-// translations, and the attention.
+// The microscope: one sentence of a translation, with the probability of each token, its alternatives, other translations, and
+// the attention.
 
 // The elements of the microscope of `panel`.
 function microscopeOf(panel) {
@@ -17,7 +17,7 @@ function microscopeOf(panel) {
   root.append(make("p", { class: "quiet" }, factsOf(panel.model)), fields, bar, source, problem, panel.body, panel.attention);
   root.ontoggle = () => {
     set("inside", root.open ? "1" : "");
-    // Those of two models open together.
+    // The microscopes of two models open together.
     panels.forEach(({ microscope }) => microscope && (microscope.root.open = root.open));
     examine(panel);
   };
@@ -43,7 +43,7 @@ function chosenSentence(panel) {
   return all[panel.chosen];
 }
 
-// Looks into the chosen sentence if the microscope is open. It keeps its translation unless it is made `anew`.
+// Examines the chosen sentence if the microscope is open. Keeps its translation unless `anew` is true.
 async function examine(panel, anew = false) {
   const { microscope } = panel;
   lookAway(panel);
@@ -76,7 +76,7 @@ async function examine(panel, anew = false) {
   }
 }
 
-// Ends what the microscope is doing.
+// Cancels the current request of the microscope.
 function lookAway({ microscope }) {
   microscope?.stop.abort();
   microscope?.root.removeAttribute("aria-busy");
@@ -103,13 +103,13 @@ async function lookInto(panel, signal, sentence, anew) {
   await showTranslation(panel, signal, { sentence, translations }, Math.max(kept, 0));
 }
 
-// Writes the translation of `sentence` anew after `prefix`, the tokens that the user has chosen.
+// Translates `sentence` again after `prefix`, the tokens that the user has chosen.
 function rewrite(panel, sentence, prefix) {
   sentence.prefix = prefix;
   examine(panel, true);
 }
 
-// Shows translation number `number` of `examined`, and makes it that of the sentence.
+// Shows translation number `number` of `examined`, and makes it the translation of the sentence.
 async function showTranslation(panel, signal, examined, number) {
   const { sentence, translations } = examined;
   const chosen = translations[number];

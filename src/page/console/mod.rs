@@ -1,4 +1,4 @@
-//! The page on which the models of a server are tried.
+//! The page for trying the models of a server.
 
 use std::sync::LazyLock;
 
@@ -34,8 +34,8 @@ const SCRIPT: &str = concat!(
     include_str!("start.js"),
 );
 
-/// An HTML page for trying the models of the server that it comes from: it translates, continues, fills and labels what is
-/// typed, and shows probabilities, alternatives and attention. It asks only its own server, below `api/`.
+/// Returns an HTML page for trying the models of the server that it comes from: it translates, continues, fills and labels what
+/// is typed, and shows probabilities, alternatives and attention. It sends requests only to that server, below `api/`.
 pub fn console() -> &'static str {
     static PAGE: LazyLock<String> = LazyLock::new(|| {
         format!(
@@ -48,7 +48,8 @@ pub fn console() -> &'static str {
     &PAGE
 }
 
-/// The `Content-Security-Policy` of [`console`], which also contains it: only its own script and style, only its own server.
+/// Returns the `Content-Security-Policy` of [`console`], which the page contains as well: it allows the page's own script and
+/// style, and requests to its own server.
 pub fn console_policy() -> &'static str {
     static POLICY: LazyLock<String> = LazyLock::new(|| {
         format!(
@@ -61,7 +62,7 @@ pub fn console_policy() -> &'static str {
     &POLICY
 }
 
-/// What names an inline `text` in a policy.
+/// The hash that allows an inline `text` in a policy.
 fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }
@@ -70,7 +71,7 @@ fn hash(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What stands between `<tag…>` and `</tag>`, which occur once.
+    /// The text between `<tag…>` and `</tag>`, each of which must occur exactly once.
     fn inside<'a>(page: &'a str, tag: &str) -> &'a str {
         let end = format!("</{tag}>");
         assert_eq!(page.matches(&end).count(), 1);

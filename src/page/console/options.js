@@ -18,7 +18,7 @@ const OPTIONS = {
 function optionFields(models, changed) {
   const own = Object.keys(OPTIONS).filter((task) => models.some((model) => model.task === task));
   const fields = own.flatMap((task) => OPTIONS[task]).map((option) => optionField(option, changed));
-  // A blank field stands for what the model was configured with.
+  // A blank field means the value of the model's configuration.
   const widths = [...new Set(models.map(({ beam_width }) => beam_width))];
   for (const field of fields.flatMap((label) => [...label.querySelectorAll("[name=beam]")])) {
     field.placeholder = widths.join(" and ");
@@ -47,10 +47,10 @@ function numbers(names) {
   return Object.fromEntries(given.map(([key, name]) => [key, Number(settings[name])]));
 }
 
-// How the model searches for the translations of the whole text.
+// The search options for the translations of the whole text.
 const beamOption = () => numbers({ beam_width: "beam" });
 
-// How it searches for the best translations of a sentence: the beam is at least as wide as the list is long.
+// The search options for the best translations of a sentence: the beam is at least as wide as the number of translations.
 const translateOptions = (model) => {
   const { beam_width = model.beam_width, n_best = 1 } = numbers({ beam_width: "beam", n_best: "best" });
   return { beam_width: Math.max(beam_width, n_best), n_best };

@@ -1,4 +1,4 @@
-// What one model makes of the text.
+// A panel with the results of one model.
 
 // A panel for `model`. `begin(panel)` starts its task; it may be called at any time.
 function panelOf(model) {
@@ -49,7 +49,7 @@ function stopTranslation(panel) {
   panel.status.textContent = "Stopped.";
 }
 
-// Shows the buttons that can do something.
+// Shows the buttons that have an effect.
 function showButtons({ root, parts, buttons: { stop, again, copy, save } }) {
   const busy = root.hasAttribute("aria-busy");
   const missing = parts.some(({ blank, found }) => !blank && !found);
@@ -67,7 +67,7 @@ function factsOf({ task, source, target, parameters, max_len }) {
 
 const BEGIN = { translate: beginTranslation, generate: beginGeneration, fill: beginFilling, tag: beginTagging, classify: beginClassification, embed: beginEmbedding };
 
-// Runs the task of the panel's model, after ending what the panel was doing. `more` is for the task.
+// Runs the task of the panel's model, after canceling its previous run. `more` is for the task.
 async function begin(panel, more) {
   panel.stop.abort();
   lookAway(panel);
@@ -105,7 +105,7 @@ function busy(panel, is) {
   }
 }
 
-// What is translated already stays.
+// Translations that exist already are kept.
 function fail(panel, error) {
   if (panel.model.task === "translate") {
     showNow(panel);

@@ -1,12 +1,12 @@
-// A text cut into what is sent: lines, and the sentences of very long lines. The blanks between stay as they are. The server
-// divides each piece into its sentences.
+// A text divided into the pieces that are sent: lines, and the sentences of very long lines. The blanks between them are
+// unchanged. The server divides each piece into its sentences.
 
 const PIECE = 1500; // Characters of a piece, unless a sentence is longer.
 const WHOLE = { split_sentences: false }; // In requests for a text that is a sentence.
 const ABBREVIATED = /(^|\P{L})(\p{L}|Mrs?|Ms|Dr|Prof|St|No|Nr|Hr|Fr|bzw|vgl|etc)\.\s*$/u;
 const LONGEST_DOUBT = 1500; // Characters of what may be one sentence.
 
-// The parts of `text`, in order and complete: { text, blank, start }. Those that are not blank have no line break.
+// The parts of `text`, in order and complete: { text, blank, start }. Parts that are not blank have no line break.
 function partsOf(text, language) {
   const parts = [];
   let start = 0;
@@ -22,7 +22,7 @@ function partsOf(text, language) {
   return parts;
 }
 
-// A long line, cut between sentences.
+// Divides a long line between sentences.
 function piecesOf(line, language) {
   const pieces = [""];
   let maybe = ""; // Ends with what may be an abbreviation, so that the line is not cut behind it.
@@ -41,7 +41,7 @@ function piecesOf(line, language) {
   return pieces;
 }
 
-// `language` if browsers know it.
+// `language` if the browser knows it.
 function known(language) {
   try {
     return Intl.Segmenter.supportedLocalesOf(language ? [language] : [])[0];
@@ -50,8 +50,8 @@ function known(language) {
   }
 }
 
-// The sentences of a translated piece: { before, source, plain, translation, start }, where `start` is the place in the piece,
-// and `plain` the translation before anything is demanded of it.
+// The sentences of a translated piece: { before, source, plain, translation, start }, where `start` is the position in the
+// piece, and `plain` the translation without constraints.
 function sentencesOf(sentences) {
   let at = 0;
   return sentences.map(({ before, source, translation }) => {

@@ -1,4 +1,4 @@
-// What the server can be asked, as it describes it.
+// The reference of the server's API, from its own description.
 
 const METHODS = ["get", "post", "put", "delete"];
 

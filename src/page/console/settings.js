@@ -1,5 +1,5 @@
-// What the user has chosen, kept in the address, and what the user has written, kept in the tab: both outlast reloading the
-// page, but texts get into no history and end with the tab.
+// The user's choices, kept in the address, and the user's texts, kept in the tab. Both survive reloading the page, but texts
+// are not stored in the history and are lost when the tab is closed.
 
 const CHOICES = {
   model: "",
@@ -19,7 +19,7 @@ const settings = { ...CHOICES, ...WRITTEN };
 
 const keptAs = (name) => `attentive-${name}`; // In the session's storage.
 
-// The address may bring texts along, as links do.
+// The address may contain texts, as in links.
 function readSettings() {
   const given = new URLSearchParams(location.hash.slice(1));
   for (const name of Object.keys(CHOICES)) {

@@ -1,5 +1,5 @@
-// A translated text on the page: its parts, each as it grows and then sentence by sentence, and a copy of the source behind the
-// field in which it is written, which shows where its sentences are.
+// A translated text on the page: its parts, each while it grows and then sentence by sentence, and a copy of the source behind
+// the input field, which shows the sentences of the source.
 
 const placeOf = new WeakMap(); // From the element of a sentence to its place in the source: { start, end }.
 
@@ -8,7 +8,7 @@ const MOST_SPOKEN = 20; // Parts of a translation that is read aloud as it comes
 const isFirst = (panel) => panels[0] === panel;
 const sentencesIn = (panel) => panel.parts.flatMap((part) => part.sentences);
 
-// Lays out the text anew, with what is known of its parts. Where nothing is known yet, the former translation stays.
+// Lays out the text again, with the known translations of its parts. Parts without a translation keep the previous one.
 function layOut(panel) {
   const before = panel.parts;
   panel.twins = new Map();
@@ -53,7 +53,7 @@ function showSource() {
   element("mirror").replaceChildren(`${settings.text}${LAST}`);
 }
 
-// The translation of a part as it is at the moment.
+// The current translation of a part.
 function translationOf({ blank, text, found, growing }) {
   if (blank) {
     return text;
@@ -63,7 +63,7 @@ function translationOf({ blank, text, found, growing }) {
 
 const wholeTranslation = (panel) => panel.parts.map(translationOf).join("");
 
-// Shows `parts`, at once or soon: browsers lay out all of a long text whenever a part of it changes.
+// Shows `parts`, immediately or soon: browsers lay out all of a long text whenever a part of it changes.
 function showSoon(panel, parts) {
   parts.forEach((part) => panel.changed.add(part));
   if (!panel.showing) {
@@ -120,7 +120,7 @@ function placed(sentence, start) {
   return { sentence, place, node, mirror };
 }
 
-// Gives `sentence` another translation, wherever it stands. The blanks around it belong to the text.
+// Gives `sentence` another translation, in all places. The blanks around it belong to the text.
 function retell(panel, sentence, translation) {
   const { plain } = sentence;
   const [before, after] = [plain.length - plain.trimStart().length, plain.length - plain.trimEnd().length];

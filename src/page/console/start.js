@@ -7,7 +7,7 @@ let limits = { characters: 100_000, texts: 64 };
 let panels = [];
 let waiting = 0;
 
-// Label and hint of the text; how the task is called in the list of models.
+// Label and hint of the text, and the name of the task in the list of models.
 const LABELS = {
   translate: ["Text to translate", "", "Translation"],
   generate: ["Text to continue", "Press Ctrl+Enter to continue it.", "Continuing text"],
@@ -79,7 +79,7 @@ function maskSelection() {
   field.focus();
 }
 
-// Translations have theirs in the microscope.
+// Translations have their attention in the microscope.
 function showOptions() {
   const others = panels.filter(({ model }) => model.task !== "translate");
   element("options").replaceChildren(...optionFields(others.map(({ model }) => model), changed));
@@ -188,7 +188,7 @@ function listenToKey() {
   };
 }
 
-// Asks for a key; `problem` is what is wrong with the one that was given.
+// Asks for a key; `problem` is the problem with the previous one.
 function askForKey(problem) {
   sessionStorage.removeItem(KEY);
   element("key-problem").textContent = problem;
@@ -196,7 +196,7 @@ function askForKey(problem) {
   element("key").select();
 }
 
-// Asks for the models and shows them.
+// Requests the list of models and shows them.
 async function open() {
   element("problem").textContent = "";
   try {
@@ -218,7 +218,7 @@ async function open() {
   } catch (error) {
     element("input").hidden = true;
     element("problem").textContent = isAboutKey(error) ? "" : error.message;
-    // It may still be loading its models.
+    // The server may still be loading its models.
     if (error.status === 503) {
       setTimeout(open, 1000);
     }

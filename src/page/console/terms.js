@@ -1,8 +1,8 @@
-// Terms: what a translation must contain where the text contains something.
+// Terms: phrases that a translation must contain where the text contains a given phrase.
 
 const BARE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u; // Written without blanks.
 
-// What the user wrote as { terms, problem }; a term is { pattern, target }.
+// The user's terms as { terms, problem }; a term is { pattern, target }.
 function readTerms(text) {
   const terms = [];
   const wrong = [];
@@ -27,7 +27,7 @@ function patternOf(source) {
 
 let read = { text: "", terms: [], problem: "" };
 
-// The terms at present.
+// The current terms.
 function presentTerms() {
   if (read.text !== settings.terms) {
     read = { text: settings.terms, ...readTerms(settings.terms) };
@@ -35,7 +35,7 @@ function presentTerms() {
   return read;
 }
 
-// The phrases that a translation of `source` by `panel` must contain: terms are in the language of the first one.
+// The phrases that a translation of `source` by `panel` must contain: terms are in the language of the first panel.
 function phrasesFor(panel, source) {
   const terms = panel.model.target === panels[0].model.target ? presentTerms().terms : [];
   const needed = terms.filter(({ pattern }) => pattern.test(source));
@@ -48,7 +48,7 @@ function showTerms() {
   element("terms-count").textContent = terms.length ? `(${terms.length})` : "";
 }
 
-// Translates again those sentences of `panel` whose translations lack a term, together where they need the same.
+// Translates those sentences of `panel` again whose translations lack a term, together where they need the same terms.
 async function applyTerms(panel, signal) {
   const groups = new Map();
   for (const { sentence } of sentencesIn(panel)) {
@@ -70,7 +70,7 @@ async function applyTerms(panel, signal) {
   }
 }
 
-// Translates `sentences` with the phrases `needed`. What cannot be had is reported, and the translation stays.
+// Translates `sentences` with the phrases `needed`. If this is impossible, it is reported, and the translation is kept.
 async function demand(panel, signal, needed, sentences) {
   for (let at = 0; at < sentences.length; at += TOGETHER) {
     const some = sentences.slice(at, at + TOGETHER);
@@ -86,7 +86,7 @@ async function demand(panel, signal, needed, sentences) {
         throw error;
       }
       panel.problem.textContent = error.message;
-      // One of them may be to blame.
+      // One of the sentences may be the cause.
       for (const sentence of some.length > 1 ? some : []) {
         await demand(panel, signal, needed, [sentence]);
       }
@@ -98,7 +98,7 @@ const TOGETHER = 8; // Sentences with the same terms in a request.
 
 const lacking = (panel, { source, translation }) => phrasesFor(panel, source).filter((phrase) => !translation.includes(phrase));
 
-// What is said of terms that translations of `panel` do not contain.
+// The message about terms that translations of `panel` do not contain.
 function missingTerms(panel) {
   const missing = new Set(sentencesIn(panel).flatMap(({ sentence }) => lacking(panel, sentence)));
   return [...missing].map((phrase) => `Not every sentence could be translated with the term “${phrase}”.`);

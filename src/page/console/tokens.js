@@ -1,4 +1,4 @@
-// Tokens shaded by their probabilities, and what could stand in their place.
+// Tokens shaded by their probabilities, and their alternatives.
 
 const END = "</s>";
 
@@ -23,7 +23,7 @@ function tokenButton({ token, probability, alternatives }, given) {
   if (alternatives) {
     button.setAttribute("aria-expanded", "false");
   }
-  // The less likely, the stronger.
+  // The lower the probability, the stronger the shade.
   button.style.setProperty("--doubt", `${Math.round(60 * (1 - (probability ?? 0)))}%`);
   return button;
 }

@@ -1,4 +1,5 @@
-// Translation of a text of any length: in requests that the server accepts, one after the other, each part as it grows.
+// Translation of a text of any length: in requests that the server accepts, one after the other; each part is shown while it
+// grows.
 
 const CHUNK = 3000; // Characters of a request, unless a part is longer.
 const FEWEST = 50; // Characters; a request that is too much for the server even so is given up.
@@ -44,7 +45,7 @@ async function translateAll(panel, signal) {
   }
 }
 
-// The next texts that are not translated yet, up to `most` characters of them.
+// The next untranslated texts, up to `most` characters of them.
 function nextChunk(panel, most) {
   const missing = [...panel.twins.keys()].filter((text) => text.trim() && !panel.known.has(text));
   const chunk = [];
@@ -63,7 +64,7 @@ function showProgress(panel) {
   const size = (texts) => texts.reduce((sum, text) => sum + text.length, 0);
   const all = [...panel.twins.keys()].filter((text) => text.trim());
   const done = size([...panel.known.keys()]) / size(all);
-  // In steps, because it is read aloud.
+  // In steps, since the text is read aloud.
   const told = all.length > 1 ? `${10 * Math.floor(10 * done)} % translated …` : "";
   if (panel.status.textContent !== told) {
     panel.status.textContent = told;
@@ -91,7 +92,7 @@ async function translateChunk(panel, signal, chunk) {
   }
 }
 
-// What the server tells of a piece.
+// Handles an event about a piece.
 function foundIn({ sentences, after, translations, warnings }) {
   const cut = translations.some(({ finished }) => !finished) ? ["A translation was cut off at the model's length limit."] : [];
   return { sentences: sentencesOf(sentences), after, warnings: [...warnings, ...cut] };

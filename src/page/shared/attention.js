@@ -1,5 +1,5 @@
-// The attention of a model for one sentence: what is shown, and its controls. A view is `{ data, sites, state, matrix,
-// picture, layout, wraps, upright, parts }`.
+// The attention of a model for one sentence: the current view, and its controls. A view is
+// `{ data, sites, state, matrix, picture, layout, wraps, upright, parts }`.
 
 const MEAN = -1; // Used as a head number for the mean of all heads.
 const ORDER = ["cross", "decoder_self", "encoder_self"];
@@ -21,7 +21,7 @@ function attentionView(data) {
   return view;
 }
 
-// Begins with what `kept`, from `chosenIn`, says of another sentence and the same model, if given.
+// Begins with the selection `kept`, from `chosenIn`, of another sentence and the same model, if given.
 function showView(view, kept) {
   readColors();
   chooseSite(view, [kept?.site, ...ORDER].find((site) => mapsOf(view, site).length));
@@ -41,7 +41,7 @@ function showView(view, kept) {
   new ResizeObserver(resized).observe(view.parts.root);
 }
 
-// What the user has chosen to see.
+// The selection of the user.
 function chosenIn({ state: { site, layer, head }, parts: { scale } }) {
   return { site, layer, head, scale: scale.value };
 }

@@ -4,7 +4,7 @@ const SHADES = 1000; // Number of steps of the palette.
 const HEAT = [0, 1, 2, 3, 4].map((stop) => `--heat-${stop}`);
 let palette = []; // The color of every weight, [r, g, b].
 
-// A color of the style sheet in the present theme, as `rgb(…)`.
+// A color of the style sheet in the current theme, as `rgb(…)`.
 function style(name) {
   const probe = make("span", { hidden: true });
   document.body.append(probe);

@@ -1,4 +1,4 @@
-// Elements and their keyboard.
+// Elements and their keyboard control.
 
 // An element. Properties that elements do not have, such as `class` and `aria-label`, become attributes.
 function make(tag, properties = {}, ...children) {

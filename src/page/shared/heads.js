@@ -51,7 +51,7 @@ function readOut(view) {
   parts.readout.replaceChildren(...words, ...instead(site.rows[row]?.written));
 }
 
-// What the decoder could have written in place of a token.
+// The alternatives to a token.
 function instead(written) {
   if (!written?.alternatives.length) {
     return [];

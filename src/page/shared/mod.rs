@@ -1,4 +1,4 @@
-//! What the scripts and styles of the pages have in common: tokens, and a view of attention.
+//! The part that the scripts and styles of all pages share: tokens, and a view of attention.
 
 /// The style, as a literal.
 macro_rules! style {

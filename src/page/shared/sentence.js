@@ -16,7 +16,7 @@ function buildSentence(view) {
 }
 
 // Puts the tokens into two rows, or into two columns if the rows do not fit side by side. Lines between rows that wrap would
-// run across tokens: those of texts that are too long for columns are drawn for the selected token only.
+// cross tokens: for texts that are too long for columns, only the lines of the selected token are drawn.
 function arrange(view) {
   const { pair, queries, keys } = view.parts;
   const wraps = ({ firstChild, lastChild }) => firstChild && lastChild.offsetTop > firstChild.offsetTop;
@@ -63,7 +63,7 @@ function drawLines(view) {
   parts.lines.replaceChildren(...paths);
 }
 
-// Where lines leave the queries and reach the keys.
+// The points where lines leave the queries and reach the keys.
 function ends({ pair, queries, keys }, upright) {
   const box = pair.getBoundingClientRect();
   const places = (group, edge) =>
@@ -76,7 +76,7 @@ function ends({ pair, queries, keys }, upright) {
   return { from: places(queries, last), to: places(keys, first) };
 }
 
-// A curve that leaves and arrives straight.
+// A curve with straight ends.
 function curve([x1, y1], [x2, y2], upright) {
   const [right, down] = upright ? [(x2 - x1) / 2, 0] : [0, (y2 - y1) / 2];
   return `M${x1} ${y1}C${x1 + right} ${y1 + down} ${x2 - right} ${y2 - down} ${x2} ${y2}`;

@@ -1,4 +1,4 @@
-//! What waits to be done.
+//! The jobs of a service.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use super::super::{GenerateOptions, Generation, Pipeline, Prompt, Translation};
 use crate::decode::{SearchOptions, TextRules};
 use crate::error::Result;
 
-/// What a request gets: the number of the job in its request, and what happened. It is called on a worker's thread, so it must
-/// not block. It is dropped without [`Event::Done`] if the request is canceled, or if a worker panics.
+/// Receives the events of a request: the number of the job in its request, and the event. It is called on a worker's thread, so
+/// it must not block. It is dropped without [`Event::Done`] if the request is canceled, or if a worker panics.
 pub type Reply<T> = Arc<dyn Fn(usize, Event<T>) + Send + Sync>;
 
-/// News of a job.
+/// An event of a job.
 #[derive(Debug)]
 pub enum Event<T> {
-    /// The best translation so far, which may change its mind, or the next piece of a generated text.
+    /// The best translation so far, which may still change, or the next piece of a generated text.
     Text(String),
-    /// The result, which comes once.
+    /// The result, which is sent once.
     Done(Result<T>),
 }
 
-/// A request in progress. Dropping it cancels its jobs: they leave the queue, and the rows that they take are free after one
+/// A request in progress. Dropping it cancels its jobs: they leave the queue, and the rows that they occupy are free after one
 /// decoding step.
 #[derive(Debug)]
 #[must_use = "dropping it cancels the request"]
@@ -37,14 +37,14 @@ impl Ticket {
         }
     }
 
-    /// Whether it was dropped.
+    /// Tells whether this ticket was dropped.
     pub(super) fn canceled(&self) -> Canceled {
         Canceled(Arc::clone(&self.canceled))
     }
 }
 
 impl Job {
-    /// Work for whoever holds `ticket`.
+    /// Creates a job for the holder of `ticket`.
     pub(super) fn new(ticket: &Ticket, work: Work) -> Self {
         Self {
             canceled: ticket.canceled(),
@@ -60,7 +60,7 @@ impl Drop for Ticket {
     }
 }
 
-/// Whether a ticket was dropped.
+/// Tells whether a ticket was dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Canceled(Arc<AtomicBool>);
 
@@ -70,25 +70,25 @@ impl Canceled {
     }
 }
 
-/// What a job takes.
+/// The cost of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cost {
-    /// Hypotheses that are decoded at once, at most.
+    /// The maximum number of hypotheses that are decoded at once.
     pub(super) rows: usize,
-    /// About how many tokens are read and written for each of them.
+    /// The approximate number of tokens that are read and written for each of them.
     pub(super) positions: usize,
 }
 
 impl Cost {
-    /// What is counted when clients take turns: so little that sums of it never overflow.
+    /// The cost that is counted when clients take turns: small enough that sums of it never overflow.
     pub(super) fn total(self) -> u64 {
         let total = self.rows.saturating_mul(self.positions) as u64;
         total.clamp(1, u64::from(u32::MAX))
     }
 
-    /// Of a sentence in translation. Its translation is taken to be as long as itself.
+    /// The cost of translating a sentence. The translation is assumed to be as long as the sentence.
     fn of_sentence(read: &Read, options: &SearchOptions) -> Self {
-        /// Tokens of phrases that take as long as one more pass over the hypotheses.
+        /// The number of tokens of phrases that cost as much as one more pass over the hypotheses.
         const PHRASES: usize = 16;
         let (src, terms) = (read.source.ids.len(), &read.terms);
         let phrases: usize = terms.constraints.iter().map(Vec::len).sum();
@@ -100,19 +100,19 @@ impl Cost {
     }
 }
 
-/// What is done with a pipeline.
+/// A computation with a pipeline.
 pub type Computation<T> = Box<dyn FnOnce(&Pipeline) -> Result<T> + Send>;
 
-/// Work with a pipeline that is not decoding, in a piece after which others have their turn.
+/// A piece of work with a pipeline that is not decoding. Other jobs have their turns between two pieces.
 pub struct Chunk<T> {
-    /// About how many tokens are read.
+    /// The approximate number of tokens that are read.
     pub positions: usize,
-    /// What is done.
+    /// The computation.
     pub work: Computation<T>,
 }
 
 impl<T> Chunk<T> {
-    /// A chunk that reads about so many tokens.
+    /// Creates a chunk that reads about `positions` tokens.
     pub fn new(
         positions: usize,
         work: impl FnOnce(&Pipeline) -> Result<T> + Send + 'static,
@@ -135,7 +135,7 @@ impl<T> fmt::Debug for Chunk<T> {
 pub struct Continuation {
     /// The text.
     pub prompt: Arc<Prompt>,
-    /// How it is continued.
+    /// The options of its continuation.
     pub options: GenerateOptions,
 }
 
@@ -147,23 +147,23 @@ pub struct Sentences {
 }
 
 impl Sentences {
-    /// The number of sentences.
+    /// Returns the number of sentences.
     pub fn len(&self) -> usize {
         self.jobs.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no sentences.
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
 
-    /// The number of source tokens of all of them.
+    /// Returns the number of source tokens of all sentences.
     pub fn tokens(&self) -> usize {
         self.jobs.iter().map(|read| read.source.ids.len()).sum()
     }
 }
 
-/// A sentence, a text, or other work.
+/// A sentence to translate, a text to continue, or other work.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) canceled: Canceled,
@@ -171,7 +171,7 @@ pub(super) struct Job {
     pub(super) work: Work,
 }
 
-/// What is to be done.
+/// The work of a job.
 pub(super) enum Work {
     Translate(Translating),
     Generate(Writing),
@@ -183,18 +183,18 @@ pub(super) enum Work {
 
 /// A sentence to translate.
 pub(super) struct Translating {
-    /// In its request.
+    /// The number of the sentence in its request.
     pub(super) number: usize,
     pub(super) read: Read,
     pub(super) options: SearchOptions,
-    /// Whether the reply gets the best translation so far.
+    /// True if the reply gets the best translation so far.
     pub(super) watch: bool,
     pub(super) reply: Reply<Translation>,
 }
 
 /// A text to continue.
 pub(super) struct Writing {
-    /// In its request.
+    /// The number of the text in its request.
     pub(super) number: usize,
     pub(super) asked: Continuation,
     pub(super) rules: TextRules,
@@ -202,7 +202,7 @@ pub(super) struct Writing {
 }
 
 impl Work {
-    /// What it takes; other work says so itself.
+    /// The cost of the work.
     pub(super) fn cost(&self) -> Cost {
         match self {
             Self::Translate(Translating { read, options, .. }) => Cost::of_sentence(read, options),

@@ -1,21 +1,21 @@
-//! What a service is doing.
+//! The load of a service.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// What a service is doing, and has done since it started.
+/// The current load of a service, and totals since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Jobs that wait.
+    /// The number of jobs that wait.
     pub waiting: usize,
-    /// Jobs that are being worked on.
+    /// The number of jobs that are being worked on.
     pub running: usize,
-    /// Decoding steps so far.
+    /// The number of decoding steps so far.
     pub steps: u64,
-    /// Rows of all decoding steps so far: `rows / steps` is the mean batch.
+    /// The total number of rows of all decoding steps so far: `rows / steps` is the average batch.
     pub rows: u64,
-    /// Source tokens and tokens of prompts so far.
+    /// The number of source tokens and tokens of prompts so far.
     pub src_tokens: u64,
-    /// Tokens of results so far.
+    /// The number of tokens of results so far.
     pub tgt_tokens: u64,
 }
 
@@ -41,19 +41,19 @@ impl Counters {
         }
     }
 
-    /// Begins a job that reads so many tokens.
+    /// Counts the beginning of a job that reads `src_tokens` tokens.
     pub(super) fn begin(&self, src_tokens: usize) {
         self.running.fetch_add(1, Relaxed);
         self.src_tokens.fetch_add(src_tokens as u64, Relaxed);
     }
 
-    /// Ends a job that wrote so many tokens.
+    /// Counts the end of a job that wrote `tgt_tokens` tokens.
     pub(super) fn end(&self, tgt_tokens: usize) {
         self.running.fetch_sub(1, Relaxed);
         self.tgt_tokens.fetch_add(tgt_tokens as u64, Relaxed);
     }
 
-    /// A decoding step of `rows` rows.
+    /// Counts a decoding step of `rows` rows.
     pub(super) fn step(&self, rows: usize) {
         self.steps.fetch_add(1, Relaxed);
         self.rows.fetch_add(rows as u64, Relaxed);

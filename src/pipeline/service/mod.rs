@@ -1,8 +1,8 @@
-//! A model that answers requests which come and go.
+//! A model that answers concurrent requests.
 //!
-//! Each worker, a thread, decodes sentences of many requests together: it admits new ones before every decoding step and drops
-//! those that nobody waits for any more. An answer does not depend on what else is being decoded, so it is the one that
-//! [`Pipeline::translate_requests`] or [`Pipeline::generate`] gives.
+//! Each worker, a thread, decodes sentences of many requests together: it adds new ones before every decoding step and drops
+//! canceled ones (continuous batching). An answer does not depend on what else is being decoded, so it is identical to the
+//! result of [`Pipeline::translate_requests`] or [`Pipeline::generate`].
 
 mod job;
 mod load;
@@ -30,32 +30,33 @@ use crate::error::{Error, Result};
 /// Limits of a [`Service`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Threads, each of which decodes sentences of its own.
+    /// The number of threads, each of which decodes its own sentences.
     pub workers: usize,
-    /// Maximum number of hypotheses that a worker decodes together: it takes no more sentences once it has so many, unless one
-    /// client crowds out others, who are let in up to twice of it. Results do not depend on it. The more, the more a worker gets done, up to a point, and the longer each sentence takes.
+    /// The maximum number of hypotheses that a worker decodes together. A worker that has this many takes no more sentences,
+    /// except that up to twice as many are allowed while one client crowds out others. Results do not depend on this limit. A
+    /// higher limit increases the throughput of a worker, up to a point, and the time that each sentence takes.
     pub batch: usize,
-    /// Maximum number of jobs that wait.
+    /// The maximum number of jobs that wait.
     pub queue: usize,
-    /// Maximum number of jobs of one client that wait.
+    /// The maximum number of jobs of one client that wait.
     pub per_client: usize,
 }
 
-/// Whether jobs need room in the queue.
+/// The admission of jobs to the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// There must be room for them.
+    /// The jobs are accepted only if the queue has room for them.
     New,
-    /// They continue a request whose jobs were accepted and are done, so that nothing that was done is thrown away. They are
-    /// always accepted, since what was accepted before bounds them, and go before the new jobs of their client.
+    /// The jobs continue a request whose earlier jobs were accepted and are done. They are always accepted, so that finished
+    /// work is not thrown away, and precede the new jobs of their client. The limits on earlier jobs bound their number.
     Further,
 }
 
-/// Who asks: clients take turns, by the hypotheses and tokens of their jobs.
+/// The client that sends a request. Clients take turns, by the cost of their jobs in hypotheses and tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Client(pub u64);
 
-/// Why a request was not accepted.
+/// The reason why a request was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// Too many jobs wait.
@@ -84,7 +85,7 @@ pub enum Refused {
     Invalid(#[from] Error),
 }
 
-/// A model that answers requests which come and go. Dropping it finishes what was accepted.
+/// A model that answers concurrent requests. Dropping it finishes all accepted requests.
 #[derive(Debug)]
 pub struct Service {
     pipeline: Arc<Pipeline>,
@@ -92,7 +93,7 @@ pub struct Service {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What a service shares with its workers.
+/// The state that a service shares with its workers.
 #[derive(Debug)]
 struct Shared {
     queue: Queue,
@@ -100,7 +101,7 @@ struct Shared {
 }
 
 impl Service {
-    /// A service with its workers running.
+    /// Starts a service and its workers.
     ///
     /// # Errors
     /// [`Error::Usage`] for limits of 0; [`Error::Io`] if the system has no more threads.
@@ -140,18 +141,18 @@ impl Service {
         Ok(service)
     }
 
-    /// The model.
+    /// Returns the model.
     pub fn pipeline(&self) -> &Arc<Pipeline> {
         &self.pipeline
     }
 
-    /// Reads `requests`, which are the lines of one text: warnings and random numbers are those of the lines 1, 2, …. The longer
-    /// they are the longer it takes, on the calling thread.
+    /// Reads `requests`, the lines of one text, which are numbered 1, 2, … for warnings and random numbers. Runs on the calling
+    /// thread, and takes longer the longer they are.
     ///
     /// # Errors
-    /// Where [`Pipeline::translate_requests`] fails before it translates.
+    /// The errors of [`Pipeline::translate_requests`] that occur before it translates.
     pub fn read(&self, requests: &[Request], options: &SearchOptions) -> Result<Sentences> {
-        // A search without demands is the one of `Pipeline::translate_with`.
+        // A search without constraints is the one of `Pipeline::translate_with`.
         let options = SearchOptions {
             guided: !without_demands(requests),
             ..*options
@@ -199,7 +200,7 @@ impl Service {
         Ok(ticket)
     }
 
-    /// The number of tokens of `prompt`, without the one at the start of a line.
+    /// Returns the number of tokens of `prompt`, without the one at the start of a line.
     pub fn tokens(&self, prompt: &Prompt) -> usize {
         let starts = match self.pipeline.config().data.units {
             Units::Lines => 1,
@@ -208,10 +209,10 @@ impl Service {
         prompt.ids.len().saturating_sub(starts)
     }
 
-    /// Continues texts. `reply` gets each text piece by piece, then all of it.
+    /// Continues texts. `reply` gets each text piece by piece, then the whole text.
     ///
     /// # Errors
-    /// [`Refused::Invalid`] for invalid options and for a model that does not generate text; those of
+    /// [`Refused::Invalid`] for invalid options and for a model that does not generate text; the errors of
     /// [`Service::translate`].
     pub fn generate(
         &self,
@@ -238,11 +239,11 @@ impl Service {
         Ok(ticket)
     }
 
-    /// Does any other work with the pipeline, on the workers' threads. Each of `chunks` has a turn of its own, and is done
-    /// between two decoding steps.
+    /// Does other work with the pipeline, on the workers' threads. Each of `chunks` has its own turn, between two decoding
+    /// steps.
     ///
     /// # Errors
-    /// Those of [`Service::translate`]; [`Refused::Closed`] alone for [`Admission::Further`].
+    /// The errors of [`Service::translate`]; only [`Refused::Closed`] for [`Admission::Further`].
     pub fn compute<T: Send + 'static>(
         &self,
         client: Client,
@@ -262,12 +263,12 @@ impl Service {
         Ok(ticket)
     }
 
-    /// What the service is doing, and has done.
+    /// Returns the current load and the totals since the start.
     pub fn load(&self) -> Load {
         self.shared.counters.load(self.shared.queue.waiting())
     }
 
-    /// Accepts no more requests; what was accepted is finished.
+    /// Stops accepting requests; accepted ones are finished.
     pub fn close(&self) {
         self.shared.queue.close();
     }
@@ -283,7 +284,7 @@ impl Drop for Service {
     }
 }
 
-/// Whether any translation of `requests` will do. Those that share their demands are looked at once.
+/// Returns true if no request has constraints. Requests that share their constraints are checked once.
 fn without_demands(requests: &[Request]) -> bool {
     let mut groups = requests.chunk_by(|one, next| Arc::ptr_eq(&one.demands, &next.demands));
     groups.all(|group| group[0].demands.is_blank())

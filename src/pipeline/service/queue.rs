@@ -1,4 +1,4 @@
-//! The jobs that wait.
+//! The queue of jobs.
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use super::job::{Job, Work};
 use super::{Admission, Client, Limits, Refused};
 
-/// The jobs that wait. Clients take turns by what their jobs cost: next is whoever has been given least.
+/// The queue of jobs. Clients take turns by the cost of their jobs: the next job comes from the client that has received least.
 #[derive(Debug)]
 pub(super) struct Queue {
     limits: Limits,
@@ -20,39 +20,39 @@ pub(super) struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The clients that have jobs, and those that have been given more than others.
+    /// The clients that have jobs, and those that have received more than others.
     accounts: HashMap<Client, Account>,
-    /// The clients whose jobs wait, by what they were given, then in the order of their turns.
+    /// The clients whose jobs wait, by what they have received, then in the order of their turns.
     turns: BTreeSet<Turn>,
-    /// What the client of the last job had been given before. Whoever comes begins with no less.
+    /// The amount that the client of the last job had received before. A new client begins with at least this amount.
     now: u64,
-    /// The most that any client was given. When nobody waits, everybody begins with it, so that nothing is owed.
+    /// The largest amount that any client has received. When no job waits, all clients begin with it, so that no debts remain.
     latest: u64,
     /// The number of turns so far.
     n_turns: u64,
-    /// Jobs that wait, and their rows.
+    /// The number of jobs that wait.
     waiting: usize,
     waiting_rows: usize,
     closed: bool,
-    /// The number of rows that each worker has; `None` while it does other work.
+    /// The number of rows of each worker; `None` while it does other work.
     rows: Vec<Option<usize>>,
 }
 
-/// What a client has asked for and been given.
+/// The jobs of a client, and the amount that it has received.
 #[derive(Debug, Default)]
 struct Account {
     jobs: Line,
-    /// The cost of its jobs so far, as if it had always been there.
+    /// The cost of the client's jobs so far, as if it had always been there.
     given: u64,
-    /// Rows of its jobs in work.
+    /// The rows of the client's jobs that are being worked on.
     rows: usize,
 }
 
-/// The jobs of a client that wait.
+/// The waiting jobs of a client.
 #[derive(Debug, Default)]
 struct Line {
-    /// Those of requests that were begun, which go first: whoever has waited for a translation need not wait as long again for
-    /// its alignment.
+    /// The jobs of requests in progress, which go first: a client that has waited for a translation need not wait as long again
+    /// for its alignment.
     further: VecDeque<Job>,
     new: VecDeque<Job>,
 }
@@ -81,7 +81,7 @@ impl Line {
         self.further.pop_front().or_else(|| self.new.pop_front())
     }
 
-    /// Drops the jobs that nobody waits for any more.
+    /// Drops canceled jobs.
     fn forget_canceled(&mut self) {
         for jobs in [&mut self.further, &mut self.new] {
             jobs.retain(|job| !job.canceled.get());
@@ -89,7 +89,7 @@ impl Line {
     }
 }
 
-/// The place of a client among those whose jobs wait.
+/// The position of a client among those whose jobs wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
     given: u64,
@@ -129,9 +129,9 @@ impl Queue {
         Ok(())
     }
 
-    /// The next job of a worker that has so many rows, with its client, who is to be [released](Self::release) from it. A
-    /// worker without rows waits for a job; one with rows gets none that workers with fewer rows can take, and a full one gets
-    /// none but of a client whom another one crowds out. Breaks once the queue is closed and empty.
+    /// Takes the next job for a worker that has `rows` rows, with its client, which is to be [released](Self::release) later. A
+    /// worker without rows waits for a job. A worker with rows gets none that workers with fewer rows can take, and a full one
+    /// gets jobs only of a client that is crowded out by another. Breaks once the queue is closed and empty.
     pub(super) fn take(
         &self,
         worker: usize,
@@ -166,7 +166,7 @@ impl Queue {
         ControlFlow::Continue(Some((client, job)))
     }
 
-    /// A job of `client` is no longer in work, which had so many rows.
+    /// Records that a job of `client` with `rows` rows is finished.
     pub(super) fn release(&self, client: Client, rows: usize) {
         self.lock().release(client, rows);
     }
@@ -226,7 +226,7 @@ impl State {
         }
     }
 
-    /// Gives `client` a turn, after those who were given as much.
+    /// Gives `client` a turn, after those that have received as much.
     fn queue_up(&mut self, client: Client) {
         let given = self
             .accounts
@@ -240,14 +240,15 @@ impl State {
         });
     }
 
-    /// The number of rows at which all workers that decode have the same number, with those of the jobs that wait.
+    /// The number of rows per worker if the current rows and the waiting jobs were divided equally among all workers that
+    /// decode.
     fn share(&self) -> usize {
         let decoding = || self.rows.iter().flatten();
         let rows = decoding().sum::<usize>() + self.waiting_rows;
         rows.div_ceil(decoding().count().max(1))
     }
 
-    /// The first client in turn with less than its share of the rows, if another one has more than twice that.
+    /// The first client in turn with less than its share of the rows, if another one has more than twice its share.
     fn crowded_out(&self, batch: usize) -> Option<Turn> {
         let active = self.accounts.values();
         let active = active.filter(|account| account.rows > 0 || !account.jobs.is_empty());
@@ -291,7 +292,7 @@ impl State {
         if let Some(account) = self.accounts.get_mut(&client) {
             account.rows -= rows;
         }
-        /// Accounts in which nothing is remembered but what was given.
+        /// The maximum number of accounts of clients without jobs.
         const MOST_IDLE: usize = 1024;
         let idle = |account: &Account| account.rows == 0 && account.jobs.is_empty();
         let now = self.now;
@@ -304,7 +305,7 @@ impl State {
         }
     }
 
-    /// Drops the jobs that nobody waits for any more.
+    /// Drops canceled jobs.
     fn forget_canceled(&mut self) {
         for account in self.accounts.values_mut() {
             account.jobs.forget_canceled();

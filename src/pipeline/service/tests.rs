@@ -17,7 +17,7 @@ fn news<T: Send + 'static>() -> (Reply<T>, Receiver<(usize, Event<T>)>) {
     let sender = Mutex::new(sender);
     let reply = move |number, event| {
         let sender = sender.lock().unwrap();
-        // Nobody may be there.
+        // The receiver may be gone.
         let _ = sender.send((number, event));
     };
     (Arc::new(reply), receiver)
@@ -198,7 +198,7 @@ fn all_texts_are_accepted_or_none() {
     let (reply, texts) = news();
     let refused = service.generate(Client(1), vec![one.clone(); 8], reply);
     assert!(matches!(refused, Err(Refused::Full { jobs: 8, .. })));
-    // Whoever had a job would still have the reply.
+    // A remaining job would still hold the reply.
     assert!(matches!(texts.try_recv(), Err(TryRecvError::Disconnected)));
     let load = service.load();
     assert_eq!((load.waiting, load.running, load.src_tokens), (0, 0, 0));
@@ -247,7 +247,7 @@ fn other_work_has_its_turn() {
     let _ticket = service.compute(Client(1), Admission::New, vec![translate], reply);
     let found = collect(&news, 1).remove(0).1;
     assert_eq!(found, untrained().translate(&["a dog"]).unwrap());
-    // Whoever waits for work that panics is not left waiting, and the worker goes on.
+    // A request for work that panics is answered by dropping its reply, and the worker goes on.
     let (reply, panicked) = self::news::<()>();
     let panic = Chunk::new(1, |_: &Pipeline| panic!("as the test wants"));
     let _ticket = service.compute(Client(1), Admission::New, vec![panic], reply);
@@ -348,7 +348,7 @@ fn chunks_take_turns_and_end_with_their_client() {
     let before = done.lock().unwrap().clone();
     assert_eq!(before, [1, 2, 1, 2]);
     drop(long);
-    // The one that is being done is finished, and no other is begun.
+    // The job in progress is finished, and no other is started.
     drop(open);
     while first_news.recv_timeout(PATIENCE).is_ok() {}
     let after = done.lock().unwrap().len();

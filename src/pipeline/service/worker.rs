@@ -21,25 +21,25 @@ pub(super) struct Worker<'p> {
     pipeline: &'p Pipeline,
     contract: &'p TokenContract,
     shared: &'p Shared,
-    /// Maximum number of rows.
+    /// The maximum number of rows.
     batch: usize,
-    /// Sentences, by how they are searched. There is another lane for those that are too long for the others.
+    /// The sentences, grouped by their search options. There is a further lane for those that are too long for the others.
     lanes: Vec<Lane<'p>>,
     texts: Option<Texts<'p, Engine, Written<'p>>>,
 }
 
-/// Sentences that are searched in the same way.
+/// Sentences with the same search options.
 struct Lane<'p> {
     options: SearchOptions,
     decoding: Decoding<'p, Engine, Sought<'p>>,
 }
 
-/// A job in work, which is counted until this is dropped.
+/// A job that is being worked on; it is counted until this value is dropped.
 struct Running<'p> {
     shared: &'p Shared,
     client: Client,
     rows: usize,
-    /// Tokens of its result.
+    /// The number of tokens of the result.
     tgt_tokens: usize,
 }
 
@@ -50,16 +50,16 @@ impl Drop for Running<'_> {
     }
 }
 
-/// A sentence in translation.
+/// A sentence that is being translated.
 struct Sought<'p> {
     job: Translating,
     canceled: Canceled,
     running: Running<'p>,
 }
 
-/// A text in continuation.
+/// A text that is being continued.
 struct Written<'p> {
-    /// In its request.
+    /// The number of the text in its request.
     number: usize,
     growing: Growing<'p>,
     reply: Reply<Generation>,
@@ -125,7 +125,7 @@ impl<'p> Worker<'p> {
         ControlFlow::Continue(())
     }
 
-    /// The number of rows in work, at most.
+    /// The maximum number of rows of the current jobs.
     fn rows(&self) -> usize {
         let in_lane = |lane: &Lane<'_>| lane.decoding.len() * lane.options.rows();
         let in_lanes: usize = self.lanes.iter().map(in_lane).sum();
@@ -161,13 +161,13 @@ impl<'p> Worker<'p> {
             }),
             Work::Generate(writing) => self.write(writing, canceled, running),
             Work::Compute { work, .. } => {
-                // Whoever waits for it notices that its reply was dropped.
+                // The client notices a panic, since its reply is dropped.
                 let _ = catch_unwind(AssertUnwindSafe(|| work(self.pipeline)));
             }
         }
     }
 
-    /// Adds a sentence to the first lane of its search that has room for it, which a new one always has.
+    /// Adds a sentence to the first lane with its search options that has room, or to a new lane.
     fn seek(&mut self, sought: Sought<'p>) {
         let options = sought.job.options;
         let read = &sought.job.read;
@@ -192,9 +192,9 @@ impl<'p> Worker<'p> {
         self.lanes.push(lane);
     }
 
-    /// An empty lane.
+    /// Creates an empty lane.
     fn lane(&self, options: SearchOptions) -> Lane<'p> {
-        /// Source positions of each row of a lane, on average.
+        /// The average number of source positions of a row of a lane.
         const POSITIONS: usize = 256;
         let setting = Setting {
             contract: self.contract,
@@ -245,7 +245,7 @@ impl<'p> Worker<'p> {
                 }
             }
         }
-        // What an unused lane holds is given back.
+        // The memory of an unused lane is released.
         self.lanes.retain(|lane| !lane.decoding.is_empty());
     }
 
@@ -288,7 +288,7 @@ impl Sought<'_> {
             let candidates = translation.hypotheses.iter();
             self.running.tgt_tokens = candidates.map(|one| one.tokens.len()).sum();
         }
-        // The counts are right before the client can ask for them.
+        // The counts must be right before the client can ask for them.
         drop(self.running);
         reply(number, Event::Done(result));
     }

@@ -1,4 +1,4 @@
-//! Tagging of words by models that read their pieces.
+//! Tagging of words with models that read subwords.
 
 use rayon::prelude::*;
 
@@ -21,8 +21,8 @@ struct Part {
 }
 
 impl Pipeline {
-    /// [`Pipeline::tag`] for a model that reads the pieces of words. A line of more than `model.max_len` words is divided there, as by
-    /// [`Pipeline::pieces_to_tag`], and what then has too many tokens is read in parts.
+    /// [`Pipeline::tag`] for a model that reads subwords. A line of more than `model.max_len` words is divided there, as by
+    /// [`Pipeline::pieces_to_tag`]; a piece that still has too many tokens is read in parts.
     pub(super) fn tag_pieces<L: AsRef<str> + Sync>(
         &self,
         first_line: usize,
@@ -51,7 +51,7 @@ impl Pipeline {
         Ok(tagged)
     }
 
-    /// The most tokens that are read together, without those around them.
+    /// The maximum number of tokens that are read together, without the special tokens around them.
     fn room(&self) -> usize {
         let frame = self.tokenizers.src().special().n_frame();
         self.config.model.max_len.saturating_sub(frame).max(1)
@@ -102,7 +102,7 @@ fn divided(words: &[Vec<TokenId>], room: usize) -> Vec<Words> {
     parts
 }
 
-/// The position of the first token of each word behind `before` tokens.
+/// The position of the first token of each word, with `before` tokens before the first word.
 fn firsts(words: &[Vec<TokenId>], before: usize) -> Vec<usize> {
     let start = |next: &mut usize, word: &Vec<TokenId>| {
         let start = *next;

@@ -1,4 +1,4 @@
-//! Demands on translations, ensembles and alignments.
+//! Constraints on translations, ensembles and alignments.
 
 use super::*;
 use crate::decode::{Sampling, SearchOptions};
@@ -69,7 +69,7 @@ fn what_lines_share_is_read_once() {
         "line 1: 1 control character was read as a blank"
     );
     assert!(warnings(1).contains("blank, so its prefix"));
-    // A line with other demands is not affected.
+    // A line with other constraints is not affected.
     let mut requests = requests;
     requests[1] = request("a dog", "x", &[]);
     let error = pipeline.jobs(7, &requests, &search).unwrap_err();
@@ -389,7 +389,7 @@ fn models_without_attention_are_told_apart() {
     }
 }
 
-/// The scores of a search with coverage are those of the attention under teacher forcing.
+/// The scores of a search with coverage equal those from the attention under teacher forcing.
 #[test]
 fn coverage_is_that_of_the_attention() {
     for family in [Family::Transformer, Family::Seq2seq] {

@@ -21,7 +21,7 @@ use crate::server::problem::{Kind, Problem};
 use crate::server::texts::{Done, Form, Rendered, Texts, translate};
 use crate::server::visit::Visit;
 
-/// The source language that means: find out.
+/// The value of the source language that requests language detection.
 const AUTO: &str = "auto";
 
 pub(super) fn routes() -> OpenApiRouter<Shared> {
@@ -177,7 +177,7 @@ fn found(detected: &Detected) -> Value {
     json!({"confidence": detected.confidence, "language": detected.language.code()})
 }
 
-/// Finds out the language of a text.
+/// Detects the language of a text.
 #[utoipa::path(post, path = "/detect", tag = "LibreTranslate", request_body = Detect,
     responses((status = 200, description = "A list of guesses: `confidence` from 0 to 100 and `language`")))]
 async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
@@ -213,7 +213,7 @@ async fn languages(State(app): State<Shared>) -> Response {
     reply(&known.into_iter().map(entry).collect::<Vec<_>>())
 }
 
-/// What a page that uses the server may offer.
+/// The frontend settings: limits and default languages.
 #[utoipa::path(get, path = "/frontend/settings", tag = "LibreTranslate",
     responses((status = 200, description = "Limits and default languages")))]
 async fn settings(State(app): State<Shared>) -> Response {
@@ -238,13 +238,13 @@ async fn settings(State(app): State<Shared>) -> Response {
     }))
 }
 
-/// Lets browsers ask.
+/// Answers the preflight request of a browser.
 #[utoipa::path(options, path = "/translate", tag = "LibreTranslate", responses((status = 204)))]
 async fn preflight_translate() -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-/// Lets browsers ask.
+/// Answers the preflight request of a browser.
 #[utoipa::path(options, path = "/detect", tag = "LibreTranslate", responses((status = 204)))]
 async fn preflight_detect() -> StatusCode {
     StatusCode::NO_CONTENT

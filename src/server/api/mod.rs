@@ -1,4 +1,4 @@
-//! The APIs that are spoken, each with errors of its own shape.
+//! The supported APIs, each with its own error format.
 
 mod deepl;
 mod libretranslate;
@@ -29,7 +29,7 @@ pub(super) enum Api {
     Own,
     /// The page and the description of the APIs.
     Console,
-    /// What operators ask.
+    /// Monitoring.
     Operation,
 }
 
@@ -47,7 +47,7 @@ impl Api {
         }
     }
 
-    /// Its name as a label.
+    /// The name of the API as a label.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::LibreTranslate => "libretranslate",
@@ -84,7 +84,7 @@ impl Api {
             | (Self::OpenAi, Kind::Invalid) => StatusCode::BAD_REQUEST,
             (Self::DeepL, Kind::NoKey) => StatusCode::FORBIDDEN,
             (Self::DeepL, Kind::Quota) => {
-                // A status of DeepL's own.
+                // A status code that only DeepL uses.
                 StatusCode::from_u16(456).unwrap_or(StatusCode::BAD_REQUEST)
             }
             (Self::OpenAi, Kind::WrongKey) => StatusCode::UNAUTHORIZED,
@@ -92,7 +92,7 @@ impl Api {
         }
     }
 
-    /// Adds what all responses of the API have. LibreTranslate lets every page of the web ask.
+    /// Adds the headers that all responses of the API have. LibreTranslate allows requests from every web page.
     pub(super) fn decorate(self, headers: &mut HeaderMap) {
         let set = |headers: &mut HeaderMap, name: &'static str, value: &'static str| {
             headers.insert(name, HeaderValue::from_static(value));
@@ -114,7 +114,7 @@ impl Api {
     }
 }
 
-/// What a problem is and what to try, in one text.
+/// The message and the hint of a problem, in one text.
 fn said(problem: &Problem) -> String {
     match &problem.hint {
         Some(hint) => format!("{}; {hint}", problem.message),
@@ -127,10 +127,11 @@ pub(super) fn reply(value: &impl Serialize) -> Response {
     with_status(StatusCode::OK, value)
 }
 
-/// `response` with the first distinct ones of `warnings` in the header `X-Warnings`, for APIs whose answers have no place for them.
+/// Adds the first distinct ones of `warnings` to `response` in the header `X-Warnings`, for APIs whose answers have no field
+/// for them.
 fn warned(mut response: Response, warnings: &[String]) -> Response {
     const MOST: usize = 5;
-    /// Bytes of all of them: proxies give up on heads of more than 4 KiB.
+    /// The maximum number of bytes of all of them: some proxies reject heads of more than 4 KiB.
     const MOST_BYTES: usize = 2 << 10;
     let mut room = MOST_BYTES;
     let mut told: Vec<String> = Vec::new();
@@ -181,7 +182,7 @@ pub(super) enum OneOrMany {
 }
 
 impl OneOrMany {
-    /// The texts, and whether there is a list of them.
+    /// The texts, and true if they were given as a list.
     pub(super) fn into_texts(self) -> (Vec<String>, bool) {
         match self {
             Self::One(text) => (vec![text], false),
@@ -196,11 +197,11 @@ impl<'de> Deserialize<'de> for OneOrMany {
     }
 }
 
-/// What `one` makes of a text, or `many` of a list of items, each of which is read into its final form at once: what
-/// `#[serde(untagged)]` keeps before it knows what it reads takes many times the memory of its text.
+/// Reads a text with `one`, or a list of items with `many`, directly into their final types. `#[serde(untagged)]` would first
+/// buffer the values, which takes many times the memory of their text.
 ///
 /// # Errors
-/// One that says what was `expected`.
+/// An error with what was `expected`.
 fn one_or_many<'de, T, I: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
     expected: &'static str,

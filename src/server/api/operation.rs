@@ -1,4 +1,4 @@
-//! What operators ask: whether the server lives, whether it is ready, and what it has done. And the page.
+//! Monitoring: liveness, readiness and metrics. Also the console page.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -23,13 +23,13 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(console))
 }
 
-/// Whether the process lives.
+/// Responds as long as the process is alive.
 #[utoipa::path(get, path = "/livez", tag = "Operation", responses((status = 200, description = "The process is running")))]
 async fn live() -> Response {
     reply(&json!({"status": "ok"}))
 }
 
-/// Whether requests are answered.
+/// Tells whether the server answers requests.
 #[utoipa::path(get, path = "/readyz", tag = "Operation",
     responses((status = 200, description = "Requests are answered"), (status = 503, description = "Models are being loaded, or the server is stopping")))]
 async fn ready(State(app): State<Shared>) -> Response {
@@ -41,7 +41,7 @@ async fn ready(State(app): State<Shared>) -> Response {
     with_status(status, &json!({"status": text}))
 }
 
-/// Whether requests are answered, for clients of LibreTranslate.
+/// Tells whether the server answers requests, for clients of LibreTranslate.
 #[utoipa::path(get, path = "/health", tag = "LibreTranslate",
     responses((status = 200, description = "Requests are answered"),
         (status = 503, description = "Models are being loaded, or the server is stopping")))]
@@ -49,7 +49,7 @@ async fn health(app: State<Shared>) -> Response {
     ready(app).await
 }
 
-/// What the server has done, in the text format of Prometheus.
+/// Returns the metrics of the server in the text format of Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "Operation", responses((status = 200, description = "Metrics")))]
 async fn metrics(State(app): State<Shared>) -> Response {
     let models = app.models.all();
@@ -60,7 +60,7 @@ async fn metrics(State(app): State<Shared>) -> Response {
     (headers, text).into_response()
 }
 
-/// A page to try the models on.
+/// Returns a page for trying the models.
 #[utoipa::path(get, path = "/", tag = "Attentive", responses((status = 200, description = "HTML")))]
 async fn console() -> Response {
     let headers = [
@@ -73,12 +73,12 @@ async fn console() -> Response {
     (headers, page::console()).into_response()
 }
 
-/// There is no such path.
+/// The response for an unknown path.
 pub(in crate::server) async fn no_path() -> Problem {
     Problem::new(Kind::NoPath, "there is no such path").hint("`/openapi.json` lists all paths")
 }
 
-/// The path does not know the method.
+/// The response for an unsupported method.
 pub(in crate::server) async fn no_method() -> Problem {
     Problem::new(Kind::Method, "this path does not support the method")
 }

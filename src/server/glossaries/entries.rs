@@ -7,12 +7,12 @@ use crate::server::language::Language;
 use crate::server::problem::{Kind, Problem};
 use crate::server::shares::Share;
 
-/// How entries are written, each on a line of its own.
+/// The format of entries, each of which is on its own line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) enum Format {
     /// A term, a tab, and its translation.
     Tsv,
-    /// A term and its translation, with a comma between them, and perhaps the codes of both languages.
+    /// A term and its translation, separated by a comma, optionally followed by the codes of both languages.
     Csv,
 }
 
@@ -42,10 +42,10 @@ pub(super) fn check_size(entries: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The entries of `draft`, and what finds them. Their memory is counted before it is taken.
+/// Reads the entries of `draft`, and builds their finder. Their memory is counted before it is allocated.
 ///
 /// # Errors
-/// A [`Problem`] that names the first line that is no entry; for more memory than there is.
+/// A [`Problem`] with the first line that is not an entry, or if there is not enough memory.
 pub(super) fn read(
     draft: &Draft,
     memory: &Share,
@@ -80,9 +80,9 @@ pub(super) fn read(
 }
 
 impl Entry {
-    /// The most bytes of memory that it takes, with its place in a finder.
+    /// The maximum number of bytes of memory of an entry, including its part of the finder.
     fn memory(&self) -> usize {
-        /// Bytes of the strings besides their letters.
+        /// The overhead of the strings in bytes.
         const STRINGS: usize = 128;
         let letters = 2 * self.source.len() + self.target.len();
         STRINGS + letters + finder::MEMORY * finder::words(&self.source).count()
@@ -129,7 +129,7 @@ fn entry(line: &str, draft: &Draft) -> Result<Entry, String> {
 
 /// A term without the blanks around it.
 fn term(side: &str, text: &str) -> Result<String, String> {
-    /// Words of a term, so that looking for it takes no time.
+    /// The maximum number of words of a term, so that searching for it is fast.
     const MOST_WORDS: usize = 64;
     let text = text.trim();
     let is_bad = |c: char| c.is_control() || ['\u{2028}', '\u{2029}'].contains(&c);
@@ -145,7 +145,8 @@ fn term(side: &str, text: &str) -> Result<String, String> {
     Err(format!("has {problem} as its {side} term"))
 }
 
-/// The fields of a line with commas between them. A field in quotation marks may contain commas, and quotation marks twice.
+/// The fields of a line, which are separated by commas. A field in quotation marks may contain commas, and doubled quotation
+/// marks.
 fn csv(line: &str) -> Result<Vec<String>, String> {
     let mut fields = Vec::new();
     let mut rest = line;

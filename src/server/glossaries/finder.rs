@@ -1,25 +1,25 @@
-//! Terms in texts.
+//! Search for terms in texts.
 
 use std::collections::HashMap;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Terms, each with the number of its entry: a tree whose branches are words.
+/// Terms, each with the number of its entry, in a trie of words.
 #[derive(Debug, Default)]
 pub(super) struct Finder {
-    /// The number of each word that a term has.
+    /// A number for each word that occurs in a term.
     words: HashMap<Box<str>, u32>,
-    /// The nodes that follow a node, the first of which is 0, with a word.
+    /// The child of a node, of which 0 is the root, for a word.
     next: HashMap<(u32, u32), u32>,
     /// The entries of the terms that end at a node.
     entries: HashMap<u32, usize>,
 }
 
-/// Bytes of memory that a word of a term takes, besides its letters.
+/// The number of bytes of memory that a word of a term takes, besides its characters.
 pub(super) const MEMORY: usize = 96;
 
 impl Finder {
-    /// Adds a term. Returns the entry of the same term if there is one already, and then leaves it as it is.
+    /// Adds a term. If the term exists already, returns its entry and leaves it unchanged.
     pub(super) fn insert(&mut self, term: &str, entry: usize) -> Option<usize> {
         let mut node = 0;
         for word in words(term) {
@@ -38,8 +38,8 @@ impl Finder {
         known
     }
 
-    /// The entries of the terms in `text`, in ascending order. Of terms that overlap, the first one counts, and of those that
-    /// begin together the longest.
+    /// The entries of the terms in `text`, in ascending order. Of overlapping terms, the first one is taken, and of those with
+    /// the same start the longest.
     pub(super) fn find(&self, text: &str) -> Vec<usize> {
         let words: Vec<Option<u32>> = words(text)
             .map(|word| self.words.get(word).copied())
@@ -56,7 +56,7 @@ impl Finder {
         found
     }
 
-    /// The entry of the longest term with which `words` begin, and its number of words.
+    /// The entry of the longest term that is a prefix of `words`, and its number of words.
     fn longest(&self, words: &[Option<u32>]) -> Option<(usize, usize)> {
         let mut node = 0;
         let mut longest = None;
@@ -75,7 +75,7 @@ impl Finder {
     }
 }
 
-/// The words of `text` by the rules of Unicode, the signs between them, and a blank for any number of them.
+/// The words of `text` by the rules of Unicode, the characters between them, and a single blank for each run of blanks.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split_word_bounds();
     let parts = parts.map(|part| match part.trim().is_empty() {

@@ -1,4 +1,4 @@
-//! What the translations of a request must contain, by a glossary.
+//! The constraints on the translations of a request that come from a glossary.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ pub(in crate::server) struct Terms {
     pub(in crate::server) visit: Visit,
 }
 
-/// Finds terms in sentences. Those with the same terms share their demands.
+/// Finds terms in sentences. Sentences with the same terms share their constraints.
 pub(in crate::server) struct Demanding<'a> {
     terms: &'a Terms,
     known: HashMap<Vec<usize>, Arc<Demands>>,
-    /// Characters of all demands.
+    /// The number of characters of all constraints.
     characters: usize,
 }
 
@@ -36,10 +36,10 @@ impl Terms {
 }
 
 impl Demanding<'_> {
-    /// What the translation of `sentence` must contain.
+    /// The constraints on the translation of `sentence`.
     ///
     /// # Errors
-    /// A [`Problem`] for too many terms, or too many characters of all of them.
+    /// A [`Problem`] for too many terms, or too many characters in total.
     pub(in crate::server) fn of(&mut self, sentence: &str) -> Result<Arc<Demands>, Problem> {
         let Terms {
             glossary,

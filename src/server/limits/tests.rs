@@ -6,7 +6,7 @@ fn refused(text: &str) -> Option<Error> {
     limits.and_then(|limits| limits.check()).err()
 }
 
-/// What is wrong with these `[limits]`.
+/// The error for these `[limits]`, if there is one.
 fn problem(text: &str) -> Option<String> {
     refused(text).map(|error| error.to_string())
 }
@@ -63,7 +63,7 @@ fn limits_are_in_range() {
     assert!(problem("body = 2000\nbodies = 1000").is_some());
     let too_few = problem("in_progress = 499999").unwrap();
     assert!(too_few.contains("`in_progress`"), "{too_few}");
-    // A configuration that does not know the key starts, whatever else it says.
+    // A configuration that sets only one of the two keys is accepted.
     for fine in ["in_progress = 500000", "characters = 5000000"] {
         assert_eq!(problem(fine), None, "{fine}");
     }
@@ -78,7 +78,7 @@ fn a_time_that_must_be_positive_is_not_zero() {
     assert_eq!(limits.timeout, Limits::default().timeout);
     limits.set_timeout(1e-9).unwrap();
     assert_eq!(limits.timeout, INSTANT);
-    // The file says it as soon as it is read.
+    // The error occurs as soon as the file is read.
     let keys: LimitKeys = toml::from_str("stall_timeout = 0").unwrap();
     assert!(keys.over(limits).is_err());
     let keys: LimitKeys = toml::from_str("drain_timeout = 0").unwrap();

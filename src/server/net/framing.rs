@@ -1,8 +1,8 @@
-//! Where the requests of a connection begin and end.
+//! The boundaries of the requests of a connection.
 //!
-//! A request with both `Content-Length` and `Transfer-Encoding` is how a request is smuggled past a proxy (RFC 9112, section
-//! 11.2). hyper takes the latter, hides the former and closes the connection; such requests are refused here instead. For this, the
-//! heads are read a second time, as they come in.
+//! A request with both `Content-Length` and `Transfer-Encoding` can be used to smuggle another request past a proxy (RFC 9112,
+//! section 11.2). hyper uses the latter, hides the former and closes the connection; such requests are refused here instead.
+//! For this purpose, the heads are parsed a second time, as they arrive.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -13,22 +13,22 @@ use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 
 use super::HEAD;
 
-/// The most heads that may have come before their requests are looked at.
+/// The maximum number of heads that may arrive before their requests are examined.
 const MOST_HEADS: usize = 1000;
 
-/// What is known of the heads of a connection.
+/// The state of the heads of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heads(Arc<Mutex<Framing>>);
 
 impl Heads {
-    /// Follows what was read from the connection.
+    /// Parses bytes that were read from the connection.
     pub(super) fn read(&self, bytes: &[u8]) {
         let mut framing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         framing.read(bytes);
     }
 
-    /// Whether the length of `request`, the next one of the connection, has one meaning. One in chunks whose head could not be
-    /// followed is not trusted.
+    /// Returns true if the length of `request`, the next one of the connection, is unambiguous. A chunked request whose head
+    /// could not be parsed is not trusted.
     pub(super) fn is_clear<B>(&self, request: &Request<B>) -> bool {
         let mut framing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let in_chunks = request.headers().contains_key(TRANSFER_ENCODING);
@@ -42,41 +42,41 @@ impl Heads {
     }
 }
 
-/// The place in a sequence of requests.
+/// The position in a sequence of requests.
 #[derive(Debug, Default)]
 struct Framing {
     place: Place,
-    /// The current line so far, unless the place is within data.
+    /// The current line so far; empty within data.
     line: Vec<u8>,
-    /// Heads that were read, and whose requests have not been looked at.
+    /// The heads whose requests have not been examined yet.
     heads: VecDeque<Head>,
 }
 
-/// What a head says about the body.
+/// The parts of a head that determine the length of the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Head {
-    /// Whether the first line has been read.
+    /// True once the first line has been read.
     has_begun: bool,
     length: Option<u64>,
     in_chunks: bool,
 }
 
-/// What comes next.
+/// The next element of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// A line of a head.
     Head(Head),
-    /// So many bytes of a body.
+    /// A body, with the number of bytes left.
     Body(u64),
     /// The size of a chunk.
     ChunkSize,
-    /// So many bytes of a chunk.
+    /// A chunk, with the number of bytes left.
     Chunk(u64),
     /// The end of the line after a chunk.
     ChunkEnd,
     /// A line after the last chunk.
     Trailer,
-    /// What cannot be followed.
+    /// Input that cannot be parsed.
     Lost,
 }
 
@@ -97,7 +97,7 @@ impl Framing {
         }
     }
 
-    /// Skips data of which `left` bytes are left. Returns what follows.
+    /// Skips data of which `left` bytes are left. Returns the remaining input.
     fn skip<'b>(&mut self, bytes: &'b [u8], left: u64) -> &'b [u8] {
         let count = left.min(bytes.len() as u64);
         let left = left - count;
@@ -110,12 +110,12 @@ impl Framing {
         &bytes[count as usize..]
     }
 
-    /// Reads up to the end of the current line. Returns what follows.
+    /// Reads up to the end of the current line. Returns the remaining input.
     fn extend_line<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let end = bytes.iter().position(|&byte| byte == b'\n');
         let (part, rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
         if self.line.len() + part.len() > HEAD {
-            // hyper refuses it.
+            // hyper refuses such a line.
             self.place = Place::Lost;
             return &[];
         }
@@ -125,7 +125,7 @@ impl Framing {
             line.pop();
             let has_cr = line.pop_if(|last| *last == b'\r').is_some();
             self.place = match self.place {
-                // hyper ends lines of heads with a line feed, but those of chunks with both only.
+                // hyper accepts a line feed as the end of a line of a head, but requires both characters in chunks.
                 Place::Head(_) => self.after(&line),
                 _ if has_cr => self.after(&line),
                 _ => Place::Lost,
@@ -134,7 +134,7 @@ impl Framing {
         rest
     }
 
-    /// The place after a line.
+    /// The position after a line.
     fn after(&mut self, line: &[u8]) -> Place {
         match self.place {
             Place::Head(_) if line.is_empty() && self.heads.len() == MOST_HEADS => Place::Lost,
@@ -159,7 +159,7 @@ impl Framing {
 }
 
 impl Head {
-    /// The head with another line; `None` if its length is no number, or there are several.
+    /// The head with another line; `None` if its length is not a number, or there are several.
     fn with(mut self, line: &[u8]) -> Option<Self> {
         let has_begun = mem::replace(&mut self.has_begun, true);
         let colon = line.iter().position(|&byte| byte == b':');
@@ -185,7 +185,7 @@ impl Head {
         Some(self)
     }
 
-    /// What comes after the head.
+    /// The element that follows the head.
     fn body(self) -> Place {
         match (self.in_chunks, self.length) {
             (true, _) => Place::ChunkSize,
@@ -222,7 +222,7 @@ mod tests {
         request
     }
 
-    /// Whether requests in chunks with these bytes are clear.
+    /// Returns true for each chunked request with these bytes that is unambiguous.
     fn are_clear(bytes: &[u8], pieces: usize, count: usize) -> Vec<bool> {
         let heads = Heads::default();
         bytes.chunks(pieces).for_each(|piece| heads.read(piece));
@@ -261,7 +261,7 @@ mod tests {
             assert_eq!(are_clear(&[lost, CHUNKS].concat(), 1000, 1), [false]);
         }
         assert_eq!(are_clear(&[size, CHUNKS].concat(), 1000, 2), [true, false]);
-        // Lines of chunks that end without a carriage return, which hyper reads on.
+        // Lines of chunks that end without a carriage return, after which hyper continues.
         for odd in [
             &b"0\r\n\nX\r\n\r\n"[..],
             b"0\r\nA: b\n\nGET / HTTP/1.1\r\n\r\n",
@@ -270,7 +270,7 @@ mod tests {
             let bytes = [&start[..], odd, BOTH].concat();
             assert_eq!(are_clear(&bytes, 1000, 2), [true, false]);
         }
-        // More requests than can be followed.
+        // More requests than can be recorded.
         let many = [PLAIN.repeat(MOST_HEADS + 1), CHUNKS.to_vec()].concat();
         let heads = Heads::default();
         heads.read(&many);

@@ -1,8 +1,8 @@
-//! Bodies that are read to their end even if nobody wants them.
+//! Reading the unused rest of bodies.
 //!
-//! A connection that is closed while its client still sends is reset, and the client may lose the response to that: it sees a
-//! broken pipe where the response says that its body is too large. Therefore what a handler leaves of a body is read and
-//! dropped, within bounds (as RFC 9112, section 9.6, recommends).
+//! A connection that is closed while its client is still sending is reset, and the client may lose the response: it sees a
+//! broken pipe instead of the message that its body is too large. Therefore the part of a body that a handler has not read is
+//! read and dropped, within limits (as RFC 9112, section 9.6, recommends).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,19 +17,20 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// The most bytes that are dropped.
+/// The maximum number of bytes that are dropped.
 const MOST: usize = 64 << 20;
 
-/// The longest time for all of them.
+/// The maximum time for all of them.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The longest time without any.
+/// The maximum time without any.
 const STALL: Duration = Duration::from_secs(2);
 
-/// Bodies whose rest is read at the same time. Others wait, so that a flood of them keeps nobody waiting for anything else.
+/// The maximum number of bodies whose rest is read at the same time. Others wait, so that a flood of them does not delay
+/// anything else.
 const AT_ONCE: usize = 16;
 
-/// Turns to read the rest of a body.
+/// Limits how many bodies are read to their end at the same time.
 #[derive(Clone)]
 pub(super) struct Turns(Arc<Semaphore>);
 
@@ -41,17 +42,18 @@ impl Default for Turns {
 
 /// The body of a request.
 pub(super) struct Lingering {
-    /// Until its end or an error.
+    /// The body, until its end or an error.
     body: Option<Incoming>,
-    /// Whether the client sends it in any case.
+    /// True if the client sends the body in any case, without waiting to be asked.
     is_sent: bool,
-    /// When something has come of it.
+    /// The time at which data last arrived.
     heard: Instant,
     turns: Turns,
 }
 
 impl Lingering {
-    /// The body of a request with these headers. A client that waits to be told to send its body does not send it in vain.
+    /// Creates the body of a request with these headers. The body of a client that waits to be asked for it is not read to its
+    /// end.
     pub(super) fn new(headers: &HeaderMap, body: Incoming, turns: Turns) -> Self {
         Self {
             body: Some(body),
@@ -96,7 +98,7 @@ impl Body for Lingering {
 impl Drop for Lingering {
     fn drop(&mut self) {
         let rest = self.body.take().filter(|body| !body.is_end_stream());
-        // Whoever has stopped to send reads.
+        // A client that has stopped sending is reading.
         let is_sent = self.is_sent && self.heard.elapsed() < STALL;
         if let (true, Some(rest), Ok(runtime)) = (is_sent, rest, Handle::try_current()) {
             runtime.spawn(timeout(LONGEST, discard(rest, self.turns.clone())));
@@ -104,7 +106,7 @@ impl Drop for Lingering {
     }
 }
 
-/// Reads `body` to its end, as far as the bounds allow.
+/// Reads `body` to its end, within the limits.
 async fn discard(mut body: Incoming, Turns(turns): Turns) {
     let mut left = MOST;
     let Ok(_turn) = turns.acquire().await else {

@@ -35,13 +35,13 @@ use super::problem::{Kind, Problem};
 use super::shares::{Share, Shares};
 use super::visit::Peer;
 
-/// Bytes of a request's head.
+/// The maximum number of bytes of a request's head.
 const HEAD: usize = 32 << 10;
 
-/// Time for connections to end when nothing is in progress any more.
+/// The time for connections to end when no request is in progress any more.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Time for the head of a request on a connection that is one too many.
+/// The time for the head of a request on a connection beyond the limit.
 const HASTE: Duration = Duration::from_secs(1);
 
 /// Answers the connections of `listener` until the server drains, and then ends them in an orderly way.
@@ -77,7 +77,7 @@ pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
                 }
             }
             Err(error) => {
-                // Out of file descriptors, or the client has gone already.
+                // No file descriptors are left, or the client has already disconnected.
                 tracing::warn!(%error, "a connection could not be accepted");
                 sleep(Duration::from_millis(20)).await;
             }
@@ -88,7 +88,7 @@ pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
     let _ = timeout(FAREWELL, all).await;
 }
 
-/// The response to a request whose length has two meanings, of which a proxy might take the other.
+/// The response to a request whose length is ambiguous, so that a proxy might read it differently.
 fn ambiguous() -> Response {
     let problem = "a request must have either `Content-Length` or `Transfer-Encoding`, not both, and chunks must follow RFC 9112";
     let mut response = Api::Operation.refuse(&Problem::new(Kind::Malformed, problem));
@@ -97,7 +97,7 @@ fn ambiguous() -> Response {
     response
 }
 
-/// The response to a request on a connection that is one too many.
+/// The response to a request on a connection beyond the limit.
 fn crowded(app: &Shared, api: Api) -> Response {
     app.metrics.refused_connection();
     let mut response = api.refuse(&Problem::crowded());
@@ -110,9 +110,10 @@ struct Line {
     app: Shared,
     router: Router,
     peer: Peer,
-    /// A connection that is one too many has none: it is for operators alone, and for one request.
+    /// The place among the allowed connections. A connection beyond the limit has none: it accepts one request, for monitoring
+    /// only.
     place: Option<Share>,
-    /// To read what is left of bodies.
+    /// Limits how many unused bodies are read.
     turns: Turns,
 }
 
@@ -125,7 +126,7 @@ impl Line {
             true => limits.head_timeout,
             false => limits.head_timeout.min(HASTE),
         };
-        // Small answers should not wait; where the system cannot do that, they do.
+        // Small answers should not be delayed; if the system does not support this, they may be.
         let _ = stream.set_nodelay(true);
         let _open = Open::count(&self.app);
         let heads = Heads::default();
@@ -179,7 +180,7 @@ impl Line {
     }
 }
 
-/// An open connection in the metrics.
+/// Counts an open connection in the metrics.
 struct Open<'a>(&'a Shared);
 
 impl<'a> Open<'a> {

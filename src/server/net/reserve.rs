@@ -1,19 +1,20 @@
-//! Connections beyond those that are allowed, so that operators reach a crowded server.
+//! Connections beyond the limit, so that monitoring still works on a crowded server.
 
 use std::collections::VecDeque;
 
 use tokio::task::{AbortHandle, yield_now};
 
-/// The most connections of this kind. Whoever asks at once is answered; the one that has waited longest makes room.
+/// The maximum number of such connections. A request that is sent at once is answered; when there are too many, the connection
+/// that has waited longest is closed.
 const MOST: usize = 64;
 
-/// The connections beyond those that are allowed, oldest first.
+/// The connections beyond the limit, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Reserve(VecDeque<AbortHandle>);
 
 impl Reserve {
-    /// Admits the connection that `task` answers. Returns when there are at most [`MOST`]: a task that is aborted closes its
-    /// connection only when it is next scheduled, and until then the system counts its file.
+    /// Admits the connection that `task` serves. Returns when there are at most [`MOST`]: an aborted task closes its connection
+    /// only when it is next scheduled, and until then it uses a file descriptor.
     pub(super) async fn admit(&mut self, task: AbortHandle) {
         self.0.retain(|task| !task.is_finished());
         if self.0.len() == MOST

@@ -11,7 +11,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::framing::Heads;
 
-/// A connection on which a write fails if it makes no progress for some time. What is read is shown to [`Heads`].
+/// A connection on which a write fails if it makes no progress for some time. Incoming bytes are passed to [`Heads`].
 #[derive(Debug)]
 pub(super) struct Stalling {
     stream: TcpStream,
@@ -31,7 +31,7 @@ impl Stalling {
         }
     }
 
-    /// What a write gave, or an error if it has waited for too long.
+    /// The result of a write, or an error if it has waited for too long.
     fn patient<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -13,18 +13,18 @@ use super::{Tokenizer, Tokenizers};
 use crate::config::{Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
 use crate::error::{Error, Result};
 
-/// Special tokens of a vocabulary besides `<pad>`, `<unk>`, `<s>` and `</s>`.
+/// The special tokens of a vocabulary besides `<pad>`, `<unk>`, `<s>` and `</s>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Masks {
-    /// None.
+    /// No further special token.
     Without,
-    /// `<mask>`.
+    /// The token `<mask>`.
     With,
 }
 
 /// Learns the tokenizers of both sides from the training text. Without source text, there is one shared vocabulary.
 ///
-/// Each vocabulary has at most `vocab_size` tokens, including special ones; fewer if not enough tokens occur
+/// Each vocabulary has at most `vocab_size` tokens, including special ones; it has fewer if not enough tokens occur
 /// `min_frequency` times.
 ///
 /// # Errors

@@ -1,11 +1,12 @@
-//! Texts word by word.
+//! Encoding of texts word by word.
 
 use super::{Tokenizer, cannot_encode};
 use crate::batch::TokenId;
 use crate::error::Result;
 
 impl Tokenizer {
-    /// One id per word of `text`, separated by white space; `<unk>` for a word that is not a single token.
+    /// Returns one id per word of `text`; words are separated by white space. A word that is not a single token becomes
+    /// `<unk>`.
     ///
     /// # Errors
     /// See [`Tokenizer::encode`].
@@ -15,7 +16,7 @@ impl Tokenizer {
             .collect()
     }
 
-    /// The id of a word; `<unk>` if it is not a single token.
+    /// Returns the id of a word; `<unk>` if it is not a single token.
     ///
     /// # Errors
     /// See [`Tokenizer::encode`].
@@ -26,8 +27,8 @@ impl Tokenizer {
         }
     }
 
-    /// The ids of the tokens of each of `words`, which are read as a text in which blanks separate them; `<unk>` for a word that the
-    /// tokenizer drops.
+    /// Returns the token ids of each of `words`, which are encoded as one text with spaces between them. A word that the
+    /// tokenizer drops becomes `<unk>`.
     ///
     /// # Errors
     /// See [`Tokenizer::encode`].
@@ -53,8 +54,8 @@ impl Tokenizer {
         Ok(pieces)
     }
 
-    /// For each of the tokens of [`Tokenizer::encode`], the number of its word, counted from 0; words are separated by white
-    /// space. A token between words belongs to the next one.
+    /// Returns the number of the word, counted from 0, of each of the tokens of [`Tokenizer::encode`]. Words are separated by
+    /// white space; a token between words belongs to the next one.
     ///
     /// # Errors
     /// See [`Tokenizer::encode`].
@@ -64,7 +65,7 @@ impl Tokenizer {
         self.words_at(text, &starts)
     }
 
-    /// [`Tokenizer::words`] where the words begin at the bytes `starts`.
+    /// [`Tokenizer::words`] for words that begin at the byte positions `starts`.
     fn words_at(&self, text: &str, starts: &[usize]) -> Result<Vec<usize>> {
         let encoding = self.inner.encode(text, false);
         let encoding = encoding.map_err(cannot_encode(text))?;

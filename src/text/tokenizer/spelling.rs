@@ -1,4 +1,4 @@
-//! How a vocabulary spells its tokens.
+//! The spelling of tokens in a vocabulary.
 
 use tokenizers::decoders::DecoderWrapper;
 
@@ -6,19 +6,19 @@ use super::{Tokenizer, UNKNOWN_SPELLING, UNREACHABLE, WORD_MARK};
 use crate::batch::TokenId;
 use crate::error::{Error, Result};
 
-/// How a token is joined to the text before it.
+/// The way in which a token is joined to the preceding text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joint {
-    /// Unchanged.
+    /// The token is appended unchanged.
     Plain,
-    /// With a space: the token begins a word.
+    /// A space is inserted: the token begins a word.
     Blank,
-    /// Without a space: the token continues a word.
+    /// No space is inserted: the token continues a word.
     None,
 }
 
 impl Tokenizer {
-    /// The token with this id, as spelled in the vocabulary.
+    /// Returns the token with this id, as spelled in the vocabulary.
     pub fn token(&self, id: TokenId) -> Option<String> {
         let mut token = self.inner.id_to_token(id)?;
         if token.starts_with([UNKNOWN_SPELLING, UNREACHABLE]) {
@@ -27,16 +27,16 @@ impl Tokenizer {
         Some(token)
     }
 
-    /// Each of `ids` as spelled in the vocabulary; empty for ids outside of it.
+    /// Returns each of `ids` as spelled in the vocabulary; an empty string for ids outside of it.
     pub fn spelled(&self, ids: &[TokenId]) -> Vec<String> {
         let spelled = ids.iter().map(|&id| self.token(id).unwrap_or_default());
         spelled.collect()
     }
 
-    /// The ids of `tokens`, spelled as in the vocabulary: the inverse of [`Tokenizer::spelled`].
+    /// Returns the ids of `tokens`, spelled as in the vocabulary: the inverse of [`Tokenizer::spelled`].
     ///
     /// # Errors
-    /// [`Error::Data`] for a token that is not in the vocabulary, naming it.
+    /// [`Error::Data`] with the token, if it is not in the vocabulary.
     pub fn ids(&self, tokens: &[String]) -> Result<Vec<TokenId>> {
         let known = |token: &String| {
             self.id(token).ok_or_else(|| Error::Data {
@@ -47,8 +47,8 @@ impl Tokenizer {
         tokens.iter().map(known).collect()
     }
 
-    /// A token as displayed, and how it is joined to the text before it. The word mark is removed, which may leave an
-    /// empty string.
+    /// Returns a token for display, and the way in which it is joined to the preceding text. The word mark is removed, which
+    /// may leave an empty string.
     pub fn piece(&self, id: TokenId) -> (String, Joint) {
         let token = self.token(id).unwrap_or_default();
         match self.inner.get_decoder() {
@@ -66,7 +66,7 @@ impl Tokenizer {
         }
     }
 
-    /// Whether tokens are subwords, with a mark on the first one of each word.
+    /// Returns true if tokens are subwords, with a mark on the first one of each word.
     pub(super) fn marks_words(&self) -> bool {
         let is_marked = |decoder: &DecoderWrapper| matches!(decoder, DecoderWrapper::Metaspace(_));
         match self.inner.get_decoder() {
@@ -75,7 +75,7 @@ impl Tokenizer {
         }
     }
 
-    /// The id of `token`, as it stands in the vocabulary.
+    /// Returns the id of `token`, spelled as in the vocabulary.
     pub fn id(&self, token: &str) -> Option<TokenId> {
         let marked = [UNKNOWN_SPELLING, UNREACHABLE].iter();
         let mut marked = marked.map(|mark| format!("{mark}{token}"));

@@ -1,4 +1,4 @@
-//! The sum of all processes' gradients, which are sent while the backward pass still goes on.
+//! The sum of all processes' gradients, which are sent while the backward pass is still running.
 
 use std::ops::AddAssign;
 
@@ -24,9 +24,9 @@ impl AddAssign for Numbers {
 impl Exchange {
     /// The sum of the gradients of all micro-batches, for the part of each parameter that this process updates.
     ///
-    /// `earlier` are the sums over the micro-batches of this process but the last. `backward` computes the gradients of
-    /// the last, and calls the function that it is given with the index and the gradient of a parameter when it is
-    /// complete; it need not do so for all.
+    /// `earlier` are the sums over the micro-batches of this process except the last one. `backward` computes the gradients of
+    /// the last one, and calls the given function with the index and the gradient of a parameter when it is complete; it need
+    /// not do so for all.
     pub(in crate::train) fn sum(
         &self,
         mut earlier: PartialSums<Gradients>,
@@ -70,8 +70,8 @@ impl Exchange {
             .collect()
     }
 
-    /// Where the numbers of `parameter` are in the message of its bucket about the part of process `part`, which the
-    /// sums `nodes` of some process make up: the number of the bucket, and bytes.
+    /// The place of `parameter` in the message of its bucket about the part of process `part`, which contains the sums `nodes`
+    /// of the sending process: the number of the bucket, and bytes.
     fn place(&self, parameter: usize, part: usize, nodes: usize) -> Place {
         let bucket = self.partition.bucket_of(parameter);
         let before = self.partition.buckets()[bucket].start..parameter;
@@ -91,18 +91,18 @@ impl Exchange {
         })
     }
 
-    /// The sums that `process` is left with.
+    /// The sums of `process` after all of its micro-batches.
     fn nodes(&self, process: usize) -> Vec<Node<()>> {
         let share = self.processes.share_of(process, self.n_batches);
         nodes_of(share.start as u64..share.end as u64)
     }
 }
 
-/// Where a parameter is in a message: the sums of one node after the other.
+/// The place of a parameter in a message, which contains the sums of one node after the other.
 struct Place {
     bucket: usize,
     start: usize,
-    /// Bytes of each sum.
+    /// The number of bytes of each sum.
     length: usize,
 }
 
@@ -118,7 +118,7 @@ struct Outgoing<'a> {
     exchange: &'a Exchange,
     earlier: &'a PartialSums<Gradients>,
     last: u64,
-    /// For each bucket, those for each other process.
+    /// For each bucket, the messages to the other processes.
     messages: &'a [Message<'a>],
     buckets: Vec<Bucket>,
     /// For each parameter, the sums for the part that this process updates; `None` until its gradient is complete.
@@ -127,7 +127,7 @@ struct Outgoing<'a> {
 
 /// The gradients that are sent together.
 struct Bucket {
-    /// How many parameters are not complete yet.
+    /// The number of parameters that are not complete yet.
     missing: usize,
     /// The message for each other process.
     written: Vec<Vec<u8>>,
@@ -207,14 +207,14 @@ impl<'a> Outgoing<'a> {
 /// The gradients of the other processes, for the part that this process updates.
 struct Incoming<'a> {
     exchange: &'a Exchange,
-    /// In the order of the processes.
+    /// The senders, in the order of the processes.
     senders: Vec<Sender>,
 }
 
-/// What comes from one process.
+/// The messages from one process.
 struct Sender {
     nodes: Vec<Node<()>>,
-    /// One for each bucket; none from this process itself.
+    /// One message for each bucket; none from this process itself.
     messages: Vec<Vec<u8>>,
 }
 
@@ -238,7 +238,7 @@ impl<'a> Incoming<'a> {
         }
     }
 
-    /// Where the messages belong.
+    /// The buffers into which messages are received.
     fn buffers(&mut self) -> Vec<(usize, &mut [u8])> {
         let senders = self.senders.iter_mut().enumerate();
         senders

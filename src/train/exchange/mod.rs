@@ -1,10 +1,10 @@
 //! An update computed by several processes.
 //!
-//! Each process computes the gradients of some micro-batches and updates a part of each parameter ([`Partition`]). The
-//! sums of gradients are sent to those who update these parts, who add them in the order of [`PartialSums`] and keep the
-//! optimizer's state for them; the new parameters are sent to all. (Rajbhandari et al. 2020, *ZeRO*, stage 1; Li et al.
-//! 2020, *PyTorch Distributed*, for sending gradients in buckets during the backward pass. The order of all sums is
-//! ours, and does not depend on the number of processes.)
+//! Each process computes the gradients of some micro-batches and updates a part of each parameter ([`Partition`]). The sums of
+//! gradients are sent to the processes that update these parts; these add them in the order of [`PartialSums`] and keep the
+//! optimizer's state for their parts. The new parameters are sent to all processes. (Rajbhandari et al. 2020, *ZeRO*, stage 1;
+//! Li et al. 2020, *PyTorch Distributed*, for sending gradients in buckets during the backward pass. In contrast to these, the
+//! order of all sums does not depend on the number of processes.)
 
 mod gradients;
 mod partition;
@@ -26,7 +26,7 @@ use crate::model::{Model, Parameter, map_trained, trained};
 use crate::ops::LossSums;
 use crate::processes::Processes;
 
-/// What processes do together during an update.
+/// The communication of a process with the others during an update.
 #[derive(Debug)]
 pub(super) struct Exchange {
     processes: Processes,
@@ -55,7 +55,7 @@ impl Reduced {
 /// Sums of losses, as bits.
 type LossNodes = Vec<Node<[u64; 4]>>;
 
-/// What a process tells the others about its micro-batches. Numbers as bits, as JSON has no NaN.
+/// A message about the micro-batches of a process. Numbers are sent as bits, since JSON has no NaN.
 #[derive(Serialize, Deserialize)]
 enum Report {
     Sums(LossNodes),
@@ -68,7 +68,8 @@ enum Report {
 }
 
 impl Exchange {
-    /// Among `processes`, which send gradients in `format` and share `n_batches` micro-batches of each update.
+    /// Creates an exchange among `processes`, which send gradients in `format` and share `n_batches` micro-batches of each
+    /// update.
     pub(super) fn new(
         model: &Model,
         processes: Processes,
@@ -92,7 +93,7 @@ impl Exchange {
         self.n_batches
     }
 
-    /// The numbers of those that this process computes, counted from 0.
+    /// The numbers of the micro-batches that this process computes, counted from 0.
     pub(super) fn share(&self) -> Range<usize> {
         self.processes.share(self.n_batches)
     }
@@ -109,7 +110,7 @@ impl Exchange {
     /// The sums of losses over all micro-batches, given those of this process.
     ///
     /// # Errors
-    /// A NaN or infinite loss in any process: that of the first one, for all.
+    /// A NaN or infinite loss in any process; all processes get the error of the first one.
     pub(super) fn losses(
         &self,
         own: Result<PartialSums<LossSums>, Box<NotFinite>>,
@@ -167,7 +168,7 @@ impl Exchange {
         reports.into_iter().map(read).collect()
     }
 
-    /// The sums of squares of each chunk of each parameter's gradient, from those for the parts of this process.
+    /// The sums of squares of each chunk of each parameter's gradient; `own` are those for the parts of this process.
     pub(super) fn squares(&self, own: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
         if self.processes.is_alone() {
             return own;
@@ -188,7 +189,7 @@ impl Exchange {
         squares
     }
 
-    /// The first of the parameters that the processes name, by their indices.
+    /// The first of the parameters that any process reports, by its index.
     pub(super) fn first_of(&self, parameter: Option<usize>) -> Option<usize> {
         let rank = parameter.map_or(0, |index| u64::MAX - index as u64);
         match self.processes.largest("a NaN was looked for", rank) {
@@ -208,7 +209,7 @@ impl Exchange {
         lines.map(|line| line as usize).collect()
     }
 
-    /// `model` with the parts that the other processes have updated; `updated` are those of this process.
+    /// Updates `model` with the parts that the other processes have updated; `updated` are those of this process.
     pub(super) fn share_parameters(&self, model: Model, updated: &[f32], device: &Device) -> Model {
         if self.processes.is_alone() {
             return model;
@@ -243,7 +244,7 @@ impl Exchange {
         })
     }
 
-    /// The optimizer's whole state tensors, in the first process alone; the others get none.
+    /// The optimizer's full state tensors, in the first process only; the others get none.
     pub(super) fn state<'a>(&self, optimizer: &'a Optimizer) -> Vec<Cow<'a, Parameter>> {
         let own = optimizer.state();
         if self.processes.is_alone() {
@@ -279,7 +280,7 @@ impl Exchange {
         own.into_iter().enumerate().map(whole).collect()
     }
 
-    /// Restores the result of [`Exchange::state`], which the first process has.
+    /// Restores the result of [`Exchange::state`], which only the first process has.
     pub(super) fn restore(&self, optimizer: &mut Optimizer, state: &[Parameter]) {
         let doing = "the optimizer's state was restored";
         let n_slots = state.len() / self.parts().len();
@@ -313,7 +314,7 @@ impl Exchange {
     }
 }
 
-/// The sum over all things of which each process has measured its share, added one by one in their order.
+/// The sums over items of which each process has measured its share, added one by one in their order.
 pub(super) fn all_sums(processes: &Processes, own: Vec<LossSums>) -> LossSums {
     let own: Vec<[u64; 4]> = own.into_iter().map(bits).collect();
     let all = processes.gather("losses were summed", bytemuck::cast_slice(&own));
@@ -326,7 +327,7 @@ pub(super) fn all_sums(processes: &Processes, own: Vec<LossSums>) -> LossSums {
     total
 }
 
-/// The parameters that the first process has, in all processes, which know their names and shapes.
+/// Sends the parameters of the first process to all processes, which know their names and shapes.
 pub(super) fn parameters_of_first(
     processes: &Processes,
     first: Option<Vec<Parameter>>,

@@ -1,4 +1,4 @@
-//! Which process updates which parameters, and which gradients travel together.
+//! The assignment of parameters to processes, and of gradients to messages.
 
 use std::ops::Range;
 
@@ -6,19 +6,19 @@ use attentive_kernels::optimizer::SUM_CHUNK;
 
 use crate::processes::Processes;
 
-/// The most buckets.
+/// The maximum number of buckets.
 const BUCKETS: usize = 16;
-/// Chunks of a bucket for each process, at least, so that the division is even.
+/// The minimum number of chunks of a bucket for each process, so that the division is even.
 const CHUNKS: usize = 8;
 
 /// The division of all parameters among the processes: a part of each parameter, possibly empty, for each process.
 ///
-/// Parts begin at multiples of the chunks in which the squares of a gradient are summed, so that its norm has the same
-/// bits whoever sums which chunk.
+/// Parts begin at multiples of the chunks in which the squares of a gradient are summed, so that its norm has the same bits
+/// however chunks are assigned to processes.
 #[derive(Debug)]
 pub(super) struct Partition {
-    /// Neighboring parameters, whose gradients are sent together. Each bucket is divided evenly among the processes, so that all
-    /// receive as much of it.
+    /// Neighboring parameters, whose gradients are sent together. Each bucket is divided evenly among the processes, so that
+    /// all receive the same amount of it.
     buckets: Vec<Range<usize>>,
     /// The bucket of each parameter.
     bucket_of: Vec<usize>,
@@ -74,7 +74,7 @@ impl Partition {
         elements(self.of(process))
     }
 
-    /// The number of elements of `parameters`, some neighbors, that `process` updates.
+    /// The number of elements of the neighboring `parameters` that `process` updates.
     pub(super) fn len_within(&self, process: usize, parameters: Range<usize>) -> usize {
         elements(&self.of(process)[parameters])
     }

@@ -1,4 +1,4 @@
-//! Runs that several processes share, compared with those of one.
+//! Runs that several processes share, compared with runs of one process.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ n_heads = 2
 n_decoder_layers = 1
 ";
 
-/// A configuration with so many micro-batches per update.
+/// A configuration with `accumulate` micro-batches per update.
 fn config(folder: &Path, model: &str, accumulate: usize) -> Config {
     let text = format!(
         "{model}
@@ -96,7 +96,7 @@ fn run(config: &Config, dir: &Path, n: usize, steps: u64) -> Vec<Summary> {
     })
 }
 
-/// The weights, and the log without what takes time.
+/// The weights, and the log without times.
 fn results(dir: &Path) -> (Vec<u8>, Vec<u8>, String) {
     let last = Run::new(dir).folder(8);
     let read = |path: &Path| fs::read(path).unwrap();
@@ -132,7 +132,7 @@ fn the_number_of_processes_changes_no_bit() {
                     assert!(exchange.processes == n && exchange.bytes_sent > 0);
                 }
             }
-            // Stopped and resumed with others.
+            // Stopped and resumed with another number of processes.
             let changed = dir("changed");
             for (n, steps) in [(2, 3), (4, 5), (1, 6), (3, 8)] {
                 run(&config, &changed, n, steps);
@@ -154,7 +154,7 @@ fn bf16_halves_what_is_sent_of_the_gradients() {
         let summaries = run(config, &dir(name), 2, steps);
         summaries[1].exchange.unwrap().bytes_sent
     };
-    // The difference of two runs is what two updates send.
+    // The difference of two runs is the amount that two updates send.
     let sent_by_two = |config: &Config, name: &str| {
         sent(config, &format!("{name}-long"), 4) - sent(config, &format!("{name}-short"), 2)
     };
@@ -162,7 +162,7 @@ fn bf16_halves_what_is_sent_of_the_gradients() {
     config.train.exchange_precision = crate::config::ExchangePrecision::Bf16;
     let half = sent_by_two(&config, "bf16");
     let share = half as f64 / whole as f64;
-    // The parameters are sent as they are.
+    // The parameters are sent unchanged.
     assert!((0.5..0.8).contains(&share), "{half} of {whole} bytes");
 }
 

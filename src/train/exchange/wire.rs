@@ -1,4 +1,4 @@
-//! Numbers on their way to another process.
+//! The encoding of numbers that are sent to another process.
 
 use crate::config::ExchangePrecision;
 
@@ -11,7 +11,7 @@ impl ExchangePrecision {
         }
     }
 
-    /// Writes `numbers` into `bytes`, which has room for as many.
+    /// Writes `numbers` into `bytes`, which has exactly enough room.
     pub(super) fn write(self, numbers: &[f32], bytes: &mut [u8]) {
         match self {
             Self::F32 => bytes.copy_from_slice(bytemuck::cast_slice(numbers)),
@@ -24,7 +24,7 @@ impl ExchangePrecision {
         }
     }
 
-    /// The numbers that were written into `bytes`.
+    /// Reads the numbers in `bytes`.
     pub(super) fn read(self, bytes: &[u8]) -> Vec<f32> {
         match self {
             Self::F32 => bytemuck::pod_collect_to_vec(bytes),

@@ -5,10 +5,11 @@ use crate::error::{Error, Result};
 use crate::interop;
 use crate::text::{Masks, Tokenizers, learn_labels};
 
-/// The tokenizers of `tokenizer.from`, if it is set. Labels are always learned: they are those of `labels`.
+/// The tokenizers of `tokenizer.from`, if it is set. The tokenizer of labels is always learned, from `labels`.
 ///
 /// # Errors
-/// Those of [`interop::tokenizers`], and [`Error::Config`] if both sides need tokenizers and there is one, or the reverse.
+/// The errors of [`interop::tokenizers`]; [`Error::Config`] if there is one tokenizer where two are needed, or two where one is
+/// needed.
 pub(super) fn tokenizers(
     config: &Config,
     labels: impl FnOnce() -> Vec<String>,

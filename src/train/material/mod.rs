@@ -28,17 +28,17 @@ use crate::interrupt::Interrupt;
 use crate::processes::Processes;
 use crate::text::{self, Masks, Tokenizers};
 
-/// What is known before the training data are read. With several processes, the first one alone knows it.
+/// Facts that are known before the training data are read. Only the first of several processes knows them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known<'a> {
     /// The stored run, with its directory.
     pub run: Option<(&'a Path, &'a StoredRun)>,
-    /// The model from which training starts, unless the run has begun.
+    /// The model from which training starts, unless the run has already begun.
     pub source: Option<&'a Source>,
 }
 
 impl Known<'_> {
-    /// The tokenizers, if they need not be learned. Labels that are new are those of `labels`.
+    /// The tokenizers, if they need not be learned. New labels are taken from `labels`.
     fn tokenizers(
         self,
         config: &Config,
@@ -51,7 +51,7 @@ impl Known<'_> {
         }
     }
 
-    /// What a provenance says of the model from which training started.
+    /// The origin, for the provenance, of the model from which training started.
     fn origin(self) -> Option<Origin> {
         let of_run = || self.run.and_then(|(_, run)| run.provenance.from.clone());
         self.source.map(Source::origin).or_else(of_run)
@@ -63,7 +63,7 @@ impl Known<'_> {
 pub(super) struct Material {
     pub tokenizers: Tokenizers,
     pub feed: Feed,
-    /// Sentence pairs, texts or windows to train on.
+    /// The number of sentence pairs, texts or windows to train on.
     pub n_examples: usize,
     pub validation: Option<ValidationSet>,
     pub provenance: Provenance,
@@ -100,8 +100,8 @@ impl Material {
     }
 }
 
-/// Reads the corpora, and learns tokenizers or takes those that are known. With several processes, the first one has the
-/// tokenizers that all use.
+/// Reads the corpora, and learns tokenizers or takes the known ones. With several processes, all use the tokenizers of the
+/// first one.
 pub(super) fn material(
     config: &Config,
     known: Known<'_>,
@@ -109,7 +109,7 @@ pub(super) fn material(
     processes: &Processes,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
-    // One machine may have more memory than another, but all have to do the same.
+    // One machine may have more memory than another, but all have to make the same choice.
     let is_on_disk = processes.value_of_first("the training data were looked for", || {
         on_disk::is_chosen(config, known, processes.on_this_machine())
     });
@@ -166,7 +166,7 @@ fn read(
     Ok((train, valid, provenance))
 }
 
-/// The tokenizers that the first process has, in all processes.
+/// Sends the tokenizers of the first process to all processes.
 fn shared_tokenizers(
     config: &Config,
     processes: &Processes,
@@ -228,7 +228,8 @@ fn learn(config: &Config, train: &Corpus, observer: &mut dyn Observer) -> Result
     learned.for_model(&config.model)
 }
 
-/// Says that a vocabulary of subwords came out smaller than asked for. Those of words and characters have what occurs.
+/// Returns a note if a vocabulary of subwords is smaller than requested. Vocabularies of words and characters contain what
+/// occurs.
 fn fewer_tokens(asked: &TokenizerConfig, learned: &Tokenizers, is_labeled: bool) -> Option<String> {
     if !matches!(asked.kind, TokenizerKind::Bpe | TokenizerKind::Unigram) {
         return None;
@@ -326,7 +327,7 @@ fn validation_set(
     note_dropped(VALIDATION, encoded, observer);
     let special = tokenizers.sides();
     let masking = Masking::fixed(tokenizers.tgt());
-    // A validation pair longer than any training pair gets a batch of its own.
+    // A validation pair longer than any training pair gets its own batch.
     let len = |example: &Example| example.src_len().max(example.tgt_len());
     let longest = examples.iter().map(len).max().unwrap_or(0);
     let budget = Budget::new(tokens.max(longest));

@@ -21,13 +21,13 @@ use crate::train::memory;
 use crate::train::report::{Event, Observer};
 use crate::train::source::Source;
 
-/// In memory, training data take a multiple of the size of their files. Files that are larger than this share of the free memory are
-/// encoded on disk.
+/// The share of the free memory above which files are encoded on disk. In memory, training data take a multiple of the size of
+/// their files.
 const SHARE_OF_MEMORY: f64 = 0.125;
-/// Lines that are encoded at a time.
+/// The number of lines that are encoded at a time.
 const LINES: usize = 1 << 14;
 
-/// Whether the training data are kept on disk, with so many processes on this machine.
+/// Returns true if the training data are kept on disk; `processes` is the number of processes on this machine.
 ///
 /// # Errors
 /// [`Error::Config`] if they should be, but cannot; [`Error::Io`] if a file cannot be accessed.
@@ -68,7 +68,7 @@ fn is_generated(source: &CorpusSource) -> bool {
     matches!(source, CorpusSource::Builtin { .. })
 }
 
-/// Whether there is a file at `path` that can be read only once.
+/// Returns true if there is a file at `path` that can be read only once.
 fn is_stream(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| !metadata.is_file())
 }
@@ -105,7 +105,7 @@ fn tokenizers_of_source(config: &Config) -> Result<Option<Tokenizers>> {
     known.tokenizers(config, Vec::new)
 }
 
-/// Why the training data cannot be kept on disk, if so.
+/// The reason why the training data cannot be kept on disk, if there is one.
 fn obstacle(config: &Config) -> Result<Option<&'static str>> {
     Ok(match (config.data.training()?, Form::of(config)) {
         (source, _) if source.parts().iter().any(|(part, _)| is_generated(part)) => {
@@ -140,7 +140,7 @@ pub(super) fn material(
         own = Some(store);
         Ok(tokenizers)
     })?;
-    // On a machine that does not share its disk with the first process, this makes the store there.
+    // On a machine that does not share its disk with the first process, this creates the store.
     let find = || store(config, Some(&tokenizers), interrupt, observer).map(|(store, _)| store);
     let store = own.map_or_else(find, Ok);
     let store = processes.agree("the training data were encoded", store)?;
@@ -173,10 +173,11 @@ pub(super) fn material(
     })
 }
 
-/// The encoded training data, which are made if there are none, and their tokenizers: those `given`, or those learned from them.
+/// The encoded training data, which are created if there are none, and their tokenizers: the `given` ones, or tokenizers
+/// learned from the data.
 ///
 /// # Errors
-/// Those of reading, learning and encoding the corpus, and [`Error::Io`] if the disk cannot be written; a request to stop.
+/// The errors of reading, learning and encoding the corpus, and [`Error::Io`] if the disk cannot be written; a request to stop.
 fn store(
     config: &Config,
     given: Option<&Tokenizers>,
@@ -262,7 +263,7 @@ fn make(
     })
 }
 
-/// Reads the training data and gives them to `take`, some lines at a time.
+/// Reads the training data and passes them to `take`, some lines at a time.
 fn read(
     config: &Config,
     interrupt: &Interrupt,

@@ -1,4 +1,4 @@
-//! Where the data of a run come from, and whether they are the same as elsewhere and before.
+//! The origin of a run's data, and checks that all processes and a resumed run read the same data.
 
 use std::path::Path;
 

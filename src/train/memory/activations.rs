@@ -7,7 +7,7 @@ use crate::architecture::{
 };
 use crate::data::BatchSize;
 
-/// Number of values alive at the end of the forward pass and in the first steps of the backward pass.
+/// The number of values alive at the end of the forward pass and in the first steps of the backward pass.
 pub(super) fn floats(model: &Architecture, batch: BatchSize) -> f64 {
     let (src, tgt) = (batch.src_tokens as f64, batch.tgt_tokens as f64);
     let (encoder, last_src) = match &model.encoder {

@@ -5,9 +5,9 @@ use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, get_current_pid};
 use super::MB;
 use crate::config::Config;
 
-/// The most bytes that this process may use: `train.max_memory_mb` if set, otherwise its share of the RAM that the machine or
-/// container has free for `processes` like it, plus what the process already uses. `None` where the system does not report
-/// it.
+/// The maximum number of bytes that this process may use: `train.max_memory_mb` if set, otherwise an equal share, for each of
+/// `processes`, of the free RAM of the machine or container, plus the RAM that the process already uses. `None` where the
+/// system does not report it.
 pub(in crate::train) fn limit(config: &Config, processes: usize) -> Option<f64> {
     if config.train.max_memory_mb > 0 {
         return Some(config.train.max_memory_mb as f64 * MB);
@@ -32,7 +32,7 @@ struct Container {
     resident: u64,
 }
 
-/// The RAM available to each of `processes`: its share of what is free, and its `own` use.
+/// The RAM available to each of `processes`: its share of the free RAM, and its `own` use.
 fn room(available: u64, container: Option<Container>, own: u64, processes: usize) -> u64 {
     let left = container.map(|Container { size, resident }| size.saturating_sub(resident));
     let free = available.min(left.unwrap_or(u64::MAX));

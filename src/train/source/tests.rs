@@ -96,7 +96,7 @@ fn weights(dir: &Path) -> BTreeMap<String, Vec<f32>> {
     named.map(|one| (one.name, one.values)).collect()
 }
 
-/// Those of the checkpoint at `step`.
+/// The parameters of the checkpoint at `step`.
 fn weights_at(dir: &Path, step: u64) -> BTreeMap<String, Vec<f32>> {
     let architecture = load(dir).unwrap().architecture;
     let stored = Run::new(dir).weights(step).unwrap();

@@ -12,12 +12,12 @@ use crate::train::tensorboard::EventFile;
 pub(super) struct Files {
     pub(super) run: Run,
     log: MetricsLog,
-    /// Those of `train.tensorboard`.
+    /// The event file, if `train.tensorboard` is set.
     events: Option<EventFile>,
 }
 
 impl Files {
-    /// Opens the files of the run in the directory `dir` to go on after update `step`.
+    /// Opens the files of the run in the directory `dir`, which continues after update `step`.
     pub(super) fn open(dir: &Path, step: Option<u64>, tensorboard: bool) -> Result<Self> {
         Ok(Self {
             run: Run::new(dir),
@@ -40,7 +40,7 @@ impl Files {
         events.map_or(Ok(()), |events| events.validation(report))
     }
 
-    /// Waits until all that was logged is on disk.
+    /// Waits until all log entries are on disk.
     pub(super) fn sync(&self) -> Result<()> {
         self.log.sync()?;
         self.events.as_ref().map_or(Ok(()), EventFile::sync)

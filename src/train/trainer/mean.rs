@@ -1,4 +1,4 @@
-//! Serves the mean of the latest checkpoints of a finished run.
+//! Averages the latest checkpoints of a finished run.
 
 use super::Trainer;
 use super::validation::recorded;
@@ -9,9 +9,9 @@ use crate::train::exchange::parameters_of_first;
 use crate::train::report::{Event, ValidationReport};
 
 impl Trainer<'_> {
-    /// Serves the mean of the latest `train.average_last` checkpoints if that is not 0, after validating it if
-    /// `validated` and the run validates at all. Resuming the run is not affected: its state remains that of the last
-    /// checkpoint.
+    /// Makes the average of the latest `train.average_last` checkpoints the final model, if that is not 0. Validates it if
+    /// `validated` is true and the run has validation data. Resuming the run is not affected: its state remains the state of
+    /// the last checkpoint.
     pub(super) fn serve_mean(&mut self, validated: bool) -> Result<()> {
         let setup = &self.setup;
         let last = setup.config.train.average_last;

@@ -12,8 +12,7 @@ use crate::train::update::not_finite;
 use crate::train::{BestReport, StopReason};
 
 impl Trainer<'_> {
-    /// Validates after every `validate_every` updates and after the last one. Returns whether the result is the best so
-    /// far.
+    /// Validates after every `validate_every` updates and after the last one. Returns true if the result is the best so far.
     pub(super) fn validate_if_due(&mut self) -> Result<bool> {
         let every = self.setup.config.train.validate_every;
         let is_last = matches!(
@@ -27,7 +26,8 @@ impl Trainer<'_> {
         }
     }
 
-    /// Validates. Returns whether the result is the best so far. A regular validation happens in every run with this configuration.
+    /// Validates. Returns true if the result is the best so far. A regular validation happens in every run with this
+    /// configuration.
     pub(super) fn validate(&mut self, is_regular: bool) -> Result<bool> {
         let Some(validation) = &self.setup.material.validation else {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Realisation of plans in English.
+//! Realization of plans in English.
 
 mod phrase;
 mod verb;

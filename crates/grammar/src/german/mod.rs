@@ -1,4 +1,4 @@
-//! Realisation of plans in German.
+//! Realization of plans in German.
 
 mod endings;
 mod phrase;
@@ -12,7 +12,7 @@ use super::verbs::Frame;
 use phrase::{phrase, prepositional};
 use verb::VerbGroup;
 
-/// The words of `sentence`; the final punctuation mark is that of the English sentence.
+/// The words of `sentence`; the final punctuation mark is the same as in the English sentence.
 pub(super) fn sentence(sentence: &Sentence) -> Surface {
     let mut out = Surface::default();
     match sentence {
@@ -145,12 +145,12 @@ fn middle(plan: &Clause, out: &mut Surface) {
     }
 }
 
-/// Whether the phrase precedes the adverbial of time.
+/// Returns true if the phrase precedes the adverbial of time.
 fn is_light(phrase: &Option<Phrase>) -> bool {
     matches!(phrase, Some(Phrase::Pronoun(_) | Phrase::Name(_)))
 }
 
-/// Whether the object carries the negation: "keinen Hund" rather than "einen Hund nicht".
+/// Returns true if the object carries the negation: "keinen Hund" rather than "einen Hund nicht".
 fn negative_object(plan: &Clause) -> bool {
     plan.negated && plan.object.as_ref().is_some_and(Phrase::is_indefinite)
 }

@@ -111,7 +111,7 @@ fn after_article(plan: &NounPhrase, case: Case, negated: bool, out: &mut Surface
     }
 }
 
-/// Whether the article has an ending, so that the adjective's ending is weak.
+/// Returns true if the article has an ending, so that the adjective's ending is weak.
 fn article_shows(plan: &NounPhrase, case: Case, column: Column, negated: bool) -> bool {
     let has_ending = !endings::mixed(case, column).is_empty();
     match &plan.determiner {

@@ -36,7 +36,7 @@ impl Mood {
     }
 }
 
-/// How many optional elements a clause may have.
+/// The number of optional elements that a clause may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
     /// Only the arguments of the verb.

@@ -39,7 +39,7 @@ impl Use {
         Self { slot, negated }
     }
 
-    /// Whether a phrase with this determiner can appear here.
+    /// Returns true if a phrase with this determiner can appear here.
     fn allows(self, determiner: &Determiner) -> bool {
         match determiner {
             // "gives her dogs …" is ambiguous.
@@ -54,7 +54,7 @@ impl Use {
 }
 
 impl NounPhrase {
-    /// Whether a relative clause after the phrase can refer only to its noun.
+    /// Returns true if a relative clause after the phrase can refer only to its noun.
     pub(super) fn can_have_relative(&self) -> bool {
         matches!(
             self.determiner,

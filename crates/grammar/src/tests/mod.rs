@@ -1,4 +1,4 @@
-//! Plans of every construction, with their expected realisations in both languages.
+//! Plans of every construction, with their expected realizations in both languages.
 
 mod clauses;
 mod draws;

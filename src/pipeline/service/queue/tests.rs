@@ -10,12 +10,12 @@ fn queue(capacity: usize, workers: usize) -> Queue {
     })
 }
 
-/// Adds what there must be room for.
+/// Adds jobs for which there must be room.
 fn add(queue: &Queue, client: u64, jobs: Vec<Job>) -> Result<(), Refused> {
     queue.add(Client(client), Admission::New, jobs)
 }
 
-/// `count` jobs of so many rows, each of which takes so many positions, and the ticket that they have in common.
+/// `count` jobs of `rows` rows of `positions` positions each, and their common ticket.
 fn jobs(count: usize, rows: usize, positions: usize) -> (Ticket, Vec<Job>) {
     let ticket = Ticket::new();
     let job = |_| Job {
@@ -30,7 +30,7 @@ fn jobs(count: usize, rows: usize, positions: usize) -> (Ticket, Vec<Job>) {
     (ticket, jobs)
 }
 
-/// What a worker with so many rows takes.
+/// The client of the job that a worker with `rows` rows takes.
 fn take(queue: &Queue, worker: usize, rows: usize) -> Option<Client> {
     match queue.take(worker, rows) {
         ControlFlow::Continue(taken) => taken.map(|(client, _)| client),
@@ -70,11 +70,11 @@ fn turns_are_weighed_by_cost() {
     assert!(take(&queue, 0, 0) == Some(Client(1)));
     let (_two, cheap) = jobs(20, 1, 100);
     add(&queue, 2, cheap).unwrap();
-    // 16 of the one are as costly as one of the other.
+    // 16 jobs of the one client cost as much as one job of the other.
     let mut expected = vec![2; 16];
     expected.extend([1, 2, 2, 2, 2, 1]);
     assert_eq!(order(&queue), expected);
-    // What was given is forgotten once nobody waits.
+    // The amounts that clients have received are forgotten once no job waits.
     let (_one, again) = jobs(1, 1, 1);
     let (_two, other) = jobs(1, 1, 1);
     add(&queue, 1, again).unwrap();

@@ -1,4 +1,4 @@
-//! Glossaries, as DeepL has them in version 2 of its API.
+//! Glossaries, as in version 2 of DeepL's API.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
 /// A new glossary.
 #[derive(Deserialize, utoipa::ToSchema)]
 struct Create {
-    /// What it is called.
+    /// The name of the glossary.
     name: String,
     /// The language of the terms.
     source_lang: String,
@@ -48,7 +48,7 @@ struct Create {
 }
 
 impl Create {
-    /// What is to be read.
+    /// The description of the new glossary.
     ///
     /// # Errors
     /// A [`Problem`] for languages between which no model translates, and for an unknown format.
@@ -159,7 +159,7 @@ async fn entries(
     Ok(([(CONTENT_TYPE, kind)], text).into_response())
 }
 
-/// The pairs of languages that a glossary can have.
+/// Lists the pairs of languages that a glossary can have.
 #[utoipa::path(get, path = "/v2/glossary-language-pairs", tag = "DeepL",
     responses((status = 200, description = "`supported_languages`, a list of `source_lang` and `target_lang`")))]
 async fn pairs(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
@@ -204,7 +204,7 @@ pub(super) fn fitting(
     Err(Problem::field("glossary_id", problem))
 }
 
-/// Who asks, and whose glossaries they see.
+/// The client, and the owner of the glossaries that it can access.
 fn who(app: &App, request: &Request) -> Result<(Client, Client), Problem> {
     let client = app.client(request.headers(), None, &Visit::of(request)?)?;
     Ok((client, app.owner(client)))

@@ -25,7 +25,7 @@ use crate::server::problem::Problem;
 use crate::server::texts::{Form, Texts, begin, check_segments};
 use crate::server::visit::Visit;
 
-/// The limit that DeepL reports to those who have none.
+/// The limit that DeepL reports for unlimited accounts.
 const UNLIMITED: u64 = 1_000_000_000_000;
 
 pub(super) fn routes() -> OpenApiRouter<Shared> {
@@ -47,22 +47,22 @@ struct Translate {
     target_lang: String,
     /// `html` or `xml` for text with tags.
     tag_handling: Option<String>,
-    /// `0` for no division into sentences, `1` for one after punctuation and line breaks, `nonewlines` for one after punctuation
-    /// alone [default: `nonewlines` for `html`, else `1`].
+    /// `0` for no division into sentences, `1` to divide after punctuation and line breaks, `nonewlines` to divide only after
+    /// punctuation [default: `nonewlines` for `html`, else `1`].
     #[serde(default, deserialize_with = "word")]
     split_sentences: Option<String>,
-    /// Only `default` and preferences.
+    /// Only `default`, `prefer_more` and `prefer_less`.
     formality: Option<String>,
-    /// The glossary whose terms count; `source_lang` is needed with it.
+    /// The glossary to use; requires `source_lang`.
     glossary_id: Option<String>,
-    /// Whether to count characters.
+    /// Whether to return the number of characters.
     #[serde(default, deserialize_with = "switch")]
     show_billed_characters: bool,
     /// The key, if it is not in the header `Authorization`.
     auth_key: Option<String>,
 }
 
-/// `true`, or one of the strings that forms have for it.
+/// Reads `true`, or one of the strings that forms use for it.
 fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     match Value::deserialize(from)? {
         Value::Null => Ok(false),
@@ -73,7 +73,7 @@ fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     }
 }
 
-/// A word, or a number or switch in its place.
+/// Reads a word, or a number or boolean in its place.
 fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     match Value::deserialize(from)? {
         Value::Null => Ok(None),
@@ -155,7 +155,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     app.desk.ask(client, write).await
 }
 
-/// Translates each text with its own model. Also returns what could not be read or written.
+/// Translates each text with its own model. Also returns warnings about text that could not be read or written literally.
 async fn translate_each(
     app: &App,
     client: Client,
@@ -175,7 +175,7 @@ async fn translate_each(
             None => groups.push((model, vec![number], vec![text])),
         }
     }
-    // All models accept their texts before any of them is waited for, so that nothing that was translated is thrown away.
+    // All models accept their texts before any of them is waited for, so that no finished translation is thrown away.
     let (mut all, mut segments) = (Vec::new(), 0);
     for (model, numbers, texts) in groups {
         let begun = begin(app, &model, client, texts_of(texts)).await?;
@@ -194,7 +194,7 @@ async fn translate_each(
 }
 
 impl Translate {
-    /// Where texts are divided.
+    /// The places where texts are divided.
     fn split(&self) -> Result<Split, Problem> {
         let is_html = self.tag_handling.as_deref() == Some("html");
         match self.split_sentences.as_deref() {
@@ -209,7 +209,7 @@ impl Translate {
         }
     }
 
-    /// Refuses what no model here can do.
+    /// Refuses options that are not supported.
     fn check(&self) -> Result<(), Problem> {
         match self.formality.as_deref() {
             None | Some("" | "default" | "prefer_more" | "prefer_less") => Ok(()),
@@ -255,7 +255,7 @@ fn choose(
     Ok((model.ok_or_else(no_pair)?, source))
 }
 
-/// Which languages to list.
+/// The kind of languages to list.
 #[derive(Deserialize, utoipa::ToSchema)]
 struct Languages {
     /// `source` or `target`.

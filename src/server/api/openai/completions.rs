@@ -36,13 +36,13 @@ request! {
         /// The text, or texts.
         #[serde(default)]
         prompt: Option<OneOrMany>,
-        /// Most tokens of a continuation [default: 16].
+        /// Maximum number of tokens of a continuation [default: 16].
         max_tokens: Option<usize>,
         /// Up to four strings before which a continuation ends.
         stop: Option<OneOrMany>,
-        /// Whether the text comes before its continuation.
+        /// Whether to return the text before its continuation.
         echo: Option<bool>,
-        /// Only 1, or as many as `n`: nothing is chosen among more.
+        /// Only 1, or the same value as `n`: no choice among more continuations is made.
         best_of: Option<usize>,
         /// Only `null`.
         #[serde(default, deserialize_with = "neutral::null")]
@@ -55,7 +55,7 @@ request! {
     }
 }
 
-/// A text to continue, and what has been read of it.
+/// A text to continue, and the part of it that has been read.
 pub(super) struct Begun {
     prompt: Arc<Prompt>,
     pub(super) tokens: usize,
@@ -71,14 +71,14 @@ impl Begun {
 struct Asked {
     head: Head,
     begun: Vec<Begun>,
-    /// Continuations of each text.
+    /// The number of continuations of each text.
     copies: usize,
-    /// Whether the text comes before its continuation.
+    /// True if the text comes before its continuation.
     echo: bool,
 }
 
 impl Asked {
-    /// The tokens of the texts.
+    /// Counts the tokens of the texts.
     fn usage(&self) -> Usage {
         Usage {
             prompt: self.begun.iter().map(|one| one.tokens).sum(),
@@ -86,7 +86,7 @@ impl Asked {
         }
     }
 
-    /// What comes before each continuation.
+    /// The text before each continuation.
     fn beginnings(&self) -> impl Iterator<Item = &str> {
         let beginning = |one| match self.echo {
             true => Begun::text(one),
@@ -96,10 +96,10 @@ impl Asked {
         texts.flat_map(|text| iter::repeat_n(text, self.copies))
     }
 
-    /// The first events of a stream: what comes before the continuations. The longer it is the longer it takes.
+    /// The first events of a stream: the texts before the continuations. The time grows with their length.
     ///
     /// # Errors
-    /// A [`Problem`] if nobody waits any more.
+    /// A [`Problem`] if the result is no longer needed.
     fn echoes(&self, with_usage: bool, stop: &Stop) -> Result<Vec<Bytes>, Problem> {
         let beginnings = self.beginnings().enumerate();
         let echoes = beginnings.filter(|(_, text)| !text.is_empty());
@@ -110,7 +110,7 @@ impl Asked {
         echoes.collect()
     }
 
-    /// The response to a request without a stream. The longer it is the longer it takes.
+    /// The response to a request without a stream. The time grows with its length.
     fn whole(&self, results: &[Generation], usage: Usage) -> Value {
         let numbered = self.beginnings().zip(results).enumerate();
         let choices = numbered.map(|(index, (beginning, generation))| {
@@ -178,7 +178,7 @@ pub(super) async fn complete(
 /// Reads the texts.
 ///
 /// # Errors
-/// A [`Problem`] for a text that the model cannot continue, for too many tokens, and if nobody waits any more.
+/// A [`Problem`] for a text that the model cannot continue, for too many tokens, and if the result is no longer needed.
 pub(super) fn read(
     model: &Model,
     texts: &[String],
@@ -202,7 +202,7 @@ pub(super) fn read(
     texts.collect()
 }
 
-/// Asks `model` for `copies` continuations of each text; they are numbered one after another.
+/// Requests `copies` continuations of each text from `model`; they are numbered one after another.
 pub(super) fn send(
     model: &Arc<Model>,
     client: Client,
@@ -224,13 +224,13 @@ pub(super) fn send(
     Ok(answers)
 }
 
-/// A continuation, or a piece of one, whose `ending` is not known.
+/// A continuation, or a piece of one, for which `ending` is `None`.
 pub(super) fn choice(index: usize, text: &str, ending: Option<Ending>) -> Value {
     let reason = ending.map(reason);
     json!({"text": text, "index": index, "logprobs": null, "finish_reason": reason})
 }
 
-/// Why a text ends, as OpenAI says it.
+/// The reason why a text ended, in OpenAI's terms.
 pub(super) fn reason(ending: Ending) -> &'static str {
     match ending {
         Ending::EndOfText | Ending::Stopped => "stop",

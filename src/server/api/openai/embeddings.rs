@@ -26,7 +26,7 @@ pub(super) struct Embed {
     model: Option<String>,
     /// The text, or texts.
     input: OneOrMany,
-    /// How vectors are written.
+    /// The encoding of the vectors.
     #[serde(default)]
     encoding_format: Encoding,
     /// Not supported.
@@ -36,14 +36,14 @@ pub(super) struct Embed {
     user: Option<String>,
 }
 
-/// How vectors are written.
+/// The encoding of vectors.
 #[derive(Clone, Copy, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Encoding {
     /// A list of numbers.
     #[default]
     Float,
-    /// The bytes of their `f32`, least significant first.
+    /// The bytes of the `f32` values in little-endian order, in Base64.
     Base64,
 }
 
@@ -93,7 +93,7 @@ pub(super) async fn embed(
     app.desk.ask(client, write).await
 }
 
-/// The response with the vectors of all chunks, which have so many tokens.
+/// The response with the vectors of all chunks and the numbers of their tokens.
 fn list(model: &str, found: Vec<(Vec<Embedded>, usize)>, encoding: Encoding) -> Value {
     let tokens: usize = found.iter().map(|(_, tokens)| tokens).sum();
     let embedded = found.into_iter().flat_map(|(embedded, _)| embedded);

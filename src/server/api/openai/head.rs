@@ -1,4 +1,4 @@
-//! What all answers have in common.
+//! The fields that all answers share.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::SystemTime;
@@ -11,7 +11,7 @@ use crate::pipeline::Generation;
 use crate::server::models::Model;
 use crate::server::sse::unnamed;
 
-/// What belongs to all parts of a response.
+/// The fields that all parts of a response share.
 #[derive(Clone)]
 pub(super) struct Head {
     id: String,
@@ -21,7 +21,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// The head of responses that are called `object`, whose identifiers begin with `prefix`.
+    /// The head of responses of the type `object`, whose identifiers begin with `prefix`.
     pub(super) fn of(model: &Model, prefix: &str, object: &'static str) -> Self {
         Self {
             id: format!("{prefix}-{:016x}", random()),
@@ -49,7 +49,7 @@ impl Head {
         answer
     }
 
-    /// A part of a stream. Where the end of a stream counts tokens, its parts say that they do not.
+    /// A part of a stream. If the end of the stream reports token counts, the `usage` of the other parts is null.
     pub(super) fn chunk(&self, choice: Value, with_usage: bool) -> Bytes {
         let mut chunk = self.object(json!([choice]));
         if with_usage {
@@ -58,7 +58,7 @@ impl Head {
         unnamed(&chunk)
     }
 
-    /// The end of a stream, with the numbers of tokens if they are wanted.
+    /// The end of a stream, with token counts if they are requested.
     pub(super) fn end(&self, usage: Option<Usage>) -> Vec<Bytes> {
         let counted = usage.map(|usage| unnamed(&self.answer(json!([]), usage)));
         let done = Bytes::from_static(b"data: [DONE]\n\n");
@@ -74,7 +74,7 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// These numbers, with the tokens of `results`.
+    /// These counts, with the tokens of `results`.
     pub(super) fn with(self, results: &[Generation]) -> Self {
         Self {
             completion: results.iter().map(|one| one.tokens.len()).sum(),

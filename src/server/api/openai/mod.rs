@@ -1,4 +1,4 @@
-//! The API of OpenAI, as far as models here can answer it (platform.openai.com/docs/api-reference).
+//! The API of OpenAI, as far as the models can answer it (platform.openai.com/docs/api-reference).
 
 mod chat;
 mod completions;

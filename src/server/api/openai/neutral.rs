@@ -1,17 +1,17 @@
-//! Fields that clients send although they ask for nothing. They are accepted as long as that is so.
+//! Fields that clients send with values that have no effect. Only such values are accepted.
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny};
 use serde_json::{Value, json};
 
 use crate::server::values::beginning;
 
-/// Values of a field that are kept, those inside of others included: more than any neutral one has.
+/// The number of values of a field that are kept, including nested ones: more than any neutral value has.
 const MOST_VALUES: usize = 8;
 
-/// `null`, or a value that `is_neutral`.
+/// Reads `null`, or a value for which `is_neutral` is true.
 ///
 /// # Errors
-/// One that says that only `expected` is supported.
+/// An error that only `expected` is supported.
 fn only<'de, D: Deserializer<'de>>(
     from: D,
     expected: &str,
@@ -24,12 +24,12 @@ fn only<'de, D: Deserializer<'de>>(
     }
 }
 
-/// Anything at all, of which nothing is kept.
+/// Reads any value and discards it.
 pub(super) fn anything<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
     IgnoredAny::deserialize(from).map(|_| ())
 }
 
-/// Nothing but `null`.
+/// Reads `null`.
 pub(super) fn null<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
     only(from, "`null`", Value::is_null)
 }
@@ -54,35 +54,35 @@ pub(super) fn empty_object<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::
     only(from, "an empty object", |value| *value == json!({}))
 }
 
-/// Text as the form of answers.
+/// Accepts text as the format of answers.
 pub(super) fn text_format<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
     let text = json!({"type": "text"});
     only(from, "`{\"type\": \"text\"}`", |value| *value == text)
 }
 
-/// Text as the medium of answers.
+/// Accepts text as the modality of answers.
 pub(super) fn text_alone<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
     only(from, "`[\"text\"]`", |value| *value == json!(["text"]))
 }
 
-/// That there need be no call of a tool.
+/// Accepts values that do not require a tool call.
 pub(super) fn no_call<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
     let none = [json!("none"), json!("auto")];
     only(from, "`none` or `auto`", |value| none.contains(value))
 }
 
-/// Service as for everybody.
+/// Accepts the default service tier.
 pub(super) fn usual_tier<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
     let usual = [json!("auto"), json!("default")];
     only(from, "`auto` or `default`", |value| usual.contains(value))
 }
 
-/// No reasoning before the answer.
+/// Accepts that there is no reasoning before the answer.
 pub(super) fn no_reasoning<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
     only(from, "`none`", |value| *value == json!("none"))
 }
 
-/// Answers of the length that they have.
+/// Accepts the usual length of answers.
 pub(super) fn usual_length<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
     only(from, "`medium`", |value| *value == json!("medium"))
 }
@@ -99,7 +99,7 @@ mod tests {
             format!(r#"{{"type": [{many}0]}}"#),
             format!(r#"{{"type": "text", "x": [{many}0]}}"#),
             format!(r#"["text", {many}0]"#),
-            // A tree of so many levels is refused by the parser.
+            // A tree this deep is refused by the parser.
             "[".repeat(10_000) + &"]".repeat(10_000),
         ] {
             let read = || serde_json::Deserializer::from_str(&text);

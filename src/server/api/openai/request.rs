@@ -1,6 +1,6 @@
-//! What all requests for texts have.
+//! The fields that all requests for texts share.
 
-/// Declares a request with fields of its own, and with those that say how texts are wanted or ask for nothing.
+/// Declares a request with its own fields, and with the shared fields that control generation or have no effect.
 macro_rules! request {
     ($(#[$about:meta])* struct $name:ident { $($own:tt)* }) => {
         $(#[$about])*
@@ -9,15 +9,15 @@ macro_rules! request {
         #[expect(dead_code, reason = "some fields ask for nothing")]
         pub(super) struct $name {
             $($own)*
-            /// Divisor of the logits; 0 always takes the likeliest token [default: 1; translations are not drawn at random].
+            /// Divisor of the logits; 0 always takes the most likely token [default: 1; translations are not sampled].
             temperature: Option<f64>,
-            /// Share of the probability of tokens to draw from [default: 1].
+            /// Probability mass of the most likely tokens to sample from [default: 1].
             top_p: Option<f64>,
             /// The same seed gives the same texts [default: a random one].
             seed: Option<i64>,
-            /// Texts for each prompt [default: 1].
+            /// Number of texts for each prompt [default: 1].
             n: Option<usize>,
-            /// Whether to send texts as they are written.
+            /// Whether to stream texts while they are generated.
             stream: Option<bool>,
             /// Options of a stream.
             stream_options: Option<$crate::server::api::openai::wish::StreamOptions>,
@@ -60,7 +60,7 @@ macro_rules! request {
         }
 
         impl $name {
-            /// How texts of at most `new_tokens` tokens, as the field `tokens_field` has it, are wanted.
+            /// The options for texts of at most `new_tokens` tokens; `tokens_field` is the name of the field with this limit.
             fn wish(
                 &self,
                 tokens_field: &'static str,

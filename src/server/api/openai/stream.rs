@@ -1,4 +1,4 @@
-//! Continuations as they are written.
+//! Streams of continuations.
 
 use axum::body::Bytes;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::server::sse::Telling;
 /// The events of a stream.
 pub(super) struct Chunks {
     head: Head,
-    /// The events before those of continuations.
+    /// The events before the continuations.
     first: Vec<Bytes>,
     usage: Usage,
     with_usage: bool,

@@ -1,4 +1,4 @@
-//! How answers are wanted.
+//! The generation options of a request.
 
 use serde::Deserialize;
 
@@ -9,10 +9,10 @@ use crate::server::app::{Shared, Strings};
 use crate::server::limits::Limits;
 use crate::server::problem::{Kind, Problem};
 
-/// The most strings before which a continuation ends, unless the server allows fewer.
+/// The maximum number of stop strings, unless the server allows fewer.
 const MOST_STOPS: usize = 4;
 
-/// What is counted of the strings before which a continuation ends.
+/// The stop strings, for the limits of the server.
 pub(super) fn stops<'a>(stop: &'a [String], limits: &Limits) -> Strings<'a> {
     Strings {
         field: "stop",
@@ -32,10 +32,10 @@ pub(super) struct StreamOptions {
     include_obfuscation: Option<bool>,
 }
 
-/// Whether a stream ends with the numbers of tokens.
+/// Returns true if a stream ends with token counts.
 ///
 /// # Errors
-/// A [`Problem`] for options of a stream where there is none.
+/// A [`Problem`] for stream options without a stream.
 pub(super) fn with_usage(
     stream: Option<bool>,
     options: Option<StreamOptions>,
@@ -50,11 +50,11 @@ pub(super) fn with_usage(
     }
 }
 
-/// How texts are to be continued.
+/// The generation options of a request.
 pub(super) struct Wish {
     pub(super) copies: Option<usize>,
     pub(super) new_tokens: usize,
-    /// The field that says so.
+    /// The name of the field with the maximum number of tokens.
     pub(super) tokens_field: &'static str,
     pub(super) temperature: Option<f64>,
     pub(super) top_p: Option<f64>,
@@ -62,10 +62,10 @@ pub(super) struct Wish {
 }
 
 impl Wish {
-    /// How each of `texts` texts is continued, apart from the number of the sample.
+    /// The options for continuing each of `texts` texts, without the number of the sample.
     ///
     /// # Errors
-    /// A [`Problem`] for values that make no sense or are more than the server allows.
+    /// A [`Problem`] for invalid values, and for values above the limits of the server.
     pub(super) fn options(
         &self,
         app: &Shared,
@@ -108,7 +108,7 @@ impl Wish {
         Ok(options)
     }
 
-    /// How tokens are drawn.
+    /// The sampling options.
     pub(super) fn sampling(&self) -> Sampling {
         Sampling {
             temperature: self.temperature.unwrap_or(1.0),

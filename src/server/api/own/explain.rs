@@ -22,7 +22,7 @@ use crate::server::problem::{Kind, Problem};
 use crate::server::shares::Share;
 use crate::server::visit::Visit;
 
-/// A text to look into.
+/// A text to explain.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Explain {
@@ -32,11 +32,11 @@ pub(super) struct Explain {
     text: String,
     /// A translation of it [default: the model's own].
     target: Option<String>,
-    /// The exact tokens of a translation, or of what follows the text of a language model, as the vocabulary spells them.
+    /// The exact tokens of a translation, or of the continuation for a language model, spelled as in the vocabulary.
     target_tokens: Option<Vec<String>>,
 }
 
-/// Tells what a model attends to, and how likely it finds what it writes.
+/// Returns the attention and the predictions of a model for a text.
 #[utoipa::path(post, path = "/api/explain", tag = "Attentive", request_body = Explain,
     responses((status = 200, description = "Tokens, their probabilities, and the weights of every attention head in thousandths")))]
 pub(super) async fn post_explain(
@@ -70,7 +70,7 @@ pub(super) async fn post_explain(
         true => Some(best(&app, &model, client, &asked).await?),
         false => None,
     };
-    // What was translated is explained, however many jobs wait by now.
+    // The translation exists already, so it is explained however many jobs are waiting.
     let admission = match found {
         Some(_) => Admission::Further,
         None => Admission::New,
@@ -82,7 +82,7 @@ pub(super) async fn post_explain(
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// The explanation of what is `shown`. Only few are computed at once, and each is counted in `share` before.
+/// The explanation of `shown`. Only a few are computed at once, and each is counted in `share` before.
 async fn explained(
     app: &App,
     model: &Arc<Model>,
@@ -94,7 +94,7 @@ async fn explained(
     let place = app.explanations.enter(client).await?;
     let expected = page::bytes_of(shown.weights(model.pipeline()));
     if let Some(share) = &share {
-        // It stays until the client has read it.
+        // Counted until the client has read it.
         count(share, expected)?;
     }
     let (name, counted) = (model.name().to_owned(), share.clone());
@@ -118,7 +118,7 @@ async fn explained(
 /// Counts the bytes of an explanation in `share`.
 ///
 /// # Errors
-/// A [`Problem`] if there is no room for them now, or if there never is.
+/// A [`Problem`] if there is no room for them, now or at any time.
 fn count(share: &Share, bytes: usize) -> Result<(), Problem> {
     if !share.may_grow(bytes) {
         let problem = "the explanation needs more memory than a client may use";
@@ -128,7 +128,7 @@ fn count(share: &Share, bytes: usize) -> Result<(), Problem> {
     Ok(share.grow(bytes)?)
 }
 
-/// The tokens of the model's own translation, which is found as any other.
+/// The tokens of the model's own translation, which is searched for like any other.
 async fn best(
     app: &App,
     model: &Arc<Model>,
@@ -152,7 +152,7 @@ async fn best(
 }
 
 impl Explain {
-    /// Refuses tokens that `pipeline` does not know, and a target in two forms.
+    /// Refuses tokens that `pipeline` does not know, and a target given as both text and tokens.
     fn check(&self, pipeline: &Pipeline) -> Result<(), Problem> {
         let Some(tokens) = &self.target_tokens else {
             return Ok(());
@@ -166,7 +166,7 @@ impl Explain {
         Ok(())
     }
 
-    /// What is to be explained, if a page can show it; the target is what was `found` if it is the model's own translation.
+    /// The sentence to explain, if a page can show it. `found` is the model's own translation, if it was requested.
     fn shown(&self, pipeline: &Pipeline, found: Option<&[TokenId]>) -> Result<Shown, Problem> {
         let shown = pipeline.show(&self.text, self.target(found));
         let checked = shown.and_then(|shown| {
@@ -176,12 +176,12 @@ impl Explain {
         checked.map_err(|error| Problem::failed(&error))
     }
 
-    /// Whether the target is the model's own translation.
+    /// Returns true if the target is the model's own translation.
     fn wants_translation(&self) -> bool {
         self.target.is_none() && self.target_tokens.is_none()
     }
 
-    /// The target, which is what was `found` if it is the model's own translation.
+    /// The target; `found` is the model's own translation, if it was requested.
     fn target<'a>(&'a self, found: Option<&'a [TokenId]>) -> Target<'a> {
         match (&self.target_tokens, &self.target, found) {
             (Some(tokens), ..) => Target::Tokens(tokens),

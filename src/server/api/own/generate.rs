@@ -32,22 +32,22 @@ pub(super) struct Generate {
     model: Option<String>,
     /// The text.
     prompt: Option<String>,
-    /// The exact tokens to continue, as the vocabulary spells them, in place of the text.
+    /// The exact tokens to continue, spelled as in the vocabulary, instead of the text.
     prompt_tokens: Option<Vec<String>>,
-    /// Divisor of the logits; 0 always takes the likeliest token [default: 0.8].
+    /// Divisor of the logits; 0 always takes the most likely token [default: 0.8].
     temperature: Option<f64>,
-    /// Number of likeliest tokens to draw from [default: all].
+    /// Number of most likely tokens to sample from [default: all].
     top_k: Option<usize>,
-    /// Share of the probability of tokens to draw from [default: 1].
+    /// Probability mass of the most likely tokens to sample from [default: 1].
     top_p: Option<f64>,
     /// The same seed gives the same text [default: 0].
     seed: Option<u64>,
-    /// Most tokens of the continuation [default: 500].
+    /// Maximum number of tokens of the continuation [default: 500].
     max_new_tokens: Option<usize>,
     /// Strings before which the continuation ends.
     #[serde(default)]
     stop: Vec<String>,
-    /// Whether to send the text as it is written.
+    /// Whether to stream the text while it is generated.
     #[serde(default)]
     stream: bool,
 }
@@ -60,12 +60,12 @@ struct Continued {
     prompt: String,
     /// The text after the prompt.
     text: String,
-    /// Its tokens, as the vocabulary spells them.
+    /// The generated tokens, spelled as in the vocabulary.
     tokens: Vec<String>,
     /// `end_of_text`, `stopped`, `max_new_tokens` or `context_full`.
     #[schema(value_type = String)]
     ending: Ending,
-    /// What could not be read.
+    /// Warnings about input that could not be read literally.
     warnings: Vec<String>,
 }
 
@@ -124,7 +124,7 @@ pub(super) async fn post_generate(
     app.desk.ask(client, write).await
 }
 
-/// Reads what is continued.
+/// Reads the prompt.
 ///
 /// # Errors
 /// A [`Problem`] for a text that the model cannot continue, and for too many tokens.
@@ -139,7 +139,7 @@ fn read(model: &Model, begun: &Prefix, limits: &Limits) -> Result<Prompt, Proble
 }
 
 impl Continued {
-    /// The longer the texts are the longer it takes.
+    /// Creates the result. The time grows with the length of the texts.
     fn new(model: &Model, prompt: &Prompt, generation: Generation) -> Self {
         let tokenizer = model.pipeline().tokenizers().tgt();
         Self {
@@ -154,7 +154,7 @@ impl Continued {
 }
 
 impl Generate {
-    /// What is continued.
+    /// The prompt of the request, as a text or as tokens.
     fn begun(&mut self) -> Result<Prefix, Problem> {
         match (self.prompt.take(), self.prompt_tokens.take()) {
             (Some(text), None) => Ok(Prefix::Text(text)),
@@ -204,7 +204,7 @@ struct Written {
     client: Client,
     model: Arc<Model>,
     prompt: Arc<Prompt>,
-    /// The event that tells the prompt.
+    /// The event with the prompt.
     first: Option<Bytes>,
 }
 

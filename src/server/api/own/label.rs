@@ -1,4 +1,4 @@
-//! Gaps, tags, labels and vectors of texts, as the commands of the program give them with `--json`.
+//! Filled gaps, tags, labels and vectors of texts, in the format of the commands' `--json`.
 
 use std::iter::zip;
 use std::ops::Range;
@@ -25,13 +25,13 @@ use crate::server::problem::{Kind, Problem};
 use crate::server::visit::Visit;
 use crate::text::Joint;
 
-/// Number of guesses for a gap, unless asked otherwise.
+/// The default number of guesses for a gap.
 const GUESSES: usize = 5;
 
-/// The most guesses or labels.
+/// The maximum number of guesses or labels.
 const MOST: usize = 1000;
 
-/// The most guesses or labels of all texts of a request: some 50 MB of JSON.
+/// The maximum number of guesses or labels of all texts of a request: about 50 MB of JSON.
 const MOST_ANSWERS: usize = 500_000;
 
 /// Texts to read.
@@ -66,7 +66,7 @@ impl From<Read> for ReadSome {
     }
 }
 
-/// What is to be found out about texts.
+/// The kind of prediction.
 #[derive(Clone, Copy)]
 enum Wanted {
     Gaps,
@@ -76,7 +76,7 @@ enum Wanted {
 }
 
 impl Wanted {
-    /// What a model does that finds it out.
+    /// The capability that a model needs, for messages.
     fn what(self) -> &'static str {
         match self {
             Self::Gaps => "fill gaps",
@@ -86,7 +86,7 @@ impl Wanted {
         }
     }
 
-    /// Whether the model finds it out.
+    /// Returns true if `model` has this capability.
     fn fits(self, model: &Model) -> bool {
         match self {
             Self::Gaps => model.task() == Task::Fill,
@@ -96,7 +96,7 @@ impl Wanted {
         }
     }
 
-    /// The most answers about `texts` that there can be, of which `count` are asked for each gap or text.
+    /// The maximum number of answers about `texts`, if `count` are requested for each gap or text.
     fn most_answers(self, pipeline: &Pipeline, texts: &[String], count: Option<usize>) -> usize {
         let labels = pipeline.tokenizers().tgt().vocab_size();
         match self {
@@ -111,7 +111,7 @@ impl Wanted {
         }
     }
 
-    /// An object for each text.
+    /// Computes an object for each text.
     fn find(
         self,
         pipeline: &Pipeline,
@@ -172,7 +172,7 @@ pub(super) async fn post_embed(app: State<Shared>, request: Request) -> Result<R
     answer::<Read>(app, request, Wanted::Vectors).await
 }
 
-/// The response with what is wanted of each text.
+/// The response with the predictions for each text.
 async fn answer<R: DeserializeOwned + Into<ReadSome> + Send + 'static>(
     State(app): State<Shared>,
     request: Request,
@@ -219,7 +219,7 @@ async fn answer<R: DeserializeOwned + Into<ReadSome> + Send + 'static>(
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// The tags of `texts`, of which long ones are read in several chunks.
+/// The tags of `texts`; long ones are read in several chunks.
 async fn tags(
     app: &App,
     model: &Arc<Model>,
@@ -228,7 +228,7 @@ async fn tags(
 ) -> Result<Vec<String>, Problem> {
     let texts: Arc<[String]> = texts.into();
     let (reader, read) = (Arc::clone(model), Arc::clone(&texts));
-    // A long text is no more chunks than many texts are.
+    // A long text may have as many chunks as a request may have texts.
     let most = app.config.limits.most_texts();
     let chunks = move |_: &Stop| Ok(chunks_to_tag(reader.pipeline(), &read, most));
     let chunks = app.desk.ask(client, chunks).await?;
@@ -247,7 +247,7 @@ async fn tags(
     app.desk.ask(client, join).await
 }
 
-/// The pieces of `texts`, each with the number of its text, in `most` chunks at most.
+/// The pieces of `texts`, each with the number of its text, in at most `most` chunks.
 fn chunks_to_tag(
     pipeline: &Pipeline,
     texts: &Arc<[String]>,
@@ -280,12 +280,12 @@ fn too_many(found: usize) -> Problem {
     problem.hint("ask for fewer guesses or labels with `count`, or send fewer texts")
 }
 
-/// Objects as JSON, which takes less room.
+/// Serializes the objects as JSON, which takes less memory.
 fn written(objects: Vec<Value>) -> Vec<String> {
     objects.iter().map(Value::to_string).collect()
 }
 
-/// The response with the `objects` of all texts, or of the only one.
+/// The response with the `objects` of all texts, or with the only one.
 fn body(model: &str, objects: &[String], is_list: bool) -> String {
     let model = Value::from(model);
     match objects {

@@ -1,4 +1,4 @@
-//! The API of this program: everything that a model can do.
+//! The API of this program, for everything that a model can do.
 
 mod explain;
 mod generate;
@@ -41,18 +41,18 @@ struct Described {
     name: String,
     /// `translate`, `generate`, `fill`, `tag` or `classify`.
     task: &'static str,
-    /// The code of the language that it reads, if that is known.
+    /// The code of the source language, if it is known.
     source: Option<String>,
-    /// The code of the language that it writes, if that is known.
+    /// The code of the target language, if it is known.
     target: Option<String>,
     /// Number of parameters.
     parameters: usize,
-    /// Most tokens of a text.
+    /// Maximum number of tokens of a text.
     max_len: usize,
-    /// Width of the beam unless a request names another, of a model that translates.
+    /// Default beam width, for a translation model.
     #[serde(skip_serializing_if = "Option::is_none")]
     beam_width: Option<usize>,
-    /// Whether `/api/embed` can use it.
+    /// Whether `/api/embed` supports the model.
     embeds: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Translations with everything that is known of them.
+//! Translations with all details.
 
 use std::sync::Arc;
 
@@ -35,37 +35,37 @@ pub(super) struct Translate {
     beam_width: Option<usize>,
     /// Number of translations of each text [default: 1].
     n_best: Option<usize>,
-    /// Whether each sentence of a text is translated by itself. If not, each text is read as one line [default: true].
+    /// Whether to translate each sentence of a text separately; if not, each text is read as one line [default: true].
     #[serde(default = "yes")]
     split_sentences: bool,
-    /// The beginning of the translations, and so of their first sentences.
+    /// The beginning of each translation, that is, of its first sentence.
     prefix: Option<String>,
     /// The beginning of the translations as tokens of the target vocabulary.
     prefix_tokens: Option<Vec<String>>,
-    /// Phrases that each translation must contain; each text must be a single sentence then.
+    /// Phrases that each translation must contain; each text must then be a single sentence.
     #[serde(default)]
     phrases: Vec<String>,
-    /// Draws translations at random instead of looking for the likeliest.
+    /// Samples translations instead of searching for the most likely ones.
     sampling: Option<Draw>,
-    /// Most tokens of a translation [default: the model's limit].
+    /// Maximum number of tokens of a translation [default: the model's limit].
     max_new_tokens: Option<usize>,
-    /// Whether to tell which words belong together.
+    /// Whether to return word alignments.
     #[serde(default)]
     alignments: bool,
-    /// Whether to send translations as they are written.
+    /// Whether to stream translations while they are generated.
     #[serde(default)]
     stream: bool,
 }
 
-/// How tokens are drawn.
+/// Sampling options.
 #[derive(Clone, Copy, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Draw {
     /// Divisor of the logits [default: 1].
     temperature: Option<f64>,
-    /// Number of likeliest tokens to draw from [default: all].
+    /// Number of most likely tokens to sample from [default: all].
     top_k: Option<usize>,
-    /// Share of the probability of tokens to draw from [default: 1].
+    /// Probability mass of the most likely tokens to sample from [default: 1].
     top_p: Option<f64>,
     /// The same seed gives the same translations [default: 0].
     seed: Option<u64>,
@@ -192,10 +192,10 @@ impl Translate {
         Ok(options)
     }
 
-    /// The texts, and what all of their translations must contain.
+    /// The texts, and the constraints on their translations.
     ///
     /// # Errors
-    /// A [`Problem`] for a prefix in two forms.
+    /// A [`Problem`] for a prefix given as both text and tokens.
     fn take_texts(&mut self) -> Result<(Vec<String>, Demands), Problem> {
         let prefix = match (self.prefix.take(), self.prefix_tokens.take()) {
             (Some(_), Some(_)) => {
@@ -218,7 +218,7 @@ impl Translate {
     }
 }
 
-/// What is counted beside the texts.
+/// The strings besides the texts, for the limits of the server.
 fn strings<'a>(demands: &'a Demands, limits: &Limits) -> [Strings<'a>; 2] {
     let (field, prefix, most) = match &demands.prefix {
         Prefix::Text(text) => ("prefix", std::slice::from_ref(text), 1),

@@ -1,4 +1,4 @@
-//! What is known of the translations of texts.
+//! The details of translations.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,25 +21,25 @@ use crate::server::sse::{Telling, named};
 /// The translations of a text.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct Found {
-    /// Best first, or in the order in which they were drawn. The n-th translation of a text of several sentences is made of the
-    /// n-th translations of these: scores and log-probabilities are sums, and tokens follow each other.
+    /// The translations, best first, or samples in the order of their numbers. The n-th translation of a text of several
+    /// sentences consists of their n-th translations: scores and log-probabilities are summed, and tokens are concatenated.
     translations: Vec<OneFound>,
-    /// What could not be read or met.
+    /// Warnings about input that could not be read literally and constraints that could not be met.
     warnings: Vec<String>,
-    /// The sentences of the text. All `before` and `source`, and then `after`, are the text; all `before` and `translation`, and
-    /// then `after`, are its best translation.
+    /// The sentences of the text. The concatenation of all `before` and `source`, and `after`, is the text; the concatenation
+    /// of all `before` and `translation`, and `after`, is its best translation.
     sentences: Vec<OneSentence>,
-    /// What stands after the last sentence.
+    /// The text after the last sentence.
     after: String,
 }
 
 /// A sentence of a text.
 #[derive(Serialize, utoipa::ToSchema)]
 struct OneSentence {
-    /// The blanks before it, and what else is not translated, such as emoji.
+    /// The blanks before the sentence, and other text that is not translated, such as emoji.
     before: String,
     source: String,
-    /// Its best translation.
+    /// The best translation of the sentence.
     translation: String,
 }
 
@@ -50,7 +50,7 @@ struct OneFound {
     /// The log-probability after the length penalty.
     score: f64,
     log_prob: f64,
-    /// Whether it was not cut off at the length limit.
+    /// Whether the translation ended before the length limit.
     finished: bool,
     tokens: Vec<Token>,
     /// Pairs of a word of the text and a word of the translation, counted from 0.
@@ -66,7 +66,7 @@ struct Token {
     log_prob: f32,
 }
 
-/// Who wants to know what of translations.
+/// The client and its requested details.
 pub(super) struct Asker {
     pub(super) app: Shared,
     pub(super) model: Arc<Model>,
@@ -74,11 +74,11 @@ pub(super) struct Asker {
     pub(super) alignments: bool,
 }
 
-/// The translations of a sentence, and an alignment for each of them if they are aligned.
+/// The translations of a sentence, and an alignment for each of them if alignments are requested.
 type Aligned = (Translation, Vec<Alignment>);
 
 impl Asker {
-    /// What `write` makes of all that is known of `texts`, whose sentences have the translations `found`.
+    /// Calls `write` with the details of `texts`, whose sentences have the translations `found`, and returns its results.
     pub(super) async fn describe<T: Send + 'static>(
         &self,
         texts: Vec<Text>,
@@ -100,7 +100,7 @@ impl Asker {
         self.app.desk.ask(self.client, describe).await
     }
 
-    /// The texts, and the translations of their sentences, with alignments for the client who wants them.
+    /// The texts, and the translations of their sentences, with alignments if the client requests them.
     async fn aligned(
         &self,
         texts: Vec<Text>,
@@ -131,7 +131,7 @@ impl Asker {
     }
 }
 
-/// What is known of a text whose sentences have these translations.
+/// The details of a text whose sentences have these translations.
 fn describe(pipeline: &Pipeline, text: &Text, found: impl Iterator<Item = Aligned>) -> Found {
     let divided = &text.divided;
     let (found, aligned): (Vec<_>, Vec<_>) = found.unzip();
@@ -184,22 +184,22 @@ fn one(pipeline: &Pipeline, candidate: Candidate, alignment: Option<Alignment>) 
 /// The events of a stream.
 pub(super) struct Events {
     asker: Asker,
-    /// Those that are not done.
+    /// The texts that are not done.
     texts: Vec<Option<Growing>>,
-    /// The text and the number in it of each sentence.
+    /// For each sentence, the index of its text and its index in the text.
     places: Vec<(usize, usize)>,
     /// The results of texts without sentences.
     first: Vec<Bytes>,
 }
 
-/// A text whose translation is not complete.
+/// A text whose translation is incomplete.
 struct Growing {
     text: Text,
-    /// What is known of the translation of each sentence.
+    /// The translation of each sentence so far.
     written: Vec<String>,
     done: Vec<Option<Translation>>,
     missing: usize,
-    /// When to tell of it again.
+    /// The time of the next event.
     due: Instant,
 }
 
@@ -250,10 +250,10 @@ impl Events {
 }
 
 impl Growing {
-    /// All that is known of the translation, if it is time to tell of it again: of a long text, not with every token, since each
-    /// event holds all of it.
+    /// The translation so far, if the next event is due. Long texts get fewer events than tokens, since each event contains the
+    /// whole translation.
     fn told(&mut self, number: usize) -> Option<Bytes> {
-        /// Time for each byte, which makes a megabyte a second.
+        /// The time for each byte, which limits the rate to one megabyte per second.
         const PACE: Duration = Duration::from_micros(1);
         let now = Instant::now();
         if self.written.len() > 1 && now < self.due {

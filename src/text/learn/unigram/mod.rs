@@ -17,13 +17,14 @@ use super::counts::Counts;
 use crate::config::TokenizerConfig;
 use crate::text::format::Model;
 
-/// Initial pieces per wanted token.
+/// The number of initial pieces per token of the final vocabulary.
 const SEEDS_PER_TOKEN: usize = 10;
 
-/// EM iterations between prunings.
+/// The number of EM iterations between prunings.
 const ESTIMATIONS: usize = 2;
 
-/// Parts of the text that are summed separately, independent of the number of threads, so that sums are reproducible.
+/// The number of parts of the text that are summed separately, independent of the number of threads, so that sums are
+/// reproducible.
 const PARTS: usize = 16;
 
 /// Learns pieces and their log-probabilities; every character of `alphabet` is a piece.

@@ -20,10 +20,10 @@ use crate::server::problem::Problem;
 use crate::server::sse::{self, Telling};
 use crate::server::visit::Visit;
 
-/// What begins the user's next turn, where the model must stop.
+/// The beginning of the user's next turn, where the model must stop.
 const NEXT_TURN: &str = "\nUser:";
 
-/// The answer of a language model.
+/// Returns the answer of a language model.
 pub(super) async fn answer(
     app: Shared,
     visit: Visit,
@@ -64,7 +64,7 @@ pub(super) async fn answer(
     app.desk.ask(client, write).await
 }
 
-/// The conversation as a text for the model to continue: what the system says, a blank line, and then a line for each turn.
+/// The conversation as a text for the model to continue: the system message, a blank line, and then a line for each turn.
 fn prompt(turns: &[Turn]) -> String {
     let mut prompt = String::new();
     for Turn { role, text } in turns {
@@ -80,9 +80,9 @@ fn prompt(turns: &[Turn]) -> String {
 /// The events of a stream.
 struct Pieces {
     head: Head,
-    /// Whether each answer has begun, without the blank before it.
+    /// For each answer: true once it has begun; its first blank is dropped.
     begun: Vec<bool>,
-    /// The numbers of tokens, if they are wanted.
+    /// The token counts, if they are requested.
     usage: Option<Usage>,
 }
 

@@ -20,15 +20,15 @@ use crate::server::problem::Problem;
 use crate::server::visit::Visit;
 
 request! {
-    /// A conversation to go on with.
+    /// A conversation to continue.
     struct Chat {
         /// The model; may be left out if only one here generates text or translates.
         model: Option<String>,
-        /// What was said so far.
+        /// The conversation so far.
         messages: Vec<Message>,
-        /// Most tokens of the answer, or of each sentence of a translation [default: 256, or the model's limit].
+        /// Maximum number of tokens of the answer, or of each sentence of a translation [default: 256, or the model's limit].
         max_completion_tokens: Option<usize>,
-        /// The same.
+        /// The older name of `max_completion_tokens`.
         max_tokens: Option<usize>,
         /// Up to four strings before which an answer ends; not for translations.
         stop: Option<OneOrMany>,
@@ -91,7 +91,7 @@ request! {
     }
 }
 
-/// Something that was said.
+/// A message of the conversation.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "some fields ask for nothing")]
@@ -102,7 +102,7 @@ struct Message {
     #[serde(default, deserialize_with = "neutral::anything")]
     #[schema(value_type = Option<String>)]
     name: (),
-    /// Only `null`, as in answers, which clients send back as they are.
+    /// Only `null`, as in answers, which clients send back unchanged.
     #[serde(default, deserialize_with = "neutral::null")]
     #[schema(value_type = Option<String>)]
     refusal: (),
@@ -124,7 +124,7 @@ struct Message {
     annotations: (),
 }
 
-/// Who said something.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Role {
@@ -149,7 +149,7 @@ impl<'de> Deserialize<'de> for Content {
     }
 }
 
-/// A part of a text.
+/// A part of a message.
 #[derive(Deserialize, utoipa::ToSchema)]
 struct Part {
     #[serde(rename = "type")]
@@ -158,7 +158,7 @@ struct Part {
     text: String,
 }
 
-/// What a part is.
+/// The type of a part.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
@@ -187,18 +187,18 @@ impl From<Message> for Turn {
     }
 }
 
-/// What is wanted of an answer.
+/// The options of an answer.
 struct Wanted {
     wish: Wish,
-    /// Most tokens, if the request says so.
+    /// The maximum number of tokens, if the request sets it.
     new_tokens: Option<usize>,
     stop: Vec<String>,
     stream: bool,
-    /// Whether a stream ends with the numbers of tokens.
+    /// True if a stream ends with token counts.
     with_usage: bool,
 }
 
-/// Goes on with a conversation.
+/// Continues a conversation.
 #[utoipa::path(post, path = "/v1/chat/completions", tag = "OpenAI", request_body = Chat,
     responses((status = 200, description = "`choices`, or with `stream` server-sent events")))]
 pub(super) async fn chat(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
@@ -228,10 +228,10 @@ pub(super) async fn chat(State(app): State<Shared>, request: Request) -> Result<
 }
 
 impl Chat {
-    /// The model, what was said, and what is wanted.
+    /// The model, the conversation, and the options.
     ///
     /// # Errors
-    /// A [`Problem`] if nothing was said, and for options of a stream where there is none.
+    /// A [`Problem`] for an empty conversation, and for stream options without a stream.
     fn into_parts(self) -> Result<(Option<String>, Vec<Turn>, Wanted), Problem> {
         if self.messages.is_empty() {
             return Err(Problem::field("messages", "there are no messages"));
@@ -265,7 +265,7 @@ fn choice(index: usize, text: &str, reason: &str) -> Value {
     })
 }
 
-/// A piece of an answer, of which `delta` is new.
+/// A piece of an answer with the new text `delta`.
 fn piece(index: usize, delta: Value, reason: Option<&str>) -> Value {
     json!({"index": index, "delta": delta, "logprobs": null, "finish_reason": reason})
 }

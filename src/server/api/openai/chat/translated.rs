@@ -24,10 +24,10 @@ use crate::server::problem::Problem;
 use crate::server::sse::{self, Telling};
 use crate::server::visit::Visit;
 
-/// The only instruction that translation models understand.
+/// The only instruction that translation models support.
 const INSTRUCTION: &str = "Translate from English to German.";
 
-/// The languages that the system message names, as in [`INSTRUCTION`].
+/// The languages in the system message, as in [`INSTRUCTION`].
 pub(super) fn direction(turns: &[Turn]) -> Option<(Language, Language)> {
     let first = turns.first().filter(|turn| is_instruction(turn))?;
     let text = first.text.trim().trim_end_matches('.');
@@ -115,7 +115,7 @@ fn options(app: &Shared, model: &Model, wanted: &Wanted) -> Result<SearchOptions
     Ok(options)
 }
 
-/// The translation of the last message.
+/// Returns the translation of the last message.
 pub(super) async fn answer(
     app: Shared,
     visit: Visit,
@@ -176,15 +176,15 @@ fn reason(finished: bool) -> &'static str {
     if finished { "stop" } else { "length" }
 }
 
-/// The events of a stream: sentence by sentence, since what is sent cannot be changed.
+/// The events of a stream: sentence by sentence, since text that was sent cannot be changed.
 struct Pieces {
     head: Head,
     text: document::Divided,
     /// The translations of the sentences.
     done: Vec<Option<String>>,
-    /// The sentences that were sent.
+    /// The number of sentences that were sent.
     told: usize,
-    /// What was sent.
+    /// The text that was sent.
     written: String,
     finished: bool,
     usage: Usage,
