@@ -60,8 +60,7 @@ const EXAMPLES: &str = "\
 Examples:
   attentive demo                                      train and try a small model in minutes
   attentive train my.toml                             train on your own text, as my.toml describes
-  attentive import opus-mt-en-de --output models/en-de
-                                                      convert a model of another tool
+  attentive import opus-mt-en-de -o models/en-de      convert a model of another tool
   attentive translate models/en-de < in.en > out.de   translate
   attentive score out.de ref.de                       BLEU, chrF and TER
   attentive serve en-de=models/en-de                  answer HTTP requests

@@ -221,17 +221,15 @@ fn wrong_training_key(key: &str, value: Option<&str>) -> Option<String> {
     let value = value.filter(|value| !is_placeholder(value));
     let setting = format!("{key}={}", value.unwrap_or("0"));
     match Draft::parse("", Path::new("my.toml"), &[setting]) {
-        Err(Error::Config {
-            expected,
-            found,
-            hint,
-            ..
-        }) if value.is_some() || expected == "a known key" => {
-            let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-            Some(format!("expected {expected}, found {found}{hint}"))
-        }
+        Err(error @ Error::UnknownKey { .. }) => Some(with_hint(&error)),
+        Err(error @ Error::Config { .. }) if value.is_some() => Some(with_hint(&error)),
         _ => None,
     }
+}
+
+fn with_hint(error: &Error) -> String {
+    let hint = error.hint().map(|hint| format!("; {hint}"));
+    format!("{error}{}", hint.unwrap_or_default())
 }
 
 /// What is wrong with `code` within a line of `page`, if anything.
@@ -266,7 +264,9 @@ fn keys_in_documents_exist() {
                 mistakes.add(&page.name, block.line, wrong);
             }
         }
-        for code in &page.codes {
+        // This page is generated from the keys; another test says when it is out of date.
+        let is_generated = page.name == "docs/configuration.md";
+        for code in page.codes.iter().filter(|_| !is_generated) {
             if let Some(wrong) = mistake(page, code) {
                 mistakes.add(&page.name, code.line, format!("`{}`: {wrong}", code.text));
             }

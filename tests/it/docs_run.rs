@@ -264,6 +264,11 @@ fn the_readme_runs() {
 }
 
 #[test]
+fn the_tutorial_runs() {
+    Reader::new().follow("docs/tutorial.md");
+}
+
+#[test]
 #[should_panic(expected = "README.md:8: `attentive translate nothing` fails")]
 fn a_command_that_fails_is_noticed() {
     let line = Line {
