@@ -99,7 +99,16 @@ pub fn quantize(
     let before = sizes.sum::<usize>() as u64;
     let provenance = loaded.provenance.clone();
     let original = Pipeline::from_loaded(loaded, None)?;
-    original.require(Task::Translate)?;
+    let task = original.config().model.family.task();
+    if task != Task::Translate {
+        return Err(Error::usage(
+            format!(
+                "only translation models can be quantized: this one {}",
+                task.verb()
+            ),
+            "use it as it is; a language model can also be rounded each time it is loaded",
+        ));
+    }
     let made = match test {
         Some(test) => measured(original, test, options)?,
         None => unmeasured(original, options)?,

@@ -12,7 +12,7 @@ use attentive::pipeline::Warning;
 use indicatif::ProgressBar;
 
 /// Names of options in the library's errors, and their names on the command line.
-const FLAGS: [(&str, &str); 13] = [
+const FLAGS: [(&str, &str); 14] = [
     ("`RunOptions::out`", "`--output`"),
     ("`Existing::Resume`", "`--resume`"),
     ("`Existing::Force`", "`--force`"),
@@ -25,6 +25,7 @@ const FLAGS: [(&str, &str); 13] = [
     ("`Processes::launched`", "`--process-timeout`"),
     ("the same call", "the same command"),
     ("(an override)", "(`--set`)"),
+    ("the overrides with which", "the `--set` options with which"),
     ("# an override\n", "# --set\n"),
 ];
 

@@ -11,7 +11,7 @@ use attentive::metrics::{Bootstrap, DEFAULT_SEED, Paired};
 use attentive::pipeline::TranslateOptions;
 use attentive::quantize::{Change, QuantizeOptions, Report, ShortlistCost, Test, quantize};
 use clap::ValueEnum;
-use indicatif::HumanBytes;
+use indicatif::DecimalBytes;
 
 use super::input;
 use super::message;
@@ -148,8 +148,8 @@ fn sizes(
         ),
         (
             "size",
-            HumanBytes(before).to_string(),
-            HumanBytes(after).to_string(),
+            DecimalBytes(before).to_string(),
+            DecimalBytes(after).to_string(),
             format!("{smaller:.1} × smaller"),
         ),
     ]
@@ -248,7 +248,7 @@ fn show_shortlist(cost: &ShortlistCost, lines: usize, out: &mut Output) -> Resul
         score("BLEU", &cost.bleu.paired),
         score("chrF2", &cost.chrf.paired),
     ];
-    let size = HumanBytes(cost.bytes);
+    let size = DecimalBytes(cost.bytes);
     out.line(format_args!("\neffect of the shortlist ({size}):"))?;
     show_rows(rows, out)?;
     let changed = cost.changed_lines;

@@ -86,7 +86,9 @@ impl Item {
     pub(super) fn labeled(text: String, label: &str) -> Result<Self, String> {
         let label = label.trim();
         if label.contains(char::is_whitespace) {
-            return Err(format!("the label `{label}` contains white space"));
+            return Err(format!(
+                "the label `{label}` contains white space (in a TSV file, the label comes before the text)"
+            ));
         }
         let label = label.to_owned();
         Ok(Self::Labeled { text, label })
