@@ -168,7 +168,7 @@ fn report(summary: &Summary, samples: &[Sample]) -> Result<()> {
 
     let mut out = Output::stdout();
     out.line(format_args!(
-        "{} {} in {:.0} s; results on {N_TEST} sentences that are not in the training data:",
+        "{} {} in {:.0} s; results on {N_TEST} unseen sentences:",
         summary.step,
         plural(summary.step, "update"),
         summary.seconds
