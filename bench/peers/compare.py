@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares training steps of Attentive and PyTorch on this machine: python3 bench/peers/compare.py
 
-Sets up PyTorch in a virtual environment (target/peers), builds examples/training_step.rs, and runs both programs in
+Sets up PyTorch in a virtual environment (target/peers), builds bench/training_step.rs, and runs both programs in
 alternation, in new processes each round, so that other load on the machine affects both. Prints target tokens per second
 (the median over the steps of all rounds, excluding the first step of each process), their ratio, and the peak memory, and
 writes the time of every step to target/peers/results.json. The models are those of bench/models.json.

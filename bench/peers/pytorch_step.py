@@ -1,6 +1,6 @@
 """Times eager PyTorch training steps of an encoder-decoder Transformer on random tokens without padding.
 
-Takes the arguments of examples/training_step.rs and prints the same lines: the time and the loss of each step.
+Takes the arguments of bench/training_step.rs and prints the same lines: the time and the loss of each step.
 """
 
 import argparse

@@ -1,5 +1,9 @@
 //! Tips for options of other programs, and for common typing errors.
 
+use std::path::Path;
+
+use attentive::config::Draft;
+use attentive::error::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Options of other programs that choose a device.
@@ -48,9 +52,26 @@ fn of_option(option: &str) -> Option<String> {
     }
     // A number after `--profile` without an equals sign is parsed as a separate argument.
     let given = |word: &str| std::env::args().any(|argument| argument == word);
+    if given("train")
+        && let Some(key) = key_of(name)
+    {
+        return Some(format!(
+            "configuration keys are set with `--set KEY=VALUE`: {key}"
+        ));
+    }
     let is_number = option.parse::<u64>().is_ok();
     (is_number && given("train") && given("--profile"))
         .then(|| format!("write the number of updates after an equals sign: `--profile={option}`"))
+}
+
+/// Which configuration key the option `name` may stand for, as a question.
+fn key_of(name: &str) -> Option<String> {
+    let name = name.strip_prefix("--")?.replace('-', "_");
+    let draft = Draft::parse("", Path::new(""), &[format!("train.{name}=0")]);
+    match draft {
+        Err(Error::UnknownKey { hint, .. }) => Some(hint).filter(|hint| hint.starts_with("did")),
+        _ => Some(format!("did you mean `train.{name}`?")),
+    }
 }
 
 /// A tip for a wrong number, whose `message` comes from the standard library.

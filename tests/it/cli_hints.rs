@@ -7,6 +7,22 @@ use serde_json::Value;
 use crate::cli_model::{stdout, trained};
 use crate::run::Folder;
 
+#[test]
+fn options_named_like_keys_are_explained() {
+    let folder = Folder::new();
+    for (option, key) in [
+        ("--max-steps 5", "train.max_steps"),
+        ("--batch-tokens=5", "train.batch_tokens"),
+        ("--lr 0.1", "train.optimizer.learning_rate"),
+        ("--d-model 64", "model.d_model"),
+    ] {
+        let tip = format!("are set with `--set KEY=VALUE`: did you mean `{key}`?");
+        folder.fails(&format!("train c.toml {option}"), 2, &[&tip]);
+    }
+    let other = folder.run("train c.toml --zzz 5").stderr;
+    assert!(!other.contains("--set KEY"), "{other}");
+}
+
 /// Sentences of words in two alphabets.
 fn sentences(first: char) -> String {
     let word = |n: usize| {

@@ -90,9 +90,15 @@ fn schedule(train: &TrainConfig) -> Result<()> {
         steps => ("train.schedule.decay_steps", steps),
     };
     let warmup = schedule.warmup_steps;
-    let expected =
-        format!("more than `train.schedule.warmup_steps` = {warmup}, since the cosine ends here");
-    require(end > warmup, key, expected, end)
+    if end > warmup {
+        return Ok(());
+    }
+    refuse_with(
+        key,
+        format!("more than `train.schedule.warmup_steps` = {warmup}, since the cosine ends here"),
+        end,
+        Some("shorten the warm-up as well: a tenth of the updates is usual".into()),
+    )
 }
 
 /// Refuses settings that need validations in a run without any.

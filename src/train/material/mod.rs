@@ -195,7 +195,8 @@ fn stop_if_asked(interrupt: &Interrupt) -> Result<()> {
     match interrupt.requested() {
         Some(signal) => Err(Error::Interrupted {
             signal,
-            saved: "training had not started".into(),
+            saved: "nothing had been computed yet, and what an earlier start saved is still there"
+                .into(),
         }),
         None => Ok(()),
     }

@@ -1,7 +1,7 @@
 //! Times training steps of an encoder-decoder Transformer on random tokens without padding, for
 //! `bench/peers/compare.py`: `cargo run --release --example training_step -- --model small`.
 
-#[path = "../bench/workload.rs"]
+#[path = "workload.rs"]
 mod workload;
 
 use std::time::Instant;
