@@ -256,7 +256,7 @@ fn require_regular_files(dir: &Path) -> Result<()> {
         return Err(Error::Model {
             path: dir.to_path_buf(),
             problem: "expected a model directory, found a file".into(),
-            hint: Some("give the model directory, not a file in it".into()),
+            hint: Some("give the model directory or the folder of a checkpoint (`checkpoints/step-N`), not a file in it".into()),
         });
     }
     for entry in fs::read_dir(dir).map_err(Error::io("read", dir))?.flatten() {

@@ -18,6 +18,43 @@ const DEVICES: [&str; 8] = [
     "--cpu",
 ];
 
+/// Options of other programs, and the options here with the same meaning.
+const FOREIGN: [(&str, &[&str]); 7] = [
+    (
+        "--beam-width",
+        &["--beam", "--beam-size", "--beams", "--num-beams"],
+    ),
+    (
+        "--length-penalty",
+        &["--normalize", "--lenpen", "--beam-alpha"],
+    ),
+    (
+        "--n-best",
+        &[
+            "--nbest",
+            "--num-return-sequences",
+            "--num-hypotheses",
+            "--n-samples",
+        ],
+    ),
+    (
+        "--max-new-tokens",
+        &["--max-length", "--max-decoding-length", "--max-len"],
+    ),
+    ("--no-repeat-ngram", &["--no-repeat-ngram-size"]),
+    ("--batch-size", &["--mini-batch", "--max-batch-size"]),
+    (
+        "--precision",
+        &[
+            "--dtype",
+            "--compute-type",
+            "--quantization",
+            "--fp16",
+            "--int8",
+        ],
+    ),
+];
+
 /// Adds a tip to the error, if there is one.
 pub(super) fn added(mut error: clap::Error) -> clap::Error {
     let context = |kind| match error.get(kind) {
@@ -49,6 +86,11 @@ fn of_option(option: &str) -> Option<String> {
     let name = option.split('=').next().unwrap_or(option);
     if DEVICES.contains(&name) {
         return Some("everything runs on the CPU; `--threads` sets the number of threads".into());
+    }
+    if let Some((own, _)) = FOREIGN.iter().find(|(_, others)| others.contains(&name)) {
+        return Some(format!(
+            "it is called `{own}` here, in the commands that have it"
+        ));
     }
     // A number after `--profile` without an equals sign is parsed as a separate argument.
     let given = |word: &str| std::env::args().any(|argument| argument == word);
@@ -123,6 +165,22 @@ mod tests {
             .err()
             .expect("an error");
         super::added(error).to_string()
+    }
+
+    #[test]
+    fn options_of_other_programs_have_tips() {
+        for (option, own) in [
+            ("--beam-size", "--beam-width"),
+            ("--normalize=0.6", "--length-penalty"),
+            ("--num-return-sequences", "--n-best"),
+        ] {
+            let text = tip(&["translate", "runs/x", option]);
+            assert!(
+                text.contains(&format!("it is called `{own}` here")),
+                "{text}"
+            );
+            assert!(!text.contains("similar"), "{text}");
+        }
     }
 
     #[test]

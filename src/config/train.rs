@@ -12,7 +12,9 @@ pub struct TrainConfig {
     pub max_steps: u64,
     /// The number of passes over the training corpus after which training ends; 0 for no such limit.
     pub max_epochs: u64,
-    /// The size of a micro-batch in target tokens, padding included. Larger batches learn more steadily but need more RAM.
+    /// The size of a micro-batch in target tokens, padding included. Larger batches learn more steadily but need more RAM. A
+    /// micro-batch has at most twice as many source tokens; of a classifier, whose targets are labels, this is the limit that
+    /// counts. An update has `train.micro_batches_per_update` of them.
     #[schemars(range(min = 1))]
     pub batch_tokens: usize,
     /// The number of micro-batches per update (gradient accumulation), over all processes together. It makes updates larger without

@@ -109,7 +109,8 @@ fn too_short(evaluation: &Evaluation, search: &SearchOptions) -> String {
             "the length penalty prefers short ones: try `--length-penalty-formula length --length-penalty 1`"
         }
         (_, true) if search.length_penalty < 1.0 => {
-            "the length penalty is weak: try `--length-penalty 1`"
+            "the length penalty is weak: try `--length-penalty 1`; a model that was trained for too short a time also writes \
+             short translations"
         }
         (_, true) => {
             "try a larger `--length-penalty`, such as 1.2, or `--min-length`; a model that was trained for too short a time \
