@@ -68,7 +68,13 @@ pub(super) fn run(args: &Args) -> Result<()> {
             return out.finish().map(drop);
         };
         let classified = pipeline.classify(first_line, &lines, count)?;
-        for (text, Classified { labels, warnings }) in lines.iter().zip(&classified) {
+        for (
+            text,
+            Classified {
+                labels, warnings, ..
+            },
+        ) in lines.iter().zip(&classified)
+        {
             message::warnings(warnings);
             if args.json {
                 out.json_line(&Line::new(text, labels))?;

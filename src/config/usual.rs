@@ -87,7 +87,11 @@ const OTHERWISE: [(&str, &str, &str); 5] = [
 ];
 
 /// Keys, and their names here.
-const KEYS: [(&str, &[&str]); 20] = [
+const KEYS: [(&str, &[&str]); 21] = [
+    (
+        "decode.length_penalty",
+        &["normalize", "lenpen", "beam_alpha"],
+    ),
     (
         "model.d_model",
         &[
@@ -144,7 +148,12 @@ const KEYS: [(&str, &[&str]); 20] = [
     ),
     (
         "train.batch_tokens",
-        &["batch_size", "max_tokens", "tokens_per_batch"],
+        &[
+            "batch_size",
+            "max_tokens",
+            "tokens_per_batch",
+            "mini_batch_words",
+        ],
     ),
     (
         "train.micro_batches_per_update",
@@ -153,6 +162,7 @@ const KEYS: [(&str, &[&str]); 20] = [
             "gradient_accumulation",
             "gradient_accumulation_steps",
             "update_freq",
+            "optimizer_delay",
         ],
     ),
     ("train.max_epochs", &["epochs", "num_epochs", "n_epochs"]),
@@ -164,6 +174,8 @@ const KEYS: [(&str, &[&str]); 20] = [
             "max_update",
             "updates",
             "iterations",
+            "after",
+            "after_batches",
         ],
     ),
     (

@@ -289,7 +289,8 @@ fn check_known(ids: &[TokenId], entry: &Entry, special: SpecialTokens) -> Result
     match ids.zip(names).find(|(id, _)| **id == special.unk) {
         None => Ok(()),
         Some((_, name)) => Err(format!(
-            "unknown {what} `{name}`: it is not in the training data, or `tokenizer.vocab_size` is too small for it"
+            "unknown {what} `{name}`: it is not in the training data (of the base model, if there is one; held-out lines do not count), or \
+             `tokenizer.vocab_size` is too small for it"
         )),
     }
 }

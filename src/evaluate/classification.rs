@@ -52,10 +52,7 @@ pub fn classification(pipeline: &Pipeline, corpus: &Corpus) -> Result<Classifica
         accuracy: confusion.accuracy(),
         macro_f1: confusion.macro_f1(),
         by_label: confusion.labels().into_iter().map(scores).collect(),
-        cut: found
-            .iter()
-            .filter(|line| !line.warnings.is_empty())
-            .count(),
+        cut: found.iter().filter(|text| text.is_cut).count(),
         confusion,
         seconds,
     })

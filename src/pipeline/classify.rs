@@ -20,6 +20,8 @@ pub struct Classified {
     pub labels: Vec<LabelScore>,
     /// Problems with the line.
     pub warnings: Vec<Warning>,
+    /// True if the text is too long for the model, which has read only its beginning.
+    pub is_cut: bool,
 }
 
 /// A label and its probability.
@@ -65,6 +67,7 @@ impl Pipeline {
             .map(|(labels, source)| Classified {
                 labels,
                 warnings: source.warnings,
+                is_cut: source.is_cut,
             })
             .collect())
     }

@@ -56,7 +56,7 @@ impl Pipeline {
         // Imported models can spell the mask differently.
         let spelled = tokenizer.token(mask).unwrap_or_else(|| MASK.to_owned());
         let text = &*text.replace(&spelled, MASK);
-        let Source { ids, warnings } = self.read_gaps(text, mask)?;
+        let Source { ids, warnings, .. } = self.read_gaps(text, mask)?;
         let batch = Batch {
             src: Padded::single(&ids),
             ..Batch::default()

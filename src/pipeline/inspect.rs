@@ -168,7 +168,7 @@ impl Pipeline {
     }
 
     fn show_ids(&self, source: Source) -> Shown {
-        let Source { ids, warnings } = source;
+        let Source { ids, warnings, .. } = source;
         let example = match (ids.is_empty(), self.config.data.units) {
             (true, _) => Example::default(),
             (false, Units::Stream) => Example {
@@ -187,7 +187,7 @@ impl Pipeline {
         let room = self.architecture.max_len.saturating_sub(frame);
         let mask = self.mask()?;
         let encode = |text: &str| tokenizer.encode_masked(text, mask);
-        let Source { ids, warnings } = Source::with(text, room, encode)?;
+        let Source { ids, warnings, .. } = Source::with(text, room, encode)?;
         let example = match ids.is_empty() {
             true => Example::default(),
             false => Example::whole(ids, tokenizer.special(), 1),
@@ -212,7 +212,7 @@ impl Pipeline {
             return self.show_labeled(text);
         }
         let encode = |text: &str| tokenizer.encode_words(text);
-        let Source { ids, warnings } = Source::with(text, self.architecture.max_len, encode)?;
+        let Source { ids, warnings, .. } = Source::with(text, self.architecture.max_len, encode)?;
         Ok(Shown::new(Example::tokens(ids, 1), [("text", warnings)]))
     }
 

@@ -15,13 +15,18 @@ pub(super) struct Source {
     pub(super) ids: Vec<TokenId>,
     /// Problems with the line.
     pub(super) warnings: Vec<Warning>,
+    /// True if only the beginning of the line was read.
+    pub(super) is_cut: bool,
 }
 
 impl Source {
     /// The tokens `ids`, unchanged.
     pub(super) fn of(ids: Vec<TokenId>) -> Self {
-        let warnings = Vec::new();
-        Self { ids, warnings }
+        Self {
+            ids,
+            warnings: Vec::new(),
+            is_cut: false,
+        }
     }
 
     /// Encodes the source `line`, as far as it fits into `pipeline`'s model.
@@ -79,6 +84,7 @@ impl Source {
             let (read, all) = (read.len(), line.len());
             let problem = format!("too long, only {read} of {all} bytes were read");
             source.warnings.insert(0, Warning::new(problem));
+            source.is_cut = true;
         }
         Ok(source.within(room))
     }
@@ -91,6 +97,7 @@ impl Source {
                 "too long for the model, only the first {room} of {all} tokens were read"
             )));
             self.ids.truncate(room);
+            self.is_cut = true;
         }
         self
     }
@@ -102,7 +109,11 @@ impl Source {
     ) -> Result<Self> {
         let (ids, controls) = Self::encoded(line, encode)?;
         let warnings = Self::controls(controls).into_iter().collect();
-        Ok(Self { ids, warnings })
+        Ok(Self {
+            ids,
+            warnings,
+            is_cut: false,
+        })
     }
 
     /// The tokens of `line`, and the number of control characters in it, which are read as blanks.

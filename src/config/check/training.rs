@@ -107,7 +107,9 @@ pub(super) fn validation(config: &Config) -> Result<()> {
     let data = &config.data;
     let validates = (data.valid.is_some() || data.hold_out > 0.0) && train.validate_every > 0;
     let missing = "since nothing is validated";
-    let hint = || Some("set `data.valid` and `train.validate_every`".to_owned());
+    let hint = || {
+        Some("set `data.valid` (or `data.hold_out = 0.1`) and `train.validate_every`".to_owned())
+    };
     if !validates && train.patience > 0 {
         return refuse_with(
             "train.patience",

@@ -127,6 +127,14 @@ pub(super) fn reply(value: &impl Serialize) -> Response {
     with_status(StatusCode::OK, value)
 }
 
+/// Returns `character` as a header may hold it: visible ASCII as it is, everything else as an escape such as `\u{732b}`.
+fn in_header(character: char) -> String {
+    match character {
+        ' '..='[' | ']'..='~' => character.to_string(),
+        _ => character.escape_default().to_string(),
+    }
+}
+
 /// Adds the first distinct ones of `warnings` to `response` in the header `X-Warnings`, for APIs whose answers have no field
 /// for them.
 fn warned(mut response: Response, warnings: &[String]) -> Response {
@@ -136,7 +144,7 @@ fn warned(mut response: Response, warnings: &[String]) -> Response {
     let mut room = MOST_BYTES;
     let mut told: Vec<String> = Vec::new();
     for warning in warnings {
-        let warning = warning.escape_default().to_string();
+        let warning: String = warning.chars().map(in_header).collect();
         if told.contains(&warning) {
             continue;
         }
