@@ -166,7 +166,12 @@ pub(crate) fn main() -> ExitCode {
         command,
         threads,
         process_timeout,
-    } = Cli::try_parse_from(line.arguments).unwrap_or_else(|error| tips::added(error).exit());
+    } = Cli::try_parse_from(line.arguments).unwrap_or_else(|error| {
+        if error.use_stderr() {
+            line.notes.iter().for_each(message::note);
+        }
+        tips::added(error).exit()
+    });
     line.notes.iter().for_each(message::note);
     let timeout = Duration::from_secs(process_timeout.get().into());
     let processes = match Processes::launched(timeout, message::error) {

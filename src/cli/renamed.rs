@@ -81,7 +81,9 @@ impl Line {
                 break;
             }
             let text = argument.to_str().unwrap_or_default();
-            if let Some(command) = &command {
+            if command.as_deref() == Some("help") {
+                line.command(argument);
+            } else if let Some(command) = &command {
                 line.option(command, argument, &mut given);
             } else if GLOBAL.contains(&text) {
                 line.arguments.push(argument);
@@ -187,6 +189,7 @@ mod tests {
     #[test]
     fn old_names_are_replaced() {
         for (old, new, notes) in [
+            ("a help inspect", "a help explain", 1),
             (
                 "a inspect m text --output x",
                 "a explain m text --output x",
@@ -241,7 +244,6 @@ mod tests {
             "a translate inspect",
             "a translate m --length-penalty",
             "a --help",
-            "a help inspect",
         ] {
             assert_eq!(read(line), (line.to_owned(), 0));
         }

@@ -87,11 +87,6 @@ fn of_option(option: &str) -> Option<String> {
     if DEVICES.contains(&name) {
         return Some("everything runs on the CPU; `--threads` sets the number of threads".into());
     }
-    if let Some((own, _)) = FOREIGN.iter().find(|(_, others)| others.contains(&name)) {
-        return Some(format!(
-            "it is called `{own}` here, in the commands that have it"
-        ));
-    }
     // A number after `--profile` without an equals sign is parsed as a separate argument.
     let given = |word: &str| std::env::args().any(|argument| argument == word);
     if given("train")
@@ -99,6 +94,11 @@ fn of_option(option: &str) -> Option<String> {
     {
         return Some(format!(
             "configuration keys are set with `--set KEY=VALUE`: {key}"
+        ));
+    }
+    if let Some((own, _)) = FOREIGN.iter().find(|(_, others)| others.contains(&name)) {
+        return Some(format!(
+            "it is called `{own}` here, in the commands that have it"
         ));
     }
     let is_number = option.parse::<u64>().is_ok();

@@ -359,9 +359,13 @@ fn line_of(text: &str, key: &str) -> Option<usize> {
     for part in section.into_iter().flat_map(|section| section.split('.')) {
         table = table.get(part)?.get_ref().as_table()?;
     }
-    let mut names = renamed::names(section.unwrap_or(""), name);
-    let (name, _) = names.find_map(|name| table.get_key_value(name))?;
-    Some(line_at(text, name.span().start))
+    let section = section.unwrap_or("");
+    let found = renamed::names(section, name).find_map(|written| {
+        let (key, value) = table.get_key_value(written)?;
+        let value = value.get_ref().as_str();
+        renamed::stands_for(section, written, name, value).then_some(key)
+    })?;
+    Some(line_at(text, found.span().start))
 }
 
 /// The line, counted from 1, of the byte at `offset`.

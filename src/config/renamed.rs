@@ -59,7 +59,7 @@ pub(super) fn rename(config: &mut Table) -> Result<Vec<Renamed>> {
         let section = config.get_mut(name).and_then(Value::as_table_mut);
         if let Some(section) = section
             && let Some(value) = section.get(old)
-            && had_name(old, value)
+            && had_name(old, value.as_str())
         {
             let (old_key, new_key) = (join(name, old), join(name, new));
             if section.contains_key(new) {
@@ -153,6 +153,15 @@ pub(super) fn rename_one(key: &str, value: Value) -> Result<(String, Value, Vec<
     Ok((names.join("."), value, renamed))
 }
 
+/// Returns true if `section.written` stands for the key `name` where it has this value, given if it is a string.
+pub(super) fn stands_for(section: &str, written: &str, name: &str, text: Option<&str>) -> bool {
+    let mut olds = KEYS
+        .iter()
+        .filter(|(of, old, _)| (*of, *old) == (section, written));
+    let new = olds.find(|(_, old, _)| had_name(old, text));
+    new.map_or(written, |(_, _, new)| new) == name
+}
+
 /// The names under which `section.name` may be written: the present one first.
 pub(super) fn names<'a>(section: &str, name: &'a str) -> impl Iterator<Item = &'a str> {
     let olds = KEYS
@@ -162,11 +171,8 @@ pub(super) fn names<'a>(section: &str, name: &'a str) -> impl Iterator<Item = &'
 }
 
 /// Whether `old` is an old name where it has this value. `length_penalty` is only one for a formula.
-fn had_name(old: &str, value: &Value) -> bool {
-    old != "length_penalty"
-        || value
-            .as_str()
-            .is_some_and(|text| ["gnmt", "length"].contains(&text))
+fn had_name(old: &str, text: Option<&str>) -> bool {
+    old != "length_penalty" || text.is_some_and(|text| ["gnmt", "length"].contains(&text))
 }
 
 fn given_twice(old: String, new: &str) -> Error {

@@ -1,9 +1,10 @@
 //! `attentive config show`: a resolved configuration with the origin of each value.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use attentive::config::Draft;
-use attentive::error::Result;
+use attentive::checkpoint::files;
+use attentive::config::{Config, Draft};
+use attentive::error::{Error, Result};
 
 use super::super::message;
 use super::super::output::Output;
@@ -36,10 +37,29 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<()> {
     let draft = Draft::load(&args.config, &args.set)?;
     message::renamed(&draft);
+    if let Some(run) = &args.resume {
+        check_run(run)?;
+    }
     let known = draft.known(args.resume.as_deref())?;
     let (config, origins) = draft.resolve_with_origins(&known)?;
     let text = config.to_toml_with_origins(&origins);
     let mut out = Output::stdout();
     out.line(message::with_flags(text).trim_end())?;
     out.flush()
+}
+
+/// Refuses a directory that is no run, and a run whose configuration is damaged.
+fn check_run(run: &Path) -> Result<()> {
+    let stored = run.join(files::CONFIG);
+    if !stored.is_file() {
+        return Err(Error::usage(
+            format!(
+                "`{}` is not a run: it has no `{}`",
+                run.display(),
+                files::CONFIG
+            ),
+            "give the directory that `attentive train` wrote, or leave out `--resume`",
+        ));
+    }
+    Config::load_stored(&stored).map(drop)
 }

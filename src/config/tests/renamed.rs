@@ -134,6 +134,12 @@ fn mistakes_are_found_where_the_old_name_stands() {
         message.contains("`train.micro_batches_per_update`") && message.contains("line 4"),
         "{message}"
     );
+    let both = "decode.length_penalty = 'gnmt'\ndecode.alpha = -3.0";
+    let message = refused(both);
+    assert!(
+        message.contains("`decode.length_penalty`") && message.contains("line 3"),
+        "{message}"
+    );
     let message = refused("decode.stopping = 'soon'");
     assert!(
         message.contains("`decode.early_stopping`") && message.contains("line 2"),
