@@ -155,6 +155,12 @@ pub(super) fn rename_one(key: &str, value: Value) -> Result<(String, Value, Vec<
 
 /// Returns true if `section.written` stands for the key `name` where it has this value, given if it is a string.
 pub(super) fn stands_for(section: &str, written: &str, name: &str, text: Option<&str>) -> bool {
+    if !KEYS
+        .iter()
+        .any(|(of, _, new)| (*of, *new) == (section, name))
+    {
+        return written == name;
+    }
     let mut olds = KEYS
         .iter()
         .filter(|(of, old, _)| (*of, *old) == (section, written));
