@@ -1,16 +1,34 @@
 //! The configuration file of a command.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use attentive::config::{Config, Draft};
 use attentive::error::Result;
 
 use super::message;
 
-/// Calls [`Config::load`], and prints a note for each renamed key.
-pub(super) fn configuration(path: &Path, overrides: &[String]) -> Result<Config> {
-    let draft = Draft::load(path, overrides)?;
-    message::renamed(&draft);
-    let known = draft.known(None)?;
-    draft.resolve(&known)
+/// The configuration file, and settings that override it.
+#[derive(clap::Args)]
+pub(super) struct ConfigurationArgs {
+    /// Configuration file (TOML).
+    #[arg(value_name = "CONFIG.toml")]
+    pub(super) config: PathBuf,
+    /// Override a key of the configuration, as in `train.batch_tokens=2048`; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+impl ConfigurationArgs {
+    /// Reads the file. [`message::renamed`] prints the notes about it.
+    pub(super) fn draft(&self) -> Result<Draft> {
+        Draft::load(&self.config, &self.set)
+    }
+
+    /// Reads the whole configuration, and prints a note for each renamed key.
+    pub(super) fn resolved(&self) -> Result<Config> {
+        let draft = self.draft()?;
+        message::renamed(&draft);
+        let known = draft.known(None)?;
+        draft.resolve(&known)
+    }
 }

@@ -8,7 +8,7 @@ use attentive::error::Result;
 use attentive::interrupt::Interrupt;
 use attentive::train;
 
-use super::configuration::configuration;
+use super::configuration::ConfigurationArgs;
 use super::message;
 use super::output::Output;
 use super::progress::Progress;
@@ -29,12 +29,8 @@ as its files, `[tokenizer]`, the filters and lengths of `[data]` and the task st
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Configuration file (TOML).
-    #[arg(value_name = "CONFIG.toml")]
-    config: PathBuf,
-    /// Override a key of the configuration, as in `data.max_len=100`; may be repeated.
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    configuration: ConfigurationArgs,
     /// List the encoded corpora in the folder, and mark the one of this configuration.
     #[arg(long)]
     list: bool,
@@ -47,7 +43,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let config = configuration(&args.config, &args.set)?;
+    let config = args.configuration.resolved()?;
     if !(args.list || args.remove || args.remove_all) {
         let store = train::encode_corpus(&config, &Interrupt::install()?, &mut Progress::new())?;
         message::note(format_args!("{} is ready", described(&store)));

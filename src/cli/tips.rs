@@ -19,7 +19,8 @@ const DEVICES: [&str; 8] = [
 ];
 
 /// Options of other programs, and the options here with the same meaning.
-const FOREIGN: [(&str, &[&str]); 7] = [
+const FOREIGN: [(&str, &[&str]); 8] = [
+    ("--json", &["--format"]),
     (
         "--beam-width",
         &["--beam", "--beam-size", "--beams", "--num-beams"],

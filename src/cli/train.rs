@@ -3,7 +3,6 @@
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-use attentive::config::Draft;
 use attentive::count::plural;
 use attentive::error::{Error, Result};
 use attentive::interrupt::Interrupt;
@@ -11,7 +10,7 @@ use attentive::processes::Processes;
 use attentive::train::report::Silent;
 use attentive::train::{self, Existing, RunOptions, StopReason, Summary};
 
-use super::configuration::configuration;
+use super::configuration::ConfigurationArgs;
 use super::existing::ExistingArgs;
 use super::progress::Progress;
 use super::{message, profile};
@@ -33,12 +32,8 @@ import` wrote, with its weights, tokenizer and network.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Configuration file (TOML).
-    #[arg(value_name = "CONFIG.toml")]
-    config: PathBuf,
-    /// Override a key of the configuration, as in `train.batch_tokens=2048`; may be repeated.
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    configuration: ConfigurationArgs,
     /// Directory to write the model to [default: `runs/NAME` for `NAME.toml`].
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -59,14 +54,14 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     if let Some(updates) = args.profile {
         processes.require_alone("`--profile`")?;
-        let config = configuration(&args.config, &args.set)?;
+        let config = args.configuration.resolved()?;
         return profile::run(&config, updates.get());
     }
     let existing = args.existing.choice();
     let read = || {
         let out = args.output.clone();
-        let out = out.map_or_else(|| default_out(&args.config), Ok)?;
-        Ok((Draft::load(&args.config, &args.set)?, out))
+        let out = out.map_or_else(|| default_out(&args.configuration.config), Ok)?;
+        Ok((args.configuration.draft()?, out))
     };
     let (draft, out) = processes.agree("the configuration was read", read())?;
     let resumed = (existing == Existing::Resume).then_some(out.as_path());

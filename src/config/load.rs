@@ -82,9 +82,9 @@ pub struct Draft {
 /// Configurations that complete a [`Draft`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Known {
-    /// That of the model from which training starts.
+    /// The configuration of the base model, from which training starts.
     pub source: Option<Config>,
-    /// That with which the run began that is resumed. Defaults that have changed since then are its own.
+    /// The configuration with which the resumed run began. Defaults that have changed since then are taken from it.
     pub begun: Option<Config>,
 }
 

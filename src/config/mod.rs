@@ -26,6 +26,7 @@ mod strict;
 mod tests;
 mod tokenizer;
 mod train;
+mod uses;
 mod usual;
 
 pub use crate::architecture::{

@@ -20,12 +20,12 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// That of the known key `path`.
+    /// Returns the range of the known key `path`.
     pub(super) fn of(path: &str) -> Self {
         Self::read(schema::of(path))
     }
 
-    /// That of a JSON Schema.
+    /// Reads the range in the JSON Schema of a key.
     pub(super) fn read(schema: &Value) -> Self {
         let number = |name: &str| schema.get(name).and_then(Value::as_f64);
         let either = schema.get("anyOf").and_then(Value::as_array);

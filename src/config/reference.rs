@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use toml::Table;
 
-use super::check::unused::{Use, uses};
 use super::range::Range;
 use super::schema::{self, KEYS, Key, Kind, choices, description};
 use super::show::{direct, split, toml, wrapped};
+use super::uses::{Use, uses};
 use super::{Family, Start, dependent, renamed};
 
 const HEAD: &str = "\

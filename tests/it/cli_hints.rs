@@ -15,6 +15,7 @@ fn options_named_like_keys_are_explained() {
         ("--batch-tokens=5", "train.batch_tokens"),
         ("--lr 0.1", "train.optimizer.learning_rate"),
         ("--d-model 64", "model.d_model"),
+        ("--beam-size 4", "decode.beam_width"),
     ] {
         let tip = format!("are set with `--set KEY=VALUE`: did you mean `{key}`?");
         folder.fails(&format!("train c.toml {option}"), 2, &[&tip]);

@@ -65,24 +65,6 @@ const FILES: [&str; 16] = [
     "yml",
 ];
 
-/// Keys that were renamed, and what they are called now. The program still reads them; documents name the new ones.
-const OLD: [(&str, &str); 11] = [
-    ("decode.alpha", "decode.length_penalty"),
-    ("decode.stopping", "decode.early_stopping"),
-    ("train.accumulate", "train.micro_batches_per_update"),
-    ("train.matmul", "train.precision"),
-    ("train.exchange", "train.exchange_precision"),
-    ("model.forced_first", "model.forced_bos_token"),
-    ("model.forced_last", "model.forced_eos_token"),
-    ("model.further_ends", "model.extra_eos_tokens"),
-    ("model.never_generated", "model.suppress_tokens"),
-    ("model.decoder_start", "model.decoder_start_token"),
-    ("model.unit_vectors", "model.normalize_embeddings"),
-];
-
-/// A key whose name had another meaning, and the key that has this meaning now.
-const FORMULA: (&str, &str) = ("decode.length_penalty", "decode.length_penalty_formula");
-
 /// What the program says about a training configuration, if it is not content. Files need not exist.
 fn refused(text: &str, is_whole: bool) -> Option<String> {
     let path = Path::new("my.toml");
@@ -114,13 +96,18 @@ fn refused_by_server(text: &str) -> Option<String> {
         .map(|error| said(&error))
 }
 
-/// What an old key, or an old value of a key, is called now.
+/// What the program says about the name of `key`, or of its value, if it is an old one.
 fn renamed(key: &str, value: Option<&str>) -> Option<String> {
-    if key == FORMULA.0 && value.is_some_and(|value| value.contains('"')) {
-        return Some(format!("the formula is called `{}` now", FORMULA.1));
-    }
-    let (old, new) = OLD.iter().find(|(old, _)| *old == key)?;
-    Some(format!("`{old}` is called `{new}` now"))
+    let setting = format!("{key}={}", value.unwrap_or("0"));
+    let draft = match Draft::parse("", Path::new("my.toml"), &[setting]) {
+        Ok(draft) => draft,
+        // The wrong type for the key by its present name, which the message has.
+        Err(Error::Config { key: now, .. }) if now != key => {
+            return Some(format!("`{key}` is called `{now}` now"));
+        }
+        Err(_) => return None,
+    };
+    draft.renamed().first().map(ToString::to_string)
 }
 
 /// All dotted keys of a table and their values.

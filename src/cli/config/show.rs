@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use attentive::checkpoint::files;
-use attentive::config::{Config, Draft};
+use attentive::config::Config;
 use attentive::error::{Error, Result};
 
+use super::super::configuration::ConfigurationArgs;
 use super::super::message;
 use super::super::output::Output;
 
@@ -23,19 +24,15 @@ model of `model.from`, or the resumed run. Keys without effect are listed at the
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The configuration file (TOML).
-    #[arg(value_name = "CONFIG.toml")]
-    config: PathBuf,
-    /// Override a configuration key, as in `train.batch_tokens=2048`; may be repeated.
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    configuration: ConfigurationArgs,
     /// Show the configuration with which `attentive train --resume` would continue this run.
     #[arg(long, value_name = "RUN")]
     resume: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let draft = Draft::load(&args.config, &args.set)?;
+    let draft = args.configuration.draft()?;
     message::renamed(&draft);
     if let Some(run) = &args.resume {
         check_run(run)?;
