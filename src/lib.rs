@@ -1,7 +1,6 @@
 //! Attentive trains, evaluates, quantizes and runs sequence models on the CPU: Transformers and recurrent networks that
 //! translate, generate text, fill in masked tokens, tag, classify and embed. This library does the work of the program
 //! `attentive`, from raw text to an HTTP server, and is for Rust programs that do the same without starting another process.
-//! Tensors and automatic differentiation come from [Burn](https://burn.dev); the CPU kernels are Attentive's own.
 //!
 //! # Use a model
 //!
@@ -83,7 +82,7 @@
 //! | convert models | [`interop`] (import and export), [`quantize`] (bfloat16 and int8) |
 //! | serve models over HTTP | `server`, with the feature `server` |
 //! | read text | [`text`] (tokenizers), [`data`] (corpora), [`batch`] |
-//! | build networks | [`architecture`], [`model`], [`nn`], [`ops`], [`device`], [`random`] |
+//! | build networks | [`architecture`], [`model`], [`nn`], [`tape`] (operations and their gradients), [`random`] |
 //! | report problems | [`error`], [`count`] (numbers with nouns in messages) |
 //!
 //! Text passes through them in this order:
@@ -120,7 +119,6 @@ mod small_file;
 
 pub mod architecture;
 pub mod config;
-pub mod device;
 pub mod interrupt;
 pub mod processes;
 pub mod random;
@@ -133,7 +131,7 @@ pub mod text;
 pub mod engine;
 pub mod model;
 pub mod nn;
-pub mod ops;
+pub use attentive_tape as tape;
 
 pub mod checkpoint;
 pub mod decode;

@@ -36,8 +36,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use burn::tensor::{Device, TensorData};
-
 pub use average::{Averaged, Mean, average};
 pub use choice::{Checkpoints, Choice};
 pub use lock::{LOCK, Lock};
@@ -54,6 +52,7 @@ use crate::config::Config;
 use crate::engine::Precision;
 use crate::error::{Error, Result};
 use crate::model::{Model, Parameter};
+use crate::nn::Initial;
 use crate::shortlist::Shortlist;
 use crate::text::Tokenizers;
 
@@ -269,9 +268,9 @@ fn require_regular_files(dir: &Path) -> Result<()> {
 }
 
 /// Builds a model of `architecture` with the weights `stored`.
-pub fn load_weights(architecture: &Architecture, stored: Stored, device: &Device) -> Result<Model> {
+pub fn load_weights(architecture: &Architecture, stored: Stored) -> Result<Model> {
     let stored = stored.parameters(&shapes(architecture))?;
-    Ok(build(architecture, stored, device))
+    Ok(build(architecture, stored))
 }
 
 /// Returns the architecture of the model.
@@ -281,18 +280,17 @@ pub(crate) fn architecture(config: &Config, tokenizers: &Tokenizers) -> Architec
 }
 
 /// Builds a model of `architecture` with the weights `parameters`, which must be complete.
-pub(crate) fn build(
-    architecture: &Architecture,
-    parameters: Vec<Parameter>,
-    device: &Device,
-) -> Model {
+pub(crate) fn build(architecture: &Architecture, parameters: Vec<Parameter>) -> Model {
     let mut parameters: HashMap<String, Parameter> = parameters
         .into_iter()
         .map(|parameter| (parameter.name.clone(), parameter))
         .collect();
-    Model::with_values(architecture, device, &mut |name| {
+    Model::with_values(architecture, &mut |name| {
         let found = parameters.remove(name).expect("no parameter is missing");
-        TensorData::new(found.values, found.shape)
+        Initial {
+            shape: found.shape,
+            values: found.values,
+        }
     })
 }
 

@@ -7,7 +7,7 @@ use attentive::config::Config;
 use attentive::count::count;
 use attentive::error::Result;
 use attentive::interrupt::Interrupt;
-use attentive::ops::Spent;
+use attentive::tape::Spent;
 use attentive::train::{Profile, profile};
 
 use super::output::Output;

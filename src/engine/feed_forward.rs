@@ -1,16 +1,13 @@
 //! The position-wise feed-forward network.
 
 use attentive_kernels::gemm::Activation;
-use attentive_kernels::nonlinearity::{Nonlinearity, gated, nonlinear};
-
-use burn::tensor::{Device, Tensor, TensorData};
+use attentive_kernels::nonlinearity::{Nonlinearity, exact_gelu, gated, nonlinear};
 
 use super::Precision;
 use super::buffers::Buffers;
 use super::linear::Linear;
 use super::weights::Scope;
 use crate::architecture::{self, ActivationKind};
-use crate::ops;
 
 /// See [`crate::nn::FeedForward`].
 #[derive(Debug)]
@@ -62,13 +59,9 @@ impl FeedForward {
 
     /// In `f32`, GELU gives the bits of training, which uses a slower error function.
     fn nonlinear(&self, function: Nonlinearity, x: &[f32], out: &mut [f32]) {
-        if function != Nonlinearity::Gelu || self.inner.weight.precision() != Precision::F32 {
-            return nonlinear(function, x, out);
-        }
-        let data = TensorData::new(x.to_vec(), [1, x.len()]);
-        let exact = ops::nonlinear(function, Tensor::from_data(data, &Device::flex()));
-        for (out, value) in out.iter_mut().zip(exact.into_data().iter()) {
-            *out = value;
+        match (function, self.inner.weight.precision()) {
+            (Nonlinearity::Gelu, Precision::F32) => exact_gelu(x, out),
+            _ => nonlinear(function, x, out),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Scores of given outputs under teacher forcing.
 
-use burn::tensor::Tensor;
+use attentive_tape::{AttentionWeights, row_range};
 
 use super::{Logits, Model, PREDICTED_ROWS, scored};
 use crate::batch::{Batch, Padded};
@@ -11,10 +11,10 @@ impl Model {
     /// or the logits are NaN.
     pub fn log_probs(&self, batch: &Batch, pass: &Pass<'_>) -> Vec<Vec<f64>> {
         let x = self.last_layer(batch, pass);
-        let [rows, _] = x.dims();
+        let [rows, _] = x.shape();
         let mut all = Vec::with_capacity(rows);
         for first in (0..rows).step_by(PREDICTED_ROWS) {
-            let rows = x.clone().narrow(0, first, PREDICTED_ROWS.min(rows - first));
+            let rows = row_range(x.clone(), first..rows.min(first + PREDICTED_ROWS));
             let logits = Logits::from(self.logits(rows, pass));
             let targets = batch.tgt_out.ids[first..].iter();
             all.extend(logits.rows().zip(targets).map(|(row, &target)| {
@@ -28,13 +28,13 @@ impl Model {
     }
 
     /// Returns the weights with which the decoder attends to the memory when it predicts each target,
-    /// `[batch, tgt_len, src_len]`: the average over the heads of the top layer. `None` for a model without cross-attention.
-    pub fn cross_attention(&self, batch: &Batch, pass: &Pass<'_>) -> Option<Tensor<3>> {
+    /// `[batch, 1, tgt_len, src_len]`: the average over the heads of the top layer. `None` for a model without cross-attention.
+    pub fn cross_attention(&self, batch: &Batch, pass: &Pass<'_>) -> Option<AttentionWeights> {
         let watch = AttentionWatch::default();
         self.last_layer(batch, &pass.watched(&watch));
         let maps = watch.into_maps().into_iter();
         let cross = maps.filter(|map| map.site == AttentionSite::Cross);
         let top = cross.max_by_key(|map| map.layer)?;
-        Some(top.weights.mean_dim(1).squeeze_dim(1))
+        Some(top.weights.mean_of_heads())
     }
 }

@@ -1,6 +1,6 @@
 //! Logits as plain numbers.
 
-use burn::tensor::Tensor;
+use attentive_tape::Value;
 
 use crate::batch::TokenId;
 
@@ -41,12 +41,11 @@ impl Logits {
     }
 }
 
-impl From<Tensor<2>> for Logits {
-    /// The values of a tensor `[rows, vocab]`.
-    fn from(logits: Tensor<2>) -> Self {
-        let [_, vocab] = logits.dims();
-        let data = logits.into_data().convert::<f32>();
-        Self::new(data.try_into_vec().expect("logits were made f32"), vocab)
+impl From<Value> for Logits {
+    /// The values of a matrix `[rows, vocab]`.
+    fn from(logits: Value) -> Self {
+        let [_, vocab] = logits.shape();
+        Self::new(logits.into_vec(), vocab)
     }
 }
 

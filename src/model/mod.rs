@@ -11,24 +11,19 @@ pub(crate) mod tests;
 pub use logits::{Logits, argmax};
 pub use next_token::{NextToken, likeliest};
 pub(crate) use next_token::{largest, likeliest_of, scored, total};
-pub use parameters::{
-    Parameter, freeze, leaves, map_parameters, map_trained, parameters, shapes, take_gradients,
-    trained,
-};
+pub use parameters::Parameter;
 pub use stepper::Stepper;
 
 use std::sync::Arc;
 
-use burn::module::Module;
-use burn::tensor::{Device, Tensor, TensorData};
+use attentive_tape::{self as tape, CrossEntropy, Epilogue, LossSums, Map, Param, Value};
 
 use crate::architecture::{self, Architecture, Init, Items, Pooling};
 use crate::batch::{Batch, IGNORE, Padded, TokenId};
 use crate::nn::{
-    Construction, Embedding, Ids, Initializer, Input, Labels, Pass, RecurrentDecoder,
+    Construction, Embedding, Ids, Initial, Initializer, Input, Labels, Pass, RecurrentDecoder,
     RecurrentEncoder, Sequence, TransformerDecoder, TransformerEncoder, Vocabulary,
 };
-use crate::ops::{self, CrossEntropy, Epilogue, LossSums, Map};
 
 /// The loss of a batch, summed over all targets: a tensor with gradients, and plain sums.
 pub type Loss = CrossEntropy;
@@ -39,7 +34,7 @@ const PREDICTED_ROWS: usize = 256;
 const SHORTEST: f64 = 1e-12;
 
 /// A model of any architecture, with its weights.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct Model {
     /// The encoder's input.
     pub src: Option<Input>,
@@ -51,14 +46,14 @@ pub struct Model {
     pub decoder: Option<Decoder>,
     /// The output layer; absent in a model that is only an encoder.
     pub head: Option<Head>,
-    #[module(skip)]
     architecture: Arc<Architecture>,
+    parameters: Vec<Param>,
 }
 
 /// A stack that reads whole sequences.
 // Each model has only one, so its size does not matter.
 #[allow(clippy::large_enum_variant)]
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub enum Encoder {
     /// Transformer layers.
     Transformer(TransformerEncoder),
@@ -69,7 +64,7 @@ pub enum Encoder {
 /// A stack that writes token by token.
 // Each model has only one, so its size does not matter.
 #[allow(clippy::large_enum_variant)]
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub enum Decoder {
     /// Transformer layers.
     Transformer(TransformerDecoder),
@@ -80,7 +75,7 @@ pub enum Decoder {
 /// The output layer.
 // Each model has only one, so its size does not matter.
 #[allow(clippy::large_enum_variant)]
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub enum Head {
     /// A token for every position.
     Vocabulary(Vocabulary),
@@ -96,23 +91,22 @@ pub struct Memory {
     /// An output vector for every position.
     pub sequence: Sequence,
     /// The final state of each layer of a recurrent encoder, `[batch, states · d_hidden]`.
-    pub finals: Vec<Tensor<2>>,
+    pub finals: Vec<Value>,
 }
 
 impl Model {
     /// Creates a new model, initialized by `init` from `seed`.
-    pub fn new(architecture: &Architecture, init: Init, seed: u64, device: &Device) -> Self {
+    pub fn new(architecture: &Architecture, init: Init, seed: u64) -> Self {
         let initializer = Initializer::new(architecture, init, seed);
-        Self::with_values(architecture, device, &mut |name| initializer.draw(name))
+        Self::with_values(architecture, &mut |name| initializer.draw(name))
     }
 
     /// Creates a model whose parameters are `values(name)` for the names of [`Architecture::parameters`].
     pub fn with_values(
         architecture: &Architecture,
-        device: &Device,
-        values: &mut dyn FnMut(&str) -> TensorData,
+        values: &mut dyn FnMut(&str) -> Initial,
     ) -> Self {
-        let construction = Construction::new(device, values);
+        let construction = Construction::new(values);
         let root = construction.root();
         // Dropout sites are numbered in this order, and masks depend on their numbers.
         let encoder = architecture.encoder.as_ref();
@@ -123,13 +117,17 @@ impl Model {
             let input = input.as_ref()?;
             Some(Input::new(input, architecture.max_len, root.at(name)))
         };
+        let src = input(&architecture.src, "src");
+        let tgt = input(&architecture.tgt, "tgt");
+        let head = Head::new(&architecture.head, root.at("head"));
         Self {
             encoder,
             decoder,
-            src: input(&architecture.src, "src"),
-            tgt: input(&architecture.tgt, "tgt"),
-            head: Head::new(&architecture.head, root.at("head")),
+            src,
+            tgt,
+            head,
             architecture: Arc::new(architecture.clone()),
+            parameters: parameters::in_order(construction.parameters()),
         }
     }
 
@@ -154,9 +152,9 @@ impl Model {
                 d_model,
                 ..
             }) => {
-                let data = TensorData::new(batch.vectors.clone(), [lengths.positions(), *d_model]);
-                let vectors = Tensor::from_data(data, &self.device());
-                input.read_vectors(vectors, rows)
+                let vectors = batch.vectors.clone();
+                let vectors = Value::new(vectors, [lengths.positions(), *d_model]);
+                input.read_vectors(vectors, rows, pass)
             }
             _ => {
                 let ids = Ids {
@@ -171,11 +169,15 @@ impl Model {
     }
 
     /// The output of the last layer at every predicted position, under teacher forcing: `[rows, d]`.
-    fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
+    fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Value {
+        // First the target: the gradient of a table that both share is the sum of those of the projection, the source and
+        // the target, in this order.
+        let tgt = self.tgt.as_ref();
+        let tgt = tgt.map(|input| self.embed_target(input, &batch.tgt_in, pass));
         let memory = self.encoder.as_ref().map(|_| self.encode(batch, pass));
-        match (self.head(), &self.decoder, memory) {
-            (Head::Vocabulary(head), Some(decoder), memory) => {
-                head.prepared(self.decode(decoder, &batch.tgt_in, memory, pass), pass)
+        match (self.head(), self.decoder.as_ref().zip(tgt), memory) {
+            (Head::Vocabulary(head), Some((decoder, tgt)), memory) => {
+                head.prepared(decoder.forward(tgt, memory.as_ref(), pass), pass)
             }
             (Head::Vocabulary(head), None, Some(memory)) => head.prepared(memory.sequence.x, pass),
             (Head::Positions(labels), _, Some(memory)) => labels.prepared(memory.sequence.x, pass),
@@ -184,15 +186,8 @@ impl Model {
         }
     }
 
-    /// The decoder's output for every position of `tgt_in`, given earlier ones: `[batch · len, d_model]`.
-    fn decode(
-        &self,
-        decoder: &Decoder,
-        tgt_in: &Padded,
-        memory: Option<Memory>,
-        pass: &Pass<'_>,
-    ) -> Tensor<2> {
-        let input = self.tgt.as_ref().expect("a model with a decoder");
+    /// The decoder's input.
+    fn embed_target(&self, input: &Input, tgt_in: &Padded, pass: &Pass<'_>) -> Sequence {
         let ids = Ids {
             ids: &tgt_in.ids,
             rows: tgt_in.rows(),
@@ -200,11 +195,11 @@ impl Model {
         let x = input.forward(self.tgt_table(), ids, pass);
         pass.observe(|| "tgt".into(), &x);
         let lengths = tgt_in.lengths.clone();
-        decoder.forward(Sequence { x, lengths }, memory.as_ref(), pass)
+        Sequence { x, lengths }
     }
 
     /// Pools each sequence into one vector, `[batch, d]`.
-    fn pool(&self, memory: &Memory) -> Tensor<2> {
+    fn pool(&self, memory: &Memory) -> Value {
         let pooling = match self.architecture.head {
             architecture::Head::Sequence { pooling, .. }
             | architecture::Head::Vector { pooling, .. } => pooling,
@@ -212,16 +207,16 @@ impl Model {
         };
         let Memory { sequence, finals } = memory;
         match (pooling, finals.last()) {
-            (Pooling::Mean, _) => ops::mean_rows(sequence.x.clone(), &sequence.lengths),
+            (Pooling::Mean, _) => tape::mean_rows(sequence.x.clone(), &sequence.lengths),
             (Pooling::First, _) => {
-                ops::select_rows(sequence.x.clone(), &sequence.lengths.first_rows())
+                tape::select_rows(sequence.x.clone(), &sequence.lengths.first_rows())
             }
             (Pooling::Last, Some(state)) => {
-                let [_, d] = sequence.x.dims();
-                state.clone().narrow(1, 0, d)
+                let [_, d] = sequence.x.shape();
+                tape::columns(state.clone(), 0..d)
             }
             (Pooling::Last, None) => {
-                ops::select_rows(sequence.x.clone(), &sequence.lengths.last_rows())
+                tape::select_rows(sequence.x.clone(), &sequence.lengths.last_rows())
             }
         }
     }
@@ -230,12 +225,14 @@ impl Model {
     ///
     /// # Panics
     /// If the model has no vector for a whole sequence.
-    pub fn vectors(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
+    pub fn vectors(&self, batch: &Batch, pass: &Pass<'_>) -> Value {
         let vectors = self.pool(&self.encode(batch, pass));
         match self.architecture.head {
             architecture::Head::Vector { unit: true, .. } => {
-                let lengths = vectors.clone().square().sum_dim(1).sqrt();
-                vectors / lengths.clamp_min(SHORTEST)
+                let [rows, d] = vectors.shape();
+                let mut values = vectors.into_vec();
+                values.chunks_exact_mut(d).for_each(normalize);
+                Value::new(values, [rows, d])
             }
             _ => vectors,
         }
@@ -256,27 +253,23 @@ impl Model {
     }
 
     /// The linear map from the output of the last layer to logits.
-    fn projection(&self) -> Map {
+    fn projection(&self, pass: &Pass<'_>) -> Map {
         match (self.head(), &self.decoder) {
-            (Head::Vocabulary(head), Some(_)) => head.as_map(Some(self.tgt_table())),
+            (Head::Vocabulary(head), Some(_)) => head.as_map(Some(self.tgt_table()), pass),
             (Head::Vocabulary(head), None) => {
                 let table = self.src.as_ref().and_then(|src| src.embedding.as_ref());
-                head.as_map(table)
+                head.as_map(table, pass)
             }
-            (Head::Positions(labels) | Head::Sequence(labels), _) => labels.as_map(),
+            (Head::Positions(labels) | Head::Sequence(labels), _) => labels.as_map(pass),
         }
-    }
-
-    fn device(&self) -> Device {
-        self.projection().weight.device()
     }
 
     /// Returns the label-smoothed loss of a batch, summed over all targets.
     pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
         let x = self.last_layer(batch, pass);
-        let (projection, targets) = (self.projection(), targets(&batch.tgt_out));
+        let (projection, targets) = (self.projection(pass), targets(&batch.tgt_out));
         let precision = pass.precision();
-        let loss = ops::cross_entropy(x, projection, &targets, label_smoothing, precision);
+        let loss = tape::cross_entropy(x, projection, &targets, label_smoothing, precision);
         pass.observe(|| "projection".into(), &loss.loss);
         loss
     }
@@ -292,7 +285,7 @@ impl Model {
 
     /// Returns the logits `[rows, classes]` of every position of the batch (or every sequence, for a classifier), under teacher
     /// forcing.
-    pub fn forward(&self, batch: &Batch, pass: &Pass<'_>) -> Tensor<2> {
+    pub fn forward(&self, batch: &Batch, pass: &Pass<'_>) -> Value {
         self.logits(self.last_layer(batch, pass), pass)
     }
 
@@ -300,20 +293,20 @@ impl Model {
     pub fn predict(&self, batch: &Batch) -> Vec<TokenId> {
         let pass = &Pass::inference();
         let x = self.last_layer(batch, pass);
-        let [rows, _] = x.dims();
+        let [rows, _] = x.shape();
         let chunks = (0..rows).step_by(PREDICTED_ROWS);
         let predict = |first| {
-            let rows = x.clone().narrow(0, first, PREDICTED_ROWS.min(rows - first));
+            let rows = tape::row_range(x.clone(), first..rows.min(first + PREDICTED_ROWS));
             argmax(self.logits(rows, pass))
         };
         chunks.flat_map(predict).collect()
     }
 
     /// Applies the projection.
-    fn logits(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
-        ops::linear(
+    fn logits(&self, x: Value, pass: &Pass<'_>) -> Value {
+        tape::linear(
             x,
-            vec![self.projection()],
+            vec![self.projection(pass)],
             Epilogue::plain(pass.precision()),
         )
     }
@@ -363,7 +356,7 @@ impl Decoder {
         }
     }
 
-    fn forward(&self, tgt: Sequence, memory: Option<&Memory>, pass: &Pass<'_>) -> Tensor<2> {
+    fn forward(&self, tgt: Sequence, memory: Option<&Memory>, pass: &Pass<'_>) -> Value {
         let sequence = memory.map(|memory| &memory.sequence);
         match self {
             Self::Transformer(stack) => stack.forward(tgt, sequence, pass),
@@ -385,6 +378,15 @@ impl Head {
             }
             architecture::Head::Vector { .. } => return None,
         })
+    }
+}
+
+/// Divides a vector by its length.
+fn normalize(vector: &mut [f32]) {
+    let squares = vector.iter().map(|&x| f64::from(x) * f64::from(x));
+    let length = squares.sum::<f64>().sqrt().max(SHORTEST);
+    for x in vector {
+        *x = (f64::from(*x) / length) as f32;
     }
 }
 

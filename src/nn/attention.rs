@@ -1,14 +1,14 @@
 //! Multi-head attention (*Attention Is All You Need*, section 3.2.2).
 
-use burn::module::Module;
-use burn::tensor::Tensor;
+use attentive_tape::{
+    self as tape, Attended, AttentionShape, Causality, Lengths, Rotary, Scores, Value,
+};
 
 use super::{AttentionPlace, AttentionSite, Dropout, Linear, Pass, Scope};
 use crate::architecture;
-use crate::ops::{self, Attended, AttentionShape, Causality, Lengths, Rotary, Scores};
 
 /// Multi-head attention with one matrix for the queries, keys and values of all heads, and an output projection.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct MultiHeadAttention {
     /// `[n_heads · d_head, d_model]`: rows h·d_head .. (h+1)·d_head give the queries of head h.
     pub query: Linear,
@@ -18,13 +18,9 @@ pub struct MultiHeadAttention {
     pub value: Linear,
     /// `[d_model, n_heads · d_head]`: the output projection.
     pub output: Linear,
-    #[module(skip)]
     heads: Heads,
-    #[module(skip)]
     dropout: Dropout,
-    #[module(skip)]
     rotary: Option<Rotary>,
-    #[module(skip)]
     place: AttentionPlace,
 }
 
@@ -38,7 +34,7 @@ struct Heads {
 
 /// Keys and values side by side, `[batch · len, 2 · n_kv_heads · d_head]`.
 #[derive(Clone, Debug)]
-pub struct KeysValues(pub Tensor<2>);
+pub struct KeysValues(pub Value);
 
 /// The keys that a query sees, and a bias of their scores.
 #[derive(Clone, Debug)]
@@ -47,8 +43,8 @@ pub struct Visible<'a> {
     pub keys: Option<&'a Lengths>,
     /// Whether later positions are hidden.
     pub causality: Causality,
-    /// Bias of the scores, `[n_heads, tgt_len, src_len]`.
-    pub bias: Option<Tensor<3>>,
+    /// Bias of the scores, `[n_heads, tgt_len · src_len]`.
+    pub bias: Option<Value>,
 }
 
 impl<'a> Visible<'a> {
@@ -94,7 +90,7 @@ impl MultiHeadAttention {
     }
 
     /// Keys and values of the memory `x`.
-    pub fn keys_values(&self, x: Tensor<2>, pass: &Pass<'_>) -> KeysValues {
+    pub fn keys_values(&self, x: Value, pass: &Pass<'_>) -> KeysValues {
         KeysValues(Linear::forward_all([&self.key, &self.value], x, pass))
     }
 
@@ -104,11 +100,11 @@ impl MultiHeadAttention {
     /// - `x`, result: `[batch · len, d_model]`
     pub fn attend_itself(
         &self,
-        x: Tensor<2>,
+        x: Value,
         batch: usize,
         visible: Visible<'_>,
         pass: &Pass<'_>,
-    ) -> Tensor<2> {
+    ) -> Value {
         let all = self.project(x, batch, pass);
         self.attend(Attended::Itself(all), batch, visible, pass)
     }
@@ -119,12 +115,12 @@ impl MultiHeadAttention {
     /// - `x`, result: `[batch · tgt_len, d_model]`
     pub fn attend_memory(
         &self,
-        x: Tensor<2>,
+        x: Value,
         KeysValues(keys_values): KeysValues,
         batch: usize,
         visible: Visible<'_>,
         pass: &Pass<'_>,
-    ) -> Tensor<2> {
+    ) -> Value {
         let attended = Attended::Other {
             queries: self.query.forward(x, pass),
             keys_values,
@@ -133,12 +129,12 @@ impl MultiHeadAttention {
     }
 
     /// Queries, keys and values side by side, the first two rotated by their positions if those are rotary.
-    fn project(&self, x: Tensor<2>, batch: usize, pass: &Pass<'_>) -> Tensor<2> {
+    fn project(&self, x: Value, batch: usize, pass: &Pass<'_>) -> Value {
         let all = Linear::forward_all([&self.query, &self.key, &self.value], x, pass);
         let Some(rotary) = &self.rotary else {
             return all;
         };
-        let len = all.dims()[0] / batch.max(1);
+        let len = all.shape()[0] / batch.max(1);
         let turned = self.heads.n_heads + self.heads.n_kv_heads;
         rotary.turn(all, turned, len)
     }
@@ -149,8 +145,8 @@ impl MultiHeadAttention {
         batch: usize,
         visible: Visible<'_>,
         pass: &Pass<'_>,
-    ) -> Tensor<2> {
-        let len = |x: &Tensor<2>| x.dims()[0] / batch.max(1);
+    ) -> Value {
+        let len = |x: &Value| x.shape()[0] / batch.max(1);
         let (tgt_len, src_len) = match &attended {
             Attended::Itself(all) => (len(all), len(all)),
             Attended::Other {
@@ -183,10 +179,10 @@ impl MultiHeadAttention {
             bias,
         };
         pass.record_attention(&self.place, || {
-            ops::attention_weights(shape, &attended, keys, &scores)
+            tape::attention_weights(shape, &attended, keys, &scores)
         });
         let dropout = pass.dropout(self.dropout);
-        let context = ops::attention(shape, attended, keys, &scores, dropout);
+        let context = tape::attention(shape, attended, keys, &scores, dropout);
         self.output.forward(context, pass)
     }
 }

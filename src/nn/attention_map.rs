@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use burn::tensor::Tensor;
+use attentive_tape::AttentionWeights;
 
 /// Kind of attention in a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +35,8 @@ pub struct AttentionMap {
     pub site: AttentionSite,
     /// Number among the layers of this site, counted from 0.
     pub layer: usize,
-    /// `[batch, n_heads, tgt_len, src_len]`: the weight of each key for each query. Rows sum to 1, with exact zeros at
-    /// padding and at hidden later positions.
-    pub weights: Tensor<4>,
+    /// The weight of each key for each query.
+    pub weights: AttentionWeights,
 }
 
 /// Collects the attention weights of a pass, which are otherwise never stored.
@@ -46,7 +45,7 @@ pub struct AttentionWatch(RefCell<Vec<AttentionMap>>);
 
 impl AttentionWatch {
     /// Adds the weights of the attention at `place`.
-    pub(super) fn record(&self, place: &AttentionPlace, weights: Tensor<4>) {
+    pub(super) fn record(&self, place: &AttentionPlace, weights: AttentionWeights) {
         self.0.borrow_mut().push(AttentionMap {
             name: place.name.clone(),
             site: place.site,

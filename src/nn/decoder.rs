@@ -1,17 +1,15 @@
 //! The Transformer's decoder stack (*Attention Is All You Need*, section 3.1), for whole sequences.
 
-use burn::module::Module;
-use burn::tensor::Tensor;
+use attentive_tape::{Causality, Direction, Lengths, Value};
 
 use super::{
     AttentionSite, DistanceBias, FeedForward, MultiHeadAttention, Norm, Pass, RecurrentLayer,
     Residual, Scope, Sequence, Visible,
 };
 use crate::architecture::{SelfMixing, TransformerStack};
-use crate::ops::{Causality, Direction, Lengths};
 
 /// A stack of decoder layers.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct TransformerDecoder {
     /// Relative positions.
     pub distance_bias: Option<DistanceBias>,
@@ -42,10 +40,10 @@ impl TransformerDecoder {
 
     /// All positions at once, each seeing itself and earlier ones: `[batch · len, d_model]`. `memory` is required by
     /// cross-attention.
-    pub fn forward(&self, tgt: Sequence, memory: Option<&Sequence>, pass: &Pass<'_>) -> Tensor<2> {
+    pub fn forward(&self, tgt: Sequence, memory: Option<&Sequence>, pass: &Pass<'_>) -> Value {
         let (batch, lengths) = (tgt.batch(), &tgt.lengths);
         let bias = self.distance_bias.as_ref();
-        let bias = bias.map(|bias| bias.forward(lengths.width()));
+        let bias = bias.map(|bias| bias.forward(lengths.width(), pass));
         self.run(tgt.x, pass, |layer, x| {
             let x = layer.self_attention_residual.forward(x, pass, |x| {
                 let visible = Visible {
@@ -67,16 +65,16 @@ impl TransformerDecoder {
     /// Applies `run_layer(layer, x)` for each layer, then the final norm.
     fn run(
         &self,
-        mut x: Tensor<2>,
+        mut x: Value,
         pass: &Pass<'_>,
-        mut run_layer: impl FnMut(&DecoderLayer, Tensor<2>) -> Tensor<2>,
-    ) -> Tensor<2> {
+        mut run_layer: impl FnMut(&DecoderLayer, Value) -> Value,
+    ) -> Value {
         for (number, layer) in self.layers.iter().enumerate() {
             x = run_layer(layer, x);
             pass.observe(|| format!("decoder.layers.{number}"), &x);
         }
         if let Some(norm) = &self.norm {
-            x = norm.forward(x);
+            x = norm.forward(x, pass);
             pass.observe(|| "decoder.norm".into(), &x);
         }
         x
@@ -85,7 +83,7 @@ impl TransformerDecoder {
 
 /// Causal self-attention or a recurrent cell, optional cross-attention, and a feed-forward network, each in a residual
 /// connection.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct DecoderLayer {
     /// Mixes each position with earlier ones.
     pub self_attention: SelfMixer,
@@ -104,7 +102,7 @@ pub struct DecoderLayer {
 /// Mixes the positions of a decoder layer.
 // Each layer has only one, so its size does not matter.
 #[allow(clippy::large_enum_variant)]
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub enum SelfMixer {
     /// Causal self-attention.
     Attention(MultiHeadAttention),
@@ -113,13 +111,7 @@ pub enum SelfMixer {
 }
 
 impl SelfMixer {
-    fn forward(
-        &self,
-        x: Tensor<2>,
-        lengths: &Lengths,
-        visible: Visible<'_>,
-        pass: &Pass<'_>,
-    ) -> Tensor<2> {
+    fn forward(&self, x: Value, lengths: &Lengths, visible: Visible<'_>, pass: &Pass<'_>) -> Value {
         match self {
             Self::Attention(attention) => attention.attend_itself(x, lengths.rows(), visible, pass),
             Self::Recurrent(layer) => layer.hidden_part(layer.forward(x, lengths, None, pass)),
@@ -161,10 +153,10 @@ impl DecoderLayer {
     /// The sublayers after the self-attention; `attend` applies the cross-attention to the memory.
     fn finish(
         &self,
-        x: Tensor<2>,
+        x: Value,
         pass: &Pass<'_>,
-        attend: impl FnOnce(&MultiHeadAttention, Tensor<2>) -> Tensor<2>,
-    ) -> Tensor<2> {
+        attend: impl FnOnce(&MultiHeadAttention, Value) -> Value,
+    ) -> Value {
         let cross = self.cross_attention.as_ref();
         let x = match cross.zip(self.cross_attention_residual.as_ref()) {
             Some((attention, residual)) => residual.forward(x, pass, |x| attend(attention, x)),

@@ -1,20 +1,16 @@
 //! Relative positions as a bias of the scores (Raffel et al. 2020, section 2.1).
 
-use burn::module::{Module, Param};
-use burn::tensor::{Int, Tensor, TensorData};
+use attentive_tape::{Causality, Param, Value, transposed_rows};
 
-use super::Scope;
+use super::{Pass, Scope};
 use crate::architecture::{Attention, RelativePositions, bucket, earlier_bucket};
-use crate::ops::Causality;
 
 /// A learned bias for each head and bucket of distances between a query and a key.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct DistanceBias {
     /// `[n_buckets, n_heads]`
-    pub table: Param<Tensor<2>>,
-    #[module(skip)]
+    pub table: Param,
     max_distance: usize,
-    #[module(skip)]
     causality: Causality,
 }
 
@@ -31,18 +27,13 @@ impl DistanceBias {
         })
     }
 
-    /// The biases between the positions of sequences of `len`, `[n_heads, len, len]`.
-    pub fn forward(&self, len: usize) -> Tensor<3> {
-        let table = self.table.val();
-        let [n_buckets, n_heads] = table.dims();
+    /// The biases between the positions of sequences of `len`, `[n_heads, len · len]`.
+    pub fn forward(&self, len: usize, pass: &Pass<'_>) -> Value {
+        let table = pass.read(&self.table);
+        let [n_buckets, _] = table.shape();
         let pairs = (0..len).flat_map(|query| (0..len).map(move |key| (query, key)));
-        let buckets: Vec<i64> = pairs
-            .map(|(query, key)| self.bucket(query, key, n_buckets) as i64)
-            .collect();
-        let data = TensorData::new(buckets, [len * len]);
-        let buckets = Tensor::<1, Int>::from_data(data, &table.device());
-        let biases = table.select(0, buckets).swap_dims(0, 1);
-        biases.reshape([n_heads, len, len])
+        let buckets = pairs.map(|(query, key)| self.bucket(query, key, n_buckets));
+        transposed_rows(table, buckets.collect())
     }
 
     fn bucket(&self, query: usize, key: usize, n_buckets: usize) -> usize {
@@ -61,9 +52,8 @@ mod tests {
 
     fn bias(causality: Causality) -> DistanceBias {
         let table: Vec<f32> = (0..64).map(|i| i as f32).collect();
-        let table = TensorData::new(table, [32, 2]);
         DistanceBias {
-            table: Param::from_data(table, &Device::flex()),
+            table: Param::new("table", vec![32, 2], table),
             max_distance: 128,
             causality,
         }

@@ -1,15 +1,14 @@
 //! Token embeddings.
 
-use burn::module::{Module, Param};
-use burn::tensor::Tensor;
+use attentive_tape::Param;
 
 use super::Scope;
 
 /// A table of token vectors.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct Embedding {
     /// `[vocab, d_model]`
-    pub weight: Param<Tensor<2>>,
+    pub weight: Param,
 }
 
 impl Embedding {

@@ -1,16 +1,15 @@
 //! The Transformer's encoder stack (*Attention Is All You Need*, section 3.1).
 
-use burn::module::Module;
+use attentive_tape::Causality;
 
 use super::{
     AttentionSite, DistanceBias, FeedForward, MultiHeadAttention, Norm, Pass, Residual, Scope,
     Sequence, Visible,
 };
 use crate::architecture::{Attention, SelfMixing, TransformerStack};
-use crate::ops::Causality;
 
 /// A stack of encoder layers.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct TransformerEncoder {
     /// Relative positions.
     pub distance_bias: Option<DistanceBias>,
@@ -44,7 +43,7 @@ impl TransformerEncoder {
         let mut memory = src;
         let width = memory.lengths.width();
         let bias = self.distance_bias.as_ref();
-        let bias = bias.map(|bias| bias.forward(width));
+        let bias = bias.map(|bias| bias.forward(width, pass));
         for (number, layer) in self.layers.iter().enumerate() {
             let visible = Visible {
                 keys: Some(&memory.lengths.clone()),
@@ -56,7 +55,7 @@ impl TransformerEncoder {
         }
         match &self.norm {
             Some(norm) => {
-                let x = norm.forward(memory.x.clone());
+                let x = norm.forward(memory.x.clone(), pass);
                 pass.observe(|| "encoder.norm".into(), &x);
                 memory.with(x)
             }
@@ -66,7 +65,7 @@ impl TransformerEncoder {
 }
 
 /// Self-attention and a feed-forward network, each in a residual connection.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct EncoderLayer {
     /// Attention to every real position.
     pub self_attention: MultiHeadAttention,

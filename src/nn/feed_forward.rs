@@ -1,14 +1,12 @@
 //! The position-wise feed-forward network (*Attention Is All You Need*, equation 2).
 
-use burn::module::Module;
-use burn::tensor::Tensor;
+use attentive_tape::{self as tape, Activation, Epilogue, Nonlinearity, Value, dropout_add};
 
 use super::{Dropout, Linear, Pass, Scope};
 use crate::architecture::{self, ActivationKind};
-use crate::ops::{self, Activation, Epilogue, Nonlinearity, dropout_add};
 
 /// activation(x·W₁ + b₁)·W₂ + b₂ for every row. If gated, (activation(x·W₁ + b₁) ∘ (x·W₃ + b₃))·W₂ + b₂ (Shazeer 2020).
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct FeedForward {
     /// `[d_ff, d_model]`: W₁.
     pub inner: Linear,
@@ -16,9 +14,7 @@ pub struct FeedForward {
     pub gate: Option<Linear>,
     /// `[d_model, d_ff]`: W₂.
     pub outer: Linear,
-    #[module(skip)]
     activation: ActivationKind,
-    #[module(skip)]
     dropout: Dropout,
 }
 
@@ -36,7 +32,7 @@ impl FeedForward {
     }
 
     /// Maps rows `[rows, d_model]` to rows of the same shape.
-    pub fn forward(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+    pub fn forward(&self, x: Value, pass: &Pass<'_>) -> Value {
         let dropout = pass.dropout(self.dropout);
         let hidden = match (&self.gate, self.activation) {
             (None, ActivationKind::Relu) => self.inner.forward_with(
@@ -46,14 +42,15 @@ impl FeedForward {
                     dropout,
                     precision: pass.precision(),
                 },
+                pass,
             ),
             (None, kind) => {
                 let x = self.inner.forward(x, pass);
-                dropout_add(ops::nonlinear(nonlinearity(kind), x), None, dropout)
+                dropout_add(tape::nonlinear(nonlinearity(kind), x), None, dropout)
             }
             (Some(gate), kind) => {
                 let both = Linear::forward_all([&self.inner, gate], x, pass);
-                dropout_add(ops::gated(nonlinearity(kind), both), None, dropout)
+                dropout_add(tape::gated(nonlinearity(kind), both), None, dropout)
             }
         };
         self.outer.forward(hidden, pass)

@@ -1,49 +1,43 @@
 //! Heads, which turn the last layer into predictions.
 
-use burn::module::{Module, Param};
-use burn::tensor::Tensor;
+use attentive_tape::{self as tape, Map, Param, Value};
 
 use super::feed_forward::nonlinearity;
 use super::{Dropout, Embedding, Linear, Norm, Pass, Scope};
 use crate::architecture::{self, ActivationKind, LabelLayer};
-use crate::ops::{self, Map};
 
 /// The output projection, which may be an embedding's table (Press and Wolf 2017).
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct Vocabulary {
     /// Applied to the last layer first, in masked language models.
     pub transform: Option<Transform>,
     /// `[vocab, d_model]`; absent if tied with an embedding.
-    pub weight: Option<Param<Tensor<2>>>,
+    pub weight: Option<Param>,
     /// `[vocab]`
-    pub bias: Option<Param<Tensor<1>>>,
-    #[module(skip)]
+    pub bias: Option<Param>,
     scale: f64,
 }
 
 /// norm(activation(Wx + b)): the first part of BERT's head of masked language models (Devlin et al. 2019).
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct Transform {
     /// `[d_model, d_model]`
     pub linear: Linear,
     /// Of the activation.
     pub norm: Norm,
-    #[module(skip)]
     activation: ActivationKind,
 }
 
 /// A linear classifier, possibly behind another layer.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct Labels {
     /// `[d_in, d_in]`, applied to the input first.
     pub layer: Option<Linear>,
     /// `[labels, d_in]`
-    pub weight: Param<Tensor<2>>,
+    pub weight: Param,
     /// `[labels]`
-    pub bias: Param<Tensor<1>>,
-    #[module(skip)]
+    pub bias: Param,
     function: LabelLayer,
-    #[module(skip)]
     dropout: Dropout,
 }
 
@@ -60,25 +54,25 @@ impl Vocabulary {
     }
 
     /// The input of the projection: the last layer, transformed if the head has a transform, times the scale.
-    pub fn prepared(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+    pub fn prepared(&self, x: Value, pass: &Pass<'_>) -> Value {
         let x = match &self.transform {
             Some(transform) => transform.forward(x, pass),
             None => x,
         };
         match self.scale {
             1.0 => x,
-            scale => x * scale,
+            scale => tape::scale(x, scale as f32),
         }
     }
 
     /// The linear map to logits, which uses `embedding` if tied.
-    pub fn as_map(&self, embedding: Option<&Embedding>) -> Map {
+    pub fn as_map(&self, embedding: Option<&Embedding>, pass: &Pass<'_>) -> Map {
         let tied = embedding.map(|embedding| &embedding.weight);
         let weight = self.weight.as_ref().or(tied);
         let weight = weight.expect("a tied projection needs an embedding");
         Map {
-            weight: weight.val(),
-            bias: self.bias.as_ref().map(Param::val),
+            weight: pass.read(weight),
+            bias: self.bias.as_ref().map(|bias| pass.read(bias)),
         }
     }
 }
@@ -93,10 +87,10 @@ impl Transform {
     }
 
     /// Maps rows `[rows, d_model]` to rows of the same shape.
-    fn forward(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+    fn forward(&self, x: Value, pass: &Pass<'_>) -> Value {
         let x = self.linear.forward(x, pass);
-        self.norm
-            .forward(ops::nonlinear(nonlinearity(self.activation), x))
+        let x = tape::nonlinear(nonlinearity(self.activation), x);
+        self.norm.forward(x, pass)
     }
 }
 
@@ -114,27 +108,27 @@ impl Labels {
     }
 
     /// The input of the classifier: `x` after the other layer, if there is one, and dropout.
-    pub fn prepared(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+    pub fn prepared(&self, x: Value, pass: &Pass<'_>) -> Value {
         let x = match &self.layer {
             Some(layer) => self.function(layer.forward(x, pass)),
             None => x,
         };
-        ops::dropout_add(x, None, pass.dropout(self.dropout))
+        tape::dropout_add(x, None, pass.dropout(self.dropout))
     }
 
-    fn function(&self, x: Tensor<2>) -> Tensor<2> {
+    fn function(&self, x: Value) -> Value {
         match self.function {
             LabelLayer::None => x,
-            LabelLayer::Tanh => x.tanh(),
-            LabelLayer::Relu => ops::nonlinear(nonlinearity(ActivationKind::Relu), x),
+            LabelLayer::Tanh => tape::tanh(x),
+            LabelLayer::Relu => tape::nonlinear(nonlinearity(ActivationKind::Relu), x),
         }
     }
 
     /// The linear map to logits.
-    pub fn as_map(&self) -> Map {
+    pub fn as_map(&self, pass: &Pass<'_>) -> Map {
         Map {
-            weight: self.weight.val(),
-            bias: Some(self.bias.val()),
+            weight: pass.read(&self.weight),
+            bias: Some(pass.read(&self.bias)),
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use burn::tensor::TensorData;
-
+use super::Initial;
 use crate::architecture::{Architecture, Init, Parameter, Start};
 use crate::random::Random;
 
@@ -11,7 +10,7 @@ use crate::random::Random;
 const FIRST_STREAM: u64 = 1 << 32;
 
 /// Draws a model's parameters, each from its own random stream, so that a seed gives the same model on every device.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Initializer {
     kind: Init,
     seed: u64,
@@ -36,14 +35,16 @@ impl Initializer {
     ///
     /// # Panics
     /// If the architecture has no such parameter.
-    pub fn draw(&self, name: &str) -> TensorData {
+    pub fn draw(&self, name: &str) -> Initial {
         let (number, parameter) = self
             .parameters
             .get(name)
             .unwrap_or_else(|| panic!("the architecture has no parameter `{name}`"));
         let mut random = Random::new(self.seed, FIRST_STREAM + number);
-        let values = draw(parameter, self.kind, &mut random);
-        TensorData::new(values, parameter.shape.clone())
+        Initial {
+            shape: parameter.shape.clone(),
+            values: draw(parameter, self.kind, &mut random),
+        }
     }
 }
 
@@ -114,7 +115,7 @@ mod tests {
     use crate::config::ModelConfig;
 
     fn assert_deviation(initializer: &Initializer, name: &str, expected: f64) {
-        let weights: Vec<f32> = initializer.draw(name).iter().collect();
+        let weights = initializer.draw(name).values;
         let squares: f64 = weights.iter().map(|&x| f64::from(x * x)).sum();
         let found = (squares / weights.len() as f64).sqrt();
         // 4096 weights or more: five standard deviations.

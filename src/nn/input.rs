@@ -1,14 +1,12 @@
 //! The input of a stack: from token ids to vectors.
 
-use burn::module::Module;
-use burn::tensor::Tensor;
+use attentive_tape::{self as tape, Value};
 
 use super::{Dropout, Embedding, Norm, Pass, PositionEncoding, Scope};
 use crate::architecture::{self, Items};
-use crate::ops;
 
 /// Embeddings, positions, norm and dropout.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct Input {
     /// Absent if shared with the encoder, or if vectors are read.
     pub embedding: Option<Embedding>,
@@ -16,9 +14,7 @@ pub struct Input {
     pub positions: PositionEncoding,
     /// Norm of the sum.
     pub norm: Option<Norm>,
-    #[module(skip)]
     scale: f64,
-    #[module(skip)]
     dropout: Dropout,
 }
 
@@ -48,27 +44,27 @@ impl Input {
     }
 
     /// dropout(norm(scale · embedding + position)) with the embeddings in `table`: `[ids.len(), d_model]`.
-    pub fn forward(&self, table: &Embedding, ids: Ids<'_>, pass: &Pass<'_>) -> Tensor<2> {
+    pub fn forward(&self, table: &Embedding, ids: Ids<'_>, pass: &Pass<'_>) -> Value {
         let Ids { ids, rows } = ids;
-        let (table, dropout) = (table.weight.val(), pass.dropout(self.dropout));
+        let (table, dropout) = (pass.read(&table.weight), pass.dropout(self.dropout));
         let positions = self.positions.fixed_rows(ids.len() / rows.max(1));
         if self.positions.learned.is_none() && self.norm.is_none() {
-            return ops::embedding(ids, table, self.scale, positions, dropout);
+            return tape::embedding(ids, table, self.scale, positions, dropout);
         }
-        let x = ops::embedding(ids, table, self.scale, positions, None);
-        let x = self.positions.add_learned(x, rows);
+        let x = tape::embedding(ids, table, self.scale, positions, None);
+        let x = self.positions.add_learned(x, rows, pass);
         let x = match &self.norm {
-            Some(norm) => norm.forward(x),
+            Some(norm) => norm.forward(x, pass),
             None => x,
         };
-        ops::dropout_add(x, None, dropout)
+        tape::dropout_add(x, None, dropout)
     }
 
     /// norm(vector + position), without dropout: `[rows · len, d_model]`.
-    pub fn read_vectors(&self, vectors: Tensor<2>, rows: usize) -> Tensor<2> {
-        let x = self.positions.add(vectors, rows);
+    pub fn read_vectors(&self, vectors: Value, rows: usize, pass: &Pass<'_>) -> Value {
+        let x = self.positions.add(vectors, rows, pass);
         match &self.norm {
-            Some(norm) => norm.forward(x),
+            Some(norm) => norm.forward(x, pass),
             None => x,
         }
     }

@@ -1,18 +1,16 @@
 //! Linear maps.
 
-use burn::module::{Module, Param};
-use burn::tensor::Tensor;
+use attentive_tape::{self as tape, Epilogue, Map, Param, Value};
 
 use super::{Pass, Scope};
-use crate::ops::{self, Epilogue, Map};
 
 /// y = x·Wᵀ + b.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct Linear {
     /// `[d_out, d_in]`
-    pub weight: Param<Tensor<2>>,
+    pub weight: Param,
     /// `[d_out]`
-    pub bias: Option<Param<Tensor<1>>>,
+    pub bias: Option<Param>,
 }
 
 impl Linear {
@@ -27,36 +25,32 @@ impl Linear {
     /// # Shapes
     /// - `x`: `[rows, d_in]`
     /// - result: `[rows, d_out]`
-    pub fn forward(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
-        self.forward_with(x, Epilogue::plain(pass.precision()))
+    pub fn forward(&self, x: Value, pass: &Pass<'_>) -> Value {
+        self.forward_with(x, Epilogue::plain(pass.precision()), pass)
     }
 
     /// As [`Linear::forward`], followed by `epilogue`.
-    pub fn forward_with(&self, x: Tensor<2>, epilogue: Epilogue) -> Tensor<2> {
-        ops::linear(x, vec![self.as_map()], epilogue)
+    pub fn forward_with(&self, x: Value, epilogue: Epilogue, pass: &Pass<'_>) -> Value {
+        tape::linear(x, vec![self.as_map(pass)], epilogue)
     }
 
     /// The results of several maps side by side, `[rows, Σ d_out]`.
-    pub fn forward_all<const N: usize>(
-        maps: [&Self; N],
-        x: Tensor<2>,
-        pass: &Pass<'_>,
-    ) -> Tensor<2> {
-        let maps = maps.map(Self::as_map);
+    pub fn forward_all<const N: usize>(maps: [&Self; N], x: Value, pass: &Pass<'_>) -> Value {
+        let maps = maps.map(|map| map.as_map(pass));
         let same = maps.iter().all(|map| map.d_out() == maps[0].d_out());
         let epilogue = Epilogue::plain(pass.precision());
         if same {
-            return ops::linear(x, maps.into(), epilogue);
+            return tape::linear(x, maps.into(), epilogue);
         }
-        let parts = maps.map(|map| ops::linear(x.clone(), vec![map], epilogue));
-        Tensor::cat(parts.into(), 1)
+        let parts = maps.map(|map| tape::linear(x.clone(), vec![map], epilogue));
+        tape::join(parts.into())
     }
 
     /// Weight and bias.
-    pub fn as_map(&self) -> Map {
+    pub fn as_map(&self, pass: &Pass<'_>) -> Map {
         Map {
-            weight: self.weight.val(),
-            bias: self.bias.as_ref().map(Param::val),
+            weight: pass.read(&self.weight),
+            bias: self.bias.as_ref().map(|bias| pass.read(bias)),
         }
     }
 }

@@ -25,7 +25,6 @@ mod recurrent_attention;
 mod recurrent_decoder;
 mod residual;
 mod scope;
-mod self_attention;
 mod sequence;
 
 pub use attention::{KeysValues, MultiHeadAttention, Visible};
@@ -48,6 +47,5 @@ pub use recurrent::{Encoded, RecurrentEncoder, RecurrentEncoderLayer, RecurrentL
 pub use recurrent_attention::{AdditiveAttention, MultiplicativeAttention, RecurrentAttention};
 pub use recurrent_decoder::RecurrentDecoder;
 pub use residual::Residual;
-pub use scope::{Construction, Scope};
-pub use self_attention::self_attention;
+pub use scope::{Construction, Initial, Scope};
 pub use sequence::Sequence;

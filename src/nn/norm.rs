@@ -1,22 +1,18 @@
 //! Norms.
 
-use burn::module::{Module, Param};
-use burn::tensor::Tensor;
+use attentive_tape::{self as tape, Param, Value};
 
-use super::Scope;
+use super::{Pass, Scope};
 use crate::architecture::{self, NormKind};
-use crate::ops;
 
 /// A norm over the features of each row.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct Norm {
     /// `[d_model]`, or `[1]` for the scalar variant.
-    pub gain: Param<Tensor<1>>,
+    pub gain: Param,
     /// As `gain`; absent for the root mean square norm.
-    pub bias: Option<Param<Tensor<1>>>,
-    #[module(skip)]
-    kind: ops::Norm,
-    #[module(skip)]
+    pub bias: Option<Param>,
+    kind: tape::Norm,
     epsilon: f64,
 }
 
@@ -27,31 +23,34 @@ impl Norm {
             gain: scope.parameter("gain"),
             bias: norm.has_bias().then(|| scope.parameter("bias")),
             kind: match norm.kind {
-                NormKind::Layer => ops::Norm::Layer,
-                NormKind::Rms => ops::Norm::Rms,
-                NormKind::Scalar => ops::Norm::Scalar,
+                NormKind::Layer => tape::Norm::Layer,
+                NormKind::Rms => tape::Norm::Rms,
+                NormKind::Scalar => tape::Norm::Scalar,
             },
             epsilon: norm.epsilon,
         }
     }
 
     /// Maps rows `[rows, d_model]` to rows of the same shape.
-    pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        ops::norm(self.kind, x, self.gain.val(), self.bias(), self.epsilon)
+    pub fn forward(&self, x: Value, pass: &Pass<'_>) -> Value {
+        let (gain, bias) = self.parameters(pass);
+        tape::norm(self.kind, x, gain, bias, self.epsilon)
     }
 
     /// The norm of `x + dropout(y)`, all `[rows, d_model]`.
     pub fn forward_sum(
         &self,
-        x: Tensor<2>,
-        y: Tensor<2>,
-        dropout: Option<ops::Dropout>,
-    ) -> Tensor<2> {
-        let gain = self.gain.val();
-        ops::residual_norm(self.kind, [x, y], dropout, gain, self.bias(), self.epsilon)
+        x: Value,
+        y: Value,
+        dropout: Option<tape::Dropout>,
+        pass: &Pass<'_>,
+    ) -> Value {
+        let (gain, bias) = self.parameters(pass);
+        tape::residual_norm(self.kind, [x, y], dropout, gain, bias, self.epsilon)
     }
 
-    fn bias(&self) -> Option<Tensor<1>> {
-        self.bias.as_ref().map(Param::val)
+    fn parameters(&self, pass: &Pass<'_>) -> (Value, Option<Value>) {
+        let bias = self.bias.as_ref().map(|bias| pass.read(bias));
+        (pass.read(&self.gain), bias)
     }
 }

@@ -2,15 +2,15 @@
 
 use std::cell::RefCell;
 
-use burn::tensor::Tensor;
+use attentive_tape::{self as tape, AttentionWeights, Param, Precision, Value};
 
 use super::{AttentionPlace, AttentionWatch, Dropout};
-use crate::ops::{self, Precision};
 
 /// One forward pass: inference or training, with or without recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass<'a> {
     dropout: Option<DropoutKey>,
+    is_recorded: bool,
     precision: Precision,
     probe: Option<&'a Probe>,
     watch: Option<&'a AttentionWatch>,
@@ -32,6 +32,7 @@ impl<'a> Pass<'a> {
     pub fn inference_in(precision: Precision) -> Self {
         Self {
             dropout: None,
+            is_recorded: false,
             precision,
             probe: None,
             watch: None,
@@ -43,9 +44,18 @@ impl<'a> Pass<'a> {
     pub fn training(seed: u64, micro_batch: u64, precision: Precision) -> Self {
         Self {
             dropout: Some(DropoutKey { seed, micro_batch }),
+            is_recorded: true,
             precision,
             probe: None,
             watch: None,
+        }
+    }
+
+    /// The same pass, of whose results gradients can be computed, as they can in training.
+    pub fn recorded(self) -> Self {
+        Self {
+            is_recorded: true,
+            ..self
         }
     }
 
@@ -70,10 +80,18 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// The parameter as an operand. In training, its gradient can be computed unless it is frozen.
+    pub(crate) fn read(&self, parameter: &Param) -> Value {
+        match self.is_recorded {
+            true => parameter.value(),
+            false => parameter.constant(),
+        }
+    }
+
     /// The mask of `dropout` in this pass; `None` if nothing is dropped.
-    pub fn dropout(&self, dropout: Dropout) -> Option<ops::Dropout> {
+    pub fn dropout(&self, dropout: Dropout) -> Option<tape::Dropout> {
         let DropoutKey { seed, micro_batch } = self.dropout?;
-        (dropout.rate > 0.0).then_some(ops::Dropout {
+        (dropout.rate > 0.0).then_some(tape::Dropout {
             rate: dropout.rate as f32,
             seed,
             micro_batch,
@@ -82,7 +100,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Passes the output of layer `name()` to the probe, if there is one.
-    pub fn observe<const D: usize>(&self, name: impl FnOnce() -> String, output: &Tensor<D>) {
+    pub fn observe(&self, name: impl FnOnce() -> String, output: &Value) {
         if let Some(probe) = self.probe {
             probe.observe(name, output);
         }
@@ -92,7 +110,7 @@ impl<'a> Pass<'a> {
     pub(super) fn record_attention(
         &self,
         place: &AttentionPlace,
-        weights: impl FnOnce() -> Tensor<4>,
+        weights: impl FnOnce() -> AttentionWeights,
     ) {
         if let Some(watch) = self.watch {
             watch.record(place, weights());
@@ -105,16 +123,9 @@ impl<'a> Pass<'a> {
 pub struct Probe(RefCell<Option<String>>);
 
 impl Probe {
-    fn observe<const D: usize>(&self, name: impl FnOnce() -> String, output: &Tensor<D>) {
+    fn observe(&self, name: impl FnOnce() -> String, output: &Value) {
         let mut first = self.0.borrow_mut();
-        if first.is_none()
-            && !output
-                .clone()
-                .inner()
-                .is_finite()
-                .all()
-                .into_scalar::<bool>()
-        {
+        if first.is_none() && !output.values().iter().all(|value| value.is_finite()) {
             *first = Some(name());
         }
     }

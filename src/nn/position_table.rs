@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use burn::tensor::{Device, Tensor, TensorData};
+use attentive_tape::{Rotary, Value};
 
 use super::{Initializer, sinusoids};
 use crate::architecture::{
     AddedPositions, Architecture, Decoder, Encoder, Init, Input, SelfMixing, TransformerStack,
 };
-use crate::ops::Rotary;
 
 /// A vector for each position, from 0 on.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,13 +22,7 @@ impl PositionTable {
     ///
     /// Rotary positions add no vectors but rotate those of each head. Their rows are the rotated vector whose first half is
     /// ones and whose second half is zeros: the cosines, then the sines of all angles.
-    pub fn new(
-        architecture: &Architecture,
-        len: usize,
-        init: Init,
-        seed: u64,
-        device: &Device,
-    ) -> Option<Self> {
+    pub fn new(architecture: &Architecture, len: usize, init: Init, seed: u64) -> Option<Self> {
         let (name, input) = first_input(architecture)?;
         match input.positions {
             AddedPositions::Sinusoidal(layout) => {
@@ -38,8 +31,8 @@ impl PositionTable {
             }
             AddedPositions::Learned { .. } => {
                 let name = format!("{name}.positions.learned");
-                let values = Initializer::new(architecture, init, seed).draw(&name);
-                Some(Self::rows(values.iter().collect(), input.d_model))
+                let drawn = Initializer::new(architecture, init, seed).draw(&name);
+                Some(Self::rows(drawn.values, input.d_model))
             }
             AddedPositions::None => {
                 let frequencies = frequencies(architecture)?;
@@ -47,9 +40,9 @@ impl PositionTable {
                 let start: Vec<f32> = (0..len * d_head)
                     .map(|i| if i % d_head < d_head / 2 { 1.0 } else { 0.0 })
                     .collect();
-                let start = Tensor::from_data(TensorData::new(start, [len, d_head]), device);
+                let start = Value::new(start, [len, d_head]);
                 let turned = Rotary::with_frequencies(frequencies).turn(start, 1, len);
-                Some(Self::rows(numbers(turned), d_head))
+                Some(Self::rows(turned.into_vec(), d_head))
             }
         }
     }
@@ -121,10 +114,6 @@ fn frequencies(architecture: &Architecture) -> Option<Arc<[f64]>> {
     attention.frequencies()
 }
 
-fn numbers(table: Tensor<2>) -> Vec<f32> {
-    table.into_data().iter::<f32>().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,7 +128,7 @@ mod tests {
             ..ModelConfig::default()
         };
         let architecture = config.architecture(10, 10);
-        PositionTable::new(&architecture, 40, config.init, 1, &Device::flex())
+        PositionTable::new(&architecture, 40, config.init, 1)
     }
 
     #[test]

@@ -2,26 +2,22 @@
 
 use std::sync::Arc;
 
-use burn::module::{Module, Param};
-use burn::tensor::{Tensor, TensorData};
+use attentive_tape::{Param, PositionRows, Value, add_positions};
 
-use super::Scope;
+use super::{Pass, Scope};
 use crate::architecture::{AddedPositions, Input, Sinusoids};
-use crate::ops::PositionRows;
 
 /// Wavelengths range from 2π to 2π times this base (*Attention Is All You Need*, section 3.5).
 const BASE: f64 = 10_000.0;
 
 /// Positional vectors added to the embeddings; none if the attention encodes positions.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct PositionEncoding {
     /// `[rows, d_model]`, for learned positions.
-    pub learned: Option<Param<Tensor<2>>>,
+    pub learned: Option<Param>,
     /// `[max_len, d_model]`, for sinusoids.
-    #[module(skip)]
     fixed: Option<Arc<Vec<f32>>>,
     /// The row of position 0 in the learned table.
-    #[module(skip)]
     offset: usize,
 }
 
@@ -57,27 +53,24 @@ impl PositionEncoding {
     ///
     /// # Shapes
     /// - `x`, result: `[batch · len, d_model]`
-    pub fn add_learned(&self, x: Tensor<2>, batch: usize) -> Tensor<2> {
+    pub fn add_learned(&self, x: Value, batch: usize, pass: &Pass<'_>) -> Value {
         let Some(table) = &self.learned else {
             return x;
         };
-        let [rows, d] = x.dims();
-        let len = rows / batch.max(1);
-        let vectors = table.val().slice([self.offset..self.offset + len, 0..d]);
-        (x.reshape([batch, len, d]) + vectors.unsqueeze()).reshape([rows, d])
+        let len = x.shape()[0] / batch.max(1);
+        add_positions(x, pass.read(table), self.offset, len)
     }
 
     /// Adds the vectors of positions 0, 1, … to `batch` sequences, `[batch · len, d_model]`.
-    pub fn add(&self, x: Tensor<2>, batch: usize) -> Tensor<2> {
-        let [rows, d] = x.dims();
+    pub fn add(&self, x: Value, batch: usize, pass: &Pass<'_>) -> Value {
+        let [rows, d] = x.shape();
         let len = rows / batch.max(1);
         match &self.fixed {
             Some(table) => {
-                let data = TensorData::new(table[..len * d].to_vec(), [1, len, d]);
-                let vectors = Tensor::<3>::from_data(data, &x.device());
-                (x.reshape([batch, len, d]) + vectors).reshape([rows, d])
+                let vectors = Value::new(table[..len * d].to_vec(), [len, d]);
+                add_positions(x, vectors, 0, len)
             }
-            None => self.add_learned(x, batch),
+            None => self.add_learned(x, batch, pass),
         }
     }
 }

@@ -1,14 +1,12 @@
 //! Recurrent layers and encoders.
 
-use burn::module::Module;
-use burn::tensor::Tensor;
+use attentive_tape::{self as tape, Cell, Direction, Lengths, Recurrence, Value};
 
 use super::{Dropout, Linear, Pass, Scope};
 use crate::architecture::{self, CellKind};
-use crate::ops::{self, Cell, Direction, Lengths, Recurrence};
 
 /// One direction of one recurrent layer.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct RecurrentLayer {
     /// `[d, d_in]`: the forget gate of an SSRU, whose candidate is `input`.
     pub forget: Option<Linear>,
@@ -16,11 +14,8 @@ pub struct RecurrentLayer {
     pub input: Linear,
     /// `[gates · d, d]`: maps the previous state to the gates; absent in an SSRU.
     pub hidden: Option<Linear>,
-    #[module(skip)]
     cell: Cell,
-    #[module(skip)]
     direction: Direction,
-    #[module(skip)]
     d: usize,
 }
 
@@ -53,25 +48,25 @@ impl RecurrentLayer {
     /// - result: `[batch · len, states · d]`
     pub fn forward(
         &self,
-        x: Tensor<2>,
+        x: Value,
         lengths: &Lengths,
-        initial: Option<Tensor<2>>,
+        initial: Option<Value>,
         pass: &Pass<'_>,
-    ) -> Tensor<2> {
+    ) -> Value {
         let projected = self.project(x, pass);
         let (cell, direction) = (self.cell, self.direction);
-        ops::recurrent(
+        tape::recurrent(
             cell,
             direction,
             lengths,
             projected,
-            self.recurrence(initial),
+            self.recurrence(initial, pass),
             pass.precision(),
         )
     }
 
     /// The gates' projection of the input, `[rows, gates · d]`.
-    pub(super) fn project(&self, x: Tensor<2>, pass: &Pass<'_>) -> Tensor<2> {
+    pub(super) fn project(&self, x: Value, pass: &Pass<'_>) -> Value {
         match &self.forget {
             Some(forget) => Linear::forward_all([forget, &self.input], x, pass),
             None => self.input.forward(x, pass),
@@ -85,8 +80,8 @@ impl RecurrentLayer {
 
     /// The final states in the result of [`RecurrentLayer::forward`]: those of the last position, or of the first for a
     /// backward layer; `[batch, states · d]`.
-    pub fn last(&self, states: &Tensor<2>, lengths: &Lengths) -> Tensor<2> {
-        ops::select_rows(
+    pub fn last(&self, states: &Value, lengths: &Lengths) -> Value {
+        tape::select_rows(
             states.clone(),
             &match self.direction {
                 Direction::Forward => lengths.last_rows(),
@@ -96,18 +91,18 @@ impl RecurrentLayer {
     }
 
     /// The part h of states, `[rows, d]`.
-    pub fn hidden_part(&self, states: Tensor<2>) -> Tensor<2> {
-        let [_, width] = states.dims();
+    pub fn hidden_part(&self, states: Value) -> Value {
+        let [_, width] = states.shape();
         match self.cell.states() {
             1 => states,
-            n => states.narrow(1, 0, width / n),
+            n => tape::columns(states, 0..width / n),
         }
     }
 
     /// The recurrence of the states.
-    pub(super) fn recurrence(&self, initial: Option<Tensor<2>>) -> Recurrence {
+    pub(super) fn recurrence(&self, initial: Option<Value>, pass: &Pass<'_>) -> Recurrence {
         Recurrence {
-            hidden: self.hidden.as_ref().map(Linear::as_map),
+            hidden: self.hidden.as_ref().map(|map| map.as_map(pass)),
             initial,
         }
     }
@@ -118,7 +113,7 @@ impl RecurrentLayer {
 }
 
 /// A stack of forward or bidirectional recurrent layers.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct RecurrentEncoder {
     /// The layers, from the bottom up.
     pub layers: Vec<RecurrentEncoderLayer>,
@@ -128,9 +123,9 @@ pub struct RecurrentEncoder {
 #[derive(Clone, Debug)]
 pub struct Encoded {
     /// The top layer's h, `[batch · len, d_hidden]`.
-    pub memory: Tensor<2>,
+    pub memory: Value,
     /// The final state of each layer, `[batch, states · d_hidden]`.
-    pub finals: Vec<Tensor<2>>,
+    pub finals: Vec<Value>,
 }
 
 impl RecurrentEncoder {
@@ -144,7 +139,7 @@ impl RecurrentEncoder {
     }
 
     /// Encodes `x`, `[batch · len, d_in]`. Dropout acts between layers.
-    pub fn forward(&self, x: Tensor<2>, lengths: &Lengths, pass: &Pass<'_>) -> Encoded {
+    pub fn forward(&self, x: Value, lengths: &Lengths, pass: &Pass<'_>) -> Encoded {
         let mut memory = x;
         let mut finals = Vec::with_capacity(self.layers.len());
         for (number, layer) in self.layers.iter().enumerate() {
@@ -158,14 +153,13 @@ impl RecurrentEncoder {
 }
 
 /// A forward layer or, with a second direction, a bidirectional one.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct RecurrentEncoderLayer {
     /// Reads from left to right.
     pub forward: RecurrentLayer,
     /// Reads from right to left (Schuster and Paliwal 1997).
     pub backward: Option<RecurrentLayer>,
     /// Acts on the output of the layer below.
-    #[module(skip)]
     dropout: Option<Dropout>,
 }
 
@@ -181,9 +175,9 @@ impl RecurrentEncoderLayer {
     }
 
     /// h of every position, and the final states.
-    fn forward(&self, x: Tensor<2>, lengths: &Lengths, pass: &Pass<'_>) -> (Tensor<2>, Tensor<2>) {
+    fn forward(&self, x: Value, lengths: &Lengths, pass: &Pass<'_>) -> (Value, Value) {
         let dropout = self.dropout.and_then(|dropout| pass.dropout(dropout));
-        let x = ops::dropout_add(x, None, dropout);
+        let x = tape::dropout_add(x, None, dropout);
         let run = |layer: &RecurrentLayer| {
             let states = layer.forward(x.clone(), lengths, None, pass);
             let last = layer.last(&states, lengths);
@@ -195,14 +189,11 @@ impl RecurrentEncoderLayer {
         };
         let (other_h, other_last) = run(backward);
         // h of both directions, then c of both: together one state of twice the width.
-        let [_, width] = last.dims();
+        let [_, width] = last.shape();
         let parts = backward.cell.states();
         let d = width / parts;
-        let part = |x: &Tensor<2>, number| x.clone().narrow(1, number * d, d);
+        let part = |x: &Value, n| tape::columns(x.clone(), n * d..(n + 1) * d);
         let states = (0..parts).flat_map(|n| [part(&last, n), part(&other_last, n)]);
-        (
-            Tensor::cat(vec![h, other_h], 1),
-            Tensor::cat(states.collect(), 1),
-        )
+        (tape::join(vec![h, other_h]), tape::join(states.collect()))
     }
 }

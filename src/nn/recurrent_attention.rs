@@ -1,16 +1,17 @@
 //! Attention of a recurrent decoder to the memory.
 
-use burn::module::{Module, Param};
-use burn::tensor::Tensor;
+use attentive_tape::{
+    self as tape, Attended, AttentionShape, AttentionWeights, AttentiveRecurrence, Causality,
+    Lengths, Param, Scores, Value,
+};
 
 use super::{AttentionPlace, AttentionSite, Linear, Pass, RecurrentLayer, Scope, Sequence};
 use crate::architecture::{self, AttentionKind};
-use crate::ops::{self, Attended, AttentionShape, AttentiveRecurrence, Causality, Lengths, Scores};
 
 /// Attention of a recurrent decoder to the memory.
 // Each model has only one, so its size does not matter.
 #[allow(clippy::large_enum_variant)]
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub enum RecurrentAttention {
     /// Bahdanau's.
     Additive(AdditiveAttention),
@@ -20,20 +21,20 @@ pub enum RecurrentAttention {
 
 /// Attention of the bottom layer (Bahdanau et al. 2015, appendix A.1.2): e_j = vᵀ tanh(W s + U h_j) with the previous state s;
 /// the context Σ softmax(e)_j h_j enters the gates.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct AdditiveAttention {
     /// `[d_hidden, d_hidden]`: W.
     pub query: Linear,
     /// `[d_hidden, d_memory]`: U.
     pub key: Linear,
     /// `[d_hidden]`: v.
-    pub score: Param<Tensor<1>>,
+    pub score: Param,
     /// `[gates · d_hidden, d_memory]`: maps the context to the gates.
     pub context: Linear,
 }
 
 /// Attention of the top layer (Luong et al. 2015, section 3.1): e_j = sᵀ W h_j with the current state s; without W for "dot".
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct MultiplicativeAttention {
     /// `[d_memory, d_hidden]`: Wᵀ of "general".
     pub query: Option<Linear>,
@@ -43,9 +44,9 @@ pub struct MultiplicativeAttention {
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
     /// U h for additive attention, `[batch · src_len, d_hidden]`; h twice, side by side, for multiplicative.
-    pub(super) keys: Tensor<2>,
+    pub(super) keys: Value,
     /// h for additive attention, `[batch · src_len, d_memory]`.
-    pub(super) values: Option<Tensor<2>>,
+    pub(super) values: Option<Value>,
     pub(super) lengths: Lengths,
 }
 
@@ -71,7 +72,7 @@ impl RecurrentAttention {
         let h = memory.x.clone();
         let (keys, values) = match self {
             Self::Additive(attention) => (attention.key.forward(h.clone(), pass), Some(h)),
-            Self::Multiplicative(_) => (Tensor::cat(vec![h.clone(), h], 1), None),
+            Self::Multiplicative(_) => (tape::join(vec![h.clone(), h]), None),
         };
         Memory {
             keys,
@@ -86,38 +87,38 @@ impl AdditiveAttention {
     pub(super) fn run(
         &self,
         layer: &RecurrentLayer,
-        x: Tensor<2>,
+        x: Value,
         lengths: &Lengths,
-        initial: Tensor<2>,
+        initial: Value,
         memory: &Memory,
         pass: &Pass<'_>,
-    ) -> (Tensor<2>, Tensor<2>) {
+    ) -> (Value, Value) {
         let projected = layer.project(x, pass);
         let values = memory
             .values
             .clone()
             .expect("additive attention reads values");
-        let [_, d_value] = values.dims();
+        let [_, d_value] = values.shape();
         let recurrence = || AttentiveRecurrence {
-            state: layer.recurrence(Some(initial.clone())),
-            query: self.query.weight.val(),
-            score: self.score.val(),
-            context: self.context.weight.val(),
+            state: layer.recurrence(Some(initial.clone()), pass),
+            query: pass.read(&self.query.weight),
+            score: pass.read(&self.score),
+            context: pass.read(&self.context.weight),
             keys: memory.keys.clone(),
             values: values.clone(),
             src_lengths: memory.lengths.clone(),
         };
         let cell = layer.cell();
         let both =
-            ops::attentive_recurrent(cell, lengths, projected, recurrence(), pass.precision());
-        let [_, width] = both.dims();
-        let states = both.clone().narrow(1, 0, width - d_value);
+            tape::attentive_recurrent(cell, lengths, projected, recurrence(), pass.precision());
+        let [_, width] = both.shape();
+        let states = tape::columns(both.clone(), 0..width - d_value);
         record(pass, || {
             let h = |states| layer.hidden_part(states);
-            let before = before(h(initial.clone()), h(states.clone()));
-            ops::attentive_recurrent_weights(&recurrence(), before)
+            let before = before(&h(initial.clone()), &h(states.clone()));
+            tape::attentive_recurrent_weights(&recurrence(), &before)
         });
-        (states, both.narrow(1, width - d_value, d_value))
+        (states, tape::columns(both, width - d_value..width))
     }
 }
 
@@ -125,12 +126,12 @@ impl MultiplicativeAttention {
     /// The context of every state in `h`.
     pub(super) fn attend(
         &self,
-        h: Tensor<2>,
+        h: Value,
         lengths: &Lengths,
         memory: &Memory,
         pass: &Pass<'_>,
-    ) -> Tensor<2> {
-        let [_, width] = memory.keys.dims();
+    ) -> Value {
+        let [_, width] = memory.keys.shape();
         let d = width / 2;
         let shape = AttentionShape {
             batch: lengths.rows(),
@@ -146,36 +147,41 @@ impl MultiplicativeAttention {
         };
         // This factor and the scale of the scores cancel; runs of earlier versions need both to resume to the bit.
         let attended = Attended::Other {
-            queries: queries * (d as f64).sqrt(),
+            queries: tape::scale(queries, (d as f64).sqrt() as f32),
             keys_values: memory.keys.clone(),
         };
         let scores = Scores::scaled(d, Causality::Full);
         let keys = Some(&memory.lengths);
         record(pass, || {
-            ops::attention_weights(shape, &attended, keys, &scores).squeeze_dim(1)
+            tape::attention_weights(shape, &attended, keys, &scores)
         });
-        ops::attention(shape, attended, keys, &scores, None)
+        tape::attention(shape, attended, keys, &scores, None)
     }
 }
 
-/// Records the weights `[batch, len, src_len]` of the only head of a recurrent decoder.
-fn record(pass: &Pass<'_>, weights: impl FnOnce() -> Tensor<3>) {
+/// Records the weights `[batch, 1, len, src_len]` of the only head of a recurrent decoder.
+fn record(pass: &Pass<'_>, weights: impl FnOnce() -> AttentionWeights) {
     let place = AttentionPlace {
         name: "decoder.attention".into(),
         site: AttentionSite::Cross,
         layer: 0,
     };
-    pass.record_attention(&place, || weights().unsqueeze_dim(1));
+    pass.record_attention(&place, weights);
 }
 
-/// The previous state of each position, `[batch, len, d]`: `initial` `[batch, d]`, then the states `[batch · len, d]` without
+/// The previous state of each position, `[batch · len, d]`: `initial` `[batch, d]`, then the states `[batch · len, d]` without
 /// the last of each sequence.
-fn before(initial: Tensor<2>, states: Tensor<2>) -> Tensor<3> {
-    let ([batch, d], [rows, _]) = (initial.dims(), states.dims());
+fn before(initial: &Value, states: &Value) -> Value {
+    let ([batch, d], [rows, _]) = (initial.shape(), states.shape());
     let len = rows / batch;
-    if len == 1 {
-        return initial.unsqueeze_dim(1);
+    let mut values = Vec::with_capacity(rows * d);
+    for (first, states) in initial
+        .values()
+        .chunks_exact(d)
+        .zip(states.values().chunks_exact(len * d))
+    {
+        values.extend_from_slice(first);
+        values.extend_from_slice(&states[..(len - 1) * d]);
     }
-    let states = states.reshape([batch, len, d]).narrow(1, 0, len - 1);
-    Tensor::cat(vec![initial.unsqueeze_dim(1), states], 1)
+    Value::new(values, [rows, d])
 }

@@ -1,20 +1,17 @@
 //! The recurrent decoder, with and without attention, for whole sequences.
 
-use burn::module::Module;
-use burn::tensor::activation::tanh;
-use burn::tensor::{Device, Tensor};
+use attentive_tape::{self as tape, Direction, Value};
 
 use super::recurrent_attention::{Memory, RecurrentAttention};
 use super::{Dropout, Linear, Pass, RecurrentLayer, Scope, Sequence};
 use crate::architecture::{self, InitialState};
-use crate::ops::{self, Direction};
 
 #[cfg(test)]
 mod tests;
 
 /// A stack of recurrent layers with optional attention to the memory. Its output at a position is the readout
 /// t = tanh(W \[s; c\]) of the top state s and, with attention, the context c; without a readout, t = s.
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct RecurrentDecoder {
     /// The layers, from the bottom up.
     pub layers: Vec<RecurrentLayer>,
@@ -22,10 +19,8 @@ pub struct RecurrentDecoder {
     pub attention: Option<RecurrentAttention>,
     /// `[d_model, d_hidden]`, or `[d_model, d_hidden + d_memory]` with attention: W of t.
     pub readout: Option<Linear>,
-    #[module(skip)]
     start: InitialState,
     /// Act on the output of each layer, and on t.
-    #[module(skip)]
     dropouts: Vec<Dropout>,
 }
 
@@ -53,10 +48,10 @@ impl RecurrentDecoder {
     }
 
     /// The initial state of each layer for `batch` sequences, given the encoder's `finals`.
-    fn initial(&self, batch: usize, finals: &[Tensor<2>], device: &Device) -> Vec<Tensor<2>> {
+    fn initial(&self, batch: usize, finals: &[Value]) -> Vec<Value> {
         let state = |(number, layer): (usize, &RecurrentLayer)| match (self.start, finals) {
             (InitialState::Encoder, [.., top]) => finals.get(number).unwrap_or(top).clone(),
-            _ => Tensor::zeros([batch, layer.state_width()], device),
+            _ => Value::zeros([batch, layer.state_width()]),
         };
         self.layers.iter().enumerate().map(state).collect()
     }
@@ -70,10 +65,10 @@ impl RecurrentDecoder {
         &self,
         tgt: Sequence,
         memory: Option<&Sequence>,
-        finals: &[Tensor<2>],
+        finals: &[Value],
         pass: &Pass<'_>,
-    ) -> Tensor<2> {
-        let initial = self.initial(tgt.batch(), finals, &tgt.x.device());
+    ) -> Value {
+        let initial = self.initial(tgt.batch(), finals);
         let memory = memory.and_then(|memory| self.memory_of(memory, pass));
         let Sequence { mut x, lengths } = tgt;
         let (memory, lengths) = (memory.as_ref(), &lengths);
@@ -91,7 +86,7 @@ impl RecurrentDecoder {
             x = layer.hidden_part(states);
             pass.observe(|| format!("decoder.layers.{number}"), &x);
             if number < top {
-                x = ops::dropout_add(x, None, pass.dropout(self.dropouts[number]));
+                x = tape::dropout_add(x, None, pass.dropout(self.dropouts[number]));
             }
         }
         if let (Some(RecurrentAttention::Multiplicative(attention)), Some(memory)) =
@@ -100,13 +95,13 @@ impl RecurrentDecoder {
             context = Some(attention.attend(x.clone(), lengths, memory, pass));
         }
         let read = match context {
-            Some(context) => Tensor::cat(vec![x, context], 1),
+            Some(context) => tape::join(vec![x, context]),
             None => x,
         };
         let out = match &self.readout {
-            Some(readout) => tanh(readout.forward(read, pass)),
+            Some(readout) => tape::tanh(readout.forward(read, pass)),
             None => read,
         };
-        ops::dropout_add(out, None, pass.dropout(self.dropouts[top]))
+        tape::dropout_add(out, None, pass.dropout(self.dropouts[top]))
     }
 }

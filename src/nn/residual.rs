@@ -1,22 +1,17 @@
 //! The residual connection, norm and dropout around a sublayer.
 
-use burn::module::Module;
-use burn::tensor::Tensor;
+use attentive_tape::{Value, add, dropout_add};
 
 use super::{Dropout, Norm, Pass, Scope};
 use crate::architecture::{DropoutPosition, NormPosition, TransformerStack};
-use crate::ops::dropout_add;
 
 /// Joins a sublayer's output with its input (*Attention Is All You Need*, sections 3.1 and 5.4).
-#[derive(Module, Debug)]
+#[derive(Clone, Debug)]
 pub struct Residual {
     /// The norm of this sublayer.
     pub norm: Norm,
-    #[module(skip)]
     dropout: Dropout,
-    #[module(skip)]
     norm_position: NormPosition,
-    #[module(skip)]
     dropout_position: DropoutPosition,
 }
 
@@ -34,26 +29,27 @@ impl Residual {
     /// Applies `sublayer` within the connection; rows `[rows, d_model]` keep their shape.
     pub fn forward(
         &self,
-        x: Tensor<2>,
+        x: Value,
         pass: &Pass<'_>,
-        sublayer: impl FnOnce(Tensor<2>) -> Tensor<2>,
-    ) -> Tensor<2> {
+        sublayer: impl FnOnce(Value) -> Value,
+    ) -> Value {
         let dropout = pass.dropout(self.dropout);
         match (self.norm_position, self.dropout_position) {
             (NormPosition::Post, DropoutPosition::Sublayer) => {
                 let y = sublayer(x.clone());
-                self.norm.forward_sum(x, y, dropout)
+                self.norm.forward_sum(x, y, dropout, pass)
             }
             (NormPosition::Post, DropoutPosition::AfterNorm) => {
                 let y = sublayer(x.clone());
-                dropout_add(self.norm.forward_sum(x, y, None), None, dropout)
+                dropout_add(self.norm.forward_sum(x, y, None, pass), None, dropout)
             }
             (NormPosition::Pre, DropoutPosition::Sublayer) => {
-                let y = sublayer(self.norm.forward(x.clone()));
+                let y = sublayer(self.norm.forward(x.clone(), pass));
                 dropout_add(y, Some(x), dropout)
             }
             (NormPosition::Pre, DropoutPosition::AfterNorm) => {
-                x.clone() + sublayer(dropout_add(self.norm.forward(x), None, dropout))
+                let read = self.norm.forward(x.clone(), pass);
+                add(x, sublayer(dropout_add(read, None, dropout)))
             }
         }
     }

@@ -3,16 +3,24 @@
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 
-use burn::module::Param;
-use burn::tensor::{Device, Tensor, TensorData};
+use attentive_tape::Param;
 
 use super::Dropout;
 
-/// The construction of one model: provides its parameters by name and numbers its dropout sites.
+/// The initial elements of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Initial {
+    /// One or two dimensions.
+    pub shape: Vec<usize>,
+    /// The elements, row after row.
+    pub values: Vec<f32>,
+}
+
+/// The construction of one model: makes its parameters and numbers its dropout sites.
 pub struct Construction<'a> {
-    values: RefCell<&'a mut dyn FnMut(&str) -> TensorData>,
+    values: RefCell<&'a mut dyn FnMut(&str) -> Initial>,
     sites: Cell<u32>,
-    device: Device,
+    made: RefCell<Vec<Param>>,
 }
 
 /// A place in the tree of layers, named by its path, for example `encoder.layers.0`.
@@ -23,13 +31,18 @@ pub struct Scope<'a> {
 }
 
 impl<'a> Construction<'a> {
-    /// The construction of a model on `device` whose parameters are `values(name)`.
-    pub fn new(device: &Device, values: &'a mut dyn FnMut(&str) -> TensorData) -> Self {
+    /// The construction of a model whose parameters are `values(name)`.
+    pub fn new(values: &'a mut dyn FnMut(&str) -> Initial) -> Self {
         Self {
             values: RefCell::new(values),
             sites: Cell::new(0),
-            device: device.clone(),
+            made: RefCell::default(),
         }
+    }
+
+    /// All parameters made so far, in this order.
+    pub fn parameters(&self) -> Vec<Param> {
+        self.made.borrow().clone()
     }
 
     /// The root of the tree.
@@ -56,10 +69,13 @@ impl Scope<'_> {
     }
 
     /// The parameter `name` at this place.
-    pub fn parameter<const D: usize>(&self, name: &str) -> Param<Tensor<D>> {
-        let Construction { values, device, .. } = self.construction;
-        let values = values.borrow_mut()(&self.below(name));
-        Param::from_data(values, device)
+    pub fn parameter(&self, name: &str) -> Param {
+        let Construction { values, made, .. } = self.construction;
+        let name = self.below(name);
+        let Initial { shape, values } = values.borrow_mut()(&name);
+        let parameter = Param::new(name, shape, values);
+        made.borrow_mut().push(parameter.clone());
+        parameter
     }
 
     /// The next dropout site of the model.

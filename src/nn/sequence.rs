@@ -1,21 +1,19 @@
 //! A batch of sequences as rows.
 
-use burn::tensor::Tensor;
-
-use crate::ops::Lengths;
+use attentive_tape::{Lengths, Value};
 
 /// Activations of a batch of padded sequences, flattened to rows.
 #[derive(Clone, Debug)]
 pub struct Sequence {
     /// `[batch · width, d_model]`: all positions of the first sequence, then of the second, …
-    pub x: Tensor<2>,
+    pub x: Value,
     /// The number of real positions of each sequence, and their common width.
     pub lengths: Lengths,
 }
 
 impl Sequence {
     /// The same sequences with other activations.
-    pub fn with(&self, x: Tensor<2>) -> Self {
+    pub fn with(&self, x: Value) -> Self {
         Self {
             x,
             lengths: self.lengths.clone(),

@@ -118,10 +118,9 @@ fn map(map: &AttentionMap) -> Map<'_> {
         layer,
         weights,
     } = map;
-    let [_, n_heads, rows, columns] = weights.dims();
+    let [_, n_heads, rows, columns] = weights.shape;
     let thousandths = |weight: &f32| (weight * UNITS as f32).round() as u16;
-    let numbers: Vec<f32> = weights.clone().into_data().iter().collect();
-    let heads = numbers.chunks(rows * columns).take(n_heads);
+    let heads = weights.values.chunks(rows * columns).take(n_heads);
     let heads = heads.map(|head| head.iter().map(thousandths).collect());
     let site = match site {
         AttentionSite::EncoderSelf => "encoder_self",

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use burn::tensor::Tensor;
+use attentive_kernels::elementwise;
+use attentive_tape::AttentionWeights;
 
 use super::Pipeline;
 use super::batches::batches_within;
@@ -86,14 +87,16 @@ impl Pipeline {
         let maps = self
             .members()
             .filter_map(|member| member.model().cross_attention(batch, &Pass::inference()));
-        let Some(sum) = maps.reduce(|sum: Tensor<3>, map| sum + map) else {
+        let sum = maps.reduce(|mut sum, map| {
+            elementwise::add(&mut sum.values, &map.values);
+            sum
+        });
+        let Some(AttentionWeights { shape, values }) = sum else {
             return Vec::new();
         };
-        let [_, tgt_len, src_len] = sum.dims();
-        let data = sum.into_data().convert::<f32>();
-        let weights: Vec<f32> = data.try_into_vec().expect("weights were made f32");
+        let [.., tgt_len, src_len] = shape;
         let lens = batch.src.lens().iter().zip(batch.tgt_out.lens());
-        weights
+        values
             .chunks(tgt_len * src_len)
             .zip(lens)
             .map(|(rows, (&src, &tgt))| {

@@ -1,6 +1,6 @@
 //! Classification: a label for each text.
 
-use burn::tensor::Tensor;
+use attentive_tape::Value;
 
 use super::batches::batches;
 use super::source::Source;
@@ -78,11 +78,11 @@ impl Pipeline {
 /// # Errors
 /// [`Error::Data`] if all logits of a row are NaN.
 pub(super) fn likeliest_labels(
-    logits: Tensor<2>,
+    logits: Value,
     count: usize,
     tokenizer: &Tokenizer,
 ) -> Result<Vec<Vec<LabelScore>>> {
-    let [_, classes] = logits.dims();
+    let [_, classes] = logits.shape();
     ranked_labels(logits, classes, tokenizer.special())
         .map(|ranked| Ok(scores(&ranked?, count, tokenizer)))
         .collect()
@@ -91,7 +91,7 @@ pub(super) fn likeliest_labels(
 /// The `count` most likely labels of each row of `logits`, `[rows, labels]`, as tokens, most likely first: at least one, or
 /// [`Error::Data`] if all logits of the row are NaN.
 pub(super) fn ranked_labels(
-    logits: Tensor<2>,
+    logits: Value,
     count: usize,
     special: SpecialTokens,
 ) -> impl Iterator<Item = Result<Vec<NextToken>>> {

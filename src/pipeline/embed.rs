@@ -1,7 +1,5 @@
 //! Text vectors.
 
-use burn::tensor::Tensor;
-
 use super::batches::batches;
 use super::source::Source;
 use super::{Pipeline, Warning};
@@ -81,16 +79,16 @@ impl Pipeline {
     /// The vector of each row.
     fn pooled(&self, batch: &Batch) -> Vec<Vec<f32>> {
         let vectors = self.model().vectors(batch, &Pass::inference());
-        let [_, width] = vectors.dims();
-        let values: Vec<f32> = values(vectors);
+        let [_, width] = vectors.shape();
+        let values = vectors.into_vec();
         values.chunks(width).map(<[f32]>::to_vec).collect()
     }
 
     /// The average of each row's vectors, excluding the special tokens around the text.
     fn means(&self, batch: &Batch) -> Vec<Vec<f32>> {
         let encoded = self.model().encode(batch, &Pass::inference()).sequence.x;
-        let [_, width] = encoded.dims();
-        let values = values(encoded);
+        let [_, width] = encoded.shape();
+        let values = encoded.into_vec();
         let rows = values.chunks(batch.src.width() * width);
         let special = self.tokenizers.src().special();
         let (first, last) = (special.n_first(), special.n_last());
@@ -98,11 +96,6 @@ impl Pipeline {
             .map(|(row, &len)| mean(&row[first * width..(len - last) * width], width))
             .collect()
     }
-}
-
-fn values(tensor: Tensor<2>) -> Vec<f32> {
-    let data = tensor.into_data().convert::<f32>();
-    data.try_into_vec().expect("the vectors are f32")
 }
 
 /// The average of vectors of width `width`.

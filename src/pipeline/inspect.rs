@@ -1,6 +1,6 @@
 //! Inspection of a model's attention and predictions.
 
-use burn::tensor::Tensor;
+use attentive_tape::Value;
 
 use super::classify::{LabelScore, likeliest_labels};
 use super::source::Source;
@@ -307,7 +307,7 @@ fn predicts_nothing() -> Error {
 }
 
 /// The predictions of a model for `task` with the logits `logits`, `[rows, labels]`.
-fn predicted(task: Task, logits: &Tensor<2>, tokenizer: &Tokenizer) -> Result<Option<Predicted>> {
+fn predicted(task: Task, logits: &Value, tokenizer: &Tokenizer) -> Result<Option<Predicted>> {
     let best = |count| likeliest_labels(logits.clone(), count, tokenizer);
     let predicted = match task {
         Task::Tag => Predicted::Tags(best(1)?.concat()),

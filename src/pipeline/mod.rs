@@ -47,11 +47,10 @@ use std::sync::{Arc, OnceLock};
 use crate::architecture::{Architecture, TokenContract};
 use crate::checkpoint::{self, LoadedModel, LoadedWeights};
 use crate::config::{Config, Task};
-use crate::device;
 use crate::engine::profile::{self, Part};
 use crate::engine::{Dense, Engine, Precision};
 use crate::error::{Error, Result};
-use crate::model::{Model, parameters};
+use crate::model::Model;
 use crate::shortlist::Shortlist;
 use crate::text::{Languages, Tokenizers};
 
@@ -136,7 +135,7 @@ impl Pipeline {
                 engine.get_or_init(|| Engine::new(&architecture, &mut Dense::new(wanted, weights)));
             }
             LoadedWeights::Dense(weights) => {
-                model.get_or_init(|| checkpoint::build(&architecture, weights, &device::cpu()));
+                model.get_or_init(|| checkpoint::build(&architecture, weights));
             }
         }
         let pipeline = Self {
@@ -234,7 +233,7 @@ impl Pipeline {
         self.model.get_or_init(|| {
             let engine = self.engine.get().expect("one of the two forms");
             let weights = engine.parameters(&self.architecture);
-            checkpoint::build(&self.architecture, weights, &device::cpu())
+            checkpoint::build(&self.architecture, weights)
         })
     }
 
@@ -244,7 +243,7 @@ impl Pipeline {
     /// If the model does not decode.
     pub fn engine(&self) -> &Engine {
         self.engine.get_or_init(|| {
-            let weights = &mut Dense::new(Precision::F32, parameters(self.model()));
+            let weights = &mut Dense::new(Precision::F32, self.model().copied());
             Engine::new(&self.architecture, weights)
         })
     }

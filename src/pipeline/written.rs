@@ -1,6 +1,6 @@
 //! The tokens that a decoder generates, and their alternatives.
 
-use burn::tensor::Tensor;
+use attentive_tape::Value;
 
 use crate::batch::TokenId;
 use crate::model::{Logits, NextToken, likeliest_of, scored};
@@ -32,7 +32,7 @@ pub struct Alternative {
 
 /// The tokens `ids`, given the rows of `logits`, `[len, vocab]`; tokens in `never` are not shown as alternatives.
 pub(super) fn written(
-    logits: Tensor<2>,
+    logits: Value,
     ids: &[TokenId],
     tokenizer: &Tokenizer,
     never: &[TokenId],

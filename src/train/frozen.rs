@@ -7,7 +7,7 @@ use glob::Pattern;
 use crate::architecture::{Architecture, Parameter};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::model::{Model, freeze};
+use crate::model::Model;
 
 const KEY: &str = "model.freeze";
 
@@ -60,12 +60,9 @@ impl Frozen {
         self.n_weights
     }
 
-    /// `model` with these parameters frozen.
-    pub(super) fn applied(&self, model: Model) -> Model {
-        match self.names.is_empty() {
-            true => model,
-            false => freeze(model, |name| self.names.contains(name)),
-        }
+    /// Freezes these parameters of `model`.
+    pub(super) fn apply(&self, model: &Model) {
+        model.freeze(|name| self.names.contains(name));
     }
 }
 

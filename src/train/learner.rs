@@ -6,7 +6,6 @@ use std::ops::{AddAssign, Range};
 
 use attentive_kernels::elementwise;
 use attentive_kernels::optimizer::{first_non_finite, sums_of_squares};
-use burn::module::Module;
 
 use super::exchange::{Exchange, Reduced};
 use super::scheduled_sampling::ScheduledSampling;
@@ -14,17 +13,15 @@ use super::{Optimizer, UpdateScale};
 use crate::batch::Batch;
 use crate::checkpoint::Products;
 use crate::config::{Config, TrainPrecision};
-use crate::device::Device;
-use crate::model::{Loss, Model, Parameter, leaves, parameters, take_gradients, trained};
+use crate::model::{Loss, Model, Parameter};
 use crate::nn::Pass;
-use crate::ops::{self, Leaf, Precision, Uses};
 use crate::processes::Processes;
+use attentive_tape::{Buffer, Param, ParamId, Precision};
 
 /// A model in training.
 #[derive(Debug)]
 pub struct Learner {
-    /// `None` only during an update, so that its tensors can be changed in place.
-    model: Option<Model>,
+    model: Model,
     optimizer: Optimizer,
     pub(super) exchange: Exchange,
     seed: u64,
@@ -32,28 +29,22 @@ pub struct Learner {
     pub(super) clip_norm: f64,
     sampling: ScheduledSampling,
     precision: Precision,
-    device: Device,
     /// The index of each of the architecture's parameters among the trained ones, without the frozen ones.
     places: Vec<usize>,
 }
 
-/// A gradient for each trained parameter, in the order of [`trained`].
+/// A gradient for each trained parameter, in the order of [`Model::trained`].
 #[derive(Debug)]
-pub(super) struct Gradients(pub(super) Vec<Parameter>);
+pub(super) struct Gradients(pub(super) Vec<Buffer>);
 
 impl Learner {
-    /// Creates a learner for `model`, whose parameters live on `device` under autodiff, according to `config`.
-    pub fn new(model: Model, config: &Config, device: Device) -> Self {
-        Self::among(Processes::alone(), model, config, device)
+    /// Creates a learner for `model`, according to `config`.
+    pub fn new(model: Model, config: &Config) -> Self {
+        Self::among(Processes::alone(), model, config)
     }
 
     /// Creates a learner for `model` that works together with other processes, which have the same model.
-    pub(super) fn among(
-        processes: Processes,
-        model: Model,
-        config: &Config,
-        device: Device,
-    ) -> Self {
+    pub(super) fn among(processes: Processes, model: Model, config: &Config) -> Self {
         let n_batches = config.train.micro_batches_per_update.max(1);
         let exchange = Exchange::new(
             &model,
@@ -66,7 +57,7 @@ impl Learner {
             optimizer: Optimizer::of_parts(&config.train.optimizer, &model, parts),
             exchange,
             places: places(&model),
-            model: Some(model),
+            model,
             seed: config.seed,
             label_smoothing: config.train.label_smoothing,
             clip_norm: config.train.clip_norm,
@@ -76,15 +67,12 @@ impl Learner {
                 TrainPrecision::Bf16 => Precision::Bf16,
                 TrainPrecision::Auto => Precision::fastest(),
             },
-            device,
         }
     }
 
     /// Returns the current model.
     pub fn model(&self) -> &Model {
-        self.model
-            .as_ref()
-            .expect("the model is absent only during an update")
+        &self.model
     }
 
     /// Returns the precision of linear maps, with `auto` resolved, and the instruction set.
@@ -119,8 +107,8 @@ impl Learner {
     /// A checksum of the weights.
     pub(super) fn checksum(&self) -> u32 {
         let mut checksum = crc32fast::Hasher::new();
-        for parameter in parameters(self.model()) {
-            checksum.update(bytemuck::cast_slice(&parameter.values));
+        for parameter in self.model.parameters() {
+            checksum.update(bytemuck::cast_slice(&parameter.values()));
         }
         checksum.finalize()
     }
@@ -144,7 +132,7 @@ impl Learner {
 
     /// `batch` with the decoder's inputs mixed by scheduled sampling, if configured.
     pub(super) fn mixed<'a>(&self, batch: &'a Batch, number: u64) -> Cow<'a, Batch> {
-        self.sampling.mix(batch, number, || self.model().valid())
+        self.sampling.mix(batch, number, &self.model)
     }
 
     /// The Euclidean norm of the average gradient per token, summed in the architecture's order of parameters.
@@ -162,7 +150,7 @@ impl Learner {
         let mut gradients = reduced.gradients.iter();
         let first = gradients.position(|part| first_non_finite(part).is_some());
         let first = self.exchange.first_of(first)?;
-        Some(trained(self.model()).swap_remove(first).0)
+        Some(self.model.trained().nth(first)?.name().to_owned())
     }
 
     pub(super) fn pass(&self, number: u64) -> Pass<'static> {
@@ -171,35 +159,26 @@ impl Learner {
 
     /// Computes the gradients of a micro-batch by a backward pass.
     pub(super) fn gradients(&self, loss: Loss) -> Gradients {
-        Gradients(take_gradients(self.model(), &mut loss.loss.backward()))
+        Gradients(self.model.take_gradients(&mut loss.loss.backward()))
     }
 
     /// Like [`Learner::gradients`], and calls `complete` with the index and the gradient of each parameter as soon as the
-    /// gradient is known to be complete. `uses` are the uses counted in the forward pass.
+    /// gradient is complete.
     pub(super) fn watched_gradients(
         &self,
         loss: Loss,
-        uses: Uses,
         complete: &mut dyn FnMut(usize, &[f32]),
     ) -> Gradients {
-        let leaves = leaves(self.model()).into_iter().zip(0..);
-        let places: HashMap<Leaf, usize> = leaves
-            .filter_map(|(leaf, place)| Some((leaf?, place)))
-            .collect();
-        let see = &mut |leaf: Leaf, gradient: &[f32]| {
-            if let Some(&place) = places.get(&leaf) {
-                complete(place, gradient);
-            }
-        };
-        ops::watch_gradients(uses, see, || self.gradients(loss))
+        let places: HashMap<ParamId, usize> =
+            (self.model.trained().map(Param::id)).zip(0..).collect();
+        let mut gradients = loss.loss.backward_watched(&mut |param, gradient| {
+            complete(places[&param], gradient);
+        });
+        Gradients(self.model.take_gradients(&mut gradients))
     }
 
     /// Updates the model by the average gradient over all tokens, times `scale`.
-    pub(super) fn change(&mut self, reduced: Reduced, scale: UpdateScale) {
-        let model = self
-            .model
-            .take()
-            .expect("the model is absent only during an update");
+    pub(super) fn change(&mut self, reduced: &Reduced, scale: UpdateScale) {
         let is_alone = self.exchange.processes().is_alone();
         let mut updated = Vec::new();
         let see = |part: &[f32]| {
@@ -207,42 +186,25 @@ impl Learner {
                 updated.extend_from_slice(part);
             }
         };
-        let (gradients, device) = (&reduced.gradients, &self.device);
-        let model = self
-            .optimizer
-            .update_parts(model, gradients, scale, device, see);
-        self.model = Some(self.exchange.share_parameters(model, &updated, device));
-        reduced.gradients.into_iter().for_each(ops::recycle);
+        let gradients = &reduced.gradients;
+        self.optimizer
+            .update_parts(&self.model, gradients, scale, see);
+        self.exchange.share_parameters(&self.model, &updated);
     }
 }
 
 fn places(model: &Model) -> Vec<usize> {
-    let names: HashMap<String, usize> = trained(model)
-        .into_iter()
-        .zip(0..)
-        .map(|((name, _), place)| (name, place))
-        .collect();
+    let names: HashMap<&str, usize> = model.trained().map(Param::name).zip(0..).collect();
     let parameters = model.architecture().parameters().into_iter();
     parameters
-        .filter_map(|parameter| names.get(&parameter.name).copied())
+        .filter_map(|parameter| names.get(parameter.name.as_str()).copied())
         .collect()
-}
-
-impl Gradients {
-    /// Returns the memory of the gradients for reuse.
-    pub(super) fn recycle(self) {
-        let Self(gradients) = self;
-        for gradient in gradients {
-            ops::recycle(gradient.values);
-        }
-    }
 }
 
 impl AddAssign for Gradients {
     fn add_assign(&mut self, other: Self) {
         for (total, new) in self.0.iter_mut().zip(&other.0) {
-            elementwise::add(&mut total.values, &new.values);
+            elementwise::add(total, new);
         }
-        other.recycle();
     }
 }

@@ -12,7 +12,7 @@ use crate::architecture::{Architecture, Decoder, Encoder, Head, Items};
 use crate::config::{Config, TrainPrecision};
 use crate::data::BatchSize;
 use crate::error::{Error, Result};
-use crate::ops::Precision;
+use attentive_tape::Precision;
 
 const MB: f64 = 1e6;
 const FLOAT: f64 = 4.0;

@@ -3,11 +3,10 @@
 use std::ops::Range;
 
 use attentive_kernels::optimizer::{AdamStep, SgdStep, adam, sgd};
-use burn::module::Module;
-use burn::tensor::Device;
+use attentive_tape::Buffer;
 
 use crate::config::{OptimizerConfig, OptimizerKind};
-use crate::model::{Parameter, map_trained, trained};
+use crate::model::{Model, Parameter};
 
 /// An optimizer and its state for each parameter, or for a part of each.
 #[derive(Debug)]
@@ -40,28 +39,27 @@ pub struct UpdateScale {
 
 impl Optimizer {
     /// Creates a fresh optimizer for `model`.
-    pub fn new<M: Module>(config: &OptimizerConfig, model: &M) -> Self {
-        let lengths = trained(model).into_iter();
-        let whole = lengths.map(|(_, shape)| 0..shape.iter().product());
+    pub fn new(config: &OptimizerConfig, model: &Model) -> Self {
+        let whole = model.trained().map(|parameter| 0..parameter.size());
         Self::of_parts(config, model, whole.collect())
     }
 
     /// Creates a fresh optimizer for one part of each parameter of `model`.
-    pub(super) fn of_parts<M: Module>(
+    pub(super) fn of_parts(
         config: &OptimizerConfig,
-        model: &M,
+        model: &Model,
         parts: Vec<Range<usize>>,
     ) -> Self {
         let names = slot_names(config);
-        let memory = trained(model)
-            .into_iter()
+        let memory = model
+            .trained()
             .zip(parts)
-            .map(|((name, shape), part)| Memory {
+            .map(|(parameter, part)| Memory {
                 slots: names
                     .iter()
                     .map(|slot| Parameter {
-                        name: format!("{slot}.{name}"),
-                        shape: shape.clone(),
+                        name: format!("{slot}.{}", parameter.name()),
+                        shape: parameter.shape().to_vec(),
                         values: vec![0.0; part.len()],
                     })
                     .collect(),
@@ -84,45 +82,36 @@ impl Optimizer {
         self.memory.iter_mut().flat_map(|memory| &mut memory.slots)
     }
 
-    /// Updates `model` by `gradients`, which are in the order of [`crate::model::parameters`]. Works in place if nothing else
-    /// holds the model's tensors.
+    /// Updates `model` by `gradients`, which are in the order of [`Model::trained`].
     ///
     /// # Panics
     /// If the numbers of gradients and parameters differ.
-    pub fn update<M: Module>(
-        &mut self,
-        model: M,
-        gradients: &[Vec<f32>],
-        scale: UpdateScale,
-        device: &Device,
-    ) -> M {
-        self.update_parts(model, gradients, scale, device, |_| ())
+    pub fn update(&mut self, model: &Model, gradients: &[Buffer], scale: UpdateScale) {
+        self.update_parts(model, gradients, scale, |_| ());
     }
 
     /// Updates the parts of `model` by their `gradients`, like [`Optimizer::update`], and calls `see` with each.
-    pub(super) fn update_parts<M: Module>(
+    pub(super) fn update_parts(
         &mut self,
-        model: M,
-        gradients: &[Vec<f32>],
+        model: &Model,
+        gradients: &[Buffer],
         scale: UpdateScale,
-        device: &Device,
         mut see: impl FnMut(&[f32]),
-    ) -> M {
+    ) {
         assert_eq!(
             gradients.len(),
             self.memory.len(),
             "one gradient per parameter"
         );
-        let mut parts = gradients.iter().zip(&mut self.memory);
-        let config = &self.config;
-        map_trained(model, device, |_, shape, mut values| {
-            if let Some((gradient, memory)) = parts.next() {
-                let values = &mut values[memory.part.clone()];
-                apply(config, shape, values, gradient, &mut memory.slots, scale);
+        let parts = gradients.iter().zip(&mut self.memory);
+        for (parameter, (gradient, memory)) in model.trained().zip(parts) {
+            parameter.change(|values| {
+                let (shape, values) = (parameter.shape(), &mut values[memory.part.clone()]);
+                let slots = &mut memory.slots;
+                apply(&self.config, shape, values, gradient, slots, scale);
                 see(values);
-            }
-            values
-        })
+            });
+        }
     }
 }
 

@@ -13,7 +13,6 @@ use super::{Existing, Learner, Memory, RunOptions, Schedule, memory};
 use crate::architecture::Architecture;
 use crate::checkpoint::{self, Lock, Provenance, Run, files};
 use crate::config::{Config, Difference, TrainPrecision};
-use crate::device::{self, Device};
 use crate::error::{Error, Result};
 use crate::interop::ExportFormat;
 use crate::model::{Model, Parameter};
@@ -118,7 +117,6 @@ pub(super) fn prepare(
     let known = opened.as_ref().map(|opened| opened.known(dir));
     let known = known.unwrap_or_default();
     let material = material(config, known, &options.interrupt, processes, observer)?;
-    let device = device::cpu().autodiff();
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture);
     let frozen = processes.agree("frozen parameters were named", frozen)?;
@@ -134,9 +132,9 @@ pub(super) fn prepare(
         true => {
             let shapes = checkpoint::shapes(&architecture);
             let weights = parameters_of_first(processes, weights, shapes);
-            checkpoint::build(&architecture, weights, &device)
+            checkpoint::build(&architecture, weights)
         }
-        false => fresh_model(config, &architecture, &device),
+        false => fresh_model(config, &architecture),
     };
     if frozen.n_weights() > 0 {
         observer.on(&Event::Note(&format!(
@@ -148,8 +146,8 @@ pub(super) fn prepare(
     if resume_at.is_none() {
         observer.on(&Event::Note(&export_limits(config, &material.tokenizers)));
     }
-    let model = frozen.applied(model);
-    let learner = Learner::among(processes.clone(), model, config, device);
+    frozen.apply(&model);
+    let learner = Learner::among(processes.clone(), model, config);
     let products = learner.products();
     // Products in f32 have the same bits on all machines.
     let products = match products.matmul {
@@ -341,8 +339,8 @@ pub(super) fn check_memory(
 }
 
 /// The model before its first update.
-pub(super) fn fresh_model(config: &Config, architecture: &Architecture, device: &Device) -> Model {
-    Model::new(architecture, config.model.init, config.seed, device)
+pub(super) fn fresh_model(config: &Config, architecture: &Architecture) -> Model {
+    Model::new(architecture, config.model.init, config.seed)
 }
 
 #[cfg(test)]

@@ -11,11 +11,10 @@ use super::span::Span;
 use super::{Learner, Part, Plateau, Schedule, Watch, memory};
 use crate::checkpoint;
 use crate::config::Config;
-use crate::device;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
-use crate::ops::{Spent, profiled};
 use crate::processes::Processes;
+use attentive_tape::{Spent, profiled};
 
 /// The time and memory of several updates.
 #[derive(Clone, Debug, Default)]
@@ -67,18 +66,18 @@ pub fn profile(
         source: source.as_ref(),
     };
     let mut material = material(config, known, interrupt, &alone, observer)?;
-    let device = device::cpu().autodiff();
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture)?;
     let memory = check_memory(config, &architecture, &frozen, &material, &alone)?;
     let model = match &source {
-        None => fresh_model(config, &architecture, &device),
+        None => fresh_model(config, &architecture),
         Some(source) => {
             let weights = first_weights(config, source, &architecture, observer)?;
-            checkpoint::build(&architecture, weights, &device)
+            checkpoint::build(&architecture, weights)
         }
     };
-    let mut learner = Learner::new(frozen.applied(model), config, device);
+    frozen.apply(&model);
+    let mut learner = Learner::new(model, config);
     let mut start = material.start_report(config, &learner, memory, 0);
     start.max_steps = updates;
     observer.on(&Event::Start(&start));

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{Config, SamplingConfig, SamplingKind};
 use crate::engine::{Dense, Engine, Precision};
-use crate::model::{Decoder, Model, Stepper, argmax, parameters};
+use crate::model::{Decoder, Model, Stepper, argmax};
 use crate::random::Random;
 
 /// The random stream of micro-batch 0; micro-batch `n` uses this plus `n`.
@@ -51,13 +51,8 @@ impl ScheduledSampling {
         falling.max(least)
     }
 
-    /// Returns micro-batch `number` with mixed decoder inputs. `model` returns the model used for predicting, outside autodiff.
-    pub(super) fn mix<'a>(
-        &self,
-        batch: &'a Batch,
-        number: u64,
-        model: impl FnOnce() -> Model,
-    ) -> Cow<'a, Batch> {
+    /// Returns micro-batch `number` with mixed decoder inputs. `model` predicts.
+    pub(super) fn mix<'a>(&self, batch: &'a Batch, number: u64, model: &Model) -> Cow<'a, Batch> {
         let probability = self.reference_probability(number / self.accumulate);
         if probability >= 1.0 {
             return Cow::Borrowed(batch);
@@ -65,10 +60,9 @@ impl ScheduledSampling {
         let mut random = Random::new(self.seed, FIRST_STREAM.wrapping_add(number));
         let n_places = batch.tgt_in.ids.len();
         let from_model: Vec<bool> = (0..n_places).map(|_| !random.chance(probability)).collect();
-        let model = model();
         let tgt_in = match model.decoder {
-            Some(Decoder::Recurrent(_)) => one_by_one(&model, batch, &from_model),
-            _ => at_once(&model, batch, &from_model),
+            Some(Decoder::Recurrent(_)) => one_by_one(model, batch, &from_model),
+            _ => at_once(model, batch, &from_model),
         };
         Cow::Owned(Batch {
             tgt_in,
@@ -118,7 +112,7 @@ fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
 
 /// The model in the representation that decoding uses.
 fn engine(model: &Model) -> Engine {
-    let weights = &mut Dense::new(Precision::F32, parameters(model));
+    let weights = &mut Dense::new(Precision::F32, model.copied());
     Engine::new(model.architecture(), weights)
 }
 

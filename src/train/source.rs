@@ -85,7 +85,7 @@ impl Source {
         let taken = |(name, shape): (String, Vec<usize>)| match known.remove(&name) {
             Some(parameter) if parameter.shape == shape => parameter,
             _ => {
-                let values = initializer.draw(&name).iter().collect();
+                let values = initializer.draw(&name).values;
                 new.push(name.clone());
                 Parameter {
                     name,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Update;
-use crate::ops::LossSums;
+use attentive_tape::LossSums;
 
 /// Sums over successive updates. The sums since the last log entry are part of a checkpoint, so that a resumed run logs the
 /// same numbers; times are not, since they depend on the machine.

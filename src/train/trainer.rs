@@ -19,7 +19,7 @@ use super::{BestReport, ExchangeReport, Plateau, Schedule, StopReason, Summary, 
 use crate::checkpoint::{RecordedScore, Run, Snapshot, TrainingState};
 use crate::error::{Error, NotFinite, Result};
 use crate::interrupt::Interrupt;
-use crate::model::{Parameter, parameters};
+use crate::model::Parameter;
 
 /// Updates between comparisons of the weights of all processes.
 const COMPARE_EVERY: u64 = 100;
@@ -331,8 +331,8 @@ impl<'a> Trainer<'a> {
         best: bool,
     ) -> Result<()> {
         let setup = &self.setup;
-        let weights = parameters(setup.learner.model());
-        if let Some(name) = damaged(&weights) {
+        let model = setup.learner.model();
+        if let Some(name) = damaged(model.parameters()) {
             let damage = not_finite(self.step, f64::NAN, name, Vec::new());
             return Err(self.damaged(*damage));
         }
@@ -345,7 +345,7 @@ impl<'a> Trainer<'a> {
         };
         let snapshot = Snapshot {
             state: &state,
-            weights: &weights,
+            weights: &model.copied(),
             optimizer,
             provenance: &setup.material.provenance,
         };

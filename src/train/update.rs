@@ -1,16 +1,14 @@
 //! One update: gradients of its micro-batches, clipping, and the optimizer.
 
 use attentive_kernels::optimizer::first_non_finite;
-use burn::module::Module;
 
 use super::exchange::Reduced;
 use super::sum::PartialSums;
 use super::{Learner, UpdateScale};
 use crate::batch::Batch;
 use crate::error::NotFinite;
-use crate::model::{Parameter, parameters};
 use crate::nn::Probe;
-use crate::ops::{self, LossSums};
+use attentive_tape::{LossSums, Param};
 
 /// A phase of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +82,7 @@ impl Learner {
                 gradient_scale: clipping / reduced.n_tokens(),
             };
             let sums = reduced.sums;
-            self.change(reduced, scale);
+            self.change(&reduced, scale);
             Ok(Update {
                 sums,
                 gradient_norm,
@@ -120,11 +118,10 @@ impl Learner {
             gradients.push(place as u64, watch.part(Part::Backward, backward));
         }
         // The other processes wait for the gradients even if the loss is NaN.
-        let (loss, uses) = ops::count_uses(|| forward(last, watch));
+        let loss = forward(last, watch);
         let gradients = watch.part(Part::Backward, || {
-            self.exchange.sum(gradients, |complete| {
-                self.watched_gradients(loss, uses, complete)
-            })
+            self.exchange
+                .sum(gradients, |complete| self.watched_gradients(loss, complete))
         });
         Ok(Reduced {
             sums: self.exchange.losses(damage.map_or(Ok(losses), Err))?,
@@ -156,24 +153,24 @@ impl Learner {
 
     /// The first parameter or layer with a NaN or infinite value for this micro-batch.
     fn first_non_finite_layer(&self, batch: &Batch, number: u64) -> String {
-        if let Some(parameter) = damaged(&parameters(self.model())) {
+        if let Some(parameter) = damaged(self.model().parameters()) {
             return parameter;
         }
         let probe = Probe::default();
         let pass = self.pass(number);
-        let model = self.model().valid();
         let batch = self.mixed(batch, number);
-        model.loss(&batch, self.label_smoothing, &pass.probed(&probe));
+        self.model()
+            .loss(&batch, self.label_smoothing, &pass.probed(&probe));
         let layer = probe.first_non_finite();
         layer.unwrap_or_else(|| "projection".into())
     }
 }
 
 /// The first parameter with a NaN or infinite value.
-pub(super) fn damaged(parameters: &[Parameter]) -> Option<String> {
-    let damaged = |parameter: &&Parameter| first_non_finite(&parameter.values).is_some();
+pub(super) fn damaged(parameters: &[Param]) -> Option<String> {
+    let damaged = |parameter: &&Param| first_non_finite(&parameter.values()).is_some();
     let parameter = parameters.iter().find(damaged)?;
-    Some(format!("parameter {}", parameter.name))
+    Some(format!("parameter {}", parameter.name()))
 }
 
 pub(super) fn not_finite(step: u64, loss: f64, layer: String, lines: Vec<usize>) -> Box<NotFinite> {

@@ -10,10 +10,10 @@ use crate::decode::SearchOptions;
 use crate::error::Result;
 use crate::metrics::{Bleu, exact_match, perplexity};
 use crate::model::Model;
-use crate::ops::LossSums;
 use crate::pipeline::{Pipeline, TranslateOptions};
 use crate::processes::Processes;
 use crate::text::Tokenizers;
+use attentive_tape::LossSums;
 
 /// The validation data.
 #[derive(Debug)]

@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use attentive::config::{ModelConfig, Positions, StackKind};
-use attentive::device;
 use attentive::error::{Error, Result};
-use attentive::model;
 use attentive::nn::PositionTable;
 use attentive::pipeline::Pipeline;
 use attentive::plot::{Axis, Figure, HeatMap, LineChart, Matrix, Panel, Series};
@@ -143,7 +141,7 @@ fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
             "lower `--len`",
         ));
     }
-    let learned = model::parameters(pipeline.model()).into_iter();
+    let learned = pipeline.model().copied().into_iter();
     Ok(learned
         .filter(|parameter| parameter.name.ends_with("positions.learned"))
         .map(|parameter| {
@@ -163,8 +161,7 @@ fn subject(config: &ModelConfig, len: usize) -> Result<Subject> {
     check_len(len, config.d_model)?;
     // Position encodings do not depend on the vocabulary.
     let architecture = config.architecture(1, 1);
-    let Some(table) = PositionTable::new(&architecture, len, config.init, SEED, &device::cpu())
-    else {
+    let Some(table) = PositionTable::new(&architecture, len, config.init, SEED) else {
         return Err(Error::usage(
             "`relative` and `none` positions have no vectors to plot",
             "`attentive plot positions --help` lists the variants",

@@ -5,15 +5,13 @@ pub(crate) mod variants;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use burn::tensor::Device;
-
 use super::{
     Logits, Model, Parameter, freeze, leaves, parameters, shapes, take_gradients, trained,
 };
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{ModelConfig, Pooling, Task, TieEmbeddings};
 use crate::nn::{Pass, Probe};
-use crate::ops::{self, Leaf, Precision};
+use attentive_tape::{Leaf, Precision};
 
 use variants::{base, variants};
 

@@ -1,6 +1,3 @@
-use burn::tensor::activation::softmax;
-use burn::tensor::{Device, Distribution, TensorData};
-
 use super::super::{AttentionMap, AttentionWatch, Construction};
 use super::*;
 use crate::architecture::Attention;
@@ -14,7 +11,7 @@ const ROTARY: RelativePositions = RelativePositions::Rotary {
     scaling: None,
 };
 
-fn rows(len: usize) -> Tensor<2> {
+fn rows(len: usize) -> Value {
     let shape = [LENS.len() * len, 12];
     Tensor::random(shape, Distribution::Normal(0.0, 1.0), &Device::flex())
 }
@@ -56,15 +53,15 @@ fn attention(
     MultiHeadAttention::new(&attention, site, 0, construction.root())
 }
 
-fn watched(run: impl FnOnce(&Pass<'_>) -> Tensor<2>) -> (Tensor<2>, AttentionMap) {
+fn watched(run: impl FnOnce(&Pass<'_>) -> Value) -> (Value, AttentionMap) {
     let watch = AttentionWatch::default();
     let out = run(&Pass::inference().watched(&watch));
     let [map] = watch.into_maps().try_into().expect("one map");
     (out, map)
 }
 
-fn assert_close(a: Tensor<2>, b: Tensor<2>) {
-    assert_eq!(a.dims(), b.dims());
+fn assert_close(a: Value, b: Value) {
+    assert_eq!(a.shape(), b.shape());
     let difference: f32 = (a - b).abs().max().into_scalar();
     assert!(difference < 1e-5, "{difference}");
 }
@@ -78,8 +75,8 @@ fn causal() -> Visible<'static> {
 }
 
 /// Σ weights · values of all heads, through the output projection.
-fn gathered(layer: &MultiHeadAttention, map: &AttentionMap, values: Tensor<2>) -> Tensor<2> {
-    let [batch, n_heads, tgt_len, src_len] = map.weights.dims();
+fn gathered(layer: &MultiHeadAttention, map: &AttentionMap, values: Value) -> Value {
+    let [batch, n_heads, tgt_len, src_len] = map.weights.shape();
     let heads = values.reshape([batch, src_len, n_heads, 4]).swap_dims(1, 2);
     let context = map.weights.clone().matmul(heads).swap_dims(1, 2);
     let context = context.reshape([batch * tgt_len, n_heads * 4]);
@@ -88,7 +85,7 @@ fn gathered(layer: &MultiHeadAttention, map: &AttentionMap, values: Tensor<2>) -
 
 /// Checks that rows sum to 1, and that exactly the weights for which `hidden(sentence, query, key)` holds are 0.
 fn check_weights(map: &AttentionMap, hidden: impl Fn(usize, usize, usize) -> bool) {
-    let [_, n_heads, tgt_len, src_len] = map.weights.dims();
+    let [_, n_heads, tgt_len, src_len] = map.weights.shape();
     let weights: Vec<f32> = map.weights.clone().into_data().iter().collect();
     for (number, row) in weights.chunks(src_len).enumerate() {
         let (sentence, query) = (number / (n_heads * tgt_len), number % tgt_len);

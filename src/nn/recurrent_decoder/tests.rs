@@ -1,19 +1,15 @@
-use burn::tensor::{Device, Distribution};
-
-use burn::tensor::activation::softmax;
-
 use super::super::{AttentionWatch, Construction, Initializer};
 use super::*;
 use crate::architecture::{AttentionKind, CellKind, Init};
 use crate::config::{Family, ModelConfig, RecurrentConfig};
-use crate::ops::Lengths;
+use attentive_tape::Lengths;
 
 const D: usize = 6;
 const SRC_LENS: [usize; 2] = [3, 2];
 const SRC_LEN: usize = 3;
 const LEN: usize = 4;
 
-fn random(rows: usize) -> Tensor<2> {
+fn random(rows: usize) -> Value {
     Tensor::random([rows, D], Distribution::Normal(0.0, 1.0), &Device::flex())
 }
 
@@ -40,15 +36,15 @@ fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> Recurre
     RecurrentDecoder::new(stack, construction.root().at("decoder"))
 }
 
-fn sequence(x: Tensor<2>, lens: &[usize], width: usize) -> Sequence {
+fn sequence(x: Value, lens: &[usize], width: usize) -> Sequence {
     let lengths = Lengths::new(lens, width);
     Sequence { x, lengths }
 }
 
 /// Σ weights · values, `[batch · len, D]`.
-fn gathered(weights: Tensor<4>, values: Tensor<2>) -> Tensor<2> {
-    let [batch, _, len, src_len] = weights.dims();
-    let weights: Tensor<3> = weights.squeeze_dim(1);
+fn gathered(weights: Value, values: Value) -> Value {
+    let [batch, _, len, src_len] = weights.shape();
+    let weights: Value = weights.squeeze_dim(1);
     let context = weights.matmul(values.reshape([batch, src_len, D]));
     context.reshape([batch * len, D])
 }
@@ -82,7 +78,7 @@ fn recorded_weights_reproduce_the_contexts() {
             }
         };
         let [map] = watch.into_maps().try_into().expect("one map");
-        assert_eq!(map.weights.dims(), [batch, 1, LEN, SRC_LEN]);
+        assert_eq!(map.weights.shape(), [batch, 1, LEN, SRC_LEN]);
         assert_eq!(map.name, "decoder.attention");
         let padding: Vec<f32> = map
             .weights
@@ -99,7 +95,7 @@ fn recorded_weights_reproduce_the_contexts() {
 }
 
 /// W x + b of every row.
-fn map(linear: &Linear, x: Tensor<2>) -> Tensor<2> {
+fn map(linear: &Linear, x: Value) -> Value {
     let y = x.matmul(linear.weight.val().transpose());
     match &linear.bias {
         Some(bias) => y + bias.val().unsqueeze(),
@@ -115,12 +111,12 @@ fn map(linear: &Linear, x: Tensor<2>) -> Tensor<2> {
 /// - `states`: `[1, D]` for each layer
 fn by_the_formulas(
     decoder: &RecurrentDecoder,
-    h: &Tensor<2>,
-    x: &Tensor<2>,
-    mut states: Vec<Tensor<2>>,
-) -> Tensor<2> {
+    h: &Value,
+    x: &Value,
+    mut states: Vec<Value>,
+) -> Value {
     // Σ_j softmax(e)_j h_j
-    let found = |e: Tensor<2>| softmax(e, 1).matmul(h.clone());
+    let found = |e: Value| softmax(e, 1).matmul(h.clone());
     let mut out = Vec::new();
     for position in 0..LEN {
         let mut below = x.clone().narrow(0, position, 1);
@@ -171,7 +167,7 @@ fn the_decoder_follows_its_formulas() {
             let decoder = decoder(attention, CellKind::Rnn, n_layers);
             // Large enough that the weights of the source positions differ.
             let (h, x) = (random(SRC_LEN) * 3.0, random(LEN));
-            let finals: Vec<Tensor<2>> = (0..n_layers).map(|_| random(1)).collect();
+            let finals: Vec<Value> = (0..n_layers).map(|_| random(1)).collect();
             let expected = by_the_formulas(&decoder, &h, &x, finals.clone());
             let memory = sequence(h, &[SRC_LEN], SRC_LEN);
             let tgt = sequence(x, &[LEN], LEN);

@@ -24,7 +24,7 @@ fn embedded(data: &impl Serialize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{Device, Tensor};
+    use attentive_tape::AttentionWeights;
     use serde_json::{Value, json};
 
     use super::*;
@@ -34,7 +34,6 @@ mod tests {
     const EVIL: &str = "</script><script>alert(1)</script><!-- & \" ' {data}";
 
     fn inspection() -> Inspection {
-        let weights = [[[[1.0, 0.0], [0.3337, 0.6663]], [[0.5, 0.5], [0.25, 0.75]]]];
         Inspection {
             src: vec![EVIL.into(), "</s>".into()],
             tgt: vec!["<s>".into(), EVIL.into()],
@@ -54,7 +53,10 @@ mod tests {
                 name: "decoder.layers.0.cross_attention".into(),
                 site: AttentionSite::Cross,
                 layer: 0,
-                weights: Tensor::from_data(weights, &Device::flex()),
+                weights: AttentionWeights {
+                    shape: [1, 2, 2, 2],
+                    values: vec![1.0, 0.0, 0.3337, 0.6663, 0.5, 0.5, 0.25, 0.75],
+                },
             }],
             warnings: vec![Warning {
                 line: None,

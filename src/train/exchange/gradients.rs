@@ -3,9 +3,9 @@
 use std::ops::AddAssign;
 
 use attentive_kernels::elementwise;
+use attentive_tape::Buffer;
 
 use super::Exchange;
-use crate::ops;
 use crate::processes::Message;
 use crate::train::learner::Gradients;
 use crate::train::sum::{Node, PartialSums, nodes_of};
@@ -31,12 +31,12 @@ impl Exchange {
         &self,
         mut earlier: PartialSums<Gradients>,
         backward: impl FnOnce(&mut dyn FnMut(usize, &[f32])) -> Gradients,
-    ) -> Vec<Vec<f32>> {
+    ) -> Vec<Buffer> {
         let last = self.share().end as u64 - 1;
         if self.processes.is_alone() {
             earlier.push(last, backward(&mut |_, _| ()));
             let Gradients(all) = earlier.total().expect("at least one micro-batch");
-            return all.into_iter().map(|gradient| gradient.values).collect();
+            return all;
         }
         let messages: Vec<Message<'_>> = self
             .partition
@@ -54,14 +54,13 @@ impl Exchange {
                 });
                 for (parameter, gradient) in all.into_iter().enumerate() {
                     if outgoing.own[parameter].is_none() {
-                        outgoing.complete(parameter, &gradient.values);
+                        outgoing.complete(parameter, &gradient);
                         progress();
                     }
-                    ops::recycle(gradient.values);
                 }
             });
         let own = outgoing.own;
-        earlier.into_nodes().for_each(|node| node.sum.recycle());
+        drop(earlier);
         let own = own
             .into_iter()
             .map(|nodes| nodes.expect("all are complete"));
@@ -197,7 +196,7 @@ impl<'a> Outgoing<'a> {
         let mut sums = PartialSums::default();
         for node in self.earlier.nodes() {
             let Gradients(gradients) = &node.sum;
-            sums.add(node.with(of(&gradients[parameter].values)));
+            sums.add(node.with(of(&gradients[parameter])));
         }
         sums.push(self.last, of(last));
         sums.into_nodes().collect()
@@ -250,7 +249,7 @@ impl<'a> Incoming<'a> {
     }
 
     /// The sum over all processes for the part of `parameter`; `own` are the sums of this one.
-    fn total(&self, parameter: usize, own: Vec<Node<Numbers>>) -> Vec<f32> {
+    fn total(&self, parameter: usize, own: Vec<Node<Numbers>>) -> Buffer {
         let exchange = self.exchange;
         let number = exchange.processes.number();
         let (mut own, mut total) = (own.into_iter(), PartialSums::default());
@@ -266,6 +265,6 @@ impl<'a> Incoming<'a> {
             }
         }
         let Numbers(total) = total.total().expect("at least one micro-batch");
-        total
+        total.into()
     }
 }

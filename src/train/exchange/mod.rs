@@ -20,11 +20,10 @@ use self::partition::Partition;
 use super::Optimizer;
 use super::sum::{Node, PartialSums};
 use crate::config::ExchangePrecision;
-use crate::device::Device;
 use crate::error::NotFinite;
-use crate::model::{Model, Parameter, map_trained, trained};
-use crate::ops::LossSums;
+use crate::model::{Model, Parameter};
 use crate::processes::Processes;
+use attentive_tape::{Buffer, LossSums, Param};
 
 /// The communication of a process with the others during an update.
 #[derive(Debug)]
@@ -42,7 +41,7 @@ pub(super) struct Reduced {
     /// Losses and token counts.
     pub(super) sums: LossSums,
     /// For each parameter in the model's order, the gradient of the part that this process updates.
-    pub(super) gradients: Vec<Vec<f32>>,
+    pub(super) gradients: Vec<Buffer>,
 }
 
 impl Reduced {
@@ -76,10 +75,7 @@ impl Exchange {
         format: ExchangePrecision,
         n_batches: usize,
     ) -> Self {
-        let lengths: Vec<usize> = trained(model)
-            .into_iter()
-            .map(|(_, shape)| shape.iter().product())
-            .collect();
+        let lengths: Vec<usize> = model.trained().map(Param::size).collect();
         Self {
             partition: Partition::new(&lengths, &processes),
             processes,
@@ -210,9 +206,9 @@ impl Exchange {
     }
 
     /// Updates `model` with the parts that the other processes have updated; `updated` are those of this process.
-    pub(super) fn share_parameters(&self, model: Model, updated: &[f32], device: &Device) -> Model {
+    pub(super) fn share_parameters(&self, model: &Model, updated: &[f32]) {
         if self.processes.is_alone() {
-            return model;
+            return;
         }
         let mut received: Vec<Vec<f32>> = (0..self.processes.count())
             .map(|process| match process == self.processes.number() {
@@ -231,17 +227,16 @@ impl Exchange {
         let doing = "updated parameters were exchanged";
         self.processes.exchange(doing, &out, &mut into);
         let mut rests: Vec<&[f32]> = received.iter().map(Vec::as_slice).collect();
-        let mut index = 0;
-        map_trained(model, device, |_, _, mut values| {
-            for process in self.others() {
-                let part = self.partition.of(process)[index].clone();
-                let (numbers, rest) = rests[process].split_at(part.len());
-                values[part].copy_from_slice(numbers);
-                rests[process] = rest;
-            }
-            index += 1;
-            values
-        })
+        for (index, parameter) in model.trained().enumerate() {
+            parameter.change(|values| {
+                for process in self.others() {
+                    let part = self.partition.of(process)[index].clone();
+                    let (numbers, rest) = rests[process].split_at(part.len());
+                    values[part].copy_from_slice(numbers);
+                    rests[process] = rest;
+                }
+            });
+        }
     }
 
     /// The optimizer's full state tensors, in the first process only; the others get none.

@@ -7,8 +7,6 @@ mod origin;
 use std::borrow::Cow;
 use std::path::Path;
 
-use burn::module::Module;
-
 use self::origin::{check_same_data, check_same_everywhere, provenance};
 use super::corpora::{self, TRAINING, VALIDATION, watch};
 use super::directory::StoredRun;
@@ -88,7 +86,7 @@ impl Material {
         StartReport {
             step,
             max_steps: config.train.max_steps,
-            n_parameters: learner.model().num_params(),
+            n_parameters: learner.model().n_weights(),
             n_examples: self.n_examples,
             src_vocab: self.tokenizers.src().vocab_size(),
             tgt_vocab: self.tokenizers.tgt().vocab_size(),

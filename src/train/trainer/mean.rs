@@ -3,7 +3,6 @@
 use super::Trainer;
 use super::validation::recorded;
 use crate::checkpoint;
-use crate::device;
 use crate::error::Result;
 use crate::train::exchange::parameters_of_first;
 use crate::train::report::{Event, ValidationReport};
@@ -32,7 +31,7 @@ impl Trainer<'_> {
                 let weights = mean.as_ref().map(|mean| mean.weights.clone());
                 let shapes = checkpoint::shapes(&architecture);
                 let weights = parameters_of_first(&processes, weights, shapes);
-                let model = checkpoint::build(&architecture, weights, &device::cpu());
+                let model = checkpoint::build(&architecture, weights);
                 let tokenizers = &setup.material.tokenizers;
                 validation.measure(model, &setup.config, tokenizers, self.step, &processes)
             })

@@ -1,7 +1,5 @@
 //! Validation of a run in progress, and what follows from it.
 
-use burn::module::Module;
-
 use super::Trainer;
 use crate::checkpoint::RecordedScore;
 use crate::config::BestBy;
@@ -40,7 +38,7 @@ impl Trainer<'_> {
             ..
         } = &self.setup;
         let mut report = validation.measure(
-            learner.model().valid(),
+            learner.model().clone(),
             config,
             &material.tokenizers,
             self.step,

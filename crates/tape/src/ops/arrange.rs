@@ -1,0 +1,194 @@
+//! Columns side by side, taken apart and transposed.
+
+use std::ops::Range;
+
+use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::{Buffer, Value};
+
+/// Matrices with equal numbers of rows, side by side: `[rows, Σ columns]`.
+///
+/// # Panics
+/// If there are none, or their numbers of rows differ.
+pub fn join(parts: Vec<Value>) -> Value {
+    let rows = parts[0].shape()[0];
+    let width = |part: &Value| {
+        let [own, width] = part.shape();
+        assert_eq!(
+            own, rows,
+            "matrices side by side have equal numbers of rows"
+        );
+        width
+    };
+    let widths: Vec<usize> = parts.iter().map(width).collect();
+    let total = widths.iter().sum();
+    apply(Join { rows, widths }, JoinOperands { parts }, [rows, total])
+}
+
+/// The columns of `x` in a range.
+///
+/// # Panics
+/// If there are no such columns.
+pub fn columns(x: Value, range: Range<usize>) -> Value {
+    let [rows, width] = x.shape();
+    assert!(range.start <= range.end && range.end <= width, "{range:?}");
+    let shape = [rows, range.len()];
+    apply(Columns { range, width }, ColumnsOperands { x }, shape)
+}
+
+/// The rows of `table` with the given numbers, one after another as columns: `[d, rows.len()]` of a table `[n, d]`.
+///
+/// # Panics
+/// If there is no such row.
+pub fn transposed_rows(table: Value, rows: Vec<usize>) -> Value {
+    let [n_rows, d] = table.shape();
+    let shape = [d, rows.len()];
+    let kernel = TransposedRows { rows, n_rows, d };
+    apply(kernel, ColumnsOperands { x: table }, shape)
+}
+
+operands! {
+    struct JoinOperands {
+        parts: Many,
+    }
+}
+
+operands! {
+    struct ColumnsOperands {
+        x: One,
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Join {
+    rows: usize,
+    widths: Vec<usize>,
+}
+
+impl Join {
+    /// The range of each part's columns.
+    fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        self.widths.iter().scan(0, |start, width| {
+            let range = *start..*start + width;
+            *start = range.end;
+            Some(range)
+        })
+    }
+}
+
+impl Kernel for Join {
+    const NAME: &'static str = "columns";
+    type Operands = JoinOperands<()>;
+    type Saved = ();
+    type Side = ();
+
+    fn keeps(&self) -> Kept {
+        Kept::Nothing
+    }
+
+    fn forward(&self, inputs: JoinOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        let width: usize = self.widths.iter().sum();
+        let mut out = Buffer::take(self.rows * width);
+        for (part, range) in inputs.parts.into_iter().zip(self.ranges()) {
+            put(part, &mut out, width, &range);
+        }
+        Output::new(out, ())
+    }
+
+    fn backward(&self, context: Context<'_, Self>) -> JoinOperands<Option<Buffer>> {
+        let width = self.widths.iter().sum();
+        let wanted = context.wanted.parts.into_iter();
+        let part = |(range, wanted): (Range<usize>, bool)| {
+            wanted.then(|| cut(&context.grad, width, &range))
+        };
+        JoinOperands {
+            parts: self.ranges().zip(wanted).map(part).collect(),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Columns {
+    range: Range<usize>,
+    width: usize,
+}
+
+impl Kernel for Columns {
+    const NAME: &'static str = "columns";
+    type Operands = ColumnsOperands<()>;
+    type Saved = usize;
+    type Side = ();
+
+    fn keeps(&self) -> Kept {
+        Kept::Nothing
+    }
+
+    fn forward(&self, inputs: ColumnsOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        Output::new(cut(inputs.x, self.width, &self.range), inputs.x.len())
+    }
+
+    fn backward(&self, context: Context<'_, Self>) -> ColumnsOperands<Option<Buffer>> {
+        let mut dx = Buffer::zeros(context.saved);
+        put(&context.grad, &mut dx, self.width, &self.range);
+        ColumnsOperands { x: Some(dx) }
+    }
+}
+
+/// Copies the columns `range` of a matrix with `width` columns.
+fn cut(x: &[f32], width: usize, range: &Range<usize>) -> Buffer {
+    let rows = x.len().checked_div(width).unwrap_or(0);
+    let mut out = Buffer::take(rows * range.len());
+    if !range.is_empty() {
+        let pairs = x.chunks_exact(width).zip(out.chunks_exact_mut(range.len()));
+        pairs.for_each(|(x, out)| out.copy_from_slice(&x[range.clone()]));
+    }
+    out
+}
+
+/// Copies `part` into the columns `range` of a matrix with `width` columns.
+fn put(part: &[f32], whole: &mut [f32], width: usize, range: &Range<usize>) {
+    if !range.is_empty() {
+        let pairs = whole.chunks_exact_mut(width);
+        let pairs = pairs.zip(part.chunks_exact(range.len()));
+        pairs.for_each(|(whole, part)| whole[range.clone()].copy_from_slice(part));
+    }
+}
+
+#[derive(Clone, Debug)]
+struct TransposedRows {
+    rows: Vec<usize>,
+    n_rows: usize,
+    d: usize,
+}
+
+impl Kernel for TransposedRows {
+    const NAME: &'static str = "rows";
+    type Operands = ColumnsOperands<()>;
+    type Saved = ();
+    type Side = ();
+
+    fn keeps(&self) -> Kept {
+        Kept::Nothing
+    }
+
+    fn forward(&self, inputs: ColumnsOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        let n = self.rows.len();
+        let mut out = Buffer::take(self.d * n);
+        for (place, &row) in self.rows.iter().enumerate() {
+            for (column, &value) in inputs.x[row * self.d..][..self.d].iter().enumerate() {
+                out[column * n + place] = value;
+            }
+        }
+        Output::new(out, ())
+    }
+
+    fn backward(&self, context: Context<'_, Self>) -> ColumnsOperands<Option<Buffer>> {
+        let n = self.rows.len();
+        let mut dx = Buffer::zeros(self.n_rows * self.d);
+        for (place, &row) in self.rows.iter().enumerate() {
+            for (column, dx) in dx[row * self.d..][..self.d].iter_mut().enumerate() {
+                *dx += context.grad[column * n + place];
+            }
+        }
+        ColumnsOperands { x: Some(dx) }
+    }
+}

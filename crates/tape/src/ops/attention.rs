@@ -1,0 +1,183 @@
+//! Multi-head scaled dot-product attention (*Attention Is All You Need*, equation 1).
+
+use attentive_kernels::attention::{
+    AttentionInputs, Operands, OperandsMut, Scores as KernelScores, attention as kernel,
+    attention_backward, scale_of,
+};
+pub use attentive_kernels::attention::{AttentionShape, Causality};
+
+use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::{Buffer, Dropout, Lengths, Value};
+
+/// Queries, keys and values. Each row holds the features of all heads, head after head.
+// A value lives only for one call, so its size does not matter.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Debug)]
+pub enum Attended {
+    /// Self-attention: concatenated queries, keys and values, `[batch · len, (n_heads + 2 · n_kv_heads) · d_head]`.
+    Itself(Value),
+    /// Cross-attention.
+    Other {
+        /// `[batch · tgt_len, n_heads · d_head]`
+        queries: Value,
+        /// Concatenated keys and values, `[batch · src_len, 2 · n_kv_heads · d_head]`.
+        keys_values: Value,
+    },
+}
+
+/// The scores of attention: `scale` · q·k + `bias`.
+#[derive(Clone, Debug)]
+pub struct Scores {
+    /// Factor applied to the dot products.
+    pub scale: f32,
+    /// Which keys a query may attend to.
+    pub causality: Causality,
+    /// `[n_heads, tgt_len · src_len]`, added to the scaled dot products of every sequence, for example a relative position
+    /// bias (Raffel et al. 2020).
+    pub bias: Option<Value>,
+}
+
+impl Scores {
+    /// Scores q·k / √`d_head` without bias (*Attention Is All You Need*, equation 1).
+    pub fn scaled(d_head: usize, causality: Causality) -> Self {
+        Self {
+            scale: scale_of(d_head),
+            causality,
+            bias: None,
+        }
+    }
+}
+
+/// softmax(scale · q·kᵀ + bias)·v for every head; heads are column blocks of width `d_head`.
+///
+/// The scores are never stored: the backward pass recomputes them and the dropout mask. The result is zero for a
+/// query without visible keys.
+///
+/// # Shapes
+/// - `lengths`: lengths of the keys, `batch` rows of width `src_len`
+/// - result: `[batch · tgt_len, n_heads · d_head]`
+pub fn attention(
+    shape: AttentionShape,
+    attended: Attended,
+    lengths: Option<&Lengths>,
+    scores: &Scores,
+    dropout: Option<Dropout>,
+) -> Value {
+    let kernel = Attention {
+        shape,
+        lengths: lengths.cloned(),
+        scale: scores.scale,
+        causality: scores.causality,
+        dropout,
+    };
+    let (first, keys_values) = match attended {
+        Attended::Itself(joined) => (joined, None),
+        Attended::Other {
+            queries,
+            keys_values,
+        } => (queries, Some(keys_values)),
+    };
+    let operands = AttentionOperands {
+        first,
+        keys_values,
+        bias: scores.bias.clone(),
+    };
+    let rows = shape.batch * shape.tgt_len;
+    apply(kernel, operands, [rows, shape.query_width()])
+}
+
+operands! {
+    /// `first` holds the queries, or the joined queries, keys and values if there are no other operands.
+    struct AttentionOperands {
+        first: One,
+        keys_values: Maybe,
+        bias: Maybe,
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Attention {
+    shape: AttentionShape,
+    lengths: Option<Lengths>,
+    scale: f32,
+    causality: Causality,
+    dropout: Option<Dropout>,
+}
+
+impl Attention {
+    fn inputs<'a>(&'a self, inputs: AttentionOperands<&'a [f32]>) -> AttentionInputs<'a> {
+        AttentionInputs {
+            operands: match inputs.keys_values {
+                None => Operands::Joined(inputs.first),
+                Some(keys_values) => Operands::Apart {
+                    queries: inputs.first,
+                    keys_values,
+                },
+            },
+            lengths: self.lengths.as_ref(),
+            scores: KernelScores {
+                scale: self.scale,
+                causality: self.causality,
+                bias: inputs.bias,
+            },
+            dropout: self.dropout,
+        }
+    }
+}
+
+impl Kernel for Attention {
+    const NAME: &'static str = "attention";
+    type Operands = AttentionOperands<()>;
+    type Saved = ();
+    type Side = ();
+
+    /// Forward: scores and weighted sums. Backward: the scores again, and the gradients of both operands of both
+    /// products.
+    fn flops(&self) -> [f64; 2] {
+        let AttentionShape {
+            batch,
+            n_heads,
+            tgt_len,
+            src_len,
+            d_head,
+            ..
+        } = self.shape;
+        let product = 2.0 * (batch * n_heads * tgt_len * src_len * d_head) as f64;
+        [2.0 * product, 5.0 * product]
+    }
+
+    fn forward(&self, inputs: AttentionOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        let AttentionShape { batch, tgt_len, .. } = self.shape;
+        let mut out = Buffer::take(batch * tgt_len * self.shape.query_width());
+        kernel(self.shape, self.inputs(inputs), &mut out);
+        Output::new(out, ())
+    }
+
+    fn backward(&self, context: Context<'_, Self>) -> AttentionOperands<Option<Buffer>> {
+        let room = |input: &[f32]| Buffer::take(input.len());
+        let inputs = &context.inputs;
+        let mut first = room(inputs.first);
+        let mut keys_values = inputs.keys_values.map(room);
+        let mut bias = inputs.bias.map(room);
+        let targets = match &mut keys_values {
+            None => OperandsMut::Joined(&mut first),
+            Some(keys_values) => OperandsMut::Apart {
+                queries: &mut first,
+                keys_values,
+            },
+        };
+        let inputs = self.inputs(context.inputs);
+        attention_backward(
+            self.shape,
+            inputs,
+            &context.grad,
+            targets,
+            bias.as_deref_mut(),
+        );
+        AttentionOperands {
+            first: Some(first),
+            keys_values: keys_values.map(Some),
+            bias: bias.map(Some),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! A recurrent layer that attends to another sequence at each position (Bahdanau et al. 2015, appendix A).
+
+use attentive_kernels::attentive_recurrent::{
+    AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs,
+    AttentiveRecurrentResult, attentive_recurrent as kernel, attentive_recurrent_backward,
+};
+use attentive_kernels::linear::Affine;
+use attentive_kernels::recurrent::{
+    Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients,
+};
+
+use super::{Cell, Direction, Recurrence};
+use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::{Buffer, Lengths, Precision, Value};
+
+/// Parameters and context of the state update.
+#[derive(Clone, Debug)]
+pub struct AttentiveRecurrence {
+    /// The recurrence of the layer itself.
+    pub state: Recurrence,
+    /// `[d_key, d]`: projects the previous state to the query q.
+    pub query: Value,
+    /// `[1, d_key]`: v of the score vᵀ tanh(q + key).
+    pub score: Value,
+    /// `[gates · d, d_value]`: projects the context to the gates.
+    pub context: Value,
+    /// `[batch · src_len, d_key]`
+    pub keys: Value,
+    /// `[batch · src_len, d_value]`
+    pub values: Value,
+    /// Keys per sequence.
+    pub src_lengths: Lengths,
+}
+
+/// Computes the states of all positions from left to right, and the contexts used by them; zero at padding. The
+/// contexts of a sequence without visible keys are zero.
+///
+/// # Shapes
+/// - `projected`: `[batch · len, gates · d]`, the projected inputs including their bias
+/// - result: `[batch · len, states · d + d_value]`: h, then c if the cell has one, then the context
+pub fn attentive_recurrent(
+    cell: Cell,
+    lengths: &Lengths,
+    projected: Value,
+    recurrence: AttentiveRecurrence,
+    precision: Precision,
+) -> Value {
+    let [rows, width] = projected.shape();
+    let AttentiveRecurrence {
+        state,
+        query,
+        score,
+        context,
+        keys,
+        values,
+        src_lengths,
+    } = recurrence;
+    let ([d_key, d], [_, d_value]) = (query.shape(), values.shape());
+    assert_eq!(
+        width,
+        cell.gates() * d,
+        "`projected` of a layer of width {d}"
+    );
+    let kernel = AttentiveRecurrent {
+        cell,
+        lengths: lengths.clone(),
+        d,
+        d_key,
+        d_value,
+        src_lengths,
+        precision,
+    };
+    let (weight, bias) = state.hidden.map(|map| (map.weight, map.bias)).unzip();
+    let operands = AttentiveOperands {
+        projected,
+        query,
+        score,
+        context,
+        keys,
+        values,
+        weight: weight,
+        bias: bias.flatten(),
+        initial: state.initial,
+    };
+    apply(kernel, operands, [rows, cell.states() * d + d_value])
+}
+
+operands! {
+    struct AttentiveOperands {
+        projected: One,
+        query: One,
+        score: One,
+        context: One,
+        keys: One,
+        values: One,
+        weight: Maybe,
+        bias: Maybe,
+        initial: Maybe,
+    }
+}
+
+#[derive(Clone, Debug)]
+struct AttentiveRecurrent {
+    cell: Cell,
+    lengths: Lengths,
+    d: usize,
+    d_key: usize,
+    d_value: usize,
+    src_lengths: Lengths,
+    precision: Precision,
+}
+
+/// Additional values read by the backward pass.
+#[derive(Clone, Debug)]
+struct Saved {
+    attention_weights: Buffer,
+    gates: Buffer,
+}
+
+impl AttentiveRecurrent {
+    fn call(&self) -> AttentiveRecurrentCall<'_> {
+        AttentiveRecurrentCall {
+            recurrent: RecurrentCall {
+                cell: self.cell,
+                direction: Direction::Forward,
+                lengths: &self.lengths,
+                d: self.d,
+                precision: self.precision,
+            },
+            src_len: self.src_lengths.width(),
+            d_key: self.d_key,
+            d_value: self.d_value,
+        }
+    }
+
+    fn inputs<'a>(&'a self, inputs: &AttentiveOperands<&'a [f32]>) -> AttentiveRecurrentInputs<'a> {
+        AttentiveRecurrentInputs {
+            projected: inputs.projected,
+            query_weight: inputs.query,
+            v: inputs.score,
+            context_weight: inputs.context,
+            keys: inputs.keys,
+            values: inputs.values,
+            src_lengths: Some(&self.src_lengths),
+            recurrence: KernelRecurrence {
+                hidden: inputs.weight.map(|weight| Affine {
+                    weight,
+                    bias: inputs.bias,
+                }),
+                initial: inputs.initial,
+            },
+        }
+    }
+
+    fn rows(&self) -> usize {
+        self.lengths.positions()
+    }
+}
+
+impl Kernel for AttentiveRecurrent {
+    const NAME: &'static str = "attentive recurrent";
+    type Operands = AttentiveOperands<()>;
+    type Saved = Saved;
+    type Side = ();
+
+    fn keeps_output(&self) -> bool {
+        true
+    }
+
+    fn flops(&self) -> [f64; 2] {
+        let positions = self.lengths.total();
+        let (d, cell) = (self.d, self.cell);
+        let weights = d * (cell.hidden_gates() * d + cell.gates() * self.d_value + self.d_key);
+        let product = 2.0 * (positions * weights) as f64;
+        [product, 2.0 * product]
+    }
+
+    fn forward(&self, inputs: AttentiveOperands<&[f32]>, mode: Mode) -> Output<Self> {
+        let call = self.call();
+        let mut out = Buffer::take(self.rows() * call.out_cols());
+        let mut saved = match mode {
+            Mode::Tracked => Some(Saved {
+                attention_weights: Buffer::take(self.rows() * self.src_lengths.width()),
+                gates: Buffer::take(self.rows() * self.cell.saved() * self.d),
+            }),
+            Mode::Plain => None,
+        };
+        let (weights, gates) = match &mut saved {
+            Some(Saved {
+                attention_weights,
+                gates,
+            }) => (Some(&mut attention_weights[..]), Some(&mut gates[..])),
+            None => (None, None),
+        };
+        kernel(call, self.inputs(&inputs), &mut out, weights, gates);
+        let nothing = Saved {
+            attention_weights: Buffer::default(),
+            gates: Buffer::default(),
+        };
+        Output::new(out, saved.unwrap_or(nothing))
+    }
+
+    fn backward(&self, context: Context<'_, Self>) -> AttentiveOperands<Option<Buffer>> {
+        let inputs = self.inputs(&context.inputs);
+        let mut gradients = context.inputs.map(|input| Buffer::take(input.len()));
+        let targets = AttentiveRecurrentGradients {
+            recurrence: RecurrentGradients {
+                projected: &mut gradients.projected,
+                weight: gradients.weight.as_deref_mut(),
+                bias: gradients.bias.as_deref_mut(),
+                initial: gradients.initial.as_deref_mut(),
+            },
+            query_weight: Some(&mut gradients.query),
+            context_weight: Some(&mut gradients.context),
+            keys: &mut gradients.keys,
+            values: &mut gradients.values,
+            v: &mut gradients.score,
+        };
+        let result = AttentiveRecurrentResult {
+            out: context.output,
+            attention_weights: &context.saved.attention_weights,
+            saved: &context.saved.gates,
+        };
+        let (call, grad) = (self.call(), &context.grad);
+        attentive_recurrent_backward(call, inputs, result, grad, targets);
+        gradients.map(Some)
+    }
+}

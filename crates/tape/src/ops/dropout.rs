@@ -1,0 +1,64 @@
+//! Dropout and residual sum.
+
+use attentive_kernels::dropout::{Dropout, dropout_add as kernel};
+
+use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::{Buffer, Value};
+
+/// `residual + dropout(x)`, element-wise, for matrices of equal shape.
+///
+/// The mask is a function of (seed, micro-batch, site, element), so the backward pass recomputes it instead of
+/// storing it.
+pub fn dropout_add(x: Value, residual: Option<Value>, dropout: Option<Dropout>) -> Value {
+    if residual.is_none() && dropout.is_none() {
+        return x;
+    }
+    let shape = x.shape();
+    apply(DropoutAdd(dropout), DropoutOperands { x, residual }, shape)
+}
+
+/// `x + y`, for matrices of equal shape.
+pub fn add(x: Value, y: Value) -> Value {
+    dropout_add(y, Some(x), None)
+}
+
+operands! {
+    struct DropoutOperands {
+        x: One,
+        residual: Maybe,
+    }
+}
+
+#[derive(Clone, Debug)]
+struct DropoutAdd(Option<Dropout>);
+
+impl Kernel for DropoutAdd {
+    const NAME: &'static str = "dropout";
+    type Operands = DropoutOperands<()>;
+    type Saved = ();
+    type Side = ();
+
+    fn keeps(&self) -> Kept {
+        Kept::Nothing
+    }
+
+    fn forward(&self, inputs: DropoutOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        let DropoutOperands { x, residual } = inputs;
+        let mut out = Buffer::take(x.len());
+        kernel(0, x, residual, self.0, &mut out);
+        Output::new(out, ())
+    }
+
+    fn backward(&self, context: Context<'_, Self>) -> DropoutOperands<Option<Buffer>> {
+        let x = context.wanted.x.then(|| {
+            let mut dx = Buffer::take(context.grad.len());
+            kernel(0, &context.grad, None, self.0, &mut dx);
+            dx
+        });
+        let residual = context.wanted.residual;
+        DropoutOperands {
+            x,
+            residual: residual.map(|wanted| wanted.then_some(context.grad)),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Embedding lookup with optional position embeddings and dropout.
+
+use std::sync::Arc;
+
+use attentive_kernels::dropout::dropout_add;
+use attentive_kernels::embedding::{
+    PositionRows as KernelRows, embedding as kernel, embedding_backward,
+};
+
+use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::{Buffer, Dropout, Value};
+
+/// The rows of a position table `[max_len, d]` for sequences of `len` tokens, from position 0 on.
+#[derive(Clone, Debug)]
+pub struct PositionRows {
+    /// The whole table.
+    pub table: Arc<Vec<f32>>,
+    /// Tokens per sequence.
+    pub len: usize,
+}
+
+impl PositionRows {
+    fn kernel(&self) -> KernelRows<'_> {
+        KernelRows {
+            table: &self.table,
+            len: self.len,
+        }
+    }
+}
+
+/// `dropout(scale · table[ids[i]] + position embedding)` for every `i`.
+///
+/// # Shapes
+/// - `ids`: row numbers, sequence after sequence
+/// - `table`: `[vocab, d]`
+/// - result: `[ids.len(), d]`
+pub fn embedding(
+    ids: &[u32],
+    table: Value,
+    scale: f64,
+    positions: Option<PositionRows>,
+    dropout: Option<Dropout>,
+) -> Value {
+    let [_, d] = table.shape();
+    let kernel = Embedding {
+        ids: ids.into(),
+        d,
+        scale: scale as f32,
+        positions,
+        dropout,
+    };
+    let operands = EmbeddingOperands { table };
+    apply(kernel, operands, [ids.len(), d])
+}
+
+operands! {
+    struct EmbeddingOperands {
+        table: One,
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Embedding {
+    ids: Arc<[u32]>,
+    d: usize,
+    scale: f32,
+    positions: Option<PositionRows>,
+    dropout: Option<Dropout>,
+}
+
+impl Kernel for Embedding {
+    const NAME: &'static str = "embedding";
+    type Operands = EmbeddingOperands<()>;
+    type Saved = usize;
+    type Side = ();
+
+    fn keeps(&self) -> Kept {
+        Kept::Nothing
+    }
+
+    fn forward(&self, inputs: EmbeddingOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        let table = inputs.table;
+        let mut out = Buffer::take(self.ids.len() * self.d);
+        let positions = self.positions.as_ref().map(PositionRows::kernel);
+        kernel(&self.ids, table, self.d, self.scale, positions, &mut out);
+        if let Some(dropout) = self.dropout {
+            dropout.apply(&mut out);
+        }
+        Output::new(out, table.len())
+    }
+
+    fn backward(&self, context: Context<'_, Self>) -> EmbeddingOperands<Option<Buffer>> {
+        let mut table = Buffer::take(context.saved);
+        let mut grad = Buffer::take(context.grad.len());
+        dropout_add(0, &context.grad, None, self.dropout, &mut grad);
+        embedding_backward(&self.ids, &grad, self.d, self.scale, &mut table);
+        EmbeddingOperands { table: Some(table) }
+    }
+}

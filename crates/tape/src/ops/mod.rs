@@ -1,0 +1,39 @@
+//! The operations.
+
+mod arrange;
+mod attention;
+mod attention_weights;
+mod attentive_recurrent;
+mod cross_entropy;
+mod dropout;
+mod embedding;
+mod epilogue;
+mod linear;
+mod map;
+mod mean;
+mod nonlinearity;
+mod norm;
+mod position_sum;
+mod recurrent;
+mod rotary;
+mod rows;
+mod scale;
+
+pub use arrange::{columns, join, transposed_rows};
+pub use attention::{Attended, AttentionShape, Causality, Scores, attention};
+pub use attention_weights::{AttentionWeights, attention_weights, attentive_recurrent_weights};
+pub use attentive_recurrent::{AttentiveRecurrence, attentive_recurrent};
+pub use cross_entropy::{CrossEntropy, cross_entropy};
+pub use dropout::{add, dropout_add};
+pub use embedding::{PositionRows, embedding};
+pub use epilogue::Epilogue;
+pub use linear::linear;
+pub use map::Map;
+pub use mean::mean_rows;
+pub use nonlinearity::{Nonlinearity, gated, nonlinear, tanh};
+pub use norm::{norm, residual_norm};
+pub use position_sum::add_positions;
+pub use recurrent::{Cell, Direction, Recurrence, recurrent};
+pub use rotary::Rotary;
+pub use rows::{row_range, select_rows};
+pub use scale::scale;

@@ -1,0 +1,125 @@
+//! The activation functions of feed-forward networks, plain and gated.
+
+pub use attentive_kernels::nonlinearity::Nonlinearity;
+use attentive_kernels::nonlinearity::{
+    exact_gelu, exact_gelu_backward, gated as gated_kernel, gated_backward, nonlinear as kernel,
+    nonlinear_backward, tanh as tanh_kernel, tanh_backward,
+};
+
+use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::{Buffer, Value};
+
+/// f(`x`), element by element.
+pub fn nonlinear(f: Nonlinearity, x: Value) -> Value {
+    let shape = x.shape();
+    apply(Function(f), FunctionOperands { x }, shape)
+}
+
+/// tanh(`x`), element by element.
+pub fn tanh(x: Value) -> Value {
+    let shape = x.shape();
+    apply(Tanh, FunctionOperands { x }, shape)
+}
+
+/// Gated linear unit (Shazeer 2020): f(a) ⊙ b, where a and b are the halves of each row of `x`.
+///
+/// # Shapes
+/// - `x`: `[rows, 2 · d]`
+/// - result: `[rows, d]`
+pub fn gated(f: Nonlinearity, x: Value) -> Value {
+    let [rows, width] = x.shape();
+    let d = width / 2;
+    apply(Gate { f, d }, FunctionOperands { x }, [rows, d])
+}
+
+operands! {
+    struct FunctionOperands {
+        x: One,
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Function(Nonlinearity);
+
+impl Kernel for Function {
+    const NAME: &'static str = "activation";
+    type Operands = FunctionOperands<()>;
+    type Saved = ();
+    type Side = ();
+
+    fn forward(&self, inputs: FunctionOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        let mut out = Buffer::take(inputs.x.len());
+        match self.0 {
+            // With the error function of earlier versions, so that their runs go on with the same bits.
+            Nonlinearity::Gelu => exact_gelu(inputs.x, &mut out),
+            f => kernel(f, inputs.x, &mut out),
+        }
+        Output::new(out, ())
+    }
+
+    fn backward(&self, context: Context<'_, Self>) -> FunctionOperands<Option<Buffer>> {
+        let x = context.inputs.x;
+        let mut dx = Buffer::take(x.len());
+        match self.0 {
+            Nonlinearity::Gelu => exact_gelu_backward(x, &context.grad, &mut dx),
+            f => nonlinear_backward(f, x, &context.grad, &mut dx),
+        }
+        FunctionOperands { x: Some(dx) }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Gate {
+    f: Nonlinearity,
+    d: usize,
+}
+
+impl Kernel for Gate {
+    const NAME: &'static str = "gate";
+    type Operands = FunctionOperands<()>;
+    type Saved = ();
+    type Side = ();
+
+    fn forward(&self, inputs: FunctionOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        let mut out = Buffer::take(inputs.x.len() / 2);
+        gated_kernel(self.f, self.d, inputs.x, &mut out);
+        Output::new(out, ())
+    }
+
+    fn backward(&self, context: Context<'_, Self>) -> FunctionOperands<Option<Buffer>> {
+        let x = context.inputs.x;
+        let mut dx = Buffer::take(x.len());
+        gated_backward(self.f, self.d, x, &context.grad, &mut dx);
+        FunctionOperands { x: Some(dx) }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Tanh;
+
+impl Kernel for Tanh {
+    const NAME: &'static str = "activation";
+    type Operands = FunctionOperands<()>;
+    type Saved = ();
+    type Side = ();
+
+    fn keeps(&self) -> Kept {
+        Kept::Nothing
+    }
+
+    fn keeps_output(&self) -> bool {
+        true
+    }
+
+    fn forward(&self, inputs: FunctionOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        let mut out = Buffer::take(inputs.x.len());
+        tanh_kernel(inputs.x, &mut out);
+        Output::new(out, ())
+    }
+
+    fn backward(&self, context: Context<'_, Self>) -> FunctionOperands<Option<Buffer>> {
+        let mut dx = context.grad;
+        tanh_backward(context.output, &mut dx);
+        FunctionOperands { x: Some(dx) }
+    }
+}

@@ -1,0 +1,76 @@
+//! Learned positional vectors.
+
+use attentive_kernels::elementwise;
+
+use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::{Buffer, Value};
+
+/// Adds the rows of `table` from `first` on to the vectors of every sequence.
+///
+/// # Shapes
+/// - `x`, result: `[batch · len, d]`, sequences of `len` vectors
+/// - `table`: `[n, d]`, with at least `first + len` rows
+///
+/// # Panics
+/// If the table is too short.
+pub fn add_positions(x: Value, table: Value, first: usize, len: usize) -> Value {
+    let (shape, [n_rows, d]) = (x.shape(), table.shape());
+    assert!(first + len <= n_rows, "positions up to {}", first + len);
+    let kernel = AddPositions {
+        first: first * d,
+        len: len * d,
+        table: n_rows * d,
+    };
+    apply(kernel, PositionOperands { x, table }, shape)
+}
+
+operands! {
+    struct PositionOperands {
+        x: One,
+        table: One,
+    }
+}
+
+/// Numbers of elements.
+#[derive(Clone, Debug)]
+struct AddPositions {
+    first: usize,
+    len: usize,
+    table: usize,
+}
+
+impl Kernel for AddPositions {
+    const NAME: &'static str = "positions";
+    type Operands = PositionOperands<()>;
+    type Saved = ();
+    type Side = ();
+
+    fn keeps(&self) -> Kept {
+        Kept::Nothing
+    }
+
+    fn forward(&self, inputs: PositionOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        let mut out = Buffer::copy_of(inputs.x);
+        let vectors = &inputs.table[self.first..][..self.len];
+        for sequence in out.chunks_exact_mut(self.len.max(1)) {
+            elementwise::add(sequence, vectors);
+        }
+        Output::new(out, ())
+    }
+
+    /// The gradient of a vector is summed over the sequences, one by one.
+    fn backward(&self, context: Context<'_, Self>) -> PositionOperands<Option<Buffer>> {
+        let table = context.wanted.table.then(|| {
+            let mut table = Buffer::zeros(self.table);
+            let sum = &mut table[self.first..][..self.len];
+            for sequence in context.grad.chunks_exact(self.len.max(1)) {
+                elementwise::add(sum, sequence);
+            }
+            table
+        });
+        PositionOperands {
+            x: Some(context.grad),
+            table,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Selection of rows.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use attentive_kernels::elementwise;
+
+use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::{Buffer, Value};
+
+/// The rows of `x` with the given numbers, in that order.
+///
+/// # Panics
+/// If there is no such row.
+pub fn select_rows(x: Value, rows: &[usize]) -> Value {
+    let [n_rows, d] = x.shape();
+    let kernel = Select {
+        rows: rows.into(),
+        n_rows,
+        d,
+    };
+    apply(kernel, SelectOperands { x }, [rows.len(), d])
+}
+
+/// The rows of `x` in a range.
+///
+/// # Panics
+/// If there are no such rows.
+pub fn row_range(x: Value, rows: Range<usize>) -> Value {
+    select_rows(x, &rows.collect::<Vec<_>>())
+}
+
+operands! {
+    struct SelectOperands {
+        x: One,
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Select {
+    rows: Arc<[usize]>,
+    n_rows: usize,
+    d: usize,
+}
+
+impl Kernel for Select {
+    const NAME: &'static str = "rows";
+    type Operands = SelectOperands<()>;
+    type Saved = ();
+    type Side = ();
+
+    fn keeps(&self) -> Kept {
+        Kept::Nothing
+    }
+
+    fn forward(&self, inputs: SelectOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        let d = self.d;
+        let mut out = Buffer::take(self.rows.len() * d);
+        for (place, &row) in self.rows.iter().enumerate() {
+            out[place * d..][..d].copy_from_slice(&inputs.x[row * d..][..d]);
+        }
+        Output::new(out, ())
+    }
+
+    /// Rows that were selected several times get the sum of their gradients, in the order of selection.
+    fn backward(&self, context: Context<'_, Self>) -> SelectOperands<Option<Buffer>> {
+        let d = self.d;
+        let mut dx = Buffer::zeros(self.n_rows * d);
+        for (place, &row) in self.rows.iter().enumerate() {
+            elementwise::add(&mut dx[row * d..][..d], &context.grad[place * d..][..d]);
+        }
+        SelectOperands { x: Some(dx) }
+    }
+}

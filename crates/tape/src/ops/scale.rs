@@ -1,0 +1,44 @@
+//! Multiplication by a number.
+
+use attentive_kernels::elementwise;
+
+use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::{Buffer, Value};
+
+/// `factor` · `x`
+pub fn scale(x: Value, factor: f32) -> Value {
+    let shape = x.shape();
+    apply(Scale(factor), ScaleOperands { x }, shape)
+}
+
+operands! {
+    struct ScaleOperands {
+        x: One,
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Scale(f32);
+
+impl Kernel for Scale {
+    const NAME: &'static str = "scale";
+    type Operands = ScaleOperands<()>;
+    type Saved = ();
+    type Side = ();
+
+    fn keeps(&self) -> Kept {
+        Kept::Nothing
+    }
+
+    fn forward(&self, inputs: ScaleOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+        let mut out = Buffer::copy_of(inputs.x);
+        elementwise::scale(&mut out, self.0);
+        Output::new(out, ())
+    }
+
+    fn backward(&self, context: Context<'_, Self>) -> ScaleOperands<Option<Buffer>> {
+        let mut dx = context.grad;
+        elementwise::scale(&mut dx, self.0);
+        ScaleOperands { x: Some(dx) }
+    }
+}

@@ -1,0 +1,110 @@
+//! Parameters.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::value::Origin;
+use crate::{Buffer, Value};
+
+/// Identifies a parameter in [`crate::Gradients`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ParamId(u64);
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// A named vector or matrix that is trained or frozen. Clones refer to the same parameter.
+#[derive(Clone, Debug)]
+pub struct Param(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    id: ParamId,
+    name: String,
+    shape: Vec<usize>,
+    values: RwLock<Arc<Buffer>>,
+    is_trained: AtomicBool,
+}
+
+impl Param {
+    /// A trained parameter with the given elements, row after row.
+    ///
+    /// # Panics
+    /// If the shape has no or more than two dimensions, or the number of elements does not fit it.
+    pub fn new(name: impl Into<String>, shape: Vec<usize>, values: Vec<f32>) -> Self {
+        let name = name.into();
+        assert!(
+            (1..=2).contains(&shape.len()) && shape.iter().product::<usize>() == values.len(),
+            "`{name}` has {} numbers for a shape of {shape:?}",
+            values.len()
+        );
+        Self(Arc::new(Inner {
+            id: ParamId(NEXT.fetch_add(1, Ordering::Relaxed)),
+            name,
+            shape,
+            values: RwLock::new(Arc::new(values.into())),
+            is_trained: AtomicBool::new(true),
+        }))
+    }
+
+    /// Returns what identifies the parameter.
+    pub fn id(&self) -> ParamId {
+        self.0.id
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Returns the dimensions: one or two.
+    pub fn shape(&self) -> &[usize] {
+        &self.0.shape
+    }
+
+    /// Returns the number of elements.
+    pub fn size(&self) -> usize {
+        self.0.shape.iter().product()
+    }
+
+    /// Returns the elements, row after row.
+    pub fn values(&self) -> Arc<Buffer> {
+        Arc::clone(&self.0.values.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Changes the elements: in place if nothing else refers to them.
+    pub fn change(&self, change: impl FnOnce(&mut [f32])) {
+        let mut values = (self.0.values)
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let values: &mut Buffer = Arc::make_mut(&mut *values);
+        change(values);
+    }
+
+    /// Returns whether gradients are computed.
+    pub fn is_trained(&self) -> bool {
+        self.0.is_trained.load(Ordering::Relaxed)
+    }
+
+    /// Computes no gradients from now on.
+    pub fn freeze(&self) {
+        self.0.is_trained.store(false, Ordering::Relaxed);
+    }
+
+    /// Returns the parameter as an operand; a vector of n elements is `[1, n]`. Gradients are computed if it is trained.
+    pub fn value(&self) -> Value {
+        let origin = self.is_trained().then_some(Origin::Param(self.0.id));
+        Value::with_origin(self.values(), self.area(), origin)
+    }
+
+    /// Like [`Param::value`], without gradients.
+    pub fn constant(&self) -> Value {
+        Value::with_origin(self.values(), self.area(), None)
+    }
+
+    fn area(&self) -> [usize; 2] {
+        match self.0.shape[..] {
+            [rows, columns] => [rows, columns],
+            _ => [1, self.0.shape[0]],
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Values: matrices of numbers that know how they were computed.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::backward::{Gradients, Node};
+use crate::param::ParamId;
+use crate::{Buffer, backward};
+
+/// A matrix, row after row. A vector is a single row.
+///
+/// Clones are cheap. A value that depends on a trained parameter keeps what the backward pass needs until it is dropped.
+#[derive(Clone, Debug)]
+pub struct Value {
+    pub(crate) data: Arc<Buffer>,
+    shape: [usize; 2],
+    pub(crate) origin: Option<Origin>,
+}
+
+/// What a gradient belongs to.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// A trained parameter.
+    Param(ParamId),
+    /// The result of an operation.
+    Node(Rc<Node>),
+}
+
+impl Value {
+    /// A constant.
+    ///
+    /// # Panics
+    /// If the number of elements does not fit the shape.
+    pub fn new(values: impl Into<Buffer>, shape: [usize; 2]) -> Self {
+        Self::with_origin(Arc::new(values.into()), shape, None)
+    }
+
+    /// Zeros.
+    pub fn zeros(shape: [usize; 2]) -> Self {
+        Self::new(Buffer::zeros(shape[0] * shape[1]), shape)
+    }
+
+    pub(crate) fn with_origin(
+        data: Arc<Buffer>,
+        shape: [usize; 2],
+        origin: Option<Origin>,
+    ) -> Self {
+        let [rows, columns] = shape;
+        assert_eq!(
+            data.len(),
+            rows * columns,
+            "{} numbers for a shape of [{rows}, {columns}]",
+            data.len()
+        );
+        Self {
+            data,
+            shape,
+            origin,
+        }
+    }
+
+    /// Returns the numbers of rows and columns.
+    pub fn shape(&self) -> [usize; 2] {
+        self.shape
+    }
+
+    /// Returns the elements, row after row.
+    pub fn values(&self) -> &[f32] {
+        &self.data
+    }
+
+    /// Returns the elements, row after row; they are copied if something else refers to them.
+    pub fn into_vec(self) -> Vec<f32> {
+        drop(self.origin);
+        Arc::try_unwrap(self.data).map_or_else(|shared| shared.to_vec(), Buffer::into_vec)
+    }
+
+    /// Returns the value without its history.
+    pub fn detached(self) -> Self {
+        Self {
+            origin: None,
+            ..self
+        }
+    }
+
+    /// Computes the gradients of the sum of all elements.
+    ///
+    /// # Panics
+    /// If a backward pass has already gone through an operation that this value depends on.
+    pub fn backward(self) -> Gradients {
+        self.backward_watched(&mut |_, _| ())
+    }
+
+    /// Like [`Value::backward`], and calls `complete` with each gradient as soon as no contribution to it follows.
+    ///
+    /// # Panics
+    /// See [`Value::backward`].
+    pub fn backward_watched(self, complete: &mut dyn FnMut(ParamId, &[f32])) -> Gradients {
+        let mut seed = Buffer::take(self.data.len());
+        seed.fill(1.0);
+        match self.origin {
+            Some(Origin::Node(node)) => backward::run(node, seed, complete),
+            Some(Origin::Param(param)) => {
+                complete(param, &seed);
+                Gradients::of(param, seed)
+            }
+            None => Gradients::default(),
+        }
+    }
+}
