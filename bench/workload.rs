@@ -2,7 +2,6 @@
 
 use attentive::batch::{Batch, Padded, TokenId};
 use attentive::config::{Config, ModelConfig, TieEmbeddings, TrainPrecision};
-use attentive::device;
 use attentive::model::Model;
 use attentive::random::Random;
 use attentive::train::{Learner, Unwatched};
@@ -58,14 +57,12 @@ impl Workload {
             ..config.model
         };
         config.train.precision = matmul;
-        let device = device::cpu().autodiff();
         let model = Model::new(
             &config.model.architecture(self.vocab, self.vocab),
             config.model.init,
             config.seed,
-            &device,
         );
-        Learner::new(model, &config, device)
+        Learner::new(model, &config)
     }
 
     /// Random sentences of equal length.

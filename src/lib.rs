@@ -110,9 +110,6 @@
 //!
 //! A program that uses only the library can turn off the defaults with `default-features = false`.
 
-// Burn's nested generic types exceed the default limit.
-#![recursion_limit = "256"]
-
 pub mod count;
 pub mod error;
 mod small_file;

@@ -8,7 +8,7 @@ use super::*;
 use crate::config::ModelConfig;
 use crate::model::tests::variants::{base, variants};
 use crate::model::tests::{SRC, TGT, batch_of, decodes, model, padded, rows};
-use crate::model::{Model, likeliest, parameters};
+use crate::model::{Model, likeliest};
 use crate::nn::Pass;
 
 fn engine(model: &Model) -> Engine {
@@ -16,7 +16,7 @@ fn engine(model: &Model) -> Engine {
 }
 
 fn in_precision(model: &Model, precision: Precision) -> Engine {
-    let weights = &mut Dense::new(precision, parameters(model));
+    let weights = &mut Dense::new(precision, model.copied());
     Engine::new(model.architecture(), weights)
 }
 

@@ -46,8 +46,6 @@ impl DistanceBias {
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::Device;
-
     use super::*;
 
     fn bias(causality: Causality) -> DistanceBias {

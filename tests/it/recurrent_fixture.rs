@@ -2,11 +2,8 @@
 //! (`scripts/fixtures/recurrent.py`).
 
 use attentive::architecture::{self, CellKind};
-use attentive::device;
-use attentive::model::take_gradients;
-use attentive::nn::{Construction, Pass, RecurrentEncoder};
-use attentive::ops::Lengths;
-use burn::tensor::{Tensor, TensorData};
+use attentive::nn::{Construction, Initial, Pass, RecurrentEncoder};
+use attentive::tape::{Epilogue, Lengths, Map, Param, Precision, Value, join, linear, select_rows};
 use safetensors::SafeTensors;
 
 use crate::fixture::{self, assert_close};
@@ -16,16 +13,10 @@ const LENS: [usize; 3] = [5, 2, 3];
 const LAYERS: usize = 2;
 const D_HIDDEN: usize = 8;
 
-fn check(name: &str, cell: CellKind, states: usize) {
+fn check(name: &str, cell: CellKind) {
     let bytes = fixture::read("recurrent");
     let file = SafeTensors::deserialize(&bytes).expect("the fixture is whole");
     let expected = |key: &str| fixture::values(&file, &format!("{name}.{key}"));
-    let device = device::cpu().autodiff();
-    let tensor = |key: &str, columns: usize| -> Tensor<2> {
-        let values = expected(key);
-        let shape = [values.len() / columns, columns];
-        Tensor::from_data(TensorData::new(values, shape), &device)
-    };
     let stack = architecture::RecurrentEncoder {
         n_layers: LAYERS,
         d_in: D_IN,
@@ -37,56 +28,56 @@ fn check(name: &str, cell: CellKind, states: usize) {
     let mut values = |parameter: &str| {
         let key = format!("weights.{parameter}");
         let stored = file.tensor(&format!("{name}.{key}"));
-        let shape = stored.expect("the fixture has it").shape().to_vec();
-        TensorData::new(expected(&key), shape)
+        Initial {
+            shape: stored.expect("the fixture has it").shape().to_vec(),
+            values: expected(&key),
+        }
     };
-    let construction = Construction::new(&device, &mut values);
+    let construction = Construction::new(&mut values);
     let model = RecurrentEncoder::new(&stack, construction.root());
     let lengths = Lengths::new(LENS, LENS[0]);
-    let x = tensor("x", D_IN).require_grad();
-    let encoded = model.forward(x.clone(), &lengths, &Pass::inference());
-    let finals = Tensor::cat(encoded.finals, 0);
-    let numbers = |tensor: Tensor<2>| tensor.into_data().iter::<f32>().collect::<Vec<_>>();
-    assert_close(
-        "output",
-        &numbers(encoded.memory.clone()),
-        &expected("output"),
-        2e-6,
-    );
-    assert_close(
-        "final states",
-        &numbers(finals.clone()),
-        &expected("finals"),
-        2e-6,
-    );
+    let x = Param::new("x", vec![lengths.positions(), D_IN], expected("x"));
+    let encoded = model.forward(x.value(), &lengths, &Pass::inference().recorded());
+    let output = encoded.memory.values();
+    assert_close("output", output, &expected("output"), 2e-6);
+    let finals = encoded.finals.iter();
+    let finals: Vec<f32> = finals.flat_map(|state| state.values().to_vec()).collect();
+    assert_close("final states", &finals, &expected("finals"), 2e-6);
 
-    let loss = (encoded.memory * tensor("a", D_HIDDEN)).sum()
-        + (finals * tensor("b", states * D_HIDDEN)).sum();
+    // Σ output · a + Σ finals · b
+    let results = [vec![encoded.memory], encoded.finals].concat();
+    let results = join(results.iter().map(row).collect());
+    let weight = Value::new([expected("a"), expected("b")].concat(), results.shape());
+    let bias = None;
+    let map = Map { weight, bias };
+    let loss = linear(results, vec![map], Epilogue::plain(Precision::F32));
     let mut gradients = loss.backward();
-    let slope = x.grad(&gradients).expect("x has a gradient");
-    assert_close(
-        "gradient of x",
-        &numbers(slope),
-        &expected("x_gradient"),
-        1e-5,
-    );
-    for gradient in take_gradients(&model, &mut gradients) {
-        let key = format!("gradients.{}", gradient.name);
-        assert_close(&key, &gradient.values, &expected(&key), 1e-5);
+    let slope = gradients.take(&x);
+    assert_close("gradient of x", &slope, &expected("x_gradient"), 1e-5);
+    for parameter in construction.parameters() {
+        let key = format!("gradients.{}", parameter.name());
+        let gradient = gradients.take(&parameter);
+        assert_close(&key, &gradient, &expected(&key), 1e-5);
     }
+}
+
+/// All rows one after another.
+fn row(x: &Value) -> Value {
+    let rows = (0..x.shape()[0]).map(|row| select_rows(x.clone(), &[row]));
+    join(rows.collect())
 }
 
 #[test]
 fn rnn_matches_pytorch() {
-    check("rnn", CellKind::Rnn, 1);
+    check("rnn", CellKind::Rnn);
 }
 
 #[test]
 fn lstm_matches_pytorch() {
-    check("lstm", CellKind::Lstm, 2);
+    check("lstm", CellKind::Lstm);
 }
 
 #[test]
 fn gru_matches_pytorch() {
-    check("gru", CellKind::Gru, 1);
+    check("gru", CellKind::Gru);
 }

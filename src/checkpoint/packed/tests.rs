@@ -8,13 +8,12 @@ use crate::checkpoint::checked::{ALIGNMENT, KEY, LENGTH_BYTES};
 use crate::checkpoint::shapes;
 use crate::config::ModelConfig;
 use crate::engine::Dense;
-use crate::model::parameters;
 use crate::model::tests::variants::{base, variants};
 use crate::model::tests::{decodes, model};
 
 fn engine(config: &ModelConfig, precision: Precision) -> (Architecture, Engine) {
     let model = model(config);
-    let weights = &mut Dense::new(precision, parameters(&model));
+    let weights = &mut Dense::new(precision, model.copied());
     let architecture = model.architecture().clone();
     let engine = Engine::new(&architecture, weights);
     (architecture, engine)
@@ -188,7 +187,7 @@ fn tensors_that_do_not_fit_are_refused() {
 #[test]
 fn parameters_of_the_other_kind_are_converted() {
     let (architecture, int8) = engine(&base(), Precision::Int8);
-    let weights = parameters(&model(&base()));
+    let weights = model(&base()).copied();
     let mut tensors = all(&int8);
     let weight = weights
         .iter()

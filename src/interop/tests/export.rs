@@ -4,7 +4,6 @@ use super::*;
 use crate::config::{Config, Family, ModelConfig};
 use crate::error::Error;
 use crate::interop::{ExportFormat, export};
-use crate::model::parameters;
 use crate::pipeline::tests::{language_model, with};
 use crate::text::Languages;
 
@@ -113,7 +112,7 @@ fn two_ways_into_one_vocabulary_are_exported_as_that_of_the_source() {
 fn written(pipeline: &Pipeline) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("own");
-    let write = |path: &Path| checkpoint::weights::write(path, &parameters(pipeline.model()));
+    let write = |path: &Path| checkpoint::weights::write(path, &pipeline.model().copied());
     let files: [(&str, &checkpoint::atomic::Content<'_>); 1] =
         [(checkpoint::files::WEIGHTS, &write)];
     let mut config = pipeline.config().clone();

@@ -22,7 +22,6 @@ use crate::architecture::{Pooling, Positions, Task};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::checkpoint::{self, LoadedWeights};
 use crate::decode::{SampleOptions, Sampling};
-use crate::device;
 use crate::error::Result;
 use crate::model::tests::rows;
 use crate::nn::Pass;

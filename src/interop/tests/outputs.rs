@@ -13,7 +13,7 @@ fn logits_are_those_of_transformers() {
         let LoadedWeights::Dense(weights) = &loaded.weights else {
             panic!("not quantized")
         };
-        let model = checkpoint::build(&loaded.architecture, weights.clone(), &device::cpu());
+        let model = checkpoint::build(&loaded.architecture, weights.clone());
         let file = fs::read(fixture(kind).join("logits.safetensors")).unwrap();
         let tensors = SafeTensors::deserialize(&file).unwrap();
         let ids = |name: &str| -> Padded {

@@ -5,25 +5,19 @@ pub(crate) mod variants;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::{
-    Logits, Model, Parameter, freeze, leaves, parameters, shapes, take_gradients, trained,
-};
+use attentive_tape::{Buffer, Param, ParamId, Precision};
+
+use super::{Logits, Model};
 use crate::batch::{Batch, Padded, TokenId};
 use crate::config::{ModelConfig, Pooling, Task, TieEmbeddings};
 use crate::nn::{Pass, Probe};
-use attentive_tape::{Leaf, Precision};
 
 use variants::{base, variants};
 
 const VOCAB: usize = 13;
 
 pub(crate) fn model(config: &ModelConfig) -> Model {
-    on(config, &Device::flex())
-}
-
-fn on(config: &ModelConfig, device: &Device) -> Model {
-    let architecture = config.architecture(VOCAB, VOCAB);
-    Model::new(&architecture, config.init, 3, device)
+    Model::new(&config.architecture(VOCAB, VOCAB), config.init, 3)
 }
 
 pub(crate) fn padded(sequences: &[&[TokenId]]) -> Padded {
@@ -95,7 +89,9 @@ pub(crate) fn decodes(config: &ModelConfig) -> bool {
 fn parameters_match_the_architecture() {
     for config in variants() {
         let model = model(&config);
-        let mut found: Vec<(String, Vec<usize>)> = shapes(&model);
+        let found = model.parameters().iter();
+        let found = found.map(|found| (found.name().to_owned(), found.shape().to_vec()));
+        let mut found: Vec<(String, Vec<usize>)> = found.collect();
         let parameters = model.architecture().parameters().into_iter();
         let mut expected: Vec<(String, Vec<usize>)> = parameters
             .map(|parameter| (parameter.name, parameter.shape))
@@ -138,14 +134,13 @@ fn batch(src: &[&[TokenId]], tgt: &[&[TokenId]]) -> Batch {
 
 /// The summed loss of `parts` and the gradients of all parameters.
 fn learn(config: &ModelConfig, parts: &[Batch]) -> (f64, Vec<f32>) {
-    let device = Device::flex().autodiff();
-    let model = on(config, &device);
+    let model = model(config);
     let mut total = (0.0, Vec::new());
     for batch in parts {
-        let part = model.loss(batch, 0.1, &Pass::inference());
+        let part = model.loss(batch, 0.1, &Pass::inference().recorded());
         total.0 += part.sums.loss;
-        let new = take_gradients(&model, &mut part.loss.backward());
-        let new: Vec<f32> = new.into_iter().flat_map(|new| new.values).collect();
+        let new = model.take_gradients(&mut part.loss.backward());
+        let new: Vec<f32> = new.into_iter().flat_map(Buffer::into_vec).collect();
         total.1.resize(new.len(), 0.0);
         total.1.iter_mut().zip(new).for_each(|(a, b)| *a += b);
     }
@@ -172,15 +167,16 @@ fn loss_and_gradients_do_not_depend_on_batching() {
 #[test]
 fn every_parameter_has_a_gradient() {
     for config in variants() {
-        let names = parameters(&model(&config)).into_iter();
-        let names = names.map(|parameter| (parameter.name, parameter.values.len()));
+        let model = model(&config);
+        let names = model.parameters().iter();
+        let names = names.map(|parameter| (parameter.name(), parameter.size()));
         let (_, gradients) = learn(&config, &[batch_of(&config, 0..3)]);
         let mut first = 0;
         for (name, len) in names {
             let gradient = &gradients[first..first + len];
             first += len;
             // The softmax is invariant to a constant added to all scores of a query.
-            let useless = name.ends_with("key.bias") || is_out_of_sight(&name, &config);
+            let useless = name.ends_with("key.bias") || is_out_of_sight(name, &config);
             let learns = gradient.iter().any(|&slope| slope != 0.0);
             assert!(learns || useless, "{name}: {config:?}");
         }
@@ -197,34 +193,24 @@ fn with_dropout(config: ModelConfig) -> ModelConfig {
     }
 }
 
-/// Parameters whose gradients are complete only at the end, by parts of their names.
-const SEEN_LATE: [&str; 2] = ["positions.learned", "distance_bias.table"];
-
 #[test]
 fn gradients_that_are_seen_early_are_complete() {
     for config in variants() {
-        // Some operations leave dropout to Burn.
         let config = with_dropout(config);
-        let model = on(&config, &Device::flex().autodiff());
+        let model = model(&config);
         let batch = batch_of(&config, 0..3);
-        let forward = || model.loss(&batch, 0.1, &Pass::training(1, 1, Precision::F32));
-        let (loss, uses) = ops::count_uses(forward);
-        let mut seen: HashMap<Leaf, Vec<f32>> = HashMap::new();
-        let mut see = |leaf, gradient: &[f32]| {
-            seen.insert(leaf, gradient.to_vec());
+        let loss = model.loss(&batch, 0.1, &Pass::training(1, 1, Precision::F32));
+        let mut seen: HashMap<ParamId, Vec<f32>> = HashMap::new();
+        let mut see = |param, gradient: &[f32]| {
+            let again = seen.insert(param, gradient.to_vec());
+            assert!(again.is_none(), "each is seen once");
         };
-        let mut gradients = ops::watch_gradients(uses, &mut see, || loss.loss.backward());
-        let gradients = take_gradients(&model, &mut gradients);
-        for (leaf, gradient) in leaves(&model).into_iter().zip(gradients) {
-            let Parameter { name, values, .. } = gradient;
-            match leaf.and_then(|leaf| seen.remove(&leaf)) {
-                Some(seen) => assert_eq!(seen, values, "{name}: {config:?}"),
-                // Operations of Burn use these parameters.
-                None => {
-                    let is_late = SEEN_LATE.iter().any(|late| name.contains(late));
-                    assert!(is_late, "{name}: {config:?}");
-                }
-            }
+        let mut gradients = loss.loss.backward_watched(&mut see);
+        let gradients = model.take_gradients(&mut gradients);
+        for (param, gradient) in model.trained().zip(gradients) {
+            let seen = seen.remove(&param.id());
+            let name = param.name();
+            assert_eq!(seen.as_deref(), Some(&*gradient), "{name}: {config:?}");
         }
     }
 }
@@ -234,18 +220,21 @@ fn frozen_parameters_have_no_gradient_and_change_no_other() {
     for config in variants() {
         let config = with_dropout(config);
         let gradients = |is_frozen: &dyn Fn(&str) -> bool| {
-            let model = freeze(on(&config, &Device::flex().autodiff()), is_frozen);
+            let model = model(&config);
+            model.freeze(is_frozen);
             let batch = batch_of(&config, 0..3);
             let loss = model.loss(&batch, 0.1, &Pass::training(1, 1, Precision::F32));
-            let gradients = take_gradients(&model, &mut loss.loss.backward());
-            let names = trained(&model).into_iter().map(|(name, _)| name);
-            assert!(names.eq(gradients.iter().map(|gradient| gradient.name.clone())));
-            assert_eq!(leaves(&model).len(), gradients.len());
+            let gradients = model.take_gradients(&mut loss.loss.backward());
+            let named = |(param, gradient): (&Param, Buffer)| {
+                assert!(!is_frozen(param.name()));
+                (param.name().to_owned(), gradient.into_vec())
+            };
+            let gradients: Vec<_> = model.trained().zip(gradients).map(named).collect();
             (loss.sums.loss, gradients)
         };
         let (loss, all) = gradients(&|_| false);
-        assert_eq!(all.len(), parameters(&model(&config)).len());
-        let place = |name: &str| all.iter().position(|gradient| gradient.name == name);
+        assert_eq!(all.len(), model(&config).parameters().len());
+        let place = |name: &str| all.iter().position(|(other, _)| other == name);
         let cases: [&dyn Fn(&str) -> bool; 4] = [
             &|name| name.starts_with("encoder.") || name.starts_with("src."),
             &|name| !name.contains("embedding"),
@@ -254,7 +243,7 @@ fn frozen_parameters_have_no_gradient_and_change_no_other() {
         ];
         for is_frozen in cases {
             let mut expected = all.clone();
-            expected.retain(|gradient| !is_frozen(&gradient.name));
+            expected.retain(|(name, _)| !is_frozen(name));
             if !expected.is_empty() {
                 assert_eq!(gradients(is_frozen), (loss, expected), "{config:?}");
             }
@@ -293,10 +282,9 @@ fn tied_matrices_are_stored_once() {
             tie_embeddings,
             ..base()
         });
-        let large = parameters(&model)
-            .into_iter()
-            .filter(|parameter| parameter.shape == [VOCAB, 12]);
-        large.map(|parameter| parameter.name).collect()
+        let all = model.parameters().iter();
+        let large = all.filter(|parameter| parameter.shape() == [VOCAB, 12]);
+        large.map(|parameter| parameter.name().to_owned()).collect()
     };
     assert_eq!(names(TieEmbeddings::All), ["src.embedding.weight"]);
     assert_eq!(
@@ -319,15 +307,11 @@ fn a_probe_names_the_first_layer_with_nan() {
         d_model: 12,
         ..base()
     };
-    let mut damaged = Vec::new();
-    let model = super::map_parameters(model(&config), &Device::flex(), |name, _, mut values| {
-        if name == "encoder.layers.1.feed_forward.outer.bias" {
-            values[0] = f32::INFINITY;
-            damaged.push(name.to_owned());
-        }
-        values
-    });
-    assert_eq!(damaged.len(), 1);
+    let model = model(&config);
+    let name = "encoder.layers.1.feed_forward.outer.bias";
+    let mut named = model.parameters().iter();
+    let damaged = named.find(|parameter| parameter.name() == name).unwrap();
+    damaged.change(|values| values[0] = f32::INFINITY);
     let probe = Probe::default();
     model.loss(&batch(&SRC, &TGT), 0.1, &Pass::inference().probed(&probe));
     assert_eq!(

@@ -2,15 +2,17 @@ use super::super::{AttentionWatch, Construction, Initializer};
 use super::*;
 use crate::architecture::{AttentionKind, CellKind, Init};
 use crate::config::{Family, ModelConfig, RecurrentConfig};
-use attentive_tape::Lengths;
+use crate::random::Random;
+use attentive_tape::{AttentionWeights, Lengths};
 
 const D: usize = 6;
 const SRC_LENS: [usize; 2] = [3, 2];
 const SRC_LEN: usize = 3;
 const LEN: usize = 4;
 
-fn random(rows: usize) -> Value {
-    Tensor::random([rows, D], Distribution::Normal(0.0, 1.0), &Device::flex())
+fn normal(random: &mut Random, rows: usize) -> Value {
+    let numbers = (0..rows * D).map(|_| random.normal() as f32);
+    Value::new(numbers.collect::<Vec<_>>(), [rows, D])
 }
 
 fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> RecurrentDecoder {
@@ -32,7 +34,7 @@ fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> Recurre
     };
     let initializer = Initializer::new(&architecture, Init::Pytorch, 5);
     let mut values = |name: &str| initializer.draw(name);
-    let construction = Construction::new(&Device::flex(), &mut values);
+    let construction = Construction::new(&mut values);
     RecurrentDecoder::new(stack, construction.root().at("decoder"))
 }
 
@@ -42,17 +44,40 @@ fn sequence(x: Value, lens: &[usize], width: usize) -> Sequence {
 }
 
 /// Σ weights · values, `[batch · len, D]`.
-fn gathered(weights: Value, values: Value) -> Value {
-    let [batch, _, len, src_len] = weights.shape();
-    let weights: Value = weights.squeeze_dim(1);
-    let context = weights.matmul(values.reshape([batch, src_len, D]));
-    context.reshape([batch * len, D])
+fn gathered(weights: &AttentionWeights, values: &Value) -> Vec<f32> {
+    let [_, _, len, src_len] = weights.shape;
+    let values: Vec<&[f32]> = values.values().chunks(D).collect();
+    let rows = weights.values.chunks(src_len).enumerate();
+    rows.flat_map(|(row, weights)| weighted(weights, &values[row / len * src_len..]))
+        .collect()
+}
+
+/// Σ weight · value
+fn weighted(weights: &[f32], values: &[&[f32]]) -> Vec<f32> {
+    let mut sum = vec![0.0; D];
+    for (weight, value) in weights.iter().zip(values) {
+        for (sum, x) in sum.iter_mut().zip(*value) {
+            *sum += weight * x;
+        }
+    }
+    sum
+}
+
+fn assert_close(what: &str, found: &[f32], expected: &[f32]) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(
+            (found - expected).abs() < 1e-5,
+            "{what}: {found}, not {expected}"
+        );
+    }
 }
 
 #[test]
 fn recorded_weights_reproduce_the_contexts() {
     let batch = SRC_LENS.len();
     let lengths = Lengths::full(batch, LEN);
+    let mut random = Random::new(6, 0);
     for (attention, cell) in [
         (AttentionKind::Additive, CellKind::Lstm),
         (AttentionKind::Additive, CellKind::Gru),
@@ -60,13 +85,14 @@ fn recorded_weights_reproduce_the_contexts() {
         (AttentionKind::General, CellKind::Rnn),
     ] {
         let decoder = decoder(attention, cell, 1);
-        let values = random(batch * SRC_LEN);
-        let x = random(batch * LEN);
+        let values = normal(&mut random, batch * SRC_LEN);
+        let x = normal(&mut random, batch * LEN);
         let plain = Pass::inference();
         let memory = sequence(values.clone(), &SRC_LENS, SRC_LEN);
         let memory = decoder.memory_of(&memory, &plain).expect("a memory");
         let layer = &decoder.layers[0];
-        let initial = random(batch).repeat_dim(1, layer.cell().states());
+        let initial = vec![normal(&mut random, batch); layer.cell().states()];
+        let initial = tape::join(initial);
         let watch = AttentionWatch::default();
         let pass = &plain.watched(&watch);
         let context = match decoder.attention.as_ref().expect("attention") {
@@ -78,29 +104,37 @@ fn recorded_weights_reproduce_the_contexts() {
             }
         };
         let [map] = watch.into_maps().try_into().expect("one map");
-        assert_eq!(map.weights.shape(), [batch, 1, LEN, SRC_LEN]);
+        assert_eq!(map.weights.shape, [batch, 1, LEN, SRC_LEN]);
         assert_eq!(map.name, "decoder.attention");
-        let padding: Vec<f32> = map
-            .weights
-            .clone()
-            .slice([1..2, 0..1, 0..LEN, 2..3])
-            .into_data()
-            .iter()
-            .collect();
+        let of_second = map.weights.values.chunks(SRC_LEN).skip(LEN);
+        let padding: Vec<f32> = of_second.map(|weights| weights[2]).collect();
         assert_eq!(padding, [0.0; LEN]);
-        let difference = context - gathered(map.weights, values);
-        let difference: f32 = difference.abs().max().into_scalar();
-        assert!(difference < 1e-5, "{attention:?}: {difference}");
+        let expected = gathered(&map.weights, &values);
+        assert_close(&format!("{attention:?}"), context.values(), &expected);
     }
 }
 
-/// W x + b of every row.
-fn map(linear: &Linear, x: Value) -> Value {
-    let y = x.matmul(linear.weight.val().transpose());
+/// W x + b
+fn map(linear: &Linear, x: &[f32]) -> Vec<f32> {
+    let weight = linear.weight.values();
+    let y = weight.chunks(x.len()).map(|row| dot(row, x)).collect();
     match &linear.bias {
-        Some(bias) => y + bias.val().unsqueeze(),
+        Some(bias) => add(y, &bias.values()),
         None => y,
     }
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn add(mut a: Vec<f32>, b: &[f32]) -> Vec<f32> {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+    a
+}
+
+fn tanh(x: Vec<f32>) -> Vec<f32> {
+    x.into_iter().map(f32::tanh).collect()
 }
 
 /// The decoder's formulas for tanh cells and one sentence, written out: t at every position, `[LEN, D]`.
@@ -109,54 +143,54 @@ fn map(linear: &Linear, x: Value) -> Value {
 /// - `h`: `[SRC_LEN, D]`, the memory
 /// - `x`: `[LEN, D]`
 /// - `states`: `[1, D]` for each layer
-fn by_the_formulas(
-    decoder: &RecurrentDecoder,
-    h: &Value,
-    x: &Value,
-    mut states: Vec<Value>,
-) -> Value {
+fn by_the_formulas(decoder: &RecurrentDecoder, h: &Value, x: &Value, states: &[Value]) -> Vec<f32> {
+    let h: Vec<&[f32]> = h.values().chunks(D).collect();
     // Σ_j softmax(e)_j h_j
-    let found = |e: Value| softmax(e, 1).matmul(h.clone());
+    let found = |e: Vec<f32>| {
+        let exp: Vec<f32> = e.into_iter().map(f32::exp).collect();
+        let sum: f32 = exp.iter().sum();
+        let weights: Vec<f32> = exp.iter().map(|exp| exp / sum).collect();
+        weighted(&weights, &h)
+    };
+    let mut states: Vec<Vec<f32>> = states.iter().map(|state| state.values().into()).collect();
     let mut out = Vec::new();
-    for position in 0..LEN {
-        let mut below = x.clone().narrow(0, position, 1);
-        let mut context = None;
+    for x in x.values().chunks(D) {
+        let mut below = x.to_vec();
+        // Empty without attention.
+        let mut context = Vec::new();
         for (number, layer) in decoder.layers.iter().enumerate() {
-            let before = states[number].clone();
-            let mut sum = map(&layer.input, below)
-                + map(layer.hidden.as_ref().expect("a hidden map"), before.clone());
+            let before = &states[number];
+            let hidden = layer.hidden.as_ref().expect("a hidden map");
+            let mut sum = add(map(&layer.input, &below), &map(hidden, before));
             if let (0, Some(RecurrentAttention::Additive(attention))) = (number, &decoder.attention)
             {
                 // e_j = vᵀ tanh(W s + U h_j)
-                let v = attention.score.val().unsqueeze();
-                let inner = map(&attention.query, before) + map(&attention.key, h.clone());
-                let c = found((tanh(inner) * v).sum_dim(1).transpose());
-                sum = sum + map(&attention.context, c.clone());
-                context = Some(c);
+                let (v, query) = (attention.score.values(), map(&attention.query, before));
+                let e = |h: &&[f32]| dot(&v, &tanh(add(map(&attention.key, h), &query)));
+                context = found(h.iter().map(e).collect());
+                sum = add(sum, &map(&attention.context, &context));
             }
             states[number] = tanh(sum);
-            below = states[number].clone();
+            below.clone_from(&states[number]);
         }
         if let Some(RecurrentAttention::Multiplicative(attention)) = &decoder.attention {
             // e_j = (W s)ᵀ h_j with the current state
             let query = match &attention.query {
-                Some(query) => map(query, below.clone()),
+                Some(query) => map(query, &below),
                 None => below.clone(),
             };
-            context = Some(found(query.matmul(h.clone().transpose())));
+            context = found(h.iter().map(|h| dot(&query, h)).collect());
         }
-        let read = match context {
-            Some(c) => Tensor::cat(vec![below, c], 1),
-            None => below,
-        };
-        out.push(tanh(map(decoder.readout.as_ref().unwrap(), read)));
+        let readout = decoder.readout.as_ref().expect("a readout");
+        out.extend(tanh(map(readout, &[below, context].concat())));
     }
-    Tensor::cat(out, 0)
+    out
 }
 
 #[test]
 fn the_decoder_follows_its_formulas() {
     let pass = &Pass::inference();
+    let mut random = Random::new(7, 0);
     for attention in [
         AttentionKind::None,
         AttentionKind::Additive,
@@ -166,17 +200,15 @@ fn the_decoder_follows_its_formulas() {
         for n_layers in [1, 2] {
             let decoder = decoder(attention, CellKind::Rnn, n_layers);
             // Large enough that the weights of the source positions differ.
-            let (h, x) = (random(SRC_LEN) * 3.0, random(LEN));
-            let finals: Vec<Value> = (0..n_layers).map(|_| random(1)).collect();
-            let expected = by_the_formulas(&decoder, &h, &x, finals.clone());
+            let h = tape::scale(normal(&mut random, SRC_LEN), 3.0);
+            let x = normal(&mut random, LEN);
+            let finals: Vec<Value> = (0..n_layers).map(|_| normal(&mut random, 1)).collect();
+            let expected = by_the_formulas(&decoder, &h, &x, &finals);
             let memory = sequence(h, &[SRC_LEN], SRC_LEN);
             let tgt = sequence(x, &[LEN], LEN);
             let found = decoder.forward(tgt, Some(&memory), &finals, pass);
-            let difference: f32 = (found - expected).abs().max().into_scalar();
-            assert!(
-                difference < 1e-5,
-                "{attention:?}, {n_layers} layers: {difference}"
-            );
+            let what = format!("{attention:?}, {n_layers} layers");
+            assert_close(&what, found.values(), &expected);
         }
     }
 }

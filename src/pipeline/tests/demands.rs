@@ -238,15 +238,10 @@ fn samples_depend_on_line_numbers_alone() {
 /// A model with other weights.
 fn another(family: Family) -> Pipeline {
     let pipeline = of(family, 0);
-    let model = map_parameters(
-        pipeline.model().clone(),
-        &device::cpu(),
-        |_, _, mut values| {
-            values.iter_mut().for_each(|value| *value *= 1.3);
-            values
-        },
-    );
-    Pipeline::from_parts(pipeline.config, pipeline.tokenizers, model)
+    for parameter in pipeline.model().parameters() {
+        parameter.change(|values| values.iter_mut().for_each(|value| *value *= 1.3));
+    }
+    pipeline
 }
 
 #[test]
@@ -346,8 +341,8 @@ fn alignments_follow_the_attention() {
                 map.name.contains("attention") && map.site == crate::nn::AttentionSite::Cross
             };
             let map = inspection.maps.iter().rfind(is_cross).unwrap();
-            let [_, heads, _, src_len] = map.weights.dims();
-            let weights: Vec<f32> = map.weights.to_data().iter().collect();
+            let [_, heads, _, src_len] = map.weights.shape;
+            let weights = &map.weights.values;
             let rows = weights.len() / heads / src_len;
             let mut expected = Vec::new();
             for j in 0..ids.len() {
@@ -416,8 +411,8 @@ fn coverage_is_that_of_the_attention() {
                     .iter()
                     .rfind(|map| map.site == crate::nn::AttentionSite::Cross);
                 let weights = &map.unwrap().weights;
-                let [_, heads, rows, src_len] = weights.dims();
-                let weights: Vec<f32> = weights.to_data().iter().collect();
+                let [_, heads, rows, src_len] = weights.shape;
+                let weights = &weights.values;
                 let steps = found.token_log_probs.len();
                 assert!(steps <= rows);
                 let mut penalty = 0.0;

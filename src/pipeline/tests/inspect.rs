@@ -27,7 +27,7 @@ fn the_number_of_weights_is_known_before_they_are_computed() {
         let shown = pipeline.show("a dog runs over", target).unwrap();
         let predicted = shown.weights(pipeline);
         let maps = shown.inspect(pipeline).unwrap().maps;
-        let weights = maps.iter().map(|map| map.weights.shape().num_elements());
+        let weights = maps.iter().map(|map| map.weights.values.len());
         assert_eq!(predicted, weights.sum::<usize>());
     }
 }
@@ -58,7 +58,7 @@ fn an_inspection_shows_the_result_of_the_search() {
     let shapes: Vec<(&str, [usize; 4])> = inspection
         .maps
         .iter()
-        .map(|map| (map.name.as_str(), map.weights.dims()))
+        .map(|map| (map.name.as_str(), map.weights.shape))
         .collect();
     let tgt = inspection.tgt.len();
     assert_eq!(

@@ -13,7 +13,6 @@ use super::*;
 use crate::config::{
     AttentionKind, Family, Init, ModelConfig, TokenizerConfig, TokenizerKind, Units,
 };
-use crate::model::map_parameters;
 use crate::random::Random;
 use crate::text::{self, Masks};
 
@@ -71,26 +70,17 @@ pub(crate) fn with(change: impl FnOnce(&mut ModelConfig)) -> Pipeline {
         &config.model.architecture(src, tgt),
         config.model.init,
         7,
-        &device::cpu(),
     );
     Pipeline::from_parts(config, tokenizers, model)
 }
 
 /// `pipeline` with NaN in the parameter `name`, from element `first` on.
 pub(crate) fn damaged(pipeline: Pipeline, name: &str, first: usize) -> Pipeline {
-    let mut found = false;
-    let model = map_parameters(
-        pipeline.model().clone(),
-        &device::cpu(),
-        |parameter, _, mut values| {
-            if parameter == name {
-                values[first..].fill(f32::NAN);
-                found = true;
-            }
-            values
-        },
-    );
-    assert!(found, "no parameter `{name}`");
+    let model = pipeline.model().clone();
+    let mut named = model.parameters().iter();
+    let parameter = named.find(|parameter| parameter.name() == name);
+    let parameter = parameter.unwrap_or_else(|| panic!("no parameter `{name}`"));
+    parameter.change(|values| values[first..].fill(f32::NAN));
     Pipeline::from_parts(pipeline.config, pipeline.tokenizers, model)
 }
 
@@ -130,7 +120,6 @@ pub(crate) fn language_model(config: Config) -> Pipeline {
         &config.model.architecture(vocab, vocab),
         config.model.init,
         7,
-        &device::cpu(),
     );
     Pipeline::from_parts(config, tokenizers, model)
 }

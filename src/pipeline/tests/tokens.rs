@@ -49,20 +49,21 @@ fn renumbered_and_usual() -> [Pipeline; 2] {
     };
     let pipeline = untied();
     let (config, model) = (pipeline.config.clone(), pipeline.model().clone());
-    let model = map_parameters(model, &device::cpu(), |name, shape, values| {
-        let side = match name {
+    for parameter in model.parameters() {
+        let side = match parameter.name() {
             "src.embedding.weight" => "src",
             "tgt.embedding.weight" | "head.weight" | "head.bias" => "tgt",
-            _ => return values,
+            _ => continue,
         };
-        let mut rows = values.clone();
-        let width = values.len() / shape[0];
-        for (id, row) in (0..).zip(values.chunks(width)) {
-            let place = moved(side, id) as usize * width;
-            rows[place..place + width].copy_from_slice(row);
-        }
-        rows
-    });
+        let before = parameter.values();
+        let width = before.len() / parameter.shape()[0];
+        parameter.change(|rows| {
+            for (id, row) in (0..).zip(before.chunks(width)) {
+                let place = moved(side, id) as usize * width;
+                rows[place..place + width].copy_from_slice(row);
+            }
+        });
+    }
     [Pipeline::from_parts(config, tokenizers, model), usual]
 }
 

@@ -8,7 +8,7 @@ fn logits(dir: &Path, source: &[TokenId], target: &[TokenId]) -> Vec<Vec<f32>> {
     let LoadedWeights::Dense(weights) = loaded.weights else {
         panic!("not quantized")
     };
-    let model = checkpoint::build(&loaded.architecture, weights, &device::cpu());
+    let model = checkpoint::build(&loaded.architecture, weights);
     let start = loaded.tokenizers.tgt().special().start;
     let batch = Batch {
         src: Padded::single(source),

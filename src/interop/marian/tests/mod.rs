@@ -14,7 +14,6 @@ use super::*;
 use crate::batch::{Batch, Padded, TokenId};
 use crate::checkpoint::{self, LoadedWeights};
 use crate::config::LengthPenaltyFormula;
-use crate::device;
 use crate::model::tests::rows;
 use crate::nn::Pass;
 use crate::pipeline::Pipeline;
