@@ -160,8 +160,11 @@ impl<'a> Pool<'a> {
             return Some(self.remove(first));
         }
         // Frees space for the buffer to be allocated, so that buffers of changing sizes do not accumulate.
-        if first > 0 {
-            self.remove(first - 1);
+        let mut missing = len;
+        while missing > 0 && !self.free.is_empty() {
+            let place = self.free.partition_point(|buffer| buffer.capacity() < len);
+            let freed = self.remove(place.saturating_sub(1));
+            missing = missing.saturating_sub(freed.capacity());
         }
         None
     }

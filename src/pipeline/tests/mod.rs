@@ -66,11 +66,7 @@ pub(crate) fn with(change: impl FnOnce(&mut ModelConfig)) -> Pipeline {
     }
     .unwrap();
     let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
-    let model = Model::new(
-        &config.model.architecture(src, tgt),
-        config.model.init,
-        7,
-    );
+    let model = Model::new(&config.model.architecture(src, tgt), config.model.init, 7);
     Pipeline::from_parts(config, tokenizers, model)
 }
 

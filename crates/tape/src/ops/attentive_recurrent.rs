@@ -78,7 +78,7 @@ pub fn attentive_recurrent(
         context,
         keys,
         values,
-        weight: weight,
+        weight,
         bias: bias.flatten(),
         initial: state.initial,
     };

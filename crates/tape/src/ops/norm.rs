@@ -15,11 +15,7 @@ use crate::{Buffer, Dropout, Value};
 /// - `gain`, `bias`: `[d]`, or `[1]` for [`Norm::Scalar`]; [`Norm::Rms`] has no bias
 pub fn norm(kind: Norm, x: Value, gain: Value, bias: Option<Value>, epsilon: f64) -> Value {
     let shape = x.shape();
-    let operands = NormOperands {
-        x,
-        gain,
-        bias: bias,
-    };
+    let operands = NormOperands { x, gain, bias };
     apply(NormKernel(call(kind, shape, epsilon)), operands, shape)
 }
 
@@ -40,12 +36,7 @@ pub fn residual_norm(
         call: call(kind, shape, epsilon),
         dropout,
     };
-    let operands = ResidualNormOperands {
-        x,
-        y,
-        gain,
-        bias: bias,
-    };
+    let operands = ResidualNormOperands { x, y, gain, bias };
     apply(kernel, operands, shape)
 }
 

@@ -46,7 +46,7 @@ pub fn recurrent(
     let (weight, bias) = recurrence.hidden.map(|map| (map.weight, map.bias)).unzip();
     let operands = RecurrentOperands {
         projected,
-        weight: weight,
+        weight,
         bias: bias.flatten(),
         initial: recurrence.initial,
     };
