@@ -40,10 +40,9 @@ impl Config {
     /// # Errors
     /// Those of [`Config::load`].
     pub fn load_stored(path: &Path) -> Result<Self> {
-        let text = read_text(path, MOST_BYTES)?;
-        let mut draft = Draft::parse(&text, path, &[])?;
-        older::fill_in(&mut draft.table);
-        draft.finish(None, &mut Origins::default(), Self::validate_stored)
+        Draft::load(path, &[])?
+            .resolve_stored()
+            .map(|(config, _)| config)
     }
 
     /// Reads `text`, the content of the file `path`, then applies `overrides` as [`Config::load`] does.
@@ -190,6 +189,22 @@ impl Draft {
             source.map_or(Ok(()), |source| config.check_source(source))?;
             config.validate()
         })?;
+        Ok((config, origins))
+    }
+
+    /// The whole configuration, if the file is that of a model directory: it is read like [`Config::load_stored`] does, with the
+    /// origins of the values. The base model of `model.from` is not needed.
+    ///
+    /// # Errors
+    /// Those of [`Config::load_stored`].
+    pub fn resolve_stored(mut self) -> Result<(Config, Origins)> {
+        let mut origins = Origins::new(&self.table, |key| match self.origin(key) {
+            ValueOrigin::File { line, .. } => ValueOrigin::Stored { line },
+            other => other,
+        });
+        older::fill_in(&mut self.table);
+        origins.add(&self.table, |_| ValueOrigin::FormerDefault);
+        let config = self.finish(None, &mut origins, Config::validate_stored)?;
         Ok((config, origins))
     }
 
