@@ -206,7 +206,7 @@ impl Reader {
     }
 
     /// Returns warnings about the files, complete after the last line: those that seem to have a header.
-    pub fn warnings(&self) -> Vec<String> {
+    pub(super) fn warnings(&self) -> Vec<String> {
         self.headers.warnings()
     }
 

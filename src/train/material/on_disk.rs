@@ -251,12 +251,8 @@ fn make(
     reader.check_not_empty()?;
     let encoded = encoder.finish()?;
     let (read, n_parts) = (reader.stats(), reader.ends().len());
-    let warnings = reader.warnings();
     let files = reader.finish();
     observer.on(&Event::Note(&format!("{TRAINING}: {read}")));
-    for warning in &warnings {
-        observer.on(&Event::Warning(warning));
-    }
     note_dropped(TRAINING, encoded, observer);
     making.finish(Settings {
         key,
