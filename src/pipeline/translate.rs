@@ -55,10 +55,22 @@ impl Pipeline {
         lines: &[L],
         options: &TranslateOptions,
     ) -> Result<Vec<String>> {
+        let translations = self.unscored_with(lines, options)?.into_iter();
+        Ok(translations.map(Translation::into_best).collect())
+    }
+
+    /// Like [`Pipeline::translate_with`], but scores are computed only where the search needs them, and are otherwise 0.
+    ///
+    /// # Errors
+    /// The errors of [`Pipeline::translate_from`].
+    pub(crate) fn unscored_with<L: AsRef<str> + Sync>(
+        &self,
+        lines: &[L],
+        options: &TranslateOptions,
+    ) -> Result<Vec<Translation>> {
         let mut options = *options;
         options.search.scored = false;
-        let translations = self.translate_with(lines, &options)?.into_iter();
-        Ok(translations.map(Translation::into_best).collect())
+        self.translate_with(lines, &options)
     }
 
     /// Returns the `n_best` best translations of each line.

@@ -49,3 +49,10 @@ pub struct Candidate {
     /// The required phrases that the candidate lacks; none if `finished`.
     pub unmet: Vec<Arc<str>>,
 }
+
+impl Candidate {
+    /// True if the candidate reached the length limit. The empty translation of a blank line did not.
+    pub fn is_cut_off(&self) -> bool {
+        !self.finished && !self.tokens.is_empty()
+    }
+}
