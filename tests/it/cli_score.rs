@@ -76,6 +76,21 @@ fn metrics_that_blanks_separate_are_told_from_files() {
 }
 
 #[test]
+fn one_resample_and_one_trial_are_singular() {
+    let folder = corpus();
+    for (test, words) in [
+        ("--resamples 1", "paired bootstrap with 1 resample\n"),
+        (
+            "--paired randomization --trials 1",
+            "randomization with 1 trial\n",
+        ),
+    ] {
+        let outcome = folder.run(&format!("score hyp ref1 --system ref2 {test}"));
+        assert!(outcome.stdout.contains(words), "{outcome:?}");
+    }
+}
+
+#[test]
 fn options_of_bleu() {
     let folder = corpus();
     let bleu =
