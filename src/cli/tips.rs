@@ -56,6 +56,33 @@ const FOREIGN: [(&str, &[&str]); 8] = [
     ),
 ];
 
+/// Options that a command does not have, and what there is instead: the command, the options, the tip.
+const INSTEAD: [(&str, &[&str], &str); 4] = [
+    (
+        "compare",
+        &["--checkpoint"],
+        "name the folder of a checkpoint instead of the run: `RUN/checkpoints/step-N`",
+    ),
+    (
+        "compare",
+        &["--confidence"],
+        "the intervals are always computed; the tables show those of the differences, and `--json` has all of them",
+    ),
+    (
+        "evaluate",
+        &["--confidence"],
+        "write the translations to a file with `--output out.txt`; `attentive score out.txt REF --confidence` gives the intervals",
+    ),
+    (
+        "score",
+        &["-m", "--metrics"],
+        "it is called `--metric` here, and several are separated by commas: `--metric bleu,chrf,ter`",
+    ),
+];
+
+/// Commands that read texts line by line.
+const READERS: [&str; 4] = ["translate", "tag", "classify", "embed"];
+
 /// Adds a tip to the error, if there is one.
 pub(super) fn added(mut error: clap::Error) -> clap::Error {
     let context = |kind| match error.get(kind) {
@@ -88,8 +115,12 @@ fn of_option(option: &str) -> Option<String> {
     if DEVICES.contains(&name) {
         return Some("everything runs on the CPU; `--threads` sets the number of threads".into());
     }
-    // A number after `--profile` without an equals sign is parsed as a separate argument.
-    let given = |word: &str| std::env::args().any(|argument| argument == word);
+    if let Some((.., tip)) = INSTEAD
+        .iter()
+        .find(|(command, options, _)| given(command) && options.contains(&name))
+    {
+        return Some((*tip).into());
+    }
     if given("train")
         && let Some(key) = key_of(name)
     {
@@ -102,9 +133,68 @@ fn of_option(option: &str) -> Option<String> {
             "it is called `{own}` here, in the commands that have it"
         ));
     }
+    if let Some(tip) = of_text(option) {
+        return Some(tip);
+    }
+    // A number after `--profile` without an equals sign is parsed as a separate argument.
     let is_number = option.parse::<u64>().is_ok();
     (is_number && given("train") && given("--profile"))
         .then(|| format!("write the number of updates after an equals sign: `--profile={option}`"))
+}
+
+/// True if `word` is among the arguments.
+fn given(word: &str) -> bool {
+    std::env::args().any(|argument| argument == word)
+}
+
+/// A tip for a `text` among the arguments of a command that takes it elsewhere.
+fn of_text(text: &str) -> Option<String> {
+    if text.starts_with('-') {
+        return None;
+    }
+    if given("generate") {
+        let text = quoted(text);
+        return Some(format!(
+            "`--prompt` takes the text to continue: `attentive generate MODEL --prompt {text}`; so does standard input: \
+             `echo {text} | attentive generate MODEL`"
+        ));
+    }
+    let reader = READERS.into_iter().find(|command| given(command))?;
+    Some(format!(
+        "texts are read from standard input, or from one file: `echo {} | attentive {reader} MODEL`",
+        quoted("TEXT")
+    ))
+}
+
+/// True if `path`, which was given as an input file, seems to be a text instead.
+pub(super) fn is_text(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    let is_text = text.contains(char::is_whitespace) || !text.contains(['.', '/', '\\']);
+    is_text && !path.exists()
+}
+
+/// `error` about an input file that seems to be a `text`, with a hint.
+pub(super) fn text_as_file(error: &Error, text: &Path) -> Error {
+    let command = READERS.into_iter().find(|command| given(command));
+    let hint = format!(
+        "check the path if it is one; a text is read from standard input: `echo {} | attentive {} MODEL`",
+        quoted(&text.to_string_lossy()),
+        command.unwrap_or(READERS[0])
+    );
+    Error::Data {
+        problem: error.to_string(),
+        hint: Some(hint),
+    }
+}
+
+/// `text` as an argument in a shell, unless it is long.
+fn quoted(text: &str) -> String {
+    /// A longer text hides the command around it.
+    const LONGEST: usize = 60;
+    match text.chars().count() {
+        0..=LONGEST => format!("'{}'", text.replace('\'', r"'\''")),
+        _ => "'…'".into(),
+    }
 }
 
 /// Which configuration key the option `name` may stand for, as a question.
@@ -131,6 +221,11 @@ fn of_number(message: &str) -> Option<String> {
 
 /// A tip for a value that an option does not have.
 fn of_value(option: &str, value: &str) -> Option<String> {
+    if option.starts_with("--metric") && (value.is_empty() || value.contains(char::is_whitespace)) {
+        return Some(
+            "separate metrics with commas, without blanks: `--metric bleu,chrf,ter`".into(),
+        );
+    }
     if !option.starts_with("--tokenize") {
         return None;
     }
@@ -208,6 +303,10 @@ mod tests {
         for (number, words) in [("0", "of at least 1"), ("two", "a whole number")] {
             let text = tip(&["translate", "runs/x", "--beam-width", number]);
             assert!(text.contains(words), "{text}");
+        }
+        for list in ["bleu chrf", "bleu,"] {
+            let text = tip(&["score", "a", "b", "--metric", list]);
+            assert!(text.contains("`--metric bleu,chrf,ter`"), "{text}");
         }
         let text = tip(&["score", "a", "b", "--tokenize", "14a"]);
         assert!(text.contains("13a"), "{text}");

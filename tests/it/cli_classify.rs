@@ -250,9 +250,10 @@ fn mistakes_are_reported() {
     folder.write("long.tsv", format!("cat\t{long}\n"));
     let outcome = folder.run("evaluate runs/c --tsv long.tsv");
     assert!(
-        outcome.stderr.contains("1 of 1 texts are too long"),
+        outcome.stderr.contains("1 of 1 text is too long"),
         "{outcome:?}"
     );
+    assert!(outcome.stdout.contains("\n1 text in "), "{outcome:?}");
 
     let refused = |settings: &str, complaint: &[&str]| {
         folder.fails(&format!("train c.toml --output r {settings}"), 2, complaint);
