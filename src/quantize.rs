@@ -16,6 +16,7 @@ pub use self::report::{Change, Comparison, Report, ShortlistCost};
 use crate::checkpoint::atomic::Content;
 use crate::checkpoint::{self, LoadedWeights, Provenance, files};
 use crate::config::Task;
+use crate::count::count;
 use crate::engine::Precision;
 use crate::error::{Error, Result};
 use crate::evaluate::check;
@@ -286,9 +287,9 @@ fn refuse_early(out: &Path, test: Option<Test<'_>>, options: &QuantizeOptions<'_
     {
         return Err(Error::Data {
             problem: format!(
-                "the text for the shortlist has {} sentences but {} translations",
-                src.len(),
-                tgt.len()
+                "the text for the shortlist has {} but {}",
+                count(src.len(), "sentence"),
+                count(tgt.len(), "translation")
             ),
             hint: Some("give a translation for each sentence".into()),
         });

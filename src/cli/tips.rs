@@ -4,7 +4,10 @@ use std::path::Path;
 
 use attentive::config::Draft;
 use attentive::error::Error;
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::Cli;
 
 /// Options of other programs that choose a device.
 const DEVICES: [&str; 8] = [
@@ -78,6 +81,30 @@ const INSTEAD: [(&str, &[&str], &str); 4] = [
         &["-m", "--metrics"],
         "it is called `--metric` here, and several are separated by commas: `--metric bleu,chrf,ter`",
     ),
+];
+
+/// Options of `train`, and what keys of other programs do the same.
+const AS_KEYS: [(&str, &[&str]); 3] = [
+    (
+        "threads",
+        &[
+            "num_threads",
+            "n_threads",
+            "cpu_threads",
+            "num_workers",
+            "workers",
+            "dataloader_num_workers",
+            "num_cpus",
+            "cpus",
+            "cores",
+            "n_jobs",
+        ],
+    ),
+    (
+        "output",
+        &["output_dir", "out", "out_dir", "run_dir", "save_dir"],
+    ),
+    ("resume", &["resume_from_checkpoint"]),
 ];
 
 /// Commands that read texts line by line.
@@ -164,6 +191,62 @@ fn of_text(text: &str) -> Option<String> {
         "texts are read from standard input, or from one file: `echo {} | attentive {reader} MODEL`",
         quoted("TEXT")
     ))
+}
+
+/// A better hint for `error` than that of the library, which knows no options.
+pub(super) fn instead(error: &Error) -> Option<String> {
+    match error {
+        Error::UnknownKey { key, .. } => of_key(key),
+        _ => None,
+    }
+}
+
+/// A hint for a key of a configuration that is an option of `train`.
+fn of_key(key: &str) -> Option<String> {
+    let (_, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let own = (AS_KEYS.iter()).find(|(_, names)| names.contains(&name));
+    let name = own.map_or(name, |(own, _)| own).replace('_', "-");
+    let mut cli = Cli::command();
+    cli.build();
+    let mut options = cli.find_subcommand("train")?.get_arguments();
+    let option = options.find(|option| option.get_long() == Some(name.as_str()))?;
+    let takes_value = option.get_action().takes_values();
+    let values = option.get_value_names().filter(|_| takes_value);
+    let values = values.unwrap_or_default().iter();
+    let value: String = values.map(|value| format!(" {value}")).collect();
+    Some(format!(
+        "`--{name}{value}` is an option of the command line, not a key"
+    ))
+}
+
+/// `error` about the model `path` to import, with a hint if `path` is the name of a repository of the Hugging Face Hub.
+pub(super) fn repository_as_path(error: Error, path: &Path) -> Error {
+    let Some((repository, name)) = repository(path).filter(|_| !path.exists()) else {
+        return error;
+    };
+    Error::Data {
+        problem: error.to_string(),
+        hint: Some(format!(
+            "`import` downloads nothing: first `hf download {repository} --local-dir {name}`, then import that directory"
+        )),
+    }
+}
+
+/// The repository that `path` seems to mean, as OWNER/NAME, and its NAME.
+fn repository(path: &Path) -> Option<(&str, &str)> {
+    /// How the names of weights end.
+    const WEIGHTS: [&str; 4] = [".npz", ".bin", ".safetensors", ".gguf"];
+    let text = path.to_str()?.trim_end_matches('/');
+    let address = text.strip_prefix("https://huggingface.co/");
+    let repository = address.unwrap_or(text);
+    let (owner, name) = repository.split_once('/')?;
+    let is_name = |text: &str| {
+        let is_usual = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_usual)
+    };
+    let is_local = address.is_none() && Path::new(owner).exists();
+    let is_file = WEIGHTS.iter().any(|end| name.ends_with(end));
+    (is_name(owner) && is_name(name) && !is_local && !is_file).then_some((repository, name))
 }
 
 /// True if `path`, which was given as an input file, seems to be a text instead.

@@ -15,7 +15,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("interrupt", &["error"]),
     ("processes", &["count", "error"]),
     ("architecture", &["batch"]),
-    ("config", &["error", "small_file", "architecture"]),
+    ("config", &["count", "error", "small_file", "architecture"]),
     (
         "text",
         &["count", "error", "architecture", "config", "batch"],
@@ -51,6 +51,7 @@ const RULES: &[(&str, &[&str])] = &[
     (
         "interop",
         &[
+            "count",
             "error",
             "architecture",
             "config",
@@ -99,6 +100,7 @@ const RULES: &[(&str, &[&str])] = &[
     (
         "server",
         &[
+            "count",
             "error",
             "small_file",
             "config",
@@ -157,6 +159,7 @@ const RULES: &[(&str, &[&str])] = &[
     (
         "quantize",
         &[
+            "count",
             "error",
             "config",
             "shortlist",

@@ -65,8 +65,8 @@ pub(super) fn run(
             .try_for_each(|translation| file.line(translation))?;
         file.finish()?;
     }
-    if evaluation.cut_off > 0 {
-        message::warning(cut_off(&evaluation));
+    if let Some(warning) = message::cut_off(evaluation.cut_off, evaluation.sentences) {
+        message::warning(warning);
     }
     if evaluation.brevity_penalty < LEAST_BREVITY_PENALTY {
         message::warning(too_short(&evaluation, &options.translate.search));
@@ -98,18 +98,6 @@ fn warn_of_other_order(
         ));
     }
     Ok(())
-}
-
-/// The warning about translations that were cut off.
-fn cut_off(evaluation: &Evaluation) -> String {
-    let Evaluation {
-        cut_off, sentences, ..
-    } = evaluation;
-    let were = if *cut_off == 1 { "was" } else { "were" };
-    format!(
-        "{cut_off} of {} {were} cut off at the length limit",
-        count(*sentences, "translation")
-    )
 }
 
 /// The warning about translations that are too short for their references.
