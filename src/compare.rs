@@ -78,7 +78,7 @@ pub struct System {
     pub perplexity: Option<f64>,
     /// Number of translations that were cut off at the length limit.
     pub cut_off: usize,
-    /// Number of translations, without those of blank lines.
+    /// Number of translations.
     pub sentences: usize,
     /// Sentences translated per second.
     pub sentences_per_second: f64,

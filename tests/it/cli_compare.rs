@@ -72,7 +72,7 @@ fn translations_that_were_cut_off_are_counted() {
     let outcome = folder.run(&format!("{command} 1"));
     for name in ["a", "b"] {
         let warning =
-            format!("warning: {name}: 2 of 2 translations were cut off at the length limit\n");
+            format!("warning: {name}: 2 of 3 translations were cut off at the length limit\n");
         assert!(outcome.stderr.contains(&warning), "{outcome:?}");
     }
     let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
