@@ -76,6 +76,10 @@ pub struct System {
     /// Perplexity of the references under teacher forcing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub perplexity: Option<f64>,
+    /// Number of translations that were cut off at the length limit.
+    pub cut_off: usize,
+    /// Number of translations.
+    pub sentences: usize,
     /// Sentences translated per second.
     pub sentences_per_second: f64,
     /// Scores for each bucket.
@@ -253,6 +257,8 @@ impl Entrant {
             batch_size: options.translate.batch_size,
             exact_match: evaluation.exact_match.fraction(),
             perplexity: evaluation.perplexity,
+            cut_off: evaluation.cut_off,
+            sentences: evaluation.sentences,
             sentences_per_second: evaluation.sentences as f64 / evaluation.seconds,
             by_length: places.iter().map(at_length).collect(),
             bleu: evaluation.bleu.with_interval(bleu, &bootstrap),

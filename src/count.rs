@@ -13,6 +13,14 @@ pub fn plural(n: u64, one: &str) -> String {
     }
 }
 
+/// Returns "is" if `n` is 1, otherwise "are".
+pub fn are(n: usize) -> &'static str {
+    match n {
+        1 => "is",
+        _ => "are",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -22,5 +30,6 @@ mod tests {
         assert_eq!(count(0, "update"), "0 updates");
         assert_eq!(count(1, "update"), "1 update");
         assert_eq!(count(2, "control character"), "2 control characters");
+        assert_eq!([0, 1, 2].map(are), ["are", "is", "are"]);
     }
 }

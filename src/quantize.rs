@@ -16,7 +16,7 @@ pub use self::report::{Change, Comparison, Report, ShortlistCost};
 use crate::checkpoint::atomic::Content;
 use crate::checkpoint::{self, LoadedWeights, Provenance, files};
 use crate::config::Task;
-use crate::decode::SearchOptions;
+use crate::count::count;
 use crate::engine::Precision;
 use crate::error::{Error, Result};
 use crate::evaluate::check;
@@ -69,8 +69,8 @@ pub struct Quantized {
 /// The new model, and both models' translations of a test set.
 struct Made {
     quantized: Pipeline,
-    /// The search options and the translations of both models.
-    runs: Option<(SearchOptions, [Run; 2])>,
+    /// The options with which both models translated the test set, and their translations.
+    runs: Option<(TranslateOptions, [Run; 2])>,
     shortlist: Option<ShortlistCost>,
 }
 
@@ -167,7 +167,7 @@ fn measured(
     }
     Ok(Made {
         quantized,
-        runs: Some((translate.search, [first, second])),
+        runs: Some((translate, [first, second])),
         shortlist,
     })
 }
@@ -184,7 +184,7 @@ fn report(
     options: &QuantizeOptions<'_>,
 ) -> Result<Report> {
     let runs = made.runs.as_ref();
-    let (search, [first, second]) = runs.expect("both have translated it");
+    let (translate, [first, second]) = runs.expect("both have translated it");
     let bleu = compare(Bleu::default(), first, second, references, options);
     refuse_drop(&bleu, options)?;
     Ok(Report {
@@ -193,7 +193,10 @@ fn report(
         original_sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
         instructions: made.quantized.engine().instructions(),
         threads: rayon::current_num_threads(),
-        search: *search,
+        search: translate.search,
+        batch_size: translate.batch_size,
+        resamples: options.bootstrap.resamples,
+        seed: options.bootstrap.seed,
         lines: src.len(),
         changed_lines: changed(first, second),
         bytes,
@@ -284,9 +287,9 @@ fn refuse_early(out: &Path, test: Option<Test<'_>>, options: &QuantizeOptions<'_
     {
         return Err(Error::Data {
             problem: format!(
-                "the text for the shortlist has {} sentences but {} translations",
-                src.len(),
-                tgt.len()
+                "the text for the shortlist has {} but {}",
+                count(src.len(), "sentence"),
+                count(tgt.len(), "translation")
             ),
             hint: Some("give a translation for each sentence".into()),
         });

@@ -81,6 +81,17 @@ pub(super) fn run(args: &Args) -> Result<()> {
             bleu,
         })
     })?;
+    for System {
+        name,
+        cut_off,
+        sentences,
+        ..
+    } in &comparison.systems
+    {
+        if let Some(warning) = message::cut_off(*cut_off, *sentences) {
+            message::warning(format_args!("{name}: {warning}"));
+        }
+    }
     if let Some(mut file) = picture {
         file.line(figure(&comparison).svg())?;
         if let Some(path) = file.finish()? {

@@ -1,6 +1,6 @@
 //! The configuration file of a command.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use attentive::config::{Config, Draft};
 use attentive::error::Result;
@@ -21,7 +21,12 @@ pub(super) struct ConfigurationArgs {
 impl ConfigurationArgs {
     /// Reads the file. [`message::renamed`] prints the notes about it.
     pub(super) fn draft(&self) -> Result<Draft> {
-        Draft::load(&self.config, &self.set)
+        self.draft_of(&self.config)
+    }
+
+    /// Reads `file` instead of the given one.
+    pub(super) fn draft_of(&self, file: &Path) -> Result<Draft> {
+        Draft::load(file, &self.set)
     }
 
     /// Reads the whole configuration, and prints a note for each renamed key.

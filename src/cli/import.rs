@@ -8,6 +8,7 @@ use attentive::interop::{self, Foreign, ForeignForm};
 use super::languages::LanguageArgs;
 use super::message;
 use super::output::Output;
+use super::tips;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,7 +62,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
         Some(out) => out.clone(),
         None => default_out(args)?,
     };
-    let foreign = Foreign::open(&args.model, args.form, &args.languages.languages())?;
+    let foreign = Foreign::open(&args.model, args.form, &args.languages.languages())
+        .map_err(|error| tips::repository_as_path(error, &args.model))?;
     let (kind, n_weights) = (foreign.kind.clone(), foreign.architecture.n_weights());
     for note in &foreign.notes {
         message::note(note);

@@ -7,6 +7,7 @@ use attentive::error::Result;
 use super::input::{self, DASH, Lines};
 use super::model::ModelArgs;
 use super::output::Output;
+use super::tips;
 
 /// Lines to collect before a model reads them, so that lines of similar length share a batch.
 pub(super) const LINES_PER_CHUNK: usize = 2048;
@@ -43,7 +44,11 @@ impl LinesArgs {
         &'a self,
         others: impl IntoIterator<Item = &'a PathBuf>,
     ) -> Result<(Lines, Output)> {
-        let input = input::open(self.input.as_deref())?;
+        let input = input::open(self.input.as_deref());
+        let input = input.map_err(|error| match &self.input {
+            Some(path) if tips::is_text(path) => tips::text_as_file(&error, path),
+            _ => error,
+        })?;
         let inputs = self.input.iter().chain([self.model.given()]).chain(others);
         Ok((input, Output::open(self.output.as_deref(), inputs)?))
     }

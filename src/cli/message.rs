@@ -7,9 +7,12 @@ use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 use attentive::config::Draft;
+use attentive::count::count;
 use attentive::error::Error;
 use attentive::pipeline::Warning;
 use indicatif::ProgressBar;
+
+use super::tips;
 
 /// Names of options in the library's errors, and their names on the command line.
 const FLAGS: [(&str, &str); 14] = [
@@ -72,7 +75,7 @@ impl Label {
 /// Reports an error and its hint.
 pub(super) fn error(error: &Error) {
     say(Label::Error.line(with_flags(error.to_string())));
-    if let Some(hint) = error.hint() {
+    if let Some(hint) = tips::instead(error).or_else(|| error.hint()) {
         say(Label::Hint.line(with_flags(hint)));
     }
 }
@@ -107,6 +110,13 @@ pub(super) fn as_option(error: Error) -> Error {
 /// Prints a warning.
 pub(super) fn warning(text: impl fmt::Display) {
     say(Label::Warning.line(text));
+}
+
+/// The warning that `n` of these translations were cut off, if any were.
+pub(super) fn cut_off(n: usize, translations: usize) -> Option<String> {
+    let were = if n == 1 { "was" } else { "were" };
+    let of = count(translations, "translation");
+    (n > 0).then(|| format!("{n} of {of} {were} cut off at the length limit"))
 }
 
 /// Prints the warnings about an input.

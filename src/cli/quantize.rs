@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use attentive::checkpoint;
+use attentive::count::count;
 use attentive::decode::SearchOptions;
 use attentive::engine::Precision;
 use attentive::error::{Error, Result};
@@ -36,8 +37,8 @@ keeps its own. Use a few hundred sentences that the model was not trained on; wi
 Shortlist:
   With `--shortlist`, the new model searches only among the tokens that are likely translations of the source tokens, and the \
 most frequent ones. This saves most of the time of the output layer, and changes a translation if its best token is not among \
-them. The report compares the quantized model without and with its shortlist. `attentive translate --no-shortlist` searches \
-among all tokens. The file `shortlist.safetensors` also fits the original model: copy it to that directory to use it in f32.";
+them. The first part of the report compares the original model with the quantized model and its shortlist; the second part, \
+the quantized model without and with its shortlist. `attentive translate --no-shortlist` searches among all tokens. The file `shortlist.safetensors` also fits the original model: copy it to that directory to use it in f32.";
 
 /// Store a translation model in fewer bits, and measure the effect.
 ///
@@ -200,6 +201,9 @@ fn show(report: &Report, out: &mut Output) -> Result<()> {
     } = report;
     let rate = |seconds: f64| format!("{:.1} lines/s", *lines as f64 / seconds.max(1e-9));
     let faster = seconds.before / seconds.after.max(1e-9);
+    if shortlist.is_some() {
+        out.line(header("f32", &with_shortlist(*precision)))?;
+    }
     show_rows(sizes(*precision, *bytes), out)?;
     let rows = [
         (
@@ -213,8 +217,9 @@ fn show(report: &Report, out: &mut Output) -> Result<()> {
     ];
     show_rows(rows, out)?;
     out.line(format_args!(
-        "{:<9}{changed_lines} of {lines} lines",
-        "changed"
+        "{:<9}{changed_lines} of {}",
+        "changed",
+        count(*lines, "line")
     ))?;
     out.line(format_args!(
         "{:<9}{instructions}, threads: {threads}",
@@ -222,13 +227,18 @@ fn show(report: &Report, out: &mut Output) -> Result<()> {
     ))?;
     out.line(format_args!("{:<9}{}", "search", in_words(search)))?;
     match shortlist {
-        Some(cost) => show_shortlist(cost, *lines, out),
+        Some(cost) => show_shortlist(cost, *precision, *lines, out),
         None => Ok(()),
     }
 }
 
 /// Shows the quantized model without its shortlist and with it.
-fn show_shortlist(cost: &ShortlistCost, lines: usize, out: &mut Output) -> Result<()> {
+fn show_shortlist(
+    cost: &ShortlistCost,
+    precision: Precision,
+    lines: usize,
+    out: &mut Output,
+) -> Result<()> {
     let rate = |seconds: f64| format!("{:.1} lines/s", lines as f64 / seconds.max(1e-9));
     let Change { before, after } = cost.seconds;
     let faster = before / after.max(1e-9);
@@ -250,9 +260,21 @@ fn show_shortlist(cost: &ShortlistCost, lines: usize, out: &mut Output) -> Resul
     ];
     let size = DecimalBytes(cost.bytes);
     out.line(format_args!("\neffect of the shortlist ({size}):"))?;
+    out.line(header(&precision.to_string(), &with_shortlist(precision)))?;
     show_rows(rows, out)?;
     let changed = cost.changed_lines;
-    out.line(format_args!("{:<9}{changed} of {lines} lines", "changed"))
+    let lines = count(lines, "line");
+    out.line(format_args!("{:<9}{changed} of {lines}", "changed"))
+}
+
+/// The name of the quantized model with its shortlist, as a column.
+fn with_shortlist(precision: Precision) -> String {
+    format!("{precision} with shortlist")
+}
+
+/// The headings of both columns of a table.
+fn header(before: &str, after: &str) -> String {
+    format!("{:<9}{before:<16}{after}", "")
 }
 
 /// The rows of a table: a name, before, after, and the change.

@@ -140,8 +140,30 @@ impl Args {
     }
 
     fn check(&self) -> Result<()> {
+        self.check_files()?;
         self.check_smoothing()?;
         self.check_resampling()
+    }
+
+    /// Refuses names of metrics among the files, which follow `--metric` if blanks separate them.
+    fn check_files(&self) -> Result<()> {
+        let files = [&self.hypotheses].into_iter().chain(&self.references);
+        let strays = files.filter(|path| !path.exists());
+        let strays = strays.filter_map(|path| Metric::from_str(path.to_str()?, false).ok());
+        let strays: Vec<Metric> = strays.collect();
+        let Some(first) = strays.first() else {
+            return Ok(());
+        };
+        let all: Vec<String> = self
+            .metric
+            .iter()
+            .chain(&strays)
+            .map(Metric::name)
+            .collect();
+        Err(Error::usage(
+            format!("`{}` is a metric, and there is no such file", first.name()),
+            format!("separate metrics with commas: `--metric {}`", all.join(",")),
+        ))
     }
 
     fn check_smoothing(&self) -> Result<()> {

@@ -105,6 +105,7 @@ fn default_out(config: &Path) -> Result<PathBuf> {
 fn sentence(summary: &Summary) -> String {
     let Summary {
         step,
+        resumed_at,
         seconds,
         best,
         path,
@@ -132,8 +133,11 @@ fn sentence(summary: &Summary) -> String {
             exchange.processes, exchange.seconds
         )
     });
+    let since = resumed_at.map_or(String::new(), |before| {
+        format!(", {} since resuming", step.saturating_sub(before))
+    });
     format!(
-        "{step} {} in {seconds:.0} s{exchange}{why}{best}; the model is in `{}`",
+        "{step} {}{since} in {seconds:.0} s{exchange}{why}{best}; the model is in `{}`",
         plural(*step, "update"),
         path.display()
     )

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::dependent::Dependent;
 use super::origin::{Origins, ValueOrigin};
+use super::place::{line_of, not_toml, place_in_file};
 use super::renamed::{self, Renamed};
 use super::strict::{check_key, check_table};
 use super::{Config, corpus, dependent, older, source};
@@ -40,10 +40,9 @@ impl Config {
     /// # Errors
     /// Those of [`Config::load`].
     pub fn load_stored(path: &Path) -> Result<Self> {
-        let text = read_text(path, MOST_BYTES)?;
-        let mut draft = Draft::parse(&text, path, &[])?;
-        older::fill_in(&mut draft.table);
-        draft.finish(None, &mut Origins::default(), Self::validate_stored)
+        Draft::load(path, &[])?
+            .resolve_stored()
+            .map(|(config, _)| config)
     }
 
     /// Reads `text`, the content of the file `path`, then applies `overrides` as [`Config::load`] does.
@@ -193,6 +192,22 @@ impl Draft {
         Ok((config, origins))
     }
 
+    /// The whole configuration, if the file is that of a model directory: it is read like [`Config::load_stored`] does, with the
+    /// origins of the values. The base model of `model.from` is not needed.
+    ///
+    /// # Errors
+    /// Those of [`Config::load_stored`].
+    pub fn resolve_stored(mut self) -> Result<(Config, Origins)> {
+        let mut origins = Origins::new(&self.table, |key| match self.origin(key) {
+            ValueOrigin::File { line, .. } => ValueOrigin::Stored { line },
+            other => other,
+        });
+        older::fill_in(&mut self.table);
+        origins.add(&self.table, |_| ValueOrigin::FormerDefault);
+        let config = self.finish(None, &mut origins, Config::validate_stored)?;
+        Ok((config, origins))
+    }
+
     /// The origin of the value of `key` in the file with the overrides.
     fn origin(&self, key: &str) -> ValueOrigin {
         if self.overrides.iter().any(|o| o.sets(key)) {
@@ -339,52 +354,5 @@ fn place(text: &str, path: &Path, overrides: &[Override], key: &str) -> String {
         OVERRIDE.to_owned()
     } else {
         format!("not set in `{}`", path.display())
-    }
-}
-
-fn place_in_file(text: &str, path: &Path, key: &str) -> String {
-    match line_of(text, key) {
-        Some(line) => format!("`{}`, line {line}", path.display()),
-        None => format!("`{}`", path.display()),
-    }
-}
-
-/// The line, counted from 1, on which `text` names `key`.
-fn line_of(text: &str, key: &str) -> Option<usize> {
-    let document = DeTable::parse(text).ok()?;
-    let (section, name) = key
-        .rsplit_once('.')
-        .map_or((None, key), |(section, name)| (Some(section), name));
-    let mut table = document.get_ref();
-    for part in section.into_iter().flat_map(|section| section.split('.')) {
-        table = table.get(part)?.get_ref().as_table()?;
-    }
-    let section = section.unwrap_or("");
-    let found = renamed::names(section, name).find_map(|written| {
-        let (key, value) = table.get_key_value(written)?;
-        let value = value.get_ref().as_str();
-        renamed::stands_for(section, written, name, value).then_some(key)
-    })?;
-    Some(line_at(text, found.span().start))
-}
-
-/// The line, counted from 1, of the byte at `offset`.
-fn line_at(text: &str, offset: usize) -> usize {
-    1 + text
-        .bytes()
-        .take(offset)
-        .filter(|&byte| byte == b'\n')
-        .count()
-}
-
-fn not_toml(text: &str, path: &Path, error: &toml::de::Error) -> Error {
-    let message = error.message();
-    let problem = match error.span() {
-        Some(span) => format!("line {}: {message}", line_at(text, span.start)),
-        None => message.to_owned(),
-    };
-    Error::Toml {
-        path: path.into(),
-        problem,
     }
 }

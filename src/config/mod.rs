@@ -13,6 +13,7 @@ mod load;
 mod model;
 mod older;
 mod origin;
+mod place;
 mod range;
 mod reference;
 mod renamed;

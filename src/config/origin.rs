@@ -20,6 +20,13 @@ pub enum ValueOrigin {
     },
     /// An override of the file.
     Override,
+    /// The stored configuration of a model.
+    Stored {
+        /// The line, counted from 1.
+        line: usize,
+    },
+    /// The default of the version that stored the configuration of a model, which may be another one today.
+    FormerDefault,
     /// The configuration of the base model in `model.from`.
     BaseModel,
     /// The configuration with which the resumed run began.
@@ -37,6 +44,8 @@ impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::Stored { line } => write!(f, "stored, line {line}"),
+            Self::FormerDefault => f.write_str("not stored, default of that version"),
             Self::Override => f.write_str("an override"),
             Self::BaseModel => f.write_str("base model"),
             Self::Run => f.write_str("resumed run"),

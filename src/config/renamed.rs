@@ -54,7 +54,7 @@ impl fmt::Display for Renamed {
 /// # Errors
 /// [`Error::Config`] if a key is given by both names.
 pub(super) fn rename(config: &mut Table) -> Result<Vec<Renamed>> {
-    let mut found = Vec::new();
+    let mut found: Vec<Renamed> = Vec::new();
     for (name, old, new) in KEYS {
         let section = config.get_mut(name).and_then(Value::as_table_mut);
         if let Some(section) = section
@@ -81,8 +81,11 @@ pub(super) fn rename(config: &mut Table) -> Result<Vec<Renamed>> {
         {
             *value = new.into();
             let key = join(name, key);
+            // A key and a value that are both renamed are one note.
+            let by_key = found.iter().position(|renamed| renamed.new == key);
+            let old_key = by_key.map(|i| found.remove(i).old);
             found.push(Renamed {
-                old: format!("{key} = \"{old}\""),
+                old: format!("{} = \"{old}\"", old_key.unwrap_or_else(|| key.clone())),
                 new: format!("{key} = \"{new}\""),
             });
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::schema::{self, description};
-use super::show::{split, toml, value};
+use super::show::{split, toml, value, wrapped};
 use super::{Config, Family, Task};
 use crate::error::Result;
 
@@ -37,6 +37,9 @@ const OF_TRANSLATION: [&str; 2] = ["train.best_by", "decode.beam_width"];
 
 /// What is better than a default for a first run.
 const BETTER: [&str; 2] = ["train.patience=5", "train.precision=auto"];
+
+/// The most columns of a line.
+const WIDTH: usize = 100;
 
 /// The format of a corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +115,8 @@ impl Start {
         let mut text = format!(
             "# {family_name}: {about}\n\
              # Set the paths below, then run: attentive train FILE\n\
-             # Keys that are left out have their defaults. docs/configuration.md and `attentive config reference` describe all.\n\n\
+             # Keys that are left out have their defaults.\n\
+             # docs/configuration.md and `attentive config reference` describe all keys.\n\n\
              seed = {}\n\n[data]\n",
             config.seed
         );
@@ -136,11 +140,17 @@ impl Start {
     }
 }
 
-/// The line that sets a key, with what it means.
+/// The line that sets a key, with what it means; above it if there is no room beside it.
 fn commented(key: &str, value: &str) -> String {
     let (_, name) = split(key);
     let meaning = first_sentence(description(schema::of(key)));
-    format!("{name} = {value} # {meaning}\n")
+    let line = format!("{name} = {value} # {meaning}");
+    if line.chars().count() <= WIDTH {
+        return line + "\n";
+    }
+    let comments = wrapped(meaning, WIDTH - 2);
+    let comments = comments.iter().map(|line| format!("# {line}\n"));
+    format!("{}{name} = {value}\n", comments.collect::<String>())
 }
 
 /// Up to the first full stop that ends a sentence.

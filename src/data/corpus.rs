@@ -19,6 +19,8 @@ pub struct Corpus {
     /// The number of the last line of each part of the corpus.
     ends: Vec<usize>,
     places: Places,
+    /// Warnings about the files.
+    warnings: Vec<String>,
 }
 
 impl Corpus {
@@ -30,6 +32,7 @@ impl Corpus {
             sources,
             ends: Vec::new(),
             places: Places::default(),
+            warnings: Vec::new(),
         }
     }
 
@@ -73,6 +76,7 @@ impl Corpus {
             sources: self.sources.clone(),
             ends: self.ends.clone(),
             places: self.places.clone(),
+            warnings: self.warnings.clone(),
         })
     }
 
@@ -94,6 +98,11 @@ impl Corpus {
     /// Returns statistics of the lines read and dropped.
     pub fn stats(&self) -> ReadStats {
         self.intake.stats
+    }
+
+    /// Returns warnings about the files, each a sentence: those that seem to have a header.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Returns the files that the corpus was read from; empty for a built-in corpus.
@@ -218,6 +227,7 @@ impl Corpus {
     pub(super) fn finish(&mut self, reader: Reader) {
         self.intake.stats = reader.stats();
         self.ends = reader.ends().to_vec();
+        self.warnings = reader.warnings();
         self.places = reader.places().clone();
         self.sources = reader.finish();
     }

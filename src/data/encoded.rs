@@ -44,20 +44,28 @@ impl EncodeStats {
 
     /// Returns the error for the case that no line is kept.
     fn nothing_left(&self) -> Error {
-        let (lines, max_len) = (self.dropped(), self.max_len);
+        let (lines, most) = (self.dropped(), count(self.max_len, "token"));
         let (problem, hint) = match self.dropped_unknown {
             _ if self.dropped_uneven > 0 => (
                 format!("no line is left: {self}"),
                 "raise `data.max_ratio`, and check that the sides belong together",
             ),
             0 => (
-                format!("all {lines} lines have a side of more than {max_len} tokens"),
+                match lines {
+                    1 => format!("the only line has a side of more than {most}"),
+                    _ => format!("all {lines} lines have a side of more than {most}"),
+                },
                 "raise `data.max_len` and `model.max_len`",
             ),
             _ => (
-                format!(
-                    "none of the {lines} lines has both a known token and at most {max_len} tokens"
-                ),
+                match lines {
+                    1 => {
+                        format!("the only line does not have both a known token and at most {most}")
+                    }
+                    _ => format!(
+                        "none of the {lines} lines has both a known token and at most {most}"
+                    ),
+                },
                 "use text in the language that the tokenizer was trained on",
             ),
         };
@@ -81,7 +89,8 @@ impl fmt::Display for EncodeStats {
         if *dropped_long > 0 {
             write!(
                 f,
-                ", {dropped_long} dropped with a side of more than {max_len} tokens"
+                ", {dropped_long} dropped with a side of more than {}",
+                count(*max_len, "token")
             )?;
         }
         if *dropped_uneven > 0 {
@@ -292,5 +301,33 @@ fn check_known(ids: &[TokenId], entry: &Entry, special: SpecialTokens) -> Result
             "unknown {what} `{name}`: it is not in the training data (of the base model, if there is one; held-out lines do not count), or \
              `tokenizer.vocab_size` is too small for it"
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_only_line_is_not_called_all_lines() {
+        let problem = |dropped_long, dropped_unknown| {
+            let stats = EncodeStats {
+                dropped_long,
+                dropped_unknown,
+                max_len: 1,
+                ..EncodeStats::default()
+            };
+            stats.nothing_left().to_string()
+        };
+        let long = "have a side of more than 1 token";
+        assert_eq!(problem(2, 0), format!("all 2 lines {long}"));
+        let long = long.replace("have", "has");
+        assert_eq!(problem(1, 0), format!("the only line {long}"));
+        let unknown = "both a known token and at most 1 token";
+        assert_eq!(problem(1, 1), format!("none of the 2 lines has {unknown}"));
+        assert_eq!(
+            problem(0, 1),
+            format!("the only line does not have {unknown}")
+        );
     }
 }

@@ -3,6 +3,7 @@
 use super::batcher::Position;
 use super::budget::BatchSize;
 use crate::batch::{Batch, Padded, TokenId};
+use crate::count::count;
 use crate::error::{Error, Result};
 use crate::random::Random;
 
@@ -143,8 +144,9 @@ fn check(ids: &[TokenId], window: usize) -> Result<()> {
     }
     Err(Error::Data {
         problem: format!(
-            "a text of {} tokens is too short for a window of {window} tokens and the token after it",
-            ids.len()
+            "a text of {} is too short for a window of {} and the token after it",
+            count(ids.len(), "token"),
+            count(window, "token")
         ),
         hint: Some("use a longer text, or lower `model.max_len`".into()),
     })

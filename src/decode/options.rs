@@ -1,6 +1,6 @@
 //! Options of a search.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::Sampling;
 use crate::config::{DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WIDTH};
@@ -19,7 +19,9 @@ pub struct SearchOptions {
     pub max_new_factor: f64,
     /// Part of the length limit; see [`SearchOptions::limit`].
     pub max_new_extra: usize,
-    /// Maximum number of tokens of a hypothesis, including `</s>`, for any source.
+    /// Maximum number of tokens of a hypothesis, including `</s>`, for any source; `usize::MAX` for no such limit, which is
+    /// written as `null`.
+    #[serde(serialize_with = "unless_unlimited")]
     pub max_new_tokens: usize,
     /// Hypotheses to return, at most `beam_width`; when sampling, the number of independent samples.
     pub n_best: usize,
@@ -65,6 +67,16 @@ fn is_exact(stopping: &EarlyStopping) -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_off(weight: &f64) -> bool {
     *weight == 0.0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn unless_unlimited<S: Serializer>(
+    limit: &usize,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    Some(*limit)
+        .filter(|limit| *limit < usize::MAX)
+        .serialize(serializer)
 }
 
 impl From<&DecodeConfig> for SearchOptions {

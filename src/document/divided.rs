@@ -137,8 +137,7 @@ impl Divided {
             whole.token_log_probs.truncate(whole.tokens.len());
             whole.tokens.extend(&one.tokens);
             whole.token_log_probs.extend(&one.token_log_probs);
-            // A blank text cannot be cut off.
-            whole.finished &= one.finished || one.tokens.is_empty();
+            whole.finished &= !one.is_cut_off();
             whole.unmet.extend(one.unmet.iter().cloned());
         }
         whole

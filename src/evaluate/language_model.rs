@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::forced::Forced;
 use crate::batch::Batch;
 use crate::config::{Task, Units};
+use crate::count::count;
 use crate::data::{Example, MAX_LINE_BYTES, fixed_windows};
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
@@ -101,7 +102,8 @@ fn show_lines(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
     }
     if examples.is_empty() {
         return nothing(format!(
-            "no line is readable for the model: {skipped_lines} are longer than its context of {max_len} tokens, the others are blank"
+            "no line is readable for the model: it skips blank lines, and {} longer than its context of {max_len} tokens",
+            count(skipped_lines, "line")
         ));
     }
     Ok(Shown {
@@ -117,8 +119,8 @@ fn show_stream(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
     let ids = tokenizer.encode(&text)?;
     let Some(first) = ids.first().filter(|_| ids.len() > 1) else {
         return nothing(format!(
-            "a text of {} tokens leaves nothing to predict",
-            ids.len()
+            "a text of {} leaves nothing to predict",
+            count(ids.len(), "token")
         ));
     };
     let read_only = tokenizer.decode(&[*first]).chars().count();

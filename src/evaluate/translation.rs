@@ -5,11 +5,12 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::forced::Forced;
+use crate::count::count;
 use crate::data::{Example, MAX_LINE_BYTES};
 use crate::error::{Error, Result};
 use crate::metrics::{Accuracy, Bleu, Chrf, Score, Ter, exact_match};
 use crate::pipeline::batches::batches;
-use crate::pipeline::{Pipeline, TranslateOptions};
+use crate::pipeline::{Pipeline, TranslateOptions, Translation};
 use crate::processes::Processes;
 
 /// Options of an evaluation.
@@ -47,6 +48,8 @@ pub struct Evaluation {
     pub token_accuracy: Option<f64>,
     /// Number of lines in the test set.
     pub sentences: usize,
+    /// Number of translations that were cut off at the length limit.
+    pub cut_off: usize,
     /// Time spent translating, in seconds.
     pub seconds: f64,
     /// The translations, line by line; not part of the report.
@@ -72,8 +75,11 @@ pub fn evaluate(
     let first = processes.agree(doing, check(src, references))?;
     let start = Instant::now();
     let share = &src[processes.share(src.len())];
-    let translations = pipeline.best_with(share, &options.translate);
-    let translations = processes.gather_lines(doing, translations)?;
+    let found = pipeline.unscored_with(share, &options.translate);
+    let cut_off = found.as_deref().map_or(0, count_cut_off);
+    let best = |found: Vec<Translation>| found.into_iter().map(Translation::into_best).collect();
+    let translations = processes.gather_lines(doing, found.map(best))?;
+    let cut_off = processes.total(doing, cut_off as u64) as usize;
     let seconds = start.elapsed().as_secs_f64();
     let forced = processes.agree(doing, teacher_forcing(pipeline, src, first))?;
     let chrf_plus_plus = Chrf {
@@ -91,9 +97,16 @@ pub fn evaluate(
         perplexity: forced.map(|forced| forced.perplexity()),
         token_accuracy: forced.map(|forced| forced.tokens.fraction()),
         sentences: src.len(),
+        cut_off,
         seconds,
         translations,
     })
+}
+
+/// The number of lines whose best translation was cut off.
+fn count_cut_off(found: &[Translation]) -> usize {
+    let best = found.iter().filter_map(|one| one.hypotheses.first());
+    best.filter(|one| one.is_cut_off()).count()
 }
 
 /// Refuses a test set that is empty, or whose streams differ in length. Returns the first stream of references.
@@ -109,9 +122,10 @@ pub(crate) fn check<'a>(src: &[String], references: &'a [Vec<String>]) -> Result
     };
     for (number, stream) in (1..).zip(references) {
         if stream.len() != src.len() {
-            let (sources, lines) = (src.len(), stream.len());
+            let sources = count(src.len(), "source sentence");
+            let lines = count(stream.len(), "line");
             return refuse(
-                format!("{sources} source sentences, but {lines} lines in reference {number}"),
+                format!("{sources}, but {lines} in reference {number}"),
                 "line n of each reference must be a translation of line n of the source; blank lines count",
             );
         }
@@ -226,6 +240,32 @@ mod tests {
     }
 
     #[test]
+    fn translations_that_were_cut_off_are_counted() {
+        let pipeline = untrained();
+        let src = lines(&["a dog runs over the field", "", "two cats"]);
+        let count = |limit: usize| {
+            let mut translate: TranslateOptions = (&pipeline.config().decode).into();
+            translate.search.max_new_tokens = limit;
+            let found = pipeline.translate_with(&src, &translate).unwrap();
+            let cut = |one: &&Translation| {
+                let best = &one.hypotheses[0];
+                !best.finished && !best.text.is_empty()
+            };
+            let expected = found.iter().filter(cut).count();
+            let options = EvaluateOptions {
+                translate,
+                bleu: Bleu::default(),
+            };
+            let references = [lines(&["x", "y", "z"])];
+            let found = evaluate(pipeline, &src, &references, &options, &Processes::alone());
+            assert_eq!(found.unwrap().cut_off, expected);
+            expected
+        };
+        assert_eq!(count(1), 2);
+        count(usize::MAX);
+    }
+
+    #[test]
     fn mismatched_references_are_refused() {
         let two = lines(&["a", "dog"]);
         for (src, references) in [
@@ -239,7 +279,7 @@ mod tests {
         let error = run(&two, &[two.clone(), lines(&["a"])]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "2 source sentences, but 1 lines in reference 2"
+            "2 source sentences, but 1 line in reference 2"
         );
     }
 }

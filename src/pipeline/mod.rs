@@ -23,6 +23,7 @@ mod terms;
 #[cfg(test)]
 pub(crate) mod tests;
 mod translate;
+mod translation;
 mod warning;
 mod written;
 
@@ -36,7 +37,8 @@ pub use prompt::Prompt;
 pub use request::{Demands, Place, Prefix, Request, Strictness};
 pub use rescore::Rescored;
 pub use tag::Tagged;
-pub use translate::{Candidate, TranslateOptions, Translation};
+pub use translate::TranslateOptions;
+pub use translation::{Candidate, Translation};
 pub use warning::Warning;
 pub use written::{Alternative, Written};
 

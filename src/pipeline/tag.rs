@@ -12,6 +12,7 @@ use super::source::Source;
 use super::{Pipeline, Warning};
 use crate::batch::{Batch, TokenId};
 use crate::config::Task;
+use crate::count::count;
 use crate::data::{Example, is_control};
 use crate::error::{Error, Result};
 use crate::model::NextToken;
@@ -45,7 +46,7 @@ impl Pipeline {
         if width > 0 {
             return Err(Error::usage(
                 "this model labels vectors, not tokens",
-                format!("use vectors of {width} numbers"),
+                format!("use vectors of {}", count(width, "number")),
             ));
         }
         if self.tokenizers.src().in_pieces() {

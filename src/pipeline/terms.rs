@@ -8,6 +8,7 @@ use super::source::Source;
 use super::{Pipeline, Warning};
 use crate::architecture::TokenContract;
 use crate::batch::TokenId;
+use crate::count::count;
 use crate::decode::SearchOptions;
 use crate::error::{Error, Result};
 use crate::text::Tokenizer;
@@ -198,17 +199,24 @@ impl<'a> Reader<'a> {
         let first = usize::from(self.contract.forced_first.is_some());
         let room = limit.saturating_sub(1 + first);
         let (given, needed) = (terms.prefix.len(), terms.needed);
-        let of_line = format!("a translation of this line has at most {room} tokens before `</s>`");
+        let of_line = format!(
+            "a translation of this line has at most {} before `</s>`",
+            count(room, "token")
+        );
         let hint = "shorten it; `decode.max_new_extra` and `model.max_len` of the model's configuration set the limit";
         if given > room {
-            let problem = format!("the prefix is too long: it has {given} tokens, but {of_line}");
+            let problem = format!(
+                "the prefix is too long: it has {}, but {of_line}",
+                count(given, "token")
+            );
             return Err(Unmeetable::new(problem, hint));
         }
         if given + needed > room {
+            let needed = count(needed, "token");
             let problem = match given {
-                0 => format!("the phrases are too long: they have {needed} tokens, but {of_line}"),
+                0 => format!("the phrases are too long: they have {needed}, but {of_line}"),
                 given => format!(
-                    "the phrases are too long: they have {needed} tokens after a prefix of {given}, but {of_line}"
+                    "the phrases are too long: they have {needed} after a prefix of {given}, but {of_line}"
                 ),
             };
             return Err(Unmeetable::new(problem, hint));

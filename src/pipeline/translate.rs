@@ -10,8 +10,8 @@ use super::request::{Job, Request, jobs};
 use super::share::share;
 use super::source::Source;
 use super::terms::{Reader, Terms, shortened};
+use super::translation::{Candidate, Translation};
 use super::{Pipeline, Warning};
-use crate::batch::TokenId;
 use crate::config::{DecodeConfig, Task};
 use crate::decode::{Capacity, Hypothesis, SearchOptions, Sentence, Setting, search};
 use crate::engine::profile::{self, Part};
@@ -36,51 +36,6 @@ impl From<&DecodeConfig> for TranslateOptions {
     }
 }
 
-/// The translations of one line.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Translation {
-    /// The best translations first, or samples in the order of their numbers. There is at least one, which is empty for a blank
-    /// line.
-    pub hypotheses: Vec<Candidate>,
-    /// Problems with the line.
-    pub warnings: Vec<Warning>,
-}
-
-impl Translation {
-    /// The translation of a blank line.
-    pub(super) fn blank(warnings: Vec<Warning>) -> Self {
-        Self {
-            hypotheses: vec![Candidate::default()],
-            warnings,
-        }
-    }
-
-    /// Returns the text of the best hypothesis.
-    pub fn into_best(self) -> String {
-        let best = self.hypotheses.into_iter().next();
-        best.map(|candidate| candidate.text).unwrap_or_default()
-    }
-}
-
-/// One possible translation of a line.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Candidate {
-    /// The text of the candidate.
-    pub text: String,
-    /// The log-probability after the length penalty, plus the coverage penalty; candidates are ranked by this score.
-    pub score: f64,
-    /// The natural log-probability, including the one of `</s>`.
-    pub log_prob: f64,
-    /// The tokens, excluding `<s>` and `</s>`.
-    pub tokens: Vec<TokenId>,
-    /// The natural log-probability of each of `tokens`, followed by the one of `</s>` if `finished`.
-    pub token_log_probs: Vec<f32>,
-    /// True if the candidate ended with `</s>`, false if it reached the length limit.
-    pub finished: bool,
-    /// The required phrases that the candidate lacks; none if `finished`.
-    pub unmet: Vec<Arc<str>>,
-}
-
 impl Pipeline {
     /// Returns the best translation of each line, using the configured search; see [`Pipeline::translate_with`].
     ///
@@ -100,10 +55,22 @@ impl Pipeline {
         lines: &[L],
         options: &TranslateOptions,
     ) -> Result<Vec<String>> {
+        let translations = self.unscored_with(lines, options)?.into_iter();
+        Ok(translations.map(Translation::into_best).collect())
+    }
+
+    /// Like [`Pipeline::translate_with`], but scores are computed only where the search needs them, and are otherwise 0.
+    ///
+    /// # Errors
+    /// The errors of [`Pipeline::translate_from`].
+    pub(crate) fn unscored_with<L: AsRef<str> + Sync>(
+        &self,
+        lines: &[L],
+        options: &TranslateOptions,
+    ) -> Result<Vec<Translation>> {
         let mut options = *options;
         options.search.scored = false;
-        let translations = self.translate_with(lines, &options)?.into_iter();
-        Ok(translations.map(Translation::into_best).collect())
+        self.translate_with(lines, &options)
     }
 
     /// Returns the `n_best` best translations of each line.

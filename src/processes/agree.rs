@@ -240,9 +240,19 @@ impl Processes {
 
     /// Returns the largest `number` of all processes.
     pub(crate) fn largest(&self, doing: &str, number: u64) -> u64 {
+        self.numbers(doing, number).max().unwrap_or(0)
+    }
+
+    /// Returns the sum of the `number`s of all processes.
+    pub(crate) fn total(&self, doing: &str, number: u64) -> u64 {
+        self.numbers(doing, number).sum()
+    }
+
+    /// The `number`s of all processes, in the order of their numbers.
+    fn numbers(&self, doing: &str, number: u64) -> impl Iterator<Item = u64> + use<> {
         let numbers = self.gather(doing, &number.to_le_bytes());
         let number = |bytes: Vec<u8>| bytes.try_into().map_or(0, u64::from_le_bytes);
-        numbers.into_iter().map(number).max().unwrap_or(0)
+        numbers.into_iter().map(number)
     }
 
     fn told(&self, process: usize, report: &[u8]) -> Error {

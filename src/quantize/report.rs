@@ -1,12 +1,14 @@
 //! The quantization report.
 
+use std::num::NonZeroUsize;
+
 use serde::Serialize;
 
 use crate::decode::SearchOptions;
 use crate::engine::Precision;
 use crate::metrics::Paired;
 
-/// The effects of quantization. Stored in the new model directory as `report.json`.
+/// The effects of quantization: the original model, and the quantized model with its shortlist, if it has one. Stored in the new model directory as `report.json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// The program and its version.
@@ -22,6 +24,12 @@ pub struct Report {
     pub threads: usize,
     /// The search options of the measurement.
     pub search: SearchOptions,
+    /// The maximum number of sentences that were translated together. It affects the times, but not the translations.
+    pub batch_size: usize,
+    /// The number of resampled test sets from which the intervals were computed.
+    pub resamples: NonZeroUsize,
+    /// The seed of their random numbers.
+    pub seed: u64,
     /// The number of lines of the test set.
     pub lines: usize,
     /// The number of lines that are translated differently.
@@ -58,12 +66,12 @@ pub struct ShortlistCost {
     pub chrf: Comparison,
 }
 
-/// A quantity of both models.
+/// A quantity of two models that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Change<T> {
-    /// The value for the original model.
+    /// The value for the original model; for the effect of a shortlist, for the quantized model without it.
     pub before: T,
-    /// The value for the quantized model.
+    /// The value for the quantized model, with its shortlist if it has one.
     pub after: T,
 }
 

@@ -17,6 +17,7 @@ use super::phase::Phase;
 use super::problem::{Kind, Problem};
 use super::shares::Shares;
 use super::visit::Visit;
+use crate::count::{are, count};
 use crate::error::Result;
 use crate::pipeline::service::Client;
 
@@ -161,7 +162,7 @@ impl App {
         };
         let (found, most) = (texts.len(), limits.most_texts());
         if found > most {
-            let problem = format!("the request has {found} texts; at most {most} are allowed");
+            let problem = format!("the request has {found} texts; {}", at_most(most));
             return Err(too_large(field, problem));
         }
         for Strings {
@@ -172,7 +173,8 @@ impl App {
         {
             let found = strings.len();
             if found > *most {
-                let problem = format!("`{field}` has {found} strings; at most {most} are allowed");
+                let found = count(found, "string");
+                let problem = format!("`{field}` has {found}; {}", at_most(*most));
                 return Err(too_large(field, problem));
             }
         }
@@ -182,7 +184,7 @@ impl App {
         let of_others: usize = strings.map(|text| characters(text)).sum();
         let (found, most) = (of_texts + of_others, limits.characters);
         if found > most {
-            let problem = format!("the request has {found} characters; at most {most} are allowed");
+            let problem = format!("the request has {found} characters; {}", at_most(most));
             return Err(too_large(field, problem));
         }
         visit.carried.grow(found)?;
@@ -196,6 +198,11 @@ impl App {
     }
 }
 
+/// Says how many are allowed, in an error about a number of things.
+pub(super) fn at_most(most: usize) -> String {
+    format!("at most {most} {} allowed", are(most))
+}
+
 /// Strings of a request other than its texts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strings<'a> {
@@ -203,4 +210,15 @@ pub(super) struct Strings<'a> {
     pub(super) strings: &'a [String],
     /// The maximum number of these strings.
     pub(super) most: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_allowed_and_two_are() {
+        assert_eq!(at_most(1), "at most 1 is allowed");
+        assert_eq!(at_most(2), "at most 2 are allowed");
+    }
 }

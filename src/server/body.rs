@@ -20,6 +20,7 @@ use super::problem::{Kind, Problem};
 use super::shares::Share;
 use super::values::{MOST_VALUES, object};
 use super::visit::Visit;
+use crate::count::count;
 use crate::pipeline::service::Client;
 
 /// Reads a JSON body.
@@ -167,7 +168,7 @@ struct Buffer<'a> {
 impl Buffer<'_> {
     fn fits(&self, len: usize) -> Result<(), Problem> {
         let most = self.most;
-        let too_large = || format!("the body is larger than {most} bytes");
+        let too_large = || format!("the body is larger than {}", count(most, "byte"));
         (len <= most)
             .then_some(())
             .ok_or_else(|| Problem::new(Kind::TooLarge, too_large()))

@@ -39,6 +39,9 @@ const BODIES: usize = 64 << 20;
 /// The number of characters of all requests in progress, unless a single one may have a comparable number.
 const CHARACTERS: usize = 3_000_000;
 
+/// The number of texts of a request, unless the queue is shorter.
+const TEXTS: usize = 2048;
+
 /// Limits on the concurrent work of a server. Requests beyond them are refused immediately, so that memory stays bounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
@@ -57,8 +60,9 @@ pub struct Limits {
     /// The number of characters of all requests in progress. A client may have three quarters of them, or one request with as
     /// many as are allowed if that is more. The default is 3,000,000, or four of the largest requests if that is more.
     pub in_progress: Option<usize>,
-    /// The number of texts, sentences of long texts, and continuations of a request.
-    pub texts: usize,
+    /// The number of texts, sentences of long texts, and continuations of a request; at most `queue`. The default is 2048, or
+    /// `queue` if that is less.
+    pub texts: Option<usize>,
     /// The number of tokens of all texts that a request asks to be translated or continued.
     pub tokens: usize,
     /// The number of phrases that a request may require in every translation.
@@ -94,7 +98,7 @@ impl Default for Limits {
             bodies: None,
             characters: 500_000,
             in_progress: None,
-            texts: 2048,
+            texts: None,
             tokens: 200_000,
             phrases: 256,
             stop: 16,
@@ -151,7 +155,7 @@ impl Limits {
 
     /// The number of texts of a request: more than the queue holds would never be accepted.
     pub(super) fn most_texts(&self) -> usize {
-        self.texts.min(self.queue)
+        self.texts.unwrap_or(TEXTS.min(self.queue))
     }
 
     /// Refuses limits of 0, with which no request could be answered, and limits that are unreasonably large.
@@ -169,7 +173,7 @@ impl Limits {
             ("bodies", all, bodies),
             ("characters", self.characters, MOST_TOKENS),
             ("in_progress", characters, 4 * MOST_TOKENS),
-            ("texts", self.texts, MANY),
+            ("texts", self.most_texts(), MANY),
             ("tokens", self.tokens, MOST_TOKENS),
             ("phrases", self.phrases, MANY),
             ("stop", self.stop, MANY),
@@ -195,7 +199,20 @@ impl Limits {
         require(all >= self.body, "bodies", expected, &all)?;
         let expected = "at least `characters`, or the largest requests are always refused";
         let fits = characters >= self.characters;
-        require(fits, "in_progress", expected, &characters)
+        require(fits, "in_progress", expected, &characters)?;
+        self.check_texts()
+    }
+
+    /// Refuses a number of texts for which the queue has no room.
+    fn check_texts(&self) -> Result<()> {
+        let Self { queue, .. } = self;
+        match self.most_texts() {
+            texts if texts > *queue => Err(Error::usage(
+                format!("the limit `texts` is {texts}, but the limit `queue` is {queue}"),
+                "raise `limits.queue` or lower `limits.texts`, since the texts of a request wait in the queue together",
+            )),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -284,7 +301,7 @@ impl LimitKeys {
             bodies: self.bodies.or(rest.bodies),
             characters: self.characters.unwrap_or(rest.characters),
             in_progress: self.in_progress.or(rest.in_progress),
-            texts: self.texts.unwrap_or(rest.texts),
+            texts: self.texts.or(rest.texts),
             tokens: self.tokens.unwrap_or(rest.tokens),
             phrases: self.phrases.unwrap_or(rest.phrases),
             stop: self.stop.unwrap_or(rest.stop),

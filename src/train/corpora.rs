@@ -84,4 +84,7 @@ pub(super) fn validation(
 
 fn note(observer: &mut dyn Observer, what: &str, corpus: &Corpus) {
     observer.on(&Event::Note(&format!("{what}: {}", corpus.stats())));
+    for warning in corpus.warnings() {
+        observer.on(&Event::Warning(warning));
+    }
 }

@@ -81,6 +81,9 @@ pub struct Summary {
     pub best: Option<BestReport>,
     /// The reason why the run stopped.
     pub stopped: StopReason,
+    /// The update after which this call resumed the run; `None` for a new run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resumed_at: Option<u64>,
     /// Wall time of this call, in seconds.
     pub seconds: f64,
     /// The communication between several processes; `None` for one process.

@@ -106,7 +106,7 @@ pub(super) fn prepare(
 ) -> Result<Prepared> {
     let (dir, processes) = (options.out.as_path(), &options.processes);
     processes.agree("the configuration was checked", check(config, processes))?;
-    if let Some(warning) = Schedule::warning(config) {
+    for warning in Schedule::warnings(config) {
         observer.on(&Event::Warning(&warning));
     }
     let opened = processes

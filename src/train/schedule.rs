@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, ScheduleConfig, ScheduleKind};
 
+/// The highest learning rate of `noam` below which there is a warning.
+const LEAST_NOAM: f64 = 1e-5;
+
 /// The learning rate as a function of the update and, for `plateau`, of the validations so far.
 ///
 /// With peak p, update s from 1, w warm-up updates and the linear warm-up u(s) = min(1, s/w):
@@ -72,8 +75,14 @@ impl Schedule {
         Self::new(&train.schedule, peak, model.d_model, train.max_steps)
     }
 
-    /// Returns a warning if a run with this `config` ends before the learning rate has risen to its peak.
-    pub fn warning(config: &Config) -> Option<String> {
+    /// Returns warnings about learning rates with which a run with this `config` learns little.
+    pub fn warnings(config: &Config) -> Vec<String> {
+        let warnings = [Self::unfinished_warmup(config), Self::low_noam(config)];
+        warnings.into_iter().flatten().collect()
+    }
+
+    /// A warning if the run ends before the learning rate has risen to its peak.
+    fn unfinished_warmup(config: &Config) -> Option<String> {
         let (steps, warmup) = (config.train.max_steps, config.train.schedule.warmup_steps);
         (steps <= warmup).then(|| {
             let reached = 100.0 * steps as f64 / warmup.max(1) as f64;
@@ -81,6 +90,21 @@ impl Schedule {
             format!(
                 "`train.schedule.warmup_steps` = {warmup} is not below `train.max_steps` = {steps}: the learning rate reaches only \
                  {reached:.0} % of its peak, so the model learns little; for a run of this length, set it to about {tenth}"
+            )
+        })
+    }
+
+    /// A warning if the factor of `noam` is a learning rate by mistake, so that the real one is hardly above 0.
+    fn low_noam(config: &Config) -> Option<String> {
+        let (schedule, factor) = (&config.train.schedule, config.train.optimizer.learning_rate);
+        let peak =
+            Self::of(config).learning_rate(schedule.warmup_steps.max(1), &Plateau::default());
+        (schedule.kind == ScheduleKind::Noam && peak < LEAST_NOAM).then(|| {
+            format!(
+                "the learning rate never exceeds {peak:.1e}, so the model learns next to nothing: with \
+                 `train.schedule.kind` = `noam`, `train.optimizer.learning_rate` = {factor} is a factor, not the highest rate; with \
+                 `train.optimizer.learning_rate = 1.0`, the highest rate is {:.1e}",
+                peak / factor
             )
         })
     }
@@ -142,7 +166,7 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::{Plateau, Schedule};
-    use crate::config::{ScheduleConfig, ScheduleKind};
+    use crate::config::{Config, ScheduleConfig, ScheduleKind};
 
     fn schedule(kind: ScheduleKind, warmup_steps: u64) -> Schedule {
         let config = ScheduleConfig {
@@ -184,6 +208,31 @@ mod tests {
         );
         let rate = |step| noam.learning_rate(step, &Plateau::default());
         assert!(rate(99) < rate(100) && rate(101) < rate(100));
+    }
+
+    #[test]
+    fn a_factor_of_noam_that_is_a_learning_rate_is_warned_of() {
+        let warnings = |lines: &str| {
+            let text = format!("data.train = {{ src = 'a', tgt = 'b' }}\n{lines}");
+            let config = Config::parse(&text, "c.toml".as_ref(), &[]).expect("a configuration");
+            Schedule::warnings(&config)
+        };
+        // 0.001 / √256 / √4000
+        let noam = "train.schedule = { kind = 'noam', warmup_steps = 4000 }";
+        let [warning] = &warnings(noam)[..] else {
+            panic!("one warning");
+        };
+        for part in [
+            "never exceeds 9.9e-7",
+            "`train.optimizer.learning_rate` = 0.001 is a factor",
+            "`train.optimizer.learning_rate = 1.0`, the highest rate is 9.9e-4",
+        ] {
+            assert!(warning.contains(part), "{warning}");
+        }
+        let paper = format!("{noam}\ntrain.optimizer.learning_rate = 1.0");
+        assert_eq!(warnings(&paper), [""; 0]);
+        let low = "train.optimizer.learning_rate = 1e-6";
+        assert_eq!(warnings(low), [""; 0]);
     }
 
     #[test]

@@ -145,6 +145,7 @@ impl<'a> Trainer<'a> {
             epoch: self.setup.material.feed.position().epoch,
             best: self.progress.best,
             stopped,
+            resumed_at: self.setup.resume_at,
             seconds: start.elapsed().as_secs_f64(),
             exchange: (!processes.is_alone()).then(|| ExchangeReport {
                 processes: processes.count(),

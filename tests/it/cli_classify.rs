@@ -250,9 +250,10 @@ fn mistakes_are_reported() {
     folder.write("long.tsv", format!("cat\t{long}\n"));
     let outcome = folder.run("evaluate runs/c --tsv long.tsv");
     assert!(
-        outcome.stderr.contains("1 of 1 texts are too long"),
+        outcome.stderr.contains("1 of 1 text is too long"),
         "{outcome:?}"
     );
+    assert!(outcome.stdout.contains("\n1 text in "), "{outcome:?}");
 
     let refused = |settings: &str, complaint: &[&str]| {
         folder.fails(&format!("train c.toml --output r {settings}"), 2, complaint);
@@ -275,6 +276,14 @@ fn mistakes_are_reported() {
     );
     refused("--set data.train={text='in'}", &["data.train", "`text`"]);
     refused("--set train.best_by=bleu", &["train.best_by"]);
+    folder.write("header.tsv", format!("label\ttext\n{}", lines()));
+    let header = "warning: `header.tsv`, line 1: looks like a header";
+    let evaluated = folder.run("evaluate runs/c --tsv header.tsv");
+    assert!(evaluated.stderr.contains(header), "{evaluated:?}");
+    let train =
+        "train c.toml --output h --set train.max_steps=2 --set data.train={tsv='header.tsv'}";
+    let trained = folder.run(train);
+    assert!(trained.stderr.contains(header), "{trained:?}");
     folder.write("bad.tsv", "dog\ta dog runs.\n");
     let outcome = folder.run("train c.toml --output r --set data.valid={tsv='bad.tsv'}");
     let unknown = "error: `bad.tsv`, line 1: unknown label `dog`";

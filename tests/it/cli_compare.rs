@@ -66,6 +66,20 @@ fn models_are_compared_by_source_length() {
 }
 
 #[test]
+fn translations_that_were_cut_off_are_counted() {
+    let folder = two_models();
+    let command = "compare a b --src src --ref ref --json --max-new-tokens";
+    let outcome = folder.run(&format!("{command} 1"));
+    for name in ["a", "b"] {
+        let warning =
+            format!("warning: {name}: 2 of 3 translations were cut off at the length limit\n");
+        assert!(outcome.stderr.contains(&warning), "{outcome:?}");
+    }
+    let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(json["systems"][1]["cut_off"], 2);
+}
+
+#[test]
 fn differences_from_the_first_run_have_p_values() {
     let folder = two_models();
     let both = json(&folder, "");

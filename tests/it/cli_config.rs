@@ -23,6 +23,10 @@ fn trains(family: &str, options: &str, files: &[(&str, &str)]) {
         "config new --family {family} {options} -o my.toml"
     ));
     assert_eq!((new.code, new.stderr.as_str()), (Some(0), ""));
+    let text = fs::read_to_string(folder.path("my.toml")).unwrap();
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{family}: {line}");
+    }
     let shown = folder.run("config show my.toml");
     assert_eq!(shown.code, Some(0), "{shown:?}");
     let trained = folder.run(&format!("train my.toml {SMALL}"));
@@ -54,12 +58,26 @@ fn new_configurations_of_every_family_train() {
 fn families_and_sources_that_do_not_fit_are_refused() {
     let folder = Folder::new();
     folder.fails("config new --family lstm", 2, &["transformer", "seq2seq"]);
-    folder.fails("config new --family encoder", 2, &["model.family"]);
-    folder.fails(
-        "config new --family decoder_only --source tsv",
-        2,
-        &["`text`"],
-    );
+    folder.fails("config new --family encoder", 2, &["`--family`: expected"]);
+    for (arguments, expected) in [
+        (
+            "--family decoder_only --source tsv",
+            "`--source`: expected `text`, since language models learn from plain text, found `tsv`",
+        ),
+        (
+            "--family classifier --source text",
+            "`--source`: expected pairs, since this family learns from two sides, found `text`",
+        ),
+    ] {
+        let refused = folder.run(&format!("config new {arguments}"));
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.stderr.contains(expected), "{refused:?}");
+        assert!(
+            refused.stderr.contains("leave out `--source`"),
+            "{refused:?}"
+        );
+        assert!(!refused.stderr.contains("--set"), "{refused:?}");
+    }
 }
 
 #[test]
@@ -106,6 +124,62 @@ fn values_are_shown_with_their_origins() {
         "config show base.toml --set train.batch_token=1",
         2,
         &["unknown config key `train.batch_token` (`--set`)"],
+    );
+}
+
+#[test]
+fn stored_configurations_are_shown_as_models_read_them() {
+    let folder = Folder::new();
+    let data = "[data]\ntrain = { builtin = \"grammar\", pairs = 50 }\n";
+    // What version 0.2 stored, without keys that were new later. The base model is not here.
+    let text = format!("{data}[model]\nfrom = \"gone/base\"\nd_model = 16\n");
+    folder.write("config.toml", &text);
+    folder.fails("config show config.toml", 2, &["gone/base"]);
+    fs::create_dir_all(folder.path("run/checkpoints/step-2")).unwrap();
+    folder.write("run/config.toml", &text);
+    folder.write("run/provenance.json", "{}");
+    let shown = folder.run("config show run");
+    assert_eq!((shown.code, shown.stderr.as_str()), (Some(0), ""));
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    for expected in [
+        "d_model = 16 # stored, line 5",
+        "from = \"gone/base\" # stored, line 4",
+        "length_penalty_formula = \"gnmt\" # not stored, default of that version",
+        "length_penalty = 0.6 # not stored, default of that version",
+        "dropout = 0.1 # default",
+    ] {
+        let mut lines = shown.stdout.lines();
+        assert!(
+            lines.any(|line| words(line) == expected),
+            "{expected}: {}",
+            shown.stdout
+        );
+    }
+    for path in ["run/config.toml", "run/checkpoints/step-2"] {
+        let same = folder.run(&format!("config show {path}"));
+        assert_eq!(same.stdout, shown.stdout, "{path}: {same:?}");
+    }
+    let set = folder.run("config show run --set decode.beam_width=7");
+    assert!(
+        set.stdout
+            .lines()
+            .any(|line| words(line) == "beam_width = 7 # --set"),
+        "{set:?}"
+    );
+    // The same text of a user has the defaults of today.
+    folder.write("mine.toml", data);
+    let mine = folder.run("config show mine.toml");
+    assert!(mine.stdout.contains("length_penalty = 1.0"), "{mine:?}");
+    folder.fails(
+        "config show run --resume run",
+        2,
+        &["`--resume` needs a configuration file"],
+    );
+    fs::create_dir_all(folder.path("empty")).unwrap();
+    folder.fails(
+        "config show empty",
+        2,
+        &["`empty` is a directory without `config.toml`"],
     );
 }
 

@@ -168,6 +168,24 @@ fn a_warmup_that_does_not_end_is_told() {
 }
 
 #[test]
+fn a_noam_rate_that_is_no_factor_is_told() {
+    let folder = folder("vocab_size = 80");
+    let rate = |rate: &str, output: &str| {
+        let noam =
+            "train c.toml --set train.schedule.kind=noam --set train.schedule.warmup_steps=2";
+        let rate = format!("--set train.optimizer.learning_rate={rate}");
+        succeeds(&folder, &format!("{noam} {rate} --output {output}"))
+    };
+    let said = rate("0.00001", "low");
+    assert!(
+        said.contains("warning: the learning rate never exceeds"),
+        "{said}"
+    );
+    let said = rate("1.0", "right");
+    assert!(!said.contains("never exceeds"), "{said}");
+}
+
+#[test]
 fn short_translations_are_told() {
     let folder = with_test_set();
     let evaluate = "evaluate runs/c --src in --ref ref --max-new-tokens 2";

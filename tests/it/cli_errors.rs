@@ -38,6 +38,30 @@ fn unreadable_files_are_named() {
 }
 
 #[test]
+fn options_are_not_keys() {
+    let folder = Folder::new();
+    folder.write("c.toml", "[train]\nnum_workers = 4\n");
+    let threads = "hint: `--threads N` is an option of the command line";
+    folder.fails(
+        "train c.toml",
+        2,
+        &["unknown config key `train.num_workers`", "line 2", threads],
+    );
+    folder.write("c.toml", "");
+    for (key, hint) in [
+        ("threads", threads),
+        ("train.threads", threads),
+        ("num_threads", threads),
+        ("train.output_dir", "`--output DIR` is an option"),
+        ("train.resume", "`--resume` is an option"),
+        ("train.steps", "did you mean `train.max_steps`?"),
+    ] {
+        let command = format!("config show c.toml --set {key}=2");
+        folder.fails(&command, 2, &[hint]);
+    }
+}
+
+#[test]
 fn files_of_different_lengths_are_refused() {
     let folder = Folder::new();
     folder

@@ -159,6 +159,89 @@ fn a_translation_that_was_cut_off_is_named_in_every_format() {
     }
 }
 
+#[test]
+fn texts_and_options_in_the_wrong_place_are_explained() {
+    let folder = trained();
+    let run = |command: &str, more: &[&str]| {
+        let outcome = folder.command(command).args(more).output().unwrap();
+        assert!(!outcome.status.success(), "{outcome:?}");
+        String::from_utf8(outcome.stderr).unwrap()
+    };
+    for (command, text, expected) in [
+        (
+            "translate runs/c",
+            "it's 1 2.",
+            r"`echo 'it'\''s 1 2.' | attentive translate MODEL`",
+        ),
+        (
+            "translate runs/c",
+            "123",
+            "`echo '123' | attentive translate MODEL`",
+        ),
+        (
+            "generate runs/c",
+            "1 2",
+            "`attentive generate MODEL --prompt '1 2'`",
+        ),
+        (
+            "generate runs/c",
+            "1 2",
+            "`echo '1 2' | attentive generate MODEL`",
+        ),
+        (
+            "translate runs/c 1",
+            "2",
+            "`echo 'TEXT' | attentive translate MODEL`",
+        ),
+        ("tag runs/c 1", "2", "`echo 'TEXT' | attentive tag MODEL`"),
+    ] {
+        let said = run(command, &[text]);
+        assert!(said.contains(expected), "{said}");
+    }
+    let long = run("translate runs/c", &[&"1 2 ".repeat(100)]);
+    assert!(
+        long.contains("`echo '…' | attentive translate MODEL`"),
+        "{long}"
+    );
+    let file = run("translate runs/c", &["missing.txt"]);
+    assert!(!file.contains("echo"), "{file}");
+    for (command, expected) in [
+        (
+            "compare runs/c --checkpoint last",
+            "`RUN/checkpoints/step-N`",
+        ),
+        ("compare runs/c --confidence", "`--json` has all of them"),
+        (
+            "evaluate runs/c --confidence",
+            "`attentive score out.txt REF --confidence`",
+        ),
+        ("score a b -m bleu", "it is called `--metric` here"),
+    ] {
+        let said = run(command, &[]);
+        assert!(said.contains("tip: ") && said.contains(expected), "{said}");
+        assert!(!said.contains("as a value"), "{said}");
+    }
+}
+
+#[test]
+fn an_evaluation_counts_the_translations_that_were_cut_off() {
+    let folder = trained();
+    folder.write("in", "1 2 3\n4 5 6 7\n\n9 8 7\n");
+    let evaluate = |more: &str| {
+        let outcome = folder.run(&format!("evaluate runs/c --src in --ref in --json {more}"));
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        (json["cut_off"].as_u64().unwrap(), outcome.stderr)
+    };
+    let (n, said) = evaluate("--max-new-tokens 1");
+    let warning = "warning: 3 of 4 translations were cut off at the length limit\n";
+    assert!(n == 3 && said.contains(warning), "{n}: {said}");
+    folder.write("in", "1 2 3\n");
+    let (n, said) = evaluate("--max-new-tokens 1");
+    let warning = "warning: 1 of 1 translation was cut off at the length limit\n";
+    assert!(n == 1 && said.contains(warning), "{n}: {said}");
+}
+
 /// The model's own limit for the first sentence is 16 tokens.
 #[test]
 fn the_limit_on_new_tokens_may_be_raised() {

@@ -97,3 +97,19 @@ fn what_cannot_be_imported_is_refused() {
     folder.fails("import model --output new", 1, &unsupported);
     assert!(!folder.path("new").exists());
 }
+
+#[test]
+fn the_name_of_a_repository_is_no_path() {
+    let folder = Folder::new();
+    let hint = "hint: `import` downloads nothing: first `hf download Helsinki-NLP/opus-mt-en-de --local-dir opus-mt-en-de`";
+    for prefix in ["", "https://huggingface.co/"] {
+        let command = format!("import {prefix}Helsinki-NLP/opus-mt-en-de --output x");
+        folder.fails(&command, 1, &["no such file", hint]);
+    }
+    fs::create_dir(folder.path("marian")).unwrap();
+    for path in ["marian/modle", "none/model.npz", "./none", "none/a/b"] {
+        let outcome = folder.run(&format!("import {path} --output x"));
+        assert_eq!(outcome.code, Some(1), "{outcome:?}");
+        assert!(!outcome.stderr.contains("hf download"), "{outcome:?}");
+    }
+}

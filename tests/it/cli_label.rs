@@ -121,6 +121,9 @@ fn a_tagger_writes_a_tag_for_each_token() {
         serde_json::json!({"correct": 9, "total": 9})
     );
     assert_eq!(own["exact_match"]["total"], 2);
+    folder.write("one.jsonl", lines.lines().next().unwrap());
+    let one = stdout(&folder, "evaluate runs/c --jsonl one.jsonl");
+    assert!(one.contains("\n1 sequence in "), "{one}");
 
     let long = "dog ".repeat(100);
     folder.write("long", &long);

@@ -198,6 +198,10 @@ fn the_report_holds_what_is_printed() {
         .unwrap()
         .len();
     assert_eq!(report["bytes"]["after"], size);
+    assert_eq!(report["search"]["max_new_tokens"], Value::Null);
+    assert!(report["search"].get("max_new_tokens").is_some());
+    let settings = ["batch_size", "resamples", "seed"].map(|key| report[key].as_u64());
+    assert_eq!(settings, [Some(64), Some(50), Some(12345)]);
     let info = json(&stdout(&folder, "info runs/c --json"));
     let bytes = 4 * info["n_parameters"].as_u64().unwrap();
     assert_eq!(report["bytes"]["before"], bytes);
@@ -245,7 +249,9 @@ fn a_shortlist_is_learned_stored_and_switched_off() {
     );
     let printed = stdout(&folder, &arguments);
     for words in [
+        "         f32             int8 with shortlist\nweights  f32             int8\n",
         "effect of the shortlist (",
+        "):\n         int8            int8 with shortlist\ntokens ",
         "candidates of a line",
         "\ntokens   14 ",
     ] {

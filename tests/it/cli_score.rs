@@ -54,6 +54,43 @@ fn several_references_and_chosen_metrics() {
 }
 
 #[test]
+fn metrics_that_blanks_separate_are_told_from_files() {
+    let folder = corpus();
+    for list in [
+        "hyp ref1 --metric bleu chrf++ ter",
+        "--metric bleu chrf++ ter hyp ref1",
+    ] {
+        let words = [
+            "`chrf++` is a metric, and there is no such file",
+            "separate metrics with commas: `--metric bleu,chrf++,ter`",
+        ];
+        folder.fails(&format!("score {list}"), 2, &words);
+    }
+    // A file with this name is a file.
+    folder.write("ter", std::fs::read_to_string(folder.path("ref1")).unwrap());
+    let outcome = folder.run("score hyp --metric bleu ter");
+    assert_eq!(
+        scores(&outcome),
+        scores(&folder.run("score hyp ref1 --metric bleu"))
+    );
+}
+
+#[test]
+fn one_resample_and_one_trial_are_singular() {
+    let folder = corpus();
+    for (test, words) in [
+        ("--resamples 1", "paired bootstrap with 1 resample\n"),
+        (
+            "--paired randomization --trials 1",
+            "randomization with 1 trial\n",
+        ),
+    ] {
+        let outcome = folder.run(&format!("score hyp ref1 --system ref2 {test}"));
+        assert!(outcome.stdout.contains(words), "{outcome:?}");
+    }
+}
+
+#[test]
 fn options_of_bleu() {
     let folder = corpus();
     let bleu =

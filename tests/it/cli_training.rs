@@ -230,3 +230,13 @@ fn resuming_with_other_instructions_is_reported() {
     fs::write(&state, older.to_string()).unwrap();
     assert!(!resume(5).contains("may differ"));
 }
+
+#[test]
+fn the_time_since_resuming_is_that_of_the_updates_since_then() {
+    let folder = prepared();
+    let new = train(&folder, "m", "--set train.max_steps=2").stderr;
+    assert!(new.contains("note: 2 updates in "), "{new}");
+    let resumed = train(&folder, "m", "--resume --set train.max_steps=5").stderr;
+    let words = "note: 5 updates, 3 since resuming in ";
+    assert!(resumed.contains(words), "{resumed}");
+}

@@ -37,9 +37,10 @@ const FOREIGN: [(&str, &str); 15] = [
 const HIDDEN: [(&str, &str); 1] = [("--process-timeout", "mpi")];
 
 /// Values that flags had in earlier versions and that are still read.
-const OLD_VALUES: [(&str, &[&str]); 2] = [
+const OLD_VALUES: [(&str, &[&str]); 3] = [
     ("--length-penalty", &["gnmt", "length"]),
-    ("--format", &["jsonl", "tsv"]),
+    ("--early-stopping", &["exact", "likely", "first"]),
+    ("--format", &["jsonl", "tsv", "text"]),
 ];
 
 /// What is wrong with the arguments of a call, if anything.
@@ -187,7 +188,8 @@ fn examples_in_the_help_exist() {
 fn wrong_commands_and_flags_are_noticed() {
     let page = Page::parse(
         "page",
-        "`attentive trian my.toml`, `--no-such-flag`, `translate --strikt`, `--length-penalty gnmt`, `score --metric blue`\n\
+        "`attentive trian my.toml`, `--no-such-flag`, `translate --strikt`, `--length-penalty gnmt`, \
+         `--early-stopping exact`, `--early-stopping=likely`, `translate --early-stopping first`, `--format text`, `score --metric blue`\n\
          \n```sh\nattentive translate runs/my --beam-widht 5\nattentive train x.toml --threads=none\n```\n",
     );
     let found = page

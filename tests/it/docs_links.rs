@@ -156,6 +156,61 @@ fn every_page_can_be_found_from_the_readme() {
     mistakes.none();
 }
 
+/// The most columns of a line of prose, and pages whose lines are generated.
+const WIDTH: usize = 128;
+const GENERATED: [&str; 1] = ["docs/configuration.md"];
+
+/// The numbers of the lines of prose in `text` that are too long, with their columns. Tables, code and lines that consist of one
+/// link cannot be broken.
+fn too_long(text: &str) -> Vec<(usize, usize)> {
+    let mut in_code = false;
+    let mut found = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let start = line.trim_start();
+        if start.starts_with("```") {
+            in_code = !in_code;
+        }
+        let columns = line.chars().count();
+        let words = start.trim_start_matches("- ").split_whitespace().count();
+        let can_be_broken = !in_code && !start.starts_with('|') && words > 1;
+        if can_be_broken && columns > WIDTH {
+            found.push((number, columns));
+        }
+    }
+    found
+}
+
+#[test]
+fn prose_is_narrow() {
+    let mut mistakes = Mistakes::default();
+    for page in all()
+        .iter()
+        .filter(|page| !GENERATED.contains(&page.name.as_str()))
+    {
+        for (number, columns) in too_long(&page.text) {
+            let problem = format!("{columns} columns: break it after at most {WIDTH}");
+            mistakes.add(&page.name, number, problem);
+        }
+    }
+    mistakes.none();
+}
+
+#[test]
+fn long_lines_are_noticed() {
+    let long = "word ".repeat(30);
+    for line in [long.clone(), format!("- {long}"), format!("[a](b) {long}")] {
+        assert_eq!(
+            too_long(&format!("short\n{line}")),
+            [(2, line.chars().count())]
+        );
+    }
+    let link = format!("- [a]({})", "b".repeat(200));
+    let code = format!("```\n{long}\n```");
+    for text in [format!("| {long} |"), format!("  | {long} |"), code, link] {
+        assert_eq!(too_long(&text), [], "{text}");
+    }
+}
+
 #[test]
 fn the_readme_is_short_and_narrow() {
     let readme = page("README.md");

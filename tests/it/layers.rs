@@ -14,7 +14,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("interrupt", &["error"]),
     ("processes", &["count", "error"]),
     ("architecture", &["batch"]),
-    ("config", &["error", "small_file", "architecture"]),
+    ("config", &["count", "error", "small_file", "architecture"]),
     (
         "text",
         &["count", "error", "architecture", "config", "batch"],
@@ -49,6 +49,7 @@ const RULES: &[(&str, &[&str])] = &[
     (
         "interop",
         &[
+            "count",
             "error",
             "architecture",
             "config",
@@ -96,6 +97,7 @@ const RULES: &[(&str, &[&str])] = &[
     (
         "server",
         &[
+            "count",
             "error",
             "small_file",
             "config",
@@ -151,6 +153,7 @@ const RULES: &[(&str, &[&str])] = &[
     (
         "quantize",
         &[
+            "count",
             "error",
             "config",
             "shortlist",

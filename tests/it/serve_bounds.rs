@@ -193,7 +193,7 @@ fn no_client_fills_the_queue() {
     let limits = Limits {
         batch: 1,
         queue: 8,
-        texts: 4,
+        texts: Some(4),
         new_tokens: 100_000_000,
         ..Limits::default()
     };

@@ -234,7 +234,11 @@ fn wrong_glossaries_are_refused() {
         "line 2 has a second translation",
     );
     refuse(json!({"entries_format": "xlsx"}), 400, "entries_format");
-    refuse(json!({"entries_format": "csv"}), 400, "line 1 has 1 fields");
+    refuse(
+        json!({"entries_format": "csv"}),
+        400,
+        "line 1 has 1 field instead",
+    );
     refuse(json!({"source_lang": "?"}), 400, "source_lang");
     refuse(json!({"target_lang": "FR"}), 400, "language pair");
     let many: String = (0..10_001).map(|n| format!("{n}\t1\n")).collect();

@@ -145,7 +145,7 @@ fn own_tasks_are_those_of_the_commands() {
         json!({"name": "en-de", "task": "translate", "source": "en", "target": "de",
         "parameters": parameters, "max_len": 48, "beam_width": beam_width, "embeds": true})
     );
-    let limits = json!({"characters": config().limits.characters, "texts": config().limits.texts});
+    let limits = json!({"characters": config().limits.characters, "texts": 2048});
     assert_eq!(models["limits"], limits);
 }
 

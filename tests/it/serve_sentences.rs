@@ -304,7 +304,7 @@ fn what_the_vocabulary_cannot_spell_is_reported() {
 #[test]
 fn more_sentences_than_allowed_are_refused() {
     let mut config = config();
-    config.limits.texts = 10;
+    config.limits.texts = Some(10);
     let server = Running::start(config);
     let text = "1\n".repeat(11);
     let asked = json!({"model": "en-de", "text": text});

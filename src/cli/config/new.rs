@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use attentive::config::{Family, Start};
 use attentive::error::{Error, Result};
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value;
 
+use super::super::message;
 use super::super::output::Output;
 
 const EXAMPLES: &str = "\
@@ -35,9 +38,32 @@ fn family(name: &str) -> std::result::Result<Family, value::Error> {
     Family::deserialize(name.into_deserializer())
 }
 
+/// The error about a configuration of `family` with corpora from `source`, in terms of the options.
+fn unfit(error: Error, family: Family, source: Start) -> Error {
+    let name = |value: Option<PossibleValue>| {
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    };
+    match error {
+        Error::Config { key, expected, .. } if key.starts_with("data.") => Error::Usage {
+            problem: format!(
+                "`--source`: expected {expected}, found `{}`",
+                name(source.to_possible_value())
+            ),
+            hint: Some(format!(
+                "leave out `--source`: it is then `{}`, the usual one of this family",
+                name(Start::usual(family).to_possible_value())
+            )),
+        },
+        Error::Config { ref key, .. } if key == "model.family" => message::as_option(error),
+        other => other,
+    }
+}
+
 pub(super) fn run(args: &Args) -> Result<()> {
     let source = args.source.unwrap_or(Start::usual(args.family));
-    let text = source.configuration(args.family)?;
+    let text = source
+        .configuration(args.family)
+        .map_err(|error| unfit(error, args.family, source))?;
     if let Some(path) = args.output.as_ref().filter(|path| path.exists()) {
         return Err(Error::usage(
             format!("`{}` exists", path.display()),

@@ -1,5 +1,6 @@
 //! Evaluation of a classifier.
 
+use attentive::count::count;
 use attentive::error::Result;
 use attentive::evaluate::{self, ClassificationEvaluation};
 use attentive::metrics::{Confusion, LabelScores};
@@ -14,9 +15,13 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
     let corpus = args.corpus(pipeline.config())?;
     let evaluation = evaluate::classification(pipeline, &corpus)?;
     if evaluation.cut > 0 {
-        let (cut, texts) = (evaluation.cut, evaluation.accuracy.total);
+        let (cut, texts) = (
+            evaluation.cut,
+            count(evaluation.accuracy.total as usize, "text"),
+        );
+        let are = if cut == 1 { "is" } else { "are" };
         message::warning(format_args!(
-            "{cut} of {texts} texts are too long for the model: only the beginning was read"
+            "{cut} of {texts} {are} too long for the model: only the beginning was read"
         ));
     }
     args.print(&evaluation, &lines(&evaluation))
@@ -56,7 +61,8 @@ fn lines(evaluation: &ClassificationEvaluation) -> Vec<String> {
     lines.push("confusion: one row per correct label, one column per predicted label".into());
     lines.extend(aligned(&confusion_rows(confusion)));
     lines.push(String::new());
-    lines.push(format!("{} texts in {seconds:.1} s", accuracy.total));
+    let texts = count(accuracy.total as usize, "text");
+    lines.push(format!("{texts} in {seconds:.1} s"));
     lines
 }
 

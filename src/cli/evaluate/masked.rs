@@ -1,5 +1,6 @@
 //! Evaluation of a masked language model.
 
+use attentive::count::count;
 use attentive::error::Result;
 use attentive::evaluate::{self, MaskedEvaluation, Unigram};
 use attentive::pipeline::Pipeline;
@@ -34,10 +35,13 @@ fn lines(evaluation: &MaskedEvaluation) -> Vec<String> {
             percentage(most_frequent)
         ),
         format!("perplexity of the unigram distribution = {unigram_perplexity:.3}"),
-        format!("{texts} texts in {seconds:.1} s"),
+        format!("{} in {seconds:.1} s", count(*texts, "text")),
     ];
     if *too_long > 0 {
-        lines.push(format!("skipped {too_long} texts too long for the model"));
+        lines.push(format!(
+            "skipped {} too long for the model",
+            count(*too_long, "text")
+        ));
     }
     lines
 }

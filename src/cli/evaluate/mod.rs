@@ -139,6 +139,7 @@ impl Args {
         let named = self.source().ok_or_else(unusable)?;
         let corpus = data::read(&named, form, None, config.seed, &mut data::unwatched)?;
         message::note(format!("test set: {}", corpus.stats()));
+        corpus.warnings().iter().for_each(message::warning);
         Ok(corpus)
     }
 

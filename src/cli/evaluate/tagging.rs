@@ -1,5 +1,6 @@
 //! Evaluation of a tagger.
 
+use attentive::count::count;
 use attentive::error::Result;
 use attentive::evaluate::{self, TaggingEvaluation};
 use attentive::pipeline::Pipeline;
@@ -31,7 +32,7 @@ fn lines(evaluation: &TaggingEvaluation) -> Vec<String> {
             .iter()
             .map(|(tag, accuracy)| format!("  {tag:<width$}  {}", percentage(accuracy))),
     );
-    let sequences = exact_match.total;
-    lines.push(format!("{sequences} sequences in {seconds:.1} s"));
+    let sequences = count(exact_match.total as usize, "sequence");
+    lines.push(format!("{sequences} in {seconds:.1} s"));
     lines
 }

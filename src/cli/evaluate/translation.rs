@@ -65,6 +65,9 @@ pub(super) fn run(
             .try_for_each(|translation| file.line(translation))?;
         file.finish()?;
     }
+    if let Some(warning) = message::cut_off(evaluation.cut_off, evaluation.sentences) {
+        message::warning(warning);
+    }
     if evaluation.brevity_penalty < LEAST_BREVITY_PENALTY {
         message::warning(too_short(&evaluation, &options.translate.search));
     }
@@ -147,6 +150,7 @@ fn lines(evaluation: &Evaluation) -> Vec<String> {
         perplexity,
         token_accuracy,
         sentences,
+        cut_off: _,
         seconds,
         translations: _,
     } = evaluation;

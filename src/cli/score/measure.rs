@@ -17,6 +17,14 @@ pub(super) enum Metric {
     Ter,
 }
 
+impl Metric {
+    /// The name on the command line.
+    pub(super) fn name(&self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
 /// A metric with all its options.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Measure {

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use attentive::count::count;
 use attentive::metrics::{
     Bootstrap, Difference, Estimate, Randomization, SIGNIFICANCE_LEVEL, Segments,
 };
@@ -56,12 +57,13 @@ impl PairedTest {
     fn description(&self) -> String {
         match self {
             Self::Bootstrap(bootstrap) => {
-                format!("paired bootstrap with {} resamples", bootstrap.resamples)
+                let resamples = count(bootstrap.resamples.get(), "resample");
+                format!("paired bootstrap with {resamples}")
             }
-            Self::Randomization(_, randomization) => format!(
-                "paired approximate randomization with {} trials",
-                randomization.trials
-            ),
+            Self::Randomization(_, randomization) => {
+                let trials = count(randomization.trials.get(), "trial");
+                format!("paired approximate randomization with {trials}")
+            }
         }
     }
 

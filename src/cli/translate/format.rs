@@ -124,8 +124,7 @@ impl Writer<'_> {
             text: &found.text,
             score: found.score,
             log_prob: found.log_prob,
-            // A blank line cannot be cut off.
-            finished: found.finished || found.tokens.is_empty(),
+            finished: !found.is_cut_off(),
             tokens: self.spelled(&found.tokens),
             token_log_probs: &found.token_log_probs,
             alignment: alignment.map(Alignment::to_string),
@@ -152,8 +151,8 @@ fn refused(warning: &Warning) -> Error {
 
 /// A warning if any translations of line number `line` were cut off. A blank line has none.
 fn cut_off(line: usize, found: &[Candidate]) -> Option<Warning> {
-    let is_cut_off = |found: &&Candidate| !found.finished && !found.tokens.is_empty();
-    let problem = match (found.iter().filter(is_cut_off).count(), found.len()) {
+    let cut_off = found.iter().filter(|found| found.is_cut_off());
+    let problem = match (cut_off.count(), found.len()) {
         (0, _) => return None,
         (1, 1) => "the translation was cut off at the length limit".to_owned(),
         (n, all) if n == all => format!("all {all} translations were cut off at the length limit"),

@@ -5,6 +5,7 @@ use crate::config::range::Range;
 use crate::config::{
     AttentionKind, CellKind, Family, ModelConfig, Positions, RotaryScalingConfig, StackKind,
 };
+use crate::count::count;
 use crate::error::Result;
 
 pub(super) fn check(model: &ModelConfig) -> Result<()> {
@@ -177,7 +178,7 @@ fn rotary(model: &ModelConfig) -> Result<()> {
     let expected =
         format!("heads of even size, for rotary positions of `model.d_model` = {d_model}");
     heads_of_stacks(model).into_iter().try_for_each(|(key, n)| {
-        let found = format!("{n} heads of size {}", d_model / n);
+        let found = format!("{} of size {}", count(n, "head"), d_model / n);
         require((d_model / n).is_multiple_of(2), key, &expected, found)
     })
 }

@@ -297,6 +297,11 @@ fn inconsistent_model_sizes_are_refused() {
             "found 4 heads of size 3",
         ),
         (
+            "model = { d_model = 3, n_heads = 1, positions = 'rotary' }",
+            "model.n_heads",
+            "found 1 head of size 3",
+        ),
+        (
             "tokenizer.vocabulary = 'separate'",
             "model.tie_embeddings",
             "`decoder` or `none`",

@@ -101,6 +101,27 @@ fn old_names_mean_the_same_and_are_noted() {
 }
 
 #[test]
+fn a_key_and_its_value_are_one_note() {
+    let both = "`decode.stopping = \"first\"` is now called `decode.early_stopping = \"always\"`; the old name is still read";
+    let notes = |draft: Draft| -> Vec<String> {
+        let notes = draft.renamed().iter();
+        notes.map(ToString::to_string).collect()
+    };
+    assert_eq!(notes(draft("decode.stopping = 'first'", &[])), [both]);
+    assert_eq!(notes(draft("", &["decode.stopping=first"])), [both]);
+    let value = both.replace("decode.stopping", "decode.early_stopping");
+    assert_eq!(
+        notes(draft("decode.early_stopping = 'first'", &[])),
+        [value]
+    );
+    let key = "`decode.stopping` is now called `decode.early_stopping`; the old name is still read";
+    assert_eq!(notes(draft("decode.stopping = 'never'", &[])), [key]);
+    // Other keys keep their notes.
+    let two = draft("decode = { stopping = 'first', max_new_tokens = 3 }", &[]);
+    assert_eq!(notes(two).len(), 2);
+}
+
+#[test]
 fn overrides_may_use_old_names() {
     for (old, new) in LINES {
         let strip = |line: &str| line.replacen(" = ", "=", 1);

@@ -60,6 +60,57 @@ fn labels_come_from_tsv_and_from_json() {
 }
 
 #[test]
+fn files_that_seem_to_have_a_header_are_warned_of() {
+    let warnings = |content: &str| {
+        let corpus = read_file(content, CorpusSource::Tsv).unwrap();
+        corpus.warnings().to_vec()
+    };
+    let body = "good\tA fine film.\nbad\tNo.\n";
+    for header in [
+        "label\ttext",
+        "Sentiment\tReview",
+        "stars\t\"text\"",
+        "text\tlabel",
+    ] {
+        let [warning] = &warnings(&format!("{header}\n{body}"))[..] else {
+            panic!("{header}: one warning");
+        };
+        let label = header.split('\t').next().unwrap();
+        assert!(
+            warning.contains("file`, line 1: looks like a header")
+                && warning.contains(&format!("the label `{label}`")),
+            "{warning}"
+        );
+    }
+    // A label that occurs again is one, a line in the middle is no header, and neither are other words.
+    for content in [
+        "label\tA text.\nlabel\ttext\n",
+        "good\tA fine film.\nlabel\ttext\n",
+        "good\tThe text is fine.\nbad\tNo.\n",
+    ] {
+        assert_eq!(warnings(content), [""; 0], "{content}");
+    }
+}
+
+#[test]
+fn each_file_of_a_pattern_may_seem_to_have_a_header() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, first) in [
+        ("1.tsv", "label\ttext"),
+        ("2.tsv", "bad\tNo."),
+        ("3.tsv", "label\ttext"),
+    ] {
+        fs::write(dir.path().join(name), format!("{first}\ngood\tYes.\n")).unwrap();
+    }
+    let source = CorpusSource::Tsv("*.tsv".into());
+    let corpus = read(&source, Form::Labeled, Some(dir.path()), 1, &mut unwatched).unwrap();
+    let [first, last] = corpus.warnings() else {
+        panic!("{:?}", corpus.warnings());
+    };
+    assert!(first.contains("1.tsv`, line 1") && last.contains("3.tsv`, line 1"));
+}
+
+#[test]
 fn lines_without_a_label_are_reported() {
     let refused = |content: &str, source, problem: &str| {
         let message = read_file(content, source).unwrap_err().to_string();

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::sentences::Sentences;
 use crate::architecture::LabelLayer;
 use crate::config::SpecialNames;
+use crate::count::count;
 use crate::error::Result;
 use crate::interop::keys::Keys;
 use crate::interop::tensors::Tensors;
@@ -147,10 +148,8 @@ fn labels(keys: &mut Keys, n: usize) -> Result<Vec<String>> {
     };
     let labels: Option<Vec<String>> = (0..n).map(name).collect();
     let Some(labels) = labels.filter(|_| names.is_empty() || names.len() == n) else {
-        let named = names.len();
-        return Err(keys.problem(format!(
-            "`id2label` names {named} labels, but the head has {n}"
-        )));
+        let named = count(names.len(), "label");
+        return Err(keys.problem(format!("`id2label` names {named}, but the head has {n}")));
     };
     let mut sorted: Vec<&str> = labels.iter().map(String::as_str).chain(SPECIAL).collect();
     sorted.sort_unstable();

@@ -10,6 +10,7 @@ use super::read_yaml;
 use super::search::Search;
 use crate::batch::TokenId;
 use crate::config::{SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
+use crate::count::count;
 use crate::error::Result;
 use crate::interop::keys::not_understood;
 use crate::interop::sentencepiece::{self, SentencePiece};
@@ -167,8 +168,9 @@ impl Side {
         let tokens: HashSet<String> = pieces.texts().map(str::to_owned).collect();
         if pieces.texts().count() > size {
             let problem = format!(
-                "it has {} pieces, but the model has {size} tokens",
-                pieces.texts().count()
+                "it has {} pieces, but the model has {}",
+                pieces.texts().count(),
+                count(size, "token")
             );
             return Err(not_understood(path, problem));
         }

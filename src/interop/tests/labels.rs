@@ -39,6 +39,10 @@ fn heads_that_give_no_single_label_are_refused() {
             "`architectures` = [\"BertForMultipleChoice\"] is not supported",
         ),
         (
+            json!({"id2label": {"0": "a"}}),
+            "`id2label` names 1 label, but the head has 3",
+        ),
+        (
             json!({"id2label": {"0": "a", "1": "b"}}),
             "`id2label` names 2 labels, but the head has 3",
         ),

@@ -2,6 +2,7 @@
 
 use super::finder::{self, Finder};
 use super::{Draft, LONGEST, MOST_BYTES, MOST_ENTRIES, full};
+use crate::count::count;
 use crate::server::desk::Stop;
 use crate::server::language::Language;
 use crate::server::problem::{Kind, Problem};
@@ -116,9 +117,13 @@ fn entry(line: &str, draft: &Draft) -> Result<Entry, String> {
             }
             (source, target)
         }
-        (Format::Tsv, found) => return Err(format!("has {} tabs instead of 1", found.len() - 1)),
+        (Format::Tsv, found) => {
+            let tabs = count(found.len() - 1, "tab");
+            return Err(format!("has {tabs} instead of 1"));
+        }
         (Format::Csv, found) => {
-            return Err(format!("has {} fields instead of 2 or 4", found.len()));
+            let fields = count(found.len(), "field");
+            return Err(format!("has {fields} instead of 2 or 4"));
         }
     };
     Ok(Entry {
@@ -234,7 +239,7 @@ mod tests {
                 "line 3 has a second translation of `a  b`",
             ),
             (Format::Csv, "a,b,c", "line 1 has 3 fields"),
-            (Format::Csv, "a", "line 1 has 1 fields"),
+            (Format::Csv, "a", "line 1 has 1 field instead"),
             (Format::Csv, "\"a,b", "no closing quotation mark"),
             (Format::Csv, "\"a\"b,c", "goes on after a closing"),
             (

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Glossary;
+use crate::count::count;
 use crate::pipeline::{Demands, Strictness};
-use crate::server::app::Shared;
+use crate::server::app::{Shared, at_most};
 use crate::server::problem::{Kind, Problem};
 use crate::server::visit::Visit;
 
@@ -54,7 +55,8 @@ impl Demanding<'_> {
         if found.len() > limits.phrases {
             let (found, most) = (found.len(), limits.phrases);
             let problem = format!(
-                "a sentence contains {found} terms of the glossary; at most {most} are allowed"
+                "a sentence contains {found} terms of the glossary; {}",
+                at_most(most)
             );
             return Err(Problem::new(Kind::TooLarge, problem));
         }
@@ -62,9 +64,8 @@ impl Demanding<'_> {
         let characters = phrases().map(|phrase| phrase.chars().count()).sum();
         self.characters += characters;
         if self.characters > limits.characters {
-            let most = limits.characters;
-            let problem =
-                format!("the terms of the glossary in the texts have more than {most} characters");
+            let most = count(limits.characters, "character");
+            let problem = format!("the terms of the glossary in the texts have more than {most}");
             return Err(Problem::new(Kind::TooLarge, problem).hint("send fewer texts at once"));
         }
         visit.carried.grow(characters)?;

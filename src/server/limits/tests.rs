@@ -70,6 +70,35 @@ fn limits_are_in_range() {
 }
 
 #[test]
+fn a_request_has_no_more_texts_than_the_queue_holds() {
+    let most = |queue| {
+        let limits = Limits {
+            queue,
+            ..Limits::default()
+        };
+        limits.check().unwrap();
+        limits.most_texts()
+    };
+    assert_eq!([64, 2048, 4096].map(most), [64, 2048, 2048]);
+    for fine in ["queue = 64\ntexts = 64", "texts = 4096", "queue = 64"] {
+        assert_eq!(problem(fine), None, "{fine}");
+    }
+    for (text, words) in [
+        (
+            "texts = 10000",
+            "`texts` is 10000, but the limit `queue` is 4096",
+        ),
+        (
+            "queue = 64\ntexts = 65",
+            "`texts` is 65, but the limit `queue` is 64",
+        ),
+    ] {
+        let problem = problem(text).unwrap();
+        assert!(problem.contains(words), "{problem}");
+    }
+}
+
+#[test]
 fn a_time_that_must_be_positive_is_not_zero() {
     let mut limits = Limits::default();
     for seconds in [0.0, -0.0, 1e-12, -1.0, f64::NAN] {
@@ -95,13 +124,13 @@ fn nobody_has_everything() {
     assert_eq!(limits(1024, 1).share_of_connections(), 768);
     let queued = |queue, texts| Limits {
         queue,
-        texts,
+        texts: Some(texts),
         ..Limits::default()
     };
     assert_eq!(queued(4096, 2048).share_of_queue(), 3072);
     // The largest request fits.
     assert_eq!(queued(4096, 4000).share_of_queue(), 4000);
-    assert_eq!(queued(100, 2048).share_of_queue(), 100);
+    assert_eq!(queued(100, 100).share_of_queue(), 100);
     assert_eq!([1, 2, 3].map(most_of), [1, 2, 3]);
     assert_eq!(limits(1, 2 << 20).all_bodies(), [64 << 20, 48 << 20]);
     assert_eq!(limits(1, 100 << 20).all_bodies(), [400 << 20, 300 << 20]);

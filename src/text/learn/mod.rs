@@ -11,6 +11,7 @@ use super::format::{self, Model};
 use super::special::{SPECIAL, SPECIAL_AND_MASK};
 use super::{Tokenizer, Tokenizers};
 use crate::config::{Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
+use crate::count::count;
 use crate::error::{Error, Result};
 
 /// The special tokens of a vocabulary besides `<pad>`, `<unk>`, `<s>` and `</s>`.
@@ -115,8 +116,8 @@ fn learn_one<S: AsRef<str> + Sync>(
     if tokenizer.vocab_size() == special.len() {
         return Err(Error::Data {
             problem: format!(
-                "cannot learn a vocabulary: no token occurs {} times in the training text",
-                config.min_frequency
+                "cannot learn a vocabulary: no token occurs {} in the training text",
+                count(config.min_frequency as usize, "time")
             ),
             hint: Some("add text, or lower `tokenizer.min_frequency`".into()),
         });

@@ -8,6 +8,7 @@ use super::{
     validation_set, weights,
 };
 use crate::config::{Config, CorpusSource, StoreKind, Task};
+use crate::count::count;
 use crate::data::{
     Corpus, Encoder, Entry, Examples, Form, Layout, Making, Parts, Progress, Reader, Sample,
     Settings, Store, StoreKey, training_files,
@@ -209,10 +210,8 @@ fn store(
 }
 
 fn note_found(store: &Store, observer: &mut dyn Observer) {
-    let (examples, dir) = (store.len(), store.dir().display());
-    observer.on(&Event::Note(&format!(
-        "{TRAINING}: {examples} examples in `{dir}`"
-    )));
+    let (examples, dir) = (count(store.len(), "example"), store.dir().display());
+    observer.on(&Event::Note(&format!("{TRAINING}: {examples} in `{dir}`")));
 }
 
 /// Reads the lines from which a vocabulary is learned.

@@ -28,6 +28,7 @@ use super::generation::Generation;
 use crate::architecture::Task;
 use crate::batch::TokenId;
 use crate::config::{ModelConfig, SpecialNames, TokenizerConfig, TokenizerKind, Units};
+use crate::count::count;
 use crate::error::{Error, Result};
 use crate::interop::keys::not_understood;
 use crate::text::{Languages, Tokenizer, Tokenizers, vocabulary};
@@ -119,8 +120,8 @@ pub(super) fn read(dir: &Path, kind: &str, vocab: usize, generation: &Generation
     let fits = n_tokens <= vocab && vocab - n_tokens <= MOST_UNUSED;
     if !fits || tokens.len() != n_tokens || known.is_some_and(|known| known != vocab) {
         return Err(refuse(format!(
-            "it has {} tokens with ids below {n_tokens}, but the model has {vocab}",
-            tokens.len()
+            "it has {} with ids below {n_tokens}, but the model has {vocab}",
+            count(tokens.len(), "token")
         )));
     }
     let unused: Vec<String> = (n_tokens..vocab).map(unused).collect();

@@ -167,10 +167,10 @@ fn describe(pipeline: &Pipeline, text: &Text, found: impl Iterator<Item = Aligne
 
 fn one(pipeline: &Pipeline, candidate: Candidate, alignment: Option<Alignment>) -> OneFound {
     let spelled = pipeline.tokenizers().tgt().spelled(&candidate.tokens);
+    let finished = !candidate.is_cut_off();
     let tokens = spelled.into_iter().zip(candidate.token_log_probs);
     OneFound {
-        // A blank text cannot be cut off.
-        finished: candidate.finished || candidate.tokens.is_empty(),
+        finished,
         text: candidate.text,
         score: candidate.score,
         log_prob: candidate.log_prob,
