@@ -22,10 +22,15 @@ fn taggers_need_word_tokens_and_a_separate_vocabulary() {
         (
             &format!("{TAGGER}\n{WORDS}\ndata.valid = {{ text = 'v' }}"),
             "data.valid",
-            "pairs, since this family learns from two sides",
+            "`tsv`, `jsonl`, or `src` and `tgt`, with words and their tags, found `text`",
         ),
         (
             &format!("{TAGGER}\n{WORDS}\nmodel.recurrent.d_input = 3"),
+            "data.train",
+            "`jsonl`, since the tagger reads vectors",
+        ),
+        (
+            "model.family = 'tagger'\nmodel.recurrent.d_input = 3\ndata.train = { text = 't' }",
             "data.train",
             "`jsonl`, since the tagger reads vectors",
         ),
@@ -58,7 +63,7 @@ fn classifiers_need_texts_and_a_separate_vocabulary() {
         (
             &format!("{classifier}\ndata.valid = {{ text = 't' }}"),
             "data.valid",
-            "pairs, since this family learns from two sides",
+            "`tsv`, `jsonl`, or `src` and `tgt`, with texts and their labels, found `text`",
         ),
         (
             &format!("{classifier}\nmodel.n_decoder_layers = 2"),
