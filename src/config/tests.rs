@@ -231,8 +231,8 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
             "everything is computed on the CPU",
         ),
         (
-            "data.train.csv = 'a.csv'",
-            "data.train.csv",
+            "data.valid.csv = 'a.csv'",
+            "data.valid.csv",
             "convert it to tab-separated columns without header, index and quotes, and name the file with `tsv`",
         ),
         (

@@ -29,11 +29,6 @@ fn taggers_need_word_tokens_and_a_separate_vocabulary() {
             "data.train",
             "`jsonl`, since the tagger reads vectors",
         ),
-        (
-            "model.family = 'tagger'\nmodel.recurrent.d_input = 3\ndata.train = { text = 't' }",
-            "data.train",
-            "`jsonl`, since the tagger reads vectors",
-        ),
     ]);
     accepts(&[
         &format!("{TAGGER}\n{WORDS}"),
