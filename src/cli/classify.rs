@@ -7,6 +7,7 @@ use attentive::error::Result;
 use attentive::pipeline::{Classified, LabelScore, Pipeline};
 use serde::Serialize;
 
+use super::input::Lines;
 use super::lines::{LINES_PER_CHUNK, LinesArgs};
 use super::message;
 
@@ -21,7 +22,9 @@ Input and output:
   Each input line is a text, each output line its label; a blank line gives an empty line. With `--top`, each line holds the \
 most likely labels, each followed by its probability, separated by tabs. With `--json`, each line is an object with `text`, \
 `label` (`null` for a blank line) and `labels`, a list of objects with `label` and `probability`. The probabilities of all \
-labels of the model sum to 1.";
+labels of the model sum to 1.
+  A labeled file (`label TAB text`) is not an input, since its labels would be read as text: `attentive evaluate MODEL --tsv \
+FILE` measures the model with it, and `cut -f2 FILE` writes its texts.";
 
 /// Predict a label for each text with a classifier.
 #[derive(clap::Args)]
@@ -62,11 +65,18 @@ pub(super) fn run(args: &Args) -> Result<()> {
         (None, true) => usize::MAX,
         (None, false) => 1,
     };
+    let mut known = Some(pipeline.tokenizers().tgt().labels());
     loop {
         let first_line = input.count() + 1;
         let Some(lines) = input.next_chunk(LINES_PER_CHUNK)? else {
             return out.finish().map(drop);
         };
+        if let Some(labels) = &known
+            && let Some(warning) = labeled(&input, first_line, &lines, labels)
+        {
+            message::warning(warning);
+            known = None;
+        }
         let classified = pipeline.classify(first_line, &lines, count)?;
         for (
             text,
@@ -87,6 +97,26 @@ pub(super) fn run(args: &Args) -> Result<()> {
         }
         out.flush()?;
     }
+}
+
+/// A warning about the first of these lines that begins with one of the labels and a tab, as in a labeled file.
+fn labeled(
+    input: &Lines,
+    first_line: usize,
+    lines: &[String],
+    labels: &[String],
+) -> Option<String> {
+    let label = |line: &String| {
+        let (label, _) = line.split_once('\t')?;
+        labels.iter().find(|known| *known == label.trim())
+    };
+    let mut found = (first_line..).zip(lines.iter().map(label));
+    let (line, label) = found.find_map(|(line, label)| Some((line, label?)))?;
+    Some(format!(
+        "`{}`, line {line}: the label `{label}` before the tab is read as a part of the text: use `attentive evaluate MODEL --tsv FILE` to measure a \
+         model with a labeled file, and `cut -f2 FILE` to classify its texts",
+        input.path().display()
+    ))
 }
 
 /// A label and its probability, separated by a tab.

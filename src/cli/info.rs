@@ -38,6 +38,9 @@ struct Info {
     parts: Vec<Part>,
     src_vocab: usize,
     tgt_vocab: usize,
+    /// The labels of a classifier, or the tags of a tagger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labels: Option<Vec<String>>,
     precision: Precision,
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoints: Option<Checkpoints>,
@@ -90,6 +93,8 @@ impl Info {
             parts: parts(&shapes),
             src_vocab: tokenizers.src().vocab_size(),
             tgt_vocab: tokenizers.tgt().vocab_size(),
+            labels: matches!(config.model.family.task(), Task::Tag | Task::Classify)
+                .then(|| tokenizers.tgt().labels()),
             precision,
             checkpoints,
             export: match precision {
@@ -205,6 +210,10 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
             "{:<26}{checkpoints}",
             "checkpoints of updates"
         ))?;
+    }
+    if let Some(labels) = &info.labels {
+        out.line(format_args!("\nlabels ({})", labels.len()))?;
+        out.line(format_args!("  {}", labels.join(", ")))?;
     }
     if !info.export.is_empty() {
         out.line("\nexport")?;

@@ -253,6 +253,7 @@ fn start_line(report: &StartReport) -> String {
         n_examples,
         src_vocab,
         tgt_vocab,
+        labels,
         steps_per_epoch,
         memory,
         products,
@@ -275,12 +276,24 @@ fn start_line(report: &StartReport) -> String {
             HumanCount(*max_steps)
         ),
     };
+    let vocabularies = match labels {
+        None => format!(
+            "vocabularies of {} and {}",
+            count(*src_vocab),
+            count(*tgt_vocab)
+        ),
+        Some(n) => {
+            let labels = format!("{} {}", count(*n), plural(*n as u64, "label"));
+            match src_vocab {
+                0 => labels,
+                n => format!("vocabulary of {}, {labels}", count(*n)),
+            }
+        }
+    };
     format!(
-        "{} parameters; vocabularies of {} and {}; {} {}, {} {} per epoch; {course}; \
+        "{} parameters; {vocabularies}; {} {}, {} {} per epoch; {course}; \
          {products}{processes}; at most about {:.0} MB of RAM{each}",
         count(*n_parameters),
-        count(*src_vocab),
-        count(*tgt_vocab),
         count(*n_examples),
         plural(*n_examples as u64, "example"),
         HumanCount(*steps_per_epoch),

@@ -40,9 +40,12 @@ pub struct TrainConfig {
     pub validate_sentences: usize,
     /// The number of sample translations to show after a validation.
     pub samples: usize,
-    /// Which validation result makes a checkpoint the best one.
+    /// Which validation result makes a checkpoint the best one. Of two results with the same BLEU, such as 0 in the first updates,
+    /// the one with the lower loss is better.
     pub best_by: BestBy,
-    /// The number of validations without a better result after which training stops early; 0 for never.
+    /// The number of validations in a row without a better result, by `train.best_by`, after which training stops early; 0 for
+    /// never. A lower loss counts as better if BLEU is the same.
+    #[schemars(extend("examples" = [5]))]
     pub patience: u64,
     /// The number of updates between checkpoints; 0 for one checkpoint per epoch.
     pub save_every: u64,
@@ -98,7 +101,7 @@ pub enum TrainPrecision {
 pub enum BestBy {
     /// The lowest validation loss.
     Loss,
-    /// The highest validation BLEU. It needs `train.validate_sentences`.
+    /// The highest validation BLEU; the lower loss if BLEU is the same. It needs `train.validate_sentences`.
     Bleu,
 }
 

@@ -230,9 +230,13 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
         "use_gpu",
         "accelerator",
     ];
-    devices
-        .contains(&name)
-        .then_some("leave it out: everything is computed on the CPU")
+    match name {
+        "csv" => Some(
+            "CSV is not read: convert it to tab-separated columns without header, index and quotes, and name the file with `tsv`",
+        ),
+        _ if devices.contains(&name) => Some("leave it out: everything is computed on the CPU"),
+        _ => None,
+    }
 }
 
 /// The key that is usually called `name`.

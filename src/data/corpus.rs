@@ -100,7 +100,8 @@ impl Corpus {
         self.intake.stats
     }
 
-    /// Returns warnings about the files, each a sentence: those that seem to have a header.
+    /// Returns warnings about the files, each a sentence: those that seem to have a header, or columns in
+    /// quotation marks.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

@@ -9,13 +9,15 @@ use serde::{Deserialize, Serialize};
 use super::corpus::Corpus;
 use super::example::Example;
 use super::item::{Entry, Item, TagInput};
+use super::labels::LabelOrigin;
 use super::masking::can_be_hidden;
 use super::progress::{Progress, Watch};
-use crate::batch::{IGNORE, TokenId};
+use super::token_counts::TokenCounts;
+use crate::batch::TokenId;
 use crate::config::Task;
 use crate::count::count;
 use crate::error::{Error, Result};
-use crate::text::{SpecialTokens, Tokenizer, Tokenizers, WordCache};
+use crate::text::{Sides, Tokenizer, Tokenizers, WordCache};
 
 /// Number of lines encoded in parallel between two calls of a [`Watch`].
 pub(super) const LINES_PER_CALL: usize = 1 << 14;
@@ -34,6 +36,12 @@ pub struct EncodeStats {
     pub dropped_unknown: usize,
     /// Maximum number of tokens per side, including `</s>`.
     pub max_len: usize,
+    /// The source tokens of the kept lines.
+    #[serde(default)]
+    pub src: TokenCounts,
+    /// The target tokens of the kept lines, if they are text.
+    #[serde(default)]
+    pub tgt: TokenCounts,
 }
 
 impl EncodeStats {
@@ -84,6 +92,7 @@ impl fmt::Display for EncodeStats {
             dropped_uneven,
             dropped_unknown,
             max_len,
+            ..
         } = self;
         write!(f, "{} encoded", count(*kept, "line"))?;
         if *dropped_long > 0 {
@@ -114,6 +123,7 @@ pub struct Encoder<'a> {
     tokenizers: &'a Tokenizers,
     /// The maximum ratio of the numbers of tokens of two sides.
     max_ratio: f64,
+    labels: LabelOrigin<'a>,
     stats: EncodeStats,
     /// The encoded words of each thread.
     words: Vec<Mutex<Words>>,
@@ -142,6 +152,7 @@ impl<'a> Encoder<'a> {
             task,
             tokenizers,
             max_ratio: f64::INFINITY,
+            labels: LabelOrigin::Learned(usize::MAX),
             stats,
             words: (0..threads).map(|_| Mutex::new(words.clone())).collect(),
         }
@@ -157,6 +168,11 @@ impl<'a> Encoder<'a> {
             },
             ..self
         }
+    }
+
+    /// Sets where the labels come from, for messages; otherwise they were learned from the training data.
+    pub fn with_labels(self, labels: LabelOrigin<'a>) -> Self {
+        Self { labels, ..self }
     }
 
     /// Encodes the next lines. `error` makes an error from a line number and a problem.
@@ -176,8 +192,10 @@ impl<'a> Encoder<'a> {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
             let example = encode_entry(entry, self.task, self.tokenizers, &mut words)?;
-            check_known(&example.tgt_out, entry, special)
-                .map_err(|problem| error(entry.line, problem))?;
+            let checked = self
+                .labels
+                .check(&example.tgt_out, entry, self.tokenizers.tgt());
+            checked.map_err(|problem| error(entry.line, problem))?;
             let fits = example.src_len().max(example.tgt_len()) <= self.stats.max_len;
             Ok(fits.then_some(example))
         };
@@ -200,7 +218,30 @@ impl<'a> Encoder<'a> {
         self.stats.dropped_uneven += fitting - even;
         self.stats.dropped_unknown += even - examples.len();
         self.stats.kept += examples.len();
+        self.count(&examples);
         Ok(examples)
+    }
+
+    /// Counts the tokens of kept lines.
+    fn count(&mut self, examples: &[Example]) {
+        let Sides { src, tgt } = self.tokenizers.sides();
+        // A masked language model has the text on both sides. Labels are known, and vectors are no tokens.
+        let (reads, writes) = match self.task {
+            Task::Translate => (true, true),
+            Task::Tag | Task::Classify => (true, false),
+            Task::Generate | Task::Fill | Task::Embed => (false, true),
+        };
+        let of = |is_text: bool, side: fn(&Example) -> &[TokenId], special| {
+            let texts = examples
+                .par_iter()
+                .filter(|one| is_text && one.vectors.is_empty());
+            let counts = texts.map(|example| TokenCounts::of(side(example), special));
+            counts.sum::<TokenCounts>()
+        };
+        let src = of(reads, |example| &example.src, src);
+        let tgt = of(writes, |example| &example.tgt_out, tgt);
+        self.stats.src = [self.stats.src, src].into_iter().sum();
+        self.stats.tgt = [self.stats.tgt, tgt].into_iter().sum();
     }
 
     /// Returns the counts for all lines.
@@ -285,23 +326,6 @@ fn ids_of(words: &[String], tokenizer: &Tokenizer) -> Result<Vec<TokenId>> {
         .iter()
         .map(|word| tokenizer.encode_word(word))
         .collect()
-}
-
-/// Describes a tag or label that is not in the vocabulary, if there is one.
-fn check_known(ids: &[TokenId], entry: &Entry, special: SpecialTokens) -> Result<(), String> {
-    let (what, names) = match &entry.item {
-        Item::Tagged { tags, .. } => ("tag", tags.as_slice()),
-        Item::Labeled { label, .. } => ("label", std::slice::from_ref(label)),
-        Item::Translation { .. } | Item::Text(_) => return Ok(()),
-    };
-    let ids = ids.iter().filter(|&&id| id != IGNORE);
-    match ids.zip(names).find(|(id, _)| **id == special.unk) {
-        None => Ok(()),
-        Some((_, name)) => Err(format!(
-            "unknown {what} `{name}`: it is not in the training data (of the base model, if there is one; held-out lines do not count), or \
-             `tokenizer.vocab_size` is too small for it"
-        )),
-    }
 }
 
 #[cfg(test)]

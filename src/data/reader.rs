@@ -8,6 +8,7 @@ use super::header::Headers;
 use super::intake::{Filters, Intake, ReadStats};
 use super::item::Entry;
 use super::patterns;
+use super::quotes::Quotes;
 use super::records::{Next, Records, unfit};
 use super::stored::SourceFile;
 use crate::config::CorpusSource;
@@ -33,6 +34,7 @@ pub struct Reader {
     /// The files with their last lines, for messages.
     places: Places,
     headers: Headers,
+    quotes: Quotes,
 }
 
 /// The files that the lines of a corpus come from.
@@ -91,6 +93,7 @@ impl Reader {
             files: Vec::new(),
             places: Places::default(),
             headers: Headers::default(),
+            quotes: Quotes::default(),
         })
     }
 
@@ -113,6 +116,7 @@ impl Reader {
                 intake,
                 records,
                 headers,
+                quotes,
                 ..
             } = self;
             let admitted = match records.next(intake.form)? {
@@ -126,6 +130,7 @@ impl Reader {
                 }
                 Next::Item(item) => {
                     headers.observe(&item, records.line());
+                    quotes.observe(&item, records.line());
                     intake.admit(item)
                 }
             };
@@ -141,6 +146,7 @@ impl Reader {
         let lines = self.intake.stats.lines;
         if let Some(path) = self.records.paths().last() {
             self.headers.end_file(path);
+            self.quotes.end_file(path);
             self.places.files.push((path.to_path_buf(), lines));
         }
         let Some((part, source)) = self.rest.pop() else {
@@ -205,9 +211,12 @@ impl Reader {
         self.intake.stats
     }
 
-    /// Returns warnings about the files, complete after the last line: those that seem to have a header.
+    /// Returns warnings about the files, complete after the last line: those that seem to have a header, or
+    /// columns in quotation marks.
     pub(super) fn warnings(&self) -> Vec<String> {
-        self.headers.warnings()
+        let mut warnings = self.headers.warnings();
+        warnings.extend(self.quotes.warnings());
+        warnings
     }
 
     /// Returns an error about a line that has been read.

@@ -176,10 +176,18 @@ fn split_tsv(line: &str, form: Form) -> Result<Item, String> {
     match (&columns[..], form) {
         ([label, text], Form::Labeled) => Item::from_columns(text, label, form),
         ([src, tgt], _) => Item::from_columns(src, tgt, form),
-        _ => Err(format!(
-            "expected 2 tab-separated columns, found {}",
-            columns.len()
-        )),
+        _ => {
+            let hint = match &columns[..] {
+                [line] if line.contains(',') => {
+                    "; CSV is not read: convert it to tab-separated columns without header, index and quotes"
+                }
+                _ => "",
+            };
+            let found = columns.len();
+            Err(format!(
+                "expected 2 tab-separated columns, found {found}{hint}"
+            ))
+        }
     }
 }
 

@@ -278,6 +278,12 @@ impl Tokenizer {
         self.vocab_size
     }
 
+    /// Returns the tokens that are not special, in the order of their ids: the labels or tags, if this is their tokenizer.
+    pub fn labels(&self) -> Vec<String> {
+        let ids = (0..self.vocab_size as TokenId).filter(|&id| !self.special.contains(id));
+        ids.filter_map(|id| self.token(id)).collect()
+    }
+
     /// Returns true if a tagger reads subwords (see [`Tokenizer::encode_pieces`]); otherwise each word is one token.
     pub fn in_pieces(&self) -> bool {
         self.in_pieces

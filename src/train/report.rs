@@ -85,10 +85,13 @@ pub struct StartReport {
     pub n_parameters: usize,
     /// The number of sentence pairs, texts or windows to train on.
     pub n_examples: usize,
-    /// The size of the source vocabulary.
+    /// The size of the source vocabulary; 0 if the model reads vectors.
     pub src_vocab: usize,
     /// The size of the target vocabulary.
     pub tgt_vocab: usize,
+    /// The number of labels of a classifier, or tags of a tagger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<usize>,
     /// The number of updates per pass over the corpus, as of the current epoch.
     pub steps_per_epoch: u64,
     /// The predicted peak memory use, in bytes.

@@ -64,6 +64,11 @@ impl Source {
         tokenizers.for_model(&config.model)
     }
 
+    /// The directory of the model, if its labels are taken over.
+    pub(super) fn labels_of(&self) -> Option<&Path> {
+        (!self.new_head).then_some(&self.dir)
+    }
+
     /// The weights of a model of `architecture`, and the names of the new ones, which were initialized randomly.
     ///
     /// # Errors

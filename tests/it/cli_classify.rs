@@ -62,6 +62,10 @@ fn trained(settings: &str) -> Folder {
     let outcome = folder.run(&format!("train c.toml {settings}"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(outcome.stderr.contains("accuracy"), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains(", 2 labels; 45 examples"),
+        "{outcome:?}"
+    );
     folder
 }
 
@@ -274,7 +278,10 @@ fn mistakes_are_reported() {
         "--set data.train={builtin='reverse',pairs=9}",
         &["data.train", "no labels"],
     );
-    refused("--set data.train={text='in'}", &["data.train", "`text`"]);
+    refused(
+        "--set data.train={text='in'}",
+        &["data.train", "with texts and their labels, found `text`"],
+    );
     refused("--set train.best_by=bleu", &["train.best_by"]);
     folder.write("header.tsv", format!("label\ttext\n{}", lines()));
     let header = "warning: `header.tsv`, line 1: looks like a header";
@@ -286,8 +293,43 @@ fn mistakes_are_reported() {
     assert!(trained.stderr.contains(header), "{trained:?}");
     folder.write("bad.tsv", "dog\ta dog runs.\n");
     let outcome = folder.run("train c.toml --output r --set data.valid={tsv='bad.tsv'}");
-    let unknown = "error: `bad.tsv`, line 1: unknown label `dog`";
+    let unknown = "error: `bad.tsv`, line 1: unknown label `dog`: the training data (without held-out lines) have only the \
+                   labels `no_cat`, `cat`\n";
     assert!(outcome.stderr.contains(unknown), "{outcome:?}");
+}
+
+#[test]
+fn a_labeled_file_is_no_text_to_classify() {
+    let folder = trained("");
+    folder.write("test.tsv", lines());
+    let outcome = folder.run("classify runs/c test.tsv");
+    assert_eq!(outcome.stdout.lines().count(), 45, "{outcome:?}");
+    let warning = "warning: `test.tsv`, line 1: the label `no_cat` before the tab is read as a part of the text: ";
+    let said = &outcome.stderr;
+    assert!(
+        said.contains(warning) && said.contains("evaluate MODEL --tsv"),
+        "{said}"
+    );
+    assert_eq!(said.matches("before the tab").count(), 1, "{said}");
+    folder.write(
+        "in",
+        "a cat runs.\nother\ta cat runs.\ncat \tsleeps.\ncat\n",
+    );
+    let said = folder.run("classify runs/c in").stderr;
+    assert!(said.contains("`in`, line 3: the label `cat`"), "{said}");
+    folder.write("in", "other\ta cat runs.\ncat\n");
+    let said = folder.run("classify runs/c in").stderr;
+    assert!(!said.contains("before the tab"), "{said}");
+}
+
+#[test]
+fn another_task_is_refused_without_any_input() {
+    let folder = trained("");
+    folder.write("empty", "");
+    for command in ["translate", "tag"] {
+        let command = format!("{command} runs/c empty");
+        folder.fails(&command, 2, &["attentive classify"]);
+    }
 }
 
 #[test]
@@ -298,6 +340,9 @@ fn embed_info_and_inspect_work_for_classifiers() {
     assert_eq!(embedded["vector"].as_array().unwrap().len(), 16);
     let info = stdout(&folder, "info runs/c");
     assert!(info.contains("labels and special tokens"), "{info}");
+    assert!(info.contains("\nlabels (2)\n  no_cat, cat\n"), "{info}");
+    let info = parsed(&stdout(&folder, "info runs/c --json"));
+    assert_eq!(info["labels"], json!(["no_cat", "cat"]));
     let mut command = folder.command("explain runs/c");
     let outcome = command.arg("a cat runs.").output().unwrap();
     assert!(outcome.status.success());

@@ -66,7 +66,7 @@ fn families_and_sources_that_do_not_fit_are_refused() {
         ),
         (
             "--family classifier --source text",
-            "`--source`: expected pairs, since this family learns from two sides, found `text`",
+            "`--source`: expected `tsv`, `jsonl`, or `src` and `tgt`, with texts and their labels, found `text`",
         ),
     ] {
         let refused = folder.run(&format!("config new {arguments}"));

@@ -244,7 +244,48 @@ fn imported_labels_are_trained_further() {
         "",
         "train = { tsv = 'odd.tsv' }\nhold_out = 0.2",
     );
-    folder.fails("train c.toml --output new", 1, &["unknown label `odd`"]);
+    let known = "the base model `bert_classifier` has only the labels ";
+    let problem = [
+        "unknown label `odd`: ",
+        known,
+        "a new label needs a new model",
+    ];
+    folder.fails("train c.toml --output new", 1, &problem);
+}
+
+/// The fixture knows words like `w1`.
+#[test]
+fn a_vocabulary_that_cannot_spell_the_data_is_warned_of() {
+    let folder = folder_with(&["marian"]);
+    let data =
+        "train = { src = 'foreign', tgt = 'text' }\nvalid = { src = 'text', tgt = 'foreign' }";
+    folder.write("foreign", "猫 狗 猫\n".repeat(60));
+    let train = |data: &str| {
+        configure(&folder, "marian", "", data);
+        succeeds(
+            &folder,
+            "train c.toml --output run --force --set train.max_steps=1",
+        )
+    };
+    let warned = |what: &str, side: &str| {
+        let said = train(data);
+        let line = said
+            .lines()
+            .find(|line| line.contains(&format!("{what} data: ")) && line.contains("cannot spell"));
+        let line = line.unwrap_or_else(|| panic!("{said}"));
+        let end = format!(
+            " % of the {side} tokens are `<unk>`: the vocabulary of `marian` cannot spell them; check the language and the direction of the data; "
+        );
+        assert!(
+            line.starts_with("warning: ") && line.contains(&end),
+            "{line}"
+        );
+        assert_eq!(said.matches("cannot spell them").count(), 2, "{said}");
+    };
+    warned("training", "source");
+    warned("validation", "target");
+    let said = train(PAIRS);
+    assert!(!said.contains("cannot spell"), "{said}");
 }
 
 /// A tagger on top of a masked language model learns the label of a word at its first piece.

@@ -220,7 +220,7 @@ fn mistakes_in_training_data_for_taggers_are_named() {
     };
     config("bad");
     let complaint = || folder.run("train c.toml").stderr;
-    let unknown = "error: `bad`, line 2: unknown tag `d`: it is not in the training data";
+    let unknown = "error: `bad`, line 2: unknown tag `d`: the training data (without held-out lines) have only the tags `D`, `N`";
     assert!(complaint().contains(unknown), "{}", complaint());
     folder.write("bad", "D N\nD D\n");
     let too_many = "error: `bad`, line 2: 2 tags for 1 token";

@@ -57,6 +57,7 @@ fn start() -> StartReport {
         n_examples: 40_000,
         src_vocab: 400,
         tgt_vocab: 500,
+        labels: None,
         steps_per_epoch: 120,
         memory: 400_000_000,
         products: Products {
@@ -102,6 +103,19 @@ fn a_line_summarizes_an_update() {
         out.lines()[0]
             .starts_with("1,234,567 parameters; vocabularies of 400 and 500; 40,000 examples")
     );
+    for (src_vocab, labels, expected) in [
+        (400, 3, "parameters; vocabulary of 400, 3 labels; 40,000"),
+        (0, 1, "parameters; 1 label; 40,000"),
+    ] {
+        let (out, mut progress) = lines(Duration::ZERO);
+        progress.on(&Event::Start(&StartReport {
+            src_vocab,
+            labels: Some(labels),
+            ..start()
+        }));
+        let line = &out.lines()[0];
+        assert!(line.contains(expected), "{line}");
+    }
 }
 
 #[test]

@@ -215,8 +215,10 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
 /// Loads the model, and reads its translation options.
 fn load(args: &Args, dir: &Path) -> Result<(Pipeline, TranslateOptions)> {
     let pipeline = args.ensemble.load(dir)?;
+    // Here, so that another model is refused without any input, too.
+    pipeline.require(Task::Translate)?;
     let mut pipeline = pipeline.with_languages(&args.languages.languages())?;
-    if args.no_shortlist && pipeline.config().model.family.task() == Task::Translate {
+    if args.no_shortlist {
         pipeline = pipeline.with_shortlist(None);
     }
     let mut options = args.options(&pipeline)?;

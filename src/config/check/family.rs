@@ -43,12 +43,20 @@ fn corpora(config: &Config) -> Result<()> {
                 "`text`, since language models learn from plain text",
                 "another corpus",
             ),
-            (Task::Translate | Task::Tag | Task::Classify, _) if is_text => {
-                ("pairs, since this family learns from two sides", "`text`")
-            }
             (Task::Tag, _) if reads_vectors && !is_jsonl => {
                 ("`jsonl`, since the tagger reads vectors", "another corpus")
             }
+            (Task::Translate, _) if is_text => {
+                ("pairs, since this family learns from two sides", "`text`")
+            }
+            (Task::Tag, _) if is_text => (
+                "`tsv`, `jsonl`, or `src` and `tgt`, with words and their tags",
+                "`text`",
+            ),
+            (Task::Classify, _) if is_text => (
+                "`tsv`, `jsonl`, or `src` and `tgt`, with texts and their labels",
+                "`text`",
+            ),
             (
                 Task::Classify,
                 CorpusSource::Builtin {

@@ -3,7 +3,9 @@ use std::fs;
 
 use crate::config::{BuiltinTask, CorpusSource, Task, TokenizerConfig, TokenizerKind, Vocabulary};
 use crate::data::builtin::ClauseType;
-use crate::data::{Batcher, Budget, Corpus, Encoder, Form, Item, encode, read, unwatched};
+use crate::data::{
+    Batcher, Budget, Corpus, Encoder, Form, Item, LabelOrigin, encode, read, unwatched,
+};
 use crate::error::Result;
 use crate::text::{Tokenizers, learn_tagged};
 
@@ -93,6 +95,59 @@ fn files_that_seem_to_have_a_header_are_warned_of() {
 }
 
 #[test]
+fn files_with_columns_in_quotation_marks_are_warned_of() {
+    let warnings = |content: &str, form| {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("file"), content).unwrap();
+        let source = CorpusSource::Tsv("file".into());
+        let corpus = read(&source, form, Some(dir.path()), 1, &mut unwatched).unwrap();
+        let found = corpus.warnings().iter();
+        let found = found.filter(|warning| warning.contains("are in quotation marks"));
+        found.count()
+    };
+    for (content, form, expected) in [
+        (
+            "\"good\"\t\"A fine film.\"\n\"bad\"\t\"No.\"\n",
+            Form::Labeled,
+            1,
+        ),
+        ("\"good\"\tA fine film.\n\"bad\"\tNo.\n", Form::Labeled, 1),
+        ("label\ttext\n\"good\"\tA fine film.\n", Form::Labeled, 1),
+        ("good\t\"A fine film.\"\nbad\t\"No.\"\n", Form::Labeled, 0),
+        ("\"good\"\tA fine film.\nbad\tNo.\n", Form::Labeled, 0),
+        (
+            "\"Yes.\"\t\"Ja.\"\n\"No.\"\t\"Nein.\"\n",
+            Form::Translations,
+            1,
+        ),
+        (
+            "\"Yes.\"\t\"Ja.\"\n\"No,\" he said.\t\"Nein\"\n",
+            Form::Translations,
+            0,
+        ),
+        ("\"a b\"\t\"X Y\"\n", Form::TaggedTokens, 1),
+        ("\" a \"\t\" X \"\n", Form::TaggedTokens, 0),
+    ] {
+        assert_eq!(warnings(content, form), expected, "{content}");
+    }
+}
+
+#[test]
+fn a_line_with_commas_and_no_tab_may_be_csv() {
+    let problem = |content: &str| {
+        let read = read_file(content, CorpusSource::Tsv);
+        read.unwrap_err().to_string()
+    };
+    let said = problem("good,A fine film.\n");
+    let expected = "found 1; CSV is not read: convert it to tab-separated columns";
+    assert!(said.contains(expected), "{said}");
+    for content in ["good A fine film.\n", "a\tb, c\td\n"] {
+        let said = problem(content);
+        assert!(!said.contains("CSV"), "{said}");
+    }
+}
+
+#[test]
 fn each_file_of_a_pattern_may_seem_to_have_a_header() {
     let dir = tempfile::tempdir().unwrap();
     for (name, first) in [
@@ -160,23 +215,34 @@ fn a_text_is_closed_and_has_one_label() {
 }
 
 #[test]
-fn an_unknown_label_is_reported() {
-    let tokenizers = tokenizers(
-        &read_file("good\tfine fine\n", CorpusSource::Tsv).unwrap(),
-        TokenizerKind::Word,
+fn an_unknown_label_is_reported_with_the_known_ones() {
+    let known = |n: usize| -> String { (0..n).map(|i| format!("l{i:02}\tfine\n")).collect() };
+    let said = |n, unknown: &str, labels| {
+        let learned = read_file(&known(n), CorpusSource::Tsv).unwrap();
+        let tokenizers = tokenizers(&learned, TokenizerKind::Word);
+        let content = format!("l00\tfine\n{unknown}\tfine\n");
+        let corpus = read_file(&content, CorpusSource::Tsv).unwrap();
+        let encoder = Encoder::new(Task::Classify, &tokenizers, 9).with_labels(labels);
+        let error = encode(&corpus, encoder, &mut unwatched).unwrap_err();
+        let message = error.to_string();
+        let (_, problem) = message.split_once("file`, line 2: ").unwrap();
+        problem.to_owned()
+    };
+    assert_eq!(
+        said(2, "L00", LabelOrigin::Learned(300)),
+        "unknown label `L00`: the training data (without held-out lines) have only the labels `l00`, `l01`"
     );
-    let corpus = read_file("good\tfine\nGood\tfine\n", CorpusSource::Tsv).unwrap();
-    let error = encode(
-        &corpus,
-        Encoder::new(Task::Classify, &tokenizers, 9),
-        &mut unwatched,
-    )
-    .unwrap_err();
-    let message = error.to_string();
-    assert!(
-        message.contains("file`, line 2: unknown label `Good`"),
-        "{message}"
+    assert_eq!(
+        said(2, "no", LabelOrigin::Model("models/base".as_ref())),
+        "unknown label `no`: the base model `models/base` has only the labels `l00`, `l01`; a new label needs a new model trained on \
+         all the data"
     );
+    let many = said(13, "no", LabelOrigin::Learned(300));
+    assert!(many.ends_with("`l08`, `l09` and 3 more"), "{many}");
+    // Two labels and four special tokens fill this vocabulary.
+    let full = said(2, "no", LabelOrigin::Learned(6));
+    let expected = "`tokenizer.vocab_size` = 6 has room only for the labels `l00`, `l01`; raise it";
+    assert!(full.ends_with(expected), "{full}");
 }
 
 #[test]

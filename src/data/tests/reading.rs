@@ -411,6 +411,8 @@ fn long_pairs_are_dropped_when_encoded() {
             kept: 2,
             dropped_long: 2,
             max_len: 4,
+            src: stats.src,
+            tgt: stats.tgt,
             ..EncodeStats::default()
         }
     );

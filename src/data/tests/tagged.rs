@@ -185,7 +185,9 @@ fn an_unknown_tag_is_reported() {
         let corpus = read_aligned("a\na a\n", &format!("DET\nDET {tag}\n")).unwrap();
         let message = encoded(&corpus, &tokenizers).unwrap_err().to_string();
         assert!(
-            message.contains(&format!("tags`, line 2: unknown tag `{tag}`: it is not")),
+            message.contains(&format!(
+                "tags`, line 2: unknown tag `{tag}`: the training data"
+            )),
             "{message}"
         );
     }

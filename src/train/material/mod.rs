@@ -3,6 +3,7 @@
 mod given;
 mod on_disk;
 mod origin;
+mod unknown;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -14,12 +15,13 @@ use super::report::{Event, Observer, Preparing, StartReport};
 use super::source::Source;
 use super::validate::ValidationSet;
 use super::{Learner, Memory};
+use crate::batch::TokenId;
 use crate::checkpoint::{Origin, Provenance};
 use crate::config::{Config, Task, TokenizerConfig, TokenizerKind};
 use crate::count::count;
 use crate::data::{
-    self, Batcher, Budget, Corpus, EncodeStats, Encoder, Example, Examples, Feed, Masking, Parts,
-    Stream,
+    self, Batcher, Budget, Corpus, EncodeStats, Encoder, Example, Examples, Feed, LabelOrigin,
+    Masking, Parts, Stream, TokenCounts,
 };
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
@@ -35,7 +37,7 @@ pub(super) struct Known<'a> {
     pub source: Option<&'a Source>,
 }
 
-impl Known<'_> {
+impl<'a> Known<'a> {
     /// The tokenizers, if they need not be learned. New labels are taken from `labels`.
     fn tokenizers(
         self,
@@ -46,6 +48,14 @@ impl Known<'_> {
             (Some((_, run)), _) => Ok(Some(run.tokenizers.clone())),
             (None, Some(source)) => source.tokenizers(config, labels).map(Some),
             (None, None) => given::tokenizers(config, labels),
+        }
+    }
+
+    /// Where the labels come from.
+    fn labels(self, config: &Config) -> LabelOrigin<'a> {
+        match self.source.and_then(Source::labels_of) {
+            Some(model) => LabelOrigin::Model(model),
+            None => LabelOrigin::Learned(config.tokenizer.vocab_size),
         }
     }
 
@@ -83,13 +93,19 @@ impl Material {
         step: u64,
     ) -> StartReport {
         let accumulate = config.train.micro_batches_per_update.max(1) as u64;
+        let tgt = self.tokenizers.tgt();
+        let has_labels = matches!(config.model.family.task(), Task::Tag | Task::Classify);
         StartReport {
             step,
             max_steps: config.train.max_steps,
             n_parameters: learner.model().n_weights(),
             n_examples: self.n_examples,
-            src_vocab: self.tokenizers.src().vocab_size(),
-            tgt_vocab: self.tokenizers.tgt().vocab_size(),
+            src_vocab: match config.model.recurrent.d_input {
+                0 => self.tokenizers.src().vocab_size(),
+                _ => 0,
+            },
+            tgt_vocab: tgt.vocab_size(),
+            labels: has_labels.then(|| tgt.labels().len()),
             steps_per_epoch: (self.feed.batches_per_epoch() as u64).div_ceil(accumulate),
             memory: memory.most() as u64,
             processes: learner.exchange.processes().count(),
@@ -127,11 +143,12 @@ pub(super) fn material(
     })?;
     let encode = || {
         stop_if_asked(interrupt)?;
-        let (feed, n_examples) = feed(config, &tokenizers, &train, observer)?;
+        let labels = known.labels(config);
+        let (feed, n_examples) = feed(config, &tokenizers, &train, labels, observer)?;
         // The raw text is as large as all data derived from it, so it is freed early.
         drop(train);
         let validation = valid
-            .map(|valid| validation_set(config, &tokenizers, valid, observer))
+            .map(|valid| validation_set(config, &tokenizers, valid, labels, observer))
             .transpose()?;
         stop_if_asked(interrupt)?;
         Ok((feed, n_examples, validation))
@@ -251,23 +268,32 @@ fn feed(
     config: &Config,
     tokenizers: &Tokenizers,
     train: &Corpus,
+    labels: LabelOrigin<'_>,
     observer: &mut dyn Observer,
 ) -> Result<(Feed, usize)> {
     let (window, tokens) = (config.model.max_len, config.train.batch_tokens);
     if let Some(text) = train.stream() {
         let ids = tokenizers.tgt().encode(text)?;
+        report(
+            TRAINING,
+            stream_stats(&ids, tokenizers),
+            config,
+            tokenizers,
+            observer,
+        );
         let stream = Stream::new(ids, window, tokens / window, config.seed)?;
         let n_windows = stream.n_windows();
         return Ok((Feed::Stream(stream), n_windows));
     }
     let task = config.model.family.task();
     let max_len = config.data.max_len.min(window);
+    let encoder = Encoder::new(task, tokenizers, max_len).within_ratio(config.data.max_ratio);
     let (examples, encoded) = data::encode(
         train,
-        Encoder::new(task, tokenizers, max_len).within_ratio(config.data.max_ratio),
+        encoder.with_labels(labels),
         &mut watch(TRAINING, observer),
     )?;
-    note_dropped(TRAINING, encoded, observer);
+    report(TRAINING, encoded, config, tokenizers, observer);
     let n_examples = examples.len();
     let parts = match train.ends() {
         [] => Parts::whole(n_examples),
@@ -296,9 +322,25 @@ fn batches(
     Ok(Feed::Lines(Box::new(batcher)))
 }
 
-fn note_dropped(what: &str, encoded: EncodeStats, observer: &mut dyn Observer) {
+/// Reports dropped lines and unknown tokens of the corpus called `what`.
+fn report(
+    what: &str,
+    encoded: EncodeStats,
+    config: &Config,
+    tokenizers: &Tokenizers,
+    observer: &mut dyn Observer,
+) {
     if encoded.dropped() > 0 {
         observer.on(&Event::Note(&format!("{what}: {encoded}")));
+    }
+    unknown::warn(what, encoded, config, tokenizers, observer);
+}
+
+/// The counts of the tokens of a stream.
+fn stream_stats(ids: &[TokenId], tokenizers: &Tokenizers) -> EncodeStats {
+    EncodeStats {
+        tgt: TokenCounts::of(ids, tokenizers.tgt().special()),
+        ..EncodeStats::default()
     }
 }
 
@@ -306,12 +348,15 @@ fn validation_set(
     config: &Config,
     tokenizers: &Tokenizers,
     valid: Corpus,
+    labels: LabelOrigin<'_>,
     observer: &mut dyn Observer,
 ) -> Result<ValidationSet> {
     let task = config.model.family.task();
     let (window, tokens) = (config.model.max_len, config.train.batch_tokens);
     if let Some(text) = valid.stream() {
         let ids = tokenizers.tgt().encode(text)?;
+        let stats = stream_stats(&ids, tokenizers);
+        report(VALIDATION, stats, config, tokenizers, observer);
         return Ok(ValidationSet {
             batches: data::fixed_windows(&ids, window, tokens / window)?,
             src: Vec::new(),
@@ -320,10 +365,10 @@ fn validation_set(
     }
     let (examples, encoded) = data::encode(
         &valid,
-        Encoder::new(task, tokenizers, window),
+        Encoder::new(task, tokenizers, window).with_labels(labels),
         &mut watch(VALIDATION, observer),
     )?;
-    note_dropped(VALIDATION, encoded, observer);
+    report(VALIDATION, encoded, config, tokenizers, observer);
     let special = tokenizers.sides();
     let masking = Masking::fixed(tokenizers.tgt());
     // A validation pair longer than any training pair gets its own batch.

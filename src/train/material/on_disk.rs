@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::origin::{check_same_data, check_same_everywhere, provenance};
 use super::{
-    Known, Material, batches, learn, note_dropped, shared_tokenizers, stop_if_asked,
+    Known, Material, batches, learn, report, shared_tokenizers, stop_if_asked, unknown,
     validation_set, weights,
 };
 use crate::config::{Config, CorpusSource, StoreKind, Task};
@@ -152,7 +152,7 @@ pub(super) fn material(
             check_same_data(dir, &run.provenance, &provenance)?;
         }
         let validation = valid
-            .map(|valid| validation_set(config, &tokenizers, valid, observer))
+            .map(|valid| validation_set(config, &tokenizers, valid, known.labels(config), observer))
             .transpose()?;
         stop_if_asked(interrupt)?;
         Ok((validation, provenance))
@@ -190,7 +190,7 @@ fn store(
     if let Some(store) = Store::find(&stores, &key)? {
         let tokenizers = store.tokenizers()?.for_model(&config.model)?;
         if given.is_none_or(|given| given.files() == tokenizers.files()) {
-            note_found(&store, observer);
+            note_found(&store, config, &tokenizers, observer);
             return Ok((store, tokenizers));
         }
     }
@@ -202,16 +202,22 @@ fn store(
         }
     };
     if let Some(store) = Store::find(&stores, &key)? {
-        note_found(&store, observer);
+        note_found(&store, config, &tokenizers, observer);
         return Ok((store, tokenizers));
     }
     let store = make(config, &stores, key, &tokenizers, interrupt, observer)?;
     Ok((store, tokenizers))
 }
 
-fn note_found(store: &Store, observer: &mut dyn Observer) {
+fn note_found(
+    store: &Store,
+    config: &Config,
+    tokenizers: &Tokenizers,
+    observer: &mut dyn Observer,
+) {
     let (examples, dir) = (count(store.len(), "example"), store.dir().display());
     observer.on(&Event::Note(&format!("{TRAINING}: {examples} in `{dir}`")));
+    unknown::warn(TRAINING, store.encode_stats(), config, tokenizers, observer);
 }
 
 /// Reads the lines from which a vocabulary is learned.
@@ -252,7 +258,7 @@ fn make(
     let (read, n_parts) = (reader.stats(), reader.ends().len());
     let files = reader.finish();
     observer.on(&Event::Note(&format!("{TRAINING}: {read}")));
-    note_dropped(TRAINING, encoded, observer);
+    report(TRAINING, encoded, config, tokenizers, observer);
     making.finish(Settings {
         key,
         read,

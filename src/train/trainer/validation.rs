@@ -50,7 +50,9 @@ impl Trainer<'_> {
             let damage = not_finite(self.step, report.loss, layer, Vec::new());
             return Err(self.damaged(*damage));
         }
-        report.best = self.is_better(&report);
+        let best_by = config.train.best_by;
+        let best = self.progress.best;
+        report.best = best.is_none_or(|best| is_better(best_by, &report, &best));
         if is_regular {
             // Not after the last update, so that a run extended later continues as if it had not stopped there.
             let plateau = &mut self.progress.plateau;
@@ -76,15 +78,14 @@ impl Trainer<'_> {
         self.observer.on(&Event::Validation(&report));
         Ok(report.best)
     }
+}
 
-    fn is_better(&self, report: &ValidationReport) -> bool {
-        let Some(best) = self.progress.best else {
-            return true;
-        };
-        match (self.setup.config.train.best_by, &report.bleu, best.bleu) {
-            (BestBy::Bleu, Some(score), Some(best)) => score.value > best,
-            _ => report.loss < best.loss,
-        }
+/// Whether `report` is better than the `best` so far. The loss decides between equal BLEU scores: in the first updates BLEU is 0
+/// again and again while the model learns.
+fn is_better(best_by: BestBy, report: &ValidationReport, best: &BestReport) -> bool {
+    match (best_by, &report.bleu, best.bleu) {
+        (BestBy::Bleu, Some(score), Some(bleu)) if score.value != bleu => score.value > bleu,
+        _ => report.loss < best.loss,
     }
 }
 
@@ -105,4 +106,51 @@ pub(super) fn recorded(report: &ValidationReport) -> Vec<RecordedScore> {
         signature: Some(score.signature.clone()),
     }));
     scores
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Score;
+
+    #[test]
+    fn the_loss_decides_between_equal_bleu_scores() {
+        let better = |best_by, new: (f64, f64), old: (f64, f64)| {
+            let report = ValidationReport {
+                step: 2,
+                loss: new.1,
+                nll: new.1,
+                perplexity: new.1.exp(),
+                accuracy: 0.0,
+                bleu: Some(Score {
+                    name: "BLEU".into(),
+                    value: new.0,
+                    signature: String::new(),
+                    detail: String::new(),
+                    interval: None,
+                }),
+                exact_match: None,
+                samples: Vec::new(),
+                best: false,
+                seconds: 0.0,
+            };
+            let best = BestReport {
+                step: 1,
+                loss: old.1,
+                bleu: Some(old.0),
+            };
+            is_better(best_by, &report, &best)
+        };
+        let cases = [
+            (BestBy::Bleu, (0.0, 4.0), (0.0, 5.0), true),
+            (BestBy::Bleu, (0.0, 5.0), (0.0, 5.0), false),
+            (BestBy::Bleu, (0.0, 6.0), (0.0, 5.0), false),
+            (BestBy::Bleu, (9.0, 4.0), (9.5, 5.0), false),
+            (BestBy::Bleu, (9.5, 6.0), (9.0, 5.0), true),
+            (BestBy::Loss, (9.5, 6.0), (9.0, 5.0), false),
+        ];
+        for (best_by, new, old, expected) in cases {
+            assert_eq!(better(best_by, new, old), expected, "{new:?} {old:?}");
+        }
+    }
 }
