@@ -110,6 +110,8 @@
 //!
 //! A program that uses only the library can turn off the defaults with `default-features = false`.
 
+pub use attentive_tape as tape;
+
 pub mod count;
 pub mod error;
 mod small_file;
@@ -128,7 +130,6 @@ pub mod text;
 pub mod engine;
 pub mod model;
 pub mod nn;
-pub use attentive_tape as tape;
 
 pub mod checkpoint;
 pub mod decode;

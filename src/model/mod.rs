@@ -25,7 +25,7 @@ use crate::nn::{
     RecurrentEncoder, Sequence, TransformerDecoder, TransformerEncoder, Vocabulary,
 };
 
-/// The loss of a batch, summed over all targets: a tensor with gradients, and plain sums.
+/// The loss of a batch, summed over all targets: a value whose gradients can be computed if the pass records, and plain sums.
 pub type Loss = CrossEntropy;
 
 /// Rows whose logits [`Model::predict`] computes at a time.
@@ -33,7 +33,7 @@ const PREDICTED_ROWS: usize = 256;
 /// The least length by which a vector is divided when it is normalized.
 const SHORTEST: f64 = 1e-12;
 
-/// A model of any architecture, with its weights.
+/// A model of any architecture, with its weights. Clones share them: a change of one is a change of all.
 #[derive(Clone, Debug)]
 pub struct Model {
     /// The encoder's input.

@@ -59,6 +59,14 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// The same pass with the same dropout, without gradients.
+    pub fn unrecorded(self) -> Self {
+        Self {
+            is_recorded: false,
+            ..self
+        }
+    }
+
     /// Precision of the matrix products of linear maps.
     pub fn precision(&self) -> Precision {
         self.precision

@@ -155,7 +155,8 @@ impl Pipeline {
         })
     }
 
-    /// Creates a pipeline from matching parts: the tokenizers of [`Tokenizers::for_model`] and a model outside autodiff.
+    /// Creates a pipeline from matching parts: the tokenizers of [`Tokenizers::for_model`] and a model, whose weights it shares
+    /// until it decodes.
     pub fn from_parts(config: Config, tokenizers: Tokenizers, model: Model) -> Self {
         Self {
             config,

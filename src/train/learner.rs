@@ -6,6 +6,7 @@ use std::ops::{AddAssign, Range};
 
 use attentive_kernels::elementwise;
 use attentive_kernels::optimizer::{first_non_finite, sums_of_squares};
+use attentive_tape::{Buffer, Param, ParamId, Precision};
 
 use super::exchange::{Exchange, Reduced};
 use super::scheduled_sampling::ScheduledSampling;
@@ -16,7 +17,6 @@ use crate::config::{Config, TrainPrecision};
 use crate::model::{Loss, Model, Parameter};
 use crate::nn::Pass;
 use crate::processes::Processes;
-use attentive_tape::{Buffer, Param, ParamId, Precision};
 
 /// A model in training.
 #[derive(Debug)]

@@ -5,6 +5,8 @@ mod machine;
 
 pub(super) use machine::{high_water_mark, limit};
 
+use attentive_tape::Precision;
+
 use self::activations::floats;
 use super::optimizer::slots;
 use super::sum::{most_at_once, most_copies};
@@ -12,7 +14,6 @@ use crate::architecture::{Architecture, Decoder, Encoder, Head, Items};
 use crate::config::{Config, TrainPrecision};
 use crate::data::BatchSize;
 use crate::error::{Error, Result};
-use attentive_tape::Precision;
 
 const MB: f64 = 1e6;
 const FLOAT: f64 = 4.0;

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use attentive_tape::{Spent, profiled};
+
 use super::frozen::Frozen;
 use super::material::{Known, material};
 use super::prepare::{check_memory, first_weights, fresh_model};
@@ -14,7 +16,6 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::processes::Processes;
-use attentive_tape::{Spent, profiled};
 
 /// The time and memory of several updates.
 #[derive(Clone, Debug, Default)]

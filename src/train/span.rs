@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use attentive_tape::LossSums;
 use serde::{Deserialize, Serialize};
 
 use super::Update;
-use attentive_tape::LossSums;
 
 /// Sums over successive updates. The sums since the last log entry are part of a checkpoint, so that a resumed run logs the
 /// same numbers; times are not, since they depend on the machine.

@@ -1,6 +1,7 @@
 //! One update: gradients of its micro-batches, clipping, and the optimizer.
 
 use attentive_kernels::optimizer::first_non_finite;
+use attentive_tape::{LossSums, Param};
 
 use super::exchange::Reduced;
 use super::sum::PartialSums;
@@ -8,7 +9,6 @@ use super::{Learner, UpdateScale};
 use crate::batch::Batch;
 use crate::error::NotFinite;
 use crate::nn::Probe;
-use attentive_tape::{LossSums, Param};
 
 /// A phase of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl Learner {
             return parameter;
         }
         let probe = Probe::default();
-        let pass = self.pass(number);
+        let pass = self.pass(number).unrecorded();
         let batch = self.mixed(batch, number);
         self.model()
             .loss(&batch, self.label_smoothing, &pass.probed(&probe));

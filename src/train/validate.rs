@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use attentive_tape::LossSums;
+
 use super::exchange;
 use super::report::{Sample, ValidationReport};
 use crate::batch::{Batch, TokenId};
@@ -13,7 +15,6 @@ use crate::model::Model;
 use crate::pipeline::{Pipeline, TranslateOptions};
 use crate::processes::Processes;
 use crate::text::Tokenizers;
-use attentive_tape::LossSums;
 
 /// The validation data.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ impl ValidationSet {
         numbers.sum::<usize>() * size_of::<TokenId>()
     }
 
-    /// Measures `model`, whose tensors are outside autodiff, after update `step`. Each of the processes, which all have this
+    /// Measures `model` after update `step`. Each of the processes, which all have this
     /// model, measures a part; all get the same results as a single process would.
     pub(super) fn measure(
         &self,

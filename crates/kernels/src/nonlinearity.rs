@@ -307,6 +307,30 @@ mod tests {
     }
 
     #[test]
+    fn exact_gelu_and_tanh_match_the_reference() {
+        let x: Vec<f32> = (-800..=800).map(|i| i as f32 / 100.0 + 0.003).collect();
+        let ones = vec![1.0; x.len()];
+        let [mut y, mut dx] = [0; 2].map(|_| vec![f32::NAN; x.len()]);
+        exact_gelu(&x, &mut y);
+        exact_gelu_backward(&x, &ones, &mut dx);
+        let twin = |part: usize| -> Vec<f64> {
+            let wide = wide(&x).into_iter();
+            wide.map(|x| reference::nonlinear(Nonlinearity::Gelu, x)[part])
+                .collect()
+        };
+        assert_close(&y, &twin(0), 5e-7, "GELU");
+        assert_close(&dx, &twin(1), 1e-6, "derivative of GELU");
+        let mut dx = ones;
+        tanh(&x, &mut y);
+        tanh_backward(&y, &mut dx);
+        let wide = wide(&x);
+        let values: Vec<f64> = wide.iter().map(|x| x.tanh()).collect();
+        let slopes: Vec<f64> = wide.iter().map(|x| 1.0 - x.tanh().powi(2)).collect();
+        assert_close(&y, &values, 5e-7, "tanh");
+        assert_close(&dx, &slopes, 1e-6, "derivative of tanh");
+    }
+
+    #[test]
     fn the_reference_derivatives_are_correct() {
         let x: Vec<f64> = (-40..=40).map(|i| f64::from(i) / 10.0 + 0.03).collect();
         let weights = vec![1.0; x.len()];
@@ -341,7 +365,12 @@ mod tests {
             let (mut out, mut dx) = (grad.clone(), x.clone());
             gated(Nonlinearity::Gelu, 200, &x, &mut out);
             gated_backward(Nonlinearity::Gelu, 200, &x, &grad, &mut dx);
-            [out, dx].concat()
+            let (mut gelu, mut slopes, mut tanhs) = (x.clone(), x.clone(), x.clone());
+            exact_gelu(&x, &mut gelu);
+            exact_gelu_backward(&x, &dx, &mut slopes);
+            tanh(&x, &mut tanhs);
+            tanh_backward(&x, &mut dx);
+            [out, dx, gelu, slopes, tanhs].concat()
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Named operands of fused operations.
+//! Named operands of operations.
 
 /// A set of operands in a fixed order: a struct with one field per operand, each of which is required, optional or
 /// repeated. The implementing type, which is that struct over `()`, records which ones are present.

@@ -1,4 +1,4 @@
-//! Time spent in each fused operation.
+//! Time spent in each operation.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ thread_local! {
     static SPENT: RefCell<Option<BTreeMap<&'static str, Spent>>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` and returns the statistics, by name, of the fused operations that this thread called.
+/// Runs `work` and returns the statistics, by name, of the operations that this thread called.
 pub fn profiled<R>(work: impl FnOnce() -> R) -> (R, BTreeMap<&'static str, Spent>) {
     let before = SPENT.replace(Some(BTreeMap::new()));
     let result = work();

@@ -75,15 +75,8 @@ impl Value {
         Arc::try_unwrap(self.data).map_or_else(|shared| shared.to_vec(), Buffer::into_vec)
     }
 
-    /// Returns the value without its history.
-    pub fn detached(self) -> Self {
-        Self {
-            origin: None,
-            ..self
-        }
-    }
-
-    /// Computes the gradients of the sum of all elements.
+    /// Computes the gradients of the sum of all elements. They are zeros if the value depends on no trained parameter, or was
+    /// computed without recording.
     ///
     /// # Panics
     /// If a backward pass has already gone through an operation that this value depends on.

@@ -102,6 +102,13 @@ fn parameters_match_the_architecture() {
     }
 }
 
+/// A model that is served is shared by threads, so no layer may hold a value, which belongs to one thread.
+#[test]
+fn models_are_shared_by_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Model>();
+}
+
 #[test]
 fn short_and_empty_sources_give_finite_logits() {
     for config in variants() {

@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use attentive_kernels::optimizer::SUM_CHUNK;
+use attentive_tape::{Buffer, LossSums, Param};
 use serde::{Deserialize, Serialize};
 
 use self::partition::Partition;
@@ -23,7 +24,6 @@ use crate::config::ExchangePrecision;
 use crate::error::NotFinite;
 use crate::model::{Model, Parameter};
 use crate::processes::Processes;
-use attentive_tape::{Buffer, LossSums, Param};
 
 /// The communication of a process with the others during an update.
 #[derive(Debug)]

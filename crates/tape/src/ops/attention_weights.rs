@@ -11,7 +11,8 @@ use crate::{Lengths, Value};
 pub struct AttentionWeights {
     /// `[batch, n_heads, tgt_len, src_len]`
     pub shape: [usize; 4],
-    /// The weights, with the last dimension varying fastest. Those of a query sum to 1, with exact zeros at hidden keys.
+    /// The weights, with the last dimension varying fastest. Those of a query sum to 1, with exact zeros at hidden
+    /// keys; all are zero for a query without visible keys.
     pub values: Vec<f32>,
 }
 

@@ -24,7 +24,7 @@ pub struct CrossEntropy {
 /// not [`IGNORE`](attentive_kernels::cross_entropy::IGNORE) (Szegedy et al. 2016, section 7; *Attention Is All You Need*, section 5.4).
 ///
 /// The target distribution puts `(1 − label_smoothing)` on the target and `label_smoothing / vocab` on every class.
-/// On the CPU only a few rows of logits exist at a time.
+/// Only a few rows of logits exist at a time.
 ///
 /// # Shapes
 /// - `x`: `[rows, d_model]`

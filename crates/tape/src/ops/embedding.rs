@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use attentive_kernels::dropout::dropout_add;
 use attentive_kernels::embedding::{
     PositionRows as KernelRows, embedding as kernel, embedding_backward,
 };
@@ -91,8 +90,10 @@ impl Kernel for Embedding {
 
     fn backward(&self, context: Context<'_, Self>) -> EmbeddingOperands<Option<Buffer>> {
         let mut table = Buffer::take(context.saved);
-        let mut grad = Buffer::take(context.grad.len());
-        dropout_add(0, &context.grad, None, self.dropout, &mut grad);
+        let mut grad = context.grad;
+        if let Some(dropout) = self.dropout {
+            dropout.apply(&mut grad);
+        }
         embedding_backward(&self.ids, &grad, self.d, self.scale, &mut table);
         EmbeddingOperands { table: Some(table) }
     }

@@ -47,6 +47,10 @@ pub fn linear(x: Value, maps: Vec<Map>, epilogue: Epilogue) -> Value {
         operands.weights.push(weight);
         operands.biases.extend(bias);
     }
+    assert!(
+        operands.biases.is_empty() || operands.biases.len() == operands.weights.len(),
+        "linear: either all layers have a bias or none"
+    );
     apply(kernel, operands, [rows, width])
 }
 

@@ -16,6 +16,10 @@ use crate::{Buffer, Value};
 pub fn add_positions(x: Value, table: Value, first: usize, len: usize) -> Value {
     let (shape, [n_rows, d]) = (x.shape(), table.shape());
     assert!(first + len <= n_rows, "positions up to {}", first + len);
+    assert!(
+        shape[1] == d && shape[0].is_multiple_of(len.max(1)),
+        "sequences of {len} vectors of width {d}, not {shape:?}"
+    );
     let kernel = AddPositions {
         first: first * d,
         len: len * d,

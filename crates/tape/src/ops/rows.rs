@@ -1,7 +1,6 @@
 //! Selection of rows.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use attentive_kernels::elementwise;
 
@@ -15,7 +14,7 @@ use crate::{Buffer, Value};
 pub fn select_rows(x: Value, rows: &[usize]) -> Value {
     let [n_rows, d] = x.shape();
     let kernel = Select {
-        rows: rows.into(),
+        rows: rows.to_vec(),
         n_rows,
         d,
     };
@@ -27,7 +26,7 @@ pub fn select_rows(x: Value, rows: &[usize]) -> Value {
 /// # Panics
 /// If there are no such rows.
 pub fn row_range(x: Value, rows: Range<usize>) -> Value {
-    select_rows(x, &rows.collect::<Vec<_>>())
+    select_rows(x, &Vec::from_iter(rows))
 }
 
 operands! {
@@ -38,7 +37,7 @@ operands! {
 
 #[derive(Clone, Debug)]
 struct Select {
-    rows: Arc<[usize]>,
+    rows: Vec<usize>,
     n_rows: usize,
     d: usize,
 }

@@ -134,3 +134,23 @@ fn weights_belong_to_the_result() {
     let of_heads = (0..4).map(|head| weights.values[head * 9 + 4]);
     assert!((mean.values[4] - of_heads.sum::<f32>() / 4.0).abs() < 1e-6);
 }
+
+#[test]
+fn a_query_without_visible_keys_has_no_weights() {
+    let shape = AttentionShape {
+        batch: 2,
+        n_heads: 1,
+        n_kv_heads: 1,
+        tgt_len: 1,
+        src_len: 2,
+        d_head: 2,
+    };
+    let attended = Attended::Other {
+        queries: random(1, [2, 2]),
+        keys_values: random(2, [4, 4]),
+    };
+    let lengths = Lengths::new([0, 1], 2);
+    let scores = Scores::scaled(2, Causality::Full);
+    let weights = attention_weights(shape, &attended, Some(&lengths), &scores);
+    assert_eq!(weights.values, [0.0, 0.0, 1.0, 0.0]);
+}

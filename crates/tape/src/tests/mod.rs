@@ -68,19 +68,18 @@ impl Case {
     fn gradients(&self, operation: Operation<'_>) -> (Vec<f32>, Vec<Vec<f32>>) {
         let inputs: Vec<Value> = self.inputs.iter().map(Param::value).collect();
         let output = operation(&inputs);
-        let [_, width] = output.shape();
         let values = output.values().to_vec();
-        let weights = Value::new(self.weights(&output), output.shape());
-        let weights = Map {
-            weight: row(weights),
-            bias: None,
-        };
-        let flat = row(output);
-        let scalar = linear(flat, vec![weights], Epilogue::plain(Precision::F32));
-        let mut gradients = scalar.backward();
-        assert!(width > 0);
+        let mut gradients = self.weighted(output).backward();
         let gradients = self.inputs.iter().map(|input| gradients.take(input));
         (values, gradients.map(Buffer::into_vec).collect())
+    }
+
+    /// The scalar, as a value.
+    fn weighted(&self, output: Value) -> Value {
+        let weights = Value::new(self.weights(&output), output.shape());
+        let weights = map_of(&row(weights), None);
+        let epilogue = Epilogue::plain(Precision::F32);
+        linear(row(output), vec![weights], epilogue)
     }
 
     /// d(scalar) / d(element).
@@ -97,8 +96,23 @@ impl Case {
         (above - below) / width
     }
 
+    /// The gradient for one input, while the others are constants.
+    fn gradient_alone(&self, operation: Operation<'_>, wanted: &Param) -> Vec<f32> {
+        let value = |input: &Param| match input.id() == wanted.id() {
+            true => input.value(),
+            false => input.constant(),
+        };
+        let inputs: Vec<Value> = self.inputs.iter().map(value).collect();
+        let mut gradients = self.weighted(operation(&inputs)).backward();
+        gradients.take(wanted).into_vec()
+    }
+
     fn check(&self, operation: Operation<'_>) {
         let (_, gradients) = self.gradients(operation);
+        for (input, gradient) in self.inputs.iter().zip(&gradients) {
+            let alone = self.gradient_alone(operation, input);
+            assert_eq!(&alone, gradient, "{} alone", input.name());
+        }
         for (input, gradient) in self.inputs.iter().zip(gradients) {
             let slopes: Vec<f64> = (0..gradient.len())
                 .map(|element| self.slope(operation, input, element))
