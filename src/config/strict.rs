@@ -168,7 +168,7 @@ fn known_key(key: &str) -> Option<&'static str> {
 /// A question whether `known` was meant by the unknown `key`, which has this value.
 fn meant_key(known: &str, key: &str, value: &Value) -> String {
     let hint = match value {
-        Value::String(text) => choice(known, text),
+        Value::String(text) if split(known).1 != split(key).1 => choice(known, text),
         Value::Table(_) => known.strip_suffix(".kind").map(did_you_mean),
         _ => None,
     };

@@ -114,7 +114,7 @@ fn what_is_no_configuration_is_explained() {
         ),
         ("train.en", 2, "docs/coming-from.md"),
         ("runs/c", 1, "`attentive train NAME.toml --resume`"),
-        (".", 1, "hint: name a TOML file"),
+        ("runs", 1, "hint: name a TOML file"),
         ("none.yml", 1, "hint: check the path"),
     ] {
         folder.fails(&format!("train {file}"), code, &[hint]);
