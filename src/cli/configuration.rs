@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use attentive::config::{Config, Draft};
-use attentive::error::Result;
+use attentive::error::{Error, Result};
 
 use super::message;
 
@@ -26,7 +26,7 @@ impl ConfigurationArgs {
 
     /// Reads `file` instead of the given one.
     pub(super) fn draft_of(&self, file: &Path) -> Result<Draft> {
-        Draft::load(file, &self.set)
+        Draft::load(file, &self.set).map_err(|error| explained(error, file))
     }
 
     /// Reads the whole configuration, and prints a note for each renamed key.
@@ -36,4 +36,31 @@ impl ConfigurationArgs {
         let known = draft.known(None)?;
         draft.resolve(&known)
     }
+}
+
+/// `error` with a hint if `file`, which could not be read as a configuration, is a directory or another kind of file.
+fn explained(error: Error, file: &Path) -> Error {
+    let hint = if file.is_dir() {
+        of_directory(file)
+    } else if file.exists() && file.extension().is_none_or(|extension| extension != "toml") {
+        "configurations are TOML files, which name the files of data; `attentive config new --family transformer -o my.toml` \
+         writes one to start from, and docs/coming-from.md maps the settings of other programs"
+            .into()
+    } else {
+        return error;
+    };
+    let (problem, hint) = (error.to_string(), Some(hint));
+    match error {
+        Error::Toml { .. } => Error::Usage { problem, hint },
+        Error::Io { .. } | Error::Data { .. } => Error::Data { problem, hint },
+        other => other,
+    }
+}
+
+/// What to write in place of the directory `dir`.
+fn of_directory(dir: &Path) -> String {
+    if dir.join("config.toml").exists() {
+        return "name the configuration of the run: `attentive train NAME.toml --resume` continues the run in `runs/NAME`".into();
+    }
+    "name a TOML file; `attentive config new --family transformer -o my.toml` writes one to start from".into()
 }

@@ -162,6 +162,7 @@ impl Command {
 /// If the reader of standard output closes it early, as `head` does, the program exits silently with success.
 pub(crate) fn main() -> ExitCode {
     let line = renamed::Line::read(std::env::args_os());
+    let words = line.words();
     let Cli {
         command,
         threads,
@@ -170,7 +171,7 @@ pub(crate) fn main() -> ExitCode {
         if error.use_stderr() {
             line.notes.iter().for_each(message::note);
         }
-        tips::added(error).exit()
+        tips::added(error, &words).exit()
     });
     line.notes.iter().for_each(message::note);
     let timeout = Duration::from_secs(process_timeout.get().into());

@@ -98,6 +98,14 @@ impl Line {
         line
     }
 
+    /// The arguments as text, for messages.
+    pub(super) fn words(&self) -> Vec<String> {
+        let words = self.arguments.iter();
+        words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect()
+    }
+
     /// Adds the command and returns its current name.
     fn command(&mut self, given: OsString) -> String {
         let [old, new] = COMMAND;

@@ -1,5 +1,9 @@
 //! Tips for options of other programs, and for common typing errors.
 
+mod foreign;
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 
 use attentive::config::Draft;
@@ -7,111 +11,17 @@ use attentive::error::Error;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use self::foreign::{AS_KEYS, DEVICES, FOREIGN, INSTEAD};
 use super::Cli;
 
-/// Options of other programs that choose a device.
-const DEVICES: [&str; 8] = [
-    "--gpu",
-    "--gpus",
-    "--cuda",
-    "--device",
-    "--devices",
-    "--use-gpu",
-    "--mps",
-    "--cpu",
-];
-
-/// Options of other programs, and the options here with the same meaning.
-const FOREIGN: [(&str, &[&str]); 8] = [
-    ("--json", &["--format"]),
-    (
-        "--beam-width",
-        &["--beam", "--beam-size", "--beams", "--num-beams"],
-    ),
-    (
-        "--length-penalty",
-        &["--normalize", "--lenpen", "--beam-alpha"],
-    ),
-    (
-        "--n-best",
-        &[
-            "--nbest",
-            "--num-return-sequences",
-            "--num-hypotheses",
-            "--n-samples",
-        ],
-    ),
-    (
-        "--max-new-tokens",
-        &["--max-length", "--max-decoding-length", "--max-len"],
-    ),
-    ("--no-repeat-ngram", &["--no-repeat-ngram-size"]),
-    ("--batch-size", &["--mini-batch", "--max-batch-size"]),
-    (
-        "--precision",
-        &[
-            "--dtype",
-            "--compute-type",
-            "--quantization",
-            "--fp16",
-            "--int8",
-        ],
-    ),
-];
-
-/// Options that a command does not have, and what there is instead: the command, the options, the tip.
-const INSTEAD: [(&str, &[&str], &str); 4] = [
-    (
-        "compare",
-        &["--checkpoint"],
-        "name the folder of a checkpoint instead of the run: `RUN/checkpoints/step-N`",
-    ),
-    (
-        "compare",
-        &["--confidence"],
-        "the intervals are always computed; the tables show those of the differences, and `--json` has all of them",
-    ),
-    (
-        "evaluate",
-        &["--confidence"],
-        "write the translations to a file with `--output out.txt`; `attentive score out.txt REF --confidence` gives the intervals",
-    ),
-    (
-        "score",
-        &["-m", "--metrics"],
-        "it is called `--metric` here, and several are separated by commas: `--metric bleu,chrf,ter`",
-    ),
-];
-
-/// Options of `train`, and what keys of other programs do the same.
-const AS_KEYS: [(&str, &[&str]); 3] = [
-    (
-        "threads",
-        &[
-            "num_threads",
-            "n_threads",
-            "cpu_threads",
-            "num_workers",
-            "workers",
-            "dataloader_num_workers",
-            "num_cpus",
-            "cpus",
-            "cores",
-            "n_jobs",
-        ],
-    ),
-    (
-        "output",
-        &["output_dir", "out", "out_dir", "run_dir", "save_dir"],
-    ),
-    ("resume", &["resume_from_checkpoint"]),
-];
+/// The tip for an option that is unknown everywhere.
+const ELSEWHERE: &str = "docs/coming-from.md maps the options of other programs to those here";
 
 /// Commands that read texts line by line.
 const READERS: [&str; 4] = ["translate", "tag", "classify", "embed"];
 
-/// Adds a tip to the error, if there is one.
-pub(super) fn added(mut error: clap::Error) -> clap::Error {
+/// Adds a tip to the error of a command line with these `words`, if there is one.
+pub(super) fn added(mut error: clap::Error, words: &[String]) -> clap::Error {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.as_str(),
         _ => "",
@@ -120,14 +30,24 @@ pub(super) fn added(mut error: clap::Error) -> clap::Error {
         context(ContextKind::InvalidArg),
         context(ContextKind::InvalidValue),
     );
+    let mut command = command(words);
+    let is_near = error.get(ContextKind::SuggestedArg).is_some();
     let tip = match error.kind() {
-        ErrorKind::UnknownArgument => of_option(option),
+        ErrorKind::UnknownArgument => {
+            of_option(option, &command, words).or_else(|| elsewhere(option).filter(|_| !is_near))
+        }
         ErrorKind::InvalidValue => of_value(option, value),
         ErrorKind::ValueValidation => {
             of_number(&error.to_string()).or_else(|| of_value(option, value))
         }
         _ => None,
     };
+    if error.kind() == ErrorKind::UnknownArgument {
+        remove_escapes(&mut error);
+        // That of the error is made of the options given.
+        let usage = ContextValue::StyledStr(command.render_usage());
+        error.insert(ContextKind::Usage, usage);
+    }
     if let Some(tip) = tip {
         let tip = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tip);
@@ -136,28 +56,58 @@ pub(super) fn added(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// A tip for an option that does not exist.
-fn of_option(option: &str) -> Option<String> {
+/// Removes the tip how to pass an option as a value, which is never what was meant.
+fn remove_escapes(error: &mut clap::Error) {
+    if let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) {
+        let is_escape = |tip: &str| tip.contains("as a value, use '");
+        let others = tips.into_iter().filter(|tip| !is_escape(&tip.to_string()));
+        let others = ContextValue::StyledStrs(others.collect());
+        error.insert(ContextKind::Suggested, others);
+    }
+}
+
+/// The command that the `words` of a command line name.
+fn command(words: &[String]) -> clap::Command {
+    let mut command = super::Cli::command();
+    command.build();
+    for word in words.iter().skip(1) {
+        if let Some(inner) = command.find_subcommand(word) {
+            command = inner.clone();
+        }
+    }
+    command
+}
+
+/// A tip for an option that the `command` does not have.
+fn of_option(option: &str, command: &clap::Command, words: &[String]) -> Option<String> {
     let name = option.split('=').next().unwrap_or(option);
     if DEVICES.contains(&name) {
         return Some("everything runs on the CPU; `--threads` sets the number of threads".into());
     }
-    if let Some((.., tip)) = INSTEAD
+    // `-tok` is read as several options of one letter.
+    let written = words.iter().find(|word| word.starts_with(name));
+    let is = |other: &str| other == name || written.is_some_and(|written| other == written);
+    let instead = INSTEAD
         .iter()
-        .find(|(command, options, _)| given(command) && options.contains(&name))
-    {
+        .find(|(of, others, _)| *of == command.get_name() && others.iter().any(|other| is(other)));
+    if let Some((.., tip)) = instead {
         return Some((*tip).into());
     }
-    if given("train")
-        && let Some(key) = key_of(name)
-    {
+    let is_train = command.get_name() == "train";
+    let own = FOREIGN.iter().find(|(_, others)| others.contains(&name));
+    let own = own.map(|(own, _)| *own);
+    if let Some(own) = own.filter(|own| has(command, own)) {
+        return Some(format!("it is called `{own}` here"));
+    }
+    if is_train && let Some(key) = key_of(name) {
         return Some(format!(
             "configuration keys are set with `--set KEY=VALUE`: {key}"
         ));
     }
-    if let Some((own, _)) = FOREIGN.iter().find(|(_, others)| others.contains(&name)) {
+    if let Some(own) = own {
+        let command = command.get_bin_name().unwrap_or_default();
         return Some(format!(
-            "it is called `{own}` here, in the commands that have it"
+            "`{command}` has no such option; other commands call it `{own}`"
         ));
     }
     if let Some(tip) = of_text(option) {
@@ -165,8 +115,19 @@ fn of_option(option: &str) -> Option<String> {
     }
     // A number after `--profile` without an equals sign is parsed as a separate argument.
     let is_number = option.parse::<u64>().is_ok();
-    (is_number && given("train") && given("--profile"))
+    (is_number && is_train && words.iter().any(|word| word == "--profile"))
         .then(|| format!("write the number of updates after an equals sign: `--profile={option}`"))
+}
+
+/// True if the `command` has the long option `name`.
+fn has(command: &clap::Command, name: &str) -> bool {
+    let mut options = command.get_arguments().filter_map(clap::Arg::get_long);
+    options.any(|long| name.strip_prefix("--") == Some(long))
+}
+
+/// Where to look up an `option` that is unknown everywhere.
+fn elsewhere(option: &str) -> Option<String> {
+    option.starts_with('-').then(|| ELSEWHERE.into())
 }
 
 /// True if `word` is among the arguments.
@@ -283,9 +244,13 @@ fn quoted(text: &str) -> String {
 /// Which configuration key the option `name` may stand for, as a question.
 fn key_of(name: &str) -> Option<String> {
     let name = name.strip_prefix("--")?.replace('-', "_");
-    let draft = Draft::parse("", Path::new(""), &[format!("train.{name}=0")]);
+    let draft = Draft::parse("", Path::new(""), &[format!("train.{name}=x")]);
+    let section = format!("`train.{name}.kind`");
     match draft {
         Err(Error::UnknownKey { hint, .. }) => Some(hint).filter(|hint| hint.starts_with("did")),
+        Err(Error::Config {
+            hint: Some(hint), ..
+        }) if hint.contains(&section) => Some(hint),
         _ => Some(format!("did you mean `train.{name}`?")),
     }
 }
@@ -331,67 +296,5 @@ fn of_value(option: &str, value: &str) -> Option<String> {
             "MeCab-ko and its dictionary (`mecab -Owakati < out > out.words`)",
         )),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    fn tip(arguments: &[&str]) -> String {
-        let all = ["attentive"].iter().chain(arguments);
-        let error = super::super::Cli::try_parse_from(all)
-            .err()
-            .expect("an error");
-        super::added(error).to_string()
-    }
-
-    #[test]
-    fn options_of_other_programs_have_tips() {
-        for (option, own) in [
-            ("--beam-size", "--beam-width"),
-            ("--normalize=0.6", "--length-penalty"),
-            ("--num-return-sequences", "--n-best"),
-        ] {
-            let text = tip(&["translate", "runs/x", option]);
-            assert!(
-                text.contains(&format!("it is called `{own}` here")),
-                "{text}"
-            );
-            assert!(!text.contains("similar"), "{text}");
-        }
-    }
-
-    #[test]
-    fn devices_and_tokenizers_of_other_programs_have_tips() {
-        for option in ["--gpu", "--device=cuda:0", "--cuda"] {
-            let text = tip(&["translate", "runs/x", option]);
-            assert!(text.contains("tip: everything runs on the CPU"), "{text}");
-        }
-        for (name, words) in [
-            ("flores200", "flores200sacrebleuspm"),
-            ("ja-mecab", "ipadic"),
-        ] {
-            let text = tip(&["score", "a", "b", "--tokenize", name]);
-            assert!(
-                text.contains(words) && text.contains("--tokenize none"),
-                "{text}"
-            );
-        }
-        let text = tip(&["translate", "runs/x", "--beam-widht", "3"]);
-        assert!(
-            text.contains("--beam-width") && !text.contains("CPU"),
-            "{text}"
-        );
-        for (number, words) in [("0", "of at least 1"), ("two", "a whole number")] {
-            let text = tip(&["translate", "runs/x", "--beam-width", number]);
-            assert!(text.contains(words), "{text}");
-        }
-        for list in ["bleu chrf", "bleu,"] {
-            let text = tip(&["score", "a", "b", "--metric", list]);
-            assert!(text.contains("`--metric bleu,chrf,ter`"), "{text}");
-        }
-        let text = tip(&["score", "a", "b", "--tokenize", "14a"]);
-        assert!(text.contains("13a"), "{text}");
     }
 }

@@ -8,11 +8,12 @@ use crate::error::Result;
 /// The widest beam; wider ones only cost RAM.
 pub const MAX_BEAM_WIDTH: usize = 1000;
 
-/// `[decode]`: defaults of the search.
+/// `[decode]`: defaults of the search. The search at validation is always greedy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DecodeConfig {
-    /// The number of hypotheses that beam search keeps at each step; 1 for greedy search. Wider beams are slower.
+    /// The number of hypotheses that beam search keeps at each step; 1 for greedy search. Wider beams are slower. It has no effect on
+    /// validation, whose search is always greedy.
     #[schemars(range(min = 1, max = MAX_BEAM_WIDTH))]
     pub beam_width: usize,
     /// The exponent of the length penalty, as in transformers and CTranslate2; 0 for none. Larger values prefer longer translations.

@@ -72,6 +72,6 @@ pub struct Config {
     pub model: ModelConfig,
     /// Batches, loss, validation, checkpoints and limits of training.
     pub train: TrainConfig,
-    /// How translations are searched, in validation and by default in all commands that use the model.
+    /// How translations are searched, by default, in all commands that use the model. The search at validation is always greedy.
     pub decode: DecodeConfig,
 }

@@ -32,7 +32,7 @@ pub(super) fn check_table(section: &str, table: &Table) -> Result<()> {
 /// [`Error::Config`] for the first mistake.
 pub(super) fn check_key(key: &str, value: &Value) -> Result<()> {
     let Some(&kind) = SCHEMA.get(key) else {
-        return Err(unknown_key(key));
+        return Err(unknown_key(key, value));
     };
     match (kind, value) {
         (Kind::Section, Value::Table(table)) => check_table(key, table),
@@ -109,33 +109,74 @@ fn hint(key: &str, kind: Kind, value: &Value) -> Option<String> {
         }
         (Kind::Texts, Value::String(text)) => Some(format!("put it in brackets: `[\"{text}\"]`")),
         (Kind::OneOf(allowed), Value::String(text)) => {
-            let text = text.to_lowercase().replace(['-', ' '], "_");
-            if let Some(hint) = usual::hint(key, &text) {
-                return Some(hint.to_owned());
-            }
-            let near = |name: &str| strsim::jaro_winkler(name, &text);
-            let same = || allowed.iter().copied().find(|name| usual::is(name, &text));
-            let near = || nearest(allowed.iter().copied(), near);
-            same().or_else(near).map(did_you_mean)
+            let other = usual::hint(key, &normalized(text)).map(str::to_owned);
+            other.or_else(|| meant_value(allowed, text).map(did_you_mean))
         }
+        (Kind::Section, Value::String(text)) => choice(key, text),
         _ => None,
     }
 }
 
-fn unknown_key(key: &str) -> Error {
-    let known = SCHEMA.keys().map(String::as_str);
-    let near = || nearest(known, |known| likeness(known, key));
-    let name = split(key).1;
-    let hint = match (usual::instead(name), usual::key(name)) {
+/// `text` as values are written.
+fn normalized(text: &str) -> String {
+    text.to_lowercase().replace(['-', ' '], "_")
+}
+
+/// The one of the `allowed` values that `text` probably stands for.
+fn meant_value(allowed: &[&'static str], text: &str) -> Option<&'static str> {
+    let text = normalized(text);
+    let allowed = || allowed.iter().copied();
+    let same = allowed().find(|name| *name == text || usual::is(name, &text));
+    same.or_else(|| nearest(allowed(), |name| strsim::jaro_winkler(name, &text)))
+}
+
+/// A question whether `text` was meant for `key`, or for the key that says of which kind the section `key` is.
+fn choice(key: &str, text: &str) -> Option<String> {
+    let keys = [key.to_owned(), join(key, "kind"), join(key, "family")];
+    let (key, allowed) = keys.into_iter().find_map(|key| match SCHEMA.get(&key) {
+        Some(Kind::OneOf(allowed)) => Some((key, *allowed)),
+        _ => None,
+    })?;
+    Some(match meant_value(allowed, text) {
+        Some(value) => did_you_mean(&format!("{key} = \"{value}\"")),
+        None => did_you_mean(&key),
+    })
+}
+
+fn unknown_key(key: &str, value: &Value) -> Error {
+    let (section, name) = split(key);
+    let has_kind = SCHEMA.contains_key(&join(section, "kind"));
+    let hint = match (usual::instead(name), known_key(key)) {
         (Some(hint), _) => hint.to_owned(),
-        (None, Some(known)) => did_you_mean(known),
-        (None, None) => near().map_or_else(|| keys_beside(key), did_you_mean),
+        (None, _) if has_kind && ["name", "type"].contains(&name) => keys_beside(key),
+        (None, Some(known)) => meant_key(known, key, value),
+        (None, None) => keys_beside(key),
     };
     Error::UnknownKey {
         key: key.to_owned(),
         place: String::new(),
         hint,
     }
+}
+
+/// The known key that the unknown `key` probably stands for.
+fn known_key(key: &str) -> Option<&'static str> {
+    let known = SCHEMA.keys().map(String::as_str);
+    usual::key(split(key).1).or_else(|| nearest(known, |known| likeness(known, key)))
+}
+
+/// A question whether `known` was meant by the unknown `key`, which has this value.
+fn meant_key(known: &str, key: &str, value: &Value) -> String {
+    let hint = match value {
+        Value::String(text) if split(known).1 != split(key).1 => choice(known, text),
+        Value::Table(_) => known.strip_suffix(".kind").map(did_you_mean),
+        _ => None,
+    };
+    let hint = hint.unwrap_or_else(|| did_you_mean(known));
+    if known == "decode.beam_width" && key.starts_with("train.") {
+        return format!("{hint} (validation is always greedy)");
+    }
+    hint
 }
 
 /// The keys of the section of `key`, or all sections if that section does not exist.

@@ -36,7 +36,8 @@ pub struct TrainConfig {
     pub clip_norm: f64,
     /// The number of updates between validations; 0 for no validation.
     pub validate_every: u64,
-    /// The number of validation sentences to translate for BLEU; 0 for none. The validation loss is always that of the whole corpus.
+    /// The number of validation sentences to translate for BLEU, always by greedy search; 0 for none. The validation loss is always
+    /// that of the whole corpus.
     pub validate_sentences: usize,
     /// The number of sample translations to show after a validation.
     pub samples: usize,

@@ -87,7 +87,7 @@ const OTHERWISE: [(&str, &str, &str); 5] = [
 ];
 
 /// Keys, and their names here.
-const KEYS: [(&str, &[&str]); 21] = [
+const KEYS: [(&str, &[&str]); 35] = [
     (
         "decode.length_penalty",
         &["normalize", "lenpen", "beam_alpha"],
@@ -101,15 +101,31 @@ const KEYS: [(&str, &[&str]); 21] = [
             "emb_dim",
             "embed_dim",
             "width",
+            "dim_emb",
+            "encoder_embed_dim",
         ],
     ),
     (
         "model.d_ff",
-        &["ffn_dim", "intermediate_size", "dim_feedforward", "ffn"],
+        &[
+            "ffn_dim",
+            "intermediate_size",
+            "dim_feedforward",
+            "ffn",
+            "transformer_dim_ffn",
+            "encoder_ffn_embed_dim",
+        ],
     ),
     (
         "model.n_heads",
-        &["num_heads", "heads", "nhead", "attention_heads"],
+        &[
+            "num_heads",
+            "heads",
+            "nhead",
+            "attention_heads",
+            "transformer_heads",
+            "encoder_attention_heads",
+        ],
     ),
     (
         "model.n_encoder_layers",
@@ -120,11 +136,17 @@ const KEYS: [(&str, &[&str]); 21] = [
             "layers",
             "n_layers",
             "num_layers",
+            "enc_depth",
         ],
     ),
     (
         "model.n_decoder_layers",
-        &["decoder_layers", "num_decoder_layers", "dec_layers"],
+        &[
+            "decoder_layers",
+            "num_decoder_layers",
+            "dec_layers",
+            "dec_depth",
+        ],
     ),
     ("model.n_kv_heads", &["num_key_value_heads", "kv_heads"]),
     (
@@ -186,24 +208,92 @@ const KEYS: [(&str, &[&str]); 21] = [
         "train.precision",
         &["matmul_precision", "dtype", "amp", "fp16", "bf16"],
     ),
-    ("train.optimizer.learning_rate", &["lr"]),
-    ("train.schedule.warmup_steps", &["warmup", "warmup_updates"]),
+    ("train.optimizer.learning_rate", &["lr", "learn_rate"]),
+    (
+        "train.schedule.warmup_steps",
+        &["warmup", "warmup_updates", "lr_warmup"],
+    ),
     (
         "train.patience",
         &["early_stopping", "early_stopping_patience"],
     ),
     (
         "train.validate_every",
-        &["eval_every", "eval_steps", "validation_every"],
+        &[
+            "eval_every",
+            "eval_steps",
+            "validation_every",
+            "valid_freq",
+            "validate_interval_updates",
+        ],
     ),
     (
         "decode.beam_width",
-        &["beam", "beam_size", "beams", "num_beams", "n_beams"],
+        &[
+            "beam",
+            "beam_size",
+            "beams",
+            "num_beams",
+            "n_beams",
+            "validate_beam",
+            "valid_beam_size",
+        ],
     ),
     (
         "tokenizer.vocab_size",
-        &["vocabulary_size", "n_vocab", "vocab"],
+        &["vocabulary_size", "n_vocab", "vocab", "dim_vocabs"],
     ),
+    (
+        "train.schedule.kind",
+        &[
+            "lr_scheduler",
+            "lr_scheduler_type",
+            "lr_schedule",
+            "lr_decay_strategy",
+            "scheduler",
+            "scheduling",
+            "decay_method",
+        ],
+    ),
+    ("train.optimizer.kind", &["optim"]),
+    (
+        "train.save_every",
+        &["save_freq", "save_interval_updates", "save_steps"],
+    ),
+    (
+        "train.best_by",
+        &[
+            "valid_metrics",
+            "best_checkpoint_metric",
+            "metric_for_best_model",
+        ],
+    ),
+    ("model.family", &["arch", "architecture", "model_type"]),
+    ("model.from", &["pretrained_model", "finetune_from_model"]),
+    ("model.dropout", &["transformer_dropout"]),
+    (
+        "model.attention_dropout",
+        &["transformer_dropout_attention"],
+    ),
+    ("model.activation_dropout", &["transformer_dropout_ffn"]),
+    (
+        "model.tie_embeddings",
+        &[
+            "tied_embeddings",
+            "tied_embeddings_all",
+            "tied_embeddings_src",
+            "share_all_embeddings",
+            "share_decoder_input_output_embed",
+            "tie_word_embeddings",
+        ],
+    ),
+    ("data.train", &["train_sets", "trainpref"]),
+    ("data.valid", &["valid_sets", "validpref"]),
+    (
+        "data.max_len",
+        &["max_source_positions", "max_target_positions"],
+    ),
+    ("tokenizer.from", &["vocabs"]),
 ];
 
 /// Whether the value `name` is usually called `other`.

@@ -5,6 +5,7 @@
 
 mod corpora;
 mod directory;
+mod duplicates;
 mod exchange;
 mod frozen;
 mod history;

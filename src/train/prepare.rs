@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::directory::{self, Found};
+use super::duplicates;
 use super::exchange::parameters_of_first;
 use super::frozen::Frozen;
 use super::material::{Known, Material, material};
@@ -106,7 +107,8 @@ pub(super) fn prepare(
 ) -> Result<Prepared> {
     let (dir, processes) = (options.out.as_path(), &options.processes);
     processes.agree("the configuration was checked", check(config, processes))?;
-    for warning in Schedule::warnings(config) {
+    let warnings = duplicates::warnings(&config.data);
+    for warning in Schedule::warnings(config).into_iter().chain(warnings) {
         observer.on(&Event::Warning(&warning));
     }
     let opened = processes

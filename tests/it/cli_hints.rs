@@ -70,6 +70,58 @@ fn parallel() -> Folder {
 }
 
 #[test]
+fn files_that_are_named_twice_are_noticed() {
+    let folder = parallel();
+    let plain = fs::read_to_string(folder.path("m.toml")).unwrap();
+    assert!(plain.contains("train.en"), "{plain}");
+    let few = "--set data.dir=. --set train.max_steps=1 --set train.batch_tokens=400 --set model.d_model=32 --set model.d_ff=32 \
+               --set model.n_encoder_layers=1 --set model.n_decoder_layers=1 --set tokenizer.vocab_size=200 \
+               --set train.schedule.warmup_steps=1 --set train.average_last=0 \
+               --set train.micro_batches_per_update=1 --set train.validate_sentences=2 --set train.save_every=0 --set model.dropout=0.0";
+    let said = |more: &str| {
+        let outcome = folder.run(&format!("train m.toml --force --output twice {few} {more}"));
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        outcome.stderr
+    };
+    let copies = "warning: source and target of `data.train` are the same file, `train.en`";
+    let seen = "warning: `data.valid` is also in `data.train` (`./train.en`, `train.de`)";
+    let neither = said("");
+    assert!(
+        !neither.contains(copies) && !neither.contains("is also in"),
+        "{neither}"
+    );
+    let copied = said("--set data.train.tgt=./train.en");
+    assert!(
+        copied.contains(copies) && !copied.contains("is also in"),
+        "{copied}"
+    );
+    let same = said("--set data.valid.src=./train.en --set data.valid.tgt=train.de");
+    assert!(same.contains(seen) && !same.contains(copies), "{same}");
+}
+
+#[test]
+fn what_is_no_configuration_is_explained() {
+    let folder = trained();
+    folder
+        .write("m.yml", "task: transformer-base\n")
+        .write("train.en", "A dog runs.\n");
+    for (file, code, hint) in [
+        ("m.yml", 2, "hint: configurations are TOML files"),
+        (
+            "train.en",
+            2,
+            "`attentive config new --family transformer -o my.toml`",
+        ),
+        ("train.en", 2, "docs/coming-from.md"),
+        ("runs/c", 1, "`attentive train NAME.toml --resume`"),
+        ("runs", 1, "hint: name a TOML file"),
+        ("none.yml", 1, "hint: check the path"),
+    ] {
+        folder.fails(&format!("train {file}"), code, &[hint]);
+    }
+}
+
+#[test]
 fn a_model_of_the_recipe_is_exported_without_reservations() {
     let folder = parallel();
     let lines = stdout(&folder, "info m");

@@ -4,7 +4,7 @@ use super::{CORPUS, message, parse};
 use crate::config::{CorpusSource, Positions};
 
 /// Overrides, and a part of the message about each.
-const REFUSED: [(&str, &str); 18] = [
+const REFUSED: [(&str, &str); 28] = [
     (
         "train.batch_tokens",
         "the override `train.batch_tokens` sets nothing: expected KEY=VALUE | as in `train.",
@@ -26,6 +26,46 @@ const REFUSED: [(&str, &str); 18] = [
         "the sections are `data`, `data.train`, `data.valid`, `decode`",
     ),
     ("data.src=x", "did you mean `data.train.src`?"),
+    (
+        "train.lr_scheduler=noam",
+        "did you mean `train.schedule.kind = \"noam\"`?",
+    ),
+    (
+        "train.schedule=noam",
+        "did you mean `train.schedule.kind = \"noam\"`?",
+    ),
+    (
+        "train.schedule=linear",
+        "did you mean `train.schedule.kind`?",
+    ),
+    (
+        "train.scheduler={kind='noam'}",
+        "did you mean `train.schedule`?",
+    ),
+    (
+        "train.optimizer=AdamW",
+        "did you mean `train.optimizer.kind = \"adamw\"`?",
+    ),
+    (
+        "model=gpt2",
+        "did you mean `model.family = \"decoder_only\"`?",
+    ),
+    (
+        "train.schedule.name=noam",
+        "the keys of `[train.schedule]` are `decay_steps`, `kind`",
+    ),
+    (
+        "train.schedule.type=noam",
+        "the keys of `[train.schedule]` are `decay_steps`, `kind`",
+    ),
+    (
+        "train.validate_beam=4",
+        "did you mean `decode.beam_width`? (validation is always greedy)",
+    ),
+    (
+        "train.valid_beam_size=4",
+        "did you mean `decode.beam_width`? (validation is always greedy)",
+    ),
     (
         "seed=9223372036854775808",
         "found the string `9223372036854775808` (an override) | ",
