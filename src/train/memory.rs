@@ -29,8 +29,8 @@ const LOGIT_ROWS: f64 = 256.0;
 /// A factor for RAM that was freed after reading the corpora and is not fully reused. Measured: up to 1.05.
 const FREED: f64 = 1.1;
 /// A factor for the overhead of buffer reuse: buffers hold slightly smaller results, some wait for a batch of their size, and a
-/// later epoch may have a larger batch. Over some hundred updates this adds up to a quarter.
-const SLACK: f64 = 1.35;
+/// later epoch may have a larger batch.
+const SLACK: f64 = 1.3;
 
 /// The predicted memory use, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]

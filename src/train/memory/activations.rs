@@ -78,9 +78,9 @@ fn transformer(stack: &TransformerStack, rows: f64, memory: f64) -> f64 {
     let d_ff = network.d_ff as f64;
     let hidden = match (network.activation, network.gated) {
         (ActivationKind::Relu, false) => d_ff,
-        // Before and after the activation, intermediate values, and after dropout.
-        (_, false) => 4.0 * d_ff,
-        (_, true) => 5.0 * d_ff,
+        // Before the activation, and after dropout.
+        (_, false) => 2.0 * d_ff,
+        (_, true) => 3.0 * d_ff,
     };
     let last = if stack.final_norm { d } else { 0.0 };
     let layer = rows * (mixing + residual + hidden + residual) + cross;
