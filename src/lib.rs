@@ -110,6 +110,8 @@
 //!
 //! A program that uses only the library can turn off the defaults with `default-features = false`.
 
+pub use attentive_metrics as metrics;
+pub use attentive_plot as plot;
 pub use attentive_tape as tape;
 
 pub mod count;
@@ -133,7 +135,6 @@ pub mod nn;
 
 pub mod checkpoint;
 pub mod decode;
-pub mod metrics;
 
 pub mod compare;
 pub mod document;
@@ -141,7 +142,6 @@ pub mod evaluate;
 pub mod interop;
 pub mod page;
 pub mod pipeline;
-pub mod plot;
 pub mod quantize;
 #[cfg(feature = "server")]
 pub mod server;

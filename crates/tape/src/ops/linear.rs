@@ -13,7 +13,7 @@ use crate::{Buffer, Value};
 ///
 /// # Shapes
 /// - `x`: `[rows, d_in]`
-/// - `maps`: at most three layers with weights of the same shape; all or none have a bias
+/// - `maps`: at most three layers with weights of the same shape; layers without a bias follow those that have one
 /// - result: `[rows, maps.len() · d_out]`
 pub fn linear(x: Value, maps: Vec<Map>, epilogue: Epilogue) -> Value {
     assert!(
@@ -25,6 +25,10 @@ pub fn linear(x: Value, maps: Vec<Map>, epilogue: Epilogue) -> Value {
     assert_eq!(
         d_in, weight_in,
         "linear: rows have {d_in} columns, the weight expects {weight_in}"
+    );
+    assert!(
+        maps.is_sorted_by_key(|map| map.bias.is_none()),
+        "linear: layers without a bias follow those that have one"
     );
     let kernel = Linear {
         call: LinearCall {
@@ -47,15 +51,11 @@ pub fn linear(x: Value, maps: Vec<Map>, epilogue: Epilogue) -> Value {
         operands.weights.push(weight);
         operands.biases.extend(bias);
     }
-    assert!(
-        operands.biases.is_empty() || operands.biases.len() == operands.weights.len(),
-        "linear: either all layers have a bias or none"
-    );
     apply(kernel, operands, [rows, width])
 }
 
 operands! {
-    /// Either all layers have a bias or none.
+    /// The biases are those of the first layers.
     struct LinearOperands {
         x: One,
         weights: Many,

@@ -205,6 +205,14 @@ fn linear_layers() {
 }
 
 #[test]
+#[should_panic(expected = "layers without a bias follow")]
+fn a_bias_after_a_layer_without_one_is_refused() {
+    let (x, weight, bias) = (random(1, [2, 3]), random(2, [4, 3]), random(3, [1, 4]));
+    let maps = vec![map_of(&weight, None), map_of(&weight, Some(&bias))];
+    linear(x, maps, Epilogue::plain(Precision::F32));
+}
+
+#[test]
 fn norms() {
     for (seed, (rows, d)) in (0..).zip([(1, 4), (3, 5), (5, 8)]) {
         for kind in [Norm::Layer, Norm::Rms, Norm::Scalar] {

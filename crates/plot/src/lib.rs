@@ -4,7 +4,7 @@
 //! logarithmic or categorical:
 //!
 //! ```
-//! use attentive::plot::{Axis, Figure, LineChart, Series};
+//! use attentive_plot::{Axis, Figure, LineChart, Series};
 //!
 //! let lengths = ["1–10", "11–20", "21–30"].map(String::from);
 //! let chart = LineChart::new("BLEU by source length", Axis::names("words", lengths), Axis::linear("BLEU"))

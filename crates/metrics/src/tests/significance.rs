@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 use serde::Deserialize;
 
 use super::without_version;
-use crate::metrics::numpy_random::NumpyRandom;
-use crate::metrics::*;
+use crate::numpy_random::NumpyRandom;
+use crate::*;
 
 #[derive(Deserialize)]
 struct Fixtures {
@@ -68,7 +68,7 @@ struct ExpectedSystem {
 fn fixtures() -> Fixtures {
     let packed: &[u8] = include_bytes!(concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/tests/fixtures/significance.json.gz"
+        "/../../tests/fixtures/significance.json.gz"
     ));
     serde_json::from_reader(flate2::read::GzDecoder::new(packed)).expect("the fixtures are JSON")
 }

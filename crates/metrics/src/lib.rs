@@ -5,7 +5,7 @@
 //! program, as in `version:attentive-0.2.0`.
 //!
 //! ```
-//! use attentive::metrics::Bleu;
+//! use attentive_metrics::Bleu;
 //!
 //! let score = Bleu::default().corpus(&["the cat sat on the mat"], &[vec!["the cat sat on a mat"]]);
 //! assert!(score.to_string().starts_with("BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:"));
@@ -16,7 +16,7 @@
 //! the lines, gathered once as [`Segments`], and draw the same samples as sacreBLEU for the same seed:
 //!
 //! ```
-//! use attentive::metrics::{Bleu, Bootstrap, Segments};
+//! use attentive_metrics::{Bleu, Bootstrap, Segments};
 //!
 //! let references = [vec!["the cat sat on a mat", "it rains"]];
 //! let old = Segments::new(Bleu::default(), &["the cat sat on the mat", "rain"], &references);

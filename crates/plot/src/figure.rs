@@ -224,7 +224,7 @@ fn line_height(content: &str, size: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::{Axis, Matrix};
+    use crate::{Axis, Matrix};
 
     #[test]
     fn an_empty_figure_is_valid() {

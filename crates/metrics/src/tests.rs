@@ -80,7 +80,7 @@ fn case(lowercase: bool) -> Case {
 fn fixtures() -> Vec<Set> {
     let packed: &[u8] = include_bytes!(concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/tests/fixtures/metrics.json.gz"
+        "/../../tests/fixtures/metrics.json.gz"
     ));
     let fixtures: Fixtures = serde_json::from_reader(flate2::read::GzDecoder::new(packed))
         .expect("the fixtures are JSON");

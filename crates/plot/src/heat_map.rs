@@ -195,7 +195,7 @@ impl Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::Theme;
+    use crate::Theme;
 
     #[test]
     fn adjacent_cells_of_one_color_are_one_stroke() {

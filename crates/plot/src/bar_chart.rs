@@ -119,7 +119,7 @@ impl BarChart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::{Figure, Theme};
+    use crate::{Figure, Theme};
 
     fn chart(values: &[f64]) -> BarChart {
         let groups = ["one", "two"].map(String::from);
