@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use attentive_metrics::{
+    Bleu, Bootstrap, Chrf, Difference, ExactMatch, Interval, Score, Segments, exact_match,
+};
 use serde::Serialize;
 
 use crate::checkpoint::{self, files};
@@ -9,9 +12,6 @@ use crate::config::{Config, Task};
 use crate::decode::SearchOptions;
 use crate::error::{Error, Result};
 use crate::evaluate::{EvaluateOptions, evaluate};
-use crate::metrics::{
-    Bleu, Bootstrap, Chrf, Difference, ExactMatch, Interval, Score, Segments, exact_match,
-};
 use crate::pipeline::Pipeline;
 use crate::processes::Processes;
 use crate::train::{History, Training};

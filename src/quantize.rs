@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use attentive_metrics::{Bleu, Bootstrap, Chrf, CorpusMetric, Paired, Score, Segments};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -20,7 +21,6 @@ use crate::count::count;
 use crate::engine::Precision;
 use crate::error::{Error, Result};
 use crate::evaluate::check;
-use crate::metrics::{Bleu, Bootstrap, Chrf, CorpusMetric, Paired, Score, Segments};
 use crate::pipeline::{Pipeline, TranslateOptions};
 use crate::shortlist::{self, Limits, Shortlist};
 

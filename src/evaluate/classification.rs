@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use attentive_metrics::{Accuracy, Confusion, LabelScores};
 use serde::Serialize;
 
 use crate::data::{Corpus, Item};
 use crate::error::Result;
-use crate::metrics::{Accuracy, Confusion, LabelScores};
 use crate::pipeline::Pipeline;
 
 /// The result of [`classification`].

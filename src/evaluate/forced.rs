@@ -1,8 +1,9 @@
 //! Teacher-forced loss and accuracy of the references.
 
+use attentive_metrics::{Accuracy, perplexity};
+
 use crate::batch::Batch;
 use crate::error::{Error, Result};
-use crate::metrics::{Accuracy, perplexity};
 use crate::pipeline::Pipeline;
 
 /// Sums over all target tokens of the batches.

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use attentive_metrics::{Accuracy, perplexity};
 use serde::Serialize;
 
 use super::forced::Forced;
@@ -9,7 +10,6 @@ use crate::batch::{Batch, IGNORE, TokenId};
 use crate::config::Task;
 use crate::data::{self, Corpus, Encoder, Example, Masking, can_be_hidden};
 use crate::error::Result;
-use crate::metrics::{Accuracy, perplexity};
 use crate::pipeline::Pipeline;
 use crate::pipeline::batches::batches;
 use crate::text::SpecialTokens;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use attentive_metrics::Accuracy;
 use serde::Serialize;
 
 use crate::data::{Corpus, Item, TagInput};
 use crate::error::Result;
-use crate::metrics::Accuracy;
 use crate::pipeline::Pipeline;
 
 /// The result of [`tagging`].

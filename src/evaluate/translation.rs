@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
+use attentive_metrics::{Accuracy, Bleu, Chrf, Score, Ter, exact_match};
 use serde::Serialize;
 
 use super::forced::Forced;
 use crate::count::count;
 use crate::data::{Example, MAX_LINE_BYTES};
 use crate::error::{Error, Result};
-use crate::metrics::{Accuracy, Bleu, Chrf, Score, Ter, exact_match};
 use crate::pipeline::batches::batches;
 use crate::pipeline::{Pipeline, TranslateOptions, Translation};
 use crate::processes::Processes;

@@ -2,11 +2,11 @@
 
 use std::num::NonZeroUsize;
 
+use attentive_metrics::Paired;
 use serde::Serialize;
 
 use crate::decode::SearchOptions;
 use crate::engine::Precision;
-use crate::metrics::Paired;
 
 /// The effects of quantization: the original model, and the quantized model with its shortlist, if it has one. Stored in the new model directory as `report.json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]

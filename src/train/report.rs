@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use attentive_metrics::{Score, perplexity};
 use serde::Serialize;
 
 use super::span::Span;
 use crate::checkpoint::Products;
 use crate::data::Progress;
-use crate::metrics::{Score, perplexity};
 
 /// Observes a training run.
 pub trait Observer {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use attentive_metrics::{Bleu, exact_match, perplexity};
 use attentive_tape::LossSums;
 
 use super::exchange;
@@ -10,7 +11,6 @@ use crate::batch::{Batch, TokenId};
 use crate::config::Config;
 use crate::decode::SearchOptions;
 use crate::error::Result;
-use crate::metrics::{Bleu, exact_match, perplexity};
 use crate::model::Model;
 use crate::pipeline::{Pipeline, TranslateOptions};
 use crate::processes::Processes;

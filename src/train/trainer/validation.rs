@@ -111,7 +111,7 @@ pub(super) fn recorded(report: &ValidationReport) -> Vec<RecordedScore> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::Score;
+    use attentive_metrics::Score;
 
     #[test]
     fn the_loss_decides_between_equal_bleu_scores() {
