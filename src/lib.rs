@@ -110,44 +110,49 @@
 //!
 //! A program that uses only the library can turn off the defaults with `default-features = false`.
 
+#[doc(inline)]
+pub use attentive_architecture as architecture;
+#[doc(inline)]
+pub use attentive_base::{Error, Result};
+#[doc(inline)]
+pub use attentive_base::{batch, count, error, interrupt, random};
+#[doc(inline)]
+pub use attentive_checkpoint as checkpoint;
+#[doc(inline)]
+pub use attentive_config as config;
+#[doc(inline)]
+pub use attentive_data as data;
+#[doc(inline)]
+pub use attentive_decode as decode;
+#[doc(inline)]
+pub use attentive_document as document;
+#[doc(inline)]
+pub use attentive_evaluate as evaluate;
+#[doc(inline)]
+pub use attentive_evaluate::{compare, quantize};
+#[doc(inline)]
+pub use attentive_interop as interop;
+#[doc(inline)]
 pub use attentive_metrics as metrics;
+#[doc(inline)]
+pub use attentive_model::{engine, model, nn, shortlist};
+#[doc(inline)]
+pub use attentive_page as page;
+#[doc(inline)]
+pub use attentive_pipeline as pipeline;
+#[doc(inline)]
 pub use attentive_plot as plot;
-pub use attentive_tape as tape;
-
-pub mod count;
-pub mod error;
-mod small_file;
-
-pub mod architecture;
-pub mod config;
-pub mod interrupt;
-pub mod processes;
-pub mod random;
-
-pub mod batch;
-pub mod data;
-pub mod shortlist;
-pub mod text;
-
-pub mod engine;
-pub mod model;
-pub mod nn;
-
-pub mod checkpoint;
-pub mod decode;
-
-pub mod compare;
-pub mod document;
-pub mod evaluate;
-pub mod interop;
-pub mod page;
-pub mod pipeline;
-pub mod quantize;
+#[doc(inline)]
+pub use attentive_processes as processes;
 #[cfg(feature = "server")]
-pub mod server;
-pub mod train;
-
-pub use error::{Error, Result};
+#[doc(inline)]
+pub use attentive_server as server;
+#[doc(inline)]
+pub use attentive_tape as tape;
+#[doc(inline)]
+pub use attentive_text as text;
+#[doc(inline)]
+pub use attentive_train as train;
 
 /// The Rust of the documents, which the tests compile. A page needs a language after each fence, or its output is taken for Rust.
 #[cfg(doctest)]

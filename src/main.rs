@@ -1,7 +1,5 @@
 //! The program `attentive`: runs the command line.
 
-mod cli;
-
 use std::process::ExitCode;
 
 /// Training frequently allocates and frees large buffers on several threads, which many system allocators do slowly.
@@ -9,5 +7,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    cli::main()
+    attentive_cli::main()
 }

@@ -23,9 +23,9 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
-        if path.is_dir() && !["cli", "tests"].contains(&name) {
+        if path.is_dir() && name != "tests" {
             sources(&path, found);
-        } else if name.ends_with(".rs") && !["main.rs", "tests.rs"].contains(&name) {
+        } else if name.ends_with(".rs") && name != "tests.rs" {
             found.push(path);
         }
     }
@@ -41,11 +41,10 @@ fn a_flag_in_a_string_is_found() {
 fn the_library_names_no_flags() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    sources(&root.join("src"), &mut files);
     for member in fs::read_dir(root.join("crates")).unwrap() {
-        let folder = member.unwrap().path().join("src");
-        if folder.is_dir() {
-            sources(&folder, &mut files);
+        let member = member.unwrap().path();
+        if !member.ends_with("cli") {
+            sources(&member.join("src"), &mut files);
         }
     }
     assert!(files.len() > 100, "only {} files found", files.len());

@@ -11,9 +11,9 @@ use std::path::Path;
 use std::process::Command;
 
 use attentive::checkpoint::{self, Run, Stored, TrainingState};
+use attentive::checkpoint::{History, Metric};
 use attentive::config::Config;
 use attentive::pipeline::Pipeline;
-use attentive::train::{History, Metric};
 use serde_json::Value;
 
 use self::mutation::mutated;

@@ -59,7 +59,6 @@ mod fixture;
 mod flags;
 mod fuzz;
 mod invariance;
-mod layers;
 mod legacy;
 mod loaders;
 mod multi30k;

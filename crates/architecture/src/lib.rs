@@ -1,0 +1,209 @@
+//! The architecture of a model: its stacks, head and special tokens, and the name and shape of every parameter, without
+//! weights.
+//!
+//! A configuration is turned into an [`Architecture`], from which `Model` is built. Code that only needs names
+//! and shapes (loading, averaging, `info`, the prediction of RAM use) builds no model.
+
+mod attention;
+mod choices;
+mod feed_forward;
+mod head;
+mod input;
+mod layout;
+mod norm;
+mod parameter;
+mod recurrent;
+mod rotary;
+mod tokens;
+mod transformer;
+
+pub use attention::{Attention, RelativePositions, bucket, earlier_bucket};
+pub use choices::{
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind,
+    NormPosition, Pooling, Positions, TieEmbeddings,
+};
+pub use feed_forward::FeedForward;
+pub use head::{Head, Labels, Transform, Vocabulary};
+pub use input::{AddedPositions, Input, Items, Sinusoids};
+pub use norm::Norm;
+pub use parameter::{Parameter, Start};
+pub use recurrent::{InitialState, RecurrentDecoder, RecurrentEncoder};
+pub use rotary::RotaryScaling;
+pub use tokens::TokenContract;
+pub use transformer::{CrossAttention, SelfMixing, TransformerStack};
+
+use layout::Layout;
+
+/// A model without its weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Architecture {
+    /// The encoder's input; `None` without an encoder.
+    pub src: Option<Input>,
+    /// The decoder's input; `None` without a decoder.
+    pub tgt: Option<Input>,
+    /// The encoder.
+    pub encoder: Option<Encoder>,
+    /// The decoder.
+    pub decoder: Option<Decoder>,
+    /// The layer that makes predictions from the last layer of the stacks.
+    pub head: Head,
+    /// The longest sequence that the model accepts, in tokens.
+    pub max_len: usize,
+}
+
+/// A stack that reads a whole sequence.
+// Each model has only one, so its size does not matter.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Debug, PartialEq)]
+pub enum Encoder {
+    /// Self-attention in every layer.
+    Transformer(TransformerStack),
+    /// Recurrent layers.
+    Recurrent(RecurrentEncoder),
+}
+
+/// A stack in which each position sees itself, earlier positions and, with an encoder, the memory.
+// Each model has only one, so its size does not matter.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decoder {
+    /// Causal self-attention, or a recurrent cell in its place, and cross-attention.
+    Transformer(TransformerStack),
+    /// Recurrent layers with or without attention.
+    Recurrent(RecurrentDecoder),
+}
+
+/// The task of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Maps one sequence to another.
+    Translate,
+    /// Continues a text.
+    Generate,
+    /// Predicts masked tokens.
+    Fill,
+    /// Labels every position.
+    Tag,
+    /// Labels a whole text.
+    Classify,
+    /// Maps a text to a vector.
+    Embed,
+}
+
+impl Task {
+    /// Returns a verb for messages, such as "translates".
+    pub fn verb(self) -> &'static str {
+        match self {
+            Self::Translate => "translates",
+            Self::Generate => "continues texts",
+            Self::Fill => "predicts masked tokens",
+            Self::Tag => "labels tokens",
+            Self::Classify => "classifies texts",
+            Self::Embed => "computes text vectors",
+        }
+    }
+}
+
+impl Architecture {
+    /// Returns the task of the model.
+    pub fn task(&self) -> Task {
+        match (&self.head, &self.encoder, &self.decoder) {
+            (Head::Positions(_), ..) => Task::Tag,
+            (Head::Sequence { .. }, ..) => Task::Classify,
+            (Head::Vector { .. }, ..) => Task::Embed,
+            (Head::Vocabulary(_), Some(_), Some(_)) => Task::Translate,
+            (Head::Vocabulary(_), _, Some(_)) => Task::Generate,
+            (Head::Vocabulary(_), _, None) => Task::Fill,
+        }
+    }
+
+    /// True if the decoder attends to the memory.
+    pub fn has_cross_attention(&self) -> bool {
+        match &self.decoder {
+            Some(Decoder::Transformer(stack)) => stack.cross.is_some(),
+            Some(Decoder::Recurrent(stack)) => stack.attention != AttentionKind::None,
+            None => false,
+        }
+    }
+
+    /// Returns the number of attention weights of all layers together for `src_len` source tokens and `tgt_len` target tokens.
+    pub fn attention_weights(&self, src_len: usize, tgt_len: usize) -> usize {
+        let of_stack = |stack: &TransformerStack, len: usize| {
+            let own = match &stack.mixing {
+                SelfMixing::Attention(attention) => attention.n_heads.saturating_mul(len),
+                SelfMixing::Recurrent(_) => 0,
+            };
+            let cross = stack
+                .cross
+                .as_ref()
+                .map_or(0, |cross| cross.attention.n_heads);
+            let columns = own.saturating_add(cross.saturating_mul(src_len));
+            columns.saturating_mul(len).saturating_mul(stack.n_layers)
+        };
+        let encoder = match &self.encoder {
+            Some(Encoder::Transformer(stack)) => of_stack(stack, src_len),
+            Some(Encoder::Recurrent(_)) | None => 0,
+        };
+        let decoder = match &self.decoder {
+            Some(Decoder::Transformer(stack)) => of_stack(stack, tgt_len),
+            Some(Decoder::Recurrent(stack)) if stack.attention != AttentionKind::None => {
+                src_len.saturating_mul(tgt_len)
+            }
+            Some(Decoder::Recurrent(_)) | None => 0,
+        };
+        encoder.saturating_add(decoder)
+    }
+
+    /// Returns the name, shape and initial distribution of every parameter, in the order in which random numbers are drawn. The
+    /// order of an existing model must not change.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let mut layout = Layout::default();
+        let tables = [("src", &self.src), ("tgt", &self.tgt)];
+        for (name, input) in &tables {
+            if let Some(input) = input {
+                layout.at(name, |layout| input.lay_out_table(layout));
+            }
+        }
+        if let Head::Vocabulary(head) = &self.head {
+            layout.at("head", |layout| head.lay_out(layout));
+        }
+        for (name, input) in &tables {
+            if let Some(input) = input {
+                layout.at(name, |layout| input.lay_out_rest(layout));
+            }
+        }
+        match &self.encoder {
+            Some(Encoder::Transformer(stack)) => {
+                layout.at("encoder", |layout| stack.lay_out(layout))
+            }
+            Some(Encoder::Recurrent(stack)) => layout.at("encoder", |layout| stack.lay_out(layout)),
+            None => {}
+        }
+        match &self.decoder {
+            Some(Decoder::Transformer(stack)) => {
+                layout.at("decoder", |layout| stack.lay_out(layout))
+            }
+            Some(Decoder::Recurrent(stack)) => layout.at("decoder", |layout| stack.lay_out(layout)),
+            None => {}
+        }
+        if let Head::Positions(labels) | Head::Sequence { labels, .. } = &self.head {
+            layout.at("head", |layout| labels.lay_out(layout));
+        }
+        layout.into_parameters()
+    }
+
+    /// Returns the number of weights.
+    pub fn n_weights(&self) -> usize {
+        self.parameters().iter().map(Parameter::len).sum()
+    }
+}
+
+impl Encoder {
+    /// Returns the width of the encoder's output.
+    pub fn d_out(&self) -> usize {
+        match self {
+            Self::Transformer(stack) => stack.d_model,
+            Self::Recurrent(stack) => stack.d_hidden,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Graceful interruption: the first SIGINT, SIGTERM or SIGHUP requests a stop, the second ends the process
+//! immediately.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A stop request that another thread or a signal can make at any time. Clones share their state.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    /// The first signal, or 0.
+    signal: Arc<AtomicUsize>,
+}
+
+impl Interrupt {
+    /// Requests a stop as if by signal number `signal`: 2 for SIGINT, 15 for SIGTERM. Only the first request counts;
+    /// 0 is not a signal.
+    ///
+    /// ```
+    /// use attentive_base::interrupt::Interrupt;
+    ///
+    /// let interrupt = Interrupt::none();
+    /// let elsewhere = interrupt.clone();
+    /// std::thread::spawn(move || elsewhere.request(2)).join().unwrap();
+    /// assert_eq!(interrupt.requested(), Some(2));
+    /// ```
+    pub fn request(&self, signal: u8) {
+        let (first, signal) = (0, usize::from(signal));
+        // A second request finds another value and changes nothing.
+        let _ = self
+            .signal
+            .compare_exchange(first, signal, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    /// Handles SIGINT (Ctrl-C), SIGTERM and, on Linux, SIGHUP (closed terminal) for the rest of the process: the
+    /// first one is reported by [`Interrupt::requested`]; the next one ends the process immediately with exit code
+    /// 128 + its number. A SIGHUP that is ignored, as under `nohup`, stays ignored.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::error::Error::Io) if the system refuses to install a signal handler.
+    #[cfg(feature = "signals")]
+    pub fn install() -> crate::error::Result<Self> {
+        use std::sync::atomic::AtomicBool;
+
+        use signal_hook::flag;
+
+        use crate::error::Error;
+
+        let interrupt = Self::default();
+        let asked = Arc::new(AtomicBool::new(false));
+        for (signal, name) in signals() {
+            // Actions run in the order of their registration, so the first signal still finds `asked` unset.
+            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
+                .and_then(|_| {
+                    flag::register_usize(signal, Arc::clone(&interrupt.signal), signal as usize)
+                })
+                .and_then(|_| flag::register(signal, Arc::clone(&asked)))
+                .map_err(Error::io("handle the signal", name))?;
+        }
+        Ok(interrupt)
+    }
+
+    /// Returns an interrupt without signal handlers: only [`Interrupt::request`] requests a stop.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Returns the number of the first signal: 1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM; `None` before any request.
+    pub fn requested(&self) -> Option<i32> {
+        match self.signal.load(Ordering::SeqCst) {
+            0 => None,
+            signal => i32::try_from(signal).ok(),
+        }
+    }
+}
+
+/// Returns the signals that [`Interrupt::install`] handles, and their names.
+#[cfg(feature = "signals")]
+pub fn signals() -> Vec<(i32, &'static str)> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+
+    let mut signals = vec![(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")];
+    #[cfg(target_os = "linux")]
+    {
+        use signal_hook::consts::SIGHUP;
+        if !is_ignored(SIGHUP) {
+            signals.push((SIGHUP, "SIGHUP"));
+        }
+    }
+    signals
+}
+
+/// True if this process was started with `signal` ignored, or if that cannot be determined.
+#[cfg(all(target_os = "linux", feature = "signals"))]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+#[cfg(test)]
+#[cfg(all(unix, feature = "signals"))]
+mod tests {
+    use std::process::Command;
+
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::low_level::raise;
+
+    use super::Interrupt;
+
+    /// Environment variable with the signals that a test process sends to itself.
+    const SIGNALS: &str = "ATTENTIVE_TEST_SIGNALS";
+
+    /// The test that runs as the signaled process.
+    const CHILD: &str = "signaled_process";
+
+    fn exit_code_after(signals: &str) -> Option<i32> {
+        let (_, module) = module_path!().split_once("::").unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child
+            .args(["--exact", &format!("{module}::{CHILD}"), "--test-threads=1"])
+            .env(SIGNALS, signals);
+        child.output().unwrap().status.code()
+    }
+
+    /// Does nothing unless started by `exit_code_after`; then exits with the value requested after the last signal.
+    #[test]
+    fn signaled_process() {
+        let Ok(signals) = std::env::var(SIGNALS) else {
+            return;
+        };
+        let interrupt = Interrupt::install().unwrap();
+        assert_eq!(interrupt.requested(), None);
+        for signal in signals.split_whitespace() {
+            raise(signal.parse().unwrap()).unwrap();
+        }
+        std::process::exit(interrupt.requested().unwrap_or(0));
+    }
+
+    #[test]
+    fn the_first_signal_is_recorded_and_the_process_continues() {
+        assert_eq!(exit_code_after(""), Some(0));
+        assert_eq!(exit_code_after(&SIGINT.to_string()), Some(2));
+        assert_eq!(exit_code_after(&SIGTERM.to_string()), Some(15));
+    }
+
+    #[test]
+    fn the_second_signal_stops_immediately() {
+        assert_eq!(exit_code_after(&format!("{SIGINT} {SIGINT}")), Some(130));
+        assert_eq!(exit_code_after(&format!("{SIGINT} {SIGTERM}")), Some(143));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn sighup_requests_a_stop() {
+        use signal_hook::consts::SIGHUP;
+        assert_eq!(exit_code_after(&SIGHUP.to_string()), Some(1));
+        assert_eq!(exit_code_after(&format!("{SIGINT} {SIGHUP}")), Some(129));
+    }
+
+    #[test]
+    fn an_interrupt_without_handlers_never_fires() {
+        assert_eq!(Interrupt::none().requested(), None);
+    }
+}

@@ -1,0 +1,10 @@
+//! What all crates of Attentive share.
+
+pub mod batch;
+pub mod count;
+pub mod error;
+pub mod interrupt;
+pub mod random;
+pub mod small_file;
+
+pub use error::{Error, Result};

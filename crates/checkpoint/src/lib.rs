@@ -1,0 +1,398 @@
+//! The model directory: all files of a model, consistent at any instant.
+//!
+//! ```text
+//! NAME/
+//!   config.toml          the resolved configuration
+//!   tokenizer.json       or tokenizer.src.json and tokenizer.tgt.json
+//!   model.safetensors    weights, named by their field paths
+//!   packed.safetensors   instead of model.safetensors in a quantized model: see `Packed`
+//!   shortlist.safetensors  if it translates with a shortlist: see `Shortlist`
+//!   provenance.json      data with hashes, seed, updates, scores, program version
+//!   metrics.jsonl        log of training
+//!   tensorboard/         the same log for TensorBoard, if configured
+//!   checkpoints/         checkpoints of the run: see `Run`
+//!   .lock                while a process writes here: see `Lock`
+//! ```
+
+pub mod atomic;
+mod average;
+mod checked;
+mod choice;
+mod history;
+mod lock;
+mod names;
+mod packed;
+mod provenance;
+mod recovery;
+mod run;
+mod served;
+mod shortlist;
+mod stored;
+pub mod sums;
+pub mod weights;
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use average::{Averaged, Mean, average};
+pub use choice::{Checkpoints, Choice};
+pub use history::{History, Metric, Training};
+pub use lock::{LOCK, Lock};
+pub use packed::{Packed, write as write_packed};
+pub use provenance::{DataFile, Imported, Origin, Provenance, RecordedScore};
+pub use recovery::Start;
+pub use run::{Products, Run, Snapshot, TrainingState};
+pub use served::finish_replacing;
+pub use shortlist::write as write_shortlist;
+pub use stored::Stored;
+
+use attentive_architecture::Architecture;
+use attentive_base::error::{Error, Result};
+use attentive_config::Config;
+use attentive_model::engine::Precision;
+use attentive_model::model::{Model, Parameter};
+use attentive_model::nn::Initial;
+use attentive_model::shortlist::Shortlist;
+use attentive_text::Tokenizers;
+
+/// The file names of a model directory.
+pub mod files {
+    /// The resolved configuration.
+    pub const CONFIG: &str = "config.toml";
+    /// The weights.
+    pub const WEIGHTS: &str = "model.safetensors";
+    /// The weights of a quantized model.
+    pub const PACKED: &str = "packed.safetensors";
+    /// The shortlist.
+    pub const SHORTLIST: &str = "shortlist.safetensors";
+    /// The quantization report.
+    pub const REPORT: &str = "report.json";
+    /// The name of the quantization report in version 0.2.
+    pub(super) const OLD_REPORT: &str = "receipt.json";
+    /// The origin of the model.
+    pub const PROVENANCE: &str = "provenance.json";
+    /// The training log.
+    pub const METRICS: &str = "metrics.jsonl";
+    /// The folder of TensorBoard's event files.
+    pub const TENSORBOARD: &str = "tensorboard";
+    /// The run's checkpoints.
+    pub const CHECKPOINTS: &str = "checkpoints";
+
+    /// True if a file or folder called `name` belongs to a model or run.
+    pub fn include(name: &str) -> bool {
+        [
+            CONFIG,
+            WEIGHTS,
+            PACKED,
+            SHORTLIST,
+            REPORT,
+            OLD_REPORT,
+            PROVENANCE,
+            METRICS,
+            TENSORBOARD,
+            CHECKPOINTS,
+        ]
+        .contains(&name)
+            || name.starts_with("tokenizer.")
+    }
+}
+
+/// The contents of a model directory.
+#[derive(Debug)]
+pub struct LoadedModel {
+    /// The configuration.
+    pub config: Config,
+    /// The tokenizers.
+    pub tokenizers: Tokenizers,
+    /// The model without its weights.
+    pub architecture: Architecture,
+    /// The weights.
+    pub weights: LoadedWeights,
+    /// The shortlist, if there is one.
+    pub shortlist: Option<Arc<Shortlist>>,
+    /// The origin of the model.
+    pub provenance: Provenance,
+}
+
+/// The weights of a model directory.
+#[derive(Debug)]
+pub enum LoadedWeights {
+    /// In `f32`, as training wrote them.
+    Dense(Vec<Parameter>),
+    /// Quantized.
+    Packed(Packed),
+}
+
+/// Loads the model directory `dir`, or the checkpoint in the folder `dir` of a run.
+///
+/// # Errors
+/// Fails if a directory or file is missing, damaged or inconsistent with the others; the error names it and the problem.
+pub fn load(dir: &Path) -> Result<LoadedModel> {
+    let (config, tokenizers) = load_recipe(dir)?;
+    let architecture = architecture(&config, &tokenizers);
+    let (provenance, weights) = match packed_file(dir) {
+        Some(path) => {
+            let provenance = read_json(&dir.join(files::PROVENANCE))?;
+            (
+                provenance,
+                LoadedWeights::Packed(Packed::open(&path, &architecture)?),
+            )
+        }
+        None => {
+            let expected = shapes(&architecture);
+            let (provenance, weights) = served::read(dir, |stored| stored.parameters(&expected))?;
+            (provenance, LoadedWeights::Dense(weights))
+        }
+    };
+    let vocabs = [tokenizers.src(), tokenizers.tgt()].map(|tokenizer| tokenizer.vocab_size());
+    let shortlist = shortlist::read(&Config::home(dir).join(files::SHORTLIST), vocabs)?;
+    Ok(LoadedModel {
+        shortlist: shortlist.map(Arc::new),
+        config,
+        tokenizers,
+        architecture,
+        weights,
+        provenance,
+    })
+}
+
+/// The path of the quantized weights in `dir`, if it is the directory of a quantized model.
+fn packed_file(dir: &Path) -> Option<PathBuf> {
+    let mut names = [files::PACKED, files::REPORT, files::OLD_REPORT].into_iter();
+    let is_quantized = names.any(|name| dir.join(name).exists());
+    is_quantized.then(|| dir.join(files::PACKED))
+}
+
+/// Refuses the directory of a quantized model, which has no checkpoints.
+///
+/// # Errors
+/// [`Error::Usage`]
+pub fn require_trained(dir: &Path) -> Result<()> {
+    match packed_file(dir) {
+        None => Ok(()),
+        Some(_) => Err(Error::usage(
+            format!("`{}` is a quantized model, not a run", dir.display()),
+            "use the run that it was made from",
+        )),
+    }
+}
+
+/// A model directory without its weights.
+#[derive(Debug)]
+pub struct Description {
+    /// The configuration.
+    pub config: Config,
+    /// The tokenizers.
+    pub tokenizers: Tokenizers,
+    /// The model without its weights.
+    pub architecture: Architecture,
+    /// The number type of the weights.
+    pub precision: Precision,
+    /// The origin of the model.
+    pub provenance: Provenance,
+}
+
+/// Reads the model directory `dir`, or the checkpoint in the folder `dir`, without its weights. Their names and shapes are
+/// checked against the architecture, but not their checksum.
+///
+/// # Errors
+/// Any error of [`load`].
+pub fn describe(dir: &Path) -> Result<Description> {
+    let (config, tokenizers) = load_recipe(dir)?;
+    let architecture = architecture(&config, &tokenizers);
+    let (provenance, precision) = match packed_file(dir) {
+        Some(path) => {
+            let provenance = read_json(&dir.join(files::PROVENANCE))?;
+            (provenance, Packed::open(&path, &architecture)?.precision())
+        }
+        None => {
+            let expected = shapes(&architecture);
+            let (provenance, ()) = served::read(dir, |stored| stored.check(&expected))?;
+            (provenance, Precision::F32)
+        }
+    };
+    Ok(Description {
+        config,
+        tokenizers,
+        architecture,
+        precision,
+        provenance,
+    })
+}
+
+/// Loads the configuration and tokenizers, and compares them with the checksums in the provenance, if it has them. For a
+/// checkpoint, they are read from the directory of its run.
+pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
+    require_regular_files(dir)?;
+    let home = Config::home(dir);
+    if home != dir {
+        require_regular_files(&home)?;
+    }
+    let path = home.join(files::CONFIG);
+    if !path.exists() {
+        return Err(Error::Model {
+            path: dir.to_path_buf(),
+            problem: format!("not a model directory: it has no `{}`", files::CONFIG),
+            hint: Some(
+                "give a directory that `attentive train`, `average`, `quantize` or `import` wrote; `attentive import` converts models of \
+                 other tools"
+                    .into(),
+            ),
+        });
+    }
+    let config = Config::load_stored(&path)?;
+    let tokenizers = Tokenizers::load(&home, config.special_names())?;
+    let tokenizers = tokenizers.for_model(&config.model)?;
+    sums::check(&home)?;
+    Ok((config, tokenizers))
+}
+
+/// Refuses anything but a directory in which the files of a model are regular files.
+fn require_regular_files(dir: &Path) -> Result<()> {
+    let entries = fs::metadata(dir).map_err(Error::io("open model directory", dir))?;
+    if !entries.is_dir() {
+        return Err(Error::Model {
+            path: dir.to_path_buf(),
+            problem: "expected a model directory, found a file".into(),
+            hint: Some("give the model directory or the folder of a checkpoint (`checkpoints/step-N`), not a file in it".into()),
+        });
+    }
+    for entry in fs::read_dir(dir).map_err(Error::io("read", dir))?.flatten() {
+        let path = entry.path();
+        if files::include(&entry.file_name().to_string_lossy()) && path.exists() {
+            atomic::require_regular(&path).map_err(Error::io("read", &path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Builds a model of `architecture` with the weights `stored`.
+pub fn load_weights(architecture: &Architecture, stored: Stored) -> Result<Model> {
+    let stored = stored.parameters(&shapes(architecture))?;
+    Ok(build(architecture, stored))
+}
+
+/// Returns the architecture of the model.
+pub fn architecture(config: &Config, tokenizers: &Tokenizers) -> Architecture {
+    let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
+    config.model.architecture(src, tgt)
+}
+
+/// Builds a model of `architecture` with the weights `parameters`, which must be complete.
+pub fn build(architecture: &Architecture, parameters: Vec<Parameter>) -> Model {
+    let mut parameters: HashMap<String, Parameter> = parameters
+        .into_iter()
+        .map(|parameter| (parameter.name.clone(), parameter))
+        .collect();
+    Model::with_values(architecture, &mut |name| {
+        let found = parameters.remove(name).expect("no parameter is missing");
+        Initial {
+            shape: found.shape,
+            values: found.values,
+        }
+    })
+}
+
+/// The names and shapes of the parameters of `architecture`.
+pub fn shapes(architecture: &Architecture) -> Vec<(String, Vec<usize>)> {
+    let parameters = architecture.parameters().into_iter();
+    parameters
+        .map(|parameter| (parameter.name, parameter.shape))
+        .collect()
+}
+
+/// Reads a JSON file of a model directory.
+pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = atomic::read(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => missing(path),
+        _ => Error::io("read", path)(error),
+    })?;
+    serde_json::from_slice(&text).map_err(|error| Error::Model {
+        path: path.to_path_buf(),
+        problem: format!("damaged: {error}"),
+        hint: Some("the file is truncated or was edited: restore it from a copy".into()),
+    })
+}
+
+/// The error for a missing file of a model directory.
+pub(crate) fn missing(path: &Path) -> Error {
+    Error::Model {
+        path: path.to_path_buf(),
+        problem: "no such file: the model directory is incomplete".into(),
+        hint: Some(
+            "copy the whole model directory again; if a training run has not finished writing it, resume the run"
+                .into(),
+        ),
+    }
+}
+
+/// Serializes a JSON file of a model directory.
+pub fn to_json<T: serde::Serialize>(value: &T) -> Result<Vec<u8>> {
+    let mut text = serde_json::to_vec_pretty(value).map_err(|error| Error::Data {
+        problem: format!("cannot be written as JSON: {error}"),
+        hint: None,
+    })?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// The names and contents of the configuration and tokenizer files, which stay the same for the whole run; the
+/// configuration comes last.
+fn recipe_files(config: &Config, tokenizers: &Tokenizers) -> Vec<(&'static str, Vec<u8>)> {
+    let config = (files::CONFIG, config.to_toml().into_bytes());
+    tokenizers.files().into_iter().chain([config]).collect()
+}
+
+/// Writes the configuration and tokenizers. The configuration comes last: if it exists, so do the others.
+pub fn write_recipe(dir: &Path, config: &Config, tokenizers: &Tokenizers) -> Result<()> {
+    fs::create_dir_all(dir).map_err(Error::io("create", dir))?;
+    recipe_files(config, tokenizers)
+        .iter()
+        .try_for_each(|(name, content)| atomic::write_file(&dir.join(name), content))
+}
+
+/// Writes the new model directory `dir`, which must not exist: configuration, tokenizers, the files `others`, and then the
+/// provenance, with the checksums of the configuration and tokenizers. The directory appears with all files or not at all.
+pub fn write_model(
+    dir: &Path,
+    config: &Config,
+    tokenizers: &Tokenizers,
+    others: &[(&str, &atomic::Content<'_>)],
+    provenance: &dyn Fn() -> Provenance,
+) -> Result<()> {
+    let write_provenance = |path: &Path| {
+        let mut provenance = provenance();
+        provenance.sha256.extend(sums::of(config, tokenizers));
+        let json = to_json(&provenance).map_err(io::Error::other)?;
+        fs::write(path, json)
+    };
+    let provenance: (&str, &atomic::Content<'_>) = (files::PROVENANCE, &write_provenance);
+    let recipe = recipe_files(config, tokenizers);
+    let recipe: Vec<(&str, Box<atomic::Content<'_>>)> = (recipe.iter())
+        .map(|(name, content)| {
+            let write = move |path: &Path| fs::write(path, content);
+            (*name, Box::new(write) as Box<atomic::Content<'_>>)
+        })
+        .collect();
+    let recipe = recipe.iter().map(|(name, write)| (*name, &**write));
+    let files: Vec<(&str, &atomic::Content<'_>)> = recipe
+        .chain(others.iter().copied())
+        .chain([provenance])
+        .collect();
+    write_folder(dir, &files)
+}
+
+/// Writes the new directory `dir`, which must not exist, with these files. It appears with all of them or not at all.
+pub fn write_folder(dir: &Path, files: &[(&str, &atomic::Content<'_>)]) -> Result<()> {
+    let temporary = atomic::temporary(dir);
+    let _lock = Lock::by_file(&temporary.with_added_extension("lock"), dir)?;
+    atomic::write_folder(dir, files)
+}
+
+/// The folder of the checkpoint at update `step` in the run directory `dir`.
+pub(crate) fn step_folder(dir: &Path, step: u64) -> PathBuf {
+    dir.join(files::CHECKPOINTS).join(format!("step-{step:08}"))
+}

@@ -1,0 +1,217 @@
+//! Quantized weights: a memory-mapped safetensors file, which is used without being read first.
+//!
+//! A matrix `NAME` is stored packed (see [`attentive_kernels::packed`]): as `[⌈n/16⌉, ⌈k/4⌉, 16, 4]` of I8 with `NAME.scales`
+//! `[n]` and `NAME.sums` `[n]`, or as `[⌈n/16⌉, ⌈k/2⌉, 16, 2]` of BF16. Everything else is F32. The header's metadata holds the
+//! format's name, whose last part is the CRC-32 of all numbers. Comparing it takes milliseconds, unlike SHA-256.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use attentive_architecture::Architecture;
+use attentive_base::error::{Error, Result};
+use attentive_kernels::mapped::Mapped;
+use attentive_kernels::packed::PackedWeight;
+use attentive_model::engine::{Engine, Matrix, Places, Precision, Weight, Weights};
+use safetensors::tensor::Dtype;
+
+use super::atomic;
+use super::checked::{self, Tensor, Tensors};
+
+/// The name of the format.
+const FORMAT: &str = "attentive packed 1";
+
+/// Writes the weights of `engine`, which are not `f32`.
+pub fn write(engine: &Engine, out: &mut dyn Write) -> io::Result<()> {
+    let mut tensors: Vec<Tensor<'_>> = engine.weights().iter().flat_map(tensors_of).collect();
+    // Packed values come first, since they are whole lines of 64 bytes.
+    tensors.sort_by(|a, b| {
+        let key = |tensor: &Tensor<'_>| (tensor.shape.len() < 4, tensor.name.clone());
+        key(a).cmp(&key(b))
+    });
+    checked::write(FORMAT, &tensors, out)
+}
+
+fn tensors_of((name, weight): &(String, Weight)) -> Vec<Tensor<'_>> {
+    let tensor = |name: String, dtype, shape, bytes| Tensor {
+        name,
+        dtype,
+        shape,
+        bytes,
+    };
+    match weight {
+        Weight::Vector(values) => {
+            let bytes = bytemuck::cast_slice(values);
+            vec![tensor(name.clone(), Dtype::F32, vec![values.len()], bytes)]
+        }
+        Weight::Matrix(matrix) => match matrix.view() {
+            PackedWeight::F32(_) => panic!("weights in f32 are not packed"),
+            PackedWeight::Bf16(weight) => {
+                let shape = packed_shape(weight.n(), weight.k(), 2);
+                vec![tensor(name.clone(), Dtype::BF16, shape, weight.as_bytes())]
+            }
+            PackedWeight::Int8(weight) => {
+                let [values, scales, sums] = weight.as_bytes();
+                let (n, k) = (weight.n(), weight.k());
+                vec![
+                    tensor(name.clone(), Dtype::I8, packed_shape(n, k, 4), values),
+                    tensor(format!("{name}.scales"), Dtype::F32, vec![n], scales),
+                    tensor(format!("{name}.sums"), Dtype::I32, vec![n], sums),
+                ]
+            }
+        },
+    }
+}
+
+/// The shape of a packed matrix with `each` numbers in a word of 4 bytes.
+fn packed_shape(n: usize, k: usize, each: usize) -> Vec<usize> {
+    vec![n.div_ceil(16), k.div_ceil(each), 16, each]
+}
+
+/// An open file of quantized weights that fits an architecture.
+#[derive(Debug)]
+pub struct Packed {
+    file: Arc<Mapped>,
+    precision: Precision,
+    parameters: HashMap<String, Found>,
+}
+
+/// A parameter in the file.
+#[derive(Debug)]
+enum Found {
+    Matrix(Arc<Matrix>),
+    /// Numbers in `f32`, and their shape.
+    Numbers(Range<usize>, Vec<usize>),
+}
+
+impl Packed {
+    /// Opens the file `path` with the weights of `architecture`, and compares its checksum.
+    ///
+    /// # Errors
+    /// Fails if the file is missing, truncated, damaged, or of another architecture or format.
+    pub fn open(path: &Path, architecture: &Architecture) -> Result<Self> {
+        let file = atomic::open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => super::missing(path),
+            _ => Error::io("read", path)(error),
+        })?;
+        let file = Mapped::open(&file).map_err(Error::io("read", path))?;
+        let tensors = checked::read(FORMAT, &file)
+            .and_then(|tensors| Self::of(Arc::new(file), tensors, &super::shapes(architecture)));
+        tensors.map_err(|problem| Error::Model {
+            path: path.to_path_buf(),
+            problem,
+            hint: Some("copy the model directory again, or quantize the model again".into()),
+        })
+    }
+
+    /// Returns the number type of the matrices.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Takes the parameters with these names and shapes from `tensors`, which must hold nothing else.
+    fn of(
+        file: Arc<Mapped>,
+        mut tensors: Tensors,
+        shapes: &[(String, Vec<usize>)],
+    ) -> Result<Self, String> {
+        let mut precision = None;
+        let mut parameters = HashMap::new();
+        for (name, shape) in shapes {
+            let found = take(&mut tensors, &file, name, shape)?;
+            if let Found::Matrix(matrix) = &found {
+                let of_matrix = matrix.precision();
+                let other = precision.replace(of_matrix);
+                if other.is_some_and(|other| other != of_matrix) {
+                    return Err("its matrices have different types".into());
+                }
+            }
+            parameters.insert(name.clone(), found);
+        }
+        if !tensors.is_empty() {
+            return Err(format!(
+                "{} of its tensors are not part of the configured model",
+                tensors.len()
+            ));
+        }
+        Ok(Self {
+            file,
+            precision: precision.ok_or("it has no packed matrix")?,
+            parameters,
+        })
+    }
+
+    fn numbers(&self, place: &Range<usize>) -> Vec<f32> {
+        let numbers = self.file[place.clone()].chunks_exact(size_of::<f32>());
+        numbers
+            .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+            .collect()
+    }
+}
+
+/// Moves the parameter `name` out of `tensors`.
+fn take(
+    tensors: &mut Tensors,
+    file: &Arc<Mapped>,
+    name: &str,
+    shape: &[usize],
+) -> Result<Found, String> {
+    let Some((info, place)) = tensors.remove(name) else {
+        return Err(format!("parameter `{name}` {shape:?} is missing"));
+    };
+    let len: usize = shape.iter().product();
+    let places = match (info.dtype, shape) {
+        (Dtype::F32, _) if info.shape == [len] => {
+            return Ok(Found::Numbers(place, shape.to_vec()));
+        }
+        (Dtype::BF16, &[n, k]) if info.shape == packed_shape(n, k, 2) => Places::Bf16(place),
+        (Dtype::I8, &[n, k]) if info.shape == packed_shape(n, k, 4) => {
+            let mut factors = |what, dtype| match tensors.remove(&format!("{name}.{what}")) {
+                Some((info, place)) if info.dtype == dtype && info.shape == [n] => Ok(place),
+                _ => Err(format!("`{name}.{what}` [{n}] is missing or does not fit")),
+            };
+            Places::Int8 {
+                values: place,
+                scales: factors("scales", Dtype::F32)?,
+                sums: factors("sums", Dtype::I32)?,
+            }
+        }
+        (dtype, _) => {
+            return Err(format!(
+                "parameter `{name}` is {dtype:?} {:?}, which does not fit {shape:?}",
+                info.shape
+            ));
+        }
+    };
+    Matrix::mapped(file.clone(), [shape[0], shape[1]], places)
+        .map(|matrix| Found::Matrix(Arc::new(matrix)))
+        .map_err(|error| format!("parameter `{name}`: {error}"))
+}
+
+impl Weights for &Packed {
+    fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    fn matrix(&mut self, name: &str) -> Arc<Matrix> {
+        match &self.parameters[name] {
+            Found::Matrix(matrix) => Arc::clone(matrix),
+            Found::Numbers(place, shape) => {
+                let values = self.numbers(place);
+                Arc::new(Matrix::new(self.precision, &values, shape[0], shape[1]))
+            }
+        }
+    }
+
+    fn vector(&mut self, name: &str) -> Vec<f32> {
+        match &self.parameters[name] {
+            Found::Matrix(matrix) => matrix.unpacked(),
+            Found::Numbers(place, _) => self.numbers(place),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

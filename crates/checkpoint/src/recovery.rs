@@ -1,0 +1,185 @@
+//! Finds the checkpoint to resume from, even if files are damaged or lost.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use attentive_base::error::{Error, Result};
+
+use super::run::{OPTIMIZER, STATE};
+use super::stored::check_sha256;
+use super::{Provenance, Run, Stored, TrainingState, atomic, files, read_json, served, weights};
+
+/// The checkpoint to resume from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Its update.
+    pub step: u64,
+    /// The problem with a later checkpoint, or with the pointer to it, if this is not the latest one saved.
+    pub warning: Option<String>,
+}
+
+impl Run {
+    /// Returns the checkpoint to resume from: the last one if it is intact, otherwise the newest intact one. `None` if nothing
+    /// was saved yet.
+    ///
+    /// # Errors
+    /// [`Error::Model`] if there are checkpoints but none is intact.
+    pub fn start(&self) -> Result<Option<Start>> {
+        let mut steps = self.folders()?;
+        let last = self.last();
+        let problem = match &last {
+            Ok(Some(step)) => match self.check(*step) {
+                Ok(()) => {
+                    return Ok(Some(Start {
+                        step: *step,
+                        warning: None,
+                    }));
+                }
+                Err(error) => error.to_string(),
+            },
+            Ok(None) if steps.is_empty() => return Ok(None),
+            Ok(None) => format!(
+                "`{}` does not record the last checkpoint",
+                self.dir().join(files::CHECKPOINTS).display()
+            ),
+            Err(error) => error.to_string(),
+        };
+        steps.retain(|&step| !matches!(last, Ok(Some(last)) if last == step));
+        let whole = steps
+            .into_iter()
+            .rev()
+            .find(|&step| self.check(step).is_ok());
+        let Some(step) = whole else {
+            return Err(Error::Model {
+                path: self.dir().join(files::CHECKPOINTS),
+                problem: format!("no checkpoint is intact: {problem}"),
+                hint: Some("start the run again".into()),
+            });
+        };
+        Ok(Some(Start {
+            step,
+            warning: Some(format!(
+                "{problem}; resuming from the newest intact checkpoint, of update {step}"
+            )),
+        }))
+    }
+
+    /// Refuses the checkpoint at `step` if one of its files is missing or, according to its checksum (where known), damaged.
+    fn check(&self, step: u64) -> Result<()> {
+        let folder = self.folder(step);
+        let provenance = self.provenance(step)?;
+        for name in [files::WEIGHTS, OPTIMIZER] {
+            let stored = Stored::open(&folder.join(name), provenance.sha256_of(name))?;
+            if provenance.sha256_of(name).is_some() {
+                stored.digest()?;
+            }
+        }
+        let path = folder.join(STATE);
+        let state: TrainingState<serde::de::IgnoredAny> = read_json(&path)?;
+        if state.step != step {
+            let problem = format!(
+                "expected the state after update {step}, found {}",
+                state.step
+            );
+            return Err(Error::model(&path, problem));
+        }
+        match provenance.sha256_of(STATE) {
+            Some(expected) => check_file(&path, expected),
+            None => Ok(()),
+        }
+    }
+
+    /// Completes what a kill during [`Run::save`] may have left undone, and applies a fallback to an earlier checkpoint:
+    /// updates the pointers `last` and `best`, puts the weights of the best checkpoint (or of the last one if there is no best)
+    /// into the run directory, and deletes checkpoints after `last`. Returns a warning for each deleted checkpoint that was
+    /// intact, and one if the best checkpoint is lost.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be written or removed, or if the last checkpoint is damaged.
+    pub fn mend(&self, best: Option<u64>, last: u64) -> Result<Vec<String>> {
+        self.point_to_last(last)?;
+        let mut warnings = self.delete_after(last)?;
+        let digest = |step| self.weights(step).and_then(Stored::digest);
+        let best = best.and_then(|step| match digest(step) {
+            Ok(sha256) => Some((step, sha256)),
+            Err(error) => {
+                warnings.push(format!(
+                    "the best checkpoint, of update {step}, is lost ({error}); the run directory holds the latest \
+                     weights until a validation gives a better result"
+                ));
+                None
+            }
+        });
+        self.point_to_best(best.as_ref().map(|(step, _)| *step))?;
+        let (step, sha256) = match best {
+            Some(best) => best,
+            None => (last, digest(last)?),
+        };
+        let provenance = self.provenance(step)?.of_file(files::WEIGHTS);
+        let is_served = served::read(self.dir(), Stored::digest).is_ok_and(|(served, found)| {
+            served.of_file(files::WEIGHTS) == provenance && found == sha256
+        });
+        if !is_served {
+            let weights = self.folder(step).join(files::WEIGHTS);
+            served::replace(self.dir(), &provenance, &|path| copy(&weights, path))?;
+        }
+        Ok(warnings)
+    }
+
+    /// Deletes the checkpoints after update `last`, since the run may never save these updates again. Returns a warning
+    /// for each that was intact.
+    fn delete_after(&self, last: u64) -> Result<Vec<String>> {
+        let mut warnings = Vec::new();
+        for step in self.folders()?.into_iter().filter(|&step| step > last) {
+            if self.check(step).is_ok() {
+                warnings.push(format!(
+                    "the checkpoint of update {step} is deleted: the run resumes from update {last}, the last one that \
+                     it finished saving"
+                ));
+            }
+            let folder = self.folder(step);
+            fs::remove_dir_all(&folder).map_err(Error::io("remove", &folder))?;
+        }
+        Ok(warnings)
+    }
+
+    /// Returns the provenance of the weights in the run directory, or else of the newest checkpoint whose provenance can be
+    /// read.
+    ///
+    /// # Errors
+    /// Fails with the error of the run directory's provenance if no checkpoint's provenance can be read either.
+    pub fn origin(&self) -> Result<Provenance> {
+        let served = read_json(&self.dir().join(files::PROVENANCE));
+        served.or_else(|error| {
+            let mut steps = self.folders()?.into_iter().rev();
+            let found = steps.find_map(|step| self.provenance(step).ok());
+            found.ok_or(error)
+        })
+    }
+
+    /// Opens the stored weights of the checkpoint at `step`.
+    ///
+    /// # Errors
+    /// Fails if the file is missing, or damaged as far as its header shows.
+    pub fn weights(&self, step: u64) -> Result<Stored> {
+        let provenance = self.provenance(step)?;
+        let path = self.folder(step).join(files::WEIGHTS);
+        Stored::open(&path, provenance.sha256_of(files::WEIGHTS))
+    }
+
+    /// The provenance of the checkpoint at `step`.
+    pub(super) fn provenance(&self, step: u64) -> Result<Provenance> {
+        read_json(&self.folder(step).join(files::PROVENANCE))
+    }
+}
+
+fn check_file(path: &Path, sha256: &str) -> Result<()> {
+    let bytes = atomic::read(path).map_err(Error::io("read", path))?;
+    check_sha256(path, &weights::sha256_of(&bytes), sha256)
+}
+
+/// Copies the content of a file, but not its permissions.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    io::copy(&mut File::open(from)?, &mut File::create(to)?).map(|_| ())
+}

@@ -1,0 +1,297 @@
+//! The checkpoints of a training run.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use attentive_base::error::{Error, Result};
+use attentive_config::TrainPrecision;
+use attentive_data::Position;
+use attentive_model::model::Parameter;
+use serde::{Deserialize, Serialize};
+
+use super::{Provenance, Stored, atomic, files, read_json, served, step_folder, to_json, weights};
+
+pub(super) const STATE: &str = "state.json";
+pub(super) const OPTIMIZER: &str = "optimizer.safetensors";
+
+/// Pointers to checkpoints: small files that hold an update's number.
+const LAST: &str = "last";
+const BEST: &str = "best";
+
+/// Everything that a run needs to resume exactly, besides weights and optimizer state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrainingState<P> {
+    /// Updates done.
+    pub step: u64,
+    /// The position of the next batch.
+    pub position: Position,
+    /// The matmul precision and instructions so far; absent in checkpoints of older versions.
+    #[serde(default)]
+    pub products: Option<Products>,
+    /// True if this checkpoint exists only because a run whose final model is an average (`train.average_last`) was stopped.
+    /// The next checkpoint replaces it, so that the average does not depend on how often the run was stopped. Other runs keep
+    /// such a checkpoint like any other.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub provisional: bool,
+    /// The trainer's own state: schedule, best result, patience.
+    pub progress: P,
+}
+
+/// The precision and instructions of matrix products. On another machine the last bits may differ, so resuming there is
+/// not exact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Products {
+    /// The precision, with `auto` resolved.
+    pub matmul: TrainPrecision,
+    /// The CPU instructions used.
+    pub instructions: String,
+}
+
+impl fmt::Display for Products {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let precision = match self.matmul {
+            TrainPrecision::Bf16 => "bf16",
+            TrainPrecision::F32 | TrainPrecision::Auto => "f32",
+        };
+        write!(f, "{precision} products with {}", self.instructions)
+    }
+}
+
+/// The folder `checkpoints/` of a run directory, with one folder per checkpoint and the pointers `last` and `best`.
+#[derive(Clone, Debug)]
+pub struct Run {
+    dir: PathBuf,
+}
+
+/// A checkpoint to write.
+#[derive(Debug)]
+pub struct Snapshot<'a, P> {
+    /// Update, position and the trainer's state.
+    pub state: &'a TrainingState<P>,
+    /// The weights.
+    pub weights: &'a [Parameter],
+    /// The optimizer's tensors.
+    pub optimizer: &'a [Cow<'a, Parameter>],
+    /// The origin of the weights.
+    pub provenance: &'a Provenance,
+}
+
+impl<P> Snapshot<'_, P> {
+    /// Returns the checksums of its files, including `state`.
+    fn sha256(&self, state: &[u8]) -> io::Result<BTreeMap<String, String>> {
+        let Self {
+            weights, optimizer, ..
+        } = *self;
+        let (weights, optimizer) = rayon::join(
+            || weights::sha256(weights),
+            || weights::sha256(optimizer.iter().map(AsRef::as_ref)),
+        );
+        let sums = [
+            (files::WEIGHTS, weights?),
+            (OPTIMIZER, optimizer?),
+            (STATE, weights::sha256_of(state)),
+        ];
+        Ok(sums.map(|(name, sum)| (name.to_owned(), sum)).into())
+    }
+}
+
+impl Run {
+    /// Returns the run in directory `dir`.
+    pub fn new(dir: &Path) -> Self {
+        Self {
+            dir: dir.to_path_buf(),
+        }
+    }
+
+    /// Returns the run directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Writes a checkpoint, makes it `last`, and `best` if `best` is set; then deletes all but the `keep_last` latest
+    /// ones and the best. A provisional checkpoint does not count.
+    ///
+    /// Afterwards, the run directory holds the weights of the best checkpoint, or of this one if there is no best. Returns the
+    /// checkpoint's folder.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be written; the previous state then remains intact.
+    pub fn save<P: Serialize>(
+        &self,
+        snapshot: &Snapshot<'_, P>,
+        best: bool,
+        keep_last: usize,
+    ) -> Result<PathBuf> {
+        let step = snapshot.state.step;
+        let folder = step_folder(&self.dir, step);
+        let state = to_json(snapshot.state)?;
+        let provenance = Provenance {
+            sha256: snapshot
+                .sha256(&state)
+                .map_err(Error::io("write", &folder))?,
+            ..snapshot.provenance.clone()
+        };
+        let origin = to_json(&provenance)?;
+        if folder.exists() {
+            // Left by a run that stopped before it could point to this checkpoint, or damaged later; the new one is
+            // equivalent.
+            fs::remove_dir_all(&folder).map_err(Error::io("remove", &folder))?;
+        }
+        let checkpoints = self.dir.join(files::CHECKPOINTS);
+        fs::create_dir_all(&checkpoints).map_err(Error::io("create", &checkpoints))?;
+        atomic::write_folder(
+            &folder,
+            &[
+                (files::WEIGHTS, &|path| {
+                    weights::write(path, snapshot.weights)
+                }),
+                (OPTIMIZER, &|path| {
+                    weights::write(path, snapshot.optimizer.iter().map(AsRef::as_ref))
+                }),
+                (STATE, &|path| fs::write(path, &state)),
+                (files::PROVENANCE, &|path| fs::write(path, &origin)),
+            ],
+        )?;
+        self.point(LAST, step)?;
+        if best {
+            self.point(BEST, step)?;
+        }
+        if best || self.best()?.is_none() {
+            served::replace(&self.dir, &provenance.of_file(files::WEIGHTS), &|path| {
+                weights::write(path, snapshot.weights)
+            })?;
+        }
+        self.prune(keep_last)?;
+        Ok(folder)
+    }
+
+    /// Returns the update of the latest checkpoint.
+    pub fn last(&self) -> Result<Option<u64>> {
+        self.follow(LAST)
+    }
+
+    /// Returns the update of the best checkpoint.
+    pub fn best(&self) -> Result<Option<u64>> {
+        self.follow(BEST)
+    }
+
+    /// Returns the folder of the checkpoint at `step`.
+    pub fn folder(&self, step: u64) -> PathBuf {
+        step_folder(&self.dir, step)
+    }
+
+    /// Reads the state of the checkpoint at `step`.
+    pub fn state<P: serde::de::DeserializeOwned>(&self, step: u64) -> Result<TrainingState<P>> {
+        read_json(&self.folder(step).join(STATE))
+    }
+
+    /// Reads the optimizer's tensors of the checkpoint at `step`.
+    pub fn optimizer(
+        &self,
+        step: u64,
+        expected: &[(String, Vec<usize>)],
+    ) -> Result<Vec<Parameter>> {
+        let provenance = self.provenance(step)?;
+        let path = self.folder(step).join(OPTIMIZER);
+        Stored::open(&path, provenance.sha256_of(OPTIMIZER))?.parameters(expected)
+    }
+
+    /// Returns the updates of all complete checkpoints, in order.
+    pub fn steps(&self) -> Result<Vec<u64>> {
+        let mut steps = self.folders()?;
+        // A folder beyond `last` belongs to an unfinished save.
+        let last = self.last()?;
+        steps.retain(|&step| last.is_none_or(|last| step <= last));
+        Ok(steps)
+    }
+
+    /// Returns the updates of the checkpoints to average: all of [`Run::steps`] but the provisional ones, unless it is the last
+    /// one.
+    pub(super) fn regular_steps(&self) -> Result<Vec<u64>> {
+        let (mut steps, last) = (self.steps()?, self.last()?);
+        steps.retain(|&step| Some(step) == last || !self.is_provisional(step));
+        Ok(steps)
+    }
+
+    /// The updates of all checkpoint folders, in order.
+    pub(super) fn folders(&self) -> Result<Vec<u64>> {
+        let folder = self.dir.join(files::CHECKPOINTS);
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(Error::io("read", &folder))?,
+        };
+        let step = |entry: fs::DirEntry| {
+            let name = entry.file_name();
+            name.to_str()?.strip_prefix("step-")?.parse().ok()
+        };
+        let mut steps: Vec<u64> = entries.flatten().filter_map(step).collect();
+        steps.sort_unstable();
+        Ok(steps)
+    }
+
+    fn prune(&self, keep_last: usize) -> Result<()> {
+        let (last, best) = (self.last()?, self.best()?);
+        let mut steps = self.steps()?;
+        steps.retain(|&step| Some(step) != best);
+        let (provisional, steps): (Vec<u64>, Vec<u64>) = steps
+            .into_iter()
+            .partition(|&step| self.is_provisional(step));
+        let surplus = steps.len().saturating_sub(keep_last.max(1));
+        let unwanted = steps[..surplus].iter().chain(&provisional);
+        for &step in unwanted.filter(|&&step| Some(step) != last) {
+            let folder = self.folder(step);
+            fs::remove_dir_all(&folder).map_err(Error::io("remove", &folder))?;
+        }
+        Ok(())
+    }
+
+    fn is_provisional(&self, step: u64) -> bool {
+        let state: Result<TrainingState<serde::de::IgnoredAny>> = self.state(step);
+        state.is_ok_and(|state| state.provisional)
+    }
+
+    /// Makes `step` the last checkpoint.
+    pub(super) fn point_to_last(&self, step: u64) -> Result<()> {
+        match self.last() {
+            Ok(Some(last)) if last == step => Ok(()),
+            _ => self.point(LAST, step),
+        }
+    }
+
+    /// Makes `step` the best checkpoint, or removes the pointer.
+    pub(super) fn point_to_best(&self, step: Option<u64>) -> Result<()> {
+        let path = self.dir.join(files::CHECKPOINTS).join(BEST);
+        match (step, self.best()) {
+            (Some(step), Ok(Some(best))) if best == step => Ok(()),
+            (Some(step), _) => self.point(BEST, step),
+            (None, Ok(None)) => Ok(()),
+            (None, _) => fs::remove_file(&path).map_err(Error::io("remove", &path)),
+        }
+    }
+
+    fn point(&self, name: &str, step: u64) -> Result<()> {
+        let path = self.dir.join(files::CHECKPOINTS).join(name);
+        atomic::write_file(&path, format!("{step}\n").as_bytes())
+    }
+
+    fn follow(&self, name: &str) -> Result<Option<u64>> {
+        let path = self.dir.join(files::CHECKPOINTS).join(name);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = atomic::read(&path).map_err(Error::io("read", &path))?;
+        let text = String::from_utf8_lossy(&bytes);
+        match text.trim().parse() {
+            Ok(step) => Ok(Some(step)),
+            Err(_) => {
+                let found: String = text.trim().chars().take(20).collect();
+                let problem = format!("expected an update number, found {found:?}");
+                Err(Error::model(&path, problem))
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Writes parameters in the safetensors format.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use attentive_model::model::Parameter;
+use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use sha2::{Digest, Sha256};
+
+const WRITE_BYTES: usize = 1 << 20;
+
+/// Writes a safetensors file with these parameters. Equal parameters result in equal bytes.
+pub fn write<'a>(
+    path: &Path,
+    parameters: impl IntoIterator<Item = &'a Parameter>,
+) -> io::Result<()> {
+    // The crate's own function uses a temporary file that only its owner can read.
+    let mut file = BufWriter::with_capacity(WRITE_BYTES, File::create(path)?);
+    encode(parameters, &mut file)?;
+    file.flush()
+}
+
+/// Returns the SHA-256 (hexadecimal) of the file that [`write()`] writes.
+pub fn sha256<'a>(parameters: impl IntoIterator<Item = &'a Parameter>) -> io::Result<String> {
+    let mut hash = Hash(Sha256::new());
+    encode(parameters, &mut hash)?;
+    Ok(hexadecimal(hash.0))
+}
+
+/// Returns the SHA-256 of `bytes` (hexadecimal).
+pub fn sha256_of(bytes: &[u8]) -> String {
+    hexadecimal(Sha256::new_with_prefix(bytes))
+}
+
+/// Finishes `hash` and returns it in hexadecimal.
+pub(super) fn hexadecimal(hash: Sha256) -> String {
+    let bytes = hash.finalize();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Writes a safetensors file with `metadata` and the parameters `shapes` (name and shape), one after the other, with the values
+/// that `values` returns. Returns its SHA-256 (hexadecimal).
+pub fn write_each<'a>(
+    path: &Path,
+    metadata: Option<HashMap<String, String>>,
+    shapes: &[(String, Vec<usize>)],
+    mut values: impl FnMut(&str, &[usize]) -> io::Result<Cow<'a, [f32]>>,
+) -> io::Result<String> {
+    let mut shapes: Vec<&(String, Vec<usize>)> = shapes.iter().collect();
+    shapes.sort();
+    let file = BufWriter::with_capacity(WRITE_BYTES, File::create(path)?);
+    let mut out = Hashed(file, Sha256::new());
+    write_header(
+        metadata,
+        shapes
+            .iter()
+            .map(|(name, shape)| (name.as_str(), shape.as_slice())),
+        &mut out,
+    )?;
+    for (name, shape) in shapes {
+        write_values(&values(name, shape)?, &mut out)?;
+    }
+    out.flush()?;
+    Ok(hexadecimal(out.1))
+}
+
+/// A writer and the hash of what is written to it.
+struct Hashed<W>(W, Sha256);
+
+impl<W: Write> Write for Hashed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.0.write(bytes)?;
+        self.1.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+struct Hash(Sha256);
+
+impl Write for Hash {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn encode<'a>(
+    parameters: impl IntoIterator<Item = &'a Parameter>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut parameters: Vec<&Parameter> = parameters.into_iter().collect();
+    parameters.sort_by(|a, b| a.name.cmp(&b.name));
+    let shapes = parameters.iter();
+    let shapes = shapes.map(|parameter| (parameter.name.as_str(), parameter.shape.as_slice()));
+    write_header(None, shapes, out)?;
+    parameters
+        .iter()
+        .try_for_each(|parameter| write_values(&parameter.values, out))
+}
+
+/// Writes the header for parameters of these names and shapes, which follow in this order.
+fn write_header<'a>(
+    metadata: Option<HashMap<String, String>>,
+    shapes: impl Iterator<Item = (&'a str, &'a [usize])>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    const ALIGNMENT: usize = 8;
+    let mut end = 0;
+    let infos = shapes.map(|(name, shape)| {
+        let start = end;
+        end += size_of::<f32>() * shape.iter().product::<usize>();
+        let info = TensorInfo {
+            dtype: Dtype::F32,
+            shape: shape.to_vec(),
+            data_offsets: (start, end),
+        };
+        (name.to_owned(), info)
+    });
+    let metadata = Metadata::new(metadata, infos.collect()).map_err(io::Error::other)?;
+    let mut header = serde_json::to_vec(&metadata)?;
+    header.resize(header.len().next_multiple_of(ALIGNMENT), b' ');
+    out.write_all(&(header.len() as u64).to_le_bytes())?;
+    out.write_all(&header)
+}
+
+fn write_values(values: &[f32], out: &mut impl Write) -> io::Result<()> {
+    if cfg!(target_endian = "little") {
+        return out.write_all(bytemuck::cast_slice(values));
+    }
+    values
+        .iter()
+        .try_for_each(|value| out.write_all(&value.to_le_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_equal_those_of_the_safetensors_crate() {
+        let parameter = |name: &str, shape: &[usize]| Parameter {
+            name: name.into(),
+            shape: shape.into(),
+            values: (0..shape.iter().product()).map(|i| i as f32).collect(),
+        };
+        let parameters = [
+            parameter("b", &[2, 3]),
+            parameter("a.weight", &[5]),
+            parameter("a", &[]),
+        ];
+        let data: Vec<Vec<u8>> = parameters
+            .iter()
+            .map(|parameter| bytemuck::cast_slice(&parameter.values).to_vec())
+            .collect();
+        let views = parameters.iter().zip(&data).map(|(parameter, data)| {
+            let shape = parameter.shape.clone();
+            let view = safetensors::tensor::TensorView::new(Dtype::F32, shape, data);
+            (parameter.name.clone(), view.expect("the sizes agree"))
+        });
+        let expected = safetensors::serialize(views, None).expect("serialize");
+        let mut found = Vec::new();
+        encode(&parameters, &mut found).expect("encode");
+        assert_eq!(found, expected);
+        assert_eq!(sha256(&parameters).expect("hash"), sha256_of(&expected));
+        let folder = tempfile::tempdir().expect("tempdir");
+        let path = folder.path().join("weights");
+        let shapes = parameters
+            .each_ref()
+            .map(|one| (one.name.clone(), one.shape.clone()));
+        let values = |name: &str, _: &[usize]| {
+            let one = parameters
+                .iter()
+                .find(|one| one.name == name)
+                .expect("known");
+            Ok(Cow::Borrowed(&one.values[..]))
+        };
+        let written = write_each(&path, None, &shapes, values).expect("write");
+        assert_eq!(std::fs::read(&path).expect("read"), expected);
+        assert_eq!(written, sha256_of(&expected));
+    }
+}

@@ -1,0 +1,66 @@
+//! The configuration file of a command.
+
+use std::path::{Path, PathBuf};
+
+use attentive_base::error::{Error, Result};
+use attentive_config::{Config, Draft};
+
+use super::message;
+
+/// The configuration file, and settings that override it.
+#[derive(clap::Args)]
+pub(super) struct ConfigurationArgs {
+    /// Configuration file (TOML).
+    #[arg(value_name = "CONFIG.toml")]
+    pub(super) config: PathBuf,
+    /// Override a key of the configuration, as in `train.batch_tokens=2048`; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+impl ConfigurationArgs {
+    /// Reads the file. [`message::renamed`] prints the notes about it.
+    pub(super) fn draft(&self) -> Result<Draft> {
+        self.draft_of(&self.config)
+    }
+
+    /// Reads `file` instead of the given one.
+    pub(super) fn draft_of(&self, file: &Path) -> Result<Draft> {
+        Draft::load(file, &self.set).map_err(|error| explained(error, file))
+    }
+
+    /// Reads the whole configuration, and prints a note for each renamed key.
+    pub(super) fn resolved(&self) -> Result<Config> {
+        let draft = self.draft()?;
+        message::renamed(&draft);
+        let known = draft.known(None)?;
+        draft.resolve(&known)
+    }
+}
+
+/// `error` with a hint if `file`, which could not be read as a configuration, is a directory or another kind of file.
+fn explained(error: Error, file: &Path) -> Error {
+    let hint = if file.is_dir() {
+        of_directory(file)
+    } else if file.exists() && file.extension().is_none_or(|extension| extension != "toml") {
+        "configurations are TOML files, which name the files of data; `attentive config new --family transformer -o my.toml` \
+         writes one to start from, and docs/coming-from.md maps the settings of other programs"
+            .into()
+    } else {
+        return error;
+    };
+    let (problem, hint) = (error.to_string(), Some(hint));
+    match error {
+        Error::Toml { .. } => Error::Usage { problem, hint },
+        Error::Io { .. } | Error::Data { .. } => Error::Data { problem, hint },
+        other => other,
+    }
+}
+
+/// What to write in place of the directory `dir`.
+fn of_directory(dir: &Path) -> String {
+    if dir.join("config.toml").exists() {
+        return "name the configuration of the run: `attentive train NAME.toml --resume` continues the run in `runs/NAME`".into();
+    }
+    "name a TOML file; `attentive config new --family transformer -o my.toml` writes one to start from".into()
+}

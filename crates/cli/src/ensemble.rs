@@ -1,0 +1,34 @@
+//! The models of an ensemble.
+
+use std::path::{Path, PathBuf};
+
+use attentive_base::error::Result;
+use attentive_pipeline::Pipeline;
+
+use super::precision::PrecisionArgs;
+
+/// Further models that work together with the first.
+#[derive(clap::Args)]
+pub(super) struct EnsembleArgs {
+    /// Another model of an ensemble, with the same vocabularies; probabilities are averaged. May be repeated.
+    #[arg(long, value_name = "MODEL2")]
+    with: Vec<PathBuf>,
+    #[command(flatten)]
+    precision: PrecisionArgs,
+}
+
+impl EnsembleArgs {
+    /// The directories of the further models.
+    pub(super) fn models(&self) -> &[PathBuf] {
+        &self.with
+    }
+
+    /// Loads `model` and the further models.
+    pub(super) fn load(&self, model: &Path) -> Result<Pipeline> {
+        let join = |together: Pipeline, path: &PathBuf| {
+            let joined = together.with(self.precision.load(path)?);
+            joined.map_err(|error| error.about(format_args!("`{}`", path.display())))
+        };
+        self.with.iter().try_fold(self.precision.load(model)?, join)
+    }
+}

@@ -1,0 +1,159 @@
+//! `attentive generate`: continues a text with a language model.
+
+use std::num::{NonZeroU64, NonZeroUsize};
+
+use attentive_base::error::Result;
+use attentive_config::Units;
+use attentive_decode::{Ending, SampleOptions, Sampling};
+use attentive_pipeline::{GenerateOptions, Pipeline, Prompt};
+use serde::Serialize;
+
+use super::input;
+use super::message;
+use super::model::ModelArgs;
+use super::output::Output;
+use super::precision::PrecisionArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive generate runs/shakespeare --prompt 'ROMEO:'
+  echo 'ROMEO:' | attentive generate runs/shakespeare
+  attentive generate runs/shakespeare --prompt 'ROMEO:' --stop $'\\n\\n' --temperature 1
+  attentive generate runs/shakespeare --n-best 3 --top-k 20 --max-new-tokens 200
+  attentive generate runs/stories --prompt 'Once upon a time' --greedy
+  attentive generate runs/stories --n-best 100 --seed 7 --json | jq -r .text
+
+Output:
+  The prompt and its continuation, written as they are generated. A model trained on lines (`data.units`) starts every sample \
+on a new line; samples of a model trained on a stream are separated by a line of three dashes. With `--json`, each sample is \
+one object per line: its number `sample`, `prompt`, `text` without the prompt, the number of new `tokens`, and the `ending`: \
+`end_of_text`, `stopped` (by a stop string), `max_new_tokens` or `context_full`.";
+
+/// Generate text with a language model, from a prompt or from nothing.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Text to continue [default: standard input without its last line break; nothing if that is a terminal]. Without text, a
+    /// model trained on lines starts a new line, and a model trained on a stream continues after a line break.
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// Maximum number of new tokens of each sample.
+    #[arg(long, value_name = "N", default_value_t = SampleOptions::default().max_new_tokens)]
+    max_new_tokens: usize,
+    /// Number of texts to generate, each an independent sample.
+    #[arg(long, value_name = "N", default_value = "1")]
+    n_best: NonZeroU64,
+    /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens, and 0 always takes the
+    /// most likely one.
+    #[arg(long, value_name = "T", default_value_t = SampleOptions::default().sampling.temperature, allow_negative_numbers = true)]
+    temperature: f64,
+    /// Top-k sampling: sample from the K most likely tokens only [default: all].
+    #[arg(long, value_name = "K")]
+    top_k: Option<NonZeroUsize>,
+    /// Nucleus sampling: keep the smallest set of top tokens whose probabilities sum to P [default: 1, all tokens].
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    top_p: Option<f64>,
+    /// Always take the most likely token; same as a temperature of 0.
+    #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p"])]
+    greedy: bool,
+    /// End a sample before this string; may be repeated.
+    #[arg(long, value_name = "STR")]
+    stop: Vec<String>,
+    /// Random seed: the same seed gives the same samples.
+    #[arg(long, value_name = "S", default_value_t = Sampling::default().seed)]
+    seed: u64,
+    /// Write one JSON object per sample.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    precision: PrecisionArgs,
+}
+
+/// A sample as JSON.
+#[derive(Serialize)]
+struct Sample<'a> {
+    sample: u64,
+    prompt: &'a str,
+    text: &'a str,
+    tokens: usize,
+    ending: Ending,
+}
+
+impl Args {
+    /// The options of sample `number`.
+    fn options(&self, number: u64) -> GenerateOptions {
+        let defaults = Sampling::default();
+        GenerateOptions {
+            sample: SampleOptions {
+                sampling: Sampling {
+                    temperature: if self.greedy { 0.0 } else { self.temperature },
+                    top_k: self.top_k.map_or(defaults.top_k, NonZeroUsize::get),
+                    top_p: self.top_p.unwrap_or(defaults.top_p),
+                    seed: self.seed,
+                },
+                number,
+                max_new_tokens: self.max_new_tokens,
+            },
+            stop: self.stop.clone().into(),
+        }
+    }
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    args.options(0).check()?;
+    let pipeline = args.precision.load(&args.model.dir()?)?;
+    let prompt = match &args.prompt {
+        Some(text) => pipeline.prompt(text)?,
+        None => pipeline.prompt(&input::prompt()?)?,
+    };
+    message::warnings(prompt.warnings());
+    let mut out = Output::stdout();
+    for number in 0..args.n_best.get() {
+        let options = args.options(number);
+        if args.json {
+            write_json(&pipeline, &prompt, &options, &mut out)?;
+        } else {
+            if number > 0 && pipeline.config().data.units == Units::Stream {
+                out.line("---")?;
+            }
+            write_text(&pipeline, &prompt, &options, &mut out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the text as it is generated, each piece at once.
+fn write_text(
+    pipeline: &Pipeline,
+    prompt: &Prompt,
+    options: &GenerateOptions,
+    out: &mut Output,
+) -> Result<()> {
+    out.text(prompt.text())?;
+    out.flush()?;
+    pipeline.generate(prompt, options, &mut |piece| {
+        out.text(piece)?;
+        out.flush()
+    })?;
+    out.line("")?;
+    out.flush()
+}
+
+fn write_json(
+    pipeline: &Pipeline,
+    prompt: &Prompt,
+    options: &GenerateOptions,
+    out: &mut Output,
+) -> Result<()> {
+    let generation = pipeline.generate(prompt, options, &mut |_| Ok(()))?;
+    out.json_line(&Sample {
+        sample: options.sample.number,
+        prompt: prompt.text(),
+        text: &generation.text,
+        tokens: generation.tokens.len(),
+        ending: generation.ending,
+    })?;
+    out.flush()
+}

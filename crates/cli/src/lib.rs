@@ -1,0 +1,213 @@
+//! The command line, with one file per command, each of which only combines parts of the library.
+
+mod average;
+mod classify;
+mod cleanup;
+mod compare;
+mod completions;
+mod config;
+mod configuration;
+mod demo;
+mod destination;
+mod embed;
+mod ensemble;
+mod evaluate;
+mod existing;
+mod explain;
+mod export;
+mod fill;
+mod fingerprint;
+mod generate;
+mod import;
+mod info;
+mod input;
+mod languages;
+mod lines;
+mod message;
+mod model;
+mod names;
+mod output;
+mod plot;
+mod precision;
+mod prepare;
+mod profile;
+mod progress;
+mod quantize;
+mod renamed;
+mod rescore;
+mod samples;
+mod score;
+mod search;
+#[cfg(feature = "server")]
+mod serve;
+mod table;
+mod tag;
+mod threads;
+mod tips;
+mod train;
+mod translate;
+mod working;
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use attentive_base::error::{Error, Result};
+use attentive_processes::Processes;
+use clap::{Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive demo                                      train and try a small model in minutes
+  attentive train my.toml                             train on your own text, as my.toml describes
+  attentive import opus-mt-en-de -o models/en-de      convert a model of another tool
+  attentive translate models/en-de < in.en > out.de   translate
+  attentive score out.de ref.de                       BLEU, chrF and TER
+  attentive serve en-de=models/en-de                  answer HTTP requests
+
+`attentive COMMAND --help` describes a command, with examples.";
+
+/// Train, evaluate, run and explain sequence models from raw text.
+#[derive(Parser)]
+#[command(name = "attentive", version, about, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Number of compute threads; results do not depend on it [default: one per logical CPU].
+    #[arg(long, value_name = "N", global = true, display_order = model::LAST + 1)]
+    threads: Option<NonZeroUsize>,
+    /// Under MPI, end all processes if the others wait this long for one of them.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        global = true,
+        display_order = model::LAST + 2,
+        default_value = "300",
+        hide = cfg!(not(feature = "mpi"))
+    )]
+    process_timeout: NonZeroU32,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(demo::Args),
+    Train(train::Args),
+    Prepare(prepare::Args),
+    Translate(translate::Args),
+    Generate(generate::Args),
+    Tag(tag::Args),
+    Classify(classify::Args),
+    Fill(fill::Args),
+    Embed(embed::Args),
+    Evaluate(evaluate::Args),
+    Compare(compare::Args),
+    Score(score::Args),
+    Rescore(rescore::Args),
+    Explain(explain::Args),
+    Average(average::Args),
+    Quantize(quantize::Args),
+    Import(import::Args),
+    Export(export::Args),
+    Plot(plot::Args),
+    Info(info::Args),
+    Config(config::Args),
+    #[cfg(feature = "server")]
+    Serve(serve::Args),
+    Completions(completions::Args),
+}
+
+impl Command {
+    #[cfg_attr(
+        not(feature = "server"),
+        expect(unused_variables, reason = "only a server has threads of its own")
+    )]
+    fn run(&self, threads: Option<NonZeroUsize>, processes: &Processes) -> Result<()> {
+        if !matches!(
+            self,
+            Self::Train(_) | Self::Translate(_) | Self::Evaluate(_)
+        ) {
+            processes.require_alone("this command")?;
+        }
+        match self {
+            Self::Demo(args) => demo::run(args),
+            Self::Train(args) => train::run(args, processes),
+            Self::Prepare(args) => prepare::run(args),
+            Self::Translate(args) => translate::run(args, processes),
+            Self::Generate(args) => generate::run(args),
+            Self::Tag(args) => tag::run(args),
+            Self::Classify(args) => classify::run(args),
+            Self::Fill(args) => fill::run(args),
+            Self::Embed(args) => embed::run(args),
+            Self::Evaluate(args) => evaluate::run(args, processes),
+            Self::Compare(args) => compare::run(args),
+            Self::Score(args) => score::run(args),
+            Self::Rescore(args) => rescore::run(args),
+            Self::Explain(args) => explain::run(args),
+            Self::Average(args) => average::run(args),
+            Self::Quantize(args) => quantize::run(args),
+            Self::Import(args) => import::run(args),
+            Self::Export(args) => export::run(args),
+            Self::Plot(args) => plot::run(args),
+            Self::Info(args) => info::run(args),
+            Self::Config(args) => config::run(args),
+            #[cfg(feature = "server")]
+            Self::Serve(args) => serve::run(args, threads),
+            Self::Completions(args) => completions::run(args),
+        }
+    }
+}
+
+/// Parses the command line and runs the command.
+///
+/// If the reader of standard output closes it early, as `head` does, the program exits silently with success.
+pub fn main() -> ExitCode {
+    let line = renamed::Line::read(std::env::args_os());
+    let words = line.words();
+    let Cli {
+        command,
+        threads,
+        process_timeout,
+    } = Cli::try_parse_from(line.arguments).unwrap_or_else(|error| {
+        if error.use_stderr() {
+            line.notes.iter().for_each(message::note);
+        }
+        tips::added(error, &words).exit()
+    });
+    line.notes.iter().for_each(message::note);
+    let timeout = Duration::from_secs(process_timeout.get().into());
+    let processes = match Processes::launched(timeout, message::error) {
+        Ok(processes) => processes,
+        Err(error) => {
+            message::error(&error);
+            return ExitCode::from(error.exit_code());
+        }
+    };
+    let ready = instructions().and_then(|()| threads::choose(threads));
+    match ready.and_then(|threads| command.run(threads, &processes)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            processes.fail(&error, message::error);
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Refuses an unknown limit on the instruction sets, which the kernels would ignore.
+fn instructions() -> Result<()> {
+    let limit = attentive_kernels::instruction_set::limit();
+    let hint = "unset it to use all that the CPU has";
+    limit
+        .map(drop)
+        .map_err(|error| Error::usage(error.to_string(), hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_declarations_are_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,160 @@
+//! `attentive plot curves`: learning curves of runs.
+
+use std::path::PathBuf;
+
+use attentive_base::error::{Error, Result};
+use attentive_checkpoint::{History, Metric};
+use attentive_plot::{Axis, Figure, LineChart, Series, thin};
+
+use super::super::message;
+use super::super::names::names;
+use super::OutputArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive plot curves runs/multi30k --output curves.svg
+  attentive plot curves runs/rnn runs/lstm runs/transformer --metric nll,bleu --output curves.svg
+  attentive plot curves runs/multi30k --metric learning_rate > rate.svg
+
+Pale lines show training, strong lines with dots show validation. The run may still be in progress. If a run has more \
+than 300 logged updates, neighboring ones are averaged.";
+
+/// Maximum number of points per line, for legibility.
+const MOST_POINTS: usize = 300;
+
+/// Plot learning curves of one or more runs.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Run directories that `attentive train` wrote.
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+    /// Metrics to plot, separated by commas [default: loss, and bleu if any run has it].
+    #[arg(long, value_name = "METRIC", value_delimiter = ',')]
+    metric: Vec<Metric>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// A run and its name in the chart.
+struct Run {
+    name: String,
+    history: History,
+}
+
+impl Run {
+    fn has(&self, metric: Metric) -> bool {
+        !(self.history.updates(metric).is_empty() && self.history.validations(metric).is_empty())
+    }
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    args.output.check()?;
+    let runs: Vec<Run> = names(&args.runs)
+        .into_iter()
+        .zip(&args.runs)
+        .map(|(name, path)| {
+            Ok(Run {
+                name,
+                history: History::read(path)?,
+            })
+        })
+        .collect::<Result<_>>()?;
+    let metrics = match args.metric.is_empty() {
+        true if runs.iter().any(|run| run.has(Metric::Bleu)) => vec![Metric::Loss, Metric::Bleu],
+        true => vec![Metric::Loss],
+        false => args.metric.clone(),
+    };
+    check(&metrics, &runs, &args.metric)?;
+    args.output.write(figure(&runs, &metrics), &args.runs)
+}
+
+/// Refuses metrics that no run has; warns if a metric that was `asked` for is missing from some run.
+fn check(metrics: &[Metric], runs: &[Run], asked: &[Metric]) -> Result<()> {
+    for &metric in metrics {
+        let key = metric.key();
+        if !runs.iter().any(|run| run.has(metric)) {
+            let hint = match metric {
+                Metric::Bleu | Metric::ExactMatch => {
+                    "it is logged at each validation if `train.validate_sentences` is above 0"
+                }
+                _ => "`attentive plot curves --help` lists what runs log",
+            };
+            let problem = match runs {
+                [run] => format!("`{}` has no `{key}`", run.history.path().display()),
+                _ => format!("none of the runs has `{key}`"),
+            };
+            return Err(Error::Data {
+                problem,
+                hint: Some(hint.into()),
+            });
+        }
+        let lacking = runs.iter().filter(|run| !run.has(metric));
+        for run in lacking.filter(|_| asked.contains(&metric)) {
+            let path = run.history.path().display();
+            message::warning(format!("`{path}` has no `{key}`"));
+        }
+    }
+    Ok(())
+}
+
+fn figure(runs: &[Run], metrics: &[Metric]) -> Figure {
+    let steps = runs.iter().map(|run| run.history.last_step());
+    let updates = Axis::whole("update").limits(0.0, steps.max().unwrap_or(1) as f64);
+    let charts: Vec<LineChart> = metrics
+        .iter()
+        .map(|metric| chart(runs, *metric, updates.clone()))
+        .collect();
+    match charts.len() {
+        1 => Figure::new("").row("", 420.0, charts),
+        _ => charts.chunks(2).fold(Figure::new(""), |figure, pair| {
+            figure.row("", 340.0, pair.to_vec())
+        }),
+    }
+}
+
+fn chart(runs: &[Run], metric: Metric, updates: Axis) -> LineChart {
+    let mut chart = LineChart::new(title(metric), updates, axis(metric));
+    // Validation curves are drawn last, on top of the training curves.
+    for (number, Run { name, history }) in runs.iter().enumerate() {
+        let points = thin(&history.updates(metric), MOST_POINTS);
+        if !points.is_empty() {
+            chart = chart.series(Series::new(format!("{name}, training"), number, points).faint());
+        }
+    }
+    for (number, Run { name, history }) in runs.iter().enumerate() {
+        let points = history.validations(metric);
+        if !points.is_empty() {
+            let name = format!("{name}, validation");
+            chart = chart.series(Series::new(name, number, points).marked());
+        }
+    }
+    chart
+}
+
+fn axis(metric: Metric) -> Axis {
+    match metric {
+        Metric::Loss | Metric::Nll => Axis::linear("nats per token"),
+        Metric::Perplexity => Axis::logarithmic("perplexity"),
+        Metric::Accuracy => Axis::linear("share of tokens"),
+        Metric::Bleu => Axis::linear("BLEU"),
+        Metric::ExactMatch => Axis::linear("share of sentences"),
+        Metric::LearningRate => Axis::linear("learning rate"),
+        Metric::GradientNorm => Axis::logarithmic("norm"),
+        Metric::TokensPerSecond => Axis::linear("tokens/s"),
+    }
+}
+
+fn title(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Loss => "Loss",
+        Metric::Nll => "Negative log-likelihood",
+        Metric::Perplexity => "Perplexity",
+        Metric::Accuracy => "Token accuracy",
+        Metric::Bleu => "BLEU of the validation sentences",
+        Metric::ExactMatch => "Sentences translated exactly",
+        Metric::LearningRate => "Learning rate",
+        Metric::GradientNorm => "Gradient norm before clipping",
+        Metric::TokensPerSecond => "Target tokens per second",
+    }
+}

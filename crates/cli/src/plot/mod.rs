@@ -1,0 +1,98 @@
+//! `attentive plot`: SVG charts.
+
+mod bars;
+mod curves;
+mod positions;
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use attentive_base::error::{Error, Result};
+use attentive_plot::{Figure, Theme};
+use clap::{Subcommand, ValueEnum};
+
+use super::input::DASH;
+use super::message;
+use super::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive plot curves runs/multi30k --output curves.svg
+  attentive plot positions --output positions.svg
+  attentive plot bars speed.tsv --label 'tokens/s' --output speed.svg";
+
+/// Plot learning curves, position encodings and tables of numbers as SVG.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    picture: Picture,
+}
+
+#[derive(Subcommand)]
+enum Picture {
+    Curves(curves::Args),
+    Positions(positions::Args),
+    Bars(bars::Args),
+}
+
+/// The background of a chart.
+#[derive(Clone, Copy, ValueEnum)]
+enum ThemeArg {
+    Light,
+    Dark,
+}
+
+/// The file of the chart, and its colors.
+#[derive(clap::Args)]
+struct OutputArgs {
+    /// Write the chart to this file; without it, standard output must be a file or a pipe.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Background of the chart.
+    #[arg(long, value_enum, default_value = "light")]
+    theme: ThemeArg,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    match &args.picture {
+        Picture::Curves(args) => curves::run(args),
+        Picture::Positions(args) => positions::run(args),
+        Picture::Bars(args) => bars::run(args),
+    }
+}
+
+impl OutputArgs {
+    /// Refuses to write to a terminal before anything is computed.
+    fn check(&self) -> Result<()> {
+        let is_stdout = self
+            .output
+            .as_deref()
+            .is_none_or(|path| path == Path::new(DASH));
+        match is_stdout && io::stdout().is_terminal() {
+            true => Err(Error::usage(
+                "a terminal cannot show SVG",
+                "name a file with `--output picture.svg`",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes the chart, refusing to overwrite any of the `inputs`.
+    fn write<'a>(
+        &self,
+        figure: Figure,
+        inputs: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> Result<()> {
+        let mut out = Output::open(self.output.as_deref(), inputs)?;
+        let theme = match self.theme {
+            ThemeArg::Light => Theme::Light,
+            ThemeArg::Dark => Theme::Dark,
+        };
+        out.line(figure.theme(theme).svg())?;
+        if let Some(path) = out.finish()? {
+            message::note(format_args!("wrote the chart to `{}`", path.display()));
+        }
+        Ok(())
+    }
+}

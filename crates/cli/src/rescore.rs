@@ -1,0 +1,119 @@
+//! `attentive rescore`: probabilities of given translations.
+
+use std::path::PathBuf;
+
+use attentive_base::error::Result;
+use attentive_pipeline::{Pipeline, Rescored};
+use serde::Serialize;
+
+use super::ensemble::EnsembleArgs;
+use super::input;
+use super::lines::LINES_PER_CHUNK;
+use super::message;
+use super::model::ModelArgs;
+use super::output::Output;
+use super::table::blank_separated;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive rescore runs/multi30k --src test.en --tgt test.de
+  attentive rescore runs/multi30k --src test.en --tgt test.de --token-scores
+  attentive rescore runs/a --with runs/b --src test.en --tgt out.de --json | jq .log_prob
+
+Output:
+  One line for each pair: the natural log-probability of the translation, a tab, and the number of its tokens, `</s>` \
+included. `--token-scores` adds two columns: the tokens, separated by blanks, and the natural log-probability of each, given \
+the source and the tokens before it. With `--json`, each pair is an object with `line`, `log_prob` and `n_tokens`, and with \
+`--token-scores` the lists `tokens` and `token_log_probs`.
+  The translation of a blank source is not scored (`NaN`, `null` in JSON); of a translation that is too long for the model, \
+only the beginning is. Warnings name such lines.";
+
+/// Compute the log-probabilities that a model gives to existing translations.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Source sentences, one per line; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    src: PathBuf,
+    /// Translations of them, one per line; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    tgt: PathBuf,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write one JSON object per pair.
+    #[arg(long)]
+    json: bool,
+    /// Add the tokens of each translation and their log-probabilities.
+    #[arg(long)]
+    token_scores: bool,
+    #[command(flatten)]
+    ensemble: EnsembleArgs,
+}
+
+/// A pair as JSON.
+#[derive(Serialize)]
+struct Pair<'a> {
+    line: usize,
+    log_prob: f64,
+    n_tokens: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_log_probs: Option<&'a [f64]>,
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let dir = args.model.dir()?;
+    let pipeline = args.ensemble.load(&dir)?;
+    let (src, tgt) = input::read_aligned(&args.src, std::slice::from_ref(&args.tgt))?;
+    let inputs = [&args.src, &args.tgt, args.model.given(), &dir].into_iter();
+    let inputs = inputs.chain(args.ensemble.models());
+    let mut out = Output::open(args.output.as_deref(), inputs)?;
+    let chunks = src
+        .chunks(LINES_PER_CHUNK)
+        .zip(tgt[0].chunks(LINES_PER_CHUNK));
+    let mut line = 1;
+    for (src, tgt) in chunks {
+        for scored in pipeline.rescore(line, src, tgt)? {
+            message::warnings(&scored.warnings);
+            args.write(line, &scored, &pipeline, &mut out)?;
+            line += 1;
+        }
+        out.flush()?;
+    }
+    out.finish().map(drop)
+}
+
+impl Args {
+    fn write(
+        &self,
+        line: usize,
+        scored: &Rescored,
+        pipeline: &Pipeline,
+        out: &mut Output,
+    ) -> Result<()> {
+        let n_tokens = scored.tokens.len();
+        let tokens = self.token_scores.then(|| {
+            let tokenizer = pipeline.tokenizers().tgt();
+            tokenizer.spelled(&scored.tokens)
+        });
+        if self.json {
+            return out.json_line(&Pair {
+                line,
+                log_prob: scored.log_prob,
+                n_tokens,
+                tokens,
+                token_log_probs: self.token_scores.then_some(&scored.token_log_probs),
+            });
+        }
+        let mut columns = vec![format!("{:.4}", scored.log_prob), n_tokens.to_string()];
+        if let Some(tokens) = tokens {
+            columns.push(tokens.join(" "));
+            columns.push(blank_separated(&scored.token_log_probs));
+        }
+        out.line(columns.join("\t"))
+    }
+}

@@ -1,0 +1,96 @@
+//! `attentive tag`: predicts a tag for each token.
+
+use attentive_base::error::{Error, Result};
+use attentive_config::Task;
+use attentive_data as data;
+use attentive_pipeline::{Pipeline, Warning};
+use serde::Serialize;
+
+use super::input::Lines;
+use super::lines::{LINES_PER_CHUNK, LinesArgs};
+use super::message;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive tag runs/tagger-grammar in.tokens --output out.tags
+  echo 'the dog sees a cat .' | attentive tag runs/tagger-grammar
+  attentive tag runs/tagger-grammar in.tokens --json
+  attentive tag runs/sensors in.jsonl
+
+Input and output:
+  Each input line is a sequence of tokens separated by spaces; the output line has a tag for each token, separated by spaces. \
+A blank line gives an empty line. A tagger of vectors reads one JSON object per line, such as {\"vectors\": [[0.1, 2], [0.3, \
+4]]}. A sequence longer than the model's `max_len` is read in pieces of that length. A model that splits words into subwords, \
+as most imported ones do, gives a word the tag of its first subword.";
+
+/// Predict a tag for each token of a text, or for each vector of a sequence.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    lines: LinesArgs,
+    /// Write one JSON object per line with the lists `tokens` and `tags`, as in training data; for vectors only `tags`.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A line as JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<&'a [String]>,
+    tags: &'a [String],
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let dir = args.lines.model.dir()?;
+    let pipeline = Pipeline::load(&dir)?;
+    pipeline.require(Task::Tag)?;
+    let (mut input, mut out) = args.lines.open(&dir)?;
+    let config = &pipeline.config().model;
+    let (mut unknown, mut tokens) = (0, 0);
+    loop {
+        let first_line = input.count() + 1;
+        let Some(lines) = input.next_chunk(LINES_PER_CHUNK)? else {
+            break;
+        };
+        let tagged = match config.recurrent.d_input {
+            0 => pipeline.tag(first_line, &lines)?,
+            width => {
+                let vectors = vectors(&lines, width, &input, first_line)?;
+                pipeline.tag_vectors(first_line, &vectors)?
+            }
+        };
+        for line in &tagged {
+            message::warnings(&line.warnings);
+            unknown += line.unknown;
+            tokens += line.tokens.len();
+            if args.json {
+                out.json_line(&Line {
+                    tokens: (config.recurrent.d_input == 0).then_some(&line.tokens[..]),
+                    tags: &line.tags,
+                })?;
+            } else {
+                out.line(line.tags.join(" "))?;
+            }
+        }
+        out.flush()?;
+    }
+    message::warnings(Warning::of_unknown(unknown, tokens).as_slice());
+    out.finish().map(drop)
+}
+
+/// The vectors on each line, the first of which is line number `first_line`; a blank line has none.
+fn vectors(
+    lines: &[String],
+    width: usize,
+    input: &Lines,
+    first_line: usize,
+) -> Result<Vec<Vec<f32>>> {
+    let parse = |(number, line): (usize, &String)| match line.trim() {
+        "" => Ok(Vec::new()),
+        line => data::parse_vectors(line, width)
+            .map_err(|problem| Error::line(input.path(), number, problem)),
+    };
+    (first_line..).zip(lines).map(parse).collect()
+}

@@ -1,0 +1,144 @@
+//! `attentive train`: trains a model from a configuration.
+
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+
+use attentive_base::count::plural;
+use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
+use attentive_processes::Processes;
+use attentive_train::report::Silent;
+use attentive_train::{self as train, Existing, RunOptions, StopReason, Summary};
+
+use super::configuration::ConfigurationArgs;
+use super::existing::ExistingArgs;
+use super::progress::Progress;
+use super::{message, profile};
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive train my.toml
+  attentive train my.toml --resume
+  attentive train my.toml --profile
+  attentive train my.toml --set train.max_steps=500 --set data.train.src=my.en --output runs/try
+  attentive train my.toml --set tokenizer.from=my.model        # a SentencePiece model or a tokenizer.json
+  attentive train domain.toml --set model.from=runs/multi30k --set 'model.freeze=[\"encoder.*\"]'
+
+Ctrl-C saves a checkpoint and stops; `--resume` continues as if the run had never stopped.
+  With `model.from`, training starts from another model (fine-tuning): a directory that `attentive train` or `attentive \
+import` wrote, with its weights, tokenizer and network.";
+
+/// Train a model from a configuration file.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    configuration: ConfigurationArgs,
+    /// Directory to write the model to [default: `runs/NAME` for `NAME.toml`].
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    existing: ExistingArgs,
+    /// Train for N updates (20 without a number), show where time and RAM go, and save nothing.
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "20",
+        conflicts_with_all = ["output", "resume", "force"]
+    )]
+    profile: Option<NonZeroU64>,
+}
+
+pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
+    if let Some(updates) = args.profile {
+        processes.require_alone("`--profile`")?;
+        let config = args.configuration.resolved()?;
+        return profile::run(&config, updates.get());
+    }
+    let existing = args.existing.choice();
+    let read = || {
+        let out = args.output.clone();
+        let out = out.map_or_else(|| default_out(&args.configuration.config), Ok)?;
+        Ok((args.configuration.draft()?, out))
+    };
+    let (draft, out) = processes.agree("the configuration was read", read())?;
+    let resumed = (existing == Existing::Resume).then_some(out.as_path());
+    if processes.is_first() {
+        message::renamed(&draft);
+    }
+    let known = processes.value_of_first("the model of `model.from` was read", || {
+        draft.known(resumed)
+    })?;
+    let config = draft.resolve(&known);
+    let config = processes.agree("the configuration was read", config)?;
+    let options = RunOptions {
+        out,
+        existing,
+        interrupt: Interrupt::install()?,
+        processes: processes.clone(),
+    };
+    if !processes.is_first() {
+        return train::train(&config, &options, &mut Silent).map(drop);
+    }
+    let summary = train::train(&config, &options, &mut Progress::new())?;
+    message::note(sentence(&summary));
+    Ok(())
+}
+
+/// `runs/` and the configuration's file name without its extension.
+fn default_out(config: &Path) -> Result<PathBuf> {
+    match config.file_stem() {
+        Some(name) => Ok(Path::new("runs").join(name)),
+        None => Err(Error::usage(
+            format!(
+                "`{}` has no file name to name the run after",
+                config.display()
+            ),
+            "name the directory with `--output`",
+        )),
+    }
+}
+
+/// A sentence about the finished run.
+fn sentence(summary: &Summary) -> String {
+    let Summary {
+        step,
+        resumed_at,
+        seconds,
+        best,
+        path,
+        stopped,
+        exchange,
+        ..
+    } = summary;
+    let why = match stopped {
+        StopReason::MaxSteps => "",
+        StopReason::MaxEpochs => " (`train.max_epochs` reached)",
+        StopReason::Patience => " (stopped early: no improvement in `train.patience` validations)",
+    };
+    let best = best.as_ref().map_or(String::new(), |best| {
+        let bleu = best
+            .bleu
+            .map_or(String::new(), |bleu| format!(", BLEU {bleu:.2}"));
+        format!(
+            "; best validation at update {}: loss {:.3}{bleu}",
+            best.step, best.loss
+        )
+    });
+    let exchange = exchange.map_or(String::new(), |exchange| {
+        format!(
+            ", of which process 0 of {} spent {:.1} s in exchanges",
+            exchange.processes, exchange.seconds
+        )
+    });
+    let since = resumed_at.map_or(String::new(), |before| {
+        format!(", {} since resuming", step.saturating_sub(before))
+    });
+    format!(
+        "{step} {}{since} in {seconds:.0} s{exchange}{why}{best}; the model is in `{}`",
+        plural(*step, "update"),
+        path.display()
+    )
+}

@@ -1,0 +1,181 @@
+//! Translation of lines, as a whole or sentence by sentence.
+
+use std::sync::Arc;
+
+use attentive_base::count::count;
+use attentive_base::error::{Error, Result};
+use attentive_document::{Divided, Sentence};
+use attentive_pipeline::{
+    Alignment, Pipeline, Place, Request, TranslateOptions, Translation, Warning, joined,
+};
+use rayon::prelude::*;
+
+use super::demands::Demands;
+use super::format::Writer;
+use super::shared::{Share, Shared};
+
+/// Batches to collect before translating, so that sentences of similar length share a batch.
+const BATCHES_PER_CHUNK: usize = 32;
+
+/// The way in which lines are translated.
+pub(super) struct Division {
+    pub(super) options: TranslateOptions,
+    pub(super) demands: Option<Demands>,
+    /// True if each sentence of a line is translated separately.
+    pub(super) split: bool,
+}
+
+/// Lines and their translations.
+pub(super) struct Translated {
+    pub(super) first_line: usize,
+    pub(super) translations: Vec<Translation>,
+    /// The alignments of all translations, one after another; empty unless they were requested.
+    pub(super) alignments: Vec<Alignment>,
+}
+
+impl Division {
+    /// Translates all lines of the input.
+    pub(super) fn translate_lines(
+        &self,
+        shared: &mut Shared<'_>,
+        mut writer: Writer<'_>,
+    ) -> Result<()> {
+        let limit = self.options.batch_size.saturating_mul(BATCHES_PER_CHUNK);
+        while let Some(share) = shared.next(limit)? {
+            let mut translate = || {
+                writer.write(&self.translated(&writer, &share)?)?;
+                writer.out.take()
+            };
+            let text = translate();
+            shared.write(text)?;
+        }
+        let demands = self.demands.as_ref();
+        shared.finish(|count| demands.map_or(Ok(()), |demands| demands.check_end(count)))
+    }
+
+    fn translated(&self, writer: &Writer<'_>, share: &Share) -> Result<Translated> {
+        let (pipeline, aligned) = (writer.pipeline, writer.alignments);
+        let &Share {
+            first_line,
+            ref lines,
+        } = share;
+        let (translations, alignments) = match (self.split, &self.demands) {
+            (true, _) => self.by_sentences(pipeline, aligned, share)?,
+            (false, None) => {
+                let found = pipeline.translate_from(first_line, lines, &self.options)?;
+                let alignments = align(pipeline, aligned, lines, &found)?;
+                (found, alignments.concat())
+            }
+            (false, Some(demands)) => {
+                let requests = demands.requests(first_line, lines)?;
+                let found = pipeline.translate_requests(first_line, &requests, &self.options)?;
+                let alignments = align(pipeline, aligned, lines, &found)?;
+                (found, alignments.concat())
+            }
+        };
+        Ok(Translated {
+            first_line,
+            translations,
+            alignments,
+        })
+    }
+
+    /// Translates the sentences of the lines, and joins the translations.
+    fn by_sentences(
+        &self,
+        pipeline: &Pipeline,
+        aligned: bool,
+        share: &Share,
+    ) -> Result<(Vec<Translation>, Vec<Alignment>)> {
+        let divide = |line: &String| Divided::into_sentences(line, |text| pipeline.fits(text));
+        let texts: Vec<Divided> = share.lines.par_iter().map(divide).collect();
+        let Requests { requests, unmet } = self.requests(share, &texts)?;
+        let first_line = share.first_line;
+        let found = match &self.demands {
+            None => pipeline.translate_sentences(first_line, &requests, &self.options)?,
+            Some(_) => pipeline.translate_requests(first_line, &requests, &self.options)?,
+        };
+        let sources: Vec<&String> = requests.iter().map(|request| &request.src).collect();
+        let alignments = align(pipeline, aligned, &sources, &found)?;
+        let (mut translations, mut joined) = (Vec::with_capacity(texts.len()), Vec::new());
+        let (mut found, mut alignments) = (&found[..], &alignments[..]);
+        for (text, unmet) in texts.iter().zip(unmet) {
+            let (own, others) = found.split_at(text.sentences().len());
+            let mut whole = joined::join(text, own);
+            whole.warnings.extend(unmet);
+            translations.push(whole);
+            found = others;
+            if aligned {
+                let (own_alignments, others) = alignments.split_at(own.len());
+                joined.extend(joined::join_alignments(text, own, own_alignments));
+                alignments = others;
+            }
+        }
+        Ok((translations, joined))
+    }
+
+    /// The sentences of `texts` with the constraints on their translations.
+    fn requests(&self, share: &Share, texts: &[Divided]) -> Result<Requests> {
+        let demands = self.demands.as_ref();
+        let demands = demands.map(|demands| demands.requests(share.first_line, &share.lines));
+        let mut demands = demands.transpose()?.unwrap_or_default().into_iter();
+        let (mut requests, mut unmet) = (Vec::new(), Vec::with_capacity(texts.len()));
+        for (line, text) in (share.first_line..).zip(texts) {
+            let sentences = text.sentences();
+            let mut demanded = demands.next().map(|request| request.demands);
+            let phrases = demanded.as_ref().map_or(0, |demands| demands.phrases.len());
+            if phrases > 0 && sentences.len() > 1 {
+                return Err(ambiguous(line, sentences.len()));
+            }
+            let demands_something = demanded.as_ref().is_some_and(|one| !one.is_blank());
+            let ignored = demands_something
+                .then(|| joined::ignored_demands(text))
+                .flatten();
+            unmet.push(ignored.map(|warning| warning.on_line(line)));
+            let request = |(sentence, Sentence { text, .. }): (usize, &Sentence)| Request {
+                src: text.clone(),
+                // The prefix applies to the first sentence.
+                demands: demanded.take().unwrap_or_else(Arc::default),
+                place: Some(Place { line, sentence }),
+            };
+            requests.extend(sentences.iter().enumerate().map(request));
+        }
+        Ok(Requests { requests, unmet })
+    }
+}
+
+/// The sentences of lines.
+struct Requests {
+    requests: Vec<Request>,
+    /// For each line, the message about its constraints if it has no sentence that could meet them.
+    unmet: Vec<Option<Warning>>,
+}
+
+/// The alignments of the translations of each of `lines`; empty unless they are `wanted`.
+fn align(
+    pipeline: &Pipeline,
+    wanted: bool,
+    lines: &[impl AsRef<str>],
+    found: &[Translation],
+) -> Result<Vec<Vec<Alignment>>> {
+    if !wanted {
+        return Ok(Vec::new());
+    }
+    let pairs = lines.iter().zip(found).flat_map(|(line, found)| {
+        let tokens = found.hypotheses.iter().map(|found| &found.tokens[..]);
+        tokens.map(move |tokens| (line.as_ref(), tokens))
+    });
+    let mut all = pipeline.align(&pairs.collect::<Vec<_>>())?.into_iter();
+    let of_line = |found: &Translation| all.by_ref().take(found.hypotheses.len()).collect();
+    Ok(found.iter().map(of_line).collect())
+}
+
+fn ambiguous(line: usize, sentences: usize) -> Error {
+    let found = count(sentences, "sentence");
+    Error::Data {
+        problem: format!(
+            "line {line} has {found}, so it is not clear which of them its phrases belong to"
+        ),
+        hint: Some("write one sentence on each line that has phrases".into()),
+    }
+}

@@ -1,0 +1,167 @@
+//! Requirements of each family on other values.
+
+use attentive_base::error::Result;
+
+use super::{refuse, refuse_with, require};
+use crate::{
+    BuiltinTask, Config, CorpusSource, SamplingKind, Task, TokenizerKind, Units, Vocabulary,
+};
+
+pub(super) fn check(config: &Config) -> Result<()> {
+    let model = &config.model;
+    corpora(config)?;
+    stream(config)?;
+    sampling(config)?;
+    match model.family.task() {
+        Task::Translate => vocabularies(config),
+        Task::Tag => tags(config),
+        Task::Classify => labels(config),
+        Task::Generate | Task::Fill | Task::Embed => Ok(()),
+    }
+}
+
+/// Refuses corpora that the family cannot learn from.
+fn corpora(config: &Config) -> Result<()> {
+    let data = &config.data;
+    let parts = |source: &'_ Option<CorpusSource>| -> Vec<CorpusSource> {
+        let parts = source.iter().flat_map(CorpusSource::parts);
+        parts.map(|(source, _)| source.clone()).collect()
+    };
+    let train = parts(&data.train).into_iter();
+    let valid = parts(&data.valid).into_iter();
+    let corpora = train
+        .map(|source| ("data.train", source))
+        .chain(valid.map(|source| ("data.valid", source)));
+    let reads_vectors = config.model.recurrent.d_input > 0;
+    for (section, source) in corpora {
+        let is_text = matches!(source, CorpusSource::Text(_));
+        let is_jsonl = matches!(source, CorpusSource::Jsonl(_));
+        let (expected, found) = match (config.model.family.task(), source) {
+            (
+                Task::Generate | Task::Fill,
+                CorpusSource::Aligned { .. } | CorpusSource::Tsv(_) | CorpusSource::Jsonl(_),
+            ) => (
+                "`text`, since language models learn from plain text",
+                "another corpus",
+            ),
+            (Task::Tag, _) if reads_vectors && !is_jsonl => {
+                ("`jsonl`, since the tagger reads vectors", "another corpus")
+            }
+            (Task::Translate, _) if is_text => {
+                ("pairs, since this family learns from two sides", "`text`")
+            }
+            (Task::Tag, _) if is_text => (
+                "`tsv`, `jsonl`, or `src` and `tgt`, with words and their tags",
+                "`text`",
+            ),
+            (Task::Classify, _) if is_text => (
+                "`tsv`, `jsonl`, or `src` and `tgt`, with texts and their labels",
+                "`text`",
+            ),
+            (
+                Task::Classify,
+                CorpusSource::Builtin {
+                    task: BuiltinTask::Reverse,
+                    ..
+                },
+            ) => (
+                "`grammar`, whose labels are its clause types",
+                "`reverse`, which has no labels",
+            ),
+            _ => continue,
+        };
+        return refuse(section, expected, found);
+    }
+    Ok(())
+}
+
+fn stream(config: &Config) -> Result<()> {
+    let task = config.model.family.task();
+    let is_mixed = matches!(config.data.train, Some(CorpusSource::Mixed(_)));
+    require(
+        config.data.units == Units::Lines || !is_mixed,
+        "data.train",
+        "one corpus, since `data.units` is `stream`",
+        "a list",
+    )?;
+    let fits = config.data.units == Units::Lines || task == Task::Generate;
+    require(
+        fits,
+        "data.units",
+        "`lines`, since only `decoder_only` learns from a stream",
+        "`stream`",
+    )
+}
+
+/// Refuses batches that hold no window of a stream.
+pub(super) fn windows(config: &Config) -> Result<()> {
+    let window = config.model.max_len;
+    let holds = config.data.units == Units::Lines || config.train.batch_tokens >= window;
+    require(
+        holds,
+        "train.batch_tokens",
+        format!("at least one window of `model.max_len` = {window}"),
+        config.train.batch_tokens,
+    )
+}
+
+/// Refuses scheduled sampling in models without a decoder.
+fn sampling(config: &Config) -> Result<()> {
+    let decodes = matches!(config.model.family.task(), Task::Translate | Task::Generate);
+    require(
+        decodes || config.train.scheduled_sampling.kind == SamplingKind::None,
+        "train.scheduled_sampling.kind",
+        "`none`, since this family has no decoder",
+        "another",
+    )
+}
+
+fn vocabularies(config: &Config) -> Result<()> {
+    let separate = config.tokenizer.vocabulary == Vocabulary::Separate;
+    if separate && config.model.tie_embeddings.ties_inputs() {
+        let hint = "`decoder` ties the decoder's embedding and the output projection";
+        let expected = "`decoder` or `none`, since `tokenizer.vocabulary` is `separate`";
+        return refuse_with(
+            "model.tie_embeddings",
+            expected,
+            "another value",
+            Some(hint.into()),
+        );
+    }
+    Ok(())
+}
+
+/// Refuses a vocabulary that a classifier's labels and words would share.
+fn labels(config: &Config) -> Result<()> {
+    require(
+        config.tokenizer.vocabulary == Vocabulary::Separate,
+        "tokenizer.vocabulary",
+        "`separate`, since labels need their own vocabulary",
+        "`shared`",
+    )
+}
+
+/// Checks the tokenizer of a tagger, which labels whole words.
+fn tags(config: &Config) -> Result<()> {
+    let tokenizer = &config.tokenizer;
+    require(
+        tokenizer.from.is_none(),
+        "tokenizer.from",
+        "to be left out, since a tagger labels the words of its training data",
+        "a tokenizer",
+    )?;
+    require(
+        tokenizer.kind == TokenizerKind::Word || config.model.word_pieces,
+        "tokenizer.kind",
+        "`word`, since a tagger labels tokens separated by blanks, unless `model.word_pieces` is true",
+        "another",
+    )?;
+    let separate =
+        tokenizer.vocabulary == Vocabulary::Separate || config.model.recurrent.d_input > 0;
+    require(
+        separate,
+        "tokenizer.vocabulary",
+        "`separate`, since tags are not tokens",
+        "`shared`",
+    )
+}

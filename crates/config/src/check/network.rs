@@ -1,0 +1,233 @@
+//! Sizes and choices of `[model]` that depend on each other.
+
+use attentive_base::count::count;
+use attentive_base::error::Result;
+
+use super::{at_most, number, refuse, refuse_with, require, size, whole_from};
+use crate::range::Range;
+use crate::{
+    AttentionKind, CellKind, Family, ModelConfig, Positions, RotaryScalingConfig, StackKind,
+};
+
+pub(super) fn check(model: &ModelConfig) -> Result<()> {
+    stacks(model)?;
+    if model.has(StackKind::Recurrent) {
+        recurrent(model)?;
+    }
+    if model.attends() {
+        heads(model)?;
+    }
+    if model.has(StackKind::Transformer) {
+        positions(model)?;
+    }
+    vectors(model)?;
+    tying(model)
+}
+
+/// Refuses stacks that cannot be combined.
+fn stacks(model: &ModelConfig) -> Result<()> {
+    let [encoder, decoder] = [model.encoder(), model.decoder()];
+    for (key, name, given, has) in [
+        ("model.encoder", "encoder", model.encoder, encoder.is_some()),
+        ("model.decoder", "decoder", model.decoder, decoder.is_some()),
+    ] {
+        if given.is_some() && !has {
+            return refuse(
+                key,
+                format!("to be left out, since this family has no {name}"),
+                format!("the kind of {name}"),
+            );
+        }
+    }
+    if decoder != Some(StackKind::Recurrent) {
+        return Ok(());
+    }
+    let attention = model.recurrent.attention;
+    readout(model)?;
+    let key = "model.recurrent.attention";
+    if encoder == Some(StackKind::Transformer) && attention == AttentionKind::None {
+        let expected =
+            "`additive`, `dot` or `general`, since a Transformer encoder has no final state";
+        return refuse(key, expected, "`none`");
+    }
+    let ssru = model.recurrent.cell == CellKind::Ssru;
+    if encoder.is_some() && ssru && attention == AttentionKind::Additive {
+        let expected = "`dot`, `general` or `none`, since the gates of an SSRU read no context";
+        return refuse(key, expected, "`additive`");
+    }
+    let d_hidden = model.recurrent.d_hidden;
+    let d_memory = match encoder {
+        Some(StackKind::Transformer) => model.d_model,
+        Some(StackKind::Recurrent) | None => d_hidden,
+    };
+    if attention == AttentionKind::Dot && d_memory != d_hidden {
+        let hint = "`model.recurrent.attention = \"general\"` accepts any width";
+        return refuse_with(
+            "model.recurrent.d_hidden",
+            format!("the width of the encoder's output, {d_memory}, for `dot` attention"),
+            d_hidden,
+            Some(hint.into()),
+        );
+    }
+    Ok(())
+}
+
+/// Refuses a recurrent decoder without a readout whose top state cannot take its place.
+fn readout(model: &ModelConfig) -> Result<()> {
+    let attends = model.encoder().is_some() && model.recurrent.attention != AttentionKind::None;
+    let fits = !attends && model.recurrent.d_hidden == model.d_model;
+    require(
+        fits || model.recurrent.readout,
+        "model.recurrent.readout",
+        "true, unless `attention` is `none` and `d_hidden` is `model.d_model`",
+        false,
+    )
+}
+
+fn recurrent(model: &ModelConfig) -> Result<()> {
+    let recurrent = &model.recurrent;
+    size("model.recurrent.d_hidden", recurrent.d_hidden)?;
+    at_most("model.recurrent.d_hidden", recurrent.d_hidden)?;
+    let halves = model.encoder() == Some(StackKind::Recurrent) && recurrent.bidirectional;
+    require(
+        recurrent.d_hidden.is_multiple_of(2) || !halves,
+        "model.recurrent.d_hidden",
+        "an even number, since each direction gives half",
+        recurrent.d_hidden,
+    )
+}
+
+/// The heads of each stack, under their keys.
+fn heads_of_stacks(model: &ModelConfig) -> [(&'static str, usize); 2] {
+    [
+        ("model.n_heads", model.n_heads),
+        ("model.n_decoder_heads", model.decoder_heads()),
+    ]
+}
+
+fn heads(model: &ModelConfig) -> Result<()> {
+    let d_model = model.d_model;
+    for (key, n_heads) in heads_of_stacks(model) {
+        if model.d_head == 0 && !d_model.is_multiple_of(n_heads) {
+            /// More heads than any model has.
+            const MOST: usize = 4096;
+            let nearest = (1..=d_model.min(MOST))
+                .filter(|n| d_model.is_multiple_of(*n))
+                .min_by_key(|n| n.abs_diff(n_heads));
+            let expected = format!("a divisor of `model.d_model` = {d_model}");
+            let hint = nearest.map(|n| format!("the nearest is {n}"));
+            return refuse_with(key, expected, n_heads, hint);
+        }
+        at_most(key, n_heads)?;
+        require(
+            model.n_kv_heads == 0 || n_heads.is_multiple_of(model.n_kv_heads),
+            "model.n_kv_heads",
+            format!("a divisor of `{key}` = {n_heads}, or 0"),
+            model.n_kv_heads,
+        )?;
+    }
+    at_most("model.d_head", model.d_head)?;
+    match model.attention_scale {
+        Some(scale) => number("model.attention_scale", scale),
+        None => Ok(()),
+    }
+}
+
+fn positions(model: &ModelConfig) -> Result<()> {
+    let d_model = model.d_model;
+    match model.positions {
+        Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated
+            if !d_model.is_multiple_of(2) =>
+        {
+            refuse(
+                "model.d_model",
+                "an even number, for sinusoidal positions",
+                d_model,
+            )
+        }
+        // The exponent i/(d/2 − 1) divides by zero at a width of 2.
+        Positions::SinusoidalTensor2tensor if !d_model.is_multiple_of(2) || d_model < 4 => refuse(
+            "model.d_model",
+            "an even number, 4 or more, for Tensor2Tensor's sinusoidal positions",
+            d_model,
+        ),
+        Positions::Rotary if model.self_attends() => rotary(model),
+        Positions::Relative | Positions::LearnedRelative if model.self_attends() => {
+            at_most("model.position_offset", model.position_offset)?;
+            let (buckets, distance) = (model.relative_buckets, model.relative_distance);
+            let key = "model.relative_buckets";
+            let range = Range::of(key);
+            let expected = format!("a whole number{range}");
+            require(range.contains(buckets as f64), key, expected, buckets)?;
+            whole_from("model.relative_distance", distance as u64, buckets as u64)?;
+            at_most("model.relative_distance", distance)
+        }
+        Positions::Learned => at_most("model.position_offset", model.position_offset),
+        _ => Ok(()),
+    }
+}
+
+fn rotary(model: &ModelConfig) -> Result<()> {
+    number("model.rotary_base", model.rotary_base)?;
+    rotary_scaling(model.rotary_scaling)?;
+    let d_model = model.d_model;
+    if model.d_head > 0 {
+        let even = model.d_head.is_multiple_of(2);
+        let expected = "an even number, for rotary positions";
+        return require(even, "model.d_head", expected, model.d_head);
+    }
+    let expected =
+        format!("heads of even size, for rotary positions of `model.d_model` = {d_model}");
+    heads_of_stacks(model).into_iter().try_for_each(|(key, n)| {
+        let found = format!("{} of size {}", count(n, "head"), d_model / n);
+        require((d_model / n).is_multiple_of(2), key, &expected, found)
+    })
+}
+
+fn rotary_scaling(scaling: RotaryScalingConfig) -> Result<()> {
+    number("model.rotary_scaling.factor", scaling.factor)?;
+    let (low, high) = (scaling.low_frequency_factor, scaling.high_frequency_factor);
+    number("model.rotary_scaling.low_frequency_factor", low)?;
+    require(
+        high.is_finite() && high > low,
+        "model.rotary_scaling.high_frequency_factor",
+        format!("a number above `low_frequency_factor` = {low}"),
+        high,
+    )?;
+    let key = "model.rotary_scaling.original_len";
+    size(key, scaling.original_len)
+}
+
+/// Checks the width of vectors read in place of tokens.
+fn vectors(model: &ModelConfig) -> Result<()> {
+    let width = model.recurrent.d_input;
+    let key = "model.recurrent.d_input";
+    at_most(key, width)?;
+    if width > 0 && model.family != Family::Tagger {
+        return refuse(key, "0, since only taggers read vectors", width);
+    }
+    let fits =
+        width == 0 || model.encoder() == Some(StackKind::Recurrent) || width == model.d_model;
+    let expected = format!(
+        "`model.d_model` = {}, since a Transformer reads vectors of its own width",
+        model.d_model
+    );
+    require(fits, key, expected, width)
+}
+
+/// Checks that the input of a tied projection is as wide as the embeddings.
+fn tying(model: &ModelConfig) -> Result<()> {
+    let reads = match (model.family, model.encoder()) {
+        (Family::EncoderOnly, Some(StackKind::Recurrent)) => model.recurrent.d_hidden,
+        _ => model.d_model,
+    };
+    require(
+        reads == model.d_model || !model.tie_embeddings.ties_output(),
+        "model.tie_embeddings",
+        format!(
+            "`none`, since the encoder's output is {reads} wide and the embeddings are {} wide",
+            model.d_model
+        ),
+        "another",
+    )
+}

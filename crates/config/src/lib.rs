@@ -1,0 +1,77 @@
+//! User settings with their defaults: one TOML file, read strictly. See [`Config::load`].
+//!
+//! The resolved configuration, with every default written out, is part of the model directory.
+
+mod architecture;
+mod check;
+mod corpus;
+mod data;
+mod decode;
+mod dependent;
+mod difference;
+mod load;
+mod model;
+mod older;
+mod origin;
+mod place;
+mod range;
+mod reference;
+mod renamed;
+mod rotary;
+mod schema;
+mod show;
+mod source;
+mod start;
+mod strict;
+#[cfg(test)]
+mod tests;
+mod tokenizer;
+mod train;
+mod uses;
+mod usual;
+
+pub use attentive_architecture::{
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind,
+    NormPosition, Pooling, Positions, Task, TieEmbeddings,
+};
+pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
+pub use data::{DataConfig, StoreKind, Units};
+pub use decode::{DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WIDTH};
+pub use difference::Difference;
+pub use load::{Draft, Known};
+pub use model::{Family, MixingKind, ModelConfig, RecurrentConfig, StackKind};
+pub use origin::{Origins, ValueOrigin};
+pub use reference::reference;
+pub use renamed::Renamed;
+pub use rotary::{RotaryScalingConfig, RotaryScalingKind};
+pub use start::Start;
+pub use tokenizer::{
+    NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary,
+};
+pub use train::{
+    BestBy, ExchangePrecision, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind,
+    ScheduleConfig, ScheduleKind, TrainConfig, TrainPrecision,
+};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The configuration file of a model that Attentive trains.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(extend("required" = ["data"]))]
+pub struct Config {
+    /// The seed of everything random: initial weights, the order of batches, dropout, built-in corpora. The same seed gives the same
+    /// model.
+    pub seed: u64,
+    /// The training and validation corpora.
+    pub data: DataConfig,
+    /// How text is divided into tokens. The vocabulary is learned from the training corpus, unless `tokenizer.from` names one.
+    pub tokenizer: TokenizerConfig,
+    /// The network. Keys that the chosen architecture does not use are refused, unless they have their default value.
+    pub model: ModelConfig,
+    /// Batches, loss, validation, checkpoints and limits of training.
+    pub train: TrainConfig,
+    /// How translations are searched, by default, in all commands that use the model. The search at validation is always greedy.
+    pub decode: DecodeConfig,
+}

@@ -1,0 +1,215 @@
+//! `model.from`: what a configuration takes over from that of the model from which training starts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use attentive_base::error::{Error, Result};
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::{
+    Config, DataConfig, Difference, Family, TokenizerConfig, TokenizerKind, Vocabulary, dependent,
+};
+
+/// The configuration in a model directory.
+const FILE: &str = "config.toml";
+
+/// The folder of a run's checkpoints, which share the run's configuration.
+const CHECKPOINTS: &str = "checkpoints";
+
+/// Sections that come from the source, except for the keys that are set.
+const INHERITED: [&str; 3] = ["model", "tokenizer", "decode"];
+
+/// Keys of `[model]` that may differ from those of the source: how the model is trained, and which tokens surround its
+/// sequences.
+const OWN: [&str; 10] = [
+    "model.from",
+    "model.freeze",
+    "model.dropout",
+    "model.attention_dropout",
+    "model.activation_dropout",
+    "model.source_first",
+    "model.decoder_start_token",
+    "model.forced_bos_token",
+    "model.forced_eos_token",
+    "model.suppress_tokens",
+];
+
+/// Those that may also differ if the head is a new one.
+const OF_NEW_HEAD: [&str; 3] = ["model.init", "model.pooling", "model.label_layer"];
+
+impl Config {
+    /// The configuration of the model in the directory `from`, the value of `model.from`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if it is not a model directory, and those of [`Config::load_stored`].
+    pub fn load_source(from: &Path) -> Result<Self> {
+        let path = Self::home(from).join(FILE);
+        if !path.is_file() {
+            return Err(Error::Config {
+                key: "model.from".into(),
+                expected: "a model directory".into(),
+                found: match from.exists() {
+                    true => format!("`{}`, which has no `{FILE}`", from.display()),
+                    false => format!("`{}`, which does not exist", from.display()),
+                },
+                hint: Some(
+                    "give a directory that `attentive train` or `attentive import` wrote; a relative path starts at the \
+                     working directory"
+                        .into(),
+                ),
+            });
+        }
+        Self::load_stored(&path)
+    }
+
+    /// The directory that holds the configuration, the tokenizers and the log of the model in the directory `dir`: for a
+    /// checkpoint `RUN/checkpoints/step-N` it is `RUN`, otherwise `dir` itself.
+    pub fn home(dir: &Path) -> PathBuf {
+        let of_run = |dir: &Path| -> Option<PathBuf> {
+            let folder = dir.parent()?;
+            let run = match folder.parent()? {
+                run if run.as_os_str().is_empty() => Path::new("."),
+                run => run,
+            };
+            (folder.file_name()? == CHECKPOINTS && Self::is_in(run)).then(|| run.to_path_buf())
+        };
+        if Self::is_in(dir) {
+            return dir.to_path_buf();
+        }
+        // The path may be relative to the checkpoint, or go through a link.
+        let run = of_run(dir).or_else(|| of_run(&fs::canonicalize(dir).ok()?));
+        run.unwrap_or_else(|| dir.to_path_buf())
+    }
+
+    /// Whether a model's configuration is in the directory `dir`.
+    pub(super) fn is_in(dir: &Path) -> bool {
+        dir.join(FILE).is_file()
+    }
+
+    /// Refuses this configuration if its network or tokenizer is not that of `source`, the configuration of the model in
+    /// `model.from`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for the first key that differs.
+    pub fn check_source(&self, source: &Self) -> Result<()> {
+        let new_head = self.has_new_head(source);
+        let is_bound = |key: &str| {
+            let is_own = OWN.contains(&key) || new_head && OF_NEW_HEAD.contains(&key);
+            (key.starts_with("model.") || key.starts_with("tokenizer.")) && !is_own
+        };
+        let Some(Difference { key, ours, theirs }) = heir(source, self.model.family)
+            .with_from(self)
+            .difference_among(self, is_bound)
+        else {
+            return Ok(());
+        };
+        let from = self.model.from.as_deref().unwrap_or(Path::new(""));
+        Err(Error::Config {
+            key,
+            expected: format!(
+                "{ours}, as in the model `{}`, from which training starts",
+                from.display()
+            ),
+            found: theirs,
+            hint: Some(
+                "leave it out: the network and the tokenizer are those of that model; only dropout and special tokens may \
+                 differ"
+                    .into(),
+            ),
+        })
+    }
+
+    /// Whether this configuration is that of a model with another head than the model of `source`.
+    pub fn has_new_head(&self, source: &Self) -> bool {
+        is_new_head(source.model.family, self.model.family)
+    }
+
+    /// As a model that starts from the same one as `other`.
+    fn with_from(mut self, other: &Self) -> Self {
+        self.model.from.clone_from(&other.model.from);
+        self.without_unused()
+    }
+
+    /// With the default value of every key that has no effect.
+    fn without_unused(self) -> Self {
+        let Ok(Value::Table(mut table)) = Value::try_from(&self) else {
+            return self;
+        };
+        for key in self.unused_keys() {
+            remove(&mut table, key);
+        }
+        table.try_into().unwrap_or(self)
+    }
+}
+
+/// Whether a model of the family `new` gets a head of its own on top of the encoder of a model of the family `source`.
+fn is_new_head(source: Family, new: Family) -> bool {
+    matches!(source, Family::EncoderOnly | Family::Encoder)
+        && matches!(new, Family::Classifier | Family::Tagger)
+}
+
+/// The configuration of a model of `family` that starts from that of `source`.
+fn heir(source: &Config, family: Family) -> Config {
+    let mut heir = source.clone();
+    heir.model.freeze.clear();
+    if is_new_head(source.model.family, family) {
+        heir.model.encoder = source.model.encoder();
+        heir.model.family = family;
+        if heir.tokenizer.from.take().is_some() {
+            // It is the model's own by now.
+            heir.tokenizer = TokenizerConfig {
+                special: heir.tokenizer.special,
+                ..TokenizerConfig::foreign()
+            };
+        }
+        heir.tokenizer.vocabulary = Vocabulary::Separate;
+        heir.model.word_pieces =
+            family == Family::Tagger && heir.tokenizer.kind != TokenizerKind::Word;
+    }
+    heir
+}
+
+/// Adds to `config` what it takes over from `source`. [`Config::check_source`] finds what contradicts it.
+pub(super) fn fill_in(config: &mut Table, source: &Config) {
+    let model = config.get("model").and_then(Value::as_table);
+    let asked = |key| model.and_then(|model| model.get(key)).cloned();
+    let family = asked("family").and_then(|family| Family::deserialize(family).ok());
+    let mut heir = heir(source, family.unwrap_or(source.model.family));
+    heir.model.from = asked("from").and_then(|from| from.try_into().ok());
+    let heir = heir.without_unused();
+    let max_len = heir.model.max_len.min(DataConfig::default().max_len);
+    if let Ok(Value::Table(mut inherited)) = Value::try_from(&heir) {
+        if dependent::has_other_formula(config, &source.decode) {
+            remove(&mut inherited, "decode.length_penalty");
+        }
+        let kept = |(name, _): &(String, Value)| INHERITED.contains(&name.as_str());
+        add(config, inherited.into_iter().filter(kept).collect());
+    }
+    let max_len = [("max_len".to_owned(), Value::Integer(max_len as i64))];
+    let data = Value::Table(max_len.into_iter().collect());
+    add(config, [("data".to_owned(), data)].into_iter().collect());
+}
+
+/// Adds the `missing` keys, also to sections that are there.
+fn add(table: &mut Table, missing: Table) {
+    for (name, value) in missing {
+        match (table.get_mut(&name), value) {
+            (None, value) => drop(table.insert(name, value)),
+            (Some(Value::Table(section)), Value::Table(missing)) => add(section, missing),
+            (Some(_), _) => {}
+        }
+    }
+}
+
+/// Removes the dotted `key`.
+fn remove(table: &mut Table, key: &str) {
+    match key.split_once('.') {
+        None => drop(table.remove(key)),
+        Some((section, rest)) => {
+            if let Some(Value::Table(section)) = table.get_mut(section) {
+                remove(section, rest);
+            }
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! Values that `validate` refuses and accepts.
+
+use super::{CORPUS, accepts, message, parse, refuses};
+use crate::Config;
+use crate::schema::{Kind, SCHEMA};
+
+/// Each of `cases` is lines of `[data]`, the key in the error, and a part of the message.
+fn refuses_data(cases: &[(&str, &str, &str)]) {
+    for (lines, key, part) in cases {
+        let message = message(parse(&format!("[data]\n{lines}"), &[]));
+        assert!(
+            message.contains(&format!("config key `{key}`")),
+            "`{lines}` says: {message}"
+        );
+        assert!(message.contains(part), "`{lines}` says: {message}");
+    }
+}
+
+#[test]
+fn a_corpus_has_exactly_one_source() {
+    refuses_data(&[
+        (
+            "",
+            "data.train",
+            "exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`, found none",
+        ),
+        (
+            "train = { src = 'a', tgt = 'b', tsv = 'c' }",
+            "data.train",
+            "found `src` + `tgt` and `tsv` (`x.toml`, line 2)",
+        ),
+        (
+            "train = { tgt = 'b', jsonl = 'c' }",
+            "data.train",
+            "found `src` + `tgt` and `jsonl`",
+        ),
+        (
+            "train = { src = 'a' }",
+            "data.train.tgt",
+            "a file aligned with `src`, found nothing",
+        ),
+        (
+            "train = { tgt = 'a' }",
+            "data.train.src",
+            "a file aligned with `tgt`, found nothing",
+        ),
+        (
+            "train = { src = '', tgt = 'b' }",
+            "data.train.src",
+            "a path, found an empty string",
+        ),
+        (
+            "train = { tsv = 'a' }\nvalid = { }",
+            "data.valid",
+            "found none (`x.toml`, line 3)",
+        ),
+        (
+            "train = { tsv = 'a', weight = 2 }",
+            "data.train.weight",
+            "since `weight` only applies to one of several corpora",
+        ),
+        (
+            "train = []",
+            "data.train",
+            "and `builtin`, found an empty list",
+        ),
+        (
+            "train = [{ tsv = 'a' }, { tsv = 'b', jsonl = 'c' }]",
+            "data.train",
+            "found `tsv` and `jsonl`",
+        ),
+        (
+            "train = [{ tsv = 'a' }, { tsv = 'b', weight = 0 }]",
+            "data.train.weight",
+            "from 0.001 to 1000, found 0",
+        ),
+        (
+            "train = [{ tsv = 'a' }, { pears = 3 }]",
+            "data.train.pears",
+            "did you mean `data.train.pairs`?",
+        ),
+        (
+            "train = [[{ tsv = 'a' }]]",
+            "data.train",
+            "a section of keys, found an array",
+        ),
+        (
+            "train = [{ tsv = 'a' }, 'b']",
+            "data.train",
+            "a section of keys, found the string `b`",
+        ),
+        (
+            "train = { tsv = 'a' }\nvalid = [{ tsv = 'b' }]",
+            "data.valid",
+            "a section of keys, found an array",
+        ),
+        (
+            "train = [{ tsv = 'a' }, { text = 'b' }]",
+            "data.train",
+            "pairs, since this family learns from two sides",
+        ),
+    ]);
+    for form in [
+        "tsv = 'a'",
+        "jsonl = 'a.gz'",
+        "builtin = 'grammar', pairs = 1",
+    ] {
+        assert!(
+            parse(&format!("data.train = {{ {form} }}"), &[]).is_ok(),
+            "{form}"
+        );
+    }
+}
+
+#[test]
+fn built_in_corpora_have_a_number_of_pairs() {
+    refuses_data(&[
+        (
+            "train = { builtin = 'reverse' }",
+            "data.train.pairs",
+            "the number of pairs to generate, found nothing",
+        ),
+        (
+            "train = { builtin = 'reverse', pairs = 0 }",
+            "data.train.pairs",
+            "1 or more, found 0",
+        ),
+        (
+            "train = { builtin = 'grammar', pairs = 9000000000000000000 }",
+            "data.train.pairs",
+            "at most 100000000, found 9000000000000000000 (`x.toml`, line 2)",
+        ),
+        (
+            "train = { builtin = 'grammar', pairs = 100000001 }",
+            "data.train.pairs",
+            "at most 100000000",
+        ),
+        (
+            "train = { tsv = 'a', pairs = 5 }",
+            "data.train.pairs",
+            "since `pairs` only applies to `builtin`, found 5",
+        ),
+    ]);
+}
+
+#[test]
+fn sizes_have_a_maximum() {
+    for (key, most) in [
+        ("tokenizer.vocab_size", 16_777_216_u64),
+        ("model.d_model", 65_536),
+        ("model.d_ff", 262_144),
+        ("model.n_encoder_layers", 1000),
+        ("model.n_decoder_layers", 1000),
+        ("model.max_len", 1_048_576),
+        ("train.micro_batches_per_update", 65_536),
+        ("decode.beam_width", 1000),
+    ] {
+        let found = most * 1_000_000;
+        let expected = format!("at most {most}, found {found}");
+        refuses(&[(&format!("{key} = {found}"), key, &expected)]);
+    }
+}
+
+#[test]
+fn sizes_have_a_minimum() {
+    let least = [
+        ("data.max_len", 2),
+        ("tokenizer.vocab_size", 8),
+        ("tokenizer.min_frequency", 1),
+        ("tokenizer.sample_lines", 1),
+        ("model.d_model", 2),
+        ("model.d_ff", 1),
+        ("model.n_heads", 1),
+        ("model.n_encoder_layers", 1),
+        ("model.n_decoder_layers", 1),
+        ("model.max_len", 2),
+        ("train.batch_tokens", 1),
+        ("train.micro_batches_per_update", 1),
+        ("train.keep_last", 1),
+        ("train.max_steps", 1),
+        ("train.log_every", 1),
+        ("train.schedule.plateau_patience", 1),
+        ("decode.beam_width", 1),
+        ("decode.max_new_extra", 1),
+        ("decode.batch_size", 1),
+    ];
+    for (key, least) in least {
+        let expected = format!("a whole number, {least} or more, found {}", least - 1);
+        refuses(&[(&format!("{key} = {}", least - 1), key, &expected)]);
+    }
+    let big = Config {
+        seed: 1 << 63,
+        ..parse(CORPUS, &[]).unwrap()
+    };
+    assert!(
+        big.validate()
+            .unwrap_err()
+            .to_string()
+            .contains("`seed`: expected a whole number up to 9223372036854775807")
+    );
+}
+
+#[test]
+fn numbers_have_a_range() {
+    let fractions = [
+        "model.dropout",
+        "model.attention_dropout",
+        "model.activation_dropout",
+        "train.label_smoothing",
+        "train.optimizer.beta1",
+        "train.optimizer.beta2",
+        "train.optimizer.momentum",
+    ];
+    let positive = [
+        "model.norm_epsilon",
+        "model.logit_scale",
+        "train.optimizer.learning_rate",
+        "train.optimizer.epsilon",
+    ];
+    let not_negative = [
+        "train.clip_norm",
+        "train.optimizer.weight_decay",
+        "decode.length_penalty",
+        "decode.max_new_factor",
+    ];
+    let bad = |keys: &[&str], values: &[&str]| {
+        for key in keys {
+            for value in values.iter().chain(&["nan", "inf", "-0.1"]) {
+                refuses(&[(&format!("{key} = {value}"), key, "expected a number")]);
+            }
+        }
+    };
+    bad(&fractions, &["1.0", "1", "1.5"]);
+    bad(&positive, &["0.0"]);
+    bad(&not_negative, &[]);
+    bad(&["train.schedule.min_factor"], &["1.1"]);
+    bad(&["train.schedule.plateau_factor"], &["0.0", "1.0"]);
+    accepts(&[
+        "train.clip_norm = 0",
+        "train.schedule.min_factor = 1",
+        "decode.length_penalty = 0.0",
+        "train.label_smoothing = 0.0",
+    ]);
+}
+
+#[test]
+fn no_number_may_be_nan_or_infinite() {
+    let numbers = SCHEMA.iter().filter(|(_, kind)| **kind == Kind::Number);
+    for (key, _) in numbers {
+        for value in ["nan", "inf", "-inf"] {
+            if key.ends_with(".weight") {
+                let train = format!("train = [{{ tsv = 'a', weight = {value} }}]");
+                refuses_data(&[(&train, "data.train.weight", "a number from 0.001")]);
+                continue;
+            }
+            refuses(&[(&format!("{key} = {value}"), key, "expected")]);
+        }
+    }
+}
+
+#[test]
+fn inconsistent_model_sizes_are_refused() {
+    refuses(&[
+        (
+            "model.n_heads = 5",
+            "model.n_heads",
+            "a divisor of `model.d_model` = 256, found 5 (`x.toml`, line 2) | the nearest is 4",
+        ),
+        (
+            "model.d_model = 254",
+            "model.n_heads",
+            "found 4 (not set in `x.toml`) | the nearest is 2",
+        ),
+        (
+            "model = { d_model = 15, n_heads = 3 }",
+            "model.d_model",
+            "an even number, for sinusoidal positions, found 15",
+        ),
+        (
+            "model = { d_model = 15, n_heads = 3, positions = 'sinusoidal_concatenated' }",
+            "model.d_model",
+            "an even number",
+        ),
+        (
+            "model = { d_model = 15, n_heads = 3, positions = 'sinusoidal_tensor2tensor' }",
+            "model.d_model",
+            "an even number",
+        ),
+        (
+            "model = { d_model = 2, n_heads = 1, positions = 'sinusoidal_tensor2tensor' }",
+            "model.d_model",
+            "4 or more",
+        ),
+        (
+            "model = { d_model = 12, n_heads = 4, positions = 'rotary' }",
+            "model.n_heads",
+            "found 4 heads of size 3",
+        ),
+        (
+            "model = { d_model = 3, n_heads = 1, positions = 'rotary' }",
+            "model.n_heads",
+            "found 1 head of size 3",
+        ),
+        (
+            "tokenizer.vocabulary = 'separate'",
+            "model.tie_embeddings",
+            "`decoder` or `none`",
+        ),
+        (
+            "model.max_len = 100",
+            "data.max_len",
+            "at most `model.max_len` = 100",
+        ),
+    ]);
+    accepts(&[
+        "model = { d_model = 15, n_heads = 3, positions = 'learned' }",
+        "model = { d_model = 12, n_heads = 6, positions = 'rotary' }",
+        "tokenizer.vocabulary = 'separate'\nmodel.tie_embeddings = 'decoder'",
+    ]);
+}
+
+#[test]
+fn inconsistent_training_settings_are_refused() {
+    refuses(&[
+        (
+            "train.optimizer.momentum = 0.9",
+            "train.optimizer.momentum",
+            "only SGD has momentum",
+        ),
+        (
+            "train.schedule.warmup_steps = 0",
+            "train.schedule.warmup_steps",
+            "1 or more, found 0",
+        ),
+        (
+            "train.schedule = { kind = 'noam', warmup_steps = 0 }",
+            "train.schedule.warmup_steps",
+            "1 or more, found 0",
+        ),
+        (
+            "train.max_steps = 1000\ntrain.schedule.kind = 'cosine'",
+            "train.max_steps",
+            "since the cosine ends here, found 1000",
+        ),
+        (
+            "train.schedule = { kind = 'cosine', decay_steps = 9 }",
+            "train.schedule.decay_steps",
+            "more than",
+        ),
+        (
+            "train.average_last = 4",
+            "train.keep_last",
+            "at least `train.average_last` = 4, the checkpoints to average, found 3",
+        ),
+    ]);
+    accepts(&[
+        "train.optimizer = { kind = 'sgd', momentum = 0.9 }",
+        "train.schedule = { kind = 'constant', warmup_steps = 0 }",
+    ]);
+}
+
+#[test]
+fn what_needs_validation_is_refused_without() {
+    let valid = "data.valid = { tsv = 'v' }";
+    refuses(&[
+        (
+            "train.patience = 3",
+            "train.patience",
+            "0, since nothing is validated, found 3",
+        ),
+        (
+            "train.schedule.kind = 'plateau'",
+            "train.schedule.kind",
+            "since nothing is validated",
+        ),
+        (
+            "train.best_by = 'bleu'",
+            "train.best_by",
+            "`loss`, since nothing is validated",
+        ),
+        (
+            &format!("{valid}\ntrain.validate_every = 0\ntrain.patience = 3"),
+            "train.patience",
+            "nothing is validated",
+        ),
+        (
+            &format!("{valid}\ntrain.best_by = 'bleu'\ntrain.validate_sentences = 0"),
+            "train.best_by",
+            "no validation sentence",
+        ),
+    ]);
+    accepts(&[&format!(
+        "{valid}\ntrain.patience = 3\ntrain.best_by = 'bleu'\ntrain.schedule.kind = 'plateau'"
+    )]);
+}
+
+#[test]
+#[cfg(unix)]
+fn paths_are_utf_8() {
+    use std::os::unix::ffi::OsStrExt;
+    let mut config = parse(CORPUS, &[]).unwrap();
+    config.data.dir = Some(std::ffi::OsStr::from_bytes(b"\xff").into());
+    let message = config.validate().unwrap_err().to_string();
+    assert!(
+        message.starts_with("config key `data.dir`: expected a path in UTF-8"),
+        "{message}"
+    );
+}

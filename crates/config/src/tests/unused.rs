@@ -1,0 +1,161 @@
+//! Keys without effect.
+
+use super::{CORPUS, accepts, message, parse, refuses};
+use crate::Config;
+
+#[test]
+fn unused_keys_are_refused() {
+    refuses(&[
+        (
+            "model.family = 'seq2seq'\nmodel.n_heads = 2",
+            "model.n_heads",
+            "its default, 4, since the model has no Transformer stack, found 2",
+        ),
+        (
+            "model.recurrent.cell = 'gru'",
+            "model.recurrent.cell",
+            "the model has no recurrent stack",
+        ),
+        (
+            "model.pooling = 'first'",
+            "model.pooling",
+            "only classifiers",
+        ),
+        (
+            "train.optimizer.kind = 'sgd'\ntrain.optimizer.beta1 = 0.5",
+            "train.optimizer.beta1",
+            "SGD has no such value",
+        ),
+    ]);
+    accepts(&["model.family = 'seq2seq'\nmodel.n_heads = 4"]);
+    let vectors = [
+        "model.family=tagger",
+        "model.recurrent.d_input=3",
+        "model.scale_embeddings=false",
+    ];
+    let found = message(parse("data.train = { jsonl = 'a' }", &vectors));
+    assert!(found.contains("`model.scale_embeddings`"), "{found}");
+    let stored = tempfile::NamedTempFile::new().unwrap();
+    let text = format!("{CORPUS}\nmodel.recurrent.cell = 'gru'");
+    std::fs::write(stored.path(), text).unwrap();
+    Config::load_stored(stored.path()).unwrap();
+}
+
+#[test]
+fn keys_of_attention_are_unused_without_attention() {
+    let language_model = |setting: &str| {
+        let ssru = ["model.family=decoder_only", "model.decoder_mixing=ssru"];
+        let settings = [&ssru[..], &[setting]].concat();
+        parse("data.train = { text = 'a' }", &settings)
+    };
+    for (setting, reason) in [
+        ("model.n_heads=2", "no multi-head attention"),
+        ("model.n_kv_heads=2", "no multi-head attention"),
+        ("model.d_head=8", "no multi-head attention"),
+        ("model.attention_dropout=0.1", "no multi-head attention"),
+        ("model.attention_bias=false", "no multi-head attention"),
+        ("model.attention_scale=0.5", "no multi-head attention"),
+        ("model.n_decoder_heads=2", "not both Transformer stacks"),
+        ("model.d_decoder_ff=64", "not both Transformer stacks"),
+        ("model.word_pieces=true", "only taggers"),
+        ("model.label_layer=tanh", "only classifiers"),
+        ("model.positions=rotary", "need self-attention"),
+        ("model.positions=relative", "need self-attention"),
+        ("model.rotary_base=500.0", "is not `rotary`"),
+    ] {
+        let message = message(language_model(setting));
+        let key = setting.split_once('=').unwrap().0;
+        let start = format!("config key `{key}`: expected its default");
+        assert!(message.starts_with(&start), "{message}");
+        assert!(message.contains(reason), "{message}");
+    }
+    // No heads, so `d_model` need not be divisible.
+    language_model("model.d_model=30").unwrap();
+    language_model("model.positions=learned").unwrap();
+
+    let mixing = "model.decoder_mixing = 'ssru'";
+    let encoder = format!("{mixing}\nmodel.encoder = 'recurrent'");
+    refuses(&[(
+        &format!("{encoder}\nmodel.positions = 'rotary'"),
+        "model.positions",
+        "need self-attention",
+    )]);
+    accepts(&[
+        &format!("{mixing}\nmodel.positions = 'rotary'\nmodel.n_heads = 2"),
+        &format!("{encoder}\nmodel.n_heads = 2"),
+    ]);
+}
+
+#[test]
+fn a_stream_has_no_start_token() {
+    let settings = |units| {
+        [
+            "model.family=decoder_only",
+            "model.decoder_start_token=</s>",
+            units,
+        ]
+    };
+    let read = |units| parse("data.train = { text = 'a' }", &settings(units));
+    let message = message(read("data.units=stream"));
+    assert!(
+        message.contains("`model.decoder_start_token`: expected its default"),
+        "{message}"
+    );
+    read("data.units=lines").unwrap();
+}
+
+#[test]
+fn a_learned_vocabulary_has_its_own_special_tokens() {
+    let read = |setting| parse(CORPUS, &[setting]);
+    let problem = message(read("tokenizer.special.pad=[PAD]"));
+    assert!(
+        problem.contains("only vocabularies that are given"),
+        "{problem}"
+    );
+    read("tokenizer.special.pad=<pad>").unwrap();
+    let given = ["tokenizer.from=my.model", "tokenizer.special.pad=[PAD]"];
+    parse(CORPUS, &given).unwrap();
+    let tagger = [
+        "model.family=tagger",
+        "tokenizer.kind=word",
+        "model.source_first=<s>",
+    ];
+    let problem = message(parse(CORPUS, &tagger));
+    assert!(
+        problem.contains("`model.source_first`: expected its default"),
+        "{problem}"
+    );
+    read("model.source_first=<s>").unwrap();
+}
+
+#[test]
+fn a_tokenizer_that_is_given_is_not_learned() {
+    let from = "tokenizer.from = 'my.model'";
+    for line in [
+        "tokenizer.kind = 'unigram'",
+        "tokenizer.vocab_size = 90",
+        "tokenizer.lowercase = true",
+        "tokenizer.split_punctuation = false",
+        "tokenizer.split_digits = true",
+    ] {
+        let (key, _) = line.split_once(" = ").unwrap();
+        refuses(&[(
+            &format!("{from}\n{line}"),
+            key,
+            "since `tokenizer.from` names a tokenizer that is taken as it is",
+        )]);
+    }
+    accepts(&[from]);
+}
+
+#[test]
+fn only_subwords_are_divided() {
+    for kind in ["word", "char"] {
+        refuses(&[(
+            &format!("tokenizer.kind = '{kind}'\ntokenizer.split_by_script = false"),
+            "tokenizer.split_by_script",
+            "only subwords",
+        )]);
+    }
+    accepts(&["tokenizer.kind = 'unigram'\ntokenizer.split_by_script = false"]);
+}

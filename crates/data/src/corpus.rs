@@ -1,0 +1,307 @@
+//! Corpora in RAM.
+
+use std::borrow::Cow;
+
+use attentive_base::error::{Error, Result};
+
+use super::form::Form;
+use super::intake::{Intake, ReadStats};
+use super::item::{Entry, Fault, Item, TagInput, has_control};
+use super::reader::{Places, Reader};
+use super::sample::Sample;
+use super::stored::SourceFile;
+
+/// The lines of a corpus, all of the same [`Form`], and the files that they come from.
+#[derive(Clone, Debug)]
+pub struct Corpus {
+    intake: Intake,
+    entries: Vec<Entry>,
+    sources: Vec<SourceFile>,
+    /// The number of the last line of each part of the corpus.
+    ends: Vec<usize>,
+    places: Places,
+    /// Warnings about the files.
+    warnings: Vec<String>,
+}
+
+impl Corpus {
+    /// An empty corpus of `form`.
+    pub(super) fn new(form: Form, sources: Vec<SourceFile>) -> Self {
+        Self {
+            intake: Intake::new(form),
+            entries: Vec::new(),
+            sources,
+            ends: Vec::new(),
+            places: Places::default(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Returns a corpus of `form` with these lines, except those that [`ReadStats`] counts as dropped.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if the number of tags differs from the number of tokens or vectors.
+    pub fn from_items(form: Form, items: impl IntoIterator<Item = Item>) -> Result<Self> {
+        let mut corpus = Self::new(form, Vec::new());
+        for item in items {
+            let line = corpus.intake.stats.lines + 1;
+            let taken = corpus.add(item);
+            taken.map_err(|problem| corpus.error(line, problem))?;
+        }
+        Ok(corpus)
+    }
+
+    /// Returns a corpus of the lines in `sample`, drawn from the lines of `reader`, which is at its end.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if there are no lines.
+    pub fn sampled(sample: Sample, reader: Reader) -> Result<Self> {
+        let mut corpus = Self::new(reader.form(), Vec::new());
+        corpus.entries = sample.into_entries();
+        corpus.finish(reader);
+        corpus.check_not_empty()?;
+        Ok(corpus)
+    }
+
+    /// Returns a random sample of at most `most` lines.
+    pub fn sample(&self, most: usize) -> Cow<'_, Self> {
+        if self.entries.len() <= most {
+            return Cow::Borrowed(self);
+        }
+        let mut sample = Sample::new(most);
+        let entries = self.entries.iter().cloned();
+        entries.for_each(|entry| sample.offer(entry));
+        Cow::Owned(Self {
+            intake: self.intake.clone(),
+            entries: sample.into_entries(),
+            sources: self.sources.clone(),
+            ends: self.ends.clone(),
+            places: self.places.clone(),
+            warnings: self.warnings.clone(),
+        })
+    }
+
+    /// Returns the kind of data in the lines.
+    pub fn form(&self) -> Form {
+        self.intake.form
+    }
+
+    /// Returns the lines in order; a [`Form::Stream`] has a single one.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Returns the number of the last line of each part, if the corpus was read from several.
+    pub fn ends(&self) -> &[usize] {
+        &self.ends
+    }
+
+    /// Returns statistics of the lines read and dropped.
+    pub fn stats(&self) -> ReadStats {
+        self.intake.stats
+    }
+
+    /// Returns warnings about the files, each a sentence: those that seem to have a header, or columns in
+    /// quotation marks.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Returns the files that the corpus was read from; empty for a built-in corpus.
+    pub fn sources(&self) -> &[SourceFile] {
+        &self.sources
+    }
+
+    /// Returns the whole text of a [`Form::Stream`].
+    pub fn stream(&self) -> Option<&str> {
+        match (self.form(), self.entries.as_slice()) {
+            (
+                Form::Stream,
+                [
+                    Entry {
+                        item: Item::Text(text),
+                        ..
+                    },
+                ],
+            ) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns sentences with their translations; empty for other forms.
+    pub fn translations(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries.iter().filter_map(|entry| match &entry.item {
+            Item::Translation { src, tgt } => Some((src.as_str(), tgt.as_str())),
+            Item::Tagged { .. } | Item::Labeled { .. } | Item::Text(_) => None,
+        })
+    }
+
+    /// Returns all source text from which a vocabulary is learned: sentences, tokens or texts. Empty for language models and
+    /// vectors.
+    pub fn src_texts(&self) -> Vec<&str> {
+        let mut texts = Vec::new();
+        for Entry { item, .. } in &self.entries {
+            match item {
+                Item::Translation { src, .. } => texts.push(src.as_str()),
+                Item::Labeled { text, .. } => texts.push(text),
+                Item::Tagged {
+                    input: TagInput::Tokens(tokens),
+                    ..
+                } => texts.extend(tokens.iter().map(String::as_str)),
+                Item::Tagged {
+                    input: TagInput::Vectors(_),
+                    ..
+                }
+                | Item::Text(_) => {}
+            }
+        }
+        texts
+    }
+
+    /// Returns all target text: sentences, tags, labels or texts.
+    pub fn tgt_texts(&self) -> Vec<&str> {
+        let mut texts = Vec::new();
+        for Entry { item, .. } in &self.entries {
+            match item {
+                Item::Translation { tgt, .. } => texts.push(tgt.as_str()),
+                Item::Labeled { label, .. } => texts.push(label),
+                Item::Tagged { tags, .. } => texts.extend(tags.iter().map(String::as_str)),
+                Item::Text(text) => texts.push(text),
+            }
+        }
+        texts
+    }
+
+    /// Keeps only the lines accepted by `keep`.
+    pub fn retain(&mut self, keep: impl Fn(&Item) -> bool) {
+        self.entries.retain(|entry| keep(&entry.item));
+    }
+
+    /// Returns an error about a line.
+    pub(super) fn error(&self, line: usize, problem: String) -> Error {
+        self.places.error(line, problem)
+    }
+
+    /// Rejects an empty corpus.
+    pub(super) fn check_not_empty(&self) -> Result<()> {
+        if !self.entries.is_empty() {
+            return Ok(());
+        }
+        let names = self.sources.iter();
+        let names: Vec<String> = names
+            .map(|file| format!("`{}`", file.path.display()))
+            .collect();
+        Err(Error::Data {
+            problem: format!(
+                "no usable data in {}: {}",
+                names.join(" and "),
+                self.stats()
+            ),
+            hint: Some("check that these are the right files".into()),
+        })
+    }
+
+    /// Records a file that has been read completely.
+    pub(super) fn add_source(&mut self, file: Option<SourceFile>) {
+        self.sources.extend(file);
+    }
+
+    /// Adds the next line, or counts it as dropped; otherwise describes the problem.
+    pub(super) fn add(&mut self, item: Item) -> Result<(), String> {
+        self.entries.extend(self.intake.admit(item)?);
+        Ok(())
+    }
+
+    /// Counts a dropped line.
+    pub(super) fn skip(&mut self, fault: Fault) {
+        self.intake.skip(fault);
+    }
+
+    /// Adds an entry that `reader` has read.
+    pub(super) fn push(&mut self, entry: Entry) {
+        match (self.form(), &entry.item) {
+            (Form::Stream, Item::Text(line)) => self.extend_text(line, entry.line),
+            _ => self.entries.push(entry),
+        }
+    }
+
+    /// Takes over the statistics and files of `reader`, from which all lines came.
+    pub(super) fn finish(&mut self, reader: Reader) {
+        self.intake.stats = reader.stats();
+        self.ends = reader.ends().to_vec();
+        self.warnings = reader.warnings();
+        self.places = reader.places().clone();
+        self.sources = reader.finish();
+    }
+
+    /// Appends the next line to the text of a [`Form::Stream`], unless it contains control characters.
+    pub(super) fn append(&mut self, line: &str) {
+        if has_control(line) {
+            self.skip(Fault::Control);
+            return;
+        }
+        self.intake.stats.lines += 1;
+        self.extend_text(line, self.intake.stats.lines);
+    }
+
+    /// Extends the text of a [`Form::Stream`] by line `number`.
+    fn extend_text(&mut self, line: &str, number: usize) {
+        if self.entries.is_empty() {
+            self.entries.push(Entry {
+                item: Item::Text(String::new()),
+                line: number,
+            });
+        }
+        if let [
+            Entry {
+                item: Item::Text(text),
+                ..
+            },
+        ] = self.entries.as_mut_slice()
+        {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+
+    /// Removes the fraction `share` from the end and returns it as a separate corpus.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if one of the two parts would be empty.
+    pub fn hold_out(&mut self, share: f64) -> Result<Self> {
+        let mut held = Self::new(self.form(), self.sources.clone());
+        held.places = self.places.clone();
+        let kept = |all: usize| all - (all as f64 * share).round() as usize;
+        match (self.form(), self.entries.as_mut_slice()) {
+            (
+                Form::Stream,
+                [
+                    Entry {
+                        item: Item::Text(text),
+                        line,
+                    },
+                ],
+            ) => {
+                let cut = text.char_indices().nth(kept(text.chars().count()));
+                let cut = cut.map_or(text.len(), |(byte, _)| byte);
+                held.entries.push(Entry {
+                    item: Item::Text(text.split_off(cut)),
+                    line: *line,
+                });
+            }
+            _ => held.entries = self.entries.split_off(kept(self.entries.len())),
+        }
+        held.intake.stats.lines = held.entries.len();
+        let is_blank = |entry: &Entry| matches!(&entry.item, Item::Text(text) if text.is_empty());
+        let is_empty = |corpus: &Self| corpus.entries.iter().all(is_blank);
+        if is_empty(self) || is_empty(&held) {
+            return Err(Error::Config {
+                key: "data.hold_out".into(),
+                expected: "a fraction that leaves data for both training and validation".into(),
+                found: share.to_string(),
+                hint: None,
+            });
+        }
+        Ok(held)
+    }
+}

@@ -1,0 +1,141 @@
+//! Selection of the lines of a corpus.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use attentive_base::count::count;
+use serde::{Deserialize, Serialize};
+
+use super::form::Form;
+use super::item::{Entry, Fault, Item};
+use super::lines::MAX_LINE_BYTES;
+
+/// Counts of lines read and dropped; each dropped line is counted under one reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadStats {
+    /// Lines read.
+    pub lines: usize,
+    /// Dropped because a side is empty or only white space.
+    pub empty: usize,
+    /// Dropped because a side exceeds [`MAX_LINE_BYTES`].
+    pub too_long: usize,
+    /// Dropped because a side contains NUL or another control character other than white space.
+    pub control: usize,
+    /// Dropped because the same line occurred before.
+    #[serde(default)]
+    pub repeated: usize,
+    /// Dropped because both sides are the same.
+    #[serde(default)]
+    pub copies: usize,
+}
+
+impl ReadStats {
+    /// Returns the number of lines kept.
+    pub fn kept(&self) -> usize {
+        let Self {
+            lines,
+            empty,
+            too_long,
+            control,
+            repeated,
+            copies,
+        } = self;
+        lines - empty - too_long - control - repeated - copies
+    }
+}
+
+impl fmt::Display for ReadStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            lines,
+            empty,
+            too_long,
+            control,
+            repeated,
+            copies,
+        } = *self;
+        write!(f, "{} of {} kept", self.kept(), count(lines, "line"))?;
+        for (count, reason) in [
+            (empty, "with an empty side".to_owned()),
+            (too_long, format!("longer than {MAX_LINE_BYTES} bytes")),
+            (control, "with control characters".to_owned()),
+            (repeated, "that occurred before".to_owned()),
+            (copies, "with equal sides".to_owned()),
+        ] {
+            if count > 0 {
+                write!(f, ", {count} dropped {reason}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Usable lines that are dropped on request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filters {
+    /// True if lines that occurred before are dropped. This takes 8 to 18 bytes of RAM for each line.
+    pub repeated: bool,
+    /// True if pairs are dropped whose sides are equal.
+    pub copies: bool,
+}
+
+/// Numbers the lines of a corpus of one kind, and drops those that are not used.
+#[derive(Clone, Debug)]
+pub(super) struct Intake {
+    pub(super) form: Form,
+    pub(super) stats: ReadStats,
+    filters: Filters,
+    /// Hashes of the lines so far, if repeated ones are dropped.
+    seen: HashSet<u64>,
+}
+
+impl Intake {
+    /// An intake that has not read anything.
+    pub(super) fn new(form: Form) -> Self {
+        Self {
+            form,
+            stats: ReadStats::default(),
+            filters: Filters::default(),
+            seen: HashSet::new(),
+        }
+    }
+
+    /// Also drops the lines that match `filters`.
+    pub(super) fn filtered(self, filters: Filters) -> Self {
+        Self { filters, ..self }
+    }
+
+    /// Returns the entry of the next line, or `None` if it is dropped; describes the problem if the line is invalid.
+    pub(super) fn admit(&mut self, item: Item) -> Result<Option<Entry>, String> {
+        if let Some(fault) = item.fault() {
+            self.skip(fault);
+            return Ok(None);
+        }
+        if let Some(problem) = item.misfit(self.form) {
+            return Err(problem);
+        }
+        if self.filters.copies && item.is_copy() {
+            self.skip(Fault::Copy);
+            return Ok(None);
+        }
+        if self.filters.repeated && !self.seen.insert(item.hash()) {
+            self.skip(Fault::Repeated);
+            return Ok(None);
+        }
+        self.stats.lines += 1;
+        let line = self.stats.lines;
+        Ok(Some(Entry { item, line }))
+    }
+
+    /// Counts a dropped line.
+    pub(super) fn skip(&mut self, fault: Fault) {
+        self.stats.lines += 1;
+        match fault {
+            Fault::Empty => self.stats.empty += 1,
+            Fault::TooLong => self.stats.too_long += 1,
+            Fault::Control => self.stats.control += 1,
+            Fault::Repeated => self.stats.repeated += 1,
+            Fault::Copy => self.stats.copies += 1,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Reads whole corpora into RAM.
+
+use std::path::Path;
+
+use attentive_base::error::Result;
+use attentive_config::CorpusSource;
+
+use super::corpus::Corpus;
+use super::form::Form;
+use super::intake::Filters;
+use super::item::Fault;
+use super::lines::{Line, open_text};
+use super::progress::{Progress, Watch};
+use super::reader::Reader;
+
+/// Number of lines between two calls of a [`Watch`].
+const LINES_PER_CALL: usize = 1 << 13;
+
+/// Reads or generates the corpus of `form` given by `source`. Relative paths are resolved against `dir`; `seed` is used for
+/// built-in corpora.
+///
+/// Unusable lines are dropped and counted in [`super::ReadStats`].
+///
+/// # Errors
+/// Any error of [`Reader`]; [`attentive_base::Error::Data`] if no line is usable.
+pub fn read(
+    source: &CorpusSource,
+    form: Form,
+    dir: Option<&Path>,
+    seed: u64,
+    watch: Watch<'_>,
+) -> Result<Corpus> {
+    read_filtered(source, form, dir, seed, Filters::default(), watch)
+}
+
+/// Like [`read`], but also drops lines as `filters` say. A text that is read as a whole is not filtered.
+///
+/// # Errors
+/// Any error of [`read`].
+pub fn read_filtered(
+    source: &CorpusSource,
+    form: Form,
+    dir: Option<&Path>,
+    seed: u64,
+    filters: Filters,
+    watch: Watch<'_>,
+) -> Result<Corpus> {
+    let mut corpus = Corpus::new(form, Vec::new());
+    match (source, form) {
+        (CorpusSource::Text(text), Form::Stream) => {
+            let path = dir.map_or_else(|| text.clone(), |dir| dir.join(text));
+            read_stream(&path, &mut corpus, watch)?;
+        }
+        _ => {
+            let mut reader = Reader::open(source, form, dir, seed)?.filtered(filters);
+            while let Some(entry) = reader.next_entry()? {
+                tell(reader.stats().lines, watch);
+                corpus.push(entry);
+            }
+            corpus.finish(reader);
+        }
+    }
+    corpus.check_not_empty()?;
+    Ok(corpus)
+}
+
+/// Periodically reports to `watch` the number of lines read so far.
+fn tell(lines: usize, watch: Watch<'_>) {
+    if lines.is_multiple_of(LINES_PER_CALL) {
+        watch(Progress::Read { lines });
+    }
+}
+
+/// Reads a file as one continuous text.
+fn read_stream(path: &Path, corpus: &mut Corpus, watch: Watch<'_>) -> Result<()> {
+    let mut lines = open_text(path)?;
+    while let Some(line) = lines.next_line()? {
+        match line {
+            Line::TooLong => corpus.skip(Fault::TooLong),
+            Line::Text(text) => corpus.append(text),
+        }
+        tell(corpus.stats().lines, watch);
+    }
+    corpus.add_source(lines.finish());
+    Ok(())
+}

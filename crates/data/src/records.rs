@@ -1,0 +1,216 @@
+//! The lines of one corpus, from files and generators.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use attentive_base::error::{Error, Result};
+use attentive_config::CorpusSource;
+
+use super::form::Form;
+use super::item::{Fault, Item, TagInput};
+use super::lines::{Line, Lines, MAX_LINE_BYTES, MAX_RECORD_BYTES};
+use super::stored::{Hashed, SourceFile};
+use super::{builtin, json};
+
+/// Maximum length of a TSV line: two sentences and a tab.
+const MAX_TSV_BYTES: usize = 2 * MAX_LINE_BYTES + 1;
+
+/// A source of lines.
+#[derive(Debug)]
+pub(super) enum Records {
+    Aligned {
+        src: Box<Lines<Hashed<File>>>,
+        tgt: Box<Lines<Hashed<File>>>,
+    },
+    Each {
+        lines: Box<Lines<Hashed<File>>>,
+        parse: fn(&str, Form) -> Result<Item, String>,
+    },
+    Generated(builtin::Examples),
+}
+
+/// The next thing read from a corpus.
+pub(super) enum Next {
+    Item(Item),
+    /// A line that is dropped.
+    Fault(Fault),
+    End,
+}
+
+impl Records {
+    /// Opens one corpus, whose paths are resolved.
+    pub(super) fn open(source: &CorpusSource, form: Form, seed: u64) -> Result<Self> {
+        let each = |path: &PathBuf, limit, parse| -> Result<Self> {
+            let lines = Box::new(Lines::open(path, limit)?);
+            Ok(Self::Each { lines, parse })
+        };
+        let has_columns = matches!(
+            form,
+            Form::Translations | Form::TaggedTokens | Form::Labeled
+        );
+        match source {
+            CorpusSource::Aligned { src, tgt } if has_columns => Ok(Self::Aligned {
+                src: Box::new(Lines::open(src, MAX_LINE_BYTES)?),
+                tgt: Box::new(Lines::open(tgt, MAX_LINE_BYTES)?),
+            }),
+            CorpusSource::Tsv(tsv) if has_columns => each(tsv, MAX_TSV_BYTES, split_tsv),
+            CorpusSource::Jsonl(jsonl) if has_columns || matches!(form, Form::TaggedVectors(_)) => {
+                each(jsonl, MAX_RECORD_BYTES, json::parse)
+            }
+            CorpusSource::Text(text) if form == Form::Lines => {
+                each(text, MAX_LINE_BYTES, |line, _| {
+                    Ok(Item::Text(line.to_owned()))
+                })
+            }
+            CorpusSource::Builtin { task, pairs } => {
+                let examples = builtin::generate(*task, seed, *pairs);
+                Ok(Self::Generated(examples))
+            }
+            _ => Err(unfit(form, "another corpus")),
+        }
+    }
+
+    /// The files.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        let paths = match self {
+            Self::Aligned { src, tgt } => [Some(src.path()), Some(tgt.path())],
+            Self::Each { lines, .. } => [Some(lines.path()), None],
+            Self::Generated(_) => [None, None],
+        };
+        paths.into_iter().flatten()
+    }
+
+    /// The files that were read to the end.
+    pub(super) fn finish(self) -> impl Iterator<Item = SourceFile> {
+        let files = match self {
+            Self::Aligned { src, tgt } => [src.finish(), tgt.finish()],
+            Self::Each { lines, .. } => [lines.finish(), None],
+            Self::Generated(_) => [None, None],
+        };
+        files.into_iter().flatten()
+    }
+
+    pub(super) fn next(&mut self, form: Form) -> Result<Next> {
+        match self {
+            Self::Aligned { src, tgt } => next_aligned(src, tgt, form),
+            Self::Each { lines, parse } => Ok(match lines.next_line()? {
+                None => Next::End,
+                Some(Line::TooLong) => Next::Fault(Fault::TooLong),
+                Some(Line::Text(text)) if text.trim().is_empty() => Next::Fault(Fault::Empty),
+                Some(Line::Text(text)) => match parse(text, form) {
+                    Ok(item) => Next::Item(item),
+                    Err(problem) => return Err(self.error(problem)),
+                },
+            }),
+            Self::Generated(examples) => match examples.next() {
+                None => Ok(Next::End),
+                Some(example) => from_example(example, form).map(Next::Item),
+            },
+        }
+    }
+
+    /// The number of the current line in its file; 0 for a generated corpus.
+    pub(super) fn line(&self) -> usize {
+        match self {
+            Self::Aligned { tgt: lines, .. } | Self::Each { lines, .. } => lines.count(),
+            Self::Generated(_) => 0,
+        }
+    }
+
+    /// An error about the current line.
+    pub(super) fn error(&self, problem: String) -> Error {
+        match self {
+            Self::Aligned { tgt: lines, .. } | Self::Each { lines, .. } => {
+                Error::line(lines.path(), lines.count(), problem)
+            }
+            Self::Generated(_) => Error::Data {
+                problem,
+                hint: None,
+            },
+        }
+    }
+}
+
+fn next_aligned(
+    src: &mut Lines<Hashed<File>>,
+    tgt: &mut Lines<Hashed<File>>,
+    form: Form,
+) -> Result<Next> {
+    Ok(match (src.next_line()?, tgt.next_line()?) {
+        (None, None) => Next::End,
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(Error::Unaligned {
+                first_lines: src.count_all()?,
+                first: src.path().to_path_buf(),
+                second_lines: tgt.count_all()?,
+                second: tgt.path().to_path_buf(),
+            });
+        }
+        (Some(Line::Text(src)), Some(Line::Text(line))) => {
+            match Item::from_columns(src, line, form) {
+                Ok(item) => Next::Item(item),
+                Err(problem) => return Err(Error::line(tgt.path(), tgt.count(), problem)),
+            }
+        }
+        (Some(Line::Text(side)), Some(Line::TooLong))
+        | (Some(Line::TooLong), Some(Line::Text(side)))
+            if side.trim().is_empty() =>
+        {
+            Next::Fault(Fault::Empty)
+        }
+        _ => Next::Fault(Fault::TooLong),
+    })
+}
+
+/// The error for a source that cannot provide `form`.
+pub(super) fn unfit(form: Form, found: &str) -> Error {
+    Error::Config {
+        key: "data".into(),
+        expected: format!("a corpus with {}", form.name()),
+        found: found.into(),
+        hint: None,
+    }
+}
+
+fn split_tsv(line: &str, form: Form) -> Result<Item, String> {
+    let columns: Vec<&str> = line.split('\t').collect();
+    match (&columns[..], form) {
+        ([label, text], Form::Labeled) => Item::from_columns(text, label, form),
+        ([src, tgt], _) => Item::from_columns(src, tgt, form),
+        _ => {
+            let hint = match &columns[..] {
+                [line] if line.contains(',') => {
+                    "; CSV is not read: convert it to tab-separated columns without header, index and quotes"
+                }
+                _ => "",
+            };
+            let found = columns.len();
+            Err(format!(
+                "expected 2 tab-separated columns, found {found}{hint}"
+            ))
+        }
+    }
+}
+
+fn from_example(example: builtin::Example, form: Form) -> Result<Item> {
+    let builtin::Example { src, tgt, label } = example;
+    Ok(match form {
+        Form::Translations => Item::Translation {
+            src: src.text,
+            tgt: tgt.text,
+        },
+        Form::TaggedTokens => Item::Tagged {
+            input: TagInput::Tokens(src.tokens),
+            tags: src.tags.iter().map(|tag| tag.as_str().into()).collect(),
+        },
+        Form::Labeled => Item::Labeled {
+            text: src.text,
+            label: label
+                .ok_or_else(|| unfit(form, "generated pairs without labels"))?
+                .as_str()
+                .into(),
+        },
+        Form::Lines | Form::Stream => Item::Text(tgt.text),
+        Form::TaggedVectors(_) => return Err(unfit(form, "generated sentences")),
+    })
+}

@@ -1,0 +1,239 @@
+//! The manifest of a corpus on disk.
+
+use std::fs;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use attentive_base::error::{Error, Result};
+use attentive_config::{Config, CorpusSource, SpecialNames, TokenizerConfig};
+use attentive_text::Tokenizers;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::layout::Layout;
+use super::making::MOST_SHARDS;
+use crate::encoded::EncodeStats;
+use crate::examples::SHARD;
+use crate::intake::ReadStats;
+use crate::patterns;
+use crate::stored::SourceFile;
+
+/// The version of the files.
+const VERSION: u32 = 2;
+
+/// Identifies the data and settings from which a corpus on disk was made. Another key means another corpus.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoreKey {
+    version: u32,
+    /// The format of each part, and the number of its files or pairs of files.
+    parts: Vec<(String, usize)>,
+    /// The files at the time when they were read.
+    sources: Vec<Identity>,
+    /// The task of the examples, which determines their special tokens.
+    task: String,
+    /// The token that begins every encoder input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source_first: Option<String>,
+    /// The token that begins every translation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    forced_first: Option<String>,
+    /// The settings by which tokenizers are learned.
+    tokenizer: TokenizerConfig,
+    /// SHA-256 of the tokenizers, unless they were learned from the corpus.
+    given: Option<String>,
+    /// The maximum length of an example, in tokens; longer ones are dropped.
+    max_len: usize,
+    /// Pairs are dropped if one side has more than this many times as many tokens as the other.
+    max_ratio: f64,
+    drop_repeated: bool,
+    drop_copies: bool,
+}
+
+/// A file that was read, identified by its metadata.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Identity {
+    path: String,
+    bytes: u64,
+    /// Time of modification, in nanoseconds since 1970.
+    modified: u128,
+}
+
+impl StoreKey {
+    /// The names of the special tokens.
+    pub(super) fn special(&self) -> &SpecialNames {
+        &self.tokenizer.special
+    }
+
+    /// Returns the key of the training corpus of `config`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if a file of the corpus cannot be accessed, and [`Error::Config`] without a corpus.
+    pub fn of(config: &Config) -> Result<Self> {
+        let (mut parts, mut sources) = (Vec::new(), Vec::new());
+        for (source, _) in config.data.training()?.parts() {
+            let expanded = patterns::expand(source, config.data.dir.as_deref())?;
+            parts.push((source.format().to_owned(), expanded.len()));
+            for file in expanded.iter().flat_map(CorpusSource::files) {
+                sources.push(Identity::of(file)?);
+            }
+        }
+        Ok(Self {
+            version: VERSION,
+            parts,
+            sources,
+            task: format!("{:?}", config.model.family.task()),
+            source_first: config.model.source_first.clone(),
+            forced_first: config.model.forced_bos_token.clone(),
+            tokenizer: config.tokenizer.clone(),
+            given: None,
+            max_len: config.data.max_len.min(config.model.max_len),
+            max_ratio: config.data.max_ratio,
+            drop_repeated: config.data.drop_repeated,
+            drop_copies: config.data.drop_copies,
+        })
+    }
+
+    /// Returns the key of the same corpus, encoded with these tokenizers instead of tokenizers learned from it.
+    pub fn encoded_with(self, tokenizers: &Tokenizers) -> Self {
+        let mut hash = Sha256::new();
+        for (name, content) in tokenizers.files() {
+            hash.update(name);
+            hash.update(content);
+        }
+        Self {
+            given: Some(hexadecimal(&hash.finalize())),
+            ..self
+        }
+    }
+
+    /// Returns the maximum number of tokens on a side of an example.
+    pub fn max_len(&self) -> usize {
+        self.max_len
+    }
+
+    /// Returns the size of the corpus's files as they are stored, in bytes.
+    pub fn source_bytes(&self) -> u64 {
+        self.sources.iter().map(|source| source.bytes).sum()
+    }
+
+    /// The text whose hash is in the folder's name. Keys that version 0.2 did not have are left out if they are false, so that
+    /// its corpora are found.
+    fn text(&self) -> String {
+        let mut text = serde_json::to_value(self).expect("a key has only text and numbers");
+        let splits = ["split_punctuation", "split_digits", "split_by_script"];
+        if let Some(tokenizer) = text["tokenizer"].as_object_mut()
+            && splits.iter().all(|key| tokenizer[*key] == false)
+        {
+            splits
+                .iter()
+                .for_each(|key| drop(tokenizer.shift_remove(*key)));
+        }
+        text.to_string()
+    }
+
+    /// The name of the folder of a corpus with this key.
+    pub(super) fn folder(&self) -> String {
+        let hash = Sha256::digest(self.text().as_bytes());
+        let hash = hexadecimal(&hash[..8]);
+        let first = self
+            .sources
+            .first()
+            .and_then(|source| Path::new(&source.path).file_stem());
+        let stem = first.map_or_else(|| "corpus".into(), |stem| stem.to_string_lossy());
+        let stem: String = stem
+            .chars()
+            .take(40)
+            .map(|c| if c.is_alphanumeric() { c } else { '-' })
+            .collect();
+        format!("{stem}-{hash}")
+    }
+}
+
+impl Identity {
+    fn of(path: &Path) -> Result<Self> {
+        let unreadable = || Error::io("read", path);
+        let path = path.canonicalize().map_err(unreadable())?;
+        let metadata = fs::metadata(&path).map_err(unreadable())?;
+        let modified = metadata.modified().map_err(unreadable())?;
+        Ok(Self {
+            bytes: metadata.len(),
+            modified: modified
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |time| time.as_nanos()),
+            path: path.to_string_lossy().into_owned(),
+        })
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The manifest of a corpus on disk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    pub(super) key: StoreKey,
+    pub(super) layout: Layout,
+    pub(super) read: ReadStats,
+    pub(super) encoded: EncodeStats,
+    pub(super) files: Vec<SourceFile>,
+    /// The number of examples up to the end of each part.
+    pub(super) ends: Vec<usize>,
+    /// The smallest `batch_tokens` into which each example fits.
+    pub(super) least_batch_tokens: usize,
+    pub(super) shards: Vec<ShardFacts>,
+}
+
+/// The facts about a shard.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct ShardFacts {
+    pub(super) examples: usize,
+    pub(super) bytes: u64,
+    pub(super) crc32: u32,
+}
+
+impl Manifest {
+    /// Describes a contradiction, if there is one.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let (n, shards) = (self.encoded.kept, &self.shards);
+        let is_full = |shard: &ShardFacts| shard.examples == SHARD;
+        let (last, others) = match shards.split_last() {
+            Some((last, others)) => (last.examples, others),
+            None => (0, &[][..]),
+        };
+        let fits = shards.len() <= MOST_SHARDS
+            && others.iter().all(is_full)
+            && last <= SHARD
+            && others.len() * SHARD + last == n
+            && self.ends.is_sorted()
+            && self.ends.last() == Some(&n);
+        match fits {
+            true => Ok(()),
+            false => Err(format!("{n} examples in {} shards", shards.len())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A key as version 0.2 wrote it.
+    const BEFORE: &str = concat!(
+        r#"{"version":2,"parts":[["tsv",1]],"sources":[{"path":"/a","bytes":7,"modified":1790000000000000000}],"#,
+        r#""task":"Translate","tokenizer":{"kind":"bpe","vocab_size":8000,"vocabulary":"shared","min_frequency":2,"#,
+        r#""lowercase":false,"normalization":"nfkc","sample_lines":1000000,"special":{"pad":"<pad>","unk":"<unk>","#,
+        r#""bos":"<s>","eos":"</s>","mask":"<mask>","unknown_from":0}},"given":null,"max_len":256,"max_ratio":0.0,"#,
+        r#""drop_repeated":false,"drop_copies":false}"#,
+    );
+
+    #[test]
+    fn corpora_of_earlier_versions_are_found_by_their_runs() {
+        let mut key: StoreKey = serde_json::from_str(BEFORE).unwrap();
+        assert!(key.text().contains(r#""split_punctuation":true"#));
+        key.tokenizer.split_punctuation = false;
+        assert!(key.text().contains(r#""split_punctuation":false"#));
+        key.tokenizer.split_by_script = false;
+        assert_eq!(key.text(), BEFORE);
+    }
+}

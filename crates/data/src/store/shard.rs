@@ -1,0 +1,146 @@
+//! A file of examples.
+//!
+//! ```text
+//! magic "attshard", width of a token in bytes (u32), number of examples (u32)
+//! for each example: line (u32), source tokens (u32), target tokens (u32)
+//! for each example: its source tokens, its target tokens (u16 or u32)
+//! ```
+//!
+//! All numbers are little-endian.
+
+use std::fs::File;
+use std::path::Path;
+
+use attentive_base::batch::TokenId;
+use attentive_base::error::{Error, Result};
+use attentive_kernels::mapped::Mapped;
+
+use super::layout::{Layout, Width};
+use super::manifest::ShardFacts;
+use crate::budget::Lengths;
+use crate::example::Example;
+
+const MAGIC: &[u8; 8] = b"attshard";
+const HEADER: usize = 16;
+/// The size of an example's line number and lengths, in bytes.
+const ENTRY: usize = 12;
+
+/// A memory-mapped file of examples.
+#[derive(Debug)]
+pub(super) struct Shard {
+    bytes: Mapped,
+    width: Width,
+    /// The offset of the first token of each example, in bytes, and the end of the last one.
+    starts: Vec<u64>,
+}
+
+impl Shard {
+    /// Maps the shard at `path`, about which these facts are known.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be read, [`Error::Data`] if it is damaged.
+    pub(super) fn open(path: &Path, facts: ShardFacts) -> Result<Self> {
+        let unreadable = || Error::io("read", path);
+        let file = File::open(path).map_err(unreadable())?;
+        let bytes = Mapped::open(&file).map_err(unreadable())?;
+        let is_whole = crc32fast::hash(&bytes) == facts.crc32;
+        let shard = is_whole.then(|| Self::read(bytes)).flatten();
+        let shard = shard.filter(|shard| shard.starts.len() == facts.examples + 1);
+        shard.ok_or_else(|| damaged(path))
+    }
+
+    fn read(bytes: Mapped) -> Option<Self> {
+        let (magic, rest) = bytes.split_at_checked(MAGIC.len())?;
+        let (header, rest) = rest.split_at_checked(HEADER - MAGIC.len())?;
+        let width = Width::of_bytes(word(header, 0))?;
+        let n = word(header, 1) as usize;
+        let (entries, _) = rest.split_at_checked(n * ENTRY)?;
+        let mut end = (HEADER + entries.len()) as u64;
+        let mut starts = Vec::with_capacity(n + 1);
+        starts.push(end);
+        for entry in entries.chunks_exact(ENTRY) {
+            let count = u64::from(word(entry, 1)) + u64::from(word(entry, 2));
+            end += count * width.bytes() as u64;
+            starts.push(end);
+        }
+        let is_whole = magic == MAGIC && end == bytes.len() as u64;
+        is_whole.then_some(Self {
+            width,
+            starts,
+            bytes,
+        })
+    }
+
+    /// The lengths of example `number` of the shard.
+    pub(super) fn lengths(&self, number: usize, layout: Layout) -> Lengths {
+        let (_, src, tgt) = self.entry(number);
+        layout.lengths(src, tgt)
+    }
+
+    /// Example `number` of the shard.
+    pub(super) fn get(&self, number: usize, layout: Layout, start: TokenId) -> Example {
+        let (line, n_src, _) = self.entry(number);
+        let range = self.starts[number] as usize..self.starts[number + 1] as usize;
+        let mut src = self.width.read(&self.bytes[range]);
+        let tgt = src.split_off(n_src);
+        layout.example(src, tgt, start, line)
+    }
+
+    /// The line number, the number of source tokens, and the number of target tokens of an example.
+    fn entry(&self, number: usize) -> (usize, usize, usize) {
+        let entry = &self.bytes[HEADER + number * ENTRY..][..ENTRY];
+        let [line, src, tgt] = [0, 1, 2].map(|place| word(entry, place) as usize);
+        (line, src, tgt)
+    }
+}
+
+/// The content of a shard that is being written.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    entries: Vec<u8>,
+    tokens: Vec<u8>,
+}
+
+impl Draft {
+    /// The number of examples so far.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() / ENTRY
+    }
+
+    /// Adds an example.
+    pub(super) fn push(&mut self, example: &Example, layout: Layout, width: Width) {
+        let [src, tgt] = layout.stored(example);
+        for number in [example.line, src.len(), tgt.len()] {
+            // Lines of corpora with more than 2³² lines are numbered from 0 again.
+            self.entries.extend((number as u32).to_le_bytes());
+        }
+        for side in [src, tgt] {
+            width.write(side, &mut self.tokens);
+        }
+    }
+
+    /// The bytes of the file.
+    pub(super) fn bytes(&self, width: Width) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        for number in [width.bytes(), self.len()] {
+            bytes.extend((number as u32).to_le_bytes());
+        }
+        bytes.extend(&self.entries);
+        bytes.extend(&self.tokens);
+        bytes
+    }
+}
+
+/// The `place`-th number of `bytes`.
+fn word(bytes: &[u8], place: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[4 * place..][..4]);
+    u32::from_le_bytes(word)
+}
+
+fn damaged(path: &Path) -> Error {
+    Error::Data {
+        problem: format!("`{}` is damaged", path.display()),
+        hint: Some("delete its folder: the corpus is then prepared again".into()),
+    }
+}

@@ -1,0 +1,281 @@
+//! Sentences that are decoded together.
+
+use attentive_architecture::TokenContract;
+use attentive_base::batch::{Padded, TokenId};
+
+use super::ask::Ask;
+use super::outputs::Outputs;
+use super::{Hypothesis, SearchOptions, Sentence};
+use crate::{NextToken, Stepper};
+
+/// Limits for the sentences that are decoded together. Results do not depend on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Maximum number of sentences.
+    pub sentences: usize,
+    /// Maximum number of source positions, counted once per hypothesis. They determine most of the RAM that a search needs. A
+    /// sentence that exceeds this is decoded alone.
+    pub positions: usize,
+}
+
+/// The settings of a search.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting<'a> {
+    /// The model's special tokens.
+    pub contract: &'a TokenContract,
+    /// The options of the search.
+    pub options: SearchOptions,
+    /// The limits for the sentences that are decoded together.
+    pub capacity: Capacity,
+}
+
+/// Sentences that are decoded together. They are added and removed between any two steps, and none influences another. Each has
+/// a key, by which the caller identifies it.
+#[derive(Debug)]
+pub struct Decoding<'a, S: Stepper, K> {
+    model: &'a S,
+    setting: Setting<'a>,
+    state: S::State,
+    /// True if the state keeps the cross-attention of each step.
+    watched: bool,
+    /// The number of rows of the last step.
+    rows: usize,
+    /// The sentences in the state, in the order of their rows.
+    active: Vec<Active<'a, K>>,
+    /// Sentences that the next step begins, and their sources.
+    new: Vec<(Active<'a, K>, Vec<TokenId>)>,
+}
+
+/// A sentence that is being decoded.
+#[derive(Debug)]
+struct Active<'a, K> {
+    key: K,
+    src_len: usize,
+    outputs: Outputs<'a>,
+}
+
+impl<'a, S: Stepper, K> Decoding<'a, S, K> {
+    /// Creates a decoding without sentences.
+    ///
+    /// # Panics
+    /// Panics if the options are invalid (see [`SearchOptions::check`]), or have a coverage penalty that the model cannot
+    /// compute.
+    pub fn new(model: &'a S, setting: Setting<'a>) -> Self {
+        let (rows, n_best) = (setting.options.rows(), setting.options.n_best);
+        assert!(
+            (1..=rows).contains(&n_best),
+            "{n_best} best of a beam of {rows}"
+        );
+        let watched = setting.options.coverage_penalty > 0.0;
+        Self {
+            state: match watched {
+                true => model.start_watched().expect("a model with cross-attention"),
+                false => model.start(),
+            },
+            watched,
+            model,
+            setting,
+            rows: 0,
+            active: Vec::new(),
+            new: Vec::new(),
+        }
+    }
+
+    /// Returns the number of sentences.
+    pub fn len(&self) -> usize {
+        self.active.len() + self.new.len()
+    }
+
+    /// True if there are no sentences.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the number of rows of the last step: the hypotheses of all sentences.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Returns the number of sentences for which there is room, unless they are long.
+    pub fn room(&self) -> usize {
+        self.setting.capacity.sentences.saturating_sub(self.len())
+    }
+
+    /// Adds a sentence, which the next step begins, if there is room for it.
+    ///
+    /// # Errors
+    /// Returns the arguments if there is no room. There is always room for the first sentence.
+    ///
+    /// # Panics
+    /// Panics if the sentence has a prefix or constraints although `options.guided` is false, or constraints although outputs
+    /// are sampled.
+    pub fn offer(&mut self, key: K, sentence: Sentence) -> Result<(), (K, Sentence)> {
+        if !self.fits(sentence.src.len()) {
+            return Err((key, sentence));
+        }
+        let active = Active {
+            key,
+            src_len: sentence.src.len(),
+            outputs: self.outputs(&sentence),
+        };
+        self.new.push((active, sentence.src));
+        Ok(())
+    }
+
+    /// Drops the sentences for whose keys `keep` returns false.
+    pub fn retain(&mut self, mut keep: impl FnMut(&K) -> bool) {
+        self.new.retain(|(new, _)| keep(&new.key));
+        let before = self.active.len();
+        let (mut first, mut rows) = (0, Vec::new());
+        self.active.retain(|active| {
+            let end = first + active.outputs.width();
+            let keeps = keep(&active.key);
+            if keeps {
+                rows.extend(first..end);
+            }
+            first = end;
+            keeps
+        });
+        if self.active.len() < before {
+            self.model.select(&rows, &mut self.state);
+        }
+    }
+
+    /// Begins the new sentences, extends every hypothesis by one token, and returns the results of the sentences that have
+    /// ended: up to `n_best` hypotheses, best first, or samples in the order of their numbers. A sentence has no hypotheses
+    /// only if the model's logits are NaN or give no probability to a prefix. A sentence with an empty source has an empty
+    /// hypothesis.
+    pub fn advance(&mut self) -> Vec<(K, Vec<Hypothesis>)> {
+        let mut ended = self.begin();
+        if !self.active.is_empty() {
+            self.step(&mut ended);
+        }
+        ended
+    }
+
+    /// Returns the tokens of the best hypothesis so far of each sentence.
+    pub fn best(&self) -> impl Iterator<Item = (&K, &[TokenId])> {
+        let active = self.active.iter();
+        active.map(|active| (&active.key, active.outputs.best()))
+    }
+
+    /// True if there is room for another sentence of `src_len` tokens.
+    fn fits(&self, src_len: usize) -> bool {
+        let new = self.new.iter().map(|(new, _)| new);
+        let longest = self.active.iter().chain(new).map(|active| active.src_len);
+        let Some(longest) = longest.max() else {
+            return true;
+        };
+        let Setting {
+            options, capacity, ..
+        } = self.setting;
+        let rows = (self.len() + 1) * options.rows();
+        self.room() > 0 && rows * longest.max(src_len) <= capacity.positions
+    }
+
+    /// The outputs of a new sentence.
+    fn outputs(&self, sentence: &Sentence) -> Outputs<'a> {
+        let Setting {
+            contract, options, ..
+        } = self.setting;
+        let demands = !sentence.prefix.is_empty() || !sentence.constraints.is_empty();
+        assert!(
+            options.guided || !demands,
+            "only a guided search has prefixes and constraints"
+        );
+        assert!(
+            options.sampling.is_none() || sentence.constraints.is_empty(),
+            "constraints need a beam"
+        );
+        Outputs::new(options, contract, sentence, self.model.max_len())
+    }
+
+    /// Encodes the new sentences together. Returns the results of those that end at once.
+    fn begin(&mut self) -> Vec<(K, Vec<Hypothesis>)> {
+        let new = std::mem::take(&mut self.new).into_iter();
+        let (new, ended): (Vec<_>, Vec<_>) = new.partition(|(new, _)| new.outputs.width() > 0);
+        if !new.is_empty() {
+            let (new, sources): (Vec<_>, Vec<_>) = new.into_iter().unzip();
+            let src = Padded::new(&sources, self.setting.contract.pad);
+            self.model.admit(&src, &mut self.state);
+            self.repeat(&new);
+            self.active.extend(new);
+        }
+        ended.into_iter().map(|(ended, _)| ended.result()).collect()
+    }
+
+    /// Repeats the last rows, which belong to the `new` sentences, once for each output of their sentence.
+    fn repeat(&mut self, new: &[Active<'a, K>]) {
+        if new.iter().all(|active| active.outputs.width() == 1) {
+            return;
+        }
+        let first: usize = self.active.iter().map(|old| old.outputs.width()).sum();
+        let repeated = (first..)
+            .zip(new)
+            .flat_map(|(row, active)| std::iter::repeat_n(row, active.outputs.width()));
+        let rows: Vec<usize> = (0..first).chain(repeated).collect();
+        self.model.select(&rows, &mut self.state);
+    }
+
+    /// Extends every hypothesis by one token and moves the sentences that end to `ended`.
+    fn step(&mut self, ended: &mut Vec<(K, Vec<Hypothesis>)>) {
+        let outputs = self.active.iter().map(|active| &active.outputs);
+        let last: Vec<TokenId> = outputs.flat_map(Outputs::last_tokens).collect();
+        self.rows = last.len();
+        let layer = self.model.step(&last, &mut self.state);
+        let next = self.next_tokens(layer);
+        let attention = (self.watched).then(|| self.model.cross_attention(&self.state));
+        let mut parents: Vec<Vec<usize>> = Vec::with_capacity(self.active.len());
+        let mut first = 0;
+        for Active { outputs, .. } in &mut self.active {
+            let end = first + outputs.width();
+            let attention = attention.as_ref().map(|rows| &rows[first..end]);
+            let of_sentence = outputs.advance(&next[first..end], attention);
+            parents.push(of_sentence.iter().map(|parent| first + parent).collect());
+            first = end;
+        }
+        // The last sentence takes the place of an ended one, so that few rows move.
+        let mut place = 0;
+        while place < self.active.len() {
+            if self.active[place].outputs.width() > 0 {
+                place += 1;
+                continue;
+            }
+            ended.push(self.active.swap_remove(place).result());
+            parents.swap_remove(place);
+        }
+        let rows = parents.concat();
+        self.model.select(&rows, &mut self.state);
+    }
+
+    /// The tokens that may follow each row.
+    fn next_tokens(&mut self, layer: S::Last) -> Vec<Vec<NextToken>> {
+        let Setting {
+            contract, options, ..
+        } = self.setting;
+        if options.is_plainly_greedy() && !options.scored {
+            let next = self.model.most_likely(layer, &contract.never);
+            let certain = |token| NextToken {
+                token,
+                log_prob: 0.0,
+            };
+            return next
+                .into_iter()
+                .map(|token| token.map(certain).into_iter().collect())
+                .collect();
+        }
+        if !options.reads_logits() {
+            let count = options.n_candidates();
+            return self.model.likeliest(layer, count, &contract.never);
+        }
+        let active = self.active.iter_mut();
+        let asks: Vec<Ask> = active.flat_map(|active| active.outputs.asks()).collect();
+        Ask::answer_all(&asks, &self.model.logits(layer))
+    }
+}
+
+impl<K> Active<'_, K> {
+    fn result(self) -> (K, Vec<Hypothesis>) {
+        (self.key, self.outputs.into_hypotheses())
+    }
+}

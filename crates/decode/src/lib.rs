@@ -1,0 +1,44 @@
+//! Search for the most likely outputs of a model, and random sampling of outputs, one token at a time.
+//!
+//! Both work with any [`crate::Stepper`]. Each sentence has its own `Outputs`, a beam or random draws, and the rows of a
+//! decoding step are the partial hypotheses of all sentences. Sentences are admitted and dropped at any decoding step, and none
+//! influences another.
+//!
+//! A plain search asks the model for the likeliest tokens only. A search that needs the probability of a given token, or bars
+//! tokens of single hypotheses, reads all logits.
+
+mod ask;
+mod beam;
+mod constraints;
+mod decoding;
+mod draws;
+mod ensemble;
+mod hypothesis;
+mod logits;
+mod next_token;
+mod options;
+mod outputs;
+mod partial;
+mod rules;
+mod sample;
+mod sampling;
+mod search;
+mod sentence;
+mod stepper;
+mod texts;
+
+#[cfg(test)]
+mod tests;
+
+pub use decoding::{Capacity, Decoding, Setting};
+pub use ensemble::Ensemble;
+pub use hypothesis::Hypothesis;
+pub use logits::{Logits, argmax};
+pub use next_token::{NextToken, largest, likeliest, likeliest_of, scored, total};
+pub use options::SearchOptions;
+pub use sample::{Drawn, Ending, SampleOptions, sample};
+pub use sampling::Sampling;
+pub use search::{Search, search};
+pub use sentence::Sentence;
+pub use stepper::Stepper;
+pub use texts::{TextRules, Texts};

@@ -1,0 +1,93 @@
+//! Search for the outputs of a sequence of sentences.
+
+use std::collections::BTreeMap;
+
+use super::{Decoding, Hypothesis, Sentence, Setting};
+use crate::Stepper;
+
+/// Runs beam search, greedy search if `options.beam_width` is 1, or sampling. Returns the results of each of `sentences`, in
+/// order; see [`Decoding::advance`].
+///
+/// Sentences are taken while there is room. The next ones are added together, once a quarter of `capacity.sentences` is free
+/// again.
+///
+/// # Panics
+/// Panics where [`Decoding::new`] and [`Decoding::offer`] do.
+pub fn search<'a, S: Stepper, I: Iterator<Item = Sentence>>(
+    model: &'a S,
+    sentences: I,
+    setting: Setting<'a>,
+) -> Search<'a, S, I> {
+    Search {
+        decoding: Decoding::new(model, setting),
+        sentences,
+        capacity: setting.capacity.sentences,
+        waiting: None,
+        taken: 0,
+        found: BTreeMap::new(),
+        given: 0,
+    }
+}
+
+/// The results of [`search`], computed on demand.
+pub struct Search<'a, S: Stepper, I> {
+    /// The sentences that are being decoded, by their numbers.
+    decoding: Decoding<'a, S, usize>,
+    sentences: I,
+    capacity: usize,
+    /// A sentence that was too long for the remaining room, with its number.
+    waiting: Option<(usize, Sentence)>,
+    /// Number of sentences taken.
+    taken: usize,
+    /// Results that are returned after the results of earlier sentences.
+    found: BTreeMap<usize, Vec<Hypothesis>>,
+    /// Number of results returned.
+    given: usize,
+}
+
+impl<S: Stepper, I: Iterator<Item = Sentence>> Iterator for Search<'_, S, I> {
+    type Item = Vec<Hypothesis>;
+
+    fn next(&mut self) -> Option<Vec<Hypothesis>> {
+        loop {
+            if let Some(found) = self.found.remove(&self.given) {
+                self.given += 1;
+                return Some(found);
+            }
+            self.admit();
+            if self.decoding.is_empty() {
+                return None;
+            }
+            self.found.extend(self.decoding.advance());
+        }
+    }
+}
+
+impl<S: Stepper, I: Iterator<Item = Sentence>> Search<'_, S, I> {
+    /// Takes sentences while there is room.
+    fn admit(&mut self) {
+        // Encoding several sentences together is faster than one at a time.
+        const AT_LEAST: usize = 4;
+        let room = self.decoding.room();
+        if !self.decoding.is_empty() && room * AT_LEAST < self.capacity {
+            return;
+        }
+        // No sentence is taken before there is room: another search may have some.
+        while self.decoding.is_empty() || self.decoding.room() > 0 {
+            let Some((number, sentence)) = self.waiting.take().or_else(|| self.take()) else {
+                return;
+            };
+            if let Err(refused) = self.decoding.offer(number, sentence) {
+                self.waiting = Some(refused);
+                return;
+            }
+        }
+    }
+
+    /// The next sentence and its number.
+    fn take(&mut self) -> Option<(usize, Sentence)> {
+        let sentence = self.sentences.next()?;
+        self.taken += 1;
+        Some((self.taken - 1, sentence))
+    }
+}

@@ -1,0 +1,205 @@
+//! The inline markup of a run, nested.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use attentive_base::error::{Error, Result};
+
+use super::blanks::Blanks;
+use super::words::Words;
+
+/// The maximum depth of nested inline elements, as in libxml2. Browsers stop at 512.
+const MAX_DEPTH: usize = 256;
+
+/// Markup as it is read, at a place of the text.
+#[derive(Debug)]
+pub(super) struct Event {
+    pub(super) range: Range<usize>,
+    pub(super) at: usize,
+    pub(super) what: What,
+}
+
+/// The kinds of markup in a run. Tags have their numbers in the document and those of their counterparts.
+#[derive(Debug)]
+pub(super) enum What {
+    Open { number: usize, pair: Option<usize> },
+    Close { number: usize, pair: Option<usize> },
+    Visible(Blanks),
+    Hidden,
+}
+
+/// A tree of markup. Places and spans are counted in units of the source.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Markup {
+    pub(super) nodes: Vec<Node>,
+    /// The nodes that are in no element.
+    pub(super) top: Vec<usize>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Element(Element),
+    Point(Point),
+}
+
+/// An element with content.
+#[derive(Clone, Debug)]
+pub(super) struct Element {
+    /// Its start tag.
+    pub(super) open: String,
+    /// Its end tag.
+    pub(super) close: String,
+    /// The units inside.
+    pub(super) span: Range<usize>,
+    /// The nodes inside.
+    pub(super) children: Vec<usize>,
+}
+
+/// Markup without content, or with content that is not translated.
+#[derive(Clone, Debug)]
+pub(super) struct Point {
+    pub(super) html: String,
+    /// The number of units before it.
+    pub(super) at: usize,
+    /// True if it belongs to the unit before it rather than to the one after it.
+    pub(super) follows: bool,
+    /// The blanks around it, if it takes space.
+    pub(super) visible: Option<Blanks>,
+}
+
+impl Node {
+    /// The number of units before it.
+    pub(super) fn at(&self) -> usize {
+        match self {
+            Node::Element(element) => element.span.start,
+            Node::Point(point) => point.at,
+        }
+    }
+
+    /// The units inside.
+    pub(super) fn span(&self) -> Range<usize> {
+        match self {
+            Node::Element(element) => element.span.clone(),
+            Node::Point(point) => point.at..point.at,
+        }
+    }
+}
+
+impl Markup {
+    /// Nests the tags of a run. A tag whose counterpart is missing or in another run becomes a point. If two elements overlap,
+    /// the first one is extended.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the elements are nested too deeply.
+    pub(super) fn nest(source: &str, events: &[Event], words: &Words) -> Result<Self> {
+        let numbers = events.iter().filter_map(|event| match event.what {
+            What::Open { number, .. } | What::Close { number, .. } => Some(number),
+            _ => None,
+        });
+        let mut nesting = Nesting {
+            markup: Markup::default(),
+            open: Vec::new(),
+            inside: numbers.collect(),
+        };
+        for event in events {
+            let html = source[event.range.clone()].to_owned();
+            nesting.take(html, words.unit_at(event.at), &event.what)?;
+        }
+        Ok(nesting.markup)
+    }
+}
+
+struct Nesting {
+    markup: Markup,
+    open: Vec<Open>,
+    /// The numbers of all tags in the run.
+    inside: HashSet<usize>,
+}
+
+/// An element that has begun.
+struct Open {
+    number: usize,
+    node: usize,
+    /// True if its end tag was read, but elements inside it are still open.
+    ended: bool,
+}
+
+impl Nesting {
+    fn take(&mut self, html: String, at: usize, what: &What) -> Result<()> {
+        let (follows, visible) = match what {
+            What::Open { number, pair } => {
+                if self.is_inside(pair) {
+                    return self.open(html, at, *number);
+                }
+                (false, None)
+            }
+            What::Close { pair, .. } => {
+                if self.is_inside(pair) {
+                    self.close(html, at, *pair);
+                    return Ok(());
+                }
+                (true, None)
+            }
+            What::Visible(blanks) => (false, Some(*blanks)),
+            What::Hidden => (false, None),
+        };
+        self.add(Node::Point(Point {
+            html,
+            at,
+            follows,
+            visible,
+        }));
+        Ok(())
+    }
+
+    fn is_inside(&self, pair: &Option<usize>) -> bool {
+        pair.is_some_and(|pair| self.inside.contains(&pair))
+    }
+
+    fn add(&mut self, node: Node) -> usize {
+        let number = self.markup.nodes.len();
+        let parent = self.open.last().map(|open| open.node);
+        let siblings = match parent.map(|parent| &mut self.markup.nodes[parent]) {
+            Some(Node::Element(element)) => &mut element.children,
+            _ => &mut self.markup.top,
+        };
+        siblings.push(number);
+        self.markup.nodes.push(node);
+        number
+    }
+
+    fn open(&mut self, html: String, at: usize, number: usize) -> Result<()> {
+        if self.open.len() == MAX_DEPTH {
+            return Err(Error::usage(
+                format!("the HTML nests more than {MAX_DEPTH} inline elements in each other"),
+                "close elements where their text ends, or send the text in several parts",
+            ));
+        }
+        let node = self.add(Node::Element(Element {
+            open: html,
+            close: String::new(),
+            span: at..at,
+            children: Vec::new(),
+        }));
+        self.open.push(Open {
+            number,
+            node,
+            ended: false,
+        });
+        Ok(())
+    }
+
+    fn close(&mut self, html: String, at: usize, pair: Option<usize>) {
+        if let Some(open) = self.open.iter_mut().find(|open| Some(open.number) == pair) {
+            open.ended = true;
+            if let Node::Element(element) = &mut self.markup.nodes[open.node] {
+                element.close = html;
+            }
+        }
+        while let Some(last) = self.open.pop_if(|last| last.ended) {
+            if let Node::Element(element) = &mut self.markup.nodes[last.node] {
+                element.span.end = at;
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! HTML, read as a stream of tags and text. No tree of the document is built: blocks are kept as they are, and only the
+//! inline elements of one block are paired and nested ([`markup`]).
+
+mod blanks;
+mod builder;
+mod elements;
+mod markup;
+mod pausing;
+mod placer;
+mod run;
+mod target;
+mod tokens;
+mod words;
+mod writer;
+
+use std::ops::Range;
+
+use blanks::is_space;
+use builder::Builder;
+use tokens::{Kind, Start, Token};
+
+pub(super) use run::Run;
+
+use attentive_base::error::Result;
+
+use super::{Document, Part, Segment, Split};
+
+/// Divides `source` at its blocks.
+pub(super) fn read(source: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> Result<Document> {
+    let tokens = tokens::tokens(source);
+    let mut reader = Reader {
+        source,
+        tokens: &tokens,
+        split,
+        fits,
+        builder: Builder::new(split),
+        segments: Vec::new(),
+        parts: Vec::new(),
+    };
+    let mut next = 0;
+    while next < tokens.len() {
+        next = reader.take(next)?;
+    }
+    reader.finish_run()?;
+    Ok(Document {
+        segments: reader.segments,
+        parts: reader.parts,
+    })
+}
+
+struct Reader<'a> {
+    source: &'a str,
+    tokens: &'a [Token],
+    split: Split,
+    fits: &'a dyn Fn(&str) -> bool,
+    /// The text and inline markup since the last block boundary.
+    builder: Builder,
+    segments: Vec<Segment>,
+    parts: Vec<Part>,
+}
+
+impl Reader<'_> {
+    /// Reads token `number`, with its whole content if it is a protected element, and returns the number of the next token.
+    fn take(&mut self, number: usize) -> Result<usize> {
+        let token = &self.tokens[number];
+        let range = token.range.clone();
+        match &token.kind {
+            Kind::Text(text) => self.builder.text(text, range),
+            Kind::Other => self.builder.hidden(range),
+            Kind::Start(start) => return self.start(number, start),
+            Kind::End(name) if elements::is_block(name) => self.block(range)?,
+            Kind::End(_) => self.builder.close(range, number, token.pair),
+        }
+        Ok(number + 1)
+    }
+
+    fn start(&mut self, number: usize, start: &Start) -> Result<usize> {
+        let Token { range, pair, .. } = &self.tokens[number];
+        let (range, name) = (range.clone(), start.name.as_str());
+        let is_block = elements::is_block(name);
+        let is_protected =
+            start.protected || elements::is_opaque(name) || self.shows_address(number, name);
+        if is_protected
+            && !elements::is_void(name)
+            && let Some(end) = self.end_of_protected(number, is_block, name)
+        {
+            let range = range.start..self.tokens[end - 1].range.end;
+            match elements::is_visible(name) {
+                _ if is_block => self.block(range)?,
+                true => self.builder.visible(range),
+                false => self.builder.hidden(range),
+            }
+            return Ok(end);
+        }
+        match name {
+            _ if is_block => self.block(range)?,
+            "br" if self.builder.ends_in_break() => {
+                self.builder.line_break(range);
+                self.finish_run()?;
+            }
+            "br" => self.builder.line_break(range),
+            _ if !elements::is_void(name) => self.builder.open(range, number, *pair),
+            _ if elements::is_visible(name) => self.builder.visible(range),
+            _ => self.builder.hidden(range),
+        }
+        Ok(number + 1)
+    }
+
+    /// True if token `number` begins a link that shows the address of a page, as social networks write links.
+    fn shows_address(&self, number: usize, name: &str) -> bool {
+        /// A long address is divided into elements, some of which are hidden.
+        const MAX_TOKENS: usize = 16;
+        let Some(pair) = self.tokens[number].pair.filter(|_| name == "a") else {
+            return false;
+        };
+        let inside = &self.tokens[number + 1..pair];
+        if inside.len() > MAX_TOKENS || inside.iter().any(Token::is_block_tag) {
+            return false;
+        }
+        let texts = inside.iter().filter_map(|token| match &token.kind {
+            Kind::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        let text: String = texts.collect();
+        let text = text.trim();
+        let schemes = ["http://", "https://", "www."];
+        schemes.iter().any(|scheme| text.starts_with(scheme)) && !text.contains(is_space)
+    }
+
+    /// The number of the token after the protected element that begins at token `number`. An inline element without an end tag
+    /// protects nothing.
+    fn end_of_protected(&self, number: usize, is_block: bool, name: &str) -> Option<usize> {
+        if let Some(pair) = self.tokens[number].pair {
+            return Some(pair + 1);
+        }
+        if elements::is_raw(name) {
+            return Some(self.tokens.len());
+        }
+        if !is_block {
+            return None;
+        }
+        // The next block ends it, as the next block ends a `<p>`.
+        let after = number + 1;
+        let length = self.tokens[after..].iter().position(Token::is_block_tag);
+        Some(length.map_or(self.tokens.len(), |length| after + length))
+    }
+
+    /// Takes markup that separates segments.
+    fn block(&mut self, range: Range<usize>) -> Result<()> {
+        self.finish_run()?;
+        Part::keep(&mut self.parts, &self.source[range]);
+        Ok(())
+    }
+
+    fn finish_run(&mut self) -> Result<()> {
+        let builder = std::mem::replace(&mut self.builder, Builder::new(self.split));
+        if builder.has_words() {
+            let run = builder.finish(self.source, self.fits, &mut self.segments)?;
+            self.parts.push(Part::Run(Box::new(run)));
+        } else if let Some(range) = builder.range() {
+            Part::keep(&mut self.parts, &self.source[range]);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! The translation of a run, linked to its source.
+
+use std::ops::Range;
+
+use super::Run;
+use super::words::word_ranges;
+use crate::{Segment, Translated};
+
+/// The translations of all segments of a run, as one text. Its units are words, or parts of words if a word of the source is
+/// cut and the translation can be cut in the same way.
+pub(super) struct Target {
+    pub(super) text: String,
+    /// The bytes of each unit.
+    pub(super) units: Vec<Range<usize>>,
+    /// The units of the source that belong to each unit.
+    pub(super) sources: Vec<Vec<usize>>,
+    /// The units that belong to each unit of the source, ascending.
+    pub(super) targets: Vec<Vec<usize>>,
+}
+
+impl Target {
+    pub(super) fn new(run: &Run, segments: &[Segment], translations: &[Translated]) -> Self {
+        let mut target = Self {
+            text: run.text[run.gaps[0].clone()].to_owned(),
+            units: Vec::new(),
+            sources: Vec::new(),
+            targets: vec![Vec::new(); run.words.unit_count()],
+        };
+        for (number, (segment, translated)) in segments.iter().zip(translations).enumerate() {
+            let from = target.text.len();
+            target.text.push_str(&translated.text);
+            let words: Vec<Range<usize>> = word_ranges(&translated.text).collect();
+            let of_source = run.words.words_of_piece(number);
+            let links = links(segment, translated, of_source.len(), words.len());
+            for (word, links) in words.into_iter().zip(links) {
+                let links: Vec<usize> = links.into_iter().map(|s| of_source.start + s).collect();
+                target.push(run, from + word.start..from + word.end, &links);
+            }
+            target
+                .text
+                .push_str(&run.text[run.gaps[number + 1].clone()]);
+        }
+        target
+    }
+
+    /// Adds a word that belongs to the words `links` of the source.
+    fn push(&mut self, run: &Run, word: Range<usize>, links: &[usize]) {
+        let units = links
+            .iter()
+            .flat_map(|&source| run.words.units_of_word(source));
+        let units: Vec<usize> = units.collect();
+        if let ([_], [first, _, ..]) = (links, units.as_slice()) {
+            let parts: Vec<&str> = units
+                .iter()
+                .map(|&u| &run.text[run.words.bytes(u)])
+                .collect();
+            if let Some(cuts) = cut(&parts, &self.text[word.clone()]) {
+                for (bytes, parts) in cuts {
+                    let bytes = word.start + bytes.start..word.start + bytes.end;
+                    self.push_unit(bytes, (first + parts.start..first + parts.end).collect());
+                }
+                return;
+            }
+        }
+        self.push_unit(word, units);
+    }
+
+    fn push_unit(&mut self, bytes: Range<usize>, sources: Vec<usize>) {
+        for &source in &sources {
+            self.targets[source].push(self.units.len());
+        }
+        self.units.push(bytes);
+        self.sources.push(sources);
+    }
+}
+
+/// The words of a segment that belong to each word of its translation, ascending.
+fn links(
+    segment: &Segment,
+    translated: &Translated,
+    src_len: usize,
+    tgt_len: usize,
+) -> Vec<Vec<usize>> {
+    let mut links = vec![Vec::new(); tgt_len];
+    let valid = |&&(src, tgt): &&(usize, usize)| src < src_len && tgt < tgt_len;
+    if segment.needs_alignment {
+        for &(src, tgt) in translated.alignment.iter().filter(valid) {
+            links[tgt].push(src);
+        }
+    }
+    if links.iter().all(Vec::is_empty) && tgt_len > 0 {
+        for (tgt, links) in links.iter_mut().enumerate() {
+            links.push((2 * tgt + 1) * src_len / (2 * tgt_len));
+        }
+        for src in 0..src_len {
+            links[(2 * src + 1) * tgt_len / (2 * src_len)].push(src);
+        }
+    }
+    for links in &mut links {
+        links.sort_unstable();
+        links.dedup();
+    }
+    links
+}
+
+/// Cuts `word` into units for the parts of the word that it translates, as pairs (bytes, numbers of parts): at each part if the
+/// word was copied, otherwise only around punctuation and digits at its ends.
+fn cut(parts: &[&str], word: &str) -> Option<Vec<(Range<usize>, Range<usize>)>> {
+    let copied = parts.concat() == word;
+    let (mut first, mut start) = (0, 0);
+    let mut front = Vec::new();
+    while let Some(part) = parts.get(first) {
+        let rest = &word[start..];
+        let same = (copied && rest.starts_with(part)).then_some(part.len());
+        let Some(len) = same.or_else(|| like_front(part, rest)) else {
+            break;
+        };
+        front.push((start..start + len, first..first + 1));
+        (first, start) = (first + 1, start + len);
+    }
+    let (mut last, mut end) = (parts.len(), word.len());
+    let mut back = Vec::new();
+    while last > first {
+        let Some(len) = like_back(parts[last - 1], &word[start..end]) else {
+            break;
+        };
+        back.push((end - len..end, last - 1..last));
+        (last, end) = (last - 1, end - len);
+    }
+    match (first < last, start < end) {
+        (true, true) => front.push((start..end, first..last)),
+        (false, false) => {}
+        _ => return None,
+    }
+    front.extend(back.into_iter().rev());
+    Some(front)
+}
+
+/// The number of bytes at the front of `word` that correspond to `part`: the same digits and punctuation, or as much
+/// punctuation.
+fn like_front(part: &str, word: &str) -> Option<usize> {
+    if part.chars().any(char::is_alphabetic) {
+        return None;
+    }
+    if word.starts_with(part) {
+        return Some(part.len());
+    }
+    punctuation(part, word.chars())
+}
+
+fn like_back(part: &str, word: &str) -> Option<usize> {
+    if part.chars().any(char::is_alphabetic) {
+        return None;
+    }
+    if word.ends_with(part) {
+        return Some(part.len());
+    }
+    punctuation(part, word.chars().rev())
+}
+
+/// The bytes of as many of the first `chars` as `part` has characters, if all of both are punctuation.
+fn punctuation(part: &str, mut chars: impl Iterator<Item = char>) -> Option<usize> {
+    let is_punctuation = |c: char| !c.is_alphanumeric();
+    let mut len = 0;
+    for c in part.chars() {
+        let other = chars.next()?;
+        if !is_punctuation(c) || !is_punctuation(other) {
+            return None;
+        }
+        len += other.len_utf8();
+    }
+    Some(len)
+}

@@ -1,0 +1,41 @@
+//! Teacher-forced loss and accuracy of the references.
+
+use attentive_base::batch::Batch;
+use attentive_base::error::{Error, Result};
+use attentive_metrics::{Accuracy, perplexity};
+use attentive_pipeline::Pipeline;
+
+/// Sums over all target tokens of the batches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Forced {
+    /// Negative log-likelihood (natural logarithm).
+    pub(super) nll: f64,
+    /// Target tokens that the model finds most likely.
+    pub(super) tokens: Accuracy,
+}
+
+impl Forced {
+    /// Runs the model of `pipeline` on `batches`.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if the model's outputs are NaN or infinite.
+    pub(super) fn measure(pipeline: &Pipeline, batches: &[Batch]) -> Result<Self> {
+        let sums = pipeline.model().sums(batches, 0.0);
+        if !sums.nll.is_finite() {
+            let effect = "the model gives no probability to the target tokens";
+            return Err(Error::damaged_model(effect));
+        }
+        Ok(Self {
+            nll: sums.nll,
+            tokens: Accuracy {
+                correct: sums.n_correct as u64,
+                total: sums.n_tokens as u64,
+            },
+        })
+    }
+
+    /// exp of the average negative log-likelihood per token.
+    pub(super) fn perplexity(&self) -> f64 {
+        perplexity(self.nll, self.tokens.total)
+    }
+}

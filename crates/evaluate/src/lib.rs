@@ -1,0 +1,21 @@
+//! Evaluation of models on test sets: one file per task.
+
+mod classification;
+pub mod compare;
+mod forced;
+mod language_model;
+mod masked;
+mod orders;
+pub mod quantize;
+mod tagging;
+#[cfg(test)]
+mod tests;
+mod translation;
+
+pub use classification::{ClassificationEvaluation, classification};
+pub use language_model::{TextEvaluation, language_model};
+pub use masked::{MaskedEvaluation, Unigram, masked};
+pub use orders::{Orders, orders};
+pub use tagging::{TaggingEvaluation, tagging};
+pub(crate) use translation::check;
+pub use translation::{EvaluateOptions, Evaluation, evaluate};

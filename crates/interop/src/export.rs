@@ -1,0 +1,208 @@
+//! Exports models to the formats of other tools.
+
+use std::path::Path;
+
+use attentive_architecture::{NormKind, Positions};
+use attentive_base::error::{Error, Result};
+use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights};
+use attentive_config::{Config, ModelConfig, StackKind};
+use attentive_model::model::Parameter;
+use attentive_text::Tokenizers;
+
+use super::listing::refuse_existing;
+use super::{hf, marian};
+
+/// The format in which a model is exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+pub enum ExportFormat {
+    /// A directory for Hugging Face's `transformers`: MarianMT, GPT-2, or BERT and its relatives.
+    Hf,
+    /// Marian's `model.npz`, with `vocab.yml` and `decoder.yml`.
+    Marian,
+}
+
+/// The result of an export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// The kind of model, as the other tool calls it.
+    pub kind: &'static str,
+    /// Descriptions of how the exported model behaves differently.
+    pub notes: Vec<String>,
+}
+
+impl ExportFormat {
+    /// All formats.
+    pub const ALL: [Self; 2] = [Self::Hf, Self::Marian];
+
+    /// Returns the name of the tool.
+    pub fn tool(self) -> &'static str {
+        match self {
+            Self::Hf => "transformers",
+            Self::Marian => "Marian",
+        }
+    }
+
+    /// Returns the kind that a model of this configuration becomes, as far as can be told without its weights.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a model that cannot be represented in the other tool, naming all differences.
+    pub fn kind_of(self, config: &Config, tokenizers: &Tokenizers) -> Result<&'static str> {
+        let kind = self.kind(config, tokenizers);
+        kind.map_err(NoEqual::into_error)
+    }
+
+    /// Returns a short reason why [`ExportFormat::kind_of`] refuses a model, with the first differences; `None` if it does not.
+    pub fn obstacle(self, config: &Config, tokenizers: &Tokenizers) -> Option<String> {
+        /// The maximum number of differences to name.
+        const MOST: usize = 2;
+        let (kind, differences) = match self.kind(config, tokenizers).err()? {
+            NoEqual::Differs { kind, differences } => (kind, differences),
+            NoEqual::Other(error) => return Some(error.to_string()),
+        };
+        let (first, more) = differences.split_at(MOST.min(differences.len()));
+        let first = named(&kind, first);
+        Some(match more.len() {
+            0 => first,
+            more => format!("{first}; and {more} more, which `attentive info` lists"),
+        })
+    }
+
+    fn kind(self, config: &Config, tokenizers: &Tokenizers) -> Result<&'static str, NoEqual> {
+        match self {
+            Self::Hf => hf::kind(config, tokenizers),
+            Self::Marian => marian::kind(config, tokenizers),
+        }
+    }
+}
+
+/// The reason why a model cannot be represented in another tool.
+#[derive(Debug)]
+pub(super) enum NoEqual {
+    /// The model differs from the most similar kind.
+    Differs {
+        kind: String,
+        differences: Vec<String>,
+    },
+    /// Any other reason.
+    Other(Error),
+}
+
+impl From<Error> for NoEqual {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl NoEqual {
+    /// Returns the error that names all differences.
+    pub(super) fn into_error(self) -> Error {
+        match self {
+            Self::Differs { kind, differences } => Error::usage(
+                named(&kind, &differences),
+                "`attentive help export` lists the kinds of models that can be written",
+            ),
+            Self::Other(error) => error,
+        }
+    }
+}
+
+/// Describes the `differences` of a model from `kind`.
+fn named(kind: &str, differences: &[String]) -> String {
+    format!(
+        "the model cannot be represented as a {kind} model: {}",
+        differences.join("; ")
+    )
+}
+
+/// Writes the model directory `model` in another format to the directory `out`, which must not exist.
+///
+/// # Errors
+/// [`Error::Usage`] for a model that cannot be represented in the other tool, naming all differences, for a quantized model,
+/// and if `out` exists; any error of [`checkpoint::load`]; [`Error::Io`] if `out` cannot be written.
+pub fn export(model: &Path, format: ExportFormat, out: &Path) -> Result<Exported> {
+    refuse_existing(out)?;
+    let loaded = checkpoint::load(model)?;
+    let weights = dense(&loaded)?;
+    let mut exported = match format {
+        ExportFormat::Hf => hf::export(&loaded, weights, out),
+        ExportFormat::Marian => marian::export(&loaded, weights, out),
+    }?;
+    if loaded.shortlist.is_some() {
+        exported.notes.push("the shortlist is not exported".into());
+    }
+    Ok(exported)
+}
+
+/// The weights of a model that is not quantized.
+fn dense(loaded: &LoadedModel) -> Result<&[Parameter]> {
+    match &loaded.weights {
+        LoadedWeights::Dense(weights) => Ok(weights),
+        LoadedWeights::Packed(_) => Err(Error::usage(
+            "a quantized model cannot be exported",
+            "export the model that it was made from",
+        )),
+    }
+}
+
+/// The features of a model that another tool does not have.
+#[derive(Debug, Default)]
+pub(super) struct Differences(Vec<String>);
+
+impl Differences {
+    /// Records `difference`, unless `equal`.
+    pub(super) fn unless(&mut self, equal: bool, difference: impl Into<String>) {
+        if !equal {
+            self.add(difference.into());
+        }
+    }
+
+    pub(super) fn add(&mut self, difference: String) {
+        self.0.push(difference);
+    }
+
+    /// Refuses a model that differs from `kind`.
+    pub(super) fn refuse(self, kind: &str) -> Result<(), NoEqual> {
+        match self.0.is_empty() {
+            true => Ok(()),
+            false => Err(NoEqual::Differs {
+                kind: kind.to_owned(),
+                differences: self.0,
+            }),
+        }
+    }
+
+    /// Returns the differences of `model` from the Transformers of other tools.
+    pub(super) fn of(model: &ModelConfig) -> Self {
+        let mut found = Self::default();
+        let heads = [model.n_heads, model.decoder_heads()];
+        let plain_head =
+            model.d_head == 0 || heads.iter().all(|n| n * model.d_head == model.d_model);
+        let own_keys = model.n_kv_heads == 0 || heads == [model.n_kv_heads; 2];
+        let relative = matches!(model.positions, Positions::Rotary | Positions::Relative);
+        found.unless(!model.has(StackKind::Recurrent), "recurrent layers");
+        found.unless(model.norm == NormKind::Layer, "`model.norm` is not `layer`");
+        found.unless(plain_head, "`model.d_head` is not `d_model / n_heads`");
+        found.unless(own_keys, "`model.n_kv_heads` is not `n_heads`");
+        found.unless(!relative, "`model.positions` is `rotary` or `relative`");
+        found.unless(
+            model.positions != Positions::None,
+            "`model.positions` is `none`",
+        );
+        found.unless(model.attention_bias, "`model.attention_bias` is false");
+        found.unless(
+            model.feed_forward_bias,
+            "`model.feed_forward_bias` is false",
+        );
+        found.unless(
+            !model.feed_forward_gate,
+            "`model.feed_forward_gate` is true",
+        );
+        found.unless(
+            model.attention_scale.is_none(),
+            "`model.attention_scale` is set",
+        );
+        found.unless(model.logit_scale == 1.0, "`model.logit_scale` is not 1");
+        found
+    }
+}

@@ -1,0 +1,332 @@
+//! BART and its relatives: mBART, M2M-100 and NLLB, MarianMT.
+
+use attentive_architecture::{NormPosition, Positions, TieEmbeddings};
+use attentive_base::error::Result;
+use attentive_checkpoint::LoadedModel;
+use attentive_config::{Family, MixingKind, ModelConfig};
+use serde_json::json;
+
+use super::export::{self, Equal};
+use super::{Described, activation};
+use crate::export::{Differences, NoEqual};
+use crate::keys::Keys;
+use crate::recipe::{Names, Sinusoids, Source::Same, Unused};
+use crate::tensors::Tensors;
+
+/// The bias of the output. No other tensor's name begins like this.
+const FINAL_BIAS: &str = "final_logits_bias";
+
+const NAMES: Names = &[
+    ("src.embedding", Same("shared")),
+    ("head.bias", Same(FINAL_BIAS)),
+    (
+        "src.positions.learned",
+        Same("encoder.embed_positions.weight"),
+    ),
+    (
+        "tgt.positions.learned",
+        Same("decoder.embed_positions.weight"),
+    ),
+    ("src.norm", Same("encoder.layernorm_embedding")),
+    ("tgt.norm", Same("decoder.layernorm_embedding")),
+    (
+        "encoder.layers.{}.self_attention.query",
+        Same("encoder.layers.{}.self_attn.q_proj"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.key",
+        Same("encoder.layers.{}.self_attn.k_proj"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.value",
+        Same("encoder.layers.{}.self_attn.v_proj"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.output",
+        Same("encoder.layers.{}.self_attn.out_proj"),
+    ),
+    (
+        "encoder.layers.{}.self_attention_residual.norm",
+        Same("encoder.layers.{}.self_attn_layer_norm"),
+    ),
+    (
+        "encoder.layers.{}.feed_forward.inner",
+        Same("encoder.layers.{}.fc1"),
+    ),
+    (
+        "encoder.layers.{}.feed_forward.outer",
+        Same("encoder.layers.{}.fc2"),
+    ),
+    (
+        "encoder.layers.{}.feed_forward_residual.norm",
+        Same("encoder.layers.{}.final_layer_norm"),
+    ),
+    ("encoder.norm", Same("encoder.layer_norm")),
+    (
+        "decoder.layers.{}.self_attention.query",
+        Same("decoder.layers.{}.self_attn.q_proj"),
+    ),
+    (
+        "decoder.layers.{}.self_attention.key",
+        Same("decoder.layers.{}.self_attn.k_proj"),
+    ),
+    (
+        "decoder.layers.{}.self_attention.value",
+        Same("decoder.layers.{}.self_attn.v_proj"),
+    ),
+    (
+        "decoder.layers.{}.self_attention.output",
+        Same("decoder.layers.{}.self_attn.out_proj"),
+    ),
+    (
+        "decoder.layers.{}.self_attention_residual.norm",
+        Same("decoder.layers.{}.self_attn_layer_norm"),
+    ),
+    (
+        "decoder.layers.{}.cross_attention.query",
+        Same("decoder.layers.{}.encoder_attn.q_proj"),
+    ),
+    (
+        "decoder.layers.{}.cross_attention.key",
+        Same("decoder.layers.{}.encoder_attn.k_proj"),
+    ),
+    (
+        "decoder.layers.{}.cross_attention.value",
+        Same("decoder.layers.{}.encoder_attn.v_proj"),
+    ),
+    (
+        "decoder.layers.{}.cross_attention.output",
+        Same("decoder.layers.{}.encoder_attn.out_proj"),
+    ),
+    (
+        "decoder.layers.{}.cross_attention_residual.norm",
+        Same("decoder.layers.{}.encoder_attn_layer_norm"),
+    ),
+    (
+        "decoder.layers.{}.feed_forward.inner",
+        Same("decoder.layers.{}.fc1"),
+    ),
+    (
+        "decoder.layers.{}.feed_forward.outer",
+        Same("decoder.layers.{}.fc2"),
+    ),
+    (
+        "decoder.layers.{}.feed_forward_residual.norm",
+        Same("decoder.layers.{}.final_layer_norm"),
+    ),
+    ("decoder.norm", Same("decoder.layer_norm")),
+];
+
+/// The names of a model with a separate embedding for each side.
+const SEPARATE: Names = &[
+    ("src.embedding", Same("encoder.embed_tokens")),
+    ("tgt.embedding", Same("decoder.embed_tokens")),
+];
+
+/// Describes the features that these kinds of models have in common.
+fn common(keys: &mut Keys, tensors: &Tensors, default_activation: &str) -> Result<Described> {
+    let vocab = keys.required("vocab_size")?;
+    keys.only("is_encoder_decoder", true)?;
+    keys.only("tie_word_embeddings", true)?;
+    keys.ignore(&[
+        "encoder_layerdrop",
+        "decoder_layerdrop",
+        "add_bias_logits",
+        "add_final_layer_norm",
+        "extra_pos_embeddings",
+        "num_hidden_layers",
+    ]);
+    let model = ModelConfig {
+        family: Family::Transformer,
+        d_model: keys.required("d_model")?,
+        d_ff: keys.required("encoder_ffn_dim")?,
+        d_decoder_ff: keys.required("decoder_ffn_dim")?,
+        n_heads: keys.required("encoder_attention_heads")?,
+        n_decoder_heads: keys.required("decoder_attention_heads")?,
+        n_encoder_layers: keys.required("encoder_layers")?,
+        n_decoder_layers: keys.required("decoder_layers")?,
+        max_len: keys.required("max_position_embeddings")?,
+        dropout: keys.or("dropout", 0.1)?,
+        attention_dropout: keys.or("attention_dropout", 0.0)?,
+        activation_dropout: keys.or("activation_dropout", 0.0)?,
+        activation: activation(keys, "activation_function", default_activation)?,
+        scale_embeddings: keys.or("scale_embedding", false)?,
+        tie_embeddings: TieEmbeddings::All,
+        norm_position: NormPosition::Post,
+        norm_epsilon: 1e-5,
+        ..ModelConfig::default()
+    };
+    let described = Described {
+        prefix: "model.",
+        ..Described::new(with_one_width(model), vocab, NAMES)
+    };
+    let copies = [
+        "lm_head.weight",
+        "encoder.embed_tokens.weight",
+        "decoder.embed_tokens.weight",
+    ];
+    Ok(described.sharing(tensors, &copies))
+}
+
+/// Returns `model` without settings of its decoder that equal those of the encoder.
+fn with_one_width(mut model: ModelConfig) -> ModelConfig {
+    for (one, other) in [
+        (model.d_ff, &mut model.d_decoder_ff),
+        (model.n_heads, &mut model.n_decoder_heads),
+    ] {
+        if *other == one {
+            *other = 0;
+        }
+    }
+    model
+}
+
+/// BART (Lewis et al. 2020).
+pub(super) fn bart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
+    keys.only("static_position_embeddings", false)?;
+    keys.only("do_blenderbot_90_layernorm", false)?;
+    let mut described = common(keys, tensors, "gelu")?;
+    let model = &mut described.model;
+    model.positions = Positions::Learned;
+    model.position_offset = 2;
+    model.embedding_norm = true;
+    // It is missing if the model was saved without its head, and then it is zero.
+    model.output_bias = tensors.has(FINAL_BIAS);
+    Ok(described)
+}
+
+/// mBART (Liu et al. 2020): norms before each sublayer.
+pub(super) fn mbart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
+    let mut described = bart(keys, tensors)?;
+    described.model.norm_position = NormPosition::Pre;
+    Ok(described)
+}
+
+/// M2M-100 (Fan et al. 2021) and NLLB: norms before each sublayer, and a table of sinusoids, in which position 0 follows the
+/// row of the padding.
+pub(super) fn m2m_100(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
+    keys.ignore(&["static_position_embeddings"]);
+    let scale_embeddings = keys.or("scale_embedding", true)?;
+    let attention_dropout = keys.or("attention_dropout", 0.1)?;
+    let mut described = common(keys, tensors, "relu")?;
+    let padding = keys.peek("pad_token_id")?.unwrap_or(1);
+    let model = &mut described.model;
+    model.scale_embeddings = scale_embeddings;
+    model.attention_dropout = attention_dropout;
+    model.norm_position = NormPosition::Pre;
+    model.positions = Positions::Learned;
+    model.position_offset = padding + 1;
+    described.positions = Some(Sinusoids { padding });
+    described.unused.extend([
+        Unused::Ignored("encoder.embed_positions.weights"),
+        Unused::Ignored("decoder.embed_positions.weights"),
+    ]);
+    Ok(described)
+}
+
+/// MarianMT (Junczys-Dowmunt et al. 2018), such as the models of OPUS-MT.
+pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
+    let is_shared = keys.or("share_encoder_decoder_embeddings", true)?;
+    keys.only("static_position_embeddings", true)?;
+    let mut described = common(keys, tensors, "gelu")?;
+    // The tool cannot load other sizes, either.
+    keys.only("decoder_vocab_size", described.vocab)?;
+    let model = &mut described.model;
+    if !is_shared {
+        model.tie_embeddings = TieEmbeddings::Decoder;
+        described.names.insert(0, SEPARATE);
+        described.unused = vec![Unused::CopyOf(
+            "lm_head.weight",
+            "decoder.embed_tokens.weight",
+        )];
+    }
+    model.positions = Positions::SinusoidalConcatenated;
+    model.output_bias = tensors.has(FINAL_BIAS);
+    if !model.output_bias {
+        described.notes.push(format!(
+            "the weights have no `{FINAL_BIAS}`, which is lost where a model is loaded and saved as `AutoModel`; it counts as 0"
+        ));
+    }
+    // These tables hold the same sinusoids.
+    described.unused.extend([
+        Unused::Ignored("encoder.embed_positions.weight"),
+        Unused::Ignored("decoder.embed_positions.weight"),
+    ]);
+    Ok(described)
+}
+
+/// Refuses a model that MarianMT cannot represent.
+pub(super) fn check(model: &ModelConfig) -> Result<(), NoEqual> {
+    let sinusoidal = matches!(
+        model.positions,
+        Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated
+    );
+    let mut differences = Differences::of(model);
+    differences.unless(
+        model.decoder_mixing == MixingKind::Attention,
+        "`model.decoder_mixing` is not `attention`",
+    );
+    differences.unless(
+        model.norm_position == NormPosition::Post,
+        "`model.norm_position` is not `post`",
+    );
+    differences.unless(model.final_norm != Some(true), "`model.final_norm` is true");
+    differences.unless(
+        model.norm_epsilon == 1e-5,
+        "`model.norm_epsilon` is not 1e-5",
+    );
+    differences.unless(!model.embedding_norm, "`model.embedding_norm` is true");
+    differences.unless(
+        sinusoidal,
+        "`model.positions` is not `sinusoidal_interleaved` or `sinusoidal_concatenated`",
+    );
+    differences.unless(
+        model.tie_embeddings == TieEmbeddings::All,
+        "`model.tie_embeddings` is not `all`",
+    );
+    differences.refuse("MarianMT")
+}
+
+/// Converts a model to MarianMT.
+pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
+    let model = &loaded.config.model;
+    check(model).map_err(NoEqual::into_error)?;
+    let vocab = export::vocab(&loaded.architecture);
+    let bias = (FINAL_BIAS, vec![vocab], vec![0.0; vocab]);
+    Ok(Equal {
+        kind: "MarianMT",
+        config: json!({
+            "model_type": "marian",
+            "architectures": ["MarianMTModel"],
+            "is_encoder_decoder": true,
+            "vocab_size": vocab,
+            "decoder_vocab_size": vocab,
+            "d_model": model.d_model,
+            "encoder_layers": model.n_encoder_layers,
+            "decoder_layers": model.n_decoder_layers,
+            "encoder_attention_heads": model.n_heads,
+            "decoder_attention_heads": model.decoder_heads(),
+            "encoder_ffn_dim": model.d_ff,
+            "decoder_ffn_dim": model.decoder_d_ff(),
+            "max_position_embeddings": model.max_len,
+            "activation_function": export::activation(model.activation),
+            "dropout": model.dropout,
+            "attention_dropout": model.attention_dropout,
+            "activation_dropout": model.activation_dropout,
+            "scale_embedding": model.scale_embeddings,
+            "static_position_embeddings": true,
+            "share_encoder_decoder_embeddings": true,
+            "tie_word_embeddings": true,
+        }),
+        names: vec![NAMES],
+        prefix: "model.",
+        bare: &[FINAL_BIAS],
+        added: match model.output_bias {
+            true => Vec::new(),
+            false => vec![bias],
+        },
+        rows: &[FINAL_BIAS],
+        labels: None,
+        permuted: model.positions == Positions::SinusoidalInterleaved,
+    })
+}

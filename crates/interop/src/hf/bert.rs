@@ -1,0 +1,184 @@
+//! BERT (Devlin et al. 2019): masked language models, and encoders without a head.
+
+use std::path::Path;
+
+use attentive_architecture::{LabelLayer, Pooling, Positions, TieEmbeddings};
+use attentive_base::error::Result;
+use attentive_config::{Family, ModelConfig, StackKind};
+
+use super::labels::{Head, names_of_labels};
+use super::sentences::Sentences;
+use super::{Described, activation};
+use crate::keys::Keys;
+use crate::recipe::Source::{Plus, Same};
+use crate::recipe::{Names, Unused};
+use crate::tensors::Tensors;
+
+pub(super) const NAMES: Names = &[
+    ("src.embedding", Same("embeddings.word_embeddings")),
+    // All positions of a single text have type 0.
+    (
+        "src.positions.learned",
+        Plus(
+            "embeddings.position_embeddings.weight",
+            "embeddings.token_type_embeddings.weight",
+        ),
+    ),
+    ("src.norm", Same("embeddings.LayerNorm")),
+    (
+        "encoder.layers.{}.self_attention.query",
+        Same("encoder.layer.{}.attention.self.query"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.key",
+        Same("encoder.layer.{}.attention.self.key"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.value",
+        Same("encoder.layer.{}.attention.self.value"),
+    ),
+    (
+        "encoder.layers.{}.self_attention.output",
+        Same("encoder.layer.{}.attention.output.dense"),
+    ),
+    (
+        "encoder.layers.{}.self_attention_residual.norm",
+        Same("encoder.layer.{}.attention.output.LayerNorm"),
+    ),
+    (
+        "encoder.layers.{}.feed_forward.inner",
+        Same("encoder.layer.{}.intermediate.dense"),
+    ),
+    (
+        "encoder.layers.{}.feed_forward.outer",
+        Same("encoder.layer.{}.output.dense"),
+    ),
+    (
+        "encoder.layers.{}.feed_forward_residual.norm",
+        Same("encoder.layer.{}.output.LayerNorm"),
+    ),
+    (
+        "head.transform.linear",
+        Same("cls.predictions.transform.dense"),
+    ),
+    (
+        "head.transform.norm",
+        Same("cls.predictions.transform.LayerNorm"),
+    ),
+    ("head.weight", Same("cls.predictions.decoder.weight")),
+    ("head.bias", Same("cls.predictions.bias")),
+];
+
+pub(super) const TEXTS: Names = names_of_labels!("classifier", "pooler.dense");
+pub(super) const WORDS: Names = names_of_labels!("classifier");
+
+pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
+    keys.ignore(&[
+        "directionality",
+        "pooler_fc_size",
+        "pooler_num_attention_heads",
+        "pooler_num_fc_layers",
+        "pooler_size_per_head",
+        "pooler_type",
+        "type_vocab_size",
+    ]);
+    keys.only("position_embedding_type", "absolute")?;
+    let tied = keys.or("tie_word_embeddings", true)?;
+    let max_len = keys.required("max_position_embeddings")?;
+    let head = Head::of(keys, dir, tensors, "cls.predictions.bias")?;
+    let model = ModelConfig {
+        label_layer: head.layer(LabelLayer::Tanh),
+        ..sizes(keys, encoder(dir, max_len, &head, tied)?)?
+    };
+    let mut unused = vec![
+        Unused::Ignored("embeddings.position_ids"),
+        // This is used only for pairs of texts.
+        Unused::Ignored("pooler.dense.weight"),
+        Unused::Ignored("pooler.dense.bias"),
+        Unused::Ignored("cls.seq_relationship.weight"),
+        Unused::Ignored("cls.seq_relationship.bias"),
+    ];
+    if head != Head::Masked {
+        unused.push(Unused::Under("cls."));
+    }
+    if head == Head::Masked {
+        unused.push(Unused::CopyOf(
+            "cls.predictions.decoder.bias",
+            "cls.predictions.bias",
+        ));
+    }
+    if head == Head::Masked && tied {
+        unused.push(Unused::CopyOf(
+            "cls.predictions.decoder.weight",
+            "embeddings.word_embeddings.weight",
+        ));
+    }
+    let described = Described {
+        unused,
+        prefix: "bert.",
+        ..Described::new(model, keys.required("vocab_size")?, NAMES)
+    };
+    Ok(described.with(head, TEXTS, WORDS))
+}
+
+/// Returns `model` with the sizes, the activation and the norm, whose keys BERT and its relatives have in common.
+pub(super) fn sizes(keys: &mut Keys, model: ModelConfig) -> Result<ModelConfig> {
+    Ok(ModelConfig {
+        d_model: keys.required("hidden_size")?,
+        d_ff: keys.required("intermediate_size")?,
+        n_heads: keys.required("num_attention_heads")?,
+        n_encoder_layers: keys.required("num_hidden_layers")?,
+        dropout: keys.or("hidden_dropout_prob", 0.1)?,
+        attention_dropout: keys.or("attention_probs_dropout_prob", 0.1)?,
+        activation: activation(keys, "hidden_act", "gelu")?,
+        norm_epsilon: keys.or("layer_norm_eps", 1e-12)?,
+        ..model
+    })
+}
+
+/// Describes the features that BERT and its relatives have in common: an encoder with this head. The table of positions has
+/// `max_len` rows, counted from the row of the first position.
+pub(super) fn encoder(dir: &Path, max_len: usize, head: &Head, tied: bool) -> Result<ModelConfig> {
+    let shared = ModelConfig {
+        positions: Positions::Learned,
+        max_len,
+        embedding_norm: true,
+        scale_embeddings: false,
+        ..ModelConfig::default()
+    };
+    Ok(match head {
+        Head::Masked => ModelConfig {
+            family: Family::EncoderOnly,
+            tie_embeddings: match tied {
+                true => TieEmbeddings::All,
+                false => TieEmbeddings::None,
+            },
+            output_transform: true,
+            output_bias: true,
+            ..shared
+        },
+        Head::Texts(_) => ModelConfig {
+            family: Family::Classifier,
+            pooling: Pooling::First,
+            ..shared
+        },
+        Head::Words(_) => ModelConfig {
+            family: Family::Tagger,
+            encoder: Some(StackKind::Transformer),
+            word_pieces: true,
+            ..shared
+        },
+        Head::None => {
+            let sentences = Sentences::read(dir)?;
+            ModelConfig {
+                family: Family::Encoder,
+                max_len: sentences
+                    .longest
+                    .map_or(max_len, |longest| longest.min(max_len)),
+                pooling: sentences.pooling,
+                normalize_embeddings: sentences.unit,
+                ..shared
+            }
+        }
+    })
+}

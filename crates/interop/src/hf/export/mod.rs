@@ -1,0 +1,185 @@
+//! Exports models as directories for `transformers`.
+
+mod encoder;
+mod generation;
+mod order;
+mod tokenizer;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use attentive_architecture::{ActivationKind, AddedPositions, Architecture, Items, Task};
+use attentive_base::error::Result;
+use attentive_checkpoint::{self as checkpoint, LoadedModel, weights};
+use attentive_config::Config;
+use attentive_model::model::Parameter;
+use attentive_model::nn::sinusoids;
+use attentive_text::Tokenizers;
+use serde_json::Value;
+
+use super::{bart, gpt2, sentences};
+use crate::export::{Exported, NoEqual};
+use crate::recipe::Names;
+use crate::reverse::Reversed;
+
+/// A model as `transformers` represents it.
+pub(super) struct Equal {
+    pub(super) kind: &'static str,
+    /// The content of `config.json`, without tokens.
+    pub(super) config: Value,
+    pub(super) names: Vec<Names>,
+    /// The prefix of all names but those that begin with one of `bare`.
+    pub(super) prefix: &'static str,
+    pub(super) bare: &'static [&'static str],
+    /// Tensors that are not parameters here: name, shape and values.
+    pub(super) added: Vec<(&'static str, Vec<usize>, Vec<f32>)>,
+    /// The names of vectors that are stored as a row.
+    pub(super) rows: &'static [&'static str],
+    /// The path of the classifier of labels.
+    pub(super) labels: Option<&'static str>,
+    /// True if the features of positions are in another order in `transformers`: first all sines, then all cosines.
+    pub(super) permuted: bool,
+}
+
+/// Returns the kind that a model of this configuration becomes.
+///
+/// # Errors
+/// Fails if `transformers` cannot represent the model.
+pub(crate) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static str, NoEqual> {
+    let model = &config.model;
+    let kind = match model.family.task() {
+        Task::Translate => bart::check(model).map(|()| "MarianMT")?,
+        Task::Generate => gpt2::check(model).map(|()| "GPT-2")?,
+        Task::Fill | Task::Embed => encoder::check(model, tokenizers)?,
+        // The other vocabulary holds the labels.
+        Task::Tag | Task::Classify => return encoder::check(model, tokenizers),
+    };
+    tokenizer::check(tokenizers)?;
+    Ok(kind)
+}
+
+/// Writes the directory `out`.
+pub(crate) fn export(
+    loaded: &LoadedModel,
+    parameters: &[Parameter],
+    out: &Path,
+) -> Result<Exported> {
+    let equal = match loaded.architecture.task() {
+        Task::Translate => bart::export(loaded)?,
+        Task::Fill | Task::Embed | Task::Tag | Task::Classify => encoder::equal(loaded)?,
+        Task::Generate => gpt2::export(loaded)?,
+    };
+    let mut notes = Vec::new();
+    let tokenizer = tokenizer::files(loaded, &mut notes)?;
+    let generation = generation::of(loaded, &mut notes)?;
+    let reversed = reversed(&equal, loaded)?;
+    let by_name: BTreeMap<&str, &Parameter> = (parameters.iter())
+        .map(|parameter| (parameter.name.as_str(), parameter))
+        .collect();
+    let ours = |name: &str| -> io::Result<Vec<f32>> {
+        let parameter = by_name.get(name);
+        let parameter = parameter.ok_or_else(|| io::Error::other(format!("no `{name}`")))?;
+        Ok(match equal.permuted {
+            true => order::halves_apart(parameter),
+            false => parameter.values.clone(),
+        })
+    };
+    let write_weights = |path: &Path| {
+        let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+        let shapes = reversed.shapes();
+        weights::write_each(path, Some(metadata), &shapes, |name, _| {
+            reversed.values(name, &ours).map(Cow::Owned)
+        })?;
+        Ok(())
+    };
+    let config = json_file(&joined(&equal.config, &generation));
+    let generation = json_file(&generation);
+    let [tokenizer, settings] = tokenizer.map(|file| json_file(&file));
+    let mut files: Vec<(&str, &checkpoint::atomic::Content<'_>)> = vec![
+        ("model.safetensors", &write_weights),
+        ("tokenizer.json", &tokenizer),
+        ("tokenizer_config.json", &settings),
+        ("config.json", &config),
+    ];
+    let [modules, pooling] = sentences::files(&loaded.config.model).map(|file| json_file(&file));
+    match loaded.architecture.task() {
+        Task::Embed => {
+            files.push((sentences::MODULES, &modules));
+            files.push((sentences::POOLING_CONFIG, &pooling));
+        }
+        _ => files.push(("generation_config.json", &generation)),
+    }
+    checkpoint::write_folder(out, &files)?;
+    let kind = equal.kind;
+    Ok(Exported { kind, notes })
+}
+
+/// Writes a value as a file.
+fn json_file(value: &Value) -> impl Fn(&Path) -> io::Result<()> + use<> {
+    let text = format!("{value:#}\n");
+    move |path: &Path| fs::write(path, &text)
+}
+
+/// Returns the keys of both objects.
+fn joined(one: &Value, other: &Value) -> Value {
+    let mut joined = one.clone();
+    if let (Some(joined), Some(other)) = (joined.as_object_mut(), other.as_object()) {
+        joined.extend(other.clone());
+    }
+    joined
+}
+
+fn reversed(equal: &Equal, loaded: &LoadedModel) -> Result<Reversed> {
+    let shapes = checkpoint::shapes(&loaded.architecture);
+    let mut reversed = Reversed::new(equal.kind, &equal.names, &shapes)?;
+    if let Some(classifier) = equal.labels {
+        let labels: Vec<usize> = encoder::labels(loaded).map(|id| id as usize).collect();
+        let d_in = [loaded.architecture.head.d_in()];
+        let [weight, bias] = ["weight", "bias"].map(|part| format!("{classifier}.{part}"));
+        reversed.choose(&weight, "head.weight", &labels, &d_in);
+        reversed.choose(&bias, "head.bias", &labels, &[]);
+    }
+    for (name, shape, values) in &equal.added {
+        reversed.insert(name, shape.clone(), values.clone());
+    }
+    for (name, shape) in reversed.shapes() {
+        if let ([d], true) = (&shape[..], equal.rows.contains(&name.as_str())) {
+            reversed.reshape(&name, vec![1, *d]);
+        }
+    }
+    reversed.prefix(equal.prefix, equal.bare);
+    Ok(reversed)
+}
+
+/// Returns the name of an activation function.
+pub(super) fn activation(kind: ActivationKind) -> &'static str {
+    match kind {
+        ActivationKind::Relu => "relu",
+        ActivationKind::Gelu => "gelu",
+        ActivationKind::GeluTanh => "gelu_new",
+        ActivationKind::Silu => "silu",
+    }
+}
+
+/// Returns the table of sinusoidal positions, which `transformers` stores.
+pub(super) fn positions(architecture: &Architecture) -> Option<Vec<f32>> {
+    let input = architecture.src.as_ref().or(architecture.tgt.as_ref())?;
+    match input.positions {
+        AddedPositions::Sinusoidal(layout) => {
+            Some(sinusoids(layout, architecture.max_len, input.d_model))
+        }
+        AddedPositions::None | AddedPositions::Learned { .. } => None,
+    }
+}
+
+/// Returns the number of tokens that the model reads.
+pub(super) fn vocab(architecture: &Architecture) -> usize {
+    let input = architecture.src.as_ref().or(architecture.tgt.as_ref());
+    match input.map(|input| input.items) {
+        Some(Items::Tokens { vocab, .. }) => vocab,
+        Some(Items::Vectors) | None => 0,
+    }
+}

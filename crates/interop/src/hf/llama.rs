@@ -1,0 +1,194 @@
+//! Llama (Touvron et al. 2023).
+
+use attentive_architecture::{NormKind, NormPosition, Positions, TieEmbeddings};
+use attentive_base::error::Result;
+use attentive_config::{Family, ModelConfig, RotaryScalingConfig, RotaryScalingKind};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{Described, activation};
+use crate::keys::Keys;
+use crate::recipe::{Names, Source::Same, Unused};
+
+const NAMES: Names = &[
+    ("tgt.embedding", Same("model.embed_tokens")),
+    ("head.weight", Same("lm_head.weight")),
+    (
+        "decoder.layers.{}.self_attention.query",
+        Same("model.layers.{}.self_attn.q_proj"),
+    ),
+    (
+        "decoder.layers.{}.self_attention.key",
+        Same("model.layers.{}.self_attn.k_proj"),
+    ),
+    (
+        "decoder.layers.{}.self_attention.value",
+        Same("model.layers.{}.self_attn.v_proj"),
+    ),
+    (
+        "decoder.layers.{}.self_attention.output",
+        Same("model.layers.{}.self_attn.o_proj"),
+    ),
+    (
+        "decoder.layers.{}.self_attention_residual.norm",
+        Same("model.layers.{}.input_layernorm"),
+    ),
+    (
+        "decoder.layers.{}.feed_forward.inner",
+        Same("model.layers.{}.mlp.gate_proj"),
+    ),
+    (
+        "decoder.layers.{}.feed_forward.gate",
+        Same("model.layers.{}.mlp.up_proj"),
+    ),
+    (
+        "decoder.layers.{}.feed_forward.outer",
+        Same("model.layers.{}.mlp.down_proj"),
+    ),
+    (
+        "decoder.layers.{}.feed_forward_residual.norm",
+        Same("model.layers.{}.post_attention_layernorm"),
+    ),
+    ("decoder.norm", Same("model.norm")),
+];
+
+/// The value of `rope_scaling`. Early versions call its kind `type`.
+#[derive(Deserialize)]
+#[serde(tag = "rope_type", rename_all = "snake_case", deny_unknown_fields)]
+enum Scaling {
+    Default {},
+    Linear {
+        factor: f64,
+    },
+    Llama3 {
+        factor: f64,
+        low_freq_factor: f64,
+        high_freq_factor: f64,
+        original_max_position_embeddings: usize,
+    },
+}
+
+/// The key under which recent versions have `rope_theta` and the scaling.
+const PARAMETERS: &str = "rope_parameters";
+
+/// Reads the base of rotary positions and their scaling. A file may have several keys for them, which must agree, since
+/// versions of `transformers` differ in which of them they use.
+fn rotary(keys: &mut Keys) -> Result<(f64, RotaryScalingConfig)> {
+    let mut base = keys
+        .optional::<f64>("rope_theta")?
+        .map(|base| ("rope_theta", base));
+    let mut found = None;
+    for key in ["rope_scaling", PARAMETERS] {
+        let Some(mut fields) = keys.optional::<Map<String, Value>>(key)? else {
+            continue;
+        };
+        if let Some(stored) = fields.remove("rope_theta") {
+            let number = stored.as_f64();
+            let number = number.ok_or_else(|| keys.refuse("rope_theta", &stored))?;
+            agreed(&mut base, key, number, keys)?;
+        }
+        let scaling = scaling(key, fields.into(), keys)?;
+        agreed(&mut found, key, scaling, keys)?;
+    }
+    Ok((
+        base.map_or(10_000.0, |(_, base)| base),
+        found.map(|(_, scaling)| scaling).unwrap_or_default(),
+    ))
+}
+
+/// Sets `found` to `value`, the value of `key`. Refuses a value that differs from the one already found.
+fn agreed<'a, T: PartialEq>(
+    found: &mut Option<(&'a str, T)>,
+    key: &'a str,
+    value: T,
+    keys: &Keys,
+) -> Result<()> {
+    match found {
+        Some((other, earlier)) if *earlier != value => Err(keys.contradict(other, key)),
+        _ => {
+            *found = Some((key, value));
+            Ok(())
+        }
+    }
+}
+
+fn scaling(key: &str, mut value: Value, keys: &Keys) -> Result<RotaryScalingConfig> {
+    if let Some(fields) = value.as_object_mut()
+        && let Some(kind) = fields.remove("type")
+    {
+        fields.entry("rope_type").or_insert(kind);
+    }
+    let read = serde_json::from_value(value.clone()).map_err(|_| keys.refuse(key, &value))?;
+    let default = RotaryScalingConfig::default();
+    Ok(match read {
+        Scaling::Default {} => default,
+        Scaling::Linear { factor } => RotaryScalingConfig {
+            kind: RotaryScalingKind::Linear,
+            factor,
+            ..default
+        },
+        Scaling::Llama3 {
+            factor,
+            low_freq_factor,
+            high_freq_factor,
+            original_max_position_embeddings,
+        } => RotaryScalingConfig {
+            kind: RotaryScalingKind::Llama3,
+            factor,
+            low_frequency_factor: low_freq_factor,
+            high_frequency_factor: high_freq_factor,
+            original_len: original_max_position_embeddings,
+        },
+    })
+}
+
+pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
+    keys.ignore(&["is_llama_config", "pretraining_tp"]);
+    keys.only("rope_interleaved", false)?;
+    keys.only("attention_bias", false)?;
+    keys.only("mlp_bias", false)?;
+    let tied = keys.or("tie_word_embeddings", false)?;
+    let (rotary_base, rotary_scaling) = rotary(keys)?;
+    let n_heads = keys.required("num_attention_heads")?;
+    let model = ModelConfig {
+        family: Family::DecoderOnly,
+        d_model: keys.required("hidden_size")?,
+        d_head: keys.or("head_dim", 0)?,
+        d_ff: keys.required("intermediate_size")?,
+        n_heads,
+        n_kv_heads: keys.or("num_key_value_heads", n_heads)?,
+        n_decoder_layers: keys.required("num_hidden_layers")?,
+        max_len: keys.required("max_position_embeddings")?,
+        dropout: 0.0,
+        attention_dropout: keys.or("attention_dropout", 0.0)?,
+        norm: NormKind::Rms,
+        norm_position: NormPosition::Pre,
+        norm_epsilon: keys.or("rms_norm_eps", 1e-6)?,
+        activation: activation(keys, "hidden_act", "silu")?,
+        feed_forward_gate: true,
+        feed_forward_bias: false,
+        positions: Positions::Rotary,
+        rotary_base,
+        rotary_scaling,
+        scale_embeddings: false,
+        tie_embeddings: match tied {
+            true => TieEmbeddings::All,
+            false => TieEmbeddings::None,
+        },
+        attention_bias: false,
+        ..ModelConfig::default()
+    };
+    let mut unused = vec![Unused::Ignored(
+        "model.layers.{}.self_attn.rotary_emb.inv_freq",
+    )];
+    if tied {
+        unused.push(Unused::CopyOf(
+            "lm_head.weight",
+            "model.embed_tokens.weight",
+        ));
+    }
+    Ok(Described {
+        unused,
+        ..Described::new(model, keys.required("vocab_size")?, NAMES)
+    })
+}

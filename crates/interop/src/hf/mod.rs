@@ -1,0 +1,276 @@
+//! Imports model directories of Hugging Face's `transformers`: `config.json`, `model.safetensors`, `tokenizer.json`.
+
+mod bart;
+mod bert;
+mod distilbert;
+mod export;
+mod generation;
+mod gpt2;
+mod labels;
+mod llama;
+mod mpnet;
+mod roberta;
+mod search;
+mod sentences;
+mod t5;
+mod tokenizer;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+pub(super) use self::export::{export, kind};
+use attentive_architecture::{ActivationKind, Task};
+use attentive_base::error::{Error, Result};
+use attentive_config::{Config, DataConfig, ModelConfig, Vocabulary};
+use attentive_text::{Languages, Tokenizers};
+
+use self::generation::Generation;
+use self::labels::Head;
+use super::Foreign;
+use super::diagnosis;
+use super::keys::{Keys, not_understood};
+use super::listing::{directory_of, file_name};
+use super::recipe::{Names, Recipe, Sinusoids, Source, Unused};
+use super::tensors::{INDEX, Tensors, WHOLE};
+
+/// Keys of all kinds of models that do not affect the output.
+const IGNORED: &[&str] = &[
+    "_attn_implementation",
+    "_attn_implementation_autoset",
+    "_name_or_path",
+    "auto_map",
+    "chunk_size_feed_forward",
+    "classif_dropout",
+    "classifier_dropout",
+    "cls_token_id",
+    "dtype",
+    "eos_token_ids",
+    "gradient_checkpointing",
+    "init_std",
+    "initializer_factor",
+    "initializer_range",
+    "line_by_line",
+    "mask_token_id",
+    "max_sequence_length",
+    "model_max_length",
+    "normalize_before",
+    "normalize_embedding",
+    "output_past",
+    "prefix",
+    "save_step",
+    "sep_token_id",
+    "task_specific_params",
+    "tf_legacy_loss",
+    "tokenizer_class",
+    "torch_dtype",
+    "torchscript",
+    "transformers.js_config",
+    "unsloth_fixed",
+    "unsloth_version",
+    "use_bfloat16",
+    "use_cache",
+    "xla_device",
+];
+
+/// The key for the version of `transformers` that wrote the file; it matters for few kinds of models.
+const VERSION: &str = "transformers_version";
+
+/// Keys of all kinds of models that must be false if present.
+const FALSE: &[&str] = &["add_cross_attention", "is_decoder", "tie_encoder_decoder"];
+
+/// The embedding that both sides of an encoder-decoder share, and the copy of it in the decoder.
+const SHARED: &str = "shared.weight";
+const DECODERS_COPY: &str = "decoder.embed_tokens.weight";
+const FROM_DECODERS_COPY: Names = &[("src.embedding", Source::Same("decoder.embed_tokens"))];
+
+/// A model as described by its `config.json`.
+struct Described {
+    model: ModelConfig,
+    /// The number of tokens.
+    vocab: usize,
+    /// See [`Recipe::names`].
+    names: Vec<Names>,
+    unused: Vec<Unused>,
+    /// See [`Recipe::prefix`].
+    prefix: &'static str,
+    positions: Option<Sinusoids>,
+    /// The labels of a classifier or tagger.
+    labels: Option<Vec<String>>,
+    /// See [`Foreign::notes`].
+    notes: Vec<String>,
+}
+
+impl Described {
+    /// Describes a model whose tensors are all stored and read.
+    fn new(model: ModelConfig, vocab: usize, names: Names) -> Self {
+        Self {
+            model,
+            vocab,
+            names: vec![names],
+            unused: Vec::new(),
+            prefix: "",
+            positions: None,
+            labels: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Adds this head of an encoder, whose tensors have the names `texts` or `words` if it predicts labels.
+    fn with(mut self, head: Head, texts: Names, words: Names) -> Self {
+        match head {
+            Head::Texts(_) => self.names.insert(0, texts),
+            Head::Words(_) => self.names.insert(0, words),
+            Head::Masked | Head::None => {}
+        }
+        self.labels = head.into_labels();
+        self
+    }
+
+    /// Adds an embedding that both sides share. The file may have these copies of it; some files have only the decoder's.
+    fn sharing(mut self, tensors: &Tensors, copies: &[&'static str]) -> Self {
+        let has = |name: &str| tensors.has(name) || tensors.has(&format!("{}{name}", self.prefix));
+        let has_original = has(SHARED) || !has(DECODERS_COPY);
+        if !has_original {
+            self.names.insert(0, FROM_DECODERS_COPY);
+        }
+        let original = if has_original { SHARED } else { DECODERS_COPY };
+        let copies = copies.iter().map(|copy| Unused::CopyOf(copy, original));
+        self.unused.extend(copies);
+        self
+    }
+}
+
+/// A function that describes the model with this `config.json`, in this directory, with these tensors.
+type Describe = fn(&mut Keys, &Path, &Tensors) -> Result<Described>;
+
+/// Reads the model `path`, a directory or the file of its weights.
+pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
+    let dir = directory(path);
+    let config = dir.join("config.json");
+    if !config.exists() {
+        let problem = "there is no `config.json` (`transformers`), and there are no weights of Marian or Firefox (`.npz`, `.bin`)";
+        return Err(diagnosis::of(dir, problem));
+    }
+    let mut keys = Keys::read(&config)?;
+    let Some(kind) = keys.optional::<String>("model_type")? else {
+        let problem = "`model_type` is missing in `config.json`";
+        return Err(diagnosis::of(dir, problem));
+    };
+    keys.ignore(IGNORED);
+    for key in FALSE {
+        keys.only(key, false)?;
+    }
+    keys.only("pruned_heads", Map::new())?;
+    let Some(describe) = describe(&kind) else {
+        return Err(keys.refuse("model_type", &Value::from(kind)));
+    };
+    let tensors = Tensors::safetensors(dir)?;
+    let Described {
+        mut model,
+        vocab,
+        names,
+        unused,
+        prefix,
+        positions,
+        labels,
+        mut notes,
+    } = describe(&mut keys, dir, &tensors)?;
+    let mut generation = Generation::read(dir, &kind, &mut keys)?;
+    if !matches!(model.family.task(), Task::Translate | Task::Generate) {
+        generation = generation.of_encoder();
+    }
+    keys.ignore(&[VERSION]);
+    keys.ignore(labels::KEYS);
+    // It has already been read for encoder-decoders.
+    keys.only("is_encoder_decoder", false)?;
+    keys.finish()?;
+    let read = tokenizer::read(dir, &kind, vocab, &generation)?;
+    generation.apply(&read, &mut model)?;
+    read.apply(languages, &mut model)?;
+    let task = model.family.task();
+    let units = read.units(task);
+    notes.extend(generation.notes(&model));
+    notes.extend(read.notes(task));
+    if task == Task::Embed {
+        notes.extend(sentences::note_on_texts(dir, read.lowercases)?);
+    }
+    let (mut tokenizer, mut tokenizers) = (read.config, read.tokenizers);
+    if let Some(labels) = &labels {
+        let tgt = labels::tokenizer(labels);
+        tokenizers = Tokenizers::Separate {
+            src: tokenizers.src().clone(),
+            tgt: tgt.map_err(|problem| not_understood(dir, problem))?,
+        };
+    }
+    tokenizer.vocabulary = match (&tokenizers, model.tie_embeddings.ties_inputs()) {
+        (Tokenizers::Separate { .. }, _) if labels.is_some() => Vocabulary::Separate,
+        (Tokenizers::Separate { .. }, false) => Vocabulary::Separate,
+        _ => Vocabulary::Shared,
+    };
+    let config = Config {
+        tokenizer,
+        decode: generation.decode(&model),
+        data: DataConfig {
+            max_len: model.max_len.min(DataConfig::default().max_len),
+            units,
+            ..DataConfig::default()
+        },
+        model,
+        ..Config::default()
+    };
+    let recipe = Recipe {
+        barred: generation.impossible(&config.model)?,
+        unused,
+        prefix,
+        positions,
+        ..Recipe::new(dir, tensors, names)
+    };
+    let mut foreign = Foreign::new(kind, config, tokenizers, recipe)?;
+    foreign.notes = notes;
+    Ok(foreign)
+}
+
+/// Returns the directory of the model `path`, which may be the file of its weights.
+fn directory(path: &Path) -> &Path {
+    let is_weights = path.is_file() && [WHOLE, INDEX].contains(&&*file_name(path));
+    if is_weights { directory_of(path) } else { path }
+}
+
+/// Returns the function that describes models of the kind `kind` (`model_type`), if it is known.
+fn describe(kind: &str) -> Option<Describe> {
+    Some(match kind {
+        "bart" => |keys, _, tensors| bart::bart(keys, tensors),
+        "mbart" => |keys, _, tensors| bart::mbart(keys, tensors),
+        "m2m_100" => |keys, _, tensors| bart::m2m_100(keys, tensors),
+        "marian" => |keys, _, tensors| bart::marian(keys, tensors),
+        "t5" => |keys, _, tensors| t5::t5(keys, tensors),
+        "mt5" => |keys, _, tensors| t5::mt5(keys, tensors),
+        "llama" => |keys, _, _| llama::describe(keys),
+        "bert" => bert::describe,
+        "distilbert" => distilbert::describe,
+        "roberta" | "xlm-roberta" | "camembert" => roberta::describe,
+        "mpnet" => mpnet::describe,
+        "gpt2" => |keys, _, _| gpt2::describe(keys),
+        _ => return None,
+    })
+}
+
+/// Reads the JSON value in the file `path`.
+fn json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read(path).map_err(Error::io("read", path))?;
+    serde_json::from_slice(&text).map_err(|error| not_understood(path, format!("damaged: {error}")))
+}
+
+/// Reads the activation function that `key` names.
+fn activation(keys: &mut Keys, key: &str, default: &str) -> Result<ActivationKind> {
+    let name: String = keys.or(key, default.to_owned())?;
+    Ok(match name.as_str() {
+        "relu" => ActivationKind::Relu,
+        "gelu" | "gelu_python" => ActivationKind::Gelu,
+        "gelu_new" | "gelu_fast" | "gelu_pytorch_tanh" => ActivationKind::GeluTanh,
+        "silu" | "swish" => ActivationKind::Silu,
+        _ => return Err(keys.refuse(key, &Value::from(name))),
+    })
+}

@@ -1,0 +1,162 @@
+//! Import and export of other tools' models.
+//!
+//! A model is read as it is stored: its description becomes a configuration, its tensors get our names, and its tokenizer is
+//! written as `tokenizer.json`. Anything that is not understood is reported as an error, never guessed.
+
+mod diagnosis;
+mod export;
+mod g2p;
+mod hf;
+mod keys;
+mod listing;
+mod marian;
+mod named;
+mod recipe;
+mod reverse;
+mod sentencepiece;
+mod tensors;
+#[cfg(test)]
+mod tests;
+mod vocabulary;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+pub use self::export::{ExportFormat, Exported, export};
+pub use self::listing::name_of;
+use self::recipe::Recipe;
+pub use self::vocabulary::tokenizers;
+use attentive_architecture::Architecture;
+use attentive_base::error::Result;
+use attentive_checkpoint::{self as checkpoint, Imported, Provenance, files, weights};
+use attentive_config::Config;
+use attentive_model::shortlist::Shortlist;
+use attentive_text::{Languages, Tokenizers};
+
+/// The format of a model of another tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+pub enum ForeignForm {
+    /// A directory of Hugging Face's `transformers`.
+    Hf,
+    /// Weights of Marian or Firefox (`.npz`, `.bin`), with vocabularies beside them.
+    Marian,
+    /// The weights of the Python package `g2p-en`.
+    G2p,
+}
+
+impl ForeignForm {
+    /// Determines the format of the model `path`, a directory or a file.
+    fn of(path: &Path) -> Result<Self> {
+        if g2p::recognizes(path) {
+            return Ok(Self::G2p);
+        }
+        Ok(match marian::recognizes(path)? {
+            true => Self::Marian,
+            false => Self::Hf,
+        })
+    }
+}
+
+/// A model of another tool, ready to be written as a model directory.
+#[derive(Debug)]
+pub struct Foreign {
+    /// The kind of model, as the other tool calls it.
+    pub kind: String,
+    /// Descriptions of how the model will behave differently from the other tool.
+    pub notes: Vec<String>,
+    /// The configuration.
+    pub config: Config,
+    /// The tokenizers.
+    pub tokenizers: Tokenizers,
+    /// The model without its weights.
+    pub architecture: Architecture,
+    recipe: Recipe,
+    shortlist: Option<Shortlist>,
+}
+
+impl Foreign {
+    /// Reads the model `path`, a directory or the file of its weights beside its other files. Its weights are memory-mapped,
+    /// and read by [`Foreign::write`]. Its format is recognized by its files, unless it is given. A multilingual model
+    /// translates between `languages`.
+    ///
+    /// # Errors
+    /// [`Error::Model`](attentive_base::error::Error::Model) for a file that is missing or damaged, and for anything that is not
+    /// understood; [`Error::Io`](attentive_base::error::Error::Io) for files that cannot be read;
+    /// [`Error::Usage`](attentive_base::error::Error::Usage) for languages that the model does not have, and for a multilingual model
+    /// without a choice of languages.
+    pub fn open(path: &Path, form: Option<ForeignForm>, languages: &Languages) -> Result<Self> {
+        let form = match form {
+            Some(form) => form,
+            None => ForeignForm::of(path)?,
+        };
+        if form != ForeignForm::Hf {
+            languages.refuse()?;
+        }
+        let opened = match form {
+            ForeignForm::Hf => hf::open(path, languages),
+            ForeignForm::Marian => marian::open(path),
+            ForeignForm::G2p => g2p::open(path),
+        };
+        opened
+            .map_err(|error| named::by_its_keys(error, path))
+            .map_err(diagnosis::or_pointer)
+    }
+
+    /// Creates the model with this `config` whose parameters `recipe` makes.
+    fn new(kind: String, config: Config, tokenizers: Tokenizers, recipe: Recipe) -> Result<Self> {
+        config.validate_stored()?;
+        let tokenizers = tokenizers.for_model(&config.model)?;
+        let architecture = checkpoint::architecture(&config, &tokenizers);
+        recipe.check(&checkpoint::shapes(&architecture))?;
+        Ok(Self {
+            kind,
+            notes: Vec::new(),
+            config,
+            tokenizers,
+            architecture,
+            recipe,
+            shortlist: None,
+        })
+    }
+
+    /// Writes the model directory `out`, which must not exist.
+    ///
+    /// # Errors
+    /// [`Error::Usage`](attentive_base::error::Error::Usage) if it exists; [`Error::Io`](attentive_base::error::Error::Io) if it cannot be
+    /// written.
+    pub fn write(self, out: &Path) -> Result<()> {
+        listing::refuse_existing(out)?;
+        let shapes: Vec<(String, Vec<usize>)> = checkpoint::shapes(&self.architecture);
+        let sha256 = RefCell::new(String::new());
+        let write_weights = |path: &Path| {
+            let hash = weights::write_each(path, None, &shapes, |name, shape| {
+                self.recipe.values(name, shape)
+            })?;
+            sha256.replace(hash);
+            Ok(())
+        };
+        // This is called after the weights have been written.
+        let provenance = || Provenance {
+            program: Provenance::this_program(),
+            imported: Some(Imported {
+                path: self.recipe.path.display().to_string(),
+                kind: self.kind.clone(),
+            }),
+            sha256: BTreeMap::from([(files::WEIGHTS.to_owned(), sha256.take())]),
+            ..Provenance::default()
+        };
+        let mut others: Vec<(&str, &checkpoint::atomic::Content<'_>)> =
+            vec![(files::WEIGHTS, &write_weights)];
+        let write_shortlist = |path: &Path| match &self.shortlist {
+            Some(list) => checkpoint::write_shortlist(list, &mut fs::File::create(path)?),
+            None => Ok(()),
+        };
+        if self.shortlist.is_some() {
+            others.push((files::SHORTLIST, &write_shortlist));
+        }
+        checkpoint::write_model(out, &self.config, &self.tokenizers, &others, &provenance)
+    }
+}

@@ -1,0 +1,91 @@
+//! Files and directories, and their names.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use attentive_base::error::{Error, Result};
+
+/// Returns the files in the directory `path`, in the order of their names, or the file `path` itself.
+///
+/// # Errors
+/// [`Error::Io`] if there is no such file or directory, or it cannot be read.
+pub(super) fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
+    let is_dir = fs::metadata(path).map(|metadata| metadata.is_dir());
+    if !is_dir.map_err(Error::io("read", path))? {
+        return Ok(vec![path.to_path_buf()]);
+    }
+    let entries = fs::read_dir(path).map_err(Error::io("read", path))?;
+    let files = entries.map(|entry| entry.map(|entry| entry.path()));
+    let files: std::io::Result<Vec<PathBuf>> = files.collect();
+    let mut files = files.map_err(Error::io("read", path))?;
+    files.sort();
+    Ok(files)
+}
+
+/// Refuses an output directory that already exists.
+pub(super) fn refuse_existing(out: &Path) -> Result<()> {
+    match out.symlink_metadata() {
+        Err(_) => Ok(()),
+        Ok(_) => Err(Error::usage(
+            format!("`{}` already exists", out.display()),
+            "choose another directory, or remove this one",
+        )),
+    }
+}
+
+/// Returns the directory of the file `path`.
+pub(super) fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    }
+}
+
+/// Returns the last part of a path.
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Returns the name of the model in the directory `dir`: the directory's name or, in the cache of Hugging Face, where the path
+/// is `models--OWNER--NAME/snapshots/VERSION`, NAME.
+pub fn name_of(dir: &Path) -> String {
+    let mut names = dir.iter().rev().map(OsStr::to_string_lossy);
+    let own = names.next().unwrap_or_default();
+    match (names.next(), names.next()) {
+        (Some(parent), Some(model)) if parent == "snapshots" => {
+            model.rsplit("--").next().unwrap_or_default().to_owned()
+        }
+        _ => own.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_in_directories() {
+        for (path, dir) in [("/a/b", "/a"), ("a/b", "a"), ("b", ".")] {
+            assert_eq!(directory_of(Path::new(path)), Path::new(dir));
+        }
+    }
+
+    #[test]
+    fn directories_have_the_names_of_their_models() {
+        for (dir, name) in [
+            ("/a/opus-mt-en-de", "opus-mt-en-de"),
+            ("/a/snapshots", "snapshots"),
+            (
+                "/c/models--org--opus-mt-en-de/snapshots/0a1b",
+                "opus-mt-en-de",
+            ),
+            ("/c/my--model", "my--model"),
+        ] {
+            assert_eq!(name_of(Path::new(dir)), name);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Finds the files of a model: weights, vocabularies, generation settings, a shortlist.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use attentive_base::error::{Error, Result};
+
+use super::search::Search;
+use crate::keys::not_understood;
+use crate::listing::{directory_of, file_name, files_of};
+
+const SEARCH: &str = "decoder.yml";
+/// The prefix of the name of a shortlist.
+const LEXICON: &str = "lex.";
+/// The first bytes of weights in Marian's binary format: the number of its version.
+const BINARY: [u8; 8] = 1u64.to_le_bytes();
+/// The suffix of the names of weights that are needed only in training.
+const OF_TRAINING: &str = ".optimizer.npz";
+/// The suffixes of the names of vocabularies.
+const VOCABULARIES: [&str; 4] = ["spm", "yml", "yaml", "json"];
+/// Words in the names of the two sides' vocabularies.
+const SOURCES: [&str; 3] = ["source", "src", "srcvocab"];
+const TARGETS: [&str; 4] = ["target", "tgt", "trg", "trgvocab"];
+
+/// The files of a model.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub(super) weights: PathBuf,
+    pub(super) vocabs: Vocabs,
+    /// The generation settings, if the model has any.
+    pub(super) search: Option<Search>,
+    pub(super) shortlist: Option<PathBuf>,
+    /// True if the weights are in Marian's binary format, as in Firefox, and not in NumPy's.
+    pub(super) is_binary: bool,
+}
+
+/// The files of the vocabularies.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Vocabs {
+    Joint(PathBuf),
+    Separate([PathBuf; 2]),
+}
+
+/// True if `path`, a file or directory, looks like a model of Marian or Firefox.
+pub(crate) fn recognizes(path: &Path) -> Result<bool> {
+    match path.is_dir() {
+        false => Ok(is_weights(path)),
+        true if path.join("config.json").exists() => Ok(false),
+        true => Ok(files_of(path)?.iter().any(|path| is_weights(path))),
+    }
+}
+
+/// True if this is a file of weights. Other tools write files with the same ending, `.bin`.
+fn is_weights(path: &Path) -> bool {
+    ends(path, "npz") || ends(path, "bin") && is_binary(path)
+}
+
+fn is_binary(path: &Path) -> bool {
+    let mut start = [0; BINARY.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == BINARY
+}
+
+fn is_shortlist(path: &Path) -> bool {
+    file_name(path).starts_with(LEXICON) && ends(path, "bin")
+}
+
+impl Files {
+    /// Finds the files of the model `path`, a directory or the file of the weights.
+    pub(super) fn find(path: &Path) -> Result<Self> {
+        let (dir, chosen) = match path.is_dir() {
+            true => (path, None),
+            false => (directory_of(path), Some(path.to_path_buf())),
+        };
+        let all = files_of(dir)?;
+        let beside = |name: &str| all.iter().find(|path| file_name(path) == name).cloned();
+        let mut search = beside(SEARCH).map(|path| Search::read(&path)).transpose()?;
+        let weights = match (chosen, search.as_ref().and_then(Search::only_model)) {
+            (Some(chosen), _) => chosen,
+            (None, Some(name)) => beside(&name).ok_or_else(|| missing(dir, &name))?,
+            (None, None) => the_weights(dir, &all)?,
+        };
+        let own = beside(&format!("{}.{SEARCH}", file_name(&weights)));
+        if let Some(own) = own {
+            search = Some(Search::read(&own)?);
+        }
+        let named = |search: &Search| -> Result<Vec<PathBuf>> {
+            let found =
+                { search.vocabs.iter() }.map(|name| beside(name).ok_or_else(|| missing(dir, name)));
+            found.collect()
+        };
+        let vocabs = match search.as_ref().map(named).transpose()? {
+            Some(named) if !named.is_empty() => Vocabs::named(dir, &named)?,
+            _ => {
+                let found = all.iter().filter(|path| is_vocabulary(path));
+                Vocabs::found(dir, of_same_model(&weights, found))?
+            }
+        };
+        let named_list = search.as_ref().and_then(|search| search.shortlist.clone());
+        Ok(Self {
+            vocabs,
+            shortlist: match named_list {
+                Some(name) => Some(beside(&name).ok_or_else(|| missing(dir, &name))?),
+                None => the_shortlist(dir, &weights, &all)?,
+            },
+            is_binary: ends(&weights, "bin"),
+            weights,
+            search,
+        })
+    }
+}
+
+impl Vocabs {
+    /// Returns the vocabularies that `decoder.yml` names: the source's and the target's.
+    fn named(dir: &Path, files: &[PathBuf]) -> Result<Self> {
+        match files {
+            [both] => Ok(Self::Joint(both.clone())),
+            [one, other] if one == other => Ok(Self::Joint(one.clone())),
+            [src, tgt] => Ok(Self::Separate([src.clone(), tgt.clone()])),
+            _ => {
+                let problem = format!(
+                    "`{SEARCH}` names {} vocabularies; models with one or two are supported",
+                    files.len()
+                );
+                Err(not_understood(dir, problem))
+            }
+        }
+    }
+
+    /// Finds the vocabularies of a directory in which `decoder.yml` does not name them.
+    fn found(dir: &Path, mut files: Vec<PathBuf>) -> Result<Self> {
+        files.sort_by_key(|path| !has_part(path, &SOURCES));
+        match &files[..] {
+            [both] => Ok(Self::Joint(both.clone())),
+            [src, tgt] if has_part(src, &SOURCES) && has_part(tgt, &TARGETS) => {
+                Ok(Self::Separate([src.clone(), tgt.clone()]))
+            }
+            _ => {
+                let problem = format!(
+                    "its vocabularies should be one file, or two with `source` and `target` in their names, unless `{SEARCH}` \
+                     names them; found {:?}",
+                    names(&files)
+                );
+                Err(not_understood(dir, problem))
+            }
+        }
+    }
+}
+
+/// Finds the weights in a directory that does not name them.
+fn the_weights(dir: &Path, all: &[PathBuf]) -> Result<PathBuf> {
+    let mut found = all
+        .iter()
+        .filter(|path| is_weights(path) && !file_name(path).ends_with(OF_TRAINING));
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(only.clone()),
+        (None, _) => Err(not_understood(dir, "it has no weights (`.npz` or `.bin`)")),
+        (Some(one), Some(other)) => Err(Error::Model {
+            path: dir.to_path_buf(),
+            problem: format!(
+                "it has several models, such as `{}` and `{}`",
+                file_name(one),
+                file_name(other)
+            ),
+            hint: Some("name the file to import instead of the directory".into()),
+        }),
+    }
+}
+
+/// Finds the shortlist in a directory that does not name it.
+fn the_shortlist(dir: &Path, weights: &Path, all: &[PathBuf]) -> Result<Option<PathBuf>> {
+    let found = of_same_model(weights, all.iter().filter(|path| is_shortlist(path)));
+    let is_alone = all.iter().filter(|path| is_weights(path)).count() < 2;
+    match &found[..] {
+        [] => Ok(None),
+        [only] if is_alone || have_a_part_in_common(weights, only) => Ok(Some(only.clone())),
+        several => Err(Error::Model {
+            path: dir.to_path_buf(),
+            problem: format!(
+                "which shortlist belongs to `{}` is unknown; found {:?}",
+                file_name(weights),
+                names(several)
+            ),
+            hint: Some(format!(
+                "name one as `shortlist` in `{SEARCH}`, or move the others away"
+            )),
+        }),
+    }
+}
+
+/// Returns the files whose names share a part with the name of the weights, such as `ende` in `model.ende.bin`; all files if
+/// there are none.
+fn of_same_model<'a>(weights: &Path, files: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
+    let (same, others): (Vec<_>, Vec<_>) = files
+        .cloned()
+        .partition(|path| have_a_part_in_common(weights, path));
+    match same.is_empty() {
+        true => others,
+        false => same,
+    }
+}
+
+/// True if the names of two files share a part, such as a pair of languages, besides their suffixes.
+fn have_a_part_in_common(one: &Path, other: &Path) -> bool {
+    let parts = |path: &Path| -> BTreeSet<String> {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        stem.split('.').map(str::to_owned).collect()
+    };
+    !parts(one).is_disjoint(&parts(other))
+}
+
+/// True if this is the name of a vocabulary.
+fn is_vocabulary(path: &Path) -> bool {
+    let ends_so = VOCABULARIES.iter().any(|end| ends(path, end));
+    ends_so && file_name(path).contains("vocab")
+}
+
+/// True if a part of a file's name, between full stops, is one of these words.
+fn has_part(path: &Path, words: &[&str]) -> bool {
+    let name = file_name(path);
+    name.split('.').any(|part| words.contains(&part))
+}
+
+fn ends(path: &Path, end: &str) -> bool {
+    path.extension() == Some(OsStr::new(end))
+}
+
+fn names(files: &[PathBuf]) -> Vec<String> {
+    files.iter().map(|path| file_name(path)).collect()
+}
+
+fn missing(dir: &Path, name: &str) -> Error {
+    not_understood(
+        dir,
+        format!("`{name}`, which its `{SEARCH}` names, is missing"),
+    )
+}
+
+/// Returns the path of the file with this name beside `path`, if it exists.
+pub(super) fn beside(path: &Path, name: &str) -> Option<PathBuf> {
+    Some(path.with_file_name(name)).filter(|path| path.exists())
+}

@@ -1,0 +1,111 @@
+//! Imports models of Marian (Junczys-Dowmunt et al. 2018) and of Firefox: `.npz` and `.bin` with vocabularies beside them.
+
+mod export;
+mod files;
+mod names;
+mod options;
+mod search;
+mod shortlist;
+#[cfg(test)]
+pub(super) mod tests;
+mod vocab;
+mod yaml;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+pub(super) use self::export::{export, kind};
+pub(super) use self::files::recognizes;
+
+use attentive_base::error::{Error, Result};
+use attentive_config::{Config, DataConfig, Vocabulary};
+
+use self::files::{Files, Vocabs};
+use self::options::Described;
+use self::search::Search;
+use super::Foreign;
+use super::keys::{Keys, not_understood};
+use super::recipe::{Recipe, Unused};
+use super::tensors::Tensors;
+
+/// The name of the tensor that holds the options.
+const OPTIONS: &str = "special:model.yml";
+/// The maximum length of a text in Marian, unless the model's files set another.
+const MAX_LEN: usize = 1000;
+
+/// Reads the model `path`, a directory or the file of its weights.
+pub(super) fn open(path: &Path) -> Result<Foreign> {
+    let files = Files::find(path)?;
+    let tensors = match files.is_binary {
+        true => Tensors::binary(&files.weights)?,
+        false => Tensors::npz(&files.weights)?,
+    };
+    let options = Keys::of(&files.weights, read_options(&files.weights, &tensors)?);
+    let Described {
+        mut model,
+        vocabs,
+        names,
+    } = options::describe(options, &tensors)?;
+    let search = files.search.unwrap_or_else(|| match files.is_binary {
+        true => Search::of_firefox(),
+        false => Search::default(),
+    });
+    let vocabulary = match (&files.vocabs, model.tie_embeddings.ties_inputs()) {
+        (Vocabs::Separate(_), false) => Vocabulary::Separate,
+        _ => Vocabulary::Shared,
+    };
+    let read = vocab::read(&files.vocabs, vocabs, vocabulary, &search)?;
+    model.max_len = search.max_len.unwrap_or(MAX_LEN);
+    model.decoder_start_token = Some(read.start);
+    model.suppress_tokens = Some(read.never);
+    let config = Config {
+        tokenizer: read.config,
+        decode: search.decode(),
+        data: DataConfig {
+            max_len: model.max_len.min(DataConfig::default().max_len),
+            ..DataConfig::default()
+        },
+        model,
+        ..Config::default()
+    };
+    let recipe = Recipe {
+        unused: vec![Unused::Ignored(OPTIONS), Unused::Ending("_QuantMultA")],
+        ..Recipe::new(&files.weights, tensors, names)
+    };
+    let kind = match files.is_binary {
+        true => "Marian, binary",
+        false => "Marian, npz",
+    };
+    let mut foreign = Foreign::new(kind.into(), config, read.tokenizers, recipe)?;
+    if let Some(path) = files.shortlist {
+        let shared = matches!(files.vocabs, Vocabs::Joint(_));
+        let (sizes, limits) = (vocabs.map(|size| size + 1), &search.limits);
+        let list = shortlist::read(&path, limits, sizes, shared, &foreign.tokenizers)?;
+        foreign.shortlist = Some(list);
+    }
+    Ok(foreign)
+}
+
+/// Reads the options that are stored with the tensors of the file `path`.
+fn read_options(path: &Path, tensors: &Tensors) -> Result<Map<String, Value>> {
+    if !tensors.has(OPTIONS) {
+        let problem = format!("it has no options of Marian (`{OPTIONS}`)");
+        return Err(not_understood(path, problem));
+    }
+    let bytes = tensors.bytes(OPTIONS)?;
+    let end = bytes.iter().position(|&byte| byte == 0);
+    parse_yaml(&bytes[..end.unwrap_or(bytes.len())])
+        .map_err(|problem| not_understood(path, format!("`{OPTIONS}`: {problem}")))
+}
+
+/// Reads the mapping in the file `path`.
+fn read_yaml(path: &Path) -> Result<Map<String, Value>> {
+    let text = fs::read(path).map_err(Error::io("read", path))?;
+    parse_yaml(&text).map_err(|problem| not_understood(path, problem))
+}
+
+fn parse_yaml(text: &[u8]) -> std::result::Result<Map<String, Value>, String> {
+    yaml::mapping(str::from_utf8(text).map_err(|_| "it is not UTF-8")?)
+}

@@ -1,0 +1,313 @@
+//! Tensors in memory-mapped files of several formats.
+
+mod archive;
+mod binary;
+mod npz;
+mod safetensors;
+mod zip;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use attentive_kernels::mapped::Mapped;
+use half::{bf16, f16};
+
+pub(super) use self::archive::Archive;
+pub(super) use self::safetensors::{INDEX, WHOLE};
+use attentive_base::error::{Error, Result};
+
+use super::keys::not_understood;
+
+/// The tensors of a model.
+#[derive(Debug)]
+pub(super) struct Tensors {
+    /// The file or directory, for messages.
+    path: PathBuf,
+    files: Vec<Mapped>,
+    found: BTreeMap<String, Place>,
+}
+
+/// The place of a tensor.
+#[derive(Debug)]
+struct Place {
+    file: usize,
+    bytes: Range<usize>,
+    shape: Vec<usize>,
+    numbers: Numbers,
+}
+
+/// The type of the numbers of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Numbers {
+    F32,
+    F16,
+    Bf16,
+    /// Integers, followed by the factor by which they were multiplied.
+    Int8(Order),
+    /// A type that cannot be read.
+    Other(String),
+}
+
+/// Reads numbers that are stored one by one.
+#[derive(Clone, Copy)]
+struct Reader {
+    /// The size of a number in bytes.
+    width: usize,
+    value: fn(&[u8]) -> f32,
+}
+
+impl Reader {
+    fn numbers(self, bytes: &[u8]) -> impl Iterator<Item = f32> {
+        bytes.chunks_exact(self.width).map(self.value)
+    }
+}
+
+impl Numbers {
+    /// Returns `None` for numbers that are not stored one by one.
+    fn reader(&self) -> Option<Reader> {
+        let (width, value): (usize, fn(&[u8]) -> f32) = match self {
+            Self::F32 => (4, |bytes| f32::from_le_bytes(array(bytes))),
+            Self::F16 => (2, |bytes| f16::from_le_bytes(array(bytes)).to_f32()),
+            Self::Bf16 => (2, |bytes| bf16::from_le_bytes(array(bytes)).to_f32()),
+            Self::Int8(_) | Self::Other(_) => return None,
+        };
+        Some(Reader { width, value })
+    }
+}
+
+/// The bytes of one number.
+fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.try_into().expect("chunks of this length")
+}
+
+/// The order in which a matrix's numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Rows,
+    Columns,
+}
+
+/// The size of the factor after integers, in bytes.
+const FACTOR: usize = size_of::<f32>();
+
+impl Tensors {
+    /// Opens the tensors of the model directory `dir`, in one safetensors file or in several with an index.
+    pub(super) fn safetensors(dir: &Path) -> Result<Self> {
+        let mut tensors = Self::none(dir);
+        safetensors::open(dir, &mut tensors)?;
+        Ok(tensors)
+    }
+
+    /// Opens the tensors of the NumPy archive `path`.
+    pub(super) fn npz(path: &Path) -> Result<Self> {
+        Self::one_file(path, npz::places)
+    }
+
+    /// Opens the tensors of Marian's binary file `path`.
+    pub(super) fn binary(path: &Path) -> Result<Self> {
+        Self::one_file(path, binary::places)
+    }
+
+    fn none(path: &Path) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            files: Vec::new(),
+            found: BTreeMap::new(),
+        }
+    }
+
+    fn one_file(path: &Path, places: fn(&[u8]) -> Found) -> Result<Self> {
+        let mut tensors = Self::none(path);
+        tensors.add(path, places)?;
+        Ok(tensors)
+    }
+
+    /// Adds the tensors that `places` finds in the file `path`.
+    fn add(&mut self, path: &Path, places: fn(&[u8]) -> Found) -> Result<()> {
+        let file = File::open(path).map_err(Error::io("read", path))?;
+        let mapped = Mapped::open(&file).map_err(Error::io("read", path))?;
+        let found = places(&mapped);
+        let found = found.map_err(|problem| not_understood(path, format!("damaged: {problem}")))?;
+        for (name, stored) in found {
+            let place = stored.place(self.files.len(), mapped.len());
+            let place =
+                place.map_err(|problem| not_understood(path, format!("tensor `{name}` {problem}")));
+            if self.found.insert(name.clone(), place?).is_some() {
+                let problem = format!("tensor `{name}` is there twice");
+                return Err(not_understood(path, problem));
+            }
+        }
+        self.files.push(mapped);
+        Ok(())
+    }
+
+    /// Returns the names of all tensors.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.found.keys().map(String::as_str)
+    }
+
+    /// True if there is a tensor `name`.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.found.contains_key(name)
+    }
+
+    /// Returns the shape of tensor `name`.
+    pub(super) fn shape(&self, name: &str) -> Result<&[usize]> {
+        Ok(&self.place(name)?.shape)
+    }
+
+    /// Returns the bytes of tensor `name`, as they are stored.
+    pub(super) fn bytes(&self, name: &str) -> Result<&[u8]> {
+        Ok(self.bytes_at(self.place(name)?))
+    }
+
+    /// Refuses number types that cannot be read.
+    pub(super) fn check_type(&self, name: &str) -> Result<()> {
+        let place = self.place(name)?;
+        let problem = match &place.numbers {
+            Numbers::F32 | Numbers::F16 | Numbers::Bf16 => return Ok(()),
+            Numbers::Int8(_) => match factor(self.bytes_at(place)) {
+                factor if factor.is_finite() && factor > 0.0 => return Ok(()),
+                factor => format!("its quantization factor is {factor}"),
+            },
+            Numbers::Other(kind) => {
+                format!(
+                    "it holds {kind}; f32, f16, bf16 and the 8-bit integers of Marian can be read"
+                )
+            }
+        };
+        Err(not_understood(
+            &self.path,
+            format!("tensor `{name}`: {problem}"),
+        ))
+    }
+
+    /// Returns the values of tensor `name`, row by row; without a copy, if they are stored like that.
+    ///
+    /// # Panics
+    /// Panics if [`Tensors::check_type`] refuses its type.
+    pub(super) fn values(&self, name: &str) -> Result<Cow<'_, [f32]>> {
+        let place = self.place(name)?;
+        let bytes = self.bytes_at(place);
+        let of_halves = |number: fn([u8; 2]) -> f32| {
+            let (halves, _) = bytes.as_chunks();
+            let numbers: Vec<f32> = halves.iter().map(|&half| number(half)).collect();
+            Cow::Owned(numbers)
+        };
+        Ok(match &place.numbers {
+            Numbers::F32 => in_place(bytes),
+            Numbers::F16 => of_halves(|half| f16::from_le_bytes(half).to_f32()),
+            Numbers::Bf16 => of_halves(|half| bf16::from_le_bytes(half).to_f32()),
+            Numbers::Int8(order) => Cow::Owned(dequantized(bytes, &place.shape, *order)),
+            Numbers::Other(kind) => panic!("{kind} was not refused"),
+        })
+    }
+
+    /// True if two tensors have the same shape and hold the same numbers (identical bits if they have the same type).
+    pub(super) fn same(&self, name: &str, other: &str) -> Result<bool> {
+        let (one, two) = (self.place(name)?, self.place(other)?);
+        if one.shape != two.shape {
+            return Ok(false);
+        }
+        if one.numbers == two.numbers {
+            return Ok(self.bytes_at(one) == self.bytes_at(two));
+        }
+        let readers = one.numbers.reader().zip(two.numbers.reader());
+        Ok(readers.is_some_and(|(reader, other)| {
+            let numbers = reader.numbers(self.bytes_at(one));
+            numbers.eq(other.numbers(self.bytes_at(two)))
+        }))
+    }
+
+    fn bytes_at(&self, place: &Place) -> &[u8] {
+        &self.files[place.file][place.bytes.clone()]
+    }
+
+    fn place(&self, name: &str) -> Result<&Place> {
+        self.found
+            .get(name)
+            .ok_or_else(|| not_understood(&self.path, format!("tensor `{name}` is missing")))
+    }
+}
+
+/// The tensors of a file, or a description of what is wrong with it.
+type Found = std::result::Result<Vec<(String, Stored)>, String>;
+
+/// A tensor as described by its file.
+#[derive(Debug)]
+struct Stored {
+    /// The offset of the first byte.
+    start: usize,
+    /// The number of bytes that the file has for it; there may be more than it needs.
+    room: usize,
+    shape: Vec<usize>,
+    numbers: Numbers,
+}
+
+impl Stored {
+    /// Returns the tensor's place in file number `file`, which is `len` bytes long, or describes what is wrong.
+    fn place(self, file: usize, len: usize) -> std::result::Result<Place, String> {
+        let Self {
+            start,
+            room,
+            shape,
+            numbers,
+        } = self;
+        let count = shape
+            .iter()
+            .try_fold(1usize, |product, &size| product.checked_mul(size));
+        let needed = count.and_then(|count| match &numbers {
+            Numbers::F32 => count.checked_mul(size_of::<f32>()),
+            Numbers::F16 | Numbers::Bf16 => count.checked_mul(size_of::<f16>()),
+            Numbers::Int8(_) => count.checked_add(FACTOR),
+            Numbers::Other(_) => Some(room),
+        });
+        let inside = start.checked_add(room).is_some_and(|end| end <= len);
+        match needed {
+            Some(needed) if inside && needed <= room => Ok(Place {
+                file,
+                bytes: start..start + needed,
+                shape,
+                numbers,
+            }),
+            _ => Err(format!(
+                "is damaged: the file has {room} bytes for its shape {shape:?}"
+            )),
+        }
+    }
+}
+
+/// Returns the numbers in `bytes`, or a copy if the processor cannot read them in place.
+fn in_place(bytes: &[u8]) -> Cow<'_, [f32]> {
+    match bytemuck::try_cast_slice(bytes) {
+        Ok(numbers) if cfg!(target_endian = "little") => Cow::Borrowed(numbers),
+        _ => {
+            let (numbers, _) = bytes.as_chunks();
+            let numbers = numbers.iter().map(|&number| f32::from_le_bytes(number));
+            Cow::Owned(numbers.collect())
+        }
+    }
+}
+
+fn factor(bytes: &[u8]) -> f32 {
+    let factor = bytes.last_chunk().copied().unwrap_or_default();
+    f32::from_le_bytes(factor)
+}
+
+fn dequantized(bytes: &[u8], shape: &[usize], order: Order) -> Vec<f32> {
+    let step = 1.0 / factor(bytes);
+    let integers = &bytes[..bytes.len() - FACTOR];
+    let value = |&integer: &u8| f32::from(integer as i8) * step;
+    match (order, shape) {
+        (Order::Columns, [rows, _]) => (0..*rows)
+            .flat_map(|row| integers.iter().skip(row).step_by(*rows).map(value))
+            .collect(),
+        _ => integers.iter().map(value).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! From the last layer to the next token.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock, PoisonError};
+
+use attentive_architecture as architecture;
+use attentive_base::batch::TokenId;
+use attentive_decode::{Logits, NextToken};
+use attentive_kernels::gemm::Activation;
+use attentive_kernels::packed::{Left, LeftBuf, linear_packed, linear_packed_columns, team_size};
+use attentive_kernels::team;
+use attentive_kernels::top_k::{ExpSum, Largest, SUM_CHUNK, exp_sum, log_of_sums};
+
+use super::LastLayer;
+use super::columns::{Columns, Listed};
+use super::linear::Linear;
+use super::matrix::Matrix;
+use super::weights::Scope;
+
+/// The output projection.
+#[derive(Debug)]
+pub(super) struct Projection {
+    map: Linear,
+    scale: f32,
+}
+
+impl Projection {
+    /// The projection at `scope`, which uses `table` if tied.
+    pub(super) fn new(
+        head: &architecture::Vocabulary,
+        table: &Arc<Matrix>,
+        mut scope: Scope<'_>,
+    ) -> Self {
+        let weight = match head.tied {
+            true => Arc::clone(table),
+            false => scope.matrix("weight"),
+        };
+        Self {
+            map: Linear {
+                weight,
+                bias: head.bias.then(|| scope.vector("bias")),
+            },
+            scale: head.scale as f32,
+        }
+    }
+
+    /// The number of tokens.
+    pub(super) fn d_out(&self) -> usize {
+        self.map.d_out()
+    }
+
+    /// Width of the last layer.
+    pub(super) fn d_in(&self) -> usize {
+        self.map.weight.d_in()
+    }
+
+    /// The instructions of the product.
+    pub(super) fn instructions(&self) -> String {
+        self.map
+            .weight
+            .view()
+            .weight_type()
+            .instructions()
+            .to_owned()
+    }
+
+    /// No columns of the projection yet.
+    pub(super) fn columns(&self) -> Columns {
+        Columns::new(&self.map)
+    }
+
+    /// The logits of all rows, row after row, also those of tokens that are no candidates.
+    pub(super) fn logits(&self, last: LastLayer) -> Logits {
+        let rows = last.rows;
+        let values = self.scaled(last.values);
+        let mut logits = vec![0.0; rows * self.map.d_out()];
+        self.map.apply(rows, &values, &mut logits);
+        Logits::new(logits, self.map.d_out())
+    }
+
+    /// See [`attentive_decode::likeliest`].
+    pub(super) fn likeliest(
+        &self,
+        last: LastLayer,
+        count: usize,
+        never: &[TokenId],
+    ) -> Vec<Vec<NextToken>> {
+        let rows = last.rows;
+        let keep = Keep {
+            count,
+            sums: true,
+            never,
+        };
+        let parts = self.parts(last, keep);
+        (0..rows).map(|row| next_tokens(&parts, row)).collect()
+    }
+
+    /// See [`attentive_decode::Stepper::most_likely`].
+    pub(super) fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
+        let rows = last.rows;
+        let keep = Keep {
+            count: 1,
+            sums: false,
+            never,
+        };
+        let parts = self.parts(last, keep);
+        let best = |row| largest(&parts, row).first().map(|&(_, token)| token);
+        (0..rows).map(best).collect()
+    }
+
+    /// What is kept of the logits, which exist only for some columns at a time. Threads share the columns.
+    fn parts(&self, last: LastLayer, keep: Keep<'_>) -> Vec<Part> {
+        let LastLayer {
+            rows,
+            values,
+            listed,
+        } = last;
+        let values = self.scaled(values);
+        if let Some(listed) = listed {
+            return vec![self.listed(&values, &listed, keep)];
+        }
+        let weight = self.map.weight.view();
+        let mut buffer = LeftBuf::default();
+        let left = Left::prepare(weight.weight_type(), rows, weight.k(), &values, &mut buffer);
+        let n_chunks = weight.n().div_ceil(SUM_CHUNK);
+        let each = n_chunks.div_ceil(team_size(rows, weight));
+        let n_parts = n_chunks.div_ceil(each);
+        let parts: Vec<OnceLock<Part>> = (0..n_parts).map(|_| OnceLock::new()).collect();
+        team::run(n_parts, &|part| {
+            let chunks = part * each..n_chunks.min((part + 1) * each);
+            let _ = parts[part].set(self.of_columns(&left, chunks, keep));
+        });
+        let done = parts.into_iter().filter_map(OnceLock::into_inner);
+        done.collect()
+    }
+
+    fn scaled(&self, mut values: Vec<f32>) -> Vec<f32> {
+        if self.scale != 1.0 {
+            values.iter_mut().for_each(|x| *x *= self.scale);
+        }
+        values
+    }
+
+    /// What is kept of the logits of each row's candidates.
+    fn listed(&self, values: &[f32], listed: &Listed, keep: Keep<'_>) -> Part {
+        let columns = &mut *listed
+            .columns
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        columns.provide(&listed.rows, &self.map);
+        let (weight, bias) = columns.view();
+        let width = weight.n();
+        let mut logits = vec![0.0; listed.rows.len() * width];
+        let identity = Activation::Identity;
+        linear_packed(
+            listed.rows.len(),
+            values,
+            weight,
+            bias,
+            identity,
+            &mut logits,
+        );
+        let rows = listed.rows.iter().zip(logits.chunks_exact(width.max(1)));
+        let kept =
+            rows.map(|(candidates, logits)| of_candidates(candidates, logits, columns, keep));
+        let (largest, sums) = kept.unzip();
+        Part { largest, sums }
+    }
+
+    /// What is kept of some chunks of columns.
+    fn of_columns(&self, left: &Left<'_>, chunks: Range<usize>, keep: Keep<'_>) -> Part {
+        let (weight, bias) = (self.map.weight.view(), self.map.bias.as_deref());
+        let rows = left.rows();
+        let mut part = Part {
+            largest: vec![Largest::new(keep.count); rows],
+            sums: vec![Vec::with_capacity(chunks.len()); rows],
+        };
+        let mut logits = vec![0.0; rows * SUM_CHUNK];
+        for chunk in chunks {
+            let first = chunk * SUM_CHUNK;
+            let columns = first..weight.n().min(first + SUM_CHUNK);
+            let logits = &mut logits[..rows * columns.len()];
+            let identity = Activation::Identity;
+            linear_packed_columns(left, weight, bias, identity, columns.clone(), logits);
+            for (row, logits) in logits.chunks_exact(columns.len()).enumerate() {
+                part.largest[row].add(logits, first as u32, keep.never);
+                if keep.sums {
+                    part.sums[row].push(exp_sum(logits));
+                }
+            }
+        }
+        part
+    }
+}
+
+/// What is kept of the logits of the candidates of a row.
+fn of_candidates(
+    candidates: &[TokenId],
+    logits: &[f32],
+    columns: &Columns,
+    keep: Keep<'_>,
+) -> (Largest, Vec<ExpSum>) {
+    let of_token = |&token: &TokenId| logits[columns.place(token) as usize];
+    let logits: Vec<f32> = candidates.iter().map(of_token).collect();
+    // Places in the list, which is sorted, stand for tokens.
+    let place = |token| candidates.binary_search(token).ok();
+    let never = keep.never.iter().filter_map(place);
+    let never: Vec<u32> = never.map(|place| place as u32).collect();
+    let mut largest = Largest::new(keep.count);
+    largest.add(&logits, 0, &never);
+    let sums = match keep.sums {
+        true => logits.chunks(SUM_CHUNK).map(exp_sum).collect(),
+        false => Vec::new(),
+    };
+    (largest.renumbered(candidates), sums)
+}
+
+/// What to keep of the logits of a row.
+#[derive(Clone, Copy)]
+struct Keep<'a> {
+    /// So many of the largest, without those in `never`.
+    count: usize,
+    never: &'a [TokenId],
+    /// The sums of exponentials, for probabilities.
+    sums: bool,
+}
+
+/// What is kept of some columns of the logits, for each row.
+struct Part {
+    largest: Vec<Largest>,
+    sums: Vec<Vec<ExpSum>>,
+}
+
+/// The largest logits of row `row` with their tokens, from `parts` in the order of their columns.
+fn largest(parts: &[Part], row: usize) -> Vec<(f32, TokenId)> {
+    let all = parts.iter().map(|part| part.largest[row].clone());
+    let joined = all.reduce(|mut all, part| {
+        all.append(part);
+        all
+    });
+    joined.map_or_else(Vec::new, Largest::into_sorted)
+}
+
+/// The next tokens of row `row`, from `parts` in the order of their columns.
+fn next_tokens(parts: &[Part], row: usize) -> Vec<NextToken> {
+    let sums: Vec<ExpSum> = parts
+        .iter()
+        .flat_map(|part| &part.sums[row])
+        .copied()
+        .collect();
+    let total = log_of_sums(&sums);
+    let next = |(logit, token)| NextToken::new(token, logit, total);
+    largest(parts, row).into_iter().map(next).collect()
+}

@@ -1,0 +1,315 @@
+//! Properties of every variant of every family.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use attentive_base::batch::{Batch, Padded, TokenId};
+use attentive_config::{ModelConfig, Pooling, Task, TieEmbeddings};
+use attentive_samples::{VOCAB, base, rows, variants};
+use attentive_tape::{Buffer, Param, ParamId, Precision};
+
+use super::Model;
+use crate::nn::{Pass, Probe};
+
+pub(crate) fn model(config: &ModelConfig) -> Model {
+    Model::new(&config.architecture(VOCAB, VOCAB), config.init, 3)
+}
+
+pub(crate) fn padded(sequences: &[&[TokenId]]) -> Padded {
+    Padded::new(sequences, 0)
+}
+
+pub(crate) const SRC: [&[TokenId]; 3] = [&[4, 5, 6, 7, 3], &[8, 3], &[9, 10, 11, 3]];
+pub(crate) const TGT: [&[TokenId]; 3] = [&[2, 7, 6, 5, 9, 9], &[2, 8], &[2, 10, 9]];
+
+/// The batch of the sentences `rows` for the family.
+pub(crate) fn batch_of(config: &ModelConfig, rows: Range<usize>) -> Batch {
+    let task = config.family.task();
+    let src = padded(&SRC[rows.clone()]);
+    let batch = batch(&SRC[rows.clone()], &TGT[rows]);
+    match task {
+        Task::Translate => batch,
+        Task::Generate => Batch {
+            src: Padded::default(),
+            ..batch
+        },
+        Task::Fill | Task::Tag | Task::Embed => Batch {
+            vectors: vectors(config, &src),
+            tgt_in: Padded::default(),
+            tgt_out: src.clone(),
+            src,
+            ..batch
+        },
+        Task::Classify => Batch {
+            tgt_in: Padded::default(),
+            tgt_out: padded(&vec![&[5][..]; src.rows()]),
+            src,
+            ..batch
+        },
+    }
+}
+
+/// `d_input` numbers for each position, zeros at padding.
+fn vectors(config: &ModelConfig, src: &Padded) -> Vec<f32> {
+    let numbers = |&id: &TokenId| {
+        (0..config.recurrent.d_input).map(move |i| (id as f32 * (i as f32 + 0.7)).sin())
+    };
+    src.ids.iter().flat_map(numbers).collect()
+}
+
+#[test]
+fn a_sentence_does_not_depend_on_its_batch() {
+    for config in variants() {
+        let model = model(&config);
+        let all = batch_of(&config, 0..3);
+        let together = rows(model.forward(&all, &Pass::inference()));
+        for row in 0..3 {
+            let one = batch_of(&config, row..row + 1);
+            let alone = rows(model.forward(&one, &Pass::inference()));
+            let first = row * together.len() / 3;
+            assert_eq!(alone, together[first..first + alone.len()], "{config:?}");
+        }
+    }
+}
+
+#[test]
+fn parameters_match_the_architecture() {
+    for config in variants() {
+        let model = model(&config);
+        let found = model.parameters().iter();
+        let found = found.map(|found| (found.name().to_owned(), found.shape().to_vec()));
+        let mut found: Vec<(String, Vec<usize>)> = found.collect();
+        let parameters = model.architecture().parameters().into_iter();
+        let mut expected: Vec<(String, Vec<usize>)> = parameters
+            .map(|parameter| (parameter.name, parameter.shape))
+            .collect();
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "{config:?}");
+    }
+}
+
+/// A model that is served is shared by threads, so no layer may hold a value, which belongs to one thread.
+#[test]
+fn models_are_shared_by_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Model>();
+}
+
+#[test]
+fn short_and_empty_sources_give_finite_logits() {
+    for config in variants() {
+        let model = model(&config);
+        let src = padded(&[&[3], &[], &[4, 3]]);
+        let batch = Batch {
+            vectors: vectors(&config, &src),
+            src,
+            tgt_in: padded(&[&[2], &[2], &[2, 4]]),
+            ..Batch::default()
+        };
+        let logits = rows(model.forward(&batch, &Pass::inference()));
+        assert!(
+            logits.concat().iter().all(|logit| logit.is_finite()),
+            "{config:?}"
+        );
+    }
+}
+
+fn batch(src: &[&[TokenId]], tgt: &[&[TokenId]]) -> Batch {
+    let out: Vec<Vec<TokenId>> = tgt.iter().map(|tgt| [&tgt[1..], &[3]].concat()).collect();
+    Batch {
+        src: padded(src),
+        tgt_in: padded(tgt),
+        tgt_out: Padded::new(&out, 0),
+        lines: vec![1; src.len()],
+        ..Batch::default()
+    }
+}
+
+/// The summed loss of `parts` and the gradients of all parameters.
+fn learn(config: &ModelConfig, parts: &[Batch]) -> (f64, Vec<f32>) {
+    let model = model(config);
+    let mut total = (0.0, Vec::new());
+    for batch in parts {
+        let part = model.loss(batch, 0.1, &Pass::inference().recorded());
+        total.0 += part.sums.loss;
+        let new = model.take_gradients(&mut part.loss.backward());
+        let new: Vec<f32> = new.into_iter().flat_map(Buffer::into_vec).collect();
+        total.1.resize(new.len(), 0.0);
+        total.1.iter_mut().zip(new).for_each(|(a, b)| *a += b);
+    }
+    total
+}
+
+#[test]
+fn loss_and_gradients_do_not_depend_on_batching() {
+    for config in variants() {
+        let (whole, whole_gradients) = learn(&config, &[batch_of(&config, 0..3)]);
+        let parts = [batch_of(&config, 0..1), batch_of(&config, 1..3)];
+        let (split, split_gradients) = learn(&config, &parts);
+        assert!((whole - split).abs() < 1e-4, "{whole} and {split}");
+        for (whole, split) in whole_gradients.iter().zip(&split_gradients) {
+            let scale = whole.abs().max(1.0);
+            assert!(
+                (whole - split).abs() < 1e-4 * scale,
+                "{whole} and {split}: {config:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_parameter_has_a_gradient() {
+    for config in variants() {
+        let model = model(&config);
+        let names = model.parameters().iter();
+        let names = names.map(|parameter| (parameter.name(), parameter.size()));
+        let (_, gradients) = learn(&config, &[batch_of(&config, 0..3)]);
+        let mut first = 0;
+        for (name, len) in names {
+            let gradient = &gradients[first..first + len];
+            first += len;
+            // The softmax is invariant to a constant added to all scores of a query.
+            let useless = name.ends_with("key.bias") || is_out_of_sight(name, &config);
+            let learns = gradient.iter().any(|&slope| slope != 0.0);
+            assert!(learns || useless, "{name}: {config:?}");
+        }
+    }
+}
+
+/// `config` with dropout of all kinds.
+fn with_dropout(config: ModelConfig) -> ModelConfig {
+    ModelConfig {
+        dropout: 0.3,
+        attention_dropout: 0.2,
+        activation_dropout: 0.2,
+        ..config
+    }
+}
+
+#[test]
+fn gradients_that_are_seen_early_are_complete() {
+    for config in variants() {
+        let config = with_dropout(config);
+        let model = model(&config);
+        let batch = batch_of(&config, 0..3);
+        let loss = model.loss(&batch, 0.1, &Pass::training(1, 1, Precision::F32));
+        let mut seen: HashMap<ParamId, Vec<f32>> = HashMap::new();
+        let mut see = |param, gradient: &[f32]| {
+            let again = seen.insert(param, gradient.to_vec());
+            assert!(again.is_none(), "each is seen once");
+        };
+        let mut gradients = loss.loss.backward_watched(&mut see);
+        let gradients = model.take_gradients(&mut gradients);
+        for (param, gradient) in model.trained().zip(gradients) {
+            let seen = seen.remove(&param.id());
+            let name = param.name();
+            assert_eq!(seen.as_deref(), Some(&*gradient), "{name}: {config:?}");
+        }
+    }
+}
+
+#[test]
+fn frozen_parameters_have_no_gradient_and_change_no_other() {
+    for config in variants() {
+        let config = with_dropout(config);
+        let gradients = |is_frozen: &dyn Fn(&str) -> bool| {
+            let model = model(&config);
+            model.freeze(is_frozen);
+            let batch = batch_of(&config, 0..3);
+            let loss = model.loss(&batch, 0.1, &Pass::training(1, 1, Precision::F32));
+            let gradients = model.take_gradients(&mut loss.loss.backward());
+            let named = |(param, gradient): (&Param, Buffer)| {
+                assert!(!is_frozen(param.name()));
+                (param.name().to_owned(), gradient.into_vec())
+            };
+            let gradients: Vec<_> = model.trained().zip(gradients).map(named).collect();
+            (loss.sums.loss, gradients)
+        };
+        let (loss, all) = gradients(&|_| false);
+        assert_eq!(all.len(), model(&config).parameters().len());
+        let place = |name: &str| all.iter().position(|(other, _)| other == name);
+        let cases: [&dyn Fn(&str) -> bool; 4] = [
+            &|name| name.starts_with("encoder.") || name.starts_with("src."),
+            &|name| !name.contains("embedding"),
+            &|name| place(name).is_some_and(|place| place % 2 == 0),
+            &|name| place(name).is_some_and(|place| place % 2 == 1),
+        ];
+        for is_frozen in cases {
+            let mut expected = all.clone();
+            expected.retain(|(name, _)| !is_frozen(name));
+            if !expected.is_empty() {
+                assert_eq!(gradients(is_frozen), (loss, expected), "{config:?}");
+            }
+        }
+    }
+}
+
+/// A forward recurrent encoder has no state before the first position.
+fn is_out_of_sight(name: &str, config: &ModelConfig) -> bool {
+    config.family.task() == Task::Classify
+        && config.pooling == Pooling::First
+        && name == "encoder.layers.1.forward.hidden.weight"
+}
+
+#[test]
+fn dropout_depends_on_the_micro_batch() {
+    for config in variants() {
+        let config = with_dropout(config);
+        let model = model(&config);
+        let batch = batch_of(&config, 0..3);
+        let loss = |step| {
+            model
+                .loss(&batch, 0.1, &Pass::training(1, step, Precision::F32))
+                .sums
+                .loss
+        };
+        assert_eq!(loss(1), loss(1));
+        assert_ne!(loss(1), loss(2));
+    }
+}
+
+#[test]
+fn tied_matrices_are_stored_once() {
+    let names = |tie_embeddings| -> Vec<String> {
+        let model = model(&ModelConfig {
+            tie_embeddings,
+            ..base()
+        });
+        let all = model.parameters().iter();
+        let large = all.filter(|parameter| parameter.shape() == [VOCAB, 12]);
+        large.map(|parameter| parameter.name().to_owned()).collect()
+    };
+    assert_eq!(names(TieEmbeddings::All), ["src.embedding.weight"]);
+    assert_eq!(
+        names(TieEmbeddings::Decoder),
+        ["src.embedding.weight", "tgt.embedding.weight"]
+    );
+    assert_eq!(
+        names(TieEmbeddings::None),
+        [
+            "src.embedding.weight",
+            "tgt.embedding.weight",
+            "head.weight"
+        ]
+    );
+}
+
+#[test]
+fn a_probe_names_the_first_layer_with_nan() {
+    let config = ModelConfig {
+        d_model: 12,
+        ..base()
+    };
+    let model = model(&config);
+    let name = "encoder.layers.1.feed_forward.outer.bias";
+    let mut named = model.parameters().iter();
+    let damaged = named.find(|parameter| parameter.name() == name).unwrap();
+    damaged.change(|values| values[0] = f32::INFINITY);
+    let probe = Probe::default();
+    model.loss(&batch(&SRC, &TGT), 0.1, &Pass::inference().probed(&probe));
+    assert_eq!(
+        probe.first_non_finite().as_deref(),
+        Some("encoder.layers.1")
+    );
+}

@@ -1,0 +1,137 @@
+//! The attention and predictions of a model, as JSON for the scripts of the pages.
+
+use attentive_base::error::{Error, Result};
+use attentive_model::nn::{AttentionMap, AttentionSite};
+use attentive_pipeline::{Alternative, Inspection, LabelScore, Predicted, Warning, Written};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Weights are stored in thousandths: integers, most of them 0, keep the page small.
+const UNITS: u32 = 1000;
+
+/// The largest number of weights; more make a page too slow for browsers.
+const MOST_WEIGHTS: usize = 8_000_000;
+
+/// Refuses an inspection whose number of attention weights makes the page too large.
+///
+/// # Errors
+/// [`Error::Usage`] with the number of weights.
+pub fn check_size(weights: usize) -> Result<()> {
+    if weights <= MOST_WEIGHTS {
+        return Ok(());
+    }
+    Err(Error::usage(
+        format!("{weights} attention weights are more than a page can show"),
+        format!("shorten the sentence: a page shows at most {MOST_WEIGHTS}"),
+    ))
+}
+
+/// Returns the approximate size in bytes of an [`explanation`] with this number of attention weights.
+pub fn bytes_of(weights: usize) -> usize {
+    /// A digit or two and a comma: the weights of a row sum to 1, so most of them are small.
+    const EACH: usize = 3;
+    weights.saturating_mul(EACH)
+}
+
+/// `inspection` as JSON, which is embedded in the page of [`attention`](super::attention). `title` names the model.
+///
+/// An object with `title`; `src` and `tgt`, the tokens that the encoder and the decoder read; `written`, for each position of
+/// `tgt` the `token` that follows, its `probability` and its `alternatives`; `tags` and `labels`, predictions with their
+/// `probability`; `maps`, each with `name`, `site` (`encoder_self`, `decoder_self` or `cross`), `layer`, `rows`, `columns` and
+/// `heads`, for each head its weights row by row, where `units` stands for 1; and `warnings`.
+pub fn explanation<'a>(title: &'a str, inspection: &'a Inspection) -> impl Serialize + use<'a> {
+    let Inspection {
+        src,
+        tgt,
+        written,
+        predicted,
+        maps,
+        warnings,
+    } = inspection;
+    let (tags, labels) = match predicted {
+        Some(Predicted::Tags(tags)) => (scores(tags), Vec::new()),
+        Some(Predicted::Labels(labels)) => (Vec::new(), scores(labels)),
+        None => (Vec::new(), Vec::new()),
+    };
+    Explanation {
+        title,
+        units: UNITS,
+        src,
+        tgt,
+        written: written.iter().map(token).collect(),
+        tags,
+        labels,
+        maps: maps.iter().map(map).collect(),
+        warnings: warnings.iter().map(Warning::to_string).collect(),
+    }
+}
+
+/// The data that [`explanation`] describes. There may be millions of weights, so they are serialized without a copy.
+#[derive(Serialize)]
+struct Explanation<'a> {
+    title: &'a str,
+    units: u32,
+    src: &'a [String],
+    tgt: &'a [String],
+    written: Vec<Value>,
+    tags: Vec<Value>,
+    labels: Vec<Value>,
+    maps: Vec<Map<'a>>,
+    warnings: Vec<String>,
+}
+
+/// The weights of an attention.
+#[derive(Serialize)]
+struct Map<'a> {
+    name: &'a str,
+    site: &'static str,
+    layer: Value,
+    rows: usize,
+    columns: usize,
+    heads: Vec<Vec<u16>>,
+}
+
+fn token(written: &Written) -> Value {
+    let Written {
+        token,
+        probability,
+        alternatives,
+    } = written;
+    let other = |Alternative { token, probability }: &Alternative| json!({"token": token, "probability": probability});
+    json!({
+        "token": token,
+        "probability": probability,
+        "alternatives": alternatives.iter().map(other).collect::<Vec<_>>(),
+    })
+}
+
+fn scores(labels: &[LabelScore]) -> Vec<Value> {
+    let score = |LabelScore { label, probability }: &LabelScore| json!({"label": label, "probability": probability});
+    labels.iter().map(score).collect()
+}
+
+fn map(map: &AttentionMap) -> Map<'_> {
+    let AttentionMap {
+        name,
+        site,
+        layer,
+        weights,
+    } = map;
+    let [_, n_heads, rows, columns] = weights.shape;
+    let thousandths = |weight: &f32| (weight * UNITS as f32).round() as u16;
+    let heads = weights.values.chunks(rows * columns).take(n_heads);
+    let heads = heads.map(|head| head.iter().map(thousandths).collect());
+    let site = match site {
+        AttentionSite::EncoderSelf => "encoder_self",
+        AttentionSite::DecoderSelf => "decoder_self",
+        AttentionSite::Cross => "cross",
+    };
+    Map {
+        name,
+        site,
+        layer: json!(layer),
+        rows,
+        columns,
+        heads: heads.collect(),
+    }
+}

@@ -1,0 +1,13 @@
+//! Pages for the browser, each a self-contained HTML file. The console needs the server that it comes from; the others need
+//! no network and no server.
+
+mod attention;
+
+mod console;
+mod explanation;
+mod shared;
+
+pub use attention::attention;
+
+pub use console::{console, console_policy};
+pub use explanation::{bytes_of, check_size, explanation};

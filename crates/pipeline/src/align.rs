@@ -1,0 +1,205 @@
+//! Word alignments from attention.
+
+use std::fmt;
+
+use attentive_base::batch::{Batch, TokenId};
+use attentive_base::error::Result;
+use attentive_config::Task;
+use attentive_data::Example;
+use attentive_kernels::elementwise;
+use attentive_model::engine::profile::{self, Part};
+use attentive_model::nn::Pass;
+use attentive_tape::AttentionWeights;
+use attentive_text::{Detokenizer, Tokenizer};
+
+use super::Pipeline;
+use super::batches::batches_within;
+use super::source::Source;
+
+/// The number of positions in a batch. It is small, since the weights of all heads and layers are kept at once.
+const POSITIONS: usize = 1 << 10;
+
+/// A word alignment between a source and its translation: pairs of word numbers, counted from 0, in ascending order. Displayed
+/// in the format of the Pharaoh decoder, such as `0-0 1-2`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Alignment(pub Vec<(usize, usize)>);
+
+impl fmt::Display for Alignment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (src, tgt)) in self.0.iter().enumerate() {
+            let blank = if place == 0 { "" } else { " " };
+            write!(f, "{blank}{src}-{tgt}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The word of each token on both sides of a pair.
+struct Words {
+    src: Vec<usize>,
+    tgt: Vec<usize>,
+}
+
+impl Pipeline {
+    /// Returns the alignment of each line with its translation, given as tokens without `<s>` and `</s>`.
+    ///
+    /// A target token is aligned with the source token to which its prediction attends most in the top layer, averaged over
+    /// heads; a token that attends most to `</s>` is not aligned. Two words are aligned if any of their tokens are.
+    ///
+    /// # Errors
+    /// [`attentive_base::Error::Usage`] for a model that does not translate or has no attention to the source.
+    pub fn align<L: AsRef<str>>(&self, pairs: &[(L, &[TokenId])]) -> Result<Vec<Alignment>> {
+        self.require(Task::Translate)?;
+        self.require_cross_attention("an alignment")?;
+        profile::time(Part::Alignment, || self.align_pairs(pairs))
+    }
+
+    fn align_pairs<L: AsRef<str>>(&self, pairs: &[(L, &[TokenId])]) -> Result<Vec<Alignment>> {
+        let (src, tgt) = (self.tokenizers.src(), self.tokenizers.tgt());
+        let mut examples = Vec::new();
+        let mut words = Vec::with_capacity(pairs.len());
+        for (number, (line, tokens)) in pairs.iter().enumerate() {
+            let source = Source::read(line.as_ref(), self)?;
+            words.push(Words {
+                src: src_words(line.as_ref(), src)?,
+                tgt: tgt_words(tokens, tgt),
+            });
+            if source.ids.is_empty() || tokens.is_empty() {
+                continue;
+            }
+            // The last token is predicted, but not read.
+            let mut example = Example::text(&tokens[..tokens.len() - 1], tgt.special(), number);
+            example.tgt_out = tokens.to_vec();
+            example.src = source.ids;
+            examples.push(example);
+        }
+        let mut alignments = vec![Alignment::default(); pairs.len()];
+        for batch in batches_within(POSITIONS, examples, self.tokenizers.sides(), None)? {
+            for (&number, most) in batch.lines.iter().zip(self.attended(&batch)) {
+                alignments[number] = words[number].linked(&most, src.special().n_first());
+            }
+        }
+        Ok(alignments)
+    }
+
+    /// The source position that each target of each sequence attends to most.
+    fn attended(&self, batch: &Batch) -> Vec<Vec<usize>> {
+        let maps = self
+            .members()
+            .filter_map(|member| member.model().cross_attention(batch, &Pass::inference()));
+        let sum = maps.reduce(|mut sum, map| {
+            elementwise::add(&mut sum.values, &map.values);
+            sum
+        });
+        let Some(AttentionWeights { shape, values }) = sum else {
+            return Vec::new();
+        };
+        let [.., tgt_len, src_len] = shape;
+        let lens = batch.src.lens().iter().zip(batch.tgt_out.lens());
+        values
+            .chunks(tgt_len * src_len)
+            .zip(lens)
+            .map(|(rows, (&src, &tgt))| {
+                let rows = rows.chunks(src_len).take(tgt);
+                rows.map(|row| largest(&row[..src])).collect()
+            })
+            .collect()
+    }
+}
+
+/// Returns the index of the largest weight; ties go to the lowest index.
+fn largest(weights: &[f32]) -> usize {
+    let better = |best: usize, i: usize| if weights[i] > weights[best] { i } else { best };
+    (0..weights.len()).reduce(better).unwrap_or(0)
+}
+
+impl Words {
+    /// The pairs of words whose tokens are linked; `most[j]` is the source position of target token j, and the source begins
+    /// with `n_first` tokens without a word.
+    fn linked(&self, most: &[usize], n_first: usize) -> Alignment {
+        let links = self.tgt.iter().zip(most);
+        // `</s>` has no word.
+        let word = |place: usize| self.src.get(place.checked_sub(n_first)?);
+        let mut pairs: Vec<(usize, usize)> = links
+            .filter_map(|(&tgt, &place)| Some((*word(place)?, tgt)))
+            .collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        Alignment(pairs)
+    }
+}
+
+/// The number of the word of each token of the source `line`.
+fn src_words(line: &str, tokenizer: &Tokenizer) -> Result<Vec<usize>> {
+    let mut words = Vec::new();
+    Source::with(line, usize::MAX, |text| {
+        words = tokenizer.words(text)?;
+        Ok(Vec::new())
+    })?;
+    Ok(words)
+}
+
+/// The number of the word of each token in the text of `ids`.
+fn tgt_words(ids: &[TokenId], tokenizer: &Tokenizer) -> Vec<usize> {
+    let mut text = Detokenizer::after(tokenizer, &[]);
+    let (mut begun, mut inside) = (0, false);
+    let mut word = |piece: String| {
+        for c in piece.chars() {
+            let is_blank = c.is_whitespace();
+            begun += usize::from(!is_blank && !inside);
+            inside = !is_blank;
+        }
+        // Between words, the token belongs to the next one.
+        if inside { begun - 1 } else { begun }
+    };
+    let words: Vec<usize> = ids.iter().map(|&id| word(text.push(id))).collect();
+    word(text.finish());
+    let last = begun.saturating_sub(1);
+    words.into_iter().map(|word| word.min(last)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive_config::TokenizerKind;
+    use attentive_config::Units;
+
+    use super::*;
+    use crate::tests::untrained_language_model;
+
+    #[test]
+    fn words_are_those_between_blanks() {
+        for kind in [
+            TokenizerKind::Bpe,
+            TokenizerKind::Unigram,
+            TokenizerKind::Char,
+        ] {
+            let pipeline = untrained_language_model(kind, Units::Lines);
+            let tokenizer = pipeline.tokenizers().tgt();
+            let text = "Ein  Hund rennt über das grüne Feld und Katzen an.";
+            let ids = tokenizer.encode(text).unwrap();
+            let by_text = tokenizer.words(text).unwrap();
+            assert_eq!(by_text.len(), ids.len());
+            let by_ids = tgt_words(&ids, tokenizer);
+            for words in [&by_text, &by_ids] {
+                assert!(words.is_sorted());
+                for (number, word) in text.split_whitespace().enumerate() {
+                    let of_word = ids.iter().zip(words).filter(|(_, of)| **of == number);
+                    let ids: Vec<TokenId> = of_word.map(|(&id, _)| id).collect();
+                    assert_eq!(tokenizer.decode(&ids).trim(), word, "{kind:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn links_become_pairs_of_words() {
+        let words = Words {
+            src: vec![0, 0, 1],
+            tgt: vec![0, 1, 1, 2],
+        };
+        let alignment = words.linked(&[2, 0, 1, 3], 0);
+        assert_eq!(words.linked(&[3, 1, 2, 4], 1), alignment);
+        assert_eq!(alignment.to_string(), "0-1 1-0");
+        assert_eq!(Alignment::default().to_string(), "");
+    }
+}

@@ -1,0 +1,112 @@
+//! Text vectors.
+
+use attentive_architecture::{Input, Items};
+use attentive_base::batch::Batch;
+use attentive_base::error::{Error, Result};
+use attentive_config::Task;
+use attentive_data::Example;
+use attentive_model::nn::Pass;
+
+use super::batches::batches;
+use super::source::Source;
+use super::{Pipeline, Warning};
+
+/// The vector of a line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embedded {
+    /// `model.d_model` values (for a recurrent encoder `model.recurrent.d_hidden`); `None` for a blank line.
+    pub vector: Option<Vec<f32>>,
+    /// Problems with the line.
+    pub warnings: Vec<Warning>,
+}
+
+impl Pipeline {
+    /// Refuses a model that [`Pipeline::embed`] cannot use.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a model without a text encoder.
+    pub fn require_encoder(&self) -> Result<()> {
+        let reads_tokens = |input: &Input| matches!(input.items, Items::Tokens { .. });
+        let architecture = self.architecture();
+        let labels = matches!(architecture.task(), Task::Tag);
+        if architecture.src.as_ref().is_some_and(reads_tokens) && !labels {
+            return Ok(());
+        }
+        Err(Error::usage(
+            "this model has no text encoder",
+            "use a model of the family `encoder`, `encoder_only`, `transformer`, `seq2seq` or `classifier`",
+        ))
+    }
+
+    /// Returns the vector of each line: the average of the encoder's outputs over the line's tokens, without special tokens.
+    /// For a model that is only an encoder, the configuration selects the pooling, which includes the special tokens.
+    ///
+    /// Control characters are read as blanks, and only the beginning of a line that is too long for the model is read;
+    /// both cause warnings.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a model without a text encoder.
+    pub fn embed<L: AsRef<str> + Sync>(
+        &self,
+        first_line: usize,
+        lines: &[L],
+    ) -> Result<Vec<Embedded>> {
+        self.require_encoder()?;
+        let sources = Source::read_all(first_line, lines, |line| Source::read(line, self))?;
+        let examples = sources.iter().enumerate();
+        let examples = examples
+            .filter(|(_, source)| !source.ids.is_empty())
+            .map(|(line, source)| Example::tokens(source.ids.clone(), line))
+            .collect();
+        let mut vectors = vec![None; lines.len()];
+        for batch in batches(examples, self.tokenizers.src().special(), None)? {
+            let found = match self.architecture().task() {
+                Task::Embed => self.pooled(&batch),
+                _ => self.means(&batch),
+            };
+            for (&line, vector) in batch.lines.iter().zip(found) {
+                vectors[line] = Some(vector);
+            }
+        }
+        let answers = vectors.into_iter().zip(sources);
+        Ok(answers
+            .map(|(vector, source)| Embedded {
+                vector,
+                warnings: source.warnings,
+            })
+            .collect())
+    }
+
+    /// The vector of each row.
+    fn pooled(&self, batch: &Batch) -> Vec<Vec<f32>> {
+        let vectors = self.model().vectors(batch, &Pass::inference());
+        let [_, width] = vectors.shape();
+        let values = vectors.into_vec();
+        values.chunks(width).map(<[f32]>::to_vec).collect()
+    }
+
+    /// The average of each row's vectors, excluding the special tokens around the text.
+    fn means(&self, batch: &Batch) -> Vec<Vec<f32>> {
+        let encoded = self.model().encode(batch, &Pass::inference()).sequence.x;
+        let [_, width] = encoded.shape();
+        let values = encoded.into_vec();
+        let rows = values.chunks(batch.src.width() * width);
+        let special = self.tokenizers.src().special();
+        let (first, last) = (special.n_first(), special.n_last());
+        rows.zip(batch.src.lens())
+            .map(|(row, &len)| mean(&row[first * width..(len - last) * width], width))
+            .collect()
+    }
+}
+
+/// The average of vectors of width `width`.
+fn mean(vectors: &[f32], width: usize) -> Vec<f32> {
+    let mut sums = vec![0.0; width];
+    for vector in vectors.chunks_exact(width) {
+        for (sum, &value) in sums.iter_mut().zip(vector) {
+            *sum += f64::from(value);
+        }
+    }
+    let count = (vectors.len() / width) as f64;
+    sums.into_iter().map(|sum| (sum / count) as f32).collect()
+}

@@ -1,0 +1,96 @@
+//! Ensembles: several models that translate together.
+
+use attentive_base::error::{Error, Result};
+use attentive_config::Task;
+use attentive_decode::Ensemble;
+use attentive_model::engine::Engine;
+use attentive_text::Tokenizer;
+
+use super::Pipeline;
+
+impl Pipeline {
+    /// Combines this model and `other` into an ensemble, to which more models can be added. Translation, rescoring and
+    /// alignment average the probabilities of all models; everything else uses this model alone.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for models that do not translate, whose vocabularies differ, or that start or end their outputs with
+    /// different tokens.
+    pub fn with(mut self, other: Self) -> Result<Self> {
+        self.require(Task::Translate)?;
+        other.require(Task::Translate)?;
+        let (ours, theirs) = (&self.tokenizers, &other.tokenizers);
+        let sides = [
+            ("source", ours.src(), theirs.src()),
+            ("target", ours.tgt(), theirs.tgt()),
+        ];
+        for (side, ours, theirs) in sides {
+            if let Some(difference) = difference(ours, theirs) {
+                return Err(Error::usage(
+                    format!("its {side} vocabulary differs from the first model's: {difference}"),
+                    "models of an ensemble need the same tokenizer",
+                ));
+            }
+        }
+        if self.contract()? != other.contract()? {
+            return Err(Error::usage(
+                "the tokens with which it starts or ends translations, or that it never generates, differ from the first model's",
+                "give all models of an ensemble the same `model.decoder_start_token`, `model.forced_bos_token`, \
+                 `model.forced_eos_token` and `model.suppress_tokens`",
+            ));
+        }
+        self.partners.push(other);
+        Ok(self)
+    }
+
+    /// The ensemble as one model, for search; `None` for a single model.
+    pub(super) fn ensemble(&self) -> Option<Ensemble<'_, Engine>> {
+        let partners = || self.partners.iter().map(Self::engine);
+        let together = || Ensemble::new([self.engine()].into_iter().chain(partners()).collect());
+        (!self.partners.is_empty()).then(together)
+    }
+
+    /// The models of the ensemble, each in its pipeline.
+    pub(super) fn members(&self) -> impl Iterator<Item = &Self> {
+        [self].into_iter().chain(&self.partners)
+    }
+
+    /// The maximum number of tokens that all models can read or write, including `<s>` or `</s>`.
+    pub(super) fn max_len(&self) -> usize {
+        let lens = self.members().map(|member| member.architecture.max_len);
+        lens.min().unwrap_or(0)
+    }
+
+    /// Refuses models without attention to the source.
+    pub(super) fn require_cross_attention(&self, purpose: &str) -> Result<()> {
+        let mut members = self.members();
+        if members.all(|member| member.architecture.has_cross_attention()) {
+            return Ok(());
+        }
+        Err(Error::usage(
+            format!("{purpose} needs attention to the source, which this model does not have"),
+            "use a Transformer, or a recurrent model with attention",
+        ))
+    }
+}
+
+/// Describes a difference between two tokenizers; `None` if there is none.
+fn difference(ours: &Tokenizer, theirs: &Tokenizer) -> Option<String> {
+    if ours.to_json() == theirs.to_json() {
+        return None;
+    }
+    let sizes = [ours, theirs].map(Tokenizer::vocab_size);
+    if sizes[0] != sizes[1] {
+        return Some(format!("{} tokens, not {}", sizes[1], sizes[0]));
+    }
+    for id in 0..sizes[0] as u32 {
+        let [our, their] = [ours, theirs].map(|tokenizer| tokenizer.token(id).unwrap_or_default());
+        if our != their {
+            return Some(format!("token {id} is `{their}`, not `{our}`"));
+        }
+    }
+    let [ours, theirs] = [ours, theirs].map(|tokenizer| {
+        serde_json::from_slice::<serde_json::Value>(tokenizer.to_json()).unwrap_or_default()
+    });
+    (ours != theirs)
+        .then(|| "the tokens are the same, but text is split into them differently".to_owned())
+}

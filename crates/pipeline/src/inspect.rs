@@ -1,0 +1,318 @@
+//! Inspection of a model's attention and predictions.
+
+use attentive_base::batch::{Batch, Padded, TokenId};
+use attentive_base::error::{Error, Result};
+use attentive_config::{StackKind, Task, Units};
+use attentive_data::Example;
+use attentive_model::nn::{AttentionMap, AttentionWatch, Pass};
+use attentive_tape::Value;
+use attentive_text::Tokenizer;
+
+use super::classify::{LabelScore, likeliest_labels};
+use super::source::Source;
+use super::written::{Written, written};
+use super::{Pipeline, TranslateOptions, Warning};
+
+/// The number of labels shown for a text.
+const LABELS: usize = 3;
+
+/// The attention and predictions of a model for one sentence. Tokens are spelled as in the vocabulary.
+#[derive(Clone, Debug)]
+pub struct Inspection {
+    /// The encoder's input; empty for a model without an encoder.
+    pub src: Vec<String>,
+    /// The decoder's input, one token per position; empty for a model without a decoder.
+    pub tgt: Vec<String>,
+    /// The token after each position of `tgt`; may be missing for the last position.
+    pub written: Vec<Written>,
+    /// The predictions of a labeling model; `None` for other models.
+    pub predicted: Option<Predicted>,
+    /// The weights of every attention, for a batch of this one sentence. Empty for a recurrent model without attention.
+    pub maps: Vec<AttentionMap>,
+    /// Problems with the text.
+    pub warnings: Vec<Warning>,
+}
+
+/// The labels predicted by a model.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Predicted {
+    /// The most likely tag at each position of [`Inspection::src`].
+    Tags(Vec<LabelScore>),
+    /// The most likely labels of the text, at most three, most likely first.
+    Labels(Vec<LabelScore>),
+}
+
+/// The target of a sentence to inspect.
+#[derive(Clone, Copy, Debug)]
+pub enum Target<'a> {
+    /// The best translation found by the configured search; for a model that does not translate, no target.
+    Own,
+    /// A text.
+    Text(&'a str),
+    /// Tokens, spelled as in the vocabulary.
+    Tokens(&'a [String]),
+    /// The tokens of a translation that was found before.
+    Found(&'a [TokenId]),
+}
+
+/// A sentence prepared for an inspection.
+#[derive(Debug)]
+pub struct Shown {
+    example: Example,
+    warnings: Vec<Warning>,
+}
+
+impl Pipeline {
+    /// Runs the model on `src` with `target` as its translation, or with the best translation found by the configured search if
+    /// there is no target. Language models read `src` only; in a masked language model, `<mask>` hides a token.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a blank sentence, for a `target` with a model that does not translate, and for taggers
+    /// without attention over tokens; [`Error::Data`] if the model's logits are NaN.
+    pub fn inspect(&self, src: &str, target: Option<&str>) -> Result<Inspection> {
+        self.show(src, target.map_or(Target::Own, Target::Text))?
+            .inspect(self)
+    }
+
+    /// Like [`Pipeline::inspect`], with exactly the `tokens`, spelled as in the vocabulary, as the translation of `src`. For a
+    /// language model, the tokens follow the text `src`, which is read like a prompt and may be empty.
+    ///
+    /// # Errors
+    /// The errors of [`Pipeline::inspect`]; [`Error::Data`] for a token that is not in the vocabulary and for special tokens;
+    /// [`Error::Usage`] for a model without a decoder and a prompt that is too long.
+    pub fn inspect_tokens(&self, src: &str, tokens: &[String]) -> Result<Inspection> {
+        self.show(src, Target::Tokens(tokens))?.inspect(self)
+    }
+
+    /// Prepares an inspection of `src`, without running the model unless it has to translate.
+    ///
+    /// # Errors
+    /// The errors of [`Pipeline::inspect`] and [`Pipeline::inspect_tokens`].
+    pub fn show(&self, src: &str, target: Target<'_>) -> Result<Shown> {
+        match (self.config.model.family.task(), target) {
+            (Task::Embed, _) => Err(predicts_nothing()),
+            (Task::Translate, target) => self.show_pair(src, target),
+            (Task::Generate, Target::Tokens(tokens)) => self.show_continued(src, tokens),
+            (_, Target::Tokens(_)) => Err(Error::usage(
+                "this model writes no tokens",
+                "give only the text",
+            )),
+            (_, Target::Text(_) | Target::Found(_)) => Err(Error::usage(
+                "this model does not translate, so it cannot take a target",
+                "give only the text",
+            )),
+            (Task::Generate, Target::Own) => self.show_text(src),
+            (Task::Fill, Target::Own) => self.show_whole(src),
+            (Task::Classify, Target::Own) => self.show_labeled(src),
+            (Task::Tag, Target::Own) => self.show_tagged(src),
+        }
+    }
+
+    fn show_pair(&self, src: &str, target: Target<'_>) -> Result<Shown> {
+        let source = Source::read(src, self)?;
+        if source.ids.is_empty() {
+            return Ok(Shown::new(Example::default(), []));
+        }
+        let tokenizer = self.tokenizers.tgt();
+        // The target has one more token: `<s>` or `</s>`.
+        let room = self.architecture.max_len.saturating_sub(1);
+        let (tgt, warnings) = match target {
+            Target::Text(text) => {
+                let target = Source::text(text, tokenizer, room)?;
+                (target.ids, target.warnings)
+            }
+            Target::Tokens(tokens) => {
+                let target = Source::of(self.continuable(tokens)?).within(room);
+                (target.ids, target.warnings)
+            }
+            Target::Found(tokens) => (tokens[..tokens.len().min(room)].to_vec(), Vec::new()),
+            Target::Own => {
+                let options = TranslateOptions::from(&self.config.decode);
+                let translations = self.translate_with(&[src], &options)?;
+                let best = translations.into_iter().flat_map(|line| line.hypotheses);
+                let mut tokens = best.map(|best| best.tokens).next().unwrap_or_default();
+                tokens.truncate(room);
+                (tokens, Vec::new())
+            }
+        };
+        let example = Example {
+            src: source.ids,
+            ..Example::text(&tgt, tokenizer.special(), 1)
+        };
+        Ok(Shown::new(
+            example,
+            [("sentence", source.warnings), ("target", warnings)],
+        ))
+    }
+
+    fn show_text(&self, text: &str) -> Result<Shown> {
+        let source = Source::text(text, self.tokenizers.tgt(), self.text_room())?;
+        Ok(self.show_ids(source))
+    }
+
+    fn show_continued(&self, prompt: &str, tokens: &[String]) -> Result<Shown> {
+        let mut source = Source::of(Vec::new());
+        if !prompt.is_empty() {
+            let prompt = self.prompt(prompt)?;
+            let start = usize::from(self.config.data.units == Units::Lines);
+            source.ids.extend(&prompt.ids[start..]);
+            source.warnings = prompt.warnings;
+        }
+        source.ids.extend(self.continuable(tokens)?);
+        Ok(self.show_ids(source.within(self.text_room())))
+    }
+
+    /// The maximum number of tokens of a text for a language model; a model of a stream does not use `<s>`.
+    fn text_room(&self) -> usize {
+        self.architecture.max_len - usize::from(self.config.data.units == Units::Lines)
+    }
+
+    fn show_ids(&self, source: Source) -> Shown {
+        let Source { ids, warnings, .. } = source;
+        let example = match (ids.is_empty(), self.config.data.units) {
+            (true, _) => Example::default(),
+            (false, Units::Stream) => Example {
+                tgt_out: ids[1..].to_vec(),
+                tgt_in: ids,
+                ..Example::default()
+            },
+            (false, Units::Lines) => Example::text(&ids, self.tokenizers.tgt().special(), 1),
+        };
+        Shown::new(example, [("text", warnings)])
+    }
+
+    fn show_whole(&self, text: &str) -> Result<Shown> {
+        let tokenizer = self.tokenizers.tgt();
+        let frame = tokenizer.special().n_frame();
+        let room = self.architecture.max_len.saturating_sub(frame);
+        let mask = self.mask()?;
+        let encode = |text: &str| tokenizer.encode_masked(text, mask);
+        let Source { ids, warnings, .. } = Source::with(text, room, encode)?;
+        let example = match ids.is_empty() {
+            true => Example::default(),
+            false => Example::whole(ids, tokenizer.special(), 1),
+        };
+        Ok(Shown::new(example, [("text", warnings)]))
+    }
+
+    fn show_labeled(&self, text: &str) -> Result<Shown> {
+        let source = Source::read(text, self)?;
+        let example = Example::tokens(source.ids, 1);
+        Ok(Shown::new(example, [("text", source.warnings)]))
+    }
+
+    fn show_tagged(&self, text: &str) -> Result<Shown> {
+        let attends = self.config.model.encoder() == Some(StackKind::Transformer);
+        if !attends || self.config.model.recurrent.d_input > 0 {
+            let problem = "this tagger has no attention over tokens to explain";
+            return Err(Error::usage(problem, "use it with `attentive tag`"));
+        }
+        let tokenizer = self.tokenizers.src();
+        if tokenizer.in_pieces() {
+            return self.show_labeled(text);
+        }
+        let encode = |text: &str| tokenizer.encode_words(text);
+        let Source { ids, warnings, .. } = Source::with(text, self.architecture.max_len, encode)?;
+        Ok(Shown::new(Example::tokens(ids, 1), [("text", warnings)]))
+    }
+
+    /// The tokens that the model never generates.
+    fn never_written(&self) -> Result<Vec<TokenId>> {
+        Ok(match self.config.model.family.task() {
+            Task::Translate => self.contract()?.never,
+            _ => self.text_rules()?.never,
+        })
+    }
+
+    fn look(&self, shown: Shown) -> Result<Inspection> {
+        let Shown { example, warnings } = shown;
+        if example.src.is_empty() && example.tgt_in.is_empty() {
+            return Err(Error::usage("the sentence is blank", "give some text"));
+        }
+        let Example {
+            src,
+            tgt_in,
+            tgt_out,
+            ..
+        } = example;
+        let batch = Batch {
+            src: Padded::single(&src),
+            tgt_in: Padded::single(&tgt_in),
+            ..Batch::default()
+        };
+        let watch = AttentionWatch::default();
+        let logits = self
+            .model()
+            .forward(&batch, &Pass::inference().watched(&watch));
+        let (src_tokenizer, tgt_tokenizer) = (self.tokenizers.src(), self.tokenizers.tgt());
+        let task = self.config.model.family.task();
+        let predicted = predicted(task, &logits, tgt_tokenizer)?;
+        let written = match tgt_in.is_empty() {
+            true => Vec::new(),
+            false => written(logits, &tgt_out, tgt_tokenizer, &self.never_written()?),
+        };
+        let reader = match task {
+            Task::Translate | Task::Tag | Task::Classify | Task::Embed => src_tokenizer,
+            Task::Generate | Task::Fill => tgt_tokenizer,
+        };
+        Ok(Inspection {
+            src: reader.spelled(&src),
+            tgt: tgt_tokenizer.spelled(&tgt_in),
+            written,
+            predicted,
+            maps: watch.into_maps(),
+            warnings,
+        })
+    }
+}
+
+impl Shown {
+    /// Returns the number of attention weights of the inspection.
+    pub fn weights(&self, pipeline: &Pipeline) -> usize {
+        let (src, tgt) = (self.example.src.len(), self.example.tgt_in.len());
+        pipeline.architecture().attention_weights(src, tgt)
+    }
+
+    /// Returns the number of tokens that the model reads.
+    pub fn tokens(&self) -> usize {
+        self.example.src.len() + self.example.tgt_in.len()
+    }
+
+    /// Runs the model on the sentence.
+    ///
+    /// # Errors
+    /// The errors of [`Pipeline::inspect`].
+    pub fn inspect(self, pipeline: &Pipeline) -> Result<Inspection> {
+        pipeline.look(self)
+    }
+
+    /// The `warnings` are labeled with the text that they refer to.
+    fn new<const N: usize>(example: Example, warnings: [(&str, Vec<Warning>); N]) -> Self {
+        let named = |(what, warnings): (&str, Vec<Warning>)| -> Vec<Warning> {
+            let name = |warning: Warning| Warning::new(format!("the {what}: {}", warning.problem));
+            warnings.into_iter().map(name).collect()
+        };
+        Self {
+            example,
+            warnings: warnings.into_iter().flat_map(named).collect(),
+        }
+    }
+}
+
+fn predicts_nothing() -> Error {
+    Error::usage(
+        "this model predicts nothing: it computes text vectors",
+        "use it with `attentive embed`",
+    )
+}
+
+/// The predictions of a model for `task` with the logits `logits`, `[rows, labels]`.
+fn predicted(task: Task, logits: &Value, tokenizer: &Tokenizer) -> Result<Option<Predicted>> {
+    let best = |count| likeliest_labels(logits.clone(), count, tokenizer);
+    let predicted = match task {
+        Task::Tag => Predicted::Tags(best(1)?.concat()),
+        Task::Classify => Predicted::Labels(best(LABELS)?.concat()),
+        Task::Translate | Task::Generate | Task::Fill | Task::Embed => return Ok(None),
+    };
+    Ok(Some(predicted))
+}

@@ -1,0 +1,285 @@
+//! Inference: text in, text out, with one method of [`Pipeline`] for each task.
+//!
+//! The result for a line depends only on that line, not on its neighbors or on batching. Every line gets a result; if the line
+//! could not be read literally, the result carries [`Warning`]s.
+
+mod align;
+pub mod batches;
+mod classify;
+mod embed;
+mod ensemble;
+mod fill;
+mod generate;
+mod inspect;
+pub mod joined;
+mod prompt;
+mod request;
+mod rescore;
+pub mod service;
+mod share;
+mod source;
+mod stop;
+mod tag;
+mod terms;
+#[cfg(test)]
+pub(crate) mod tests;
+mod translate;
+mod translation;
+mod warning;
+mod written;
+
+pub use align::Alignment;
+pub use classify::{Classified, LabelScore};
+pub use embed::Embedded;
+pub use fill::{Filled, Guess};
+pub use generate::{GenerateOptions, Generation};
+pub use inspect::{Inspection, Predicted, Shown, Target};
+pub use prompt::Prompt;
+pub use request::{Demands, Place, Prefix, Request, Strictness};
+pub use rescore::Rescored;
+pub use tag::Tagged;
+pub use translate::TranslateOptions;
+pub use translation::{Candidate, Translation};
+pub use warning::Warning;
+pub use written::{Alternative, Written};
+
+use std::path::Path;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
+
+use attentive_architecture::{Architecture, TokenContract};
+use attentive_base::error::{Error, Result};
+use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights};
+use attentive_config::{Config, Task};
+use attentive_model::engine::profile::{self, Part};
+use attentive_model::engine::{Dense, Engine, Precision};
+use attentive_model::model::Model;
+use attentive_model::shortlist::Shortlist;
+use attentive_text::{Languages, Tokenizers};
+
+/// A model with everything needed to process text: weights, tokenizers and configuration.
+#[derive(Debug)]
+pub struct Pipeline {
+    config: Config,
+    tokenizers: Tokenizers,
+    architecture: Architecture,
+    /// The model in two representations, at least one of which exists; the other one is built when it is first needed.
+    model: OnceLock<Model>,
+    engine: OnceLock<Engine>,
+    /// The other models of an ensemble.
+    partners: Vec<Pipeline>,
+    /// The number of sentences translated so far.
+    translated: Arc<AtomicUsize>,
+}
+
+impl Pipeline {
+    /// Loads a model directory for the CPU.
+    ///
+    /// # Errors
+    /// The errors of [`checkpoint::load`]; the errors of [`Pipeline::load_in`] for a quantized model that does not decode.
+    pub fn load(dir: impl AsRef<Path>) -> Result<Self> {
+        Self::load_in(dir, None)
+    }
+
+    /// Loads a model directory for the CPU. The model decodes in `precision` if it is given, otherwise in the precision in
+    /// which it is stored.
+    ///
+    /// # Errors
+    /// The errors of [`checkpoint::load`]; [`Error::Usage`] for a quantized model of another precision, or a precision other
+    /// than `f32` for a model that does not decode.
+    pub fn load_in(dir: impl AsRef<Path>, precision: Option<Precision>) -> Result<Self> {
+        profile::time(Part::Loading, || {
+            Self::from_loaded(checkpoint::load(dir.as_ref())?, precision)
+        })
+    }
+
+    /// Creates a pipeline from a loaded model directory; see [`Pipeline::load_in`].
+    ///
+    /// # Errors
+    /// The errors of [`Pipeline::load_in`].
+    pub fn from_loaded(loaded: LoadedModel, precision: Option<Precision>) -> Result<Self> {
+        let LoadedModel {
+            config,
+            tokenizers,
+            architecture,
+            weights,
+            shortlist,
+            ..
+        } = loaded;
+        let decodes = matches!(architecture.task(), Task::Translate | Task::Generate);
+        let stored = match &weights {
+            LoadedWeights::Dense(_) => Precision::F32,
+            LoadedWeights::Packed(packed) => packed.precision(),
+        };
+        let wanted = precision.unwrap_or(stored);
+        if !decodes && wanted != Precision::F32 {
+            return Err(Error::usage(
+                format!(
+                    "a model that {} computes in f32 only",
+                    architecture.task().verb()
+                ),
+                "leave the precision out: only models that translate or generate have a choice",
+            ));
+        }
+        if stored != Precision::F32 && wanted != stored {
+            return Err(Error::usage(
+                format!(
+                    "the model's weights are stored in {stored}, so it cannot compute in {wanted}"
+                ),
+                "use the model that it was made from",
+            ));
+        }
+        let (model, engine) = (OnceLock::new(), OnceLock::new());
+        match weights {
+            LoadedWeights::Packed(packed) => {
+                engine.get_or_init(|| Engine::new(&architecture, &mut &packed));
+            }
+            LoadedWeights::Dense(weights) if decodes => {
+                engine.get_or_init(|| Engine::new(&architecture, &mut Dense::new(wanted, weights)));
+            }
+            LoadedWeights::Dense(weights) => {
+                model.get_or_init(|| checkpoint::build(&architecture, weights));
+            }
+        }
+        let pipeline = Self {
+            config,
+            tokenizers,
+            architecture,
+            model,
+            engine,
+            partners: Vec::new(),
+            translated: Arc::default(),
+        };
+        Ok(match shortlist {
+            Some(_) if decodes => pipeline.with_shortlist(shortlist),
+            _ => pipeline,
+        })
+    }
+
+    /// Creates a pipeline from matching parts: the tokenizers of [`Tokenizers::for_model`] and a model, whose weights it shares
+    /// until it decodes.
+    pub fn from_parts(config: Config, tokenizers: Tokenizers, model: Model) -> Self {
+        Self {
+            config,
+            tokenizers,
+            architecture: model.architecture().clone(),
+            model: model.into(),
+            engine: OnceLock::new(),
+            partners: Vec::new(),
+            translated: Arc::default(),
+        }
+    }
+
+    /// Rounds the weights to `precision`.
+    ///
+    /// # Panics
+    /// If the model does not decode.
+    pub fn into_precision(self, precision: Precision) -> Self {
+        let weights = self.engine().parameters(&self.architecture);
+        let engine = Engine::new(&self.architecture, &mut Dense::new(precision, weights));
+        let shortlist = self.engine().shortlist().cloned();
+        Self {
+            model: OnceLock::new(),
+            engine: engine.with_shortlist(shortlist).into(),
+            ..self
+        }
+    }
+
+    /// Replaces or removes the shortlist; see [`Engine::with_shortlist`].
+    ///
+    /// # Panics
+    /// If the model does not decode, or the shortlist is for another target vocabulary.
+    pub fn with_shortlist(mut self, shortlist: Option<Arc<Shortlist>>) -> Self {
+        self.engine();
+        let engine = self.engine.take().expect("it was built");
+        Self {
+            engine: engine.with_shortlist(shortlist).into(),
+            ..self
+        }
+    }
+
+    /// Replaces the configured source and target languages.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a language that the model does not have.
+    pub fn with_languages(mut self, languages: &Languages) -> Result<Self> {
+        languages.apply(&self.tokenizers, &mut self.config.model)?;
+        self.tokenizers = self.tokenizers.for_model(&self.config.model)?;
+        let partners = self.partners.into_iter();
+        self.partners = partners
+            .map(|partner| partner.with_languages(languages))
+            .collect::<Result<_>>()?;
+        Ok(self)
+    }
+
+    /// Returns the configuration, including the default search options.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Returns the tokenizers.
+    pub fn tokenizers(&self) -> &Tokenizers {
+        &self.tokenizers
+    }
+
+    /// Returns the model without its weights.
+    pub fn architecture(&self) -> &Architecture {
+        &self.architecture
+    }
+
+    /// Returns a counter of the sentences translated so far; it goes up while translations are running.
+    pub fn translated(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.translated)
+    }
+
+    /// Returns the model for whole sequences, in `f32`. The weights of a quantized model are its dequantized weights.
+    pub fn model(&self) -> &Model {
+        self.model.get_or_init(|| {
+            let engine = self.engine.get().expect("one of the two forms");
+            let weights = engine.parameters(&self.architecture);
+            checkpoint::build(&self.architecture, weights)
+        })
+    }
+
+    /// Returns the model in the representation that decoding uses.
+    ///
+    /// # Panics
+    /// If the model does not decode.
+    pub fn engine(&self) -> &Engine {
+        self.engine.get_or_init(|| {
+            let weights = &mut Dense::new(Precision::F32, self.model().copied());
+            Engine::new(&self.architecture, weights)
+        })
+    }
+
+    /// The model's special tokens, for search.
+    ///
+    /// # Errors
+    /// The errors of [`Tokenizers::for_model`]; a loaded model never causes them.
+    pub fn contract(&self) -> Result<TokenContract> {
+        self.tokenizers.contract(&self.config.model)
+    }
+
+    /// Refuses a model made for another task.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with the command to use instead.
+    pub fn require(&self, task: Task) -> Result<()> {
+        let found = self.config.model.family.task();
+        if found == task {
+            return Ok(());
+        }
+        let command = match found {
+            Task::Translate => "translate",
+            Task::Generate => "generate",
+            Task::Fill => "fill",
+            Task::Tag => "tag",
+            Task::Classify => "classify",
+            Task::Embed => "embed",
+        };
+        Err(Error::usage(
+            format!("the model is for another task: it {}", found.verb()),
+            format!("use it with `attentive {command}`"),
+        ))
+    }
+}

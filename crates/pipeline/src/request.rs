@@ -1,0 +1,185 @@
+//! Requests: lines to translate with constraints on their translations.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use attentive_base::error::Result;
+use rayon::prelude::*;
+
+use super::Warning;
+use super::source::Source;
+use super::terms::{ReadDemands, Reader, Terms};
+
+/// A line to translate and the constraints on its translation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The line.
+    pub src: String,
+    /// The constraints on the translation. Lines may share them: they are read once for all of these lines.
+    pub demands: Arc<Demands>,
+    /// The position of the sentence, if it is not on the line that follows the previous request's.
+    pub place: Option<Place>,
+}
+
+/// The position of a sentence. Warnings name its line, and its random numbers depend on both numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The number of the line, or of the text, counted from 1.
+    pub line: usize,
+    /// The number of the sentence in the line, counted from 0.
+    pub sentence: usize,
+}
+
+impl Place {
+    /// The stream of random numbers: the line's own for its first sentence, and others for the sentences after it.
+    pub(super) fn stream(self) -> u64 {
+        self.line as u64 | (self.sentence as u64) << 40
+    }
+}
+
+impl From<String> for Request {
+    /// A request without constraints.
+    fn from(src: String) -> Self {
+        Self {
+            src,
+            ..Self::default()
+        }
+    }
+}
+
+/// Constraints on a translation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Demands {
+    /// The beginning of the translation.
+    pub prefix: Prefix,
+    /// Phrases that the translation must contain, each split into tokens on its own. They may overlap, and a word at the end of
+    /// a phrase may continue.
+    pub phrases: Vec<String>,
+    /// The handling of phrases that no translation can contain.
+    pub strictness: Strictness,
+}
+
+/// The handling of phrases that no translation can contain, because the vocabulary cannot spell them or they are too long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strictness {
+    /// Such phrases are an error.
+    #[default]
+    Strict,
+    /// Such phrases are left out, with a warning.
+    Lenient,
+}
+
+impl Demands {
+    /// Returns true if there are no constraints.
+    pub fn is_blank(&self) -> bool {
+        let mut phrases = self.phrases.iter();
+        self.prefix.is_blank() && phrases.all(|phrase| phrase.trim().is_empty())
+    }
+}
+
+/// The beginning of a translation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prefix {
+    /// A text; a blank one is no constraint.
+    ///
+    /// It is split into tokens on its own. A word at its end may continue: the next token decides whether a new word begins.
+    Text(String),
+    /// Tokens as spelled in the vocabulary, without `<s>` and `</s>`; an empty list is no constraint.
+    Tokens(Vec<String>),
+}
+
+impl Default for Prefix {
+    /// No constraint.
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+impl Prefix {
+    /// Returns true if the translation may begin with anything.
+    pub fn is_blank(&self) -> bool {
+        match self {
+            Self::Text(text) => text.trim().is_empty(),
+            Self::Tokens(tokens) => tokens.is_empty(),
+        }
+    }
+}
+
+/// A line in the representation that the search uses.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) source: Source,
+    pub(super) terms: Arc<Terms>,
+    pub(super) place: Place,
+}
+
+impl Job {
+    /// A job without constraints for line number `line`.
+    pub(super) fn of_line(line: usize, source: Source) -> Self {
+        let place = Place { line, sentence: 0 };
+        Self::at(place, source)
+    }
+
+    fn at(place: Place, source: Source) -> Self {
+        Self {
+            source,
+            terms: Arc::default(),
+            place,
+        }
+    }
+}
+
+/// The jobs of `requests`, the first of which is on line `first_line`. Constraints that several of them share are read once.
+///
+/// # Errors
+/// [`Error::Data`](attentive_base::Error::Data) for constraints that no translation can meet, naming the first line that has them.
+pub(super) fn jobs(
+    reader: &Reader<'_>,
+    first_line: usize,
+    requests: &[Request],
+) -> Result<Vec<Job>> {
+    let mut numbers: HashMap<*const Demands, usize> = HashMap::new();
+    let mut distinct: Vec<&Demands> = Vec::new();
+    let mut of_requests = Vec::with_capacity(requests.len());
+    for Request { demands, .. } in requests {
+        let known = numbers.entry(Arc::as_ptr(demands));
+        let number = *known.or_insert_with(|| {
+            distinct.push(demands);
+            distinct.len() - 1
+        });
+        of_requests.push(number);
+    }
+    let read: Vec<_> = distinct.par_iter().map(|one| reader.read(one)).collect();
+    let numbered = requests.par_iter().zip(of_requests).enumerate();
+    numbered
+        .map(|(index, (request, number))| {
+            let line = first_line + index;
+            let place = request.place.unwrap_or(Place { line, sentence: 0 });
+            job(reader, place, request, &read[number])
+        })
+        .collect()
+}
+
+/// The job of the request at `place`, whose constraints are `read`.
+fn job(reader: &Reader<'_>, place: Place, request: &Request, read: &ReadDemands) -> Result<Job> {
+    let line = place.line;
+    let source = Source::read(&request.src, reader.pipeline)?.on_line(line);
+    let mut job = Job::at(place, source);
+    let Some(terms) = read else {
+        return Ok(job);
+    };
+    let mut warn = |warning: Warning| job.source.warnings.push(warning.on_line(line));
+    if job.source.ids.is_empty() {
+        warn(Warning::of_ignored_demands("blank"));
+        return Ok(job);
+    }
+    let terms = terms.as_ref().map_err(|wrong| wrong.on_line(line))?;
+    terms.warnings.iter().cloned().for_each(&mut warn);
+    let fits = reader.check_room(job.source.ids.len(), terms);
+    match (fits, request.demands.strictness) {
+        (Ok(()), _) => job.terms = Arc::clone(terms),
+        (Err(wrong), Strictness::Strict) => return Err(wrong.on_line(line)),
+        (Err(wrong), Strictness::Lenient) => warn(wrong.left_out()),
+    }
+    Ok(job)
+}

@@ -1,0 +1,137 @@
+//! Probabilities of given translations.
+
+use attentive_base::batch::{Batch, TokenId};
+use attentive_base::error::{Error, Result};
+use attentive_config::Task;
+use attentive_data::Example;
+use attentive_model::nn::Pass;
+
+use super::batches::batches;
+use super::source::Source;
+use super::{Pipeline, Warning};
+
+/// The probability of a given translation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rescored {
+    /// The natural log-probability of all `tokens`; NaN if the source is blank.
+    pub log_prob: f64,
+    /// The tokens of the translation, `</s>` included.
+    pub tokens: Vec<TokenId>,
+    /// The natural log-probability of each token, given the source and the tokens before it.
+    pub token_log_probs: Vec<f64>,
+    /// Problems with the source or the translation.
+    pub warnings: Vec<Warning>,
+}
+
+impl Pipeline {
+    /// Returns the probabilities of the translations `tgt` of the lines `src`, the first of which has the number `first_line`.
+    /// A blank translation consists of `</s>`.
+    ///
+    /// If a translation is too long for the model, only its beginning is scored, without `</s>`; a translation of a blank line
+    /// is not scored. Both cause warnings.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a model that does not translate; [`Error::Data`] for different numbers of lines, and if the model's
+    /// outputs are NaN or infinite.
+    pub fn rescore<L: AsRef<str> + Sync>(
+        &self,
+        first_line: usize,
+        src: &[L],
+        tgt: &[L],
+    ) -> Result<Vec<Rescored>> {
+        self.require(Task::Translate)?;
+        if src.len() != tgt.len() {
+            return Err(Error::Data {
+                problem: format!("{} sources, but {} translations", src.len(), tgt.len()),
+                hint: None,
+            });
+        }
+        let first = self.contract()?.forced_first;
+        let (mut results, examples) = self.pairs(first_line, src, tgt, first)?;
+        for batch in batches(examples, self.tokenizers.sides(), None)? {
+            for (&number, mut log_probs) in batch.lines.iter().zip(self.forced(&batch)?) {
+                // The model generates this token in any case.
+                if first.is_some() {
+                    log_probs[0] = 0.0;
+                }
+                results[number].log_prob = log_probs.iter().sum();
+                results[number].token_log_probs = log_probs;
+            }
+        }
+        Ok(results)
+    }
+
+    /// Results without scores, and the examples that give the scores, numbered like the results. The model generates `first` in
+    /// any case.
+    fn pairs<L: AsRef<str> + Sync>(
+        &self,
+        first_line: usize,
+        src: &[L],
+        tgt: &[L],
+        first: Option<TokenId>,
+    ) -> Result<(Vec<Rescored>, Vec<Example>)> {
+        let src = Source::read_all(first_line, src, |line| Source::read(line, self))?;
+        let tokenizer = self.tokenizers.tgt();
+        let tgt = Source::read_all(first_line, tgt, |line| {
+            Source::text(line, tokenizer, usize::MAX)
+        })?;
+        let mut results: Vec<Rescored> = Vec::with_capacity(src.len());
+        let mut examples = Vec::new();
+        for (number, (src, tgt)) in src.into_iter().zip(tgt).enumerate() {
+            let mut result = Rescored {
+                log_prob: f64::NAN,
+                tokens: Vec::new(),
+                token_log_probs: Vec::new(),
+                warnings: [src.warnings, tgt.warnings].concat(),
+            };
+            let mut warn = |problem: String| {
+                let warning = Warning::new(problem).on_line(first_line + number);
+                result.warnings.push(warning);
+            };
+            if src.ids.is_empty() {
+                warn("the source is blank: its translation was not scored".to_owned());
+                results.push(result);
+                continue;
+            }
+            let tgt: Vec<TokenId> = first.into_iter().chain(tgt.ids).collect();
+            let mut example = Example {
+                src: src.ids,
+                ..Example::text(&tgt, tokenizer.special(), number)
+            };
+            let (all, room) = (example.tgt_len(), self.max_len());
+            if all > room {
+                warn(format!(
+                    "too long for the model, only the first {room} of {all} tokens were scored"
+                ));
+            }
+            example.tgt_in.truncate(room);
+            example.tgt_out.truncate(room);
+            result.tokens.clone_from(&example.tgt_out);
+            results.push(result);
+            examples.push(example);
+        }
+        Ok((results, examples))
+    }
+
+    /// The log-probabilities of the targets of `batch`; with several models, the logarithms of the averaged probabilities.
+    fn forced(&self, batch: &Batch) -> Result<Vec<Vec<f64>>> {
+        let each: Vec<_> = (self.members())
+            .map(|member| member.model().log_probs(batch, &Pass::inference()))
+            .collect();
+        let n_models = each.len() as f64;
+        let mut mean = each[0].clone();
+        if each.len() > 1 {
+            for (row, targets) in mean.iter_mut().enumerate() {
+                for (place, target) in targets.iter_mut().enumerate() {
+                    let sum: f64 = each.iter().map(|rows| rows[row][place].exp()).sum();
+                    *target = (sum / n_models).ln();
+                }
+            }
+        }
+        if mean.iter().flatten().any(|log_prob| log_prob.is_nan()) {
+            let effect = "the model gives no probability to the target tokens";
+            return Err(Error::damaged_model(effect));
+        }
+        Ok(mean)
+    }
+}

@@ -1,0 +1,231 @@
+//! The jobs of a service.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use attentive_base::error::Result;
+use attentive_decode::{SearchOptions, TextRules};
+
+use super::super::request::Job as Read;
+use super::super::{GenerateOptions, Generation, Pipeline, Prompt, Translation};
+
+/// Receives the events of a request: the number of the job in its request, and the event. It is called on a worker's thread, so
+/// it must not block. It is dropped without [`Event::Done`] if the request is canceled, or if a worker panics.
+pub type Reply<T> = Arc<dyn Fn(usize, Event<T>) + Send + Sync>;
+
+/// An event of a job.
+#[derive(Debug)]
+pub enum Event<T> {
+    /// The best translation so far, which may still change, or the next piece of a generated text.
+    Text(String),
+    /// The result, which is sent once.
+    Done(Result<T>),
+}
+
+/// A request in progress. Dropping it cancels its jobs: they leave the queue, and the rows that they occupy are free after one
+/// decoding step.
+#[derive(Debug)]
+#[must_use = "dropping it cancels the request"]
+pub struct Ticket {
+    canceled: Arc<AtomicBool>,
+}
+
+impl Ticket {
+    pub(super) fn new() -> Self {
+        Self {
+            canceled: Arc::default(),
+        }
+    }
+
+    /// Tells whether this ticket was dropped.
+    pub(super) fn canceled(&self) -> Canceled {
+        Canceled(Arc::clone(&self.canceled))
+    }
+}
+
+impl Job {
+    /// Creates a job for the holder of `ticket`.
+    pub(super) fn new(ticket: &Ticket, work: Work) -> Self {
+        Self {
+            canceled: ticket.canceled(),
+            cost: work.cost(),
+            work,
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.canceled.store(true, Ordering::Release);
+    }
+}
+
+/// Tells whether a ticket was dropped.
+#[derive(Clone, Debug)]
+pub(super) struct Canceled(Arc<AtomicBool>);
+
+impl Canceled {
+    pub(super) fn get(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// The cost of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cost {
+    /// The maximum number of hypotheses that are decoded at once.
+    pub(super) rows: usize,
+    /// The approximate number of tokens that are read and written for each of them.
+    pub(super) positions: usize,
+}
+
+impl Cost {
+    /// The cost that is counted when clients take turns: small enough that sums of it never overflow.
+    pub(super) fn total(self) -> u64 {
+        let total = self.rows.saturating_mul(self.positions) as u64;
+        total.clamp(1, u64::from(u32::MAX))
+    }
+
+    /// The cost of translating a sentence. The translation is assumed to be as long as the sentence.
+    fn of_sentence(read: &Read, options: &SearchOptions) -> Self {
+        /// The number of tokens of phrases that cost as much as one more pass over the hypotheses.
+        const PHRASES: usize = 16;
+        let (src, terms) = (read.source.ids.len(), &read.terms);
+        let phrases: usize = terms.constraints.iter().map(Vec::len).sum();
+        let positions = 2 * src + terms.prefix.len() + phrases;
+        Self {
+            rows: options.rows(),
+            positions: positions.saturating_mul(1 + phrases / PHRASES),
+        }
+    }
+}
+
+/// A computation with a pipeline.
+pub type Computation<T> = Box<dyn FnOnce(&Pipeline) -> Result<T> + Send>;
+
+/// A piece of work with a pipeline that is not decoding. Other jobs have their turns between two pieces.
+pub struct Chunk<T> {
+    /// The approximate number of tokens that are read.
+    pub positions: usize,
+    /// The computation.
+    pub work: Computation<T>,
+}
+
+impl<T> Chunk<T> {
+    /// Creates a chunk that reads about `positions` tokens.
+    pub fn new(
+        positions: usize,
+        work: impl FnOnce(&Pipeline) -> Result<T> + Send + 'static,
+    ) -> Self {
+        Self {
+            positions,
+            work: Box::new(work),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Chunk<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Chunk of {} positions", self.positions)
+    }
+}
+
+/// A text to continue.
+#[derive(Clone, Debug)]
+pub struct Continuation {
+    /// The text.
+    pub prompt: Arc<Prompt>,
+    /// The options of its continuation.
+    pub options: GenerateOptions,
+}
+
+/// Sentences to translate, as [`Service::read`](super::Service::read) returns them.
+#[derive(Debug)]
+pub struct Sentences {
+    pub(super) options: SearchOptions,
+    pub(super) jobs: Vec<Read>,
+}
+
+impl Sentences {
+    /// Returns the number of sentences.
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Returns true if there are no sentences.
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Returns the number of source tokens of all sentences.
+    pub fn tokens(&self) -> usize {
+        self.jobs.iter().map(|read| read.source.ids.len()).sum()
+    }
+}
+
+/// A sentence to translate, a text to continue, or other work.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) canceled: Canceled,
+    pub(super) cost: Cost,
+    pub(super) work: Work,
+}
+
+/// The work of a job.
+pub(super) enum Work {
+    Translate(Translating),
+    Generate(Writing),
+    Compute {
+        positions: usize,
+        work: Box<dyn FnOnce(&Pipeline) + Send>,
+    },
+}
+
+/// A sentence to translate.
+pub(super) struct Translating {
+    /// The number of the sentence in its request.
+    pub(super) number: usize,
+    pub(super) read: Read,
+    pub(super) options: SearchOptions,
+    /// True if the reply gets the best translation so far.
+    pub(super) watch: bool,
+    pub(super) reply: Reply<Translation>,
+}
+
+/// A text to continue.
+pub(super) struct Writing {
+    /// The number of the text in its request.
+    pub(super) number: usize,
+    pub(super) asked: Continuation,
+    pub(super) rules: TextRules,
+    pub(super) reply: Reply<Generation>,
+}
+
+impl Work {
+    /// The cost of the work.
+    pub(super) fn cost(&self) -> Cost {
+        match self {
+            Self::Translate(Translating { read, options, .. }) => Cost::of_sentence(read, options),
+            Self::Generate(Writing { asked, .. }) => Cost {
+                rows: 1,
+                positions: (asked.prompt.ids.len())
+                    .saturating_add(asked.options.sample.max_new_tokens),
+            },
+            Self::Compute { positions, .. } => Cost {
+                rows: 1,
+                positions: *positions,
+            },
+        }
+    }
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Translate(_) => "Translate",
+            Self::Generate(_) => "Generate",
+            Self::Compute { .. } => "Compute",
+        })
+    }
+}

@@ -1,0 +1,314 @@
+//! A thread that decodes.
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use attentive_architecture::TokenContract;
+use attentive_decode::{
+    Capacity, Decoding, Ending, Hypothesis, SearchOptions, Sentence, Setting, Texts,
+};
+use attentive_model::engine::Engine;
+
+use super::super::Pipeline;
+use super::super::generate::Growing;
+use super::super::share::one_thread;
+use super::super::translate::all_candidates;
+use super::job::{Canceled, Continuation, Event, Job, Reply, Translating, Work, Writing};
+use super::{Client, Generation, Limits, Shared};
+
+/// A thread that decodes sentences of many requests together.
+pub(super) struct Worker<'p> {
+    number: usize,
+    pipeline: &'p Pipeline,
+    contract: &'p TokenContract,
+    shared: &'p Shared,
+    /// The maximum number of rows.
+    batch: usize,
+    /// The sentences, grouped by their search options. There is a further lane for those that are too long for the others.
+    lanes: Vec<Lane<'p>>,
+    texts: Option<Texts<'p, Engine, Written<'p>>>,
+}
+
+/// Sentences with the same search options.
+struct Lane<'p> {
+    options: SearchOptions,
+    decoding: Decoding<'p, Engine, Sought<'p>>,
+}
+
+/// A job that is being worked on; it is counted until this value is dropped.
+struct Running<'p> {
+    shared: &'p Shared,
+    client: Client,
+    rows: usize,
+    /// The number of tokens of the result.
+    tgt_tokens: usize,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.shared.counters.end(self.tgt_tokens);
+        self.shared.queue.release(self.client, self.rows);
+    }
+}
+
+/// A sentence that is being translated.
+struct Sought<'p> {
+    job: Translating,
+    canceled: Canceled,
+    running: Running<'p>,
+}
+
+/// A text that is being continued.
+struct Written<'p> {
+    /// The number of the text in its request.
+    number: usize,
+    growing: Growing<'p>,
+    reply: Reply<Generation>,
+    canceled: Canceled,
+    running: Running<'p>,
+}
+
+impl<'p> Worker<'p> {
+    /// Works until the queue is closed and empty. Requests whose work panics get no answer.
+    pub(super) fn work(
+        number: usize,
+        pipeline: &'p Pipeline,
+        contract: &'p TokenContract,
+        shared: &'p Shared,
+        limits: Limits,
+    ) {
+        let run = || {
+            let worker = || Self::new(number, pipeline, contract, shared, limits).run();
+            while catch_unwind(AssertUnwindSafe(worker)).is_err() {}
+        };
+        // Kernels stay on the thread of their worker.
+        match one_thread().filter(|_| limits.workers > 1) {
+            Some(pool) => pool.install(run),
+            None => run(),
+        }
+    }
+
+    fn new(
+        number: usize,
+        pipeline: &'p Pipeline,
+        contract: &'p TokenContract,
+        shared: &'p Shared,
+        limits: Limits,
+    ) -> Self {
+        Self {
+            number,
+            pipeline,
+            contract,
+            shared,
+            batch: limits.batch,
+            lanes: Vec::new(),
+            texts: None,
+        }
+    }
+
+    fn run(mut self) {
+        while self.take_jobs().is_continue() {
+            self.step_lanes();
+            self.step_texts();
+        }
+    }
+
+    /// Begins jobs while there is room and this worker has fewer rows than the others. Breaks once there is nothing left to do.
+    fn take_jobs(&mut self) -> ControlFlow<()> {
+        while let Some((client, job)) = self.shared.queue.take(self.number, self.rows())? {
+            let is_decoded = !matches!(job.work, Work::Compute { .. });
+            self.begin(client, job);
+            // One job of other work between two steps.
+            if !is_decoded {
+                break;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The maximum number of rows of the current jobs.
+    fn rows(&self) -> usize {
+        let in_lane = |lane: &Lane<'_>| lane.decoding.len() * lane.options.rows();
+        let in_lanes: usize = self.lanes.iter().map(in_lane).sum();
+        in_lanes + self.texts.as_ref().map_or(0, Texts::len)
+    }
+
+    fn begin(&mut self, client: Client, job: Job) {
+        let Job {
+            canceled,
+            cost,
+            work,
+        } = job;
+        if canceled.get() {
+            self.shared.queue.release(client, cost.rows);
+            return;
+        }
+        self.shared.counters.begin(match &work {
+            Work::Translate(job) => job.read.source.ids.len(),
+            Work::Generate(writing) => writing.asked.prompt.ids.len(),
+            Work::Compute { .. } => 0,
+        });
+        let running = Running {
+            shared: self.shared,
+            client,
+            rows: cost.rows,
+            tgt_tokens: 0,
+        };
+        match work {
+            Work::Translate(job) => self.seek(Sought {
+                job,
+                canceled,
+                running,
+            }),
+            Work::Generate(writing) => self.write(writing, canceled, running),
+            Work::Compute { work, .. } => {
+                // The client notices a panic, since its reply is dropped.
+                let _ = catch_unwind(AssertUnwindSafe(|| work(self.pipeline)));
+            }
+        }
+    }
+
+    /// Adds a sentence to the first lane with its search options that has room, or to a new lane.
+    fn seek(&mut self, sought: Sought<'p>) {
+        let options = sought.job.options;
+        let read = &sought.job.read;
+        let sentence = Sentence {
+            src: read.source.ids.clone(),
+            prefix: read.terms.prefix.clone(),
+            constraints: read.terms.constraints.clone(),
+            stream: read.place.stream(),
+        };
+        let mut offered = (sought, sentence);
+        for lane in &mut self.lanes {
+            if lane.options == options {
+                match lane.decoding.offer(offered.0, offered.1) {
+                    Ok(()) => return,
+                    Err(refused) => offered = refused,
+                }
+            }
+        }
+        let mut lane = self.lane(options);
+        // The first sentence is never refused.
+        let _ = lane.decoding.offer(offered.0, offered.1);
+        self.lanes.push(lane);
+    }
+
+    /// Creates an empty lane.
+    fn lane(&self, options: SearchOptions) -> Lane<'p> {
+        /// The average number of source positions of a row of a lane.
+        const POSITIONS: usize = 256;
+        let setting = Setting {
+            contract: self.contract,
+            options: all_candidates(options),
+            capacity: Capacity {
+                sentences: self.batch.div_ceil(options.rows()),
+                positions: self.batch * POSITIONS,
+            },
+        };
+        let decoding = Decoding::new(self.pipeline.engine(), setting);
+        Lane { options, decoding }
+    }
+
+    /// Adds a text.
+    fn write(&mut self, writing: Writing, canceled: Canceled, running: Running<'p>) {
+        let pipeline = self.pipeline;
+        let Writing {
+            number,
+            asked: Continuation { prompt, options },
+            rules,
+            reply,
+        } = writing;
+        let texts = self
+            .texts
+            .get_or_insert_with(|| Texts::new(pipeline.engine(), rules));
+        let written = Written {
+            number,
+            growing: Growing::new(pipeline, &prompt, &options),
+            reply,
+            canceled,
+            running,
+        };
+        texts.add(written, &prompt.ids, &options.sample);
+    }
+
+    fn step_lanes(&mut self) {
+        for lane in &mut self.lanes {
+            lane.decoding.retain(|sought| !sought.canceled.get());
+            let ended = lane.decoding.advance();
+            self.shared.counters.step(lane.decoding.rows());
+            for (sought, hypotheses) in ended {
+                sought.finish(self.pipeline, hypotheses);
+            }
+            for (sought, tokens) in lane.decoding.best() {
+                if sought.job.watch {
+                    let text = self.pipeline.tokenizers().tgt().decode(tokens);
+                    (sought.job.reply)(sought.job.number, Event::Text(text));
+                }
+            }
+        }
+        // The memory of an unused lane is released.
+        self.lanes.retain(|lane| !lane.decoding.is_empty());
+    }
+
+    fn step_texts(&mut self) {
+        let Some(texts) = &mut self.texts else {
+            return;
+        };
+        texts.retain(|written| !written.canceled.get());
+        self.shared.counters.step(texts.len());
+        let ended = texts.advance(|written, token| match written.growing.push(token) {
+            ControlFlow::Continue(piece) => {
+                written.give(piece);
+                ControlFlow::Continue(())
+            }
+            ControlFlow::Break(piece) => {
+                written.give(piece);
+                ControlFlow::Break(())
+            }
+        });
+        for (written, ending) in ended {
+            written.finish(ending);
+        }
+        if texts.is_empty() {
+            self.texts = None;
+        }
+    }
+}
+
+impl Sought<'_> {
+    fn finish(mut self, pipeline: &Pipeline, hypotheses: Vec<Hypothesis>) {
+        let Translating {
+            number,
+            read,
+            options,
+            reply,
+            ..
+        } = self.job;
+        let result = pipeline.translation(read, hypotheses, &options);
+        if let Ok(translation) = &result {
+            let candidates = translation.hypotheses.iter();
+            self.running.tgt_tokens = candidates.map(|one| one.tokens.len()).sum();
+        }
+        // The counts must be right before the client can ask for them.
+        drop(self.running);
+        reply(number, Event::Done(result));
+    }
+}
+
+impl Written<'_> {
+    fn give(&mut self, piece: String) {
+        self.running.tgt_tokens += 1;
+        if !piece.is_empty() {
+            (self.reply)(self.number, Event::Text(piece));
+        }
+    }
+
+    fn finish(self, ending: Option<Ending>) {
+        let (piece, generation) = self.growing.finish(ending);
+        drop(self.running);
+        if !piece.is_empty() {
+            (self.reply)(self.number, Event::Text(piece));
+        }
+        (self.reply)(self.number, Event::Done(generation));
+    }
+}

@@ -1,0 +1,236 @@
+//! Constraints on translations, as tokens.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use attentive_architecture::TokenContract;
+use attentive_base::batch::TokenId;
+use attentive_base::count::count;
+use attentive_base::error::{Error, Result};
+use attentive_decode::SearchOptions;
+use attentive_text::Tokenizer;
+
+use super::request::{Demands, Prefix, Strictness};
+use super::source::Source;
+use super::{Pipeline, Warning};
+
+/// The constraints on the translations of lines, as tokens.
+#[derive(Debug, Default)]
+pub(super) struct Terms {
+    pub(super) prefix: Vec<TokenId>,
+    pub(super) constraints: Vec<Vec<TokenId>>,
+    /// The text of each constraint.
+    pub(super) phrases: Vec<Arc<str>>,
+    /// Warnings about constraints that could not be read literally, or were left out.
+    pub(super) warnings: Vec<Warning>,
+    /// The number of tokens of the constraints that the prefix does not contain.
+    needed: usize,
+}
+
+/// Constraints as tokens; `None` if there are none.
+pub(super) type ReadDemands = Option<Result<Arc<Terms>, Unmeetable>>;
+
+/// The reason why no translation can meet a constraint.
+#[derive(Debug)]
+pub(super) struct Unmeetable {
+    problem: String,
+    hint: String,
+}
+
+impl Unmeetable {
+    fn new(problem: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            problem: problem.into(),
+            hint: hint.into(),
+        }
+    }
+
+    /// The error for the line with the constraint.
+    pub(super) fn on_line(&self, line: usize) -> Error {
+        Error::Data {
+            problem: format!("line {line}: {}", self.problem),
+            hint: Some(self.hint.clone()),
+        }
+    }
+
+    /// The warning that the constraint was left out.
+    pub(super) fn left_out(&self) -> Warning {
+        Warning::new(format!("left out: {}", self.problem))
+    }
+}
+
+/// Reads constraints for a pipeline.
+pub(super) struct Reader<'a> {
+    pub(super) pipeline: &'a Pipeline,
+    contract: &'a TokenContract,
+    search: &'a SearchOptions,
+    /// Tokens that the model never generates.
+    never: HashSet<TokenId>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        pipeline: &'a Pipeline,
+        contract: &'a TokenContract,
+        search: &'a SearchOptions,
+    ) -> Self {
+        Self {
+            pipeline,
+            contract,
+            search,
+            never: contract.never.iter().copied().collect(),
+        }
+    }
+
+    /// Reads `demands` as tokens.
+    pub(super) fn read(&self, demands: &Demands) -> ReadDemands {
+        (!demands.is_blank()).then(|| self.terms(demands).map(Arc::new))
+    }
+
+    fn terms(&self, demands: &Demands) -> Result<Terms, Unmeetable> {
+        let mut controls = 0;
+        let mut terms = Terms {
+            prefix: match &demands.prefix {
+                Prefix::Text(text) => self.tokens("prefix", text, &mut controls)?,
+                Prefix::Tokens(tokens) => self.exactly(tokens)?,
+            },
+            ..Terms::default()
+        };
+        let mut known = HashSet::new();
+        for phrase in &demands.phrases {
+            let phrase = phrase.trim();
+            let tokens = match (
+                self.tokens("phrase", phrase, &mut controls),
+                demands.strictness,
+            ) {
+                (Ok(tokens), _) => tokens,
+                (Err(wrong), Strictness::Strict) => return Err(wrong),
+                (Err(wrong), Strictness::Lenient) => {
+                    terms.warnings.push(wrong.left_out());
+                    continue;
+                }
+            };
+            if !tokens.is_empty() && known.insert(tokens.clone()) {
+                terms.constraints.push(tokens);
+                terms.phrases.push(phrase.into());
+            }
+        }
+        terms.warnings.extend(Source::controls(controls));
+        terms.needed = self.needed(&terms);
+        Ok(terms)
+    }
+
+    /// The tokens of a prefix or phrase, which `what` names, and the number of its control characters.
+    fn tokens(
+        &self,
+        what: &str,
+        text: &str,
+        controls: &mut usize,
+    ) -> Result<Vec<TokenId>, Unmeetable> {
+        let tokenizer: &Tokenizer = self.pipeline.tokenizers().tgt();
+        let unreadable = |error: Error| Unmeetable::new(error.to_string(), "use another text");
+        let (ids, found) =
+            Source::encoded(text, |text| tokenizer.encode(text)).map_err(unreadable)?;
+        *controls += found;
+        if ids.contains(&tokenizer.special().unk) {
+            let text = shortened(text.trim());
+            return Err(Unmeetable::new(
+                format!("the {what} `{text}` cannot be written with the model's target vocabulary"),
+                "use words and characters of the training data",
+            ));
+        }
+        self.check_generated(&ids, || format!("{what} `{}`", shortened(text.trim())))?;
+        Ok(ids)
+    }
+
+    /// The `tokens` of a prefix, unchanged.
+    fn exactly(&self, tokens: &[String]) -> Result<Vec<TokenId>, Unmeetable> {
+        let tokenizer: &Tokenizer = self.pipeline.tokenizers().tgt();
+        let ids = tokenizer.ids(tokens).map_err(|error| {
+            let problem = format!("the prefix cannot be written: {error}");
+            Unmeetable::new(problem, error.hint().unwrap_or_default())
+        })?;
+        if let Some(place) = ids.iter().position(|&id| id == self.contract.end) {
+            let token = &tokens[place];
+            return Err(Unmeetable::new(
+                format!("the prefix contains `{token}`, which ends a translation"),
+                "leave it out: what follows a prefix decides where the translation ends",
+            ));
+        }
+        self.check_generated(&ids, || "prefix".to_owned())?;
+        Ok(ids)
+    }
+
+    /// Refuses a constraint, described by `what`, with a token that is never generated.
+    fn check_generated(
+        &self,
+        ids: &[TokenId],
+        what: impl Fn() -> String,
+    ) -> Result<(), Unmeetable> {
+        let Some(id) = ids.iter().find(|id| self.never.contains(id)) else {
+            return Ok(());
+        };
+        let token = self.pipeline.tokenizers().tgt().token(*id);
+        let (what, token) = (what(), token.unwrap_or_default());
+        Err(Unmeetable::new(
+            format!("the {what} contains `{token}`, which the model never generates"),
+            "`model.suppress_tokens` lists such tokens",
+        ))
+    }
+
+    /// The number of tokens of the constraints that are not in the prefix.
+    fn needed(&self, terms: &Terms) -> usize {
+        let Terms {
+            prefix,
+            constraints,
+            ..
+        } = terms;
+        // No translation is this long, so nothing needs to be looked for.
+        let looks = prefix.len() <= self.pipeline.max_len();
+        let missing = constraints.iter().filter(|phrase| {
+            let mut parts = prefix.windows(phrase.len());
+            !(looks && parts.any(|part| part == phrase.as_slice()))
+        });
+        missing.map(Vec::len).sum()
+    }
+
+    /// Refuses constraints that exceed the length limit of a source of `src_len` tokens.
+    pub(super) fn check_room(&self, src_len: usize, terms: &Terms) -> Result<(), Unmeetable> {
+        let limit = self.search.limit(src_len, self.pipeline.max_len());
+        let first = usize::from(self.contract.forced_first.is_some());
+        let room = limit.saturating_sub(1 + first);
+        let (given, needed) = (terms.prefix.len(), terms.needed);
+        let of_line = format!(
+            "a translation of this line has at most {} before `</s>`",
+            count(room, "token")
+        );
+        let hint = "shorten it; `decode.max_new_extra` and `model.max_len` of the model's configuration set the limit";
+        if given > room {
+            let problem = format!(
+                "the prefix is too long: it has {}, but {of_line}",
+                count(given, "token")
+            );
+            return Err(Unmeetable::new(problem, hint));
+        }
+        if given + needed > room {
+            let needed = count(needed, "token");
+            let problem = match given {
+                0 => format!("the phrases are too long: they have {needed}, but {of_line}"),
+                given => format!(
+                    "the phrases are too long: they have {needed} after a prefix of {given}, but {of_line}"
+                ),
+            };
+            return Err(Unmeetable::new(problem, hint));
+        }
+        Ok(())
+    }
+}
+
+/// `text`, or the beginning of a long one, for messages.
+pub(super) fn shortened(text: &str) -> String {
+    const MOST: usize = 200;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,216 @@
+mod demands;
+mod inspect;
+mod labels;
+mod profile;
+mod rescore;
+mod tokens;
+
+use std::sync::{Arc, OnceLock};
+
+use attentive_base::random::Random;
+use attentive_config::{AttentionKind, Family, Init, ModelConfig, TokenizerKind, Units};
+use attentive_samples::{Sample, WORDS};
+use attentive_text::{self as text, Masks};
+
+use super::source::Source;
+use super::translate::longest_first;
+use super::*;
+
+/// The model of `sample`, ready for use.
+pub(crate) fn pipeline(sample: Sample) -> Pipeline {
+    Pipeline::from_parts(sample.config, sample.tokenizers, sample.model)
+}
+
+/// A tiny untrained translation model.
+pub(crate) fn untrained() -> &'static Pipeline {
+    static PIPELINE: OnceLock<Pipeline> = OnceLock::new();
+    PIPELINE.get_or_init(|| of(Family::Transformer, 0))
+}
+
+/// See [`Sample::of`].
+pub(crate) fn of(family: Family, d_input: usize) -> Pipeline {
+    pipeline(Sample::of(family, d_input))
+}
+
+/// See [`Sample::with`].
+pub(crate) fn with(change: impl FnOnce(&mut ModelConfig)) -> Pipeline {
+    pipeline(Sample::with(change))
+}
+
+/// See [`Sample::small_language_model`].
+pub(crate) fn untrained_language_model(kind: TokenizerKind, units: Units) -> Pipeline {
+    pipeline(Sample::small_language_model(kind, units))
+}
+
+fn sentence(random: &mut Random) -> String {
+    let words: Vec<&str> = (0..1 + random.below(15))
+        .map(|_| *random.choose(&WORDS))
+        .collect();
+    words.join(" ")
+}
+
+fn options(pipeline: &Pipeline, batch_size: usize) -> TranslateOptions {
+    TranslateOptions {
+        batch_size,
+        ..TranslateOptions::from(&pipeline.config.decode)
+    }
+}
+
+#[test]
+fn a_translation_does_not_depend_on_its_batch() {
+    a_translation_depends_on_its_line_alone(untrained());
+    for attention in [
+        AttentionKind::None,
+        AttentionKind::Additive,
+        AttentionKind::Dot,
+        AttentionKind::General,
+    ] {
+        a_translation_depends_on_its_line_alone(&with(|model| {
+            model.family = Family::Seq2seq;
+            model.init = Init::Pytorch;
+            model.recurrent.attention = attention;
+        }));
+    }
+}
+
+#[test]
+fn a_damaged_model_translates_nothing() {
+    let damaged = pipeline(Sample::of(Family::Transformer, 0).damaged("src.embedding.weight", 0));
+    let error = damaged.translate(&["", "a dog runs"]).unwrap_err();
+    assert!(error.to_string().contains("NaN or infinite"), "{error}");
+    assert_eq!(damaged.translate(&[""]).unwrap(), [""]);
+}
+
+fn a_translation_depends_on_its_line_alone(pipeline: &Pipeline) {
+    let mut random = Random::new(5, 0);
+    let mut lines: Vec<(usize, String)> = (0..40).map(|i| (i, sentence(&mut random))).collect();
+    lines[3].1.clear();
+    lines[9].1 = " \t ".into();
+    for beam_width in [1, 4] {
+        let mut options = options(pipeline, 1);
+        options.search.beam_width = beam_width;
+        let text: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
+        let expected = pipeline.translate_with(&text, &options).unwrap();
+        // Scores are compared exactly; they differ between lines.
+        let mut scores: Vec<u64> = expected
+            .iter()
+            .map(|translation| translation.hypotheses[0].log_prob.to_bits())
+            .collect();
+        scores.sort_unstable();
+        scores.dedup();
+        assert!(scores.len() > 25, "{}", scores.len());
+        for batch_size in [7, 64] {
+            options.batch_size = batch_size;
+            let mut shuffled = lines.clone();
+            random.shuffle(&mut shuffled);
+            let text: Vec<&str> = shuffled.iter().map(|(_, line)| line.as_str()).collect();
+            let translations = pipeline.translate_with(&text, &options).unwrap();
+            for ((line, _), translation) in shuffled.iter().zip(translations) {
+                assert_eq!(translation.hypotheses, expected[*line].hypotheses);
+            }
+        }
+    }
+}
+
+#[test]
+fn blank_lines_stay_empty() {
+    let translations = untrained()
+        .translate(&["", "  ", "\u{a0}\t", "a dog"])
+        .unwrap();
+    assert_eq!(translations[..3], ["", "", ""]);
+    assert_eq!(untrained().translate::<&str>(&[]).unwrap(), [""; 0]);
+}
+
+#[test]
+fn the_n_best_come_in_order() {
+    let pipeline = untrained();
+    let mut options = options(pipeline, 4);
+    options.search.n_best = 3;
+    let translations = pipeline
+        .translate_with(&["two cats", "", "a dog barks"], &options)
+        .unwrap();
+    for number in [0, 2] {
+        let candidates = &translations[number].hypotheses;
+        assert_eq!(candidates.len(), 3);
+        for pair in candidates.windows(2) {
+            assert!(pair[0].score >= pair[1].score || pair[0].finished && !pair[1].finished);
+            assert_ne!(pair[0].tokens, pair[1].tokens);
+        }
+    }
+    assert_eq!(translations[1].hypotheses, [Candidate::default()]);
+}
+
+#[test]
+fn lines_that_cannot_be_read_literally_cause_a_warning() {
+    let pipeline = untrained();
+    let huge = "a dog runs ".repeat(100_000);
+    let unbroken = "ä".repeat(500_000);
+    let lines = [
+        "a dog",
+        &huge,
+        "a\0 dog\u{7}",
+        &unbroken,
+        "\u{1}\u{2}",
+        "two\ncats",
+    ];
+    let options = options(pipeline, 64);
+    let translations = pipeline.translate_from(101, &lines, &options).unwrap();
+    let warnings: Vec<String> = translations
+        .iter()
+        .flat_map(|translation| translation.warnings.iter().map(Warning::to_string))
+        .collect();
+    let of_model = "line 102: too long for the model, only the first 23 of";
+    assert!(warnings[1].starts_with(of_model), "{warnings:?}");
+    let others = [&warnings[..1], &warnings[2..]].concat();
+    assert_eq!(
+        others,
+        [
+            "line 102: too long, only 100000 of 1099999 bytes were read",
+            "line 103: 2 control characters were read as blanks",
+            "line 104: too long, only 100000 of 1000000 bytes were read",
+            "line 104: not in the model's vocabulary, so the result may lack it or have something else in its place: \
+             `ääääääääääääääääääää…`",
+            "line 105: 2 control characters were read as blanks",
+        ]
+    );
+    assert_eq!(translations[2].hypotheses, translations[0].hypotheses);
+    assert_eq!(translations[4].hypotheses, [Candidate::default()]);
+    for translation in &translations {
+        assert!(translation.hypotheses[0].tokens.len() <= 24);
+    }
+}
+
+#[test]
+fn a_source_is_limited_by_the_model() {
+    let pipeline = untrained();
+    let read = |words: usize| Source::read(&"cats ".repeat(words), pipeline).unwrap();
+    let eos = pipeline.tokenizers.src().special().eos;
+    let (fits, cut) = (read(23), read(24));
+    assert_eq!((fits.ids.len(), fits.ids.last()), (24, Some(&eos)));
+    assert_eq!(fits.warnings, []);
+    assert_eq!(cut.ids, fits.ids);
+    assert_eq!(cut.warnings.len(), 1);
+}
+
+#[test]
+fn lines_are_decoded_by_length() {
+    let mut random = Random::new(2, 0);
+    let lens: Vec<usize> = (0..1000).map(|_| random.below(600)).collect();
+    let mut order = longest_first(lens.iter().copied());
+    let len = |line: usize| lens[line];
+    assert!(order.is_sorted_by(|&a, &b| len(a) >= len(b)));
+    order.sort_unstable();
+    let real: Vec<usize> = (0..1000).filter(|&line| len(line) > 0).collect();
+    assert_eq!(order, real);
+}
+
+#[test]
+fn impossible_options_are_refused() {
+    let pipeline = untrained();
+    let mut wrong = options(pipeline, 1);
+    wrong.search.n_best = 9;
+    for wrong in [wrong, options(pipeline, 0)] {
+        let error = pipeline.translate_with(&["a dog"], &wrong).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{error}");
+    }
+}

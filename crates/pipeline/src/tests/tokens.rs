@@ -1,0 +1,224 @@
+//! Special tokens at any id, and the token contract of a configuration.
+
+use std::fs;
+
+use attentive_architecture::TieEmbeddings;
+use attentive_base::batch::TokenId;
+use attentive_data::Example;
+use attentive_decode::SearchOptions;
+use attentive_text::Tokenizer;
+use serde_json::Value;
+
+use super::*;
+use crate::batches::batches;
+
+const LINES: [&str; 4] = [
+    "a dog runs",
+    "two cats",
+    "the dog barks at two green cats",
+    "over",
+];
+
+/// `tokenizer` with every token `id` moved to `moved(id)`.
+fn renumbered(tokenizer: &Tokenizer, moved: impl Fn(TokenId) -> TokenId) -> Tokenizer {
+    let mut json: Value = serde_json::from_slice(tokenizer.to_json()).unwrap();
+    let renumber = |id: &mut Value| *id = moved(id.as_u64().unwrap() as TokenId).into();
+    let vocab = json["model"]["vocab"].as_object_mut().unwrap();
+    vocab.values_mut().for_each(renumber);
+    for token in json["added_tokens"].as_array_mut().unwrap() {
+        renumber(&mut token["id"]);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokenizer.json");
+    fs::write(&path, json.to_string()).unwrap();
+    Tokenizer::load(&path, &attentive_config::SpecialNames::default()).unwrap()
+}
+
+/// An untied model whose sides use different token ids, and an equivalent model with the usual ids.
+fn renumbered_and_usual() -> [Pipeline; 2] {
+    let untied = || with(|model| model.tie_embeddings = TieEmbeddings::None);
+    let usual = untied();
+    let vocab = usual.tokenizers.src().vocab_size() as TokenId;
+    let moved = |side: &str, id: TokenId| match side {
+        "src" => vocab - 1 - id,
+        _ => (id + 5) % vocab,
+    };
+    let tokenizers = Tokenizers::Separate {
+        src: renumbered(usual.tokenizers.src(), |id| moved("src", id)),
+        tgt: renumbered(usual.tokenizers.tgt(), |id| moved("tgt", id)),
+    };
+    let pipeline = untied();
+    let (config, model) = (pipeline.config.clone(), pipeline.model().clone());
+    for parameter in model.parameters() {
+        let side = match parameter.name() {
+            "src.embedding.weight" => "src",
+            "tgt.embedding.weight" | "head.weight" | "head.bias" => "tgt",
+            _ => continue,
+        };
+        let before = parameter.values();
+        let width = before.len() / parameter.shape()[0];
+        parameter.change(|rows| {
+            for (id, row) in (0..).zip(before.chunks(width)) {
+                let place = moved(side, id) as usize * width;
+                rows[place..place + width].copy_from_slice(row);
+            }
+        });
+    }
+    [Pipeline::from_parts(config, tokenizers, model), usual]
+}
+
+fn examples(pipeline: &Pipeline) -> Vec<Example> {
+    let tokenizers = &pipeline.tokenizers;
+    let pairs = (0..).zip(LINES.iter().zip(LINES.iter().rev()));
+    pairs
+        .map(|(line, (src, tgt))| {
+            let (src, tgt) = (tokenizers.src().encode(src), tokenizers.tgt().encode(tgt));
+            Example::translation(src.unwrap(), &tgt.unwrap(), tokenizers.sides(), line)
+        })
+        .collect()
+}
+
+/// Loss per pair of one batch, as measured by training and validation.
+fn loss(pipeline: &Pipeline, examples: Vec<Example>) -> f64 {
+    let batches = batches(examples, pipeline.tokenizers.sides(), None).unwrap();
+    pipeline.model().sums(&batches, 0.0).nll
+}
+
+#[test]
+fn token_ids_do_not_affect_results() {
+    let [other, usual] = renumbered_and_usual();
+    let sides = other.tokenizers.sides();
+    assert_eq!((sides.src.pad, sides.tgt.pad), (15, 5));
+    assert_eq!((sides.src.eos, sides.tgt.eos), (12, 8));
+    let options = TranslateOptions {
+        search: SearchOptions {
+            n_best: 3,
+            ..(&usual.config.decode).into()
+        },
+        batch_size: 3,
+    };
+    let translate = |pipeline: &Pipeline| {
+        let found = pipeline.translate_with(&LINES, &options).unwrap();
+        let found = found.into_iter().flat_map(|line| line.hypotheses);
+        found
+            .map(|found| (found.text, found.finished))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(translate(&other), translate(&usual));
+    let losses = [&other, &usual].map(|pipeline| loss(pipeline, examples(pipeline)));
+    assert!((losses[0] - losses[1]).abs() < 1e-4, "{losses:?}");
+}
+
+/// A model with the configuration changed by `change`, and its tokenizers as loaded from disk.
+fn loaded(change: impl FnOnce(&mut ModelConfig)) -> Result<Pipeline> {
+    let Pipeline {
+        config,
+        tokenizers,
+        model,
+        ..
+    } = with(change);
+    let tokenizers = tokenizers.for_model(&config.model)?;
+    Ok(Pipeline::from_parts(
+        config,
+        tokenizers,
+        model.into_inner().expect("a model"),
+    ))
+}
+
+#[test]
+fn training_and_decoding_start_with_the_same_token() {
+    for token in ["<pad>", "</s>", "cats"] {
+        let pipeline = loaded(|model| model.decoder_start_token = Some(token.into())).unwrap();
+        let start = pipeline.tokenizers.tgt().id(token).unwrap();
+        assert_eq!(pipeline.contract().unwrap().start, start);
+        assert!(
+            examples(&pipeline)
+                .iter()
+                .all(|example| example.tgt_in[0] == start)
+        );
+        // Search and training assign the same probability.
+        let options = TranslateOptions::from(&pipeline.config.decode);
+        for line in LINES {
+            let found = &pipeline.translate_with(&[line], &options).unwrap()[0].hypotheses[0];
+            let src = pipeline.tokenizers.src().encode(line).unwrap();
+            let mut example =
+                Example::translation(src, &found.tokens, pipeline.tokenizers.sides(), 0);
+            if !found.finished {
+                example.tgt_in.pop();
+                example.tgt_out.pop();
+            }
+            let expected = -loss(&pipeline, vec![example]);
+            let difference = (found.log_prob - expected).abs();
+            assert!(difference < 1e-3, "{} and {expected}", found.log_prob);
+        }
+    }
+}
+
+#[test]
+fn forced_tokens_appear_and_barred_ones_do_not() {
+    let barred = ["<pad>", "<s>", "a", "dog", "field", "green"];
+    let pipeline = loaded(|model| {
+        model.forced_bos_token = Some("two".into());
+        model.forced_eos_token = Some("barks".into());
+        model.suppress_tokens = Some(barred.map(str::to_owned).into());
+    })
+    .unwrap();
+    let mut n_cut = 0;
+    for beam_width in [1, 4] {
+        let mut options = TranslateOptions::from(&pipeline.config.decode);
+        options.search.beam_width = beam_width;
+        for line in pipeline.translate_with(&LINES, &options).unwrap() {
+            let found = &line.hypotheses[0];
+            assert!(found.text.starts_with("two"), "{}", found.text);
+            if !found.finished {
+                n_cut += 1;
+                assert!(found.text.ends_with("barks"), "{}", found.text);
+            }
+            let mut words = found.text.split(' ');
+            assert!(words.all(|word| !barred.contains(&word)), "{}", found.text);
+        }
+    }
+    assert!(n_cut > 0, "nothing reaches the length limit");
+}
+
+#[test]
+fn one_ordinary_token_must_be_left() {
+    let tokenizer = with(|_| ()).tokenizers.tgt().clone();
+    let ids = 0..tokenizer.vocab_size() as TokenId;
+    let ordinary: Vec<String> = ids
+        .filter(|&id| !tokenizer.special().contains(id))
+        .map(|id| tokenizer.token(id).unwrap())
+        .collect();
+    loaded(|model| model.suppress_tokens = Some(ordinary[1..].into())).unwrap();
+    let error = loaded(|model| model.suppress_tokens = Some(ordinary.clone())).unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("`model.suppress_tokens`"), "{error}");
+    assert!(
+        error.contains("leaves at least one ordinary token"),
+        "{error}"
+    );
+}
+
+#[test]
+fn tokens_outside_the_vocabulary_are_refused_by_key() {
+    type Change = fn(&mut ModelConfig);
+    let cases: [(&str, Change); 4] = [
+        ("decoder_start_token", |model| {
+            model.decoder_start_token = Some("<2de>".into())
+        }),
+        ("forced_bos_token", |model| {
+            model.forced_bos_token = Some("<2de>".into())
+        }),
+        ("forced_eos_token", |model| {
+            model.forced_eos_token = Some("<2de>".into())
+        }),
+        ("suppress_tokens", |model| {
+            model.suppress_tokens = Some(vec!["<s>".into(), "<2de>".into()]);
+        }),
+    ];
+    for (key, change) in cases {
+        let error = loaded(change).unwrap_err().to_string();
+        assert!(error.contains(&format!("`model.{key}`")), "{error}");
+        assert!(error.contains("`<2de>`"), "{error}");
+    }
+}

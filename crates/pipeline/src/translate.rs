@@ -1,0 +1,386 @@
+//! Translation.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use attentive_base::error::{Error, Result};
+use attentive_config::{DecodeConfig, Task};
+use attentive_decode::{Capacity, Hypothesis, SearchOptions, Sentence, Setting, search};
+use attentive_model::engine::profile::{self, Part};
+use rayon::prelude::*;
+
+use super::batches::SEARCH_POSITIONS;
+use super::request::{Job, Request, jobs};
+use super::share::share;
+use super::source::Source;
+use super::terms::{Reader, Terms, shortened};
+use super::translation::{Candidate, Translation};
+use super::{Pipeline, Warning};
+
+/// Options for translation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TranslateOptions {
+    /// The search options.
+    pub search: SearchOptions,
+    /// Maximum number of sentences translated together.
+    pub batch_size: usize,
+}
+
+impl From<&DecodeConfig> for TranslateOptions {
+    /// The configured search, for one translation per line.
+    fn from(config: &DecodeConfig) -> Self {
+        Self {
+            search: config.into(),
+            batch_size: config.batch_size,
+        }
+    }
+}
+
+impl Pipeline {
+    /// Returns the best translation of each line, using the configured search; see [`Pipeline::translate_with`].
+    ///
+    /// # Errors
+    /// The errors of [`Pipeline::translate_from`].
+    pub fn translate<L: AsRef<str> + Sync>(&self, lines: &[L]) -> Result<Vec<String>> {
+        self.best_with(lines, &(&self.config.decode).into())
+    }
+
+    /// Returns the best translation of each line. Scores are computed only where the search needs them, since they are not
+    /// returned.
+    ///
+    /// # Errors
+    /// The errors of [`Pipeline::translate_from`].
+    pub fn best_with<L: AsRef<str> + Sync>(
+        &self,
+        lines: &[L],
+        options: &TranslateOptions,
+    ) -> Result<Vec<String>> {
+        let translations = self.unscored_with(lines, options)?.into_iter();
+        Ok(translations.map(Translation::into_best).collect())
+    }
+
+    /// Like [`Pipeline::translate_with`], but scores are computed only where the search needs them, and are otherwise 0.
+    ///
+    /// # Errors
+    /// The errors of [`Pipeline::translate_from`].
+    pub fn unscored_with<L: AsRef<str> + Sync>(
+        &self,
+        lines: &[L],
+        options: &TranslateOptions,
+    ) -> Result<Vec<Translation>> {
+        let mut options = *options;
+        options.search.scored = false;
+        self.translate_with(lines, &options)
+    }
+
+    /// Returns the `n_best` best translations of each line.
+    ///
+    /// Blank lines stay empty. Control characters are read as blanks, and only the beginning of a line that is too long
+    /// for the model is translated; both cause warnings.
+    ///
+    /// # Errors
+    /// The errors of [`Pipeline::translate_from`].
+    pub fn translate_with<L: AsRef<str> + Sync>(
+        &self,
+        lines: &[L],
+        options: &TranslateOptions,
+    ) -> Result<Vec<Translation>> {
+        self.translate_from(1, lines, options)
+    }
+
+    /// Like [`Pipeline::translate_with`], for part of a longer text that starts at line `first_line`, so that warnings name the
+    /// right lines and each line has its own random numbers.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for invalid options, for a model that does not translate, and for a coverage penalty with a model
+    /// without attention to the source; [`Error::Data`] if its outputs are NaN or infinite.
+    pub fn translate_from<L: AsRef<str> + Sync>(
+        &self,
+        first_line: usize,
+        lines: &[L],
+        options: &TranslateOptions,
+    ) -> Result<Vec<Translation>> {
+        self.check(&options.search)?;
+        check_batch_size(options)?;
+        let sources = profile::time(Part::Tokenization, || {
+            Source::read_all(first_line, lines, |line| Source::read(line, self))
+        })?;
+        let numbered = (first_line..).zip(sources);
+        let jobs = numbered.map(|(line, source)| Job::of_line(line, source));
+        self.translate_jobs(jobs.collect(), options)
+    }
+
+    /// Like [`Pipeline::translate_from`], for lines with constraints. If no translation within the length limit contains all
+    /// required phrases, the best unfinished one that lacks the fewest is returned, with a warning.
+    ///
+    /// # Errors
+    /// The errors of [`Pipeline::translate_from`]; [`Error::Data`] for a prefix or phrases that no translation can contain,
+    /// before anything is translated; [`Error::Usage`] for phrases when translations are sampled.
+    pub fn translate_requests(
+        &self,
+        first_line: usize,
+        requests: &[Request],
+        options: &TranslateOptions,
+    ) -> Result<Vec<Translation>> {
+        let search = SearchOptions {
+            guided: true,
+            ..options.search
+        };
+        self.translate_sentences(
+            first_line,
+            requests,
+            &TranslateOptions { search, ..*options },
+        )
+    }
+
+    /// Like [`Pipeline::translate_requests`], for requests that are sentences of lines. Uses the search of
+    /// [`Pipeline::translate_from`] unless [`SearchOptions::guided`] is set.
+    ///
+    /// # Errors
+    /// The errors of [`Pipeline::translate_requests`].
+    pub fn translate_sentences(
+        &self,
+        first_line: usize,
+        requests: &[Request],
+        options: &TranslateOptions,
+    ) -> Result<Vec<Translation>> {
+        check_batch_size(options)?;
+        let jobs = self.jobs(first_line, requests, &options.search)?;
+        self.translate_jobs(jobs, options)
+    }
+
+    /// Returns true if the model can read all of `text` at once.
+    pub fn fits(&self, text: &str) -> bool {
+        /// No text has this many bytes per token, so longer ones are known not to fit without being read.
+        const LONGEST: usize = 64;
+        let tokenizer = self.tokenizers.src();
+        let frame = tokenizer.special().n_frame();
+        let room = self.max_src_len().saturating_sub(frame);
+        let short = text.len() <= LONGEST.saturating_mul(room);
+        short && tokenizer.encode(text).is_ok_and(|ids| ids.len() <= room)
+    }
+
+    /// The jobs of `requests`, the first of which is on line `first_line`.
+    ///
+    /// # Errors
+    /// The errors of [`Pipeline::translate_requests`].
+    pub(super) fn jobs(
+        &self,
+        first_line: usize,
+        requests: &[Request],
+        search: &SearchOptions,
+    ) -> Result<Vec<Job>> {
+        self.check(search)?;
+        let has_phrases = |one: &Request| !one.demands.phrases.is_empty();
+        if search.sampling.is_some() && requests.iter().any(has_phrases) {
+            return Err(Error::usage(
+                "sampled translations cannot be made to contain phrases",
+                "search with a beam instead of sampling",
+            ));
+        }
+        let contract = self.contract()?;
+        let reader = Reader::new(self, &contract, search);
+        profile::time(Part::Tokenization, || jobs(&reader, first_line, requests))
+    }
+
+    /// Refuses options that this model does not support.
+    fn check(&self, search: &SearchOptions) -> Result<()> {
+        self.require(Task::Translate)?;
+        search.check()?;
+        if search.coverage_penalty > 0.0 {
+            self.require_cross_attention("a coverage penalty")?;
+        }
+        Ok(())
+    }
+
+    fn translate_jobs(
+        &self,
+        jobs: Vec<Job>,
+        options: &TranslateOptions,
+    ) -> Result<Vec<Translation>> {
+        let order = longest_first(jobs.iter().map(|job| job.source.ids.len()));
+        let sentence = |&line: &usize| {
+            let Job {
+                source,
+                terms,
+                place,
+            } = &jobs[line];
+            Sentence {
+                src: source.ids.clone(),
+                prefix: terms.prefix.clone(),
+                constraints: terms.constraints.clone(),
+                stream: place.stream(),
+            }
+        };
+        let sentences = order.iter().map(sentence);
+        let results = self.search(sentences, options)?;
+        profile::count(|counts| {
+            counts.sentences += order.len();
+            // Without `</s>`.
+            let lens = order.iter().map(|&line| jobs[line].source.ids.len() - 1);
+            counts.src_tokens += lens.sum::<usize>();
+            let given = results
+                .iter()
+                .flat_map(|found| found.iter().take(options.search.n_best));
+            let tokens = given.map(|one| one.tokens.len());
+            counts.tgt_tokens += tokens.sum::<usize>();
+        });
+        let mut found: Vec<Option<Vec<Hypothesis>>> = vec![None; jobs.len()];
+        for (line, hypotheses) in order.into_iter().zip(results) {
+            found[line] = Some(hypotheses);
+        }
+        let lines = jobs.into_par_iter().zip(found);
+        let read = lines.map(|(job, hypotheses)| match hypotheses {
+            Some(found) => self.translation(job, found, &options.search),
+            None => Ok(Translation::blank(job.source.warnings)),
+        });
+        profile::time(Part::Detokenization, || read.collect())
+    }
+
+    /// The translation that a search with [`all_candidates`] found.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if it found none.
+    pub(super) fn translation(
+        &self,
+        job: Job,
+        found: Vec<Hypothesis>,
+        options: &SearchOptions,
+    ) -> Result<Translation> {
+        let Job {
+            source,
+            terms,
+            place,
+        } = job;
+        let unmet = found.first().map_or(&[][..], |best| &best.unmet);
+        let lacking = unmet.iter().map(|&number| lacks(&terms.phrases[number]));
+        let unk = self.tokenizers.tgt().special().unk;
+        let best = found.first().map_or(&[][..], |best| &best.tokens);
+        let unwritten = best.iter().filter(|&&id| id == unk).count();
+        let of_best = lacking.chain(Warning::of_unwritten(unwritten));
+        let mut warnings = source.warnings;
+        warnings.extend(of_best.map(|warning| warning.on_line(place.line)));
+        let hypotheses = self.candidates(found, &terms, options);
+        if hypotheses.is_empty() {
+            let effect = "the model gives no probability to any next token";
+            return Err(Error::damaged_model(effect));
+        }
+        Ok(Translation {
+            hypotheses,
+            warnings,
+        })
+    }
+
+    /// The search results for each of `sentences`, in order.
+    fn search(
+        &self,
+        sentences: impl Iterator<Item = Sentence> + Send,
+        options: &TranslateOptions,
+    ) -> Result<Vec<Vec<Hypothesis>>> {
+        let workers = workers(options.batch_size);
+        let capacity = Capacity {
+            sentences: options.batch_size.div_ceil(workers),
+            positions: SEARCH_POSITIONS.div_ceil(workers),
+        };
+        let contract = self.contract()?;
+        let with = Setting {
+            contract: &contract,
+            options: all_candidates(options.search),
+            capacity,
+        };
+        let count = |_: &Vec<Hypothesis>| {
+            self.translated.fetch_add(1, Ordering::Relaxed);
+        };
+        Ok(share(sentences, workers, |sentences| {
+            match self.ensemble() {
+                None => search(self.engine(), sentences, with)
+                    .inspect(count)
+                    .collect(),
+                Some(ensemble) => search(&ensemble, sentences, with).inspect(count).collect(),
+            }
+        }))
+    }
+
+    /// The best `n_best` hypotheses with distinct texts, or all samples; `terms` are the constraints of the search.
+    fn candidates(
+        &self,
+        hypotheses: Vec<Hypothesis>,
+        terms: &Terms,
+        options: &SearchOptions,
+    ) -> Vec<Candidate> {
+        let tgt = self.tokenizers.tgt();
+        let mut candidates: Vec<Candidate> = Vec::with_capacity(options.n_best);
+        for found in hypotheses {
+            let text = tgt.decode(&found.tokens);
+            let is_new = || candidates.iter().all(|other| other.text != text);
+            if candidates.len() < options.n_best && (options.sampling.is_some() || is_new()) {
+                let unmet = found.unmet.iter();
+                let unmet = unmet.map(|&number| Arc::clone(&terms.phrases[number]));
+                candidates.push(Candidate {
+                    text,
+                    score: found.score,
+                    log_prob: found.log_prob,
+                    tokens: found.tokens,
+                    token_log_probs: found.token_log_probs,
+                    finished: found.finished,
+                    unmet: unmet.collect(),
+                });
+            }
+        }
+        candidates
+    }
+
+    /// Maximum number of source tokens, including `</s>`.
+    pub(super) fn max_src_len(&self) -> usize {
+        self.max_len()
+    }
+}
+
+/// Options for a search that also returns further hypotheses, to replace those that spell the same text as a better one.
+pub(super) fn all_candidates(options: SearchOptions) -> SearchOptions {
+    let SearchOptions {
+        n_best, beam_width, ..
+    } = options;
+    SearchOptions {
+        n_best: match options.sampling {
+            None if n_best > 1 => beam_width,
+            _ => n_best,
+        },
+        ..options
+    }
+}
+
+fn check_batch_size(options: &TranslateOptions) -> Result<()> {
+    match options.batch_size {
+        0 => Err(Error::usage(
+            "the batch size is 0",
+            "use a batch size of at least 1",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// A warning that the best translation lacks a required phrase.
+fn lacks(phrase: &str) -> Warning {
+    let phrase = shortened(phrase);
+    Warning::new(format!(
+        "the translation lacks `{phrase}`: the search found none within the length limit that has all phrases"
+    ))
+}
+
+/// The number of searches that run side by side, each on one thread. With few sentences, the threads share the work of one
+/// search instead.
+fn workers(batch_size: usize) -> usize {
+    /// Fewer sentences per search would make its matrix products too small.
+    const FEWEST: usize = 8;
+    rayon::current_num_threads().min(batch_size / FEWEST).max(1)
+}
+
+/// The indices of non-blank lines, given the number of tokens of each, longest first: sentences of similar length are encoded
+/// together, and the largest batch comes first.
+pub(super) fn longest_first(lens: impl Iterator<Item = usize>) -> Vec<usize> {
+    let lens: Vec<usize> = lens.collect();
+    let mut order: Vec<usize> = (0..lens.len()).filter(|&line| lens[line] > 0).collect();
+    order.sort_by_key(|&line| std::cmp::Reverse(lens[line]));
+    order
+}

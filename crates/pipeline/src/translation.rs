@@ -1,0 +1,59 @@
+//! The translations of a line.
+
+use std::sync::Arc;
+
+use attentive_base::batch::TokenId;
+
+use super::Warning;
+
+/// The translations of one line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Translation {
+    /// The best translations first, or samples in the order of their numbers. There is at least one, which is empty for a blank
+    /// line.
+    pub hypotheses: Vec<Candidate>,
+    /// Problems with the line.
+    pub warnings: Vec<Warning>,
+}
+
+impl Translation {
+    /// The translation of a blank line.
+    pub(super) fn blank(warnings: Vec<Warning>) -> Self {
+        Self {
+            hypotheses: vec![Candidate::default()],
+            warnings,
+        }
+    }
+
+    /// Returns the text of the best hypothesis.
+    pub fn into_best(self) -> String {
+        let best = self.hypotheses.into_iter().next();
+        best.map(|candidate| candidate.text).unwrap_or_default()
+    }
+}
+
+/// One possible translation of a line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Candidate {
+    /// The text of the candidate.
+    pub text: String,
+    /// The log-probability after the length penalty, plus the coverage penalty; candidates are ranked by this score.
+    pub score: f64,
+    /// The natural log-probability, including the one of `</s>`.
+    pub log_prob: f64,
+    /// The tokens, excluding `<s>` and `</s>`.
+    pub tokens: Vec<TokenId>,
+    /// The natural log-probability of each of `tokens`, followed by the one of `</s>` if `finished`.
+    pub token_log_probs: Vec<f32>,
+    /// True if the candidate ended with `</s>`, false if it reached the length limit.
+    pub finished: bool,
+    /// The required phrases that the candidate lacks; none if `finished`.
+    pub unmet: Vec<Arc<str>>,
+}
+
+impl Candidate {
+    /// True if the candidate reached the length limit. The empty translation of a blank line did not.
+    pub fn is_cut_off(&self) -> bool {
+        !self.finished && !self.tokens.is_empty()
+    }
+}

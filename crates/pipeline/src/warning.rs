@@ -1,0 +1,88 @@
+//! Warnings about inputs that could not be read literally.
+
+use std::fmt;
+
+use attentive_base::count::count;
+
+/// A warning about an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The line, counted from 1; `None` for a single input.
+    pub line: Option<usize>,
+    /// The problem and how it was handled.
+    pub problem: String,
+}
+
+impl Warning {
+    /// A warning about a single input.
+    pub(super) fn new(problem: String) -> Self {
+        Self {
+            line: None,
+            problem,
+        }
+    }
+
+    /// Returns a warning that `unknown` of `all` tokens are not in the vocabulary; `None` if there are none.
+    pub fn of_unknown(unknown: usize, all: usize) -> Option<Self> {
+        let tokens = count(all, "token");
+        (unknown > 0).then(|| {
+            Self::new(format!(
+                "{unknown} of {tokens} not in the model's vocabulary, read as `<unk>`"
+            ))
+        })
+    }
+
+    /// A warning that `unknown` parts of a text are not in the vocabulary; `None` if there are none.
+    pub(super) fn of_unreadable(unknown: &[String]) -> Option<Self> {
+        /// Parts to name, and characters of each.
+        const PARTS: usize = 5;
+        const CHARACTERS: usize = 20;
+        let short = |part: &String| match part.char_indices().nth(CHARACTERS) {
+            Some((end, _)) => format!("`{}…`", &part[..end]),
+            None => format!("`{part}`"),
+        };
+        let named: Vec<String> = unknown.iter().take(PARTS).map(short).collect();
+        let further = match unknown.len().saturating_sub(PARTS) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        (!unknown.is_empty()).then(|| {
+            Self::new(format!(
+                "not in the model's vocabulary, so the result may lack it or have something else in its place: {}{further}",
+                named.join(", ")
+            ))
+        })
+    }
+
+    /// A warning that `unwritten` parts of a translation are not in the vocabulary; `None` if there are none.
+    pub(super) fn of_unwritten(unwritten: usize) -> Option<Self> {
+        let parts = count(unwritten, "word");
+        (unwritten > 0).then(|| {
+            Self::new(format!(
+                "the translation lacks {parts} that the model's vocabulary cannot spell (`<unk>`)"
+            ))
+        })
+    }
+
+    /// Creates a warning that a line with constraints has nothing to translate; `what` describes the line.
+    pub fn of_ignored_demands(what: &str) -> Self {
+        Self::new(format!("{what}, so its prefix and phrases were ignored"))
+    }
+
+    /// Sets the line number of the warning.
+    pub fn on_line(self, line: usize) -> Self {
+        Self {
+            line: Some(line),
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.problem),
+            None => f.write_str(&self.problem),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Glossaries, as in version 2 of DeepL's API.
+
+use std::sync::Arc;
+
+use attentive_pipeline::service::Client;
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use hyper::StatusCode;
+use hyper::header::CONTENT_TYPE;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::language;
+use crate::api::{reply, with_status};
+use crate::app::{App, Shared};
+use crate::body::json_or_form;
+use crate::desk::Stop;
+use crate::glossaries::{Draft, Format, Glossary};
+use crate::language::{Direction, Language};
+use crate::problem::Problem;
+use crate::visit::Visit;
+
+pub(super) fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(create, list))
+        .routes(routes!(describe, delete))
+        .routes(routes!(entries))
+        .routes(routes!(pairs))
+}
+
+/// A new glossary.
+#[derive(Deserialize, utoipa::ToSchema)]
+struct Create {
+    /// The name of the glossary.
+    name: String,
+    /// The language of the terms.
+    source_lang: String,
+    /// The language of their translations.
+    target_lang: String,
+    /// A term and its translation on each line.
+    entries: String,
+    /// `tsv` for a tab between them, or `csv` for a comma [default: `tsv`].
+    entries_format: Option<String>,
+    /// The key, if it is not in the header `Authorization`.
+    auth_key: Option<String>,
+}
+
+impl Create {
+    /// The description of the new glossary.
+    ///
+    /// # Errors
+    /// A [`Problem`] for languages between which no model translates, and for an unknown format.
+    fn draft(self, app: &App) -> Result<Draft, Problem> {
+        let direction = Direction {
+            source: language("source_lang", &self.source_lang)?,
+            target: language("target_lang", &self.target_lang)?,
+        };
+        if app
+            .models
+            .translating(&direction.source, &direction.target)
+            .is_none()
+        {
+            let problem = "Unsupported glossary source and target language pair";
+            let hint = "`GET /v2/glossary-language-pairs` lists them";
+            return Err(Problem::field("target_lang", problem).hint(hint));
+        }
+        let format = match self.entries_format.as_deref() {
+            None | Some("tsv") => Format::Tsv,
+            Some("csv") => Format::Csv,
+            Some(_) => {
+                let problem = "Value for 'entries_format' not supported.";
+                return Err(Problem::field("entries_format", problem).hint("use `tsv` or `csv`"));
+            }
+        };
+        Ok(Draft {
+            name: self.name,
+            direction,
+            format,
+            entries: self.entries,
+        })
+    }
+}
+
+/// Creates a glossary, which lasts until it is deleted or the server is stopped.
+#[utoipa::path(post, path = "/v2/glossaries", tag = "DeepL", request_body = Create,
+    responses((status = 201, description = "The glossary, with `glossary_id`"),
+        (status = 456, description = "There are too many glossaries")))]
+async fn create(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    let headers = request.headers().clone();
+    let asked: Create = json_or_form(request, &app, &[]).await?;
+    let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
+    let owner = app.owner(client);
+    let draft = asked.draft(&app)?;
+    let store = Arc::clone(&app);
+    let add = move |stop: &Stop| store.glossaries.add(owner, draft, stop);
+    let glossary = app.desk.ask(client, add).await?;
+    Ok(with_status(StatusCode::CREATED, &described(&glossary)))
+}
+
+/// The glossaries.
+#[utoipa::path(get, path = "/v2/glossaries", tag = "DeepL",
+    responses((status = 200, description = "The list `glossaries`")))]
+async fn list(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    let (_, owner) = who(&app, &request)?;
+    let all = app.glossaries.of(owner);
+    let all: Vec<Value> = all.iter().map(|one| described(one)).collect();
+    Ok(reply(&json!({"glossaries": all})))
+}
+
+/// A glossary.
+#[utoipa::path(get, path = "/v2/glossaries/{glossary_id}", tag = "DeepL",
+    params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
+    responses((status = 200, description = "The glossary"), (status = 404, description = "There is no such glossary")))]
+async fn describe(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (_, owner) = who(&app, &request)?;
+    Ok(reply(&described(&*app.glossaries.get(owner, &id)?)))
+}
+
+/// Deletes a glossary.
+#[utoipa::path(delete, path = "/v2/glossaries/{glossary_id}", tag = "DeepL",
+    params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
+    responses((status = 204, description = "The glossary was deleted"), (status = 404, description = "There is no such glossary")))]
+async fn delete(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (_, owner) = who(&app, &request)?;
+    app.glossaries.remove(owner, &id)?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// The entries of a glossary.
+#[utoipa::path(get, path = "/v2/glossaries/{glossary_id}/entries", tag = "DeepL",
+    params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
+    responses((status = 200, description = "A line for each entry: a term, a tab, and its translation",
+        content_type = "text/tab-separated-values"), (status = 404, description = "There is no such glossary")))]
+async fn entries(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (client, owner) = who(&app, &request)?;
+    let glossary = app.glossaries.get(owner, &id)?;
+    let write = move |_: &Stop| {
+        let entries = glossary.entries.iter();
+        let lines = entries.map(|one| format!("{}\t{}", one.source, one.target));
+        Ok(lines.collect::<Vec<_>>().join("\n"))
+    };
+    let text = app.desk.ask(client, write).await?;
+    let kind = "text/tab-separated-values; charset=UTF-8";
+    Ok(([(CONTENT_TYPE, kind)], text).into_response())
+}
+
+/// Lists the pairs of languages that a glossary can have.
+#[utoipa::path(get, path = "/v2/glossary-language-pairs", tag = "DeepL",
+    responses((status = 200, description = "`supported_languages`, a list of `source_lang` and `target_lang`")))]
+async fn pairs(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    who(&app, &request)?;
+    let all = app.models.all();
+    let directions = all.iter().filter_map(|model| model.direction());
+    let mut pairs: Vec<[&str; 2]> = directions
+        .map(|one| [one.source.base(), one.target.base()])
+        .collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let pair = |[source, target]: [&str; 2]| json!({"source_lang": source, "target_lang": target});
+    let pairs: Vec<Value> = pairs.into_iter().map(pair).collect();
+    Ok(reply(&json!({"supported_languages": pairs})))
+}
+
+/// The glossary of `owner` with this `id`, for texts of these languages.
+///
+/// # Errors
+/// A [`Problem`] if there is none, or it has other languages.
+pub(super) fn fitting(
+    app: &App,
+    owner: Client,
+    id: &str,
+    source: Option<&Language>,
+    target: &Language,
+) -> Result<Arc<Glossary>, Problem> {
+    let Some(source) = source else {
+        let problem = "Use of a glossary requires the source_lang parameter to be specified";
+        return Err(Problem::field("source_lang", problem));
+    };
+    let glossary = app.glossaries.get(owner, id)?;
+    let Direction {
+        source: from,
+        target: to,
+    } = &glossary.direction;
+    if from.base() == source.base() && to.base() == target.base() {
+        return Ok(glossary);
+    }
+    let problem =
+        format!("The glossary is for {from} to {to}, the texts are for {source} to {target}.");
+    Err(Problem::field("glossary_id", problem))
+}
+
+/// The client, and the owner of the glossaries that it can access.
+fn who(app: &App, request: &Request) -> Result<(Client, Client), Problem> {
+    let client = app.client(request.headers(), None, &Visit::of(request)?)?;
+    Ok((client, app.owner(client)))
+}
+
+fn described(glossary: &Glossary) -> Value {
+    let Direction { source, target } = &glossary.direction;
+    json!({
+        "glossary_id": glossary.id,
+        "name": glossary.name,
+        "ready": true,
+        "source_lang": source.code(),
+        "target_lang": target.code(),
+        "creation_time": glossary.created,
+        "entry_count": glossary.entries.len(),
+    })
+}

@@ -1,0 +1,328 @@
+//! The API of DeepL, version 2 (developers.deepl.com).
+
+mod glossaries;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use attentive_document::Split;
+use attentive_pipeline::service::Client;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{OneOrMany, reply, warned};
+use crate::app::{App, Shared};
+use crate::body::json_or_form;
+use crate::desk::Stop;
+use crate::glossaries::Terms;
+use crate::language::{Language, detect_among};
+use crate::models::Model;
+use crate::problem::Problem;
+use crate::texts::{Form, Texts, begin, check_segments};
+use crate::visit::Visit;
+
+/// The limit that DeepL reports for unlimited accounts.
+const UNLIMITED: u64 = 1_000_000_000_000;
+
+pub(super) fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(post_translate))
+        .routes(routes!(get_languages, post_languages))
+        .routes(routes!(get_usage, post_usage))
+        .merge(glossaries::routes())
+}
+
+/// Texts to translate.
+#[derive(Deserialize, utoipa::ToSchema)]
+struct Translate {
+    /// The texts.
+    text: OneOrMany,
+    /// The language of the texts.
+    source_lang: Option<String>,
+    /// The language to translate into.
+    target_lang: String,
+    /// `html` or `xml` for text with tags.
+    tag_handling: Option<String>,
+    /// `0` for no division into sentences, `1` to divide after punctuation and line breaks, `nonewlines` to divide only after
+    /// punctuation [default: `nonewlines` for `html`, else `1`].
+    #[serde(default, deserialize_with = "word")]
+    split_sentences: Option<String>,
+    /// Only `default`, `prefer_more` and `prefer_less`.
+    formality: Option<String>,
+    /// The glossary to use; requires `source_lang`.
+    glossary_id: Option<String>,
+    /// Whether to return the number of characters.
+    #[serde(default, deserialize_with = "switch")]
+    show_billed_characters: bool,
+    /// The key, if it is not in the header `Authorization`.
+    auth_key: Option<String>,
+}
+
+/// Reads `true`, or one of the strings that forms use for it.
+fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Null => Ok(false),
+        Value::Bool(on) => Ok(on),
+        Value::String(text) if ["1", "true"].contains(&text.as_str()) => Ok(true),
+        Value::String(text) if ["0", "false"].contains(&text.as_str()) => Ok(false),
+        _ => Err(serde::de::Error::custom("expected `true` or `false`")),
+    }
+}
+
+/// Reads a word, or a number or boolean in its place.
+fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text)),
+        Value::Bool(on) => Ok(Some(u8::from(on).to_string())),
+        Value::Number(number) => Ok(Some(number.to_string())),
+        _ => Err(serde::de::Error::custom("expected a string")),
+    }
+}
+
+/// Translates texts.
+#[utoipa::path(post, path = "/v2/translate", tag = "DeepL", request_body = Translate,
+    responses((status = 200, description = "`translations`, each with `detected_source_language` and `text`")))]
+async fn post_translate(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    let headers = request.headers().clone();
+    let asked: Translate = json_or_form(request, &app, &["text"]).await?;
+    let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
+    asked.check()?;
+    let form = match asked.tag_handling.as_deref() {
+        None | Some("" | "0") => Form::Plain,
+        Some("html" | "xml") => Form::Markup,
+        Some(_) => {
+            return Err(Problem::field(
+                "tag_handling",
+                "Value for 'tag_handling' not supported.",
+            ));
+        }
+    };
+    let split = asked.split()?;
+    let target = language("target_lang", &asked.target_lang)?;
+    let source = asked.source_lang.filter(|code| !code.is_empty());
+    let source = source
+        .map(|code| language("source_lang", &code))
+        .transpose()?;
+    let terms = match asked.glossary_id.as_deref() {
+        None | Some("") => None,
+        Some(id) => Some(Terms {
+            glossary: glossaries::fitting(&app, app.owner(client), id, source.as_ref(), &target)?,
+            app: Arc::clone(&app),
+            visit: visit.clone(),
+        }),
+    };
+    let (texts, _) = asked.text.into_texts();
+    app.admit(&visit, "text", &texts)?;
+    let chooser = Arc::clone(&app);
+    let choose = move |stop: &Stop| {
+        let chosen = texts.iter().map(|text| {
+            stop.check()?;
+            choose(&chooser, source.as_ref(), &target, text)
+        });
+        let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
+        let billed: Vec<usize> = texts.iter().map(|text| text.chars().count()).collect();
+        Ok((texts, chosen, billed))
+    };
+    let (texts, chosen, billed) = app.desk.ask(client, choose).await?;
+    let models = chosen.iter().map(|(model, _)| Arc::clone(model)).collect();
+    let texts_of = |texts| Texts {
+        texts,
+        form,
+        split,
+        terms: terms.clone(),
+        alternatives: 0,
+    };
+    let (translated, warnings) = translate_each(&app, client, texts, models, texts_of).await?;
+    let write = move |_: &Stop| {
+        let results = translated.into_iter().zip(chosen).zip(billed);
+        let results = results.map(|((text, (_, source)), billed)| {
+            let code = source.code().to_uppercase();
+            let mut result = json!({"detected_source_language": code, "text": text});
+            if asked.show_billed_characters {
+                result["billed_characters"] = billed.into();
+            }
+            result
+        });
+        let answer = json!({"translations": results.collect::<Vec<_>>()});
+        Ok(warned(reply(&answer), &warnings))
+    };
+    app.desk.ask(client, write).await
+}
+
+/// Translates each text with its own model. Also returns warnings about text that could not be read or written literally.
+async fn translate_each(
+    app: &App,
+    client: Client,
+    texts: Vec<String>,
+    models: Vec<Arc<Model>>,
+    texts_of: impl Fn(Vec<String>) -> Texts,
+) -> Result<(Vec<String>, Vec<String>), Problem> {
+    let mut warnings = Vec::new();
+    let mut translated = vec![String::new(); texts.len()];
+    let mut groups: Vec<(Arc<Model>, Vec<usize>, Vec<String>)> = Vec::new();
+    for (number, (text, model)) in texts.into_iter().zip(models).enumerate() {
+        match groups.iter_mut().find(|(of, ..)| Arc::ptr_eq(of, &model)) {
+            Some((_, numbers, texts)) => {
+                numbers.push(number);
+                texts.push(text);
+            }
+            None => groups.push((model, vec![number], vec![text])),
+        }
+    }
+    // All models accept their texts before any of them is waited for, so that no finished translation is thrown away.
+    let (mut all, mut segments) = (Vec::new(), 0);
+    for (model, numbers, texts) in groups {
+        let begun = begin(app, &model, client, texts_of(texts)).await?;
+        segments += begun.segments();
+        check_segments(segments, &app.config.limits)?;
+        all.push((numbers, begun));
+    }
+    for (numbers, begun) in all {
+        let done = begun.finish(app).await?;
+        for (number, rendered) in numbers.into_iter().zip(done.texts) {
+            translated[number] = rendered.best;
+        }
+        warnings.extend(done.warnings);
+    }
+    Ok((translated, warnings))
+}
+
+impl Translate {
+    /// The places where texts are divided.
+    fn split(&self) -> Result<Split, Problem> {
+        let is_html = self.tag_handling.as_deref() == Some("html");
+        match self.split_sentences.as_deref() {
+            None | Some("") if is_html => Ok(Split::Paragraphs),
+            None | Some("" | "1") => Ok(Split::Sentences),
+            Some("nonewlines") => Ok(Split::Paragraphs),
+            Some("0") => Ok(Split::Nowhere),
+            Some(_) => Err(Problem::field(
+                "split_sentences",
+                "Value for 'split_sentences' not supported.",
+            )),
+        }
+    }
+
+    /// Refuses options that are not supported.
+    fn check(&self) -> Result<(), Problem> {
+        match self.formality.as_deref() {
+            None | Some("" | "default" | "prefer_more" | "prefer_less") => Ok(()),
+            Some(_) => Err(Problem::field(
+                "formality",
+                "'formality' is not supported for given 'target_lang'.",
+            )),
+        }
+    }
+}
+
+/// The model for a text, and the language of the text.
+fn choose(
+    app: &Shared,
+    source: Option<&Language>,
+    target: &Language,
+    text: &str,
+) -> Result<(Arc<Model>, Language), Problem> {
+    let unsupported = || {
+        let problem =
+            format!("Value for 'target_lang' not supported: no model translates into {target}.");
+        Problem::field("target_lang", problem)
+    };
+    let source = match source {
+        Some(source) => source.clone(),
+        None => {
+            let all = app.models.all();
+            let directions = all.iter().filter_map(|model| model.direction());
+            let into = directions.filter(|one| one.target.base() == target.base());
+            let sources: Vec<Language> = into.map(|one| one.source.clone()).collect();
+            detect_among(text, &sources)
+                .ok_or_else(unsupported)?
+                .language
+        }
+    };
+    let model = app.models.translating(&source, target);
+    let no_pair = || {
+        let problem = format!(
+            "Value for 'source_lang' not supported: no model translates {source} into {target}."
+        );
+        Problem::field("source_lang", problem)
+    };
+    Ok((model.ok_or_else(no_pair)?, source))
+}
+
+/// The kind of languages to list.
+#[derive(Deserialize, utoipa::ToSchema)]
+struct Languages {
+    /// `source` or `target`.
+    #[serde(rename = "type")]
+    side: Option<String>,
+    /// The key, if it is not in the header `Authorization`.
+    auth_key: Option<String>,
+}
+
+/// The languages that can be translated from or into.
+#[utoipa::path(get, path = "/v2/languages", tag = "DeepL",
+    params(("type" = Option<String>, Query, description = "`source` or `target`")),
+    responses((status = 200, description = "A list of `language` and `name`")))]
+async fn get_languages(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    let headers = request.headers().clone();
+    let asked: Languages = json_or_form(request, &app, &[]).await?;
+    app.client(&headers, asked.auth_key.as_deref(), &visit)?;
+    let is_target = match asked.side.as_deref() {
+        None | Some("source") => false,
+        Some("target") => true,
+        Some(_) => return Err(Problem::field("type", "Value for 'type' not supported.")),
+    };
+    let all = app.models.all();
+    let directions = all.iter().filter_map(|model| model.direction());
+    let side = directions.map(|one| if is_target { &one.target } else { &one.source });
+    let mut languages: Vec<&Language> = side.collect();
+    languages.sort();
+    languages.dedup();
+    let entry = |language: &Language| {
+        let mut entry =
+            json!({"language": language.code().to_uppercase(), "name": language.name()});
+        if is_target {
+            entry["supports_formality"] = false.into();
+        }
+        entry
+    };
+    Ok(reply(&languages.into_iter().map(entry).collect::<Vec<_>>()))
+}
+
+/// The languages that can be translated from or into.
+#[utoipa::path(post, path = "/v2/languages", tag = "DeepL", request_body = Languages,
+    responses((status = 200, description = "A list of `language` and `name`")))]
+async fn post_languages(app: State<Shared>, request: Request) -> Result<Response, Problem> {
+    get_languages(app, request).await
+}
+
+/// The characters that were translated since the server was started; there is no limit.
+#[utoipa::path(get, path = "/v2/usage", tag = "DeepL",
+    responses((status = 200, description = "`character_count` and `character_limit`")))]
+async fn get_usage(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    app.client(request.headers(), None, &visit)?;
+    let count = app.characters.load(Relaxed);
+    Ok(reply(
+        &json!({"character_count": count, "character_limit": UNLIMITED}),
+    ))
+}
+
+/// The characters that were translated since the server was started; there is no limit.
+#[utoipa::path(post, path = "/v2/usage", tag = "DeepL",
+    responses((status = 200, description = "`character_count` and `character_limit`")))]
+async fn post_usage(app: State<Shared>, request: Request) -> Result<Response, Problem> {
+    get_usage(app, request).await
+}
+
+fn language(field: &str, code: &str) -> Result<Language, Problem> {
+    code.parse()
+        .map_err(|_| Problem::field(field, format!("Value for '{field}' not supported.")))
+}

@@ -1,0 +1,264 @@
+//! The API of LibreTranslate 1.6 (github.com/LibreTranslate/LibreTranslate).
+
+use std::sync::Arc;
+
+use attentive_document::Split;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use hyper::StatusCode;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{OneOrMany, reply, warned};
+use crate::app::Shared;
+use crate::body::json_or_form;
+use crate::desk::Stop;
+use crate::language::{Detected, Language, detect, detect_among};
+use crate::models::Model;
+use crate::problem::{Kind, Problem};
+use crate::texts::{Done, Form, Rendered, Texts, translate};
+use crate::visit::Visit;
+
+/// The value of the source language that requests language detection.
+const AUTO: &str = "auto";
+
+pub(super) fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(post_translate, preflight_translate))
+        .routes(routes!(post_detect, preflight_detect))
+        .routes(routes!(languages))
+        .routes(routes!(settings))
+}
+
+/// A text or texts to translate.
+#[derive(Deserialize, utoipa::ToSchema)]
+struct Translate {
+    /// What to translate.
+    q: Option<OneOrMany>,
+    /// The language of the text, or `auto`.
+    source: Option<String>,
+    /// The language to translate into.
+    target: Option<String>,
+    /// `text` or `html`.
+    format: Option<String>,
+    /// Number of further translations.
+    #[serde(default, deserialize_with = "count")]
+    alternatives: usize,
+    /// The key, if the server needs one.
+    api_key: Option<String>,
+}
+
+/// A text.
+#[derive(Deserialize, utoipa::ToSchema)]
+struct Detect {
+    /// The text.
+    q: Option<OneOrMany>,
+    /// The key, if the server needs one.
+    api_key: Option<String>,
+}
+
+/// A number, or a number in a string, as forms have it.
+fn count<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
+    let expected = || serde::de::Error::custom("expected a whole number, 0 or more");
+    let number = match Value::deserialize(from)? {
+        Value::Null => return Ok(0),
+        Value::Number(number) => number.as_u64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    let number = number.ok_or_else(expected)?;
+    usize::try_from(number).map_err(|_| expected())
+}
+
+/// Translates a text, or each text of a list.
+#[utoipa::path(post, path = "/translate", tag = "LibreTranslate", request_body = Translate,
+    responses((status = 200, description = "`translatedText`, and `detectedLanguage` and `alternatives` if asked for")))]
+async fn post_translate(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    let headers = request.headers().clone();
+    let asked: Translate = json_or_form(request, &app, &["q"]).await?;
+    let client = app.client(&headers, asked.api_key.as_deref(), &visit)?;
+    let (texts, is_list) = required(asked.q, "q")?.into_texts();
+    let source = required(asked.source, "source")?;
+    let target = language("target", &required(asked.target, "target")?)?;
+    let form = match asked.format.as_deref() {
+        None | Some("" | "text") => Form::Plain,
+        Some("html") => Form::Markup,
+        Some(other) => {
+            let problem = format!("`{other}` is not a format: use `text` or `html`");
+            return Err(Problem::field("format", problem));
+        }
+    };
+    let (alternatives, most) = (asked.alternatives, app.config.limits.alternatives);
+    if alternatives > most {
+        let problem =
+            format!("{alternatives} alternatives requested; the server allows at most {most}");
+        return Err(Problem::field("alternatives", problem));
+    }
+    app.admit(&visit, "q", &texts)?;
+    let chooser = Arc::clone(&app);
+    let choose = move |_: &Stop| {
+        let chosen = choose(&chooser, &source, &target, &texts)?;
+        Ok((texts, chosen))
+    };
+    let (texts, (model, detected)) = app.desk.ask(client, choose).await?;
+    let asked = Texts {
+        texts,
+        form,
+        split: match form {
+            Form::Plain => Split::Sentences,
+            // Line breaks mean nothing in HTML.
+            Form::Markup => Split::Paragraphs,
+        },
+        terms: None,
+        alternatives,
+    };
+    let Done { texts, warnings } = translate(&app, &model, client, asked).await?;
+    let write = move |_: &Stop| {
+        let answer = answer(texts, is_list, detected, alternatives > 0);
+        Ok(warned(reply(&answer), &warnings))
+    };
+    app.desk.ask(client, write).await
+}
+
+/// The model for the languages, and the detected one if `source` is `auto`.
+fn choose(
+    app: &Shared,
+    source: &str,
+    target: &Language,
+    texts: &[String],
+) -> Result<(Arc<Model>, Option<Detected>), Problem> {
+    let unsupported = |source: &str| {
+        let problem = format!("there is no model for `{source}` to `{target}`");
+        Problem::field("target", problem)
+    };
+    if source != AUTO {
+        let source = language("source", source)?;
+        let model = app.models.translating(&source, target);
+        return Ok((model.ok_or_else(|| unsupported(source.code()))?, None));
+    }
+    let all = app.models.all();
+    let directions = all.iter().filter_map(|model| model.direction());
+    let sources = directions.filter(|direction| direction.target.base() == target.base());
+    let sources: Vec<Language> = sources.map(|direction| direction.source.clone()).collect();
+    let detected = detect_among(&texts.join("\n"), &sources).ok_or_else(|| unsupported(AUTO))?;
+    let model = app.models.translating(&detected.language, target);
+    Ok((model.ok_or_else(|| unsupported(AUTO))?, Some(detected)))
+}
+
+fn answer(
+    rendered: Vec<Rendered>,
+    is_list: bool,
+    detected: Option<Detected>,
+    alternatives: bool,
+) -> Value {
+    let (texts, others): (Vec<_>, Vec<_>) = rendered
+        .into_iter()
+        .map(|one| (Value::from(one.best), Value::from(one.alternatives)))
+        .unzip();
+    let count = texts.len();
+    let shape = |mut values: Vec<Value>| match is_list {
+        true => Value::Array(values),
+        false => values.pop().unwrap_or_default(),
+    };
+    let mut answer = json!({"translatedText": shape(texts)});
+    if let Some(detected) = detected {
+        answer["detectedLanguage"] = shape(vec![found(&detected); count]);
+    }
+    if alternatives {
+        answer["alternatives"] = shape(others);
+    }
+    answer
+}
+
+fn found(detected: &Detected) -> Value {
+    json!({"confidence": detected.confidence, "language": detected.language.code()})
+}
+
+/// Detects the language of a text.
+#[utoipa::path(post, path = "/detect", tag = "LibreTranslate", request_body = Detect,
+    responses((status = 200, description = "A list of guesses: `confidence` from 0 to 100 and `language`")))]
+async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    let headers = request.headers().clone();
+    let asked: Detect = json_or_form(request, &app, &["q"]).await?;
+    let client = app.client(&headers, asked.api_key.as_deref(), &visit)?;
+    let (texts, _) = required(asked.q, "q")?.into_texts();
+    app.admit(&visit, "q", &texts)?;
+    let guess = move |_: &Stop| Ok(detect(&texts.join("\n")));
+    let guess = app.desk.ask(client, guess).await?;
+    Ok(reply(&guess.iter().map(found).collect::<Vec<_>>()))
+}
+
+/// The languages that models translate from, and those that each is translated into.
+#[utoipa::path(get, path = "/languages", tag = "LibreTranslate",
+    responses((status = 200, description = "A list of `code`, `name` and `targets`")))]
+async fn languages(State(app): State<Shared>) -> Response {
+    let all = app.models.all();
+    let directions: Vec<_> = all.iter().filter_map(|model| model.direction()).collect();
+    let ends = directions.iter().flat_map(|one| [&one.source, &one.target]);
+    let mut known: Vec<&Language> = ends.collect();
+    known.sort();
+    known.dedup();
+    let targets = |language: &Language| {
+        let from = directions.iter().filter(|one| one.source == *language);
+        let mut targets: Vec<&str> = from.map(|one| one.target.code()).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        targets
+    };
+    let entry = |language: &Language| json!({"code": language.code(), "name": language.name(), "targets": targets(language)});
+    reply(&known.into_iter().map(entry).collect::<Vec<_>>())
+}
+
+/// The frontend settings: limits and default languages.
+#[utoipa::path(get, path = "/frontend/settings", tag = "LibreTranslate",
+    responses((status = 200, description = "Limits and default languages")))]
+async fn settings(State(app): State<Shared>) -> Response {
+    let all = app.models.all();
+    let first = all.iter().find_map(|model| model.direction());
+    let entry = |language: Option<&Language>| match language {
+        Some(language) => json!({"code": language.code(), "name": language.name()}),
+        None => json!({"code": AUTO, "name": "Auto Detect"}),
+    };
+    reply(&json!({
+        "apiKeys": app.needs_key(),
+        "charLimit": app.config.limits.characters,
+        "filesTranslation": false,
+        "frontendTimeout": 500,
+        "keyRequired": app.needs_key(),
+        "language": {
+            "source": entry(first.map(|direction| &direction.source)),
+            "target": entry(first.map(|direction| &direction.target)),
+        },
+        "suggestions": false,
+        "supportedFilesFormat": [],
+    }))
+}
+
+/// Answers the preflight request of a browser.
+#[utoipa::path(options, path = "/translate", tag = "LibreTranslate", responses((status = 204)))]
+async fn preflight_translate() -> StatusCode {
+    StatusCode::NO_CONTENT
+}
+
+/// Answers the preflight request of a browser.
+#[utoipa::path(options, path = "/detect", tag = "LibreTranslate", responses((status = 204)))]
+async fn preflight_detect() -> StatusCode {
+    StatusCode::NO_CONTENT
+}
+
+fn required<T>(value: Option<T>, field: &str) -> Result<T, Problem> {
+    let missing = || Problem::field(field, format!("Invalid request: missing {field} parameter"));
+    value.ok_or_else(missing)
+}
+
+fn language(field: &str, code: &str) -> Result<Language, Problem> {
+    let wrong = |_| Problem {
+        field: Some(field.to_owned()),
+        ..Problem::new(Kind::Invalid, format!("{code} is not supported"))
+    };
+    code.parse().map_err(wrong)
+}

@@ -1,0 +1,247 @@
+//! Conversations with translation models: the last message is translated.
+
+use std::sync::Arc;
+
+use attentive_decode::SearchOptions;
+use attentive_document as document;
+use attentive_pipeline::service::{Client, Service};
+use attentive_pipeline::{Demands, Translation, joined};
+use axum::body::Bytes;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::super::head::{Head, Usage};
+use super::{Role, Turn, Wanted, choice, piece};
+use crate::answers::{Answers, Merge};
+use crate::api::openai::failed;
+use crate::api::reply;
+use crate::app::Shared;
+use crate::desk::Stop;
+use crate::divided::Divided;
+use crate::language::Language;
+use crate::models::Model;
+use crate::problem::Problem;
+use crate::sse::{self, Telling};
+use crate::visit::Visit;
+
+/// The only instruction that translation models support.
+const INSTRUCTION: &str = "Translate from English to German.";
+
+/// The languages in the system message, as in [`INSTRUCTION`].
+pub(super) fn direction(turns: &[Turn]) -> Option<(Language, Language)> {
+    let first = turns.first().filter(|turn| is_instruction(turn))?;
+    let text = first.text.trim().trim_end_matches('.');
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is = |word: &str, one: &str| word.eq_ignore_ascii_case(one);
+    let [translate, from, source, to, target] = words[..] else {
+        return None;
+    };
+    let said = is(translate, "translate") && is(from, "from") && (is(to, "to") || is(to, "into"));
+    let named = || Some((Language::named(source)?, Language::named(target)?));
+    said.then(named).flatten()
+}
+
+fn is_instruction(turn: &Turn) -> bool {
+    matches!(turn.role, Role::System | Role::Developer)
+}
+
+/// The text to translate.
+///
+/// # Errors
+/// A [`Problem`] for instructions that the model cannot follow, and if the last message is not the user's.
+fn text_of(model: &Model, turns: Vec<Turn>) -> Result<String, Problem> {
+    let wanted = direction(&turns);
+    let wrong = |problem: String| {
+        let hint = format!(
+            "a translation model follows no other instruction than its languages, as in `{INSTRUCTION}`; you can leave it out if you name the model"
+        );
+        Problem::field("messages", problem).hint(hint)
+    };
+    let instructions = turns.iter().filter(|turn| is_instruction(turn)).count();
+    if instructions != usize::from(wanted.is_some()) {
+        return Err(wrong(
+            "a translation model cannot follow the system message".into(),
+        ));
+    }
+    if let (Some((source, target)), Some(known)) = (wanted, model.direction())
+        && (source.base() != known.source.base() || target.base() != known.target.base())
+    {
+        let (name, from, to) = (model.name(), known.source.name(), known.target.name());
+        return Err(wrong(format!(
+            "the model `{name}` translates from {from} to {to}"
+        )));
+    }
+    match turns.into_iter().next_back() {
+        Some(Turn {
+            role: Role::User,
+            text,
+        }) => Ok(text),
+        _ => Err(Problem::field(
+            "messages",
+            "the last message, which is translated, must be the user's",
+        )),
+    }
+}
+
+fn options(app: &Shared, model: &Model, wanted: &Wanted) -> Result<SearchOptions, Problem> {
+    let limits = app.config.limits;
+    let copies = wanted.wish.copies.unwrap_or(1);
+    if !(1..=limits.alternatives).contains(&copies) {
+        let problem = format!("`n` is between 1 and {}", limits.alternatives);
+        return Err(Problem::field("n", problem));
+    }
+    if wanted.stream && copies > 1 {
+        return Err(Problem::field("n", "a stream has a single translation"));
+    }
+    if !wanted.stop.is_empty() {
+        let problem = "translations have no stop strings";
+        return Err(Problem::field("stop", problem));
+    }
+    if wanted.new_tokens == Some(0) {
+        let problem = "translations need at least 1 token";
+        return Err(Problem::field(wanted.wish.tokens_field, problem));
+    }
+    let defaults = SearchOptions::from(&model.pipeline().config().decode);
+    let drawn = wanted.wish.temperature.is_some_and(|t| t != 0.0);
+    let options = SearchOptions {
+        n_best: copies,
+        beam_width: defaults.beam_width.max(copies),
+        max_new_tokens: wanted.new_tokens.unwrap_or(defaults.max_new_tokens),
+        sampling: drawn.then(|| wanted.wish.sampling()),
+        scored: false,
+        ..defaults
+    };
+    options.check().map_err(|error| Problem::invalid(&error))?;
+    Ok(options)
+}
+
+/// Returns the translation of the last message.
+pub(super) async fn answer(
+    app: Shared,
+    visit: Visit,
+    client: Client,
+    model: Arc<Model>,
+    turns: Vec<Turn>,
+    wanted: Wanted,
+) -> Result<Response, Problem> {
+    let options = options(&app, &model, &wanted)?;
+    let (reader, limits) = (Arc::clone(&model), app.config.limits);
+    let read = move |stop: &Stop| {
+        let most = limits.most_texts();
+        let texts = vec![text_of(&reader, turns)?];
+        let divided = Divided::read(&reader, texts, true, Demands::default(), most, stop)?;
+        let sentences = reader.read(&divided.requests, &options, &limits)?;
+        let text = divided.texts.into_iter().next().map(|text| text.divided);
+        Ok((text.unwrap_or_default(), sentences))
+    };
+    let (text, sentences) = app.desk.ask(client, read).await?;
+    let usage = Usage {
+        prompt: sentences.tokens(),
+        completion: 0,
+    };
+    let count = sentences.len();
+    let mut answers = Answers::new(&model, Merge::Replace);
+    let send = |service: &Service, reply| service.translate(client, sentences, false, reply);
+    answers.send(send)?;
+    if wanted.stream {
+        let pieces = Pieces {
+            head: Head::of(&model, "chatcmpl", "chat.completion.chunk"),
+            text,
+            done: vec![None; count],
+            told: 0,
+            written: String::new(),
+            finished: true,
+            usage,
+            with_usage: wanted.with_usage,
+        };
+        return Ok(sse::response(app, visit, answers, count, pieces));
+    }
+    let found = answers.all(count).await?;
+    let write = move |_: &Stop| {
+        let whole = joined::join(&text, &found);
+        let head = Head::of(&model, "chatcmpl", "chat.completion");
+        let choices = whole.hypotheses.iter().enumerate();
+        let choices = choices.map(|(index, one)| choice(index, &one.text, reason(one.finished)));
+        let tokens = whole.hypotheses.iter().map(|one| one.tokens.len());
+        let usage = Usage {
+            completion: tokens.sum(),
+            ..usage
+        };
+        Ok(reply(&head.answer(choices.collect(), usage)))
+    };
+    app.desk.ask(client, write).await
+}
+
+fn reason(finished: bool) -> &'static str {
+    if finished { "stop" } else { "length" }
+}
+
+/// The events of a stream: sentence by sentence, since text that was sent cannot be changed.
+struct Pieces {
+    head: Head,
+    text: document::Divided,
+    /// The translations of the sentences.
+    done: Vec<Option<String>>,
+    /// The number of sentences that were sent.
+    told: usize,
+    /// The text that was sent.
+    written: String,
+    finished: bool,
+    usage: Usage,
+    with_usage: bool,
+}
+
+impl Pieces {
+    fn event(&self, piece: Value) -> Bytes {
+        self.head.chunk(piece, self.with_usage)
+    }
+
+    fn content(&self, text: &str) -> Bytes {
+        self.event(piece(0, json!({"content": text}), None))
+    }
+}
+
+impl Telling<Translation> for Pieces {
+    fn begin(&mut self) -> Vec<Bytes> {
+        let role = json!({"role": "assistant", "content": ""});
+        vec![self.event(piece(0, role, None))]
+    }
+
+    fn text(&mut self, _: usize, _: String) -> Vec<Bytes> {
+        Vec::new()
+    }
+
+    async fn result(&mut self, number: usize, result: Translation) -> Result<Vec<Bytes>, Problem> {
+        let Some(best) = result.hypotheses.into_iter().next() else {
+            return Ok(Vec::new());
+        };
+        self.usage.completion += best.tokens.len();
+        self.finished &= best.finished || best.tokens.is_empty();
+        self.done[number] = Some(best.text);
+        let from = self.written.len();
+        while let Some(Some(translation)) = self.done.get(self.told) {
+            self.text.sentences()[self.told].write(translation, &mut self.written);
+            self.told += 1;
+        }
+        let new = &self.written[from..];
+        Ok(match new.is_empty() {
+            true => Vec::new(),
+            false => vec![self.content(new)],
+        })
+    }
+
+    fn end(&mut self) -> Vec<Bytes> {
+        let mut events = Vec::new();
+        if !self.text.after().is_empty() {
+            events.push(self.content(self.text.after()));
+        }
+        let last = piece(0, json!({}), Some(reason(self.finished)));
+        events.push(self.event(last));
+        events.extend(self.head.end(self.with_usage.then_some(self.usage)));
+        events
+    }
+
+    fn problem(&mut self, problem: &Problem) -> Vec<Bytes> {
+        failed(problem)
+    }
+}

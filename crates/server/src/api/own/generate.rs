@@ -1,0 +1,236 @@
+//! Continuations of a text.
+
+use std::sync::Arc;
+
+use attentive_config::Task;
+use attentive_decode::{Ending, SampleOptions, Sampling};
+use attentive_pipeline::service::{Client, Continuation, Service};
+use attentive_pipeline::{GenerateOptions, Generation, Prefix, Prompt};
+use axum::body::Bytes;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{error, told};
+use crate::answers::{Answers, Merge, lost};
+use crate::api::reply;
+use crate::app::{Shared, Strings};
+use crate::body::json;
+use crate::desk::Stop;
+use crate::limits::Limits;
+use crate::models::{Model, check_tokens};
+use crate::problem::Problem;
+use crate::sse::{self, Telling, named};
+use crate::visit::Visit;
+
+/// A text to continue.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Generate {
+    /// The model; may be left out if only one here generates text.
+    model: Option<String>,
+    /// The text.
+    prompt: Option<String>,
+    /// The exact tokens to continue, spelled as in the vocabulary, instead of the text.
+    prompt_tokens: Option<Vec<String>>,
+    /// Divisor of the logits; 0 always takes the most likely token [default: 0.8].
+    temperature: Option<f64>,
+    /// Number of most likely tokens to sample from [default: all].
+    top_k: Option<usize>,
+    /// Probability mass of the most likely tokens to sample from [default: 1].
+    top_p: Option<f64>,
+    /// The same seed gives the same text [default: 0].
+    seed: Option<u64>,
+    /// Maximum number of tokens of the continuation [default: 500].
+    max_new_tokens: Option<usize>,
+    /// Strings before which the continuation ends.
+    #[serde(default)]
+    stop: Vec<String>,
+    /// Whether to stream the text while it is generated.
+    #[serde(default)]
+    stream: bool,
+}
+
+/// A continuation.
+#[derive(Serialize, utoipa::ToSchema)]
+struct Continued {
+    model: String,
+    /// The text that is continued, as the model reads it.
+    prompt: String,
+    /// The text after the prompt.
+    text: String,
+    /// The generated tokens, spelled as in the vocabulary.
+    tokens: Vec<String>,
+    /// `end_of_text`, `stopped`, `max_new_tokens` or `context_full`.
+    #[schema(value_type = String)]
+    ending: Ending,
+    /// Warnings about input that could not be read literally.
+    warnings: Vec<String>,
+}
+
+/// Continues a text.
+#[utoipa::path(post, path = "/api/generate", tag = "Attentive", request_body = Generate,
+    responses((status = 200, description = "The continuation; with `stream`, server-sent events `prompt`, `text`, `result` and `done`",
+        body = Continued)))]
+pub(super) async fn post_generate(
+    State(app): State<Shared>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    let client = app.client(request.headers(), None, &visit)?;
+    let mut asked: Generate = json(request, &app).await?;
+    let generates = |model: &Model| model.task() == Task::Generate;
+    let model = (app.models).choose(asked.model.as_deref(), "generate text", generates)?;
+    let begun = asked.begun()?;
+    let stop = Strings {
+        field: "stop",
+        strings: &asked.stop,
+        most: app.config.limits.stop,
+    };
+    match &begun {
+        Prefix::Text(text) => app.admit_with(&visit, "prompt", &[text], &[stop])?,
+        Prefix::Tokens(tokens) => {
+            app.admit_with(&visit, "prompt_tokens", &[tokens.concat()], &[stop])?;
+        }
+    }
+    let options = asked.options(&app)?;
+    let (reader, limits, stream) = (Arc::clone(&model), app.config.limits, asked.stream);
+    let read = move |_: &Stop| {
+        let prompt = read(&reader, &begun, &limits)?;
+        let first = stream.then(|| named("prompt", &json!({"text": prompt.text()})));
+        Ok((prompt, first))
+    };
+    let (prompt, first) = app.desk.ask(client, read).await?;
+    let prompt = Arc::new(prompt);
+    let mut answers = Answers::new(&model, Merge::Append);
+    let texts = vec![Continuation {
+        prompt: Arc::clone(&prompt),
+        options,
+    }];
+    answers.send(|service: &Service, reply| service.generate(client, texts, reply))?;
+    if stream {
+        let written = Written {
+            app: Arc::clone(&app),
+            client,
+            model,
+            prompt,
+            first,
+        };
+        return Ok(sse::response(app, visit, answers, 1, written));
+    }
+    let generation = answers.all(1).await?.pop().ok_or_else(lost)?;
+    let write = move |_: &Stop| Ok(reply(&Continued::new(&model, &prompt, generation)));
+    app.desk.ask(client, write).await
+}
+
+/// Reads the prompt.
+///
+/// # Errors
+/// A [`Problem`] for a text that the model cannot continue, and for too many tokens.
+fn read(model: &Model, begun: &Prefix, limits: &Limits) -> Result<Prompt, Problem> {
+    let prompt = match begun {
+        Prefix::Text(text) => model.pipeline().prompt(text),
+        Prefix::Tokens(tokens) => model.pipeline().prompt_tokens(tokens),
+    };
+    let prompt = prompt.map_err(|error| Problem::invalid(&error))?;
+    check_tokens(model.service().tokens(&prompt), limits)?;
+    Ok(prompt)
+}
+
+impl Continued {
+    /// Creates the result. The time grows with the length of the texts.
+    fn new(model: &Model, prompt: &Prompt, generation: Generation) -> Self {
+        let tokenizer = model.pipeline().tokenizers().tgt();
+        Self {
+            model: model.name().to_owned(),
+            prompt: prompt.text().to_owned(),
+            text: generation.text,
+            tokens: tokenizer.spelled(&generation.tokens),
+            ending: generation.ending,
+            warnings: told(prompt.warnings()),
+        }
+    }
+}
+
+impl Generate {
+    /// The prompt of the request, as a text or as tokens.
+    fn begun(&mut self) -> Result<Prefix, Problem> {
+        match (self.prompt.take(), self.prompt_tokens.take()) {
+            (Some(text), None) => Ok(Prefix::Text(text)),
+            (None, Some(tokens)) => Ok(Prefix::Tokens(tokens)),
+            (Some(_), Some(_)) => {
+                let problem = "give either `prompt` or `prompt_tokens`, not both";
+                Err(Problem::field("prompt_tokens", problem))
+            }
+            (None, None) => Err(Problem::field("prompt", "`prompt` is missing")),
+        }
+    }
+
+    fn options(&mut self, app: &Shared) -> Result<GenerateOptions, Problem> {
+        let most = app.config.limits.new_tokens;
+        let defaults = SampleOptions::default();
+        let new_tokens = self
+            .max_new_tokens
+            .unwrap_or(defaults.max_new_tokens.min(most));
+        if new_tokens > most {
+            let problem = format!(
+                "{new_tokens} new tokens requested; the server generates at most {most} for a request"
+            );
+            return Err(Problem::field("max_new_tokens", problem));
+        }
+        let sampling = Sampling {
+            temperature: self.temperature.unwrap_or(defaults.sampling.temperature),
+            top_k: self.top_k.unwrap_or(defaults.sampling.top_k),
+            top_p: self.top_p.unwrap_or(defaults.sampling.top_p),
+            seed: self.seed.unwrap_or(defaults.sampling.seed),
+        };
+        let options = GenerateOptions {
+            sample: SampleOptions {
+                sampling,
+                number: 0,
+                max_new_tokens: new_tokens,
+            },
+            stop: std::mem::take(&mut self.stop).into(),
+        };
+        options.check().map_err(|error| Problem::invalid(&error))?;
+        Ok(options)
+    }
+}
+
+/// The events of a stream.
+struct Written {
+    app: Shared,
+    client: Client,
+    model: Arc<Model>,
+    prompt: Arc<Prompt>,
+    /// The event with the prompt.
+    first: Option<Bytes>,
+}
+
+impl Telling<Generation> for Written {
+    fn begin(&mut self) -> Vec<Bytes> {
+        self.first.take().into_iter().collect()
+    }
+
+    fn text(&mut self, _: usize, text: String) -> Vec<Bytes> {
+        vec![named("text", &json!({"piece": text}))]
+    }
+
+    async fn result(&mut self, _: usize, result: Generation) -> Result<Vec<Bytes>, Problem> {
+        let (model, prompt) = (Arc::clone(&self.model), Arc::clone(&self.prompt));
+        let write = move |_: &Stop| {
+            let result = Continued::new(&model, &prompt, result);
+            Ok(vec![named("result", &result)])
+        };
+        self.app.desk.ask(self.client, write).await
+    }
+
+    fn end(&mut self) -> Vec<Bytes> {
+        vec![named("done", &json!({}))]
+    }
+
+    fn problem(&mut self, problem: &Problem) -> Vec<Bytes> {
+        vec![named("error", &error(problem))]
+    }
+}

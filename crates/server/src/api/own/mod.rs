@@ -1,0 +1,116 @@
+//! The API of this program, for everything that a model can do.
+
+mod explain;
+mod generate;
+mod label;
+mod translate;
+mod translated;
+
+use attentive_config::Task;
+use attentive_pipeline::Warning;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::reply;
+use crate::app::Shared;
+use crate::language::Language;
+use crate::models::Model;
+use crate::problem::Problem;
+use crate::visit::Visit;
+
+pub(super) fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(models))
+        .routes(routes!(translate::post_translate))
+        .routes(routes!(generate::post_generate))
+        .routes(routes!(label::post_fill))
+        .routes(routes!(label::post_tag))
+        .routes(routes!(label::post_classify))
+        .routes(routes!(label::post_embed))
+        .routes(routes!(explain::post_explain))
+}
+
+/// A model.
+#[derive(Serialize, utoipa::ToSchema)]
+struct Described {
+    /// The name by which requests choose it.
+    name: String,
+    /// `translate`, `generate`, `fill`, `tag` or `classify`.
+    task: &'static str,
+    /// The code of the source language, if it is known.
+    source: Option<String>,
+    /// The code of the target language, if it is known.
+    target: Option<String>,
+    /// Number of parameters.
+    parameters: usize,
+    /// Maximum number of tokens of a text.
+    max_len: usize,
+    /// Default beam width, for a translation model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beam_width: Option<usize>,
+    /// Whether `/api/embed` supports the model.
+    embeds: bool,
+}
+
+/// The models.
+#[utoipa::path(get, path = "/api/models", tag = "Attentive",
+    responses((status = 200, description = "`models`, a list, and `limits`: how many `characters` and `texts` a request may have",
+        body = [Described])))]
+async fn models(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    app.client(request.headers(), None, &Visit::of(&request)?)?;
+    let all = app.models.all();
+    let described: Vec<_> = all.iter().map(|model| described(model)).collect();
+    let limits = &app.config.limits;
+    let limits = json!({"characters": limits.characters, "texts": limits.most_texts()});
+    Ok(reply(&json!({"models": described, "limits": limits})))
+}
+
+fn described(model: &Model) -> Described {
+    let direction = model.direction();
+    let code = |language: &Language| language.code().to_owned();
+    let pipeline = model.pipeline();
+    let parameters = pipeline.architecture().parameters();
+    let sizes = parameters.iter().map(|one| one.len());
+    let translates = model.task() == Task::Translate;
+    Described {
+        name: model.name().to_owned(),
+        task: match model.task() {
+            Task::Translate => "translate",
+            Task::Generate => "generate",
+            Task::Fill => "fill",
+            Task::Tag => "tag",
+            Task::Classify => "classify",
+            Task::Embed => "embed",
+        },
+        source: direction.map(|direction| code(&direction.source)),
+        target: direction.map(|direction| code(&direction.target)),
+        parameters: sizes.sum(),
+        max_len: pipeline.architecture().max_len,
+        beam_width: translates.then_some(pipeline.config().decode.beam_width),
+        embeds: pipeline.require_encoder().is_ok(),
+    }
+}
+
+/// The body of an error response.
+pub(super) fn error(problem: &Problem) -> Value {
+    let mut error = json!({"code": problem.kind.code(), "message": problem.message});
+    if let Some(field) = &problem.field {
+        error["field"] = field.as_str().into();
+    }
+    if let Some(hint) = &problem.hint {
+        error["hint"] = hint.as_str().into();
+    }
+    json!({"error": error})
+}
+
+/// Warnings as texts.
+fn told(warnings: &[Warning]) -> Vec<String> {
+    warnings
+        .iter()
+        .map(|warning| warning.problem.clone())
+        .collect()
+}

@@ -1,0 +1,238 @@
+//! Translations with all details.
+
+use std::sync::Arc;
+
+use attentive_config::Task;
+use attentive_decode::{Sampling, SearchOptions};
+use attentive_pipeline::service::Service;
+use attentive_pipeline::{Demands, Pipeline, Prefix};
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+
+use super::translated::{Asker, Events, Found};
+use crate::answers::{Answers, Merge};
+use crate::api::{OneOrMany, reply};
+use crate::app::{Shared, Strings};
+use crate::body::json;
+use crate::desk::Stop;
+use crate::divided::Divided;
+use crate::limits::Limits;
+use crate::models::Model;
+use crate::problem::Problem;
+use crate::sse;
+use crate::visit::Visit;
+
+/// Texts to translate.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Translate {
+    /// The model; may be left out if only one here translates.
+    model: Option<String>,
+    /// The text, or texts.
+    text: OneOrMany,
+    /// Hypotheses kept at each decoding step; 1 is greedy search [default: the model's].
+    beam_width: Option<usize>,
+    /// Number of translations of each text [default: 1].
+    n_best: Option<usize>,
+    /// Whether to translate each sentence of a text separately; if not, each text is read as one line [default: true].
+    #[serde(default = "yes")]
+    split_sentences: bool,
+    /// The beginning of each translation, that is, of its first sentence.
+    prefix: Option<String>,
+    /// The beginning of the translations as tokens of the target vocabulary.
+    prefix_tokens: Option<Vec<String>>,
+    /// Phrases that each translation must contain; each text must then be a single sentence.
+    #[serde(default)]
+    phrases: Vec<String>,
+    /// Samples translations instead of searching for the most likely ones.
+    sampling: Option<Draw>,
+    /// Maximum number of tokens of a translation [default: the model's limit].
+    max_new_tokens: Option<usize>,
+    /// Whether to return word alignments.
+    #[serde(default)]
+    alignments: bool,
+    /// Whether to stream translations while they are generated.
+    #[serde(default)]
+    stream: bool,
+}
+
+/// Sampling options.
+#[derive(Clone, Copy, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Draw {
+    /// Divisor of the logits [default: 1].
+    temperature: Option<f64>,
+    /// Number of most likely tokens to sample from [default: all].
+    top_k: Option<usize>,
+    /// Probability mass of the most likely tokens to sample from [default: 1].
+    top_p: Option<f64>,
+    /// The same seed gives the same translations [default: 0].
+    seed: Option<u64>,
+}
+
+impl From<Draw> for Sampling {
+    fn from(draw: Draw) -> Self {
+        let defaults = Self::default();
+        Self {
+            temperature: draw.temperature.unwrap_or(defaults.temperature),
+            top_k: draw.top_k.unwrap_or(defaults.top_k),
+            top_p: draw.top_p.unwrap_or(defaults.top_p),
+            seed: draw.seed.unwrap_or(defaults.seed),
+        }
+    }
+}
+
+/// The response.
+#[derive(Serialize)]
+struct Results<'a> {
+    model: &'a str,
+    /// One for each text.
+    results: Vec<Found>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Translates texts.
+#[utoipa::path(post, path = "/api/translate", tag = "Attentive", request_body = Translate,
+    responses((status = 200, description = "`model` and `results`, one for each text; with `stream`, server-sent events `text`, \
+        `result` and `done`", body = [Found])))]
+pub(super) async fn post_translate(
+    State(app): State<Shared>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    let client = app.client(request.headers(), None, &visit)?;
+    let mut asked: Translate = json(request, &app).await?;
+    let translates = |model: &Model| model.task() == Task::Translate;
+    let model = (app.models).choose(asked.model.as_deref(), "translate", translates)?;
+    let options = asked.options(&app, model.pipeline())?;
+    let (texts, demands) = asked.take_texts()?;
+    app.admit_with(
+        &visit,
+        "text",
+        &texts,
+        &strings(&demands, &app.config.limits),
+    )?;
+    let (reader, split) = (Arc::clone(&model), asked.split_sentences);
+    let limits = app.config.limits;
+    let read = move |stop: &Stop| {
+        let most = limits.most_texts();
+        let divided = Divided::read(&reader, texts, split, demands, most, stop)?;
+        let sentences = reader.read(&divided.requests, &options, &limits)?;
+        Ok((divided, sentences))
+    };
+    let (divided, sentences) = app.desk.ask(client, read).await?;
+    let mut answers = Answers::new(&model, Merge::Replace);
+    let count = sentences.len();
+    let send = |service: &Service, reply| service.translate(client, sentences, asked.stream, reply);
+    answers.send(send)?;
+    let asker = Asker {
+        app: Arc::clone(&app),
+        model,
+        client,
+        alignments: asked.alignments,
+    };
+    if asked.stream {
+        let events = Events::new(asker, divided.texts).await?;
+        return Ok(sse::response(app, visit, answers, count, events));
+    }
+    let found = answers.all(count).await?;
+    let model = Arc::clone(&asker.model);
+    let write = move |results: Vec<Found>| {
+        let model = model.name();
+        reply(&Results { model, results })
+    };
+    asker.describe(divided.texts, found, write).await
+}
+
+impl Translate {
+    fn options(&self, app: &Shared, pipeline: &Pipeline) -> Result<SearchOptions, Problem> {
+        let limits = app.config.limits;
+        let defaults = SearchOptions::from(&pipeline.config().decode);
+        let options = SearchOptions {
+            beam_width: self.beam_width.unwrap_or(defaults.beam_width),
+            n_best: self.n_best.unwrap_or(1),
+            max_new_tokens: self.max_new_tokens.unwrap_or(defaults.max_new_tokens),
+            sampling: self.sampling.map(Sampling::from),
+            ..defaults
+        };
+        if options.n_best > 1 + limits.alternatives {
+            let most = 1 + limits.alternatives;
+            let problem = format!(
+                "{} translations of a text requested; the server allows at most {most}",
+                options.n_best
+            );
+            return Err(Problem::field("n_best", problem));
+        }
+        // The model's own search may be wider.
+        let widest = limits.beam_width.max(defaults.beam_width);
+        if options.beam_width > widest {
+            let problem = format!(
+                "a beam width of {} requested; the server allows at most {widest}",
+                options.beam_width
+            );
+            return Err(Problem::field("beam_width", problem));
+        }
+        if options.max_new_tokens == 0 {
+            return Err(Problem::field(
+                "max_new_tokens",
+                "translations need at least 1 token",
+            ));
+        }
+        options.check().map_err(|error| Problem::invalid(&error))?;
+        if self.alignments {
+            // Refuses a model without attention before anything is translated.
+            pipeline
+                .align::<&str>(&[])
+                .map_err(|error| Problem::invalid(&error))?;
+        }
+        Ok(options)
+    }
+
+    /// The texts, and the constraints on their translations.
+    ///
+    /// # Errors
+    /// A [`Problem`] for a prefix given as both text and tokens.
+    fn take_texts(&mut self) -> Result<(Vec<String>, Demands), Problem> {
+        let prefix = match (self.prefix.take(), self.prefix_tokens.take()) {
+            (Some(_), Some(_)) => {
+                let problem = "give either `prefix` or `prefix_tokens`, not both";
+                return Err(Problem::field("prefix_tokens", problem));
+            }
+            (Some(text), None) => Prefix::Text(text),
+            (None, Some(tokens)) => Prefix::Tokens(tokens),
+            (None, None) => Prefix::default(),
+        };
+        let phrases = std::mem::take(&mut self.phrases);
+        let none = OneOrMany::Many(Vec::new());
+        let (texts, _) = std::mem::replace(&mut self.text, none).into_texts();
+        let demands = Demands {
+            prefix,
+            phrases,
+            ..Demands::default()
+        };
+        Ok((texts, demands))
+    }
+}
+
+/// The strings besides the texts, for the limits of the server.
+fn strings<'a>(demands: &'a Demands, limits: &Limits) -> [Strings<'a>; 2] {
+    let (field, prefix, most) = match &demands.prefix {
+        Prefix::Text(text) => ("prefix", std::slice::from_ref(text), 1),
+        Prefix::Tokens(tokens) => ("prefix_tokens", &tokens[..], limits.tokens),
+    };
+    let prefix = Strings {
+        field,
+        strings: prefix,
+        most,
+    };
+    let phrases = Strings {
+        field: "phrases",
+        strings: &demands.phrases,
+        most: limits.phrases,
+    };
+    [prefix, phrases]
+}

@@ -1,0 +1,330 @@
+//! The details of translations.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use attentive_pipeline::service::{Admission, Client};
+use attentive_pipeline::{Alignment, Candidate, Pipeline, Translation, joined};
+use axum::body::Bytes;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{error, told};
+use crate::answers::{ENOUGH, compute, grouped};
+use crate::app::Shared;
+use crate::desk::Stop;
+use crate::divided::Text;
+use crate::models::Model;
+use crate::problem::Problem;
+use crate::sse::{Telling, named};
+
+/// The translations of a text.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct Found {
+    /// The translations, best first, or samples in the order of their numbers. The n-th translation of a text of several
+    /// sentences consists of their n-th translations: scores and log-probabilities are summed, and tokens are concatenated.
+    translations: Vec<OneFound>,
+    /// Warnings about input that could not be read literally and constraints that could not be met.
+    warnings: Vec<String>,
+    /// The sentences of the text. The concatenation of all `before` and `source`, and `after`, is the text; the concatenation
+    /// of all `before` and `translation`, and `after`, is its best translation.
+    sentences: Vec<OneSentence>,
+    /// The text after the last sentence.
+    after: String,
+}
+
+/// A sentence of a text.
+#[derive(Serialize, utoipa::ToSchema)]
+struct OneSentence {
+    /// The blanks before the sentence, and other text that is not translated, such as emoji.
+    before: String,
+    source: String,
+    /// The best translation of the sentence.
+    translation: String,
+}
+
+/// A translation.
+#[derive(Serialize, utoipa::ToSchema)]
+struct OneFound {
+    text: String,
+    /// The log-probability after the length penalty.
+    score: f64,
+    log_prob: f64,
+    /// Whether the translation ended before the length limit.
+    finished: bool,
+    tokens: Vec<Token>,
+    /// Pairs of a word of the text and a word of the translation, counted from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<[usize; 2]>>)]
+    alignment: Option<Vec<(usize, usize)>>,
+}
+
+/// A token of a translation.
+#[derive(Serialize, utoipa::ToSchema)]
+struct Token {
+    token: String,
+    log_prob: f32,
+}
+
+/// The client and its requested details.
+pub(super) struct Asker {
+    pub(super) app: Shared,
+    pub(super) model: Arc<Model>,
+    pub(super) client: Client,
+    pub(super) alignments: bool,
+}
+
+/// The translations of a sentence, and an alignment for each of them if alignments are requested.
+type Aligned = (Translation, Vec<Alignment>);
+
+impl Asker {
+    /// Calls `write` with the details of `texts`, whose sentences have the translations `found`, and returns its results.
+    pub(super) async fn describe<T: Send + 'static>(
+        &self,
+        texts: Vec<Text>,
+        found: Vec<Translation>,
+        write: impl FnOnce(Vec<Found>) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let (texts, aligned) = self.aligned(texts, found).await?;
+        let model = Arc::clone(&self.model);
+        let describe = move |stop: &Stop| {
+            let mut aligned = aligned.into_iter();
+            let describe = |text: &Text| {
+                stop.check()?;
+                let own = aligned.by_ref().take(text.divided.sentences().len());
+                Ok(describe(model.pipeline(), text, own))
+            };
+            let found = texts.iter().map(describe).collect::<Result<_, Problem>>()?;
+            Ok(write(found))
+        };
+        self.app.desk.ask(self.client, describe).await
+    }
+
+    /// The texts, and the translations of their sentences, with alignments if the client requests them.
+    async fn aligned(
+        &self,
+        texts: Vec<Text>,
+        found: Vec<Translation>,
+    ) -> Result<(Vec<Text>, Vec<Aligned>), Problem> {
+        if !self.alignments {
+            let found = found.into_iter().map(|one| (one, Vec::new()));
+            return Ok((texts, found.collect()));
+        }
+        let positions = |(_, found): &(String, Translation)| {
+            let lens = found.hypotheses.iter().map(|one| one.tokens.len());
+            2 * lens.sum::<usize>()
+        };
+        let align = |pipeline: &Pipeline, (text, found): (String, Translation)| {
+            let tokens = found.hypotheses.iter().map(|one| &one.tokens[..]);
+            let pairs: Vec<_> = tokens.map(|tokens| (&text, tokens)).collect();
+            let alignments = pipeline.align(&pairs)?;
+            Ok((found, alignments))
+        };
+        let sentences = texts.iter().flat_map(|text| text.divided.sentences());
+        let pairs = sentences.map(|one| one.text.clone()).zip(found);
+        let chunks = grouped(ENOUGH, pairs, positions, |group| {
+            move |pipeline: &Pipeline| group.into_iter().map(|one| align(pipeline, one)).collect()
+        });
+        let aligned = compute(&self.model, self.client, Admission::Further, chunks);
+        let aligned: Vec<Vec<_>> = aligned.await?;
+        Ok((texts, aligned.into_iter().flatten().collect()))
+    }
+}
+
+/// The details of a text whose sentences have these translations.
+fn describe(pipeline: &Pipeline, text: &Text, found: impl Iterator<Item = Aligned>) -> Found {
+    let divided = &text.divided;
+    let (found, aligned): (Vec<_>, Vec<_>) = found.unzip();
+    let mut alignments = match aligned.iter().all(Vec::is_empty) {
+        true => Vec::new(),
+        false => joined::join_alignments(divided, &found, &aligned),
+    }
+    .into_iter();
+    let whole = joined::join(divided, &found);
+    let best = |found: &Translation| found.hypotheses.first().map(|best| best.text.clone());
+    let best: Vec<String> = found
+        .iter()
+        .map(|one| best(one).unwrap_or_default())
+        .collect();
+    let translations = divided.spaced(best.iter().map(String::as_str));
+    let sentences = divided.sentences().iter().zip(translations);
+    let warnings = text.warning.iter().map(|warning| warning.problem.clone());
+    Found {
+        warnings: warnings.chain(told(&whole.warnings)).collect(),
+        translations: (whole.hypotheses.into_iter())
+            .map(|candidate| one(pipeline, candidate, alignments.next()))
+            .collect(),
+        sentences: sentences
+            .map(|(sentence, translation)| OneSentence {
+                before: sentence.before.clone(),
+                source: sentence.text.clone(),
+                translation,
+            })
+            .collect(),
+        after: divided.after().to_owned(),
+    }
+}
+
+fn one(pipeline: &Pipeline, candidate: Candidate, alignment: Option<Alignment>) -> OneFound {
+    let spelled = pipeline.tokenizers().tgt().spelled(&candidate.tokens);
+    let finished = !candidate.is_cut_off();
+    let tokens = spelled.into_iter().zip(candidate.token_log_probs);
+    OneFound {
+        finished,
+        text: candidate.text,
+        score: candidate.score,
+        log_prob: candidate.log_prob,
+        tokens: tokens
+            .map(|(token, log_prob)| Token { token, log_prob })
+            .collect(),
+        alignment: alignment.map(|Alignment(pairs)| pairs),
+    }
+}
+
+/// The events of a stream.
+pub(super) struct Events {
+    asker: Asker,
+    /// The texts that are not done.
+    texts: Vec<Option<Growing>>,
+    /// For each sentence, the index of its text and its index in the text.
+    places: Vec<(usize, usize)>,
+    /// The results of texts without sentences.
+    first: Vec<Bytes>,
+}
+
+/// A text whose translation is incomplete.
+struct Growing {
+    text: Text,
+    /// The translation of each sentence so far.
+    written: Vec<String>,
+    done: Vec<Option<Translation>>,
+    missing: usize,
+    /// The time of the next event.
+    due: Instant,
+}
+
+impl Events {
+    /// The events of translations of `texts`.
+    ///
+    /// # Errors
+    /// A [`Problem`] with texts without sentences, which are described at once.
+    pub(super) async fn new(asker: Asker, texts: Vec<Text>) -> Result<Self, Problem> {
+        let mut places = Vec::new();
+        for (number, text) in texts.iter().enumerate() {
+            let sentences = text.divided.sentences().len();
+            places.extend((0..sentences).map(|sentence| (number, sentence)));
+        }
+        let growing = |text: Text| {
+            let sentences = text.divided.sentences().len();
+            Some(Growing {
+                text,
+                written: vec![String::new(); sentences],
+                done: vec![None; sentences],
+                missing: sentences,
+                due: Instant::now(),
+            })
+        };
+        let mut texts: Vec<_> = texts.into_iter().map(growing).collect();
+        let blank = texts.iter_mut().enumerate().filter_map(|(number, text)| {
+            let blank = text.take_if(|growing| growing.missing == 0)?;
+            Some((number, blank.text))
+        });
+        let (numbers, blank): (Vec<_>, Vec<_>) = blank.unzip();
+        let write = move |found: Vec<Found>| {
+            let numbered = numbers.iter().zip(&found);
+            numbered
+                .map(|(&number, found)| result_event(number, found))
+                .collect()
+        };
+        let first = match blank.is_empty() {
+            true => Vec::new(),
+            false => asker.describe(blank, Vec::new(), write).await?,
+        };
+        Ok(Self {
+            asker,
+            texts,
+            places,
+            first,
+        })
+    }
+}
+
+impl Growing {
+    /// The translation so far, if the next event is due. Long texts get fewer events than tokens, since each event contains the
+    /// whole translation.
+    fn told(&mut self, number: usize) -> Option<Bytes> {
+        /// The time for each byte, which limits the rate to one megabyte per second.
+        const PACE: Duration = Duration::from_micros(1);
+        let now = Instant::now();
+        if self.written.len() > 1 && now < self.due {
+            return None;
+        }
+        let text = self
+            .text
+            .divided
+            .text_of(self.written.iter().map(String::as_str));
+        self.due = now + PACE * u32::try_from(text.len()).unwrap_or(u32::MAX);
+        Some(named("text", &json!({"index": number, "text": text})))
+    }
+}
+
+/// The event of a result.
+fn result_event(number: usize, found: &Found) -> Bytes {
+    let mut event = json!({"index": number});
+    if let (Some(event), Ok(Value::Object(found))) =
+        (event.as_object_mut(), serde_json::to_value(found))
+    {
+        event.extend(found);
+    }
+    named("result", &event)
+}
+
+impl Telling<Translation> for Events {
+    fn begin(&mut self) -> Vec<Bytes> {
+        std::mem::take(&mut self.first)
+    }
+
+    fn text(&mut self, number: usize, text: String) -> Vec<Bytes> {
+        let Some(&(number, sentence)) = self.places.get(number) else {
+            return Vec::new();
+        };
+        let Some(growing) = &mut self.texts[number] else {
+            return Vec::new();
+        };
+        growing.written[sentence] = text;
+        growing.told(number).into_iter().collect()
+    }
+
+    async fn result(&mut self, number: usize, result: Translation) -> Result<Vec<Bytes>, Problem> {
+        let Some(&(number, sentence)) = self.places.get(number) else {
+            return Ok(Vec::new());
+        };
+        let Some(growing) = &mut self.texts[number] else {
+            return Ok(Vec::new());
+        };
+        growing.written[sentence] =
+            (result.hypotheses.first()).map_or(String::new(), |best| best.text.clone());
+        growing.done[sentence] = Some(result);
+        growing.missing -= 1;
+        if growing.missing > 0 {
+            return Ok(growing.told(number).into_iter().collect());
+        }
+        let Some(Growing { text, done, .. }) = self.texts[number].take() else {
+            return Ok(Vec::new());
+        };
+        let found = done.into_iter().flatten().collect();
+        let write = move |found: Vec<Found>| {
+            let events = found.iter().map(|found| result_event(number, found));
+            events.collect()
+        };
+        self.asker.describe(vec![text], found, write).await
+    }
+
+    fn end(&mut self) -> Vec<Bytes> {
+        vec![named("done", &json!({}))]
+    }
+
+    fn problem(&mut self, problem: &Problem) -> Vec<Bytes> {
+        vec![named("error", &error(problem))]
+    }
+}

@@ -1,0 +1,224 @@
+//! The state that all handlers share.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use attentive_base::count::{are, count};
+use attentive_base::error::Result;
+use attentive_pipeline::service::Client;
+use hyper::HeaderMap;
+
+use super::auth::{Keys, key_of};
+use super::config::ServeConfig;
+use super::desk::Desk;
+use super::glossaries::Glossaries;
+use super::hosts::Hosts;
+use super::metrics::Metrics;
+use super::models::Models;
+use super::phase::Phase;
+use super::problem::{Kind, Problem};
+use super::shares::Shares;
+use super::visit::Visit;
+
+/// The shared state.
+pub(super) type Shared = Arc<App>;
+
+/// The number of explanations that are computed at once, one for each client: they take much memory.
+const EXPLANATIONS: usize = 2;
+
+/// The number of bodies that are parsed at once, one for each client: until an error is found, they may take many times the
+/// memory of their text.
+const PARSED: usize = 2;
+
+/// A server without its network.
+pub(super) struct App {
+    pub(super) config: ServeConfig,
+    pub(super) models: Models,
+    /// The keys of the clients; without keys, every client is accepted.
+    keys: RwLock<Option<Keys>>,
+    pub(super) metrics: Metrics,
+    pub(super) phase: Arc<Phase>,
+    pub(super) desk: Desk,
+    /// The threads that parse large bodies.
+    pub(super) parsing: Desk,
+    /// The threads that compute explanations.
+    pub(super) explanations: Desk,
+    /// The total number of characters of all texts so far.
+    pub(super) characters: AtomicU64,
+    /// The names by which requests may call the server.
+    pub(super) hosts: Hosts,
+    pub(super) glossaries: Glossaries,
+    /// The number of bytes of the bodies of all requests in progress.
+    pub(super) bodies: Arc<Shares>,
+    /// The number of characters of all requests in progress.
+    pub(super) carried: Arc<Shares>,
+}
+
+impl App {
+    /// Creates the state of a server at `address`.
+    ///
+    /// # Errors
+    /// The errors of the configuration and of the file of keys.
+    pub(super) fn new(config: ServeConfig, address: SocketAddr) -> Result<Shared> {
+        config.check()?;
+        let [bodies, each] = config.limits.all_bodies();
+        let [characters, of_client] = config.limits.all_characters();
+        let keys = config.api_key_file.as_deref().map(Keys::read).transpose()?;
+        Ok(Arc::new(Self {
+            models: Models::default(),
+            keys: RwLock::new(keys),
+            metrics: Metrics::new(),
+            phase: Phase::new(),
+            desk: Desk::new(Desk::places()),
+            parsing: Desk::new(PARSED),
+            explanations: Desk::new(EXPLANATIONS),
+            characters: AtomicU64::new(0),
+            hosts: Hosts::new(&config.allowed_hosts, &config.listen, address),
+            glossaries: Glossaries::new(),
+            bodies: Shares::new(bodies, each),
+            carried: Shares::new(characters, of_client),
+            config,
+        }))
+    }
+
+    /// Reloads keys and models; if any of them is unusable, nothing changes.
+    ///
+    /// # Errors
+    /// The errors of [`Keys::read`] and [`Models::load`].
+    pub(super) fn reload(&self) -> Result<()> {
+        let keys = self
+            .config
+            .api_key_file
+            .as_deref()
+            .map(Keys::read)
+            .transpose()?;
+        let before = self.models.load(&self.config)?;
+        // Takes effect immediately, however long requests to the old models take.
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+        before.retire();
+        Ok(())
+    }
+
+    /// Returns true if requests need a key.
+    pub(super) fn needs_key(&self) -> bool {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        keys.is_some()
+    }
+
+    /// Identifies the client by the key in `headers`, or else by `key`; without keys, by its address.
+    ///
+    /// # Errors
+    /// A [`Problem`] if a key is needed and is missing or unknown.
+    pub(super) fn client(
+        &self,
+        headers: &HeaderMap,
+        key: Option<&str>,
+        visit: &Visit,
+    ) -> Result<Client, Problem> {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        match &*keys {
+            None => Ok(visit.peer),
+            Some(keys) => keys.client(key_of(headers).or(key)),
+        }
+    }
+
+    /// The owner of what `client` stores here: the client if it has a key; without keys, all clients together.
+    pub(super) fn owner(&self, client: Client) -> Client {
+        match self.needs_key() {
+            true => client,
+            false => Client(0),
+        }
+    }
+
+    /// Counts the characters of `texts`.
+    ///
+    /// # Errors
+    /// A [`Problem`] for too many texts or characters.
+    pub(super) fn admit(
+        &self,
+        visit: &Visit,
+        field: &str,
+        texts: &[impl AsRef<str>],
+    ) -> Result<(), Problem> {
+        self.admit_with(visit, field, texts, &[])
+    }
+
+    /// Counts the characters of `texts` and of the other strings of a request, before any of them is copied.
+    ///
+    /// # Errors
+    /// A [`Problem`] for too many texts, strings of another field, or characters in total.
+    pub(super) fn admit_with(
+        &self,
+        visit: &Visit,
+        field: &str,
+        texts: &[impl AsRef<str>],
+        others: &[Strings<'_>],
+    ) -> Result<(), Problem> {
+        let limits = &self.config.limits;
+        let too_large = |field: &str, problem: String| Problem {
+            field: Some(field.to_owned()),
+            ..Problem::new(Kind::TooLarge, problem)
+        };
+        let (found, most) = (texts.len(), limits.most_texts());
+        if found > most {
+            let problem = format!("the request has {found} texts; {}", at_most(most));
+            return Err(too_large(field, problem));
+        }
+        for Strings {
+            field,
+            strings,
+            most,
+        } in others
+        {
+            let found = strings.len();
+            if found > *most {
+                let found = count(found, "string");
+                let problem = format!("`{field}` has {found}; {}", at_most(*most));
+                return Err(too_large(field, problem));
+            }
+        }
+        let characters = |text: &str| text.chars().count();
+        let of_texts: usize = texts.iter().map(|text| characters(text.as_ref())).sum();
+        let strings = others.iter().flat_map(|other| other.strings);
+        let of_others: usize = strings.map(|text| characters(text)).sum();
+        let (found, most) = (of_texts + of_others, limits.characters);
+        if found > most {
+            let problem = format!("the request has {found} characters; {}", at_most(most));
+            return Err(too_large(field, problem));
+        }
+        visit.carried.grow(found)?;
+        self.characters.fetch_add(of_texts as u64, Relaxed);
+        if self.config.log_text {
+            for text in texts {
+                tracing::info!(text = text.as_ref(), "text");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Says how many are allowed, in an error about a number of things.
+pub(super) fn at_most(most: usize) -> String {
+    format!("at most {most} {} allowed", are(most))
+}
+
+/// Strings of a request other than its texts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strings<'a> {
+    pub(super) field: &'static str,
+    pub(super) strings: &'a [String],
+    /// The maximum number of these strings.
+    pub(super) most: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_allowed_and_two_are() {
+        assert_eq!(at_most(1), "at most 1 is allowed");
+        assert_eq!(at_most(2), "at most 2 are allowed");
+    }
+}

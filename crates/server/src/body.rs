@@ -1,0 +1,398 @@
+//! Bodies of requests.
+
+use std::cell::LazyCell;
+use std::sync::Arc;
+
+use attentive_base::count::count;
+use attentive_pipeline::service::Client;
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use http_body_util::BodyExt;
+use hyper::Method;
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use hyper::http::request::Parts;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+
+use super::app::App;
+use super::desk::Stop;
+use super::limits::Limits;
+use super::problem::{Kind, Problem};
+use super::shares::Share;
+use super::values::{MOST_VALUES, object};
+use super::visit::Visit;
+
+/// Reads a JSON body.
+///
+/// # Errors
+/// A [`Problem`] for a body that is too large, too slow, or not JSON of the right shape.
+pub(super) async fn json<T: DeserializeOwned + Send + 'static>(
+    request: Request,
+    app: &App,
+) -> Result<T, Problem> {
+    let client = sender(&request, app)?;
+    let (head, body) = request.into_parts();
+    // A page of another site can make a browser send bodies of other types, or without a type, without asking the user.
+    if media_type(&head.headers).as_deref() != Some("application/json") {
+        let problem = "the body must be JSON, with the content type `application/json`";
+        return Err(Problem::new(Kind::MediaType, problem));
+    }
+    let bytes = read(&head, body, &app.config.limits).await?;
+    aside(app, client, bytes, parse).await
+}
+
+/// Reads a JSON object, or a form whose fields become strings; `lists` are the fields that may be repeated. Parameters of the
+/// URL are read as well.
+///
+/// # Errors
+/// The errors of [`json`].
+pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
+    request: Request,
+    app: &App,
+    lists: &[&str],
+) -> Result<T, Problem> {
+    let client = sender(&request, app)?;
+    let (head, body) = request.into_parts();
+    let given = match media_type(&head.headers).as_deref() {
+        // DeepL's client for Python sends forms with GET.
+        Some("application/x-www-form-urlencoded") => Given::Form,
+        _ if head.method == Method::GET => Given::Nothing,
+        None | Some("application/json") => Given::Json,
+        Some(_) => {
+            let problem = "the body must be JSON or a form (`application/x-www-form-urlencoded`)";
+            return Err(Problem::new(Kind::MediaType, problem));
+        }
+    };
+    let bytes = match given {
+        Given::Nothing => Bytes::new(),
+        Given::Form | Given::Json => read(&head, body, &app.config.limits).await?,
+    };
+    let query = head.uri.query().unwrap_or_default().to_owned();
+    let lists: Vec<String> = lists.iter().map(|&name| name.to_owned()).collect();
+    let fields = move |bytes: &[u8]| {
+        let mut fields = form(&query, &lists)?;
+        fields.extend(match given {
+            Given::Form => form(text(bytes)?, &lists)?,
+            Given::Json if !bytes.is_empty() => {
+                object(text(bytes)?).map_err(|error| problem(".", error))?
+            }
+            Given::Json | Given::Nothing => Map::new(),
+        });
+        shaped(Value::Object(fields))
+    };
+    aside(app, client, bytes, fields).await
+}
+
+/// The format of the body of a request.
+#[derive(Clone, Copy)]
+enum Given {
+    Nothing,
+    Form,
+    Json,
+}
+
+fn media_type(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(CONTENT_TYPE)?.to_str().unwrap_or_default();
+    let essence = value.split(';').next().unwrap_or_default();
+    Some(essence.trim().to_ascii_lowercase())
+}
+
+/// The sender of a body: the client with the key in the head, or else the address, since a key may also be in the body.
+fn sender(request: &Request, app: &App) -> Result<Client, Problem> {
+    let visit = Visit::of(request)?;
+    let known = app.client(request.headers(), None, &visit);
+    Ok(known.unwrap_or(visit.peer))
+}
+
+/// Calls `read` on `bytes` outside the server's own threads; if there are many bytes, when it is the turn of `client`.
+async fn aside<T: Send + 'static>(
+    app: &App,
+    client: Client,
+    bytes: Bytes,
+    read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    /// The number of bytes that are read in an instant.
+    const FEW: usize = 8 << 10;
+    if bytes.len() <= FEW {
+        return read(&bytes);
+    }
+    let read = move |_: &Stop| read(&bytes);
+    app.parsing.ask(client, read).await
+}
+
+/// Reads the whole body. A body whose declared length is too large is refused before any of it is read.
+async fn read(head: &Parts, mut body: Body, limits: &Limits) -> Result<Bytes, Problem> {
+    let encoding = head.headers.get(CONTENT_ENCODING);
+    if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        let problem = "the body is compressed";
+        return Err(
+            Problem::new(Kind::MediaType, problem).hint("send it without `Content-Encoding`")
+        );
+    }
+    let mut buffer = Buffer {
+        bytes: Vec::new(),
+        most: limits.body,
+        share: head.extensions.get(),
+    };
+    let declared = head.headers.get(CONTENT_LENGTH);
+    if let Some(declared) = declared.and_then(|value| value.to_str().ok()) {
+        // hyper has already refused a length that is not a number; one that does not fit into a number is too large.
+        let len = declared.parse().unwrap_or(usize::MAX);
+        buffer.most = buffer.fits(len).map(|()| len)?;
+    }
+    loop {
+        let frame = timeout(limits.stall_timeout, body.frame()).await;
+        let frame = frame.map_err(|_| Problem::new(Kind::Timeout, "the body came too slowly"))?;
+        let Some(frame) = frame else { break };
+        let broken = |error| Problem::new(Kind::Malformed, format!("the body is broken: {error}"));
+        if let Ok(data) = frame.map_err(broken)?.into_data() {
+            buffer.add(&data)?;
+        }
+    }
+    Ok(buffer.bytes.into())
+}
+
+/// The number of bytes of a body that need not be counted, since there are no more bodies than connections.
+const FREE: usize = 16 << 10;
+
+/// The received part of a body.
+struct Buffer<'a> {
+    bytes: Vec<u8>,
+    /// The maximum size in bytes.
+    most: usize,
+    /// The client's share of the memory.
+    share: Option<&'a Arc<Share>>,
+}
+
+impl Buffer<'_> {
+    fn fits(&self, len: usize) -> Result<(), Problem> {
+        let most = self.most;
+        let too_large = || format!("the body is larger than {}", count(most, "byte"));
+        (len <= most)
+            .then_some(())
+            .ok_or_else(|| Problem::new(Kind::TooLarge, too_large()))
+    }
+
+    /// Adds `data`. Memory is counted before it is taken.
+    fn add(&mut self, data: &[u8]) -> Result<(), Problem> {
+        let (len, before) = (self.bytes.len() + data.len(), self.bytes.capacity());
+        self.fits(len)?;
+        if len > before {
+            let after = len.max(2 * before).max(FREE.min(self.most)).min(self.most);
+            let counted = after.saturating_sub(FREE) - before.saturating_sub(FREE);
+            if let Some(share) = self.share {
+                share.grow(counted)?;
+            }
+            self.bytes.reserve_exact(after - self.bytes.len());
+        }
+        self.bytes.extend_from_slice(data);
+        Ok(())
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<&str, Problem> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let place = error.valid_up_to();
+        Problem::new(
+            Kind::Malformed,
+            format!("the body is not UTF-8 at byte {place}"),
+        )
+    })
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let text = text(bytes)?;
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let path = error.path().to_string();
+        problem(&path, error.into_inner())
+    })?;
+    reader.end().map_err(|error| problem(".", error))?;
+    Ok(value)
+}
+
+fn shaped<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        problem(&path, error.into_inner())
+    })
+}
+
+/// The problem with the JSON at `path`.
+fn problem(path: &str, error: serde_json::Error) -> Problem {
+    if !error.is_data() {
+        return Problem::new(Kind::Malformed, format!("the body is not JSON: {error}"));
+    }
+    match path {
+        "." => Problem::new(Kind::Invalid, error.to_string()),
+        path => Problem::field(path, format!("`{path}`: {error}")),
+    }
+}
+
+/// The fields of a form. Fields in `lists` become lists if they are repeated; of other repeated fields, the last value is used.
+fn form(text: &str, lists: &[impl AsRef<str>]) -> Result<Map<String, Value>, Problem> {
+    let mut fields = Map::new();
+    // Computed once, since many fields may contain the character.
+    let replaces = || text.contains('\u{FFFD}') || text.to_ascii_uppercase().contains("%EF%BF%BD");
+    let replaces = LazyCell::new(replaces);
+    for (number, (name, value)) in form_urlencoded::parse(text.as_bytes()).enumerate() {
+        if number >= MOST_VALUES {
+            let problem = format!("the form has more than {MOST_VALUES} fields");
+            return Err(Problem::new(Kind::Invalid, problem));
+        }
+        let is_damaged = [&name, &value].iter().any(|part| part.contains('\u{FFFD}'));
+        if is_damaged && !*replaces {
+            return Err(Problem::new(Kind::Malformed, "the form is not UTF-8"));
+        }
+        let value = Value::String(value.into_owned());
+        match fields.get_mut(&*name) {
+            Some(Value::Array(values)) => values.push(value),
+            Some(first) if lists.iter().any(|list| list.as_ref() == name) => {
+                *first = Value::Array(vec![first.take(), value]);
+            }
+            _ => {
+                fields.insert(name.into_owned(), value);
+            }
+        }
+    }
+    Ok(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::time::Duration;
+
+    use hyper::header::HeaderValue;
+    use tokio::runtime::Builder;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::api::Api;
+    use crate::config::{ServeConfig, ServedModel};
+    use crate::shares::Shares;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Small {
+        #[allow(dead_code, reason = "it is only read")]
+        n: Vec<u32>,
+    }
+
+    fn kind(text: &[u8]) -> (Kind, String) {
+        let problem = parse::<Small>(text).unwrap_err();
+        (problem.kind, problem.message)
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        parse::<Small>(br#"{"n": [1]} "#).unwrap();
+        let deep = "[".repeat(100_000);
+        for (text, expected, words) in [
+            (&b"{"[..], Kind::Malformed, "EOF"),
+            (b"", Kind::Malformed, "EOF"),
+            (br#"{"n": [1]} x"#, Kind::Malformed, "trailing"),
+            (b"{\"n\": \xff}", Kind::Malformed, "not UTF-8 at byte 6"),
+            (deep.as_bytes(), Kind::Invalid, "invalid type"),
+            (br#"{"n": [1, "2"]}"#, Kind::Invalid, "`n[1]`: invalid type"),
+            (br#"{"m": 1}"#, Kind::Invalid, "unknown field `m`"),
+            (br#"{"n": [], "n": []}"#, Kind::Invalid, "duplicate field"),
+        ] {
+            let (found, message) = kind(text);
+            assert_eq!(found, expected, "{message}");
+            assert!(message.contains(words), "{message}");
+        }
+        let deep = "[".repeat(100_000);
+        let problem = parse::<Value>(deep.as_bytes()).unwrap_err();
+        assert_eq!(problem.kind, Kind::Malformed);
+        assert!(problem.message.contains("recursion limit"), "{problem:?}");
+    }
+
+    /// A large body of `client`.
+    fn large(client: Client, app: &App) -> Request {
+        let mut request = Request::new(Body::from(format!("[1{}]", " ".repeat(100_000))));
+        let json = HeaderValue::from_static("application/json");
+        request.headers_mut().insert(CONTENT_TYPE, json);
+        request.extensions_mut().insert(Visit {
+            api: Api::Own,
+            peer: client,
+            started: Instant::now(),
+            deadline: Instant::now(),
+            carried: Arc::new(app.carried.of(client)),
+        });
+        request
+    }
+
+    #[test]
+    fn bodies_of_one_client_do_not_delay_those_of_others() {
+        let config = ServeConfig::new(vec![ServedModel::new("none", "none")]);
+        let app = App::new(config, ([127, 0, 0, 1], 0).into()).unwrap();
+        let runtime = Builder::new_current_thread().enable_time().build();
+        runtime.unwrap().block_on(async {
+            // A client whose body is being parsed and that has sent further ones.
+            let place = app.parsing.enter(Client(1)).await.unwrap();
+            let more: Vec<_> = (0..3).map(|_| large(Client(1), &app)).collect();
+            let mut more = pin!(futures_util::future::try_join_all(
+                more.into_iter().map(|request| json::<Value>(request, &app))
+            ));
+            let soon = Duration::from_millis(20);
+            assert!(timeout(soon, &mut more).await.is_err(), "it has one turn");
+            let other = json::<Value>(large(Client(2), &app), &app);
+            let other = timeout(Duration::from_secs(60), other).await;
+            assert_eq!(other.unwrap().unwrap(), serde_json::json!([1]));
+            drop(place);
+            assert_eq!(more.await.unwrap().len(), 3);
+        });
+    }
+
+    #[test]
+    fn memory_is_counted_before_it_is_taken() {
+        let shares = Shares::new(100 << 10, 60 << 10);
+        let share = |client| Arc::new(shares.of(Client(client)));
+        let (first, second) = (share(1), share(2));
+        let buffer = |share, most| Buffer {
+            bytes: Vec::new(),
+            most,
+            share: Some(share),
+        };
+        let piece = [b'x'; 10 << 10];
+        let fill = |buffer: &mut Buffer<'_>| (0..100).find_map(|_| buffer.add(&piece).err());
+        let mut large = buffer(&first, 1 << 20);
+        assert_eq!(fill(&mut large).unwrap().kind, Kind::Busy);
+        // 64 KiB hold 60: of the next 64 KiB, the client may have 12.
+        assert_eq!(large.bytes.len(), 60 << 10);
+        assert!(large.bytes.capacity() <= (60 << 10) + FREE);
+        let mut small = buffer(&first, 12 << 10);
+        assert_eq!(fill(&mut small).unwrap().kind, Kind::TooLarge);
+        assert_eq!(small.bytes.capacity(), 12 << 10);
+        let mut other = buffer(&second, 1 << 20);
+        assert_eq!(fill(&mut other).unwrap().kind, Kind::Busy);
+        assert!(!other.bytes.is_empty());
+        drop(first);
+        drop(second);
+    }
+
+    #[test]
+    fn fields_of_a_form_are_not_compared_with_all_of_it() {
+        // If they were, this would read 26 GB.
+        let fields = form(&"q=\u{FFFD}&".repeat(MOST_VALUES), &["q"]).unwrap();
+        assert_eq!(fields["q"].as_array().unwrap().len(), MOST_VALUES);
+    }
+
+    #[test]
+    fn forms_repeat_lists_only() {
+        let read = |text| Value::Object(form(text, &["q"]).unwrap()).to_string();
+        assert_eq!(
+            read("q=a+b&q=%C3%A4&x=1&x=2"),
+            r#"{"q":["a b","ä"],"x":"2"}"#
+        );
+        assert_eq!(read("q=a"), r#"{"q":"a"}"#);
+        assert!(form("q=%FF", &["q"]).is_err());
+        assert!(form(&"q=a&".repeat(MOST_VALUES), &["q"]).is_ok());
+        let problem = form(&"q=a&".repeat(MOST_VALUES + 1), &["q"]).unwrap_err();
+        assert!(problem.message.contains("more than 65536"), "{problem:?}");
+        assert_eq!(read("q=%ef%bf%bd"), "{\"q\":\"\u{FFFD}\"}");
+        assert_eq!(read("q=\u{FFFD}"), "{\"q\":\"\u{FFFD}\"}");
+    }
+}

@@ -1,0 +1,279 @@
+//! Human languages: their codes and names, and language detection.
+
+use std::fmt;
+use std::str::FromStr;
+
+use attentive_base::error::{Error, Result};
+use serde::{Deserialize, Deserializer};
+use whatlang::{Detector, Lang};
+
+/// ISO 639-1 codes and English names of the languages that can be detected.
+const KNOWN: &[(&str, &str, Lang)] = &[
+    ("af", "Afrikaans", Lang::Afr),
+    ("ak", "Akan", Lang::Aka),
+    ("am", "Amharic", Lang::Amh),
+    ("ar", "Arabic", Lang::Ara),
+    ("az", "Azerbaijani", Lang::Aze),
+    ("be", "Belarusian", Lang::Bel),
+    ("bg", "Bulgarian", Lang::Bul),
+    ("bn", "Bengali", Lang::Ben),
+    ("ca", "Catalan", Lang::Cat),
+    ("cs", "Czech", Lang::Ces),
+    ("cy", "Welsh", Lang::Cym),
+    ("da", "Danish", Lang::Dan),
+    ("de", "German", Lang::Deu),
+    ("el", "Greek", Lang::Ell),
+    ("en", "English", Lang::Eng),
+    ("eo", "Esperanto", Lang::Epo),
+    ("es", "Spanish", Lang::Spa),
+    ("et", "Estonian", Lang::Est),
+    ("fa", "Persian", Lang::Pes),
+    ("fi", "Finnish", Lang::Fin),
+    ("fr", "French", Lang::Fra),
+    ("gu", "Gujarati", Lang::Guj),
+    ("he", "Hebrew", Lang::Heb),
+    ("hi", "Hindi", Lang::Hin),
+    ("hr", "Croatian", Lang::Hrv),
+    ("hu", "Hungarian", Lang::Hun),
+    ("hy", "Armenian", Lang::Hye),
+    ("id", "Indonesian", Lang::Ind),
+    ("it", "Italian", Lang::Ita),
+    ("ja", "Japanese", Lang::Jpn),
+    ("jv", "Javanese", Lang::Jav),
+    ("ka", "Georgian", Lang::Kat),
+    ("km", "Khmer", Lang::Khm),
+    ("kn", "Kannada", Lang::Kan),
+    ("ko", "Korean", Lang::Kor),
+    ("la", "Latin", Lang::Lat),
+    ("lt", "Lithuanian", Lang::Lit),
+    ("lv", "Latvian", Lang::Lav),
+    ("mk", "Macedonian", Lang::Mkd),
+    ("ml", "Malayalam", Lang::Mal),
+    ("mr", "Marathi", Lang::Mar),
+    ("my", "Burmese", Lang::Mya),
+    ("nb", "Norwegian Bokmål", Lang::Nob),
+    ("ne", "Nepali", Lang::Nep),
+    ("nl", "Dutch", Lang::Nld),
+    ("or", "Odia", Lang::Ori),
+    ("pa", "Punjabi", Lang::Pan),
+    ("pl", "Polish", Lang::Pol),
+    ("pt", "Portuguese", Lang::Por),
+    ("ro", "Romanian", Lang::Ron),
+    ("ru", "Russian", Lang::Rus),
+    ("si", "Sinhala", Lang::Sin),
+    ("sk", "Slovak", Lang::Slk),
+    ("sl", "Slovenian", Lang::Slv),
+    ("sn", "Shona", Lang::Sna),
+    ("sr", "Serbian", Lang::Srp),
+    ("sv", "Swedish", Lang::Swe),
+    ("ta", "Tamil", Lang::Tam),
+    ("te", "Telugu", Lang::Tel),
+    ("th", "Thai", Lang::Tha),
+    ("tk", "Turkmen", Lang::Tuk),
+    ("tl", "Tagalog", Lang::Tgl),
+    ("tr", "Turkish", Lang::Tur),
+    ("uk", "Ukrainian", Lang::Ukr),
+    ("ur", "Urdu", Lang::Urd),
+    ("uz", "Uzbek", Lang::Uzb),
+    ("vi", "Vietnamese", Lang::Vie),
+    ("yi", "Yiddish", Lang::Yid),
+    ("zh", "Chinese", Lang::Cmn),
+    ("zu", "Zulu", Lang::Zul),
+];
+
+/// A language, identified by its code, such as `en` or `pt-br`; case is not significant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Language(String);
+
+impl Language {
+    /// Returns the code in lower case.
+    pub fn code(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the English name, or the code of a language without a known name.
+    pub fn name(&self) -> &str {
+        self.known().map_or(&self.0, |(_, name, _)| name)
+    }
+
+    /// The language with this name or code.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let known = KNOWN
+            .iter()
+            .find(|(_, known, _)| known.eq_ignore_ascii_case(name));
+        match known {
+            Some((code, _, _)) => Some(Self((*code).to_owned())),
+            None => name.parse().ok(),
+        }
+    }
+
+    /// The code without its region: `pt` for `pt-br`.
+    pub(super) fn base(&self) -> &str {
+        self.0.split_once('-').map_or(&self.0, |(base, _)| base)
+    }
+
+    fn known(&self) -> Option<&'static (&'static str, &'static str, Lang)> {
+        KNOWN.iter().find(|(code, _, _)| *code == self.base())
+    }
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Language {
+    type Err = Error;
+
+    fn from_str(code: &str) -> Result<Self> {
+        const LONGEST: usize = 16;
+        let code = code.to_ascii_lowercase().replace('_', "-");
+        let mut parts = code.split('-');
+        let is_base = |base: &str| {
+            (2..=3).contains(&base.len()) && base.bytes().all(|byte| byte.is_ascii_lowercase())
+        };
+        let is_part =
+            |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric());
+        if code.len() <= LONGEST && parts.next().is_some_and(is_base) && parts.all(is_part) {
+            return Ok(Self(code));
+        }
+        Err(Error::usage(
+            "this is not a language code",
+            "use the two letters of ISO 639-1, as in `en`",
+        ))
+    }
+}
+
+impl<'de> Deserialize<'de> for Language {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let code = String::deserialize(from)?;
+        code.parse().map_err(|_| {
+            serde::de::Error::custom(format_args!("`{code}` is not a language code such as `en`"))
+        })
+    }
+}
+
+/// The source and target language of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Direction {
+    /// The source language.
+    pub source: Language,
+    /// The target language.
+    pub target: Language,
+}
+
+impl Direction {
+    /// Reads the direction from the name of a model, such as `en-de`; `None` for other names.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let (source, target) = name.split_once('-')?;
+        let code = |code: &str| code.parse().ok().filter(|_| code.len() <= 3);
+        Some(Self {
+            source: code(source)?,
+            target: code(target)?,
+        })
+    }
+}
+
+/// The detected language of a text.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Detected {
+    pub(super) language: Language,
+    /// The confidence, from 0 to 100.
+    pub(super) confidence: f64,
+}
+
+/// The most likely language of `text`; `None` for a text without letters.
+pub(super) fn detect(text: &str) -> Option<Detected> {
+    guess(&Detector::new(), text)
+}
+
+/// The most likely language of `text` among `choices`, which are not empty. Languages that cannot be detected are chosen only
+/// if there is no other.
+pub(super) fn detect_among(text: &str, choices: &[Language]) -> Option<Detected> {
+    let known = choices.iter().filter_map(Language::known);
+    let known: Vec<Lang> = known.map(|(_, _, lang)| *lang).collect();
+    let found = match known.is_empty() {
+        true => None,
+        false => guess(&Detector::with_allowlist(known), text),
+    };
+    let chosen = |language: &Language| Detected {
+        language: language.clone(),
+        confidence: 0.0,
+    };
+    let Some(found) = found else {
+        return choices.first().map(chosen);
+    };
+    let same = |choice: &&Language| choice.base() == found.language.base();
+    let language = choices.iter().find(same)?.clone();
+    Some(Detected { language, ..found })
+}
+
+fn guess(detector: &Detector, text: &str) -> Option<Detected> {
+    /// The number of bytes that are examined; a longer text gives no more information.
+    const ENOUGH: usize = 4096;
+    let found = detector.detect(&text[..text.floor_char_boundary(ENOUGH)])?;
+    let (code, _, _) = KNOWN.iter().find(|(_, _, lang)| *lang == found.lang())?;
+    Some(Detected {
+        language: Language((*code).to_owned()),
+        confidence: (found.confidence() * 100.0).round(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn language(code: &str) -> Language {
+        code.parse().unwrap()
+    }
+
+    #[test]
+    fn codes_are_read_in_any_case() {
+        assert_eq!(language("EN").code(), "en");
+        assert_eq!(language("pt_BR").base(), "pt");
+        assert_eq!(language("pt-br").name(), "Portuguese");
+        assert_eq!(language("xx").name(), "xx");
+        for wrong in [
+            "",
+            "e",
+            "english",
+            "e1",
+            "en-",
+            "en de",
+            "en-aaaaaaaaaaaaaaaaa",
+        ] {
+            assert!(wrong.parse::<Language>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names_of_models_tell_directions() {
+        let direction = Direction::of_name("en-de").unwrap();
+        assert_eq!(
+            (direction.source.code(), direction.target.code()),
+            ("en", "de")
+        );
+        for other in ["model", "en-german", "en", "en-de-2", "multi30k-en"] {
+            assert_eq!(Direction::of_name(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn languages_are_detected_among_choices() {
+        let text = "Ein Hund läuft über die Straße und bellt den Mann auf dem Fahrrad an.";
+        assert_eq!(detect(text).unwrap().language.code(), "de");
+        let choices = [language("en"), language("de-at")];
+        assert_eq!(
+            detect_among(text, &choices).unwrap().language.code(),
+            "de-at"
+        );
+        let unknown = [language("xx")];
+        assert_eq!(detect_among(text, &unknown).unwrap().language.code(), "xx");
+        assert_eq!(detect("1234"), None);
+        assert_eq!(
+            detect_among("1234", &choices).unwrap().language.code(),
+            "en"
+        );
+    }
+}

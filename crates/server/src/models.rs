@@ -1,0 +1,275 @@
+//! The models that are served.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use attentive_base::error::Result;
+use attentive_checkpoint::{self as checkpoint, LoadedWeights, files};
+use attentive_config::Task;
+use attentive_decode::SearchOptions;
+use attentive_model::engine::Precision;
+use attentive_pipeline::service::{self, Load, Sentences, Service};
+use attentive_pipeline::{Pipeline, Request};
+
+use super::config::{ServeConfig, ServedModel};
+use super::language::{Direction, Language};
+use super::limits::Limits;
+use super::problem::{Kind, Problem};
+use super::stamp::Stamp;
+
+/// A model with its name.
+pub(super) struct Model {
+    config: ServedModel,
+    service: Arc<Service>,
+    source: Source,
+    /// The time at which the model was loaded.
+    loaded: SystemTime,
+    /// The totals of earlier services with this name, so that counters never decrease.
+    before: Load,
+}
+
+/// The source of a service: the files and options from which it was loaded.
+#[derive(Clone, Debug, PartialEq)]
+struct Source {
+    /// The model directory, with links resolved.
+    dir: PathBuf,
+    precision: Option<Precision>,
+    /// The state of the files when they were read; `None` if they could not be listed.
+    stamp: Option<Arc<Stamp>>,
+}
+
+impl Source {
+    fn of(served: &ServedModel, config: &ServeConfig) -> Self {
+        let dir = fs::canonicalize(&served.dir).unwrap_or_else(|_| served.dir.clone());
+        Self {
+            stamp: Stamp::of(&dir).ok().map(Arc::new),
+            dir,
+            precision: served.precision.or(config.precision),
+        }
+    }
+
+    /// Returns true if a service of `other` is equivalent to one of this source.
+    fn is_same(&self, other: &Self) -> bool {
+        self == other && self.stamp.is_some()
+    }
+}
+
+impl Model {
+    pub(super) fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    pub(super) fn loaded(&self) -> SystemTime {
+        self.loaded
+    }
+
+    pub(super) fn direction(&self) -> Option<&Direction> {
+        self.config.direction.as_ref()
+    }
+
+    pub(super) fn service(&self) -> &Service {
+        &self.service
+    }
+
+    pub(super) fn pipeline(&self) -> &Pipeline {
+        self.service.pipeline()
+    }
+
+    pub(super) fn task(&self) -> Task {
+        self.pipeline().config().model.family.task()
+    }
+
+    /// Reads sentences to translate. The time grows with their length.
+    ///
+    /// # Errors
+    /// A [`Problem`] if the model cannot meet their constraints, and for too many tokens.
+    pub(super) fn read(
+        &self,
+        requests: &[Request],
+        options: &SearchOptions,
+        limits: &Limits,
+    ) -> Result<Sentences, Problem> {
+        let sentences = self.service.read(requests, options);
+        let sentences = sentences.map_err(|error| Problem::invalid(&error))?;
+        check_tokens(sentences.tokens(), limits)?;
+        Ok(sentences)
+    }
+
+    /// The current load of the model, and the totals under this name.
+    pub(super) fn load(&self) -> Load {
+        let (now, before) = (self.service.load(), self.before);
+        Load {
+            steps: now.steps + before.steps,
+            rows: now.rows + before.rows,
+            src_tokens: now.src_tokens + before.src_tokens,
+            tgt_tokens: now.tgt_tokens + before.tgt_tokens,
+            ..now
+        }
+    }
+}
+
+/// Refuses a request whose texts have `found` tokens, if these are too many.
+///
+/// # Errors
+/// A [`Problem`] with the maximum.
+pub(super) fn check_tokens(found: usize, limits: &Limits) -> Result<(), Problem> {
+    let most = limits.tokens;
+    if found > most {
+        let problem = format!("the texts have {found} tokens; a request may have at most {most}");
+        return Err(Problem::new(Kind::TooLarge, problem));
+    }
+    Ok(())
+}
+
+/// The models that are served, in the order of the configuration; none before they are loaded.
+#[derive(Default)]
+pub(super) struct Models(RwLock<Arc<Vec<Arc<Model>>>>);
+
+impl Models {
+    /// The current models.
+    pub(super) fn all(&self) -> Arc<Vec<Arc<Model>>> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The model called `name`, or without a name the only one that `fits`; `what` describes its task.
+    ///
+    /// # Errors
+    /// A [`Problem`] if there is none, or more than one.
+    pub(super) fn choose(
+        &self,
+        name: Option<&str>,
+        what: &str,
+        fits: impl Fn(&Model) -> bool,
+    ) -> Result<Arc<Model>, Problem> {
+        let all = self.all();
+        let fitting: Vec<_> = all.iter().filter(|model| fits(model)).collect();
+        let listed = || {
+            let names = fitting.iter().map(|model| format!("`{}`", model.name()));
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let Some(name) = name else {
+            return match fitting[..] {
+                [only] => Ok(Arc::clone(only)),
+                [] => Err(Problem::new(
+                    Kind::NoModel,
+                    format!("no model of this server can {what}"),
+                )),
+                _ => {
+                    let problem = format!("several models can {what}: name one of {}", listed());
+                    Err(Problem::field("model", problem))
+                }
+            };
+        };
+        let Some(found) = all.iter().find(|model| model.name() == name) else {
+            let problem = Problem::new(Kind::NoModel, format!("there is no model `{name}`"));
+            return Err(match fitting.is_empty() {
+                true => problem,
+                false => problem.hint(format!("models that can {what}: {}", listed())),
+            });
+        };
+        if !fits(found) {
+            let problem = format!("the model `{name}` cannot {what}");
+            return Err(Problem::field("model", problem));
+        }
+        Ok(Arc::clone(found))
+    }
+
+    /// The model for `direction`; the first one if there are several.
+    pub(super) fn translating(&self, source: &Language, target: &Language) -> Option<Arc<Model>> {
+        let all = self.all();
+        let same = |one: &Language, other: &Language| one == other || one.base() == other.base();
+        let exact = |d: &Direction| d.source == *source && d.target == *target;
+        let near = |d: &Direction| same(&d.source, source) && same(&d.target, target);
+        let find = |fits: &dyn Fn(&Direction) -> bool| {
+            let found = all.iter().find(|model| model.direction().is_some_and(fits));
+            found.cloned()
+        };
+        find(&exact).or_else(|| find(&near))
+    }
+
+    /// Loads all models of `config` and serves them in place of the previous ones, which are to be [retired](Replaced::retire).
+    /// Models whose files have not changed are kept.
+    ///
+    /// # Errors
+    /// The error of the first model that cannot be loaded; then nothing has changed.
+    pub(super) fn load(&self, config: &ServeConfig) -> Result<Replaced> {
+        let before = self.all();
+        let mut models: Vec<Arc<Model>> = Vec::with_capacity(config.models.len());
+        for served in &config.models {
+            let source = Source::of(served, config);
+            // Several names of one model share its service.
+            let known = models.iter().chain(&*before);
+            let known = known
+                .into_iter()
+                .find(|known| known.source.is_same(&source));
+            let service = match known {
+                Some(known) => Arc::clone(&known.service),
+                None => Arc::new(start(served, source.precision, config)?),
+            };
+            let old = before.iter().find(|old| old.name() == served.name);
+            let stays = old.filter(|old| Arc::ptr_eq(&old.service, &service));
+            models.push(Arc::new(Model {
+                config: served.clone(),
+                loaded: stays.map_or_else(SystemTime::now, |old| old.loaded),
+                before: match (stays, old) {
+                    (Some(same), _) => same.before,
+                    (None, old) => old.map(|old| old.load()).unwrap_or_default(),
+                },
+                service,
+                source,
+            }));
+        }
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(models);
+        Ok(Replaced(before))
+    }
+}
+
+fn start(
+    served: &ServedModel,
+    precision: Option<Precision>,
+    config: &ServeConfig,
+) -> Result<Service> {
+    let stored = checkpoint::load(&served.dir)?;
+    let is_checked = match stored.weights {
+        LoadedWeights::Dense(_) => stored.provenance.sha256_of(files::WEIGHTS).is_some(),
+        // Such weights have their own checksum.
+        LoadedWeights::Packed(_) => true,
+    };
+    let pipeline = Arc::new(Pipeline::from_loaded(stored, precision)?);
+    tracing::info!(model = served.name, dir = %served.dir.display(), "loaded");
+    if !is_checked {
+        tracing::warn!(
+            model = served.name,
+            "`provenance.json` has no checksum of the weights, so damage to them would go unnoticed"
+        );
+    }
+    Service::start(
+        pipeline,
+        service::Limits {
+            workers: config.threads,
+            batch: config.limits.batch,
+            queue: config.limits.queue,
+            per_client: config.limits.share_of_queue(),
+        },
+    )
+}
+
+/// Replaced models, which finish their accepted requests.
+#[must_use = "the last request would stop their threads"]
+pub(super) struct Replaced(Arc<Vec<Arc<Model>>>);
+
+impl Replaced {
+    /// Drops the models when their last request is done, on a separate thread.
+    pub(super) fn retire(self) {
+        const PAUSE: Duration = Duration::from_millis(20);
+        let Self(models) = self;
+        while Arc::strong_count(&models) > 1
+            || models.iter().any(|model| Arc::strong_count(model) > 1)
+        {
+            thread::sleep(PAUSE);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The reasons why a request is not answered.
+
+use std::time::Duration;
+
+use attentive_base::error::Error;
+use attentive_pipeline::service::Refused;
+use axum::response::{IntoResponse, Response};
+use hyper::StatusCode;
+
+use super::shares::Exhausted;
+
+/// The reason why a request is not answered. [`super::api::Api::refuse`] turns it into the response that its API prescribes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub(super) kind: Kind,
+    pub(super) message: String,
+    /// A suggestion.
+    pub(super) hint: Option<String>,
+    /// The field of the request that causes the problem.
+    pub(super) field: Option<String>,
+}
+
+/// The kind of a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The request is not the expected HTTP, JSON or form.
+    Malformed,
+    /// A value cannot be used.
+    Invalid,
+    /// A key is needed and missing.
+    NoKey,
+    /// The key is unknown.
+    WrongKey,
+    /// The path does not exist.
+    NoPath,
+    /// The model does not exist.
+    NoModel,
+    /// The glossary does not exist.
+    NoGlossary,
+    /// The client, or all clients together, have as many objects as the server stores.
+    Quota,
+    /// The path does not support this method.
+    Method,
+    /// The request exceeds a limit of the server.
+    TooLarge,
+    /// The path does not accept the type or encoding of the body.
+    MediaType,
+    /// The host is not this server.
+    Host,
+    /// Too many jobs wait.
+    Busy,
+    /// The server starts or stops.
+    Unavailable,
+    /// The request took too long.
+    Timeout,
+    /// The server or the model failed.
+    Internal,
+}
+
+impl Problem {
+    pub(super) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+            field: None,
+        }
+    }
+
+    /// A value of `field` that cannot be used.
+    pub(super) fn field(field: &str, message: impl Into<String>) -> Self {
+        Self {
+            field: Some(field.to_owned()),
+            ..Self::new(Kind::Invalid, message)
+        }
+    }
+
+    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+
+    /// The answer to a connection beyond the limit.
+    pub(super) fn crowded() -> Self {
+        Self::new(Kind::Unavailable, "too many connections are open")
+    }
+
+    /// The answer to requests while the server stops.
+    pub(super) fn stopping() -> Self {
+        Self::new(Kind::Unavailable, "the server is stopping")
+    }
+
+    /// An error that the request causes.
+    pub(super) fn invalid(error: &Error) -> Self {
+        Self {
+            hint: error.hint(),
+            ..Self::new(Kind::Invalid, error.to_string())
+        }
+    }
+
+    /// An error that occurs during the work.
+    pub(super) fn failed(error: &Error) -> Self {
+        match error {
+            Error::Usage { .. } => Self::invalid(error),
+            _ => {
+                tracing::error!(%error, "a request failed");
+                Self {
+                    hint: error.hint(),
+                    ..Self::new(Kind::Internal, error.to_string())
+                }
+            }
+        }
+    }
+
+    /// The time after which the client may try again.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        match self.kind {
+            Kind::Busy => Some(Duration::from_secs(1)),
+            Kind::Timeout | Kind::Unavailable => Some(Duration::from_secs(5)),
+            _ => None,
+        }
+    }
+}
+
+impl Kind {
+    /// The status that HTTP prescribes. Some APIs have others.
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            Self::Malformed => StatusCode::BAD_REQUEST,
+            Self::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::NoKey => StatusCode::UNAUTHORIZED,
+            Self::WrongKey => StatusCode::FORBIDDEN,
+            Self::NoPath | Self::NoModel | Self::NoGlossary => StatusCode::NOT_FOUND,
+            Self::Quota => StatusCode::INSUFFICIENT_STORAGE,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Host => StatusCode::MISDIRECTED_REQUEST,
+            Self::Busy => StatusCode::TOO_MANY_REQUESTS,
+            Self::Unavailable | Self::Timeout => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// An identifier for programs.
+    pub(super) fn code(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed_request",
+            Self::Invalid => "invalid_value",
+            Self::NoKey => "missing_api_key",
+            Self::WrongKey => "invalid_api_key",
+            Self::NoPath => "unknown_path",
+            Self::NoModel => "model_not_found",
+            Self::NoGlossary => "glossary_not_found",
+            Self::Quota => "quota_exceeded",
+            Self::Method => "method_not_allowed",
+            Self::TooLarge => "too_large",
+            Self::MediaType => "unsupported_media_type",
+            Self::Host => "unknown_host",
+            Self::Busy => "busy",
+            Self::Unavailable => "unavailable",
+            Self::Timeout => "timeout",
+            Self::Internal => "internal_error",
+        }
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Invalid(error) => Self::invalid(&error),
+            Refused::Closed => Self::stopping(),
+            full @ (Refused::Full { .. } | Refused::Crowding { .. }) => {
+                Self::new(Kind::Busy, full.to_string())
+            }
+        }
+    }
+}
+
+impl From<Exhausted> for Problem {
+    fn from(_: Exhausted) -> Self {
+        Self::new(
+            Kind::Busy,
+            "other requests use all the memory that the server has for requests; try again later",
+        )
+    }
+}
+
+/// Handlers return problems; [`super::visit`] turns them into responses of the API.
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.kind.status().into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}

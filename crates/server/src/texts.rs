@@ -1,0 +1,292 @@
+//! Texts of any length and format, translated segment by segment.
+
+use std::sync::Arc;
+
+use attentive_decode::SearchOptions;
+use attentive_document::{Document, Segment, Split, Translated};
+use attentive_pipeline::service::{Admission, Client, Sentences, Service};
+use attentive_pipeline::{Candidate, Pipeline, Request, Translation};
+
+use super::answers::{Answers, ENOUGH, Merge, compute, grouped};
+use super::app::App;
+use super::desk::Stop;
+use super::glossaries::Terms;
+use super::limits::Limits;
+use super::models::Model;
+use super::problem::{Kind, Problem};
+
+/// The format of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Plain,
+    /// HTML or XML: only the text between tags is translated.
+    Markup,
+}
+
+/// Texts to translate.
+pub(super) struct Texts {
+    pub(super) texts: Vec<String>,
+    pub(super) form: Form,
+    /// The places where the texts are divided.
+    pub(super) split: Split,
+    /// The constraints on the translations.
+    pub(super) terms: Option<Terms>,
+    /// The number of alternative translations of each text.
+    pub(super) alternatives: usize,
+}
+
+/// A translated text: the best translation and up to the requested number of others.
+#[derive(Debug)]
+pub(super) struct Rendered {
+    pub(super) best: String,
+    pub(super) alternatives: Vec<String>,
+}
+
+/// Translated texts, and warnings about input that could not be read or written literally.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    pub(super) texts: Vec<Rendered>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Translates `texts`, each sentence as `attentive translate` does.
+///
+/// # Errors
+/// A [`Problem`] if there is too much text, or the model has no room for it.
+pub(super) async fn translate(
+    app: &App,
+    model: &Arc<Model>,
+    client: Client,
+    texts: Texts,
+) -> Result<Done, Problem> {
+    begin(app, model, client, texts).await?.finish(app).await
+}
+
+/// Texts that a model has accepted.
+pub(super) struct Begun {
+    model: Arc<Model>,
+    client: Client,
+    documents: Vec<Document>,
+    alternatives: usize,
+    answers: Answers<Translation>,
+    /// The number of segments.
+    count: usize,
+}
+
+/// Starts translating `texts`.
+///
+/// # Errors
+/// The errors of [`translate`], except for failures of the model.
+pub(super) async fn begin(
+    app: &App,
+    model: &Arc<Model>,
+    client: Client,
+    texts: Texts,
+) -> Result<Begun, Problem> {
+    let alternatives = texts.alternatives;
+    let (reader, limits) = (Arc::clone(model), app.config.limits);
+    let read = move |stop: &Stop| read(&reader, &texts, &limits, stop);
+    let (documents, sentences) = app.desk.ask(client, read).await?;
+    let count = sentences.len();
+    let mut answers = Answers::new(model, Merge::Replace);
+    let send = |service: &Service, reply| service.translate(client, sentences, false, reply);
+    answers.send(send)?;
+    Ok(Begun {
+        model: Arc::clone(model),
+        client,
+        documents,
+        alternatives,
+        answers,
+        count,
+    })
+}
+
+impl Begun {
+    /// The number of segments that are translated.
+    pub(super) fn segments(&self) -> usize {
+        self.count
+    }
+
+    /// Waits for the translations.
+    ///
+    /// # Errors
+    /// A [`Problem`] if the model fails.
+    pub(super) async fn finish(self, app: &App) -> Result<Done, Problem> {
+        let Self {
+            model,
+            client,
+            documents,
+            alternatives,
+            answers,
+            count,
+        } = self;
+        let found = answers.all(count).await?;
+        let warnings = found.iter().flat_map(|one| &one.warnings);
+        let warnings = warnings.map(|warning| warning.problem.clone()).collect();
+        let translated = align(&model, client, &documents, found).await?;
+        let render = move |_: &Stop| {
+            let texts = render(&documents, &translated, alternatives);
+            Ok(Done { texts, warnings })
+        };
+        app.desk.ask(client, render).await
+    }
+}
+
+/// Refuses too many segments.
+///
+/// # Errors
+/// A [`Problem`] with the number.
+pub(super) fn check_segments(found: usize, limits: &Limits) -> Result<(), Problem> {
+    let most = limits.most_texts();
+    if found > most {
+        let problem =
+            format!("the texts have {found} lines or sentences; a request may have at most {most}");
+        return Err(Problem::new(Kind::TooLarge, problem));
+    }
+    Ok(())
+}
+
+/// Reads the segments of `texts`, as documents and as sentences for `model`.
+fn read(
+    model: &Model,
+    texts: &Texts,
+    limits: &Limits,
+    stop: &Stop,
+) -> Result<(Vec<Document>, Sentences), Problem> {
+    // A part that fits need not be divided further, so this ends the work.
+    let fits = |text: &str| stop.is_set() || model.pipeline().fits(text);
+    let document = |text: &String| {
+        stop.check()?;
+        match texts.form {
+            Form::Plain => Ok(Document::text(text, texts.split, fits)),
+            Form::Markup => {
+                Document::html(text, texts.split, fits).map_err(|error| Problem::invalid(&error))
+            }
+        }
+    };
+    let documents = texts.texts.iter().map(document);
+    let documents = documents.collect::<Result<Vec<_>, _>>()?;
+    stop.check()?;
+    let segments = || documents.iter().flat_map(Document::segments);
+    check_segments(segments().count(), limits)?;
+    let mut demanding = texts.terms.as_ref().map(Terms::demanding);
+    let request = |segment: &Segment| {
+        stop.check()?;
+        let mut request = Request::from(segment.text.clone());
+        if let Some(demanding) = &mut demanding {
+            request.demands = demanding.of(&segment.text)?;
+        }
+        Ok(request)
+    };
+    let requests = segments()
+        .map(request)
+        .collect::<Result<Vec<_>, Problem>>()?;
+    let options = options(model.pipeline(), texts.alternatives);
+    let sentences = model.read(&requests, &options, limits)?;
+    Ok((documents, sentences))
+}
+
+/// The model's own search options, with a wider beam if more translations are requested than it finds.
+fn options(pipeline: &Pipeline, alternatives: usize) -> SearchOptions {
+    let options = SearchOptions::from(&pipeline.config().decode);
+    let n_best = 1 + alternatives;
+    SearchOptions {
+        scored: false,
+        n_best,
+        beam_width: options.beam_width.max(n_best),
+        ..options
+    }
+}
+
+/// The translations of each segment, with an alignment where the markup of the segment needs one and the model can provide it.
+async fn align(
+    model: &Arc<Model>,
+    client: Client,
+    documents: &[Document],
+    found: Vec<Translation>,
+) -> Result<Vec<Vec<Translated>>, Problem> {
+    let segments = || documents.iter().flat_map(Document::segments);
+    let needs_alignment = segments().any(|segment| segment.needs_alignment);
+    if !needs_alignment || model.pipeline().align::<&str>(&[]).is_err() {
+        let texts = found.into_iter();
+        let texts = texts.map(|one| one.hypotheses.into_iter().map(plain).collect());
+        return Ok(texts.collect());
+    }
+    let unaligned = segments().zip(found).map(|(segment, found)| Unaligned {
+        source: segment.needs_alignment.then(|| segment.text.clone()),
+        found,
+    });
+    let chunks = grouped(ENOUGH, unaligned, Unaligned::positions, |group| {
+        move |pipeline: &Pipeline| group.into_iter().map(|one| one.align(pipeline)).collect()
+    });
+    let aligned: Vec<Vec<_>> = compute(model, client, Admission::Further, chunks).await?;
+    Ok(aligned.into_iter().flatten().collect())
+}
+
+fn plain(candidate: Candidate) -> Translated {
+    Translated {
+        text: candidate.text,
+        ..Translated::default()
+    }
+}
+
+/// The translations of a segment; `text` is present if they are to be aligned with it.
+struct Unaligned {
+    source: Option<String>,
+    found: Translation,
+}
+
+impl Unaligned {
+    /// The approximate number of tokens that are read.
+    fn positions(&self) -> usize {
+        let lens = self.found.hypotheses.iter().map(|one| one.tokens.len());
+        match self.source {
+            Some(_) => 2 * lens.sum::<usize>(),
+            None => 0,
+        }
+    }
+
+    fn align(self, pipeline: &Pipeline) -> attentive_base::error::Result<Vec<Translated>> {
+        let Self { source, found } = self;
+        let pairs: Vec<_> = match &source {
+            Some(source) => found
+                .hypotheses
+                .iter()
+                .map(|one| (source, &one.tokens[..]))
+                .collect(),
+            None => Vec::new(),
+        };
+        let mut alignments = pipeline.align(&pairs)?.into_iter();
+        let candidates = found.hypotheses.into_iter();
+        let translated = candidates.map(|candidate| Translated {
+            text: candidate.text,
+            alignment: alignments.next().unwrap_or_default().0,
+        });
+        Ok(translated.collect())
+    }
+}
+
+/// Reassembles the documents: the best translation of every segment, then the second best, and so on. A segment with too few
+/// translations repeats its last one.
+fn render(
+    documents: &[Document],
+    translated: &[Vec<Translated>],
+    alternatives: usize,
+) -> Vec<Rendered> {
+    let mut rest = translated;
+    let rendered = documents.iter().map(|document| {
+        let (own, others) = rest.split_at(document.segments().len());
+        rest = others;
+        let deepest = own.iter().map(Vec::len).max().unwrap_or(1);
+        let rank = |rank: usize| {
+            let chosen = own.iter().map(|ranked| ranked.get(rank).or(ranked.last()));
+            let chosen: Vec<_> = chosen.map(|one| one.cloned().unwrap_or_default()).collect();
+            document.render(&chosen)
+        };
+        Rendered {
+            best: rank(0),
+            alternatives: (1..deepest.min(1 + alternatives)).map(rank).collect(),
+        }
+    });
+    rendered.collect()
+}

@@ -1,0 +1,207 @@
+//! The languages of multilingual translation models.
+
+use attentive_base::error::{Error, Result};
+use attentive_config::ModelConfig;
+
+use super::{Tokenizer, Tokenizers};
+
+/// The maximum number of languages that a message names.
+const NAMED: usize = 12;
+
+/// The languages of a text and of its translation, as the tokenizer spells them, such as `de_DE`, or their codes, such as `de`
+/// for `__de__`. A missing language is taken from the model's configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Languages {
+    /// The language of the text.
+    pub source: Option<String>,
+    /// The language of the translation.
+    pub target: Option<String>,
+}
+
+impl Languages {
+    /// Refuses any language, for a model with only one language on each side.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if a language is given.
+    pub fn refuse(&self) -> Result<()> {
+        match self.source.as_ref().or(self.target.as_ref()) {
+            None => Ok(()),
+            Some(_) => Err(Error::usage(
+                "the model translates between two languages only",
+                "omit the languages",
+            )),
+        }
+    }
+
+    /// Sets the languages of `model`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a language without a token in the vocabulary.
+    pub fn apply(&self, tokenizers: &Tokenizers, model: &mut ModelConfig) -> Result<()> {
+        if let Some(code) = &self.source {
+            let token = Some(tokenizers.src().language(code)?);
+            match model.source_last {
+                Some(_) => model.source_last = token,
+                None => model.source_first = token,
+            }
+        }
+        if let Some(code) = &self.target {
+            let token = tokenizers.tgt().language(code)?;
+            let starts = model
+                .decoder_start_token
+                .as_deref()
+                .and_then(code_of)
+                .is_some();
+            match token.starts_with(BEFORE_SOURCE) {
+                true => model.source_first = Some(token),
+                false if starts => model.decoder_start_token = Some(token),
+                false => model.forced_bos_token = Some(token),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The beginning of a token for the target language that stands before the source text, such as `>>de<<`.
+const BEFORE_SOURCE: &str = ">>";
+
+/// The code in `token`, if it has the format of a language token.
+pub(super) fn code_of(token: &str) -> Option<&str> {
+    let between = |open, close| token.strip_prefix(open)?.strip_suffix(close);
+    let marked = between("__", "__").or_else(|| between(BEFORE_SOURCE, "<<"));
+    let is_short = |code: &str| {
+        matches!(code.len(), 2 | 3) && code.bytes().all(|byte| byte.is_ascii_lowercase())
+    };
+    match (marked, token.split_once('_')) {
+        (Some(code), _) if token.starts_with(BEFORE_SOURCE) => Some(code),
+        (Some(code), _) => Some(code).filter(|code| is_short(code)),
+        (None, Some((language, region))) => {
+            let is_region = matches!(region.len(), 2..=4)
+                && region.starts_with(|first: char| first.is_ascii_uppercase())
+                && region.bytes().all(|byte| byte.is_ascii_alphabetic());
+            Some(token).filter(|_| is_short(language) && is_region)
+        }
+        (None, None) => None,
+    }
+}
+
+impl Tokenizer {
+    /// Returns the tokens of languages, in the order of their ids.
+    pub fn languages(&self) -> Vec<String> {
+        let mut added = self.added();
+        added.retain(|(_, token)| code_of(token).is_some());
+        added.sort_unstable();
+        added.into_iter().map(|(_, token)| token).collect()
+    }
+
+    /// Returns the token of the language `code`, which may be the token itself.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is none; its hint names some.
+    pub fn language(&self, code: &str) -> Result<String> {
+        let languages = self.languages();
+        let found = languages
+            .iter()
+            .find(|token| *token == code || code_of(token) == Some(code));
+        found.cloned().ok_or_else(|| {
+            let hint = match languages.is_empty() {
+                true => "it is not multilingual: omit the language".into(),
+                false => format!("its languages are {}", some(&languages)),
+            };
+            Error::usage(format!("the model has no language `{code}`"), hint)
+        })
+    }
+}
+
+/// Some of `languages`, for a message.
+pub fn some(languages: &[String]) -> String {
+    let named = languages[..languages.len().min(NAMED)].join(", ");
+    match languages.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive_config::{TokenizerConfig, TokenizerKind};
+
+    use super::*;
+    use crate::{Masks, learn};
+
+    #[test]
+    fn tokens_of_languages_are_recognized() {
+        let cases = [
+            ("de_DE", Some("de_DE")),
+            ("en_XX", Some("en_XX")),
+            ("deu_Latn", Some("deu_Latn")),
+            ("__de__", Some("de")),
+            ("__ast__", Some("ast")),
+            (">>cmn_Hans<<", Some("cmn_Hans")),
+            ("__init__", None),
+            ("<mask>", None),
+            ("▁a_B", None),
+            ("de_de", None),
+        ];
+        for (token, code) in cases {
+            assert_eq!(code_of(token), code, "{token}");
+        }
+    }
+
+    /// Tokenizers with tokens of languages.
+    fn tokenizers() -> Tokenizers {
+        let config = TokenizerConfig {
+            kind: TokenizerKind::Word,
+            min_frequency: 1,
+            ..TokenizerConfig::default()
+        };
+        let learned = learn(&config, Masks::Without, &[], &["a dog"]).unwrap();
+        let mut json: serde_json::Value = serde_json::from_slice(learned.tgt().to_json()).unwrap();
+        let first = learned.tgt().vocab_size();
+        let added = json["added_tokens"].as_array_mut().unwrap();
+        for (id, token) in (first..).zip(["fr_XX", "de_DE", "__de__", ">>deu<<", "plain"]) {
+            let mut entry = added[0].clone();
+            entry["id"] = id.into();
+            entry["content"] = token.into();
+            added.push(entry);
+        }
+        let names = &config.special;
+        let tokenizer = Tokenizer::from_json(json.to_string().into_bytes(), names);
+        Tokenizers::Shared(tokenizer.unwrap())
+    }
+
+    #[test]
+    fn languages_take_their_places() {
+        let tokenizers = tokenizers();
+        let of = |source: Option<&str>, target: Option<&str>, mut model: ModelConfig| {
+            let [source, target] = [source, target].map(|code| code.map(str::to_owned));
+            let applied = Languages { source, target }.apply(&tokenizers, &mut model);
+            applied.map(|()| model)
+        };
+        let plain = ModelConfig::default;
+        let token = |token: &str| Some(token.to_owned());
+        let both = of(Some("fr_XX"), Some("de"), plain()).unwrap();
+        assert_eq!(both.source_first, token("fr_XX"));
+        assert_eq!(both.forced_bos_token, token("__de__"));
+        let marked = of(None, Some("deu"), plain()).unwrap();
+        assert_eq!(marked.source_first, token(">>deu<<"));
+        assert_eq!(marked.forced_bos_token, None);
+        let other_places = ModelConfig {
+            source_last: token("de_DE"),
+            decoder_start_token: token("de_DE"),
+            ..plain()
+        };
+        let both = of(Some("fr_XX"), Some("fr_XX"), other_places).unwrap();
+        assert_eq!(
+            [both.source_last, both.decoder_start_token],
+            [token("fr_XX"), token("fr_XX")]
+        );
+        assert_eq!([both.source_first, both.forced_bos_token], [None, None]);
+        let error = of(Some("plain"), None, plain()).unwrap_err();
+        assert!(error.to_string().contains("no language `plain`"), "{error}");
+        assert_eq!(
+            error.hint().unwrap(),
+            "its languages are fr_XX, de_DE, __de__, >>deu<<"
+        );
+    }
+}

@@ -1,0 +1,166 @@
+//! Vocabulary learning. The same text and configuration give the same tokenizer, byte for byte.
+
+mod bpe;
+mod counts;
+mod unigram;
+
+use std::collections::BTreeSet;
+
+use attentive_base::count::count;
+use attentive_base::error::{Error, Result};
+use attentive_config::{Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
+
+use self::counts::Counts;
+use super::format::{self, Model};
+use super::special::{SPECIAL, SPECIAL_AND_MASK};
+use super::{Tokenizer, Tokenizers};
+
+/// The special tokens of a vocabulary besides `<pad>`, `<unk>`, `<s>` and `</s>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Masks {
+    /// No further special token.
+    Without,
+    /// The token `<mask>`.
+    With,
+}
+
+/// Learns the tokenizers of both sides from the training text. Without source text, there is one shared vocabulary.
+///
+/// Each vocabulary has at most `vocab_size` tokens, including special ones; it has fewer if not enough tokens occur
+/// `min_frequency` times.
+///
+/// # Errors
+/// [`Error::Config`] if `vocab_size` is too small for the characters of the text (words that do not fit are left
+/// out); [`Error::Data`] if there is nothing to learn from.
+pub fn learn<S: AsRef<str> + Sync>(
+    config: &TokenizerConfig,
+    masks: Masks,
+    src: &[S],
+    tgt: &[S],
+) -> Result<Tokenizers> {
+    let special = match masks {
+        Masks::Without => SPECIAL,
+        Masks::With => SPECIAL_AND_MASK,
+    };
+    Ok(match config.vocabulary {
+        Vocabulary::Separate if !src.is_empty() => Tokenizers::Separate {
+            src: learn_one(config, special, &[src])?,
+            tgt: learn_one(config, special, &[tgt])?,
+        },
+        Vocabulary::Shared | Vocabulary::Separate => {
+            Tokenizers::Shared(learn_one(config, special, &[src, tgt])?)
+        }
+    })
+}
+
+/// Learns the tokenizers of a tagger or classifier: the configured one for tokens or texts, and one of unmodified
+/// whole words for tags or labels. Without tokens, only the latter is learned.
+///
+/// # Errors
+/// See [`learn`].
+pub fn learn_tagged<S: AsRef<str> + Sync>(
+    config: &TokenizerConfig,
+    tokens: &[S],
+    tags: &[S],
+) -> Result<Tokenizers> {
+    let tgt = learn_labels(config, tags)?;
+    if tokens.is_empty() {
+        return Ok(Tokenizers::Shared(tgt));
+    }
+    let src = learn_one(config, SPECIAL, &[tokens])?;
+    Ok(Tokenizers::Separate { src, tgt })
+}
+
+/// Learns the tokenizer of tags or labels, which are unmodified whole words.
+///
+/// # Errors
+/// See [`learn`].
+pub fn learn_labels<S: AsRef<str> + Sync>(
+    config: &TokenizerConfig,
+    labels: &[S],
+) -> Result<Tokenizer> {
+    let as_written = TokenizerConfig {
+        kind: TokenizerKind::Word,
+        min_frequency: 1,
+        lowercase: false,
+        normalization: Normalization::None,
+        ..config.clone()
+    };
+    learn_one(&as_written, SPECIAL, &[labels])
+}
+
+fn learn_one<S: AsRef<str> + Sync>(
+    config: &TokenizerConfig,
+    special: &[&str],
+    texts: &[&[S]],
+) -> Result<Tokenizer> {
+    let owned = || special.iter().map(|&token| token.to_owned());
+    let untrained = Model::Word {
+        tokens: owned().collect(),
+    };
+    let counts = Counts::of(texts, &build(config, special, &untrained)?)?;
+    let alphabet = || alphabet(config, special, &counts);
+    let model = match config.kind {
+        TokenizerKind::Bpe => bpe::learn(config, special, &counts, &alphabet()?),
+        TokenizerKind::Unigram => unigram::learn(config, special, &counts, &alphabet()?),
+        TokenizerKind::Word => {
+            let tokens = owned().chain(counts.frequent_words(config.min_frequency));
+            Model::Word {
+                tokens: tokens.take(config.vocab_size).collect(),
+            }
+        }
+        TokenizerKind::Char => Model::Char {
+            tokens: with_special(special, &alphabet()?),
+        },
+    };
+    let tokenizer = build(config, special, &model)?;
+    if tokenizer.vocab_size() == special.len() {
+        return Err(Error::Data {
+            problem: format!(
+                "cannot learn a vocabulary: no token occurs {} in the training text",
+                count(config.min_frequency as usize, "time")
+            ),
+            hint: Some("add text, or lower `tokenizer.min_frequency`".into()),
+        });
+    }
+    Ok(tokenizer)
+}
+
+fn build(config: &TokenizerConfig, special: &[&str], model: &Model) -> Result<Tokenizer> {
+    let json = format!("{:#}\n", format::document(config, special, model));
+    Tokenizer::from_json(json.into_bytes(), &SpecialNames::default()).map_err(|problem| {
+        Error::Data {
+            problem: format!("cannot build a tokenizer from the training text: {problem}"),
+            hint: None,
+        }
+    })
+}
+
+/// The characters that become tokens.
+fn alphabet(config: &TokenizerConfig, special: &[&str], counts: &Counts) -> Result<BTreeSet<char>> {
+    let alphabet = counts.alphabet(config.min_frequency);
+    let needed = special.len() + alphabet.len();
+    if needed > config.vocab_size {
+        return Err(Error::Config {
+            key: "tokenizer.vocab_size".into(),
+            expected: format!(
+                "at least {needed}, since the text has {} distinct characters and there are {} special tokens",
+                alphabet.len(),
+                special.len()
+            ),
+            found: config.vocab_size.to_string(),
+            hint: Some(
+                "raise it, or raise `tokenizer.min_frequency` to leave out rare characters".into(),
+            ),
+        });
+    }
+    Ok(alphabet)
+}
+
+/// The special tokens, which come first in every vocabulary, followed by the characters.
+fn with_special(special: &[&str], alphabet: &BTreeSet<char>) -> Vec<String> {
+    let special = special.iter().map(|&token| token.to_owned());
+    special
+        .chain(alphabet.iter().map(char::to_string))
+        .collect()
+}

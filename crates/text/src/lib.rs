@@ -1,0 +1,32 @@
+//! Tokenization: text to token ids and back, tokenizer files, and vocabulary learning.
+//!
+//! A tokenizer is one `tokenizer.json` in the format of Hugging Face's `tokenizers`, which does the encoding. Vocabularies are
+//! learned by this crate's own code, so that the same text always gives the same file, byte for byte.
+
+mod boundaries;
+mod charsmap;
+mod contract;
+mod detokenizer;
+mod format;
+mod languages;
+mod learn;
+mod normalization;
+mod special;
+#[cfg(test)]
+mod tests;
+mod tokenizer;
+mod tokenizers;
+mod unigram;
+mod words;
+
+pub use contract::Sides;
+pub use detokenizer::Detokenizer;
+pub use languages::Languages;
+pub use languages::some as some_languages;
+pub use learn::{Masks, learn, learn_labels, learn_tagged};
+pub use special::{MASK, SpecialTokens};
+pub use tokenizer::{Joint, Tokenizer};
+pub use tokenizer::{UNKNOWN_SPELLING, UNREACHABLE, vocabulary};
+pub use tokenizers::Tokenizers;
+pub use unigram::SUMS;
+pub use words::WordCache;

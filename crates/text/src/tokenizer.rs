@@ -1,0 +1,382 @@
+//! The tokenizer of one vocabulary.
+
+mod by_word;
+mod spelling;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::de::IgnoredAny;
+use tokenizers::{
+    AddedToken, Decoder, Model, NormalizedString, Normalizer, OffsetReferential, OffsetType,
+    PreTokenizedString, PreTokenizer,
+};
+
+pub use self::spelling::Joint;
+use attentive_base::batch::TokenId;
+use attentive_base::error::{Error, Result};
+use attentive_config::SpecialNames;
+
+use super::normalization::Inner;
+use super::special::{MASK, SpecialTokens};
+
+/// Prefix of the first token of a word in subword vocabularies.
+pub(super) const WORD_MARK: char = '▁';
+
+/// The prefix of tokens to which unknown text is mapped if it equals the rest of the token. It is a Unicode noncharacter, so
+/// that no ordinary text becomes such a token.
+pub const UNKNOWN_SPELLING: char = '\u{10FFFF}';
+
+/// The prefix of tokens that never occur in a text.
+pub const UNREACHABLE: char = '\u{10FFFE}';
+
+/// Converts text to token ids and back. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Tokenizer {
+    inner: Arc<Inner>,
+    json: Arc<[u8]>,
+    special: SpecialTokens,
+    vocab_size: usize,
+    /// True if there are tokens with [`UNKNOWN_SPELLING`].
+    spells_unknown: bool,
+    /// True if a tagger reads subwords.
+    in_pieces: bool,
+}
+
+impl Tokenizer {
+    /// Reads a `tokenizer.json`, in which the tokens `names` have special roles.
+    ///
+    /// # Errors
+    /// [`Error::Model`] if the file is missing or damaged, lacks one of `names` other than the mask, or has ids with gaps or
+    /// for more than one token; [`Error::Io`] if it cannot be read.
+    pub fn load(path: &Path, names: &SpecialNames) -> Result<Self> {
+        let refuse = |problem: String, hint: &str| Error::Model {
+            path: path.to_path_buf(),
+            problem,
+            hint: Some(hint.into()),
+        };
+        let json = fs::read(path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => refuse(
+                "the tokenizer file is missing".into(),
+                "check that the path names a model directory and that it was copied completely",
+            ),
+            _ => Error::io("read", path)(source),
+        })?;
+        Self::from_json(json, names).map_err(|problem| {
+            let hint =
+                "the file is damaged or was made by another program: copy the model directory again";
+            refuse(problem, hint)
+        })
+    }
+
+    /// Parses and checks a `tokenizer.json`; otherwise describes the problem.
+    pub fn from_json(json: Vec<u8>, names: &SpecialNames) -> Result<Self, String> {
+        let mut inner = parse(&json)?;
+        // Special tokens in the user's text are ordinary text. Truncation is left to batching.
+        inner.set_encode_special_tokens(true);
+        inner.with_padding(None);
+        inner
+            .with_truncation(None)
+            .map_err(|error| error.to_string())?;
+        let special = SpecialTokens::read(names, |token| {
+            let is_special = inner.get_added_vocabulary().is_special_token(token);
+            let is_known =
+                |id: TokenId| names.unknown_from == 0 || (id as usize) < names.unknown_from;
+            inner
+                .token_to_id(token)
+                .filter(|&id| is_special && is_known(id) || token != names.mask)
+        })?;
+        let vocab = inner.get_vocab(true);
+        let vocab_size = vocab.len();
+        if let Some((token, id)) = vocab.iter().find(|(_, id)| **id as usize >= vocab_size) {
+            return Err(format!(
+                "token `{token}` has id {id}, but there are only {vocab_size} tokens"
+            ));
+        }
+        if let Some((id, one, other)) = shared_id(&vocab) {
+            return Err(format!(
+                "the tokens `{one}` and `{other}` have the same id {id}"
+            ));
+        }
+        let spells_unknown = vocab
+            .keys()
+            .any(|token| token.starts_with(UNKNOWN_SPELLING));
+        let vocab_size = match names.unknown_from {
+            0 => vocab_size,
+            known => known.min(vocab_size),
+        };
+        let ids = special.ids();
+        if let Some(id) = ids.into_iter().find(|&id| id as usize >= vocab_size) {
+            return Err(format!("special token {id} is beyond the vocabulary"));
+        }
+        Ok(Self {
+            inner: Arc::new(inner),
+            json: json.into(),
+            special,
+            vocab_size,
+            spells_unknown,
+            in_pieces: false,
+        })
+    }
+
+    /// Returns the `tokenizer.json` from which this tokenizer was loaded.
+    pub fn to_json(&self) -> &[u8] {
+        &self.json
+    }
+
+    /// Returns the token ids of `text`, without `<s>` and `</s>`. Special tokens spelled out in the text are treated as
+    /// ordinary text.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if a tokenizer from another program cannot encode the text. Learned tokenizers never fail.
+    pub fn encode(&self, text: &str) -> Result<Vec<TokenId>> {
+        if self.spells_unknown {
+            return self.encode_spelled(text);
+        }
+        let encoding = self.inner.encode_fast(text, false);
+        let encoding = encoding.map_err(cannot_encode(text))?;
+        let ids = encoding.get_ids().iter();
+        Ok(ids.map(|&id| self.known(id)).collect())
+    }
+
+    /// [`Tokenizer::encode`] before tokens for unknown text are replaced.
+    fn encode_spelled(&self, text: &str) -> Result<Vec<TokenId>> {
+        let unk = self.special.unk;
+        let name = self.inner.id_to_token(unk).unwrap_or_default();
+        let encoding = self.inner.encode(text, false);
+        let encoding = encoding.map_err(cannot_encode(text))?;
+        let tokens = encoding.get_tokens().iter().zip(encoding.get_offsets());
+        let ids = encoding.get_ids().iter().zip(tokens);
+        let spelled = |(&id, (token, &(start, end))): (&TokenId, (&String, &(usize, usize)))| {
+            if id != unk {
+                return self.known(id);
+            }
+            // Some kinds of models name the token, others the text.
+            let spelling = match *token == name {
+                true => text.get(start..end).unwrap_or_default(),
+                false => token,
+            };
+            let found = self
+                .inner
+                .token_to_id(&format!("{UNKNOWN_SPELLING}{spelling}"));
+            found.map_or(unk, |id| self.known(id))
+        };
+        Ok(ids.map(spelled).collect())
+    }
+
+    /// Returns the parts of `text` that are read as `<unk>`, each of them once, in the order of the text.
+    ///
+    /// # Errors
+    /// See [`Tokenizer::encode`].
+    pub fn unknown(&self, text: &str) -> Result<Vec<String>> {
+        let ids = self.encode(text)?;
+        let encoding = self.inner.encode(text, false);
+        let encoding = encoding.map_err(cannot_encode(text))?;
+        let tokens = ids.iter().zip(encoding.get_offsets());
+        let unknown = tokens.filter(|(id, _)| **id == self.special.unk);
+        let parts = unknown.filter_map(|(_, &(start, end))| text.get(start..end));
+        let parts = parts.map(str::trim).filter(|part| !part.is_empty());
+        let mut seen = HashSet::new();
+        Ok(parts
+            .filter(|part| seen.insert(*part))
+            .map(str::to_owned)
+            .collect())
+    }
+
+    /// `id`, or `<unk>` if it is beyond the vocabulary of the model.
+    fn known(&self, id: TokenId) -> TokenId {
+        match (id as usize) < self.vocab_size {
+            true => id,
+            false => self.special.unk,
+        }
+    }
+
+    /// Returns the token ids of a text with `<mask>` placeholders, which become `mask`. The surrounding text is split as if
+    /// there were text in place of the placeholders: the full stop of `a <mask>.` does not become a separate word.
+    ///
+    /// # Errors
+    /// See [`Tokenizer::encode`].
+    pub fn encode_masked(&self, text: &str, mask: TokenId) -> Result<Vec<TokenId>> {
+        let added = self.inner.get_added_vocabulary().get_added_tokens_decoder();
+        let takes_blanks = added.get(&mask).is_some_and(|mask| mask.lstrip);
+        let mut ids = Vec::new();
+        let n_parts = text.split(MASK).count();
+        for (number, part) in text.split(MASK).enumerate() {
+            if number > 0 {
+                ids.push(mask);
+            }
+            let part = match takes_blanks && number + 1 < n_parts {
+                true => part.trim_end(),
+                false => part,
+            };
+            let is_continued = number > 0 && !part.starts_with(char::is_whitespace);
+            if is_continued {
+                ids.extend(self.encode_continued(part)?);
+            } else {
+                ids.extend(self.encode(part)?);
+            }
+        }
+        Ok(ids)
+    }
+
+    /// [`Tokenizer::encode`] for a text that continues a word.
+    fn encode_continued(&self, text: &str) -> Result<Vec<TokenId>> {
+        let mut pieces = self.pieces(text).map_err(cannot_encode(text))?;
+        if let Some(first) = pieces.first_mut()
+            && self.marks_words()
+            && !text.starts_with(WORD_MARK)
+        {
+            *first = first.trim_start_matches(WORD_MARK).to_owned();
+        }
+        let mut ids = Vec::new();
+        for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
+            let tokens = self.inner.get_model().tokenize(piece);
+            let tokens = tokens.map_err(cannot_encode(text))?;
+            ids.extend(tokens.into_iter().map(|token| self.known(token.id)));
+        }
+        Ok(ids)
+    }
+
+    /// Returns the text of `ids`. Special tokens and ids outside the vocabulary are skipped.
+    pub fn decode(&self, ids: &[TokenId]) -> String {
+        let ids = ids.iter().filter(|&&id| !self.is_special(id));
+        let tokens: Vec<String> = ids.filter_map(|&id| self.token(id)).collect();
+        let decoded = self
+            .inner
+            .get_decoder()
+            .map(|decoder| decoder.decode(tokens.clone()));
+        match decoded {
+            Some(Ok(text)) => text,
+            // Without a decoder, tokens are words; if a decoder fails, the tokens are shown.
+            Some(Err(_)) | None => tokens.join(" "),
+        }
+    }
+
+    /// Returns true if `id` is never part of a text: one of [`SpecialTokens`], a token that the tokenizer file marks as
+    /// special, or a start token that the file adds to the vocabulary. A start token from the vocabulary itself may be an
+    /// ordinary word.
+    pub(super) fn is_special(&self, id: TokenId) -> bool {
+        let added = self.inner.get_added_vocabulary().get_added_tokens_decoder();
+        let is_marked = |token: &AddedToken| token.special || id == self.special.start;
+        self.special.contains(id) || added.get(&id).is_some_and(is_marked)
+    }
+
+    /// Returns true if `id` is a single byte, such as `<0x0A>`.
+    pub(super) fn is_byte(&self, id: TokenId) -> bool {
+        let token = self.inner.id_to_token(id).unwrap_or_default();
+        let digits = token
+            .strip_prefix("<0x")
+            .and_then(|rest| rest.strip_suffix('>'));
+        digits.is_some_and(|digits| digits.len() == 2 && u8::from_str_radix(digits, 16).is_ok())
+    }
+
+    /// Returns the number of tokens, including special ones; every id is below it.
+    pub fn vocab_size(&self) -> usize {
+        self.vocab_size
+    }
+
+    /// Returns the tokens that are not special, in the order of their ids: the labels or tags, if this is their tokenizer.
+    pub fn labels(&self) -> Vec<String> {
+        let ids = (0..self.vocab_size as TokenId).filter(|&id| !self.special.contains(id));
+        ids.filter_map(|id| self.token(id)).collect()
+    }
+
+    /// Returns true if a tagger reads subwords (see [`Tokenizer::encode_pieces`]); otherwise each word is one token.
+    pub fn in_pieces(&self) -> bool {
+        self.in_pieces
+    }
+
+    /// Sets whether a tagger reads subwords.
+    pub(super) fn read_in_pieces(&mut self, in_pieces: bool) {
+        self.in_pieces = in_pieces;
+    }
+
+    /// Sets the token that the decoder reads first.
+    pub(super) fn start_with(&mut self, start: TokenId) {
+        self.special.start = start;
+    }
+
+    /// Sets the tokens that the encoder reads before every text and after its end.
+    pub(super) fn frame_with(&mut self, [first, last]: [Option<TokenId>; 2]) {
+        self.special.first = first;
+        self.special.last = last;
+    }
+
+    /// The tokens that the file adds to the vocabulary of its model, with their ids.
+    pub(super) fn added(&self) -> Vec<(TokenId, String)> {
+        let added = self.inner.get_added_vocabulary().get_vocab();
+        added
+            .iter()
+            .map(|(token, &id)| (id, token.clone()))
+            .collect()
+    }
+
+    /// Sets the token with which every translation begins.
+    pub(super) fn force(&mut self, forced: Option<TokenId>) {
+        self.special.forced = forced;
+    }
+
+    /// Returns the ids of the special tokens.
+    pub fn special(&self) -> SpecialTokens {
+        self.special
+    }
+
+    /// The normalized pieces of `text` that are looked up in the vocabulary.
+    pub(super) fn pieces(&self, text: &str) -> Result<Vec<String>, tokenizers::Error> {
+        let mut text = NormalizedString::from(text);
+        if let Some(normalizer) = self.inner.get_normalizer() {
+            normalizer.normalize(&mut text)?;
+        }
+        let mut pieces = PreTokenizedString::from(text);
+        if let Some(pre_tokenizer) = self.inner.get_pre_tokenizer() {
+            pre_tokenizer.pre_tokenize(&mut pieces)?;
+        }
+        let pieces = pieces.get_splits(OffsetReferential::Normalized, OffsetType::Byte);
+        Ok(pieces
+            .into_iter()
+            .map(|(piece, ..)| piece.to_owned())
+            .collect())
+    }
+}
+
+/// All tokens of a `tokenizer.json` with their ids; otherwise describes the problem.
+pub fn vocabulary(json: &[u8]) -> Result<HashMap<String, TokenId>, String> {
+    Ok(parse(json)?.get_vocab(true))
+}
+
+/// Parses a `tokenizer.json`.
+fn parse(json: &[u8]) -> Result<Inner, String> {
+    let invalid = |error: &dyn Display| format!("invalid tokenizer file: {error}");
+    // `tokenizers` panics on input that is not JSON.
+    let text = str::from_utf8(json).map_err(|error| invalid(&error))?;
+    serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
+    Inner::from_bytes(json).map_err(|error| invalid(&error))
+}
+
+/// The smallest id shared by two tokens, and these tokens in alphabetical order.
+fn shared_id(vocab: &HashMap<String, TokenId>) -> Option<(TokenId, &str, &str)> {
+    let mut tokens: Vec<(TokenId, &str)> = vocab
+        .iter()
+        .map(|(token, &id)| (id, token.as_str()))
+        .collect();
+    tokens.sort_unstable();
+    let mut neighbors = tokens.windows(2);
+    neighbors.find_map(|pair| match *pair {
+        [(id, one), (next, other)] if id == next => Some((id, one, other)),
+        _ => None,
+    })
+}
+
+fn cannot_encode(text: &str) -> impl Fn(tokenizers::Error) -> Error {
+    move |error| Error::Data {
+        problem: format!("the tokenizer cannot encode `{text}`: {error}"),
+        hint: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! The encoding of numbers that are sent to another process.
+
+use attentive_config::ExchangePrecision;
+
+/// The bytes of a number.
+pub(super) fn size(precision: ExchangePrecision) -> usize {
+    match precision {
+        ExchangePrecision::F32 => 4,
+        ExchangePrecision::Bf16 => 2,
+    }
+}
+
+/// Writes `numbers` into `bytes`, which has exactly enough room.
+pub(super) fn write(precision: ExchangePrecision, numbers: &[f32], bytes: &mut [u8]) {
+    match precision {
+        ExchangePrecision::F32 => bytes.copy_from_slice(bytemuck::cast_slice(numbers)),
+        ExchangePrecision::Bf16 => {
+            let (halves, _) = bytes.as_chunks_mut();
+            for (half, &number) in halves.iter_mut().zip(numbers) {
+                *half = to_bf16(number).to_ne_bytes();
+            }
+        }
+    }
+}
+
+/// Reads the numbers in `bytes`.
+pub(super) fn read(precision: ExchangePrecision, bytes: &[u8]) -> Vec<f32> {
+    match precision {
+        ExchangePrecision::F32 => bytemuck::pod_collect_to_vec(bytes),
+        ExchangePrecision::Bf16 => {
+            let (halves, _) = bytes.as_chunks();
+            let halves = halves.iter().map(|&half| u16::from_ne_bytes(half));
+            halves
+                .map(|half| f32::from_bits(u32::from(half) << 16))
+                .collect()
+        }
+    }
+}
+
+/// The upper half of `number`, rounded to the nearest, ties to even.
+fn to_bf16(number: f32) -> u16 {
+    let bits = number.to_bits();
+    if number.is_nan() {
+        // Rounding could turn it into infinity.
+        return (bits >> 16) as u16 | 0x40;
+    }
+    let rounding = 0x7FFF + ((bits >> 16) & 1);
+    (bits.wrapping_add(rounding) >> 16) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(format: ExchangePrecision, numbers: &[f32]) -> Vec<f32> {
+        let mut bytes = vec![0; numbers.len() * size(format)];
+        write(format, numbers, &mut bytes);
+        read(format, &bytes)
+    }
+
+    #[test]
+    fn f32_is_sent_as_it_is() {
+        let numbers = [1.0, -2.5, f32::MIN_POSITIVE, -0.0];
+        let received = sent(ExchangePrecision::F32, &numbers);
+        assert_eq!(received.map_bits(), numbers.to_vec().map_bits());
+    }
+
+    #[test]
+    fn bf16_is_rounded_to_the_nearest_and_ties_to_even() {
+        let bits = |bits: u32| f32::from_bits(bits);
+        let cases = [
+            (1.0, 1.0),
+            (bits(0x3F80_8000), bits(0x3F80_0000)),
+            (bits(0x3F81_8000), bits(0x3F82_0000)),
+            (bits(0x3F80_8001), bits(0x3F81_0000)),
+            (-0.0, -0.0),
+            (f32::MAX, f32::INFINITY),
+            (f32::NEG_INFINITY, f32::NEG_INFINITY),
+        ];
+        let (numbers, expected): (Vec<f32>, Vec<f32>) = cases.into_iter().unzip();
+        let received = sent(ExchangePrecision::Bf16, &numbers);
+        assert_eq!(received.map_bits(), expected.map_bits());
+        assert!(sent(ExchangePrecision::Bf16, &[bits(0x7FFF_FFFF)])[0].is_nan());
+    }
+
+    trait MapBits {
+        fn map_bits(&self) -> Vec<u32>;
+    }
+
+    impl MapBits for Vec<f32> {
+        fn map_bits(&self) -> Vec<u32> {
+            self.iter().map(|number| number.to_bits()).collect()
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! A model and its optimizer.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::{AddAssign, Range};
+
+use attentive_base::batch::Batch;
+use attentive_checkpoint::Products;
+use attentive_config::{Config, TrainPrecision};
+use attentive_kernels::elementwise;
+use attentive_kernels::optimizer::{first_non_finite, sums_of_squares};
+use attentive_model::model::{Loss, Model, Parameter};
+use attentive_model::nn::Pass;
+use attentive_processes::Processes;
+use attentive_tape::{Buffer, Param, ParamId, Precision};
+
+use super::exchange::{Exchange, Reduced};
+use super::scheduled_sampling::ScheduledSampling;
+use super::{Optimizer, UpdateScale};
+
+/// A model in training.
+#[derive(Debug)]
+pub struct Learner {
+    model: Model,
+    optimizer: Optimizer,
+    pub(super) exchange: Exchange,
+    seed: u64,
+    pub(super) label_smoothing: f64,
+    pub(super) clip_norm: f64,
+    sampling: ScheduledSampling,
+    precision: Precision,
+    /// The index of each of the architecture's parameters among the trained ones, without the frozen ones.
+    places: Vec<usize>,
+}
+
+/// A gradient for each trained parameter, in the order of [`Model::trained`].
+#[derive(Debug)]
+pub(super) struct Gradients(pub(super) Vec<Buffer>);
+
+impl Learner {
+    /// Creates a learner for `model`, according to `config`.
+    pub fn new(model: Model, config: &Config) -> Self {
+        Self::among(Processes::alone(), model, config)
+    }
+
+    /// Creates a learner for `model` that works together with other processes, which have the same model.
+    pub(super) fn among(processes: Processes, model: Model, config: &Config) -> Self {
+        let n_batches = config.train.micro_batches_per_update.max(1);
+        let exchange = Exchange::new(
+            &model,
+            processes,
+            config.train.exchange_precision,
+            n_batches,
+        );
+        let parts = exchange.parts().to_vec();
+        Self {
+            optimizer: Optimizer::of_parts(&config.train.optimizer, &model, parts),
+            exchange,
+            places: places(&model),
+            model,
+            seed: config.seed,
+            label_smoothing: config.train.label_smoothing,
+            clip_norm: config.train.clip_norm,
+            sampling: ScheduledSampling::new(config),
+            precision: match config.train.precision {
+                TrainPrecision::F32 => Precision::F32,
+                TrainPrecision::Bf16 => Precision::Bf16,
+                TrainPrecision::Auto => Precision::fastest(),
+            },
+        }
+    }
+
+    /// Returns the current model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Returns the precision of linear maps, with `auto` resolved, and the instruction set.
+    pub fn products(&self) -> Products {
+        Products {
+            matmul: match self.precision {
+                Precision::F32 => TrainPrecision::F32,
+                Precision::Bf16 => TrainPrecision::Bf16,
+            },
+            instructions: self.precision.instructions().into(),
+        }
+    }
+
+    /// The optimizer's state, for a checkpoint. Only the first of several processes has it.
+    pub(super) fn state(&self) -> Vec<Cow<'_, Parameter>> {
+        self.exchange.state(&self.optimizer)
+    }
+
+    /// The names and shapes of [`Learner::state`].
+    pub(super) fn state_shapes(&self) -> Vec<(String, Vec<usize>)> {
+        let state = self.optimizer.state();
+        state
+            .map(|slot| (slot.name.clone(), slot.shape.clone()))
+            .collect()
+    }
+
+    /// Restores the result of [`Learner::state`], which only the first process has.
+    pub(super) fn restore(&mut self, state: &[Parameter]) {
+        self.exchange.restore(&mut self.optimizer, state);
+    }
+
+    /// A checksum of the weights.
+    pub(super) fn checksum(&self) -> u32 {
+        let mut checksum = crc32fast::Hasher::new();
+        for parameter in self.model.parameters() {
+            checksum.update(bytemuck::cast_slice(&parameter.values()));
+        }
+        checksum.finalize()
+    }
+
+    /// Returns the number of micro-batches of an update, over all processes.
+    pub fn n_batches(&self) -> usize {
+        self.exchange.n_batches()
+    }
+
+    /// Returns the numbers of the micro-batches that this process computes, counted from 0.
+    pub fn share(&self) -> Range<usize> {
+        self.exchange.share()
+    }
+
+    /// Returns the loss of `batch`, with the dropout masks of micro-batch `number`, which counts over the whole run.
+    pub fn loss(&self, batch: &Batch, number: u64) -> Loss {
+        let batch = self.mixed(batch, number);
+        self.model()
+            .loss(&batch, self.label_smoothing, &self.pass(number))
+    }
+
+    /// `batch` with the decoder's inputs mixed by scheduled sampling, if configured.
+    pub(super) fn mixed<'a>(&self, batch: &'a Batch, number: u64) -> Cow<'a, Batch> {
+        self.sampling.mix(batch, number, &self.model)
+    }
+
+    /// The Euclidean norm of the average gradient per token, summed in the architecture's order of parameters.
+    pub(super) fn gradient_norm(&self, reduced: &Reduced) -> f64 {
+        let squares = reduced.gradients.iter();
+        let squares = squares.map(|part| sums_of_squares(part)).collect();
+        let squares = self.exchange.squares(squares);
+        let of = |&place: &usize| -> f64 { squares[place].iter().sum() };
+        let sum: f64 = self.places.iter().map(of).sum();
+        sum.sqrt() / reduced.n_tokens()
+    }
+
+    /// The first parameter whose gradient has a NaN or infinite value.
+    pub(super) fn first_non_finite(&self, reduced: &Reduced) -> Option<String> {
+        let mut gradients = reduced.gradients.iter();
+        let first = gradients.position(|part| first_non_finite(part).is_some());
+        let first = self.exchange.first_of(first)?;
+        Some(self.model.trained().nth(first)?.name().to_owned())
+    }
+
+    pub(super) fn pass(&self, number: u64) -> Pass<'static> {
+        Pass::training(self.seed, number, self.precision)
+    }
+
+    /// Computes the gradients of a micro-batch by a backward pass.
+    pub(super) fn gradients(&self, loss: Loss) -> Gradients {
+        Gradients(self.model.take_gradients(&mut loss.loss.backward()))
+    }
+
+    /// Like [`Learner::gradients`], and calls `complete` with the index and the gradient of each parameter as soon as the
+    /// gradient is complete.
+    pub(super) fn watched_gradients(
+        &self,
+        loss: Loss,
+        complete: &mut dyn FnMut(usize, &[f32]),
+    ) -> Gradients {
+        let places: HashMap<ParamId, usize> =
+            (self.model.trained().map(Param::id)).zip(0..).collect();
+        let mut gradients = loss.loss.backward_watched(&mut |param, gradient| {
+            complete(places[&param], gradient);
+        });
+        Gradients(self.model.take_gradients(&mut gradients))
+    }
+
+    /// Updates the model by the average gradient over all tokens, times `scale`.
+    pub(super) fn change(&mut self, reduced: &Reduced, scale: UpdateScale) {
+        let is_alone = self.exchange.processes().is_alone();
+        let mut updated = Vec::new();
+        let see = |part: &[f32]| {
+            if !is_alone {
+                updated.extend_from_slice(part);
+            }
+        };
+        let gradients = &reduced.gradients;
+        self.optimizer
+            .update_parts(&self.model, gradients, scale, see);
+        self.exchange.share_parameters(&self.model, &updated);
+    }
+}
+
+fn places(model: &Model) -> Vec<usize> {
+    let names: HashMap<&str, usize> = model.trained().map(Param::name).zip(0..).collect();
+    let parameters = model.architecture().parameters().into_iter();
+    parameters
+        .filter_map(|parameter| names.get(parameter.name.as_str()).copied())
+        .collect()
+}
+
+impl AddAssign for Gradients {
+    fn add_assign(&mut self, other: Self) {
+        for (total, new) in self.0.iter_mut().zip(&other.0) {
+            elementwise::add(total, new);
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! Tokenizers and encoded data of a run.
+
+mod given;
+mod on_disk;
+mod origin;
+mod unknown;
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use attentive_base::batch::TokenId;
+use attentive_base::count::count;
+use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
+use attentive_checkpoint::{Origin, Provenance};
+use attentive_config::{Config, Task, TokenizerConfig, TokenizerKind};
+use attentive_data::{
+    self as data, Batcher, Budget, Corpus, EncodeStats, Encoder, Example, Examples, Feed,
+    LabelOrigin, Masking, Parts, Stream, TokenCounts,
+};
+use attentive_processes::Processes;
+use attentive_text::{self as text, Masks, Tokenizers};
+
+use self::origin::{check_same_data, check_same_everywhere, provenance};
+use super::corpora::{self, TRAINING, VALIDATION, watch};
+use super::directory::StoredRun;
+use super::report::{Event, Observer, Preparing, StartReport};
+use super::source::Source;
+use super::validate::ValidationSet;
+use super::{Learner, Memory};
+
+/// Facts that are known before the training data are read. Only the first of several processes knows them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known<'a> {
+    /// The stored run, with its directory.
+    pub run: Option<(&'a Path, &'a StoredRun)>,
+    /// The model from which training starts, unless the run has already begun.
+    pub source: Option<&'a Source>,
+}
+
+impl<'a> Known<'a> {
+    /// The tokenizers, if they need not be learned. New labels are taken from `labels`.
+    fn tokenizers(
+        self,
+        config: &Config,
+        labels: impl FnOnce() -> Vec<String>,
+    ) -> Result<Option<Tokenizers>> {
+        match (self.run, self.source) {
+            (Some((_, run)), _) => Ok(Some(run.tokenizers.clone())),
+            (None, Some(source)) => source.tokenizers(config, labels).map(Some),
+            (None, None) => given::tokenizers(config, labels),
+        }
+    }
+
+    /// Where the labels come from.
+    fn labels(self, config: &Config) -> LabelOrigin<'a> {
+        match self.source.and_then(Source::labels_of) {
+            Some(model) => LabelOrigin::Model(model),
+            None => LabelOrigin::Learned(config.tokenizer.vocab_size),
+        }
+    }
+
+    /// The origin, for the provenance, of the model from which training started.
+    fn origin(self) -> Option<Origin> {
+        let of_run = || self.run.and_then(|(_, run)| run.provenance.from.clone());
+        self.source.map(Source::origin).or_else(of_run)
+    }
+}
+
+/// Tokenizers and encoded data.
+#[derive(Debug)]
+pub(super) struct Material {
+    pub tokenizers: Tokenizers,
+    pub feed: Feed,
+    /// The number of sentence pairs, texts or windows to train on.
+    pub n_examples: usize,
+    pub validation: Option<ValidationSet>,
+    pub provenance: Provenance,
+}
+
+impl Material {
+    /// The size of the encoded corpora in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let validation = self.validation.as_ref().map_or(0, ValidationSet::bytes);
+        self.feed.bytes() + validation
+    }
+
+    /// The report at the start of the run, after update `step`.
+    pub(super) fn start_report(
+        &self,
+        config: &Config,
+        learner: &Learner,
+        memory: Memory,
+        step: u64,
+    ) -> StartReport {
+        let accumulate = config.train.micro_batches_per_update.max(1) as u64;
+        let tgt = self.tokenizers.tgt();
+        let has_labels = matches!(config.model.family.task(), Task::Tag | Task::Classify);
+        StartReport {
+            step,
+            max_steps: config.train.max_steps,
+            n_parameters: learner.model().n_weights(),
+            n_examples: self.n_examples,
+            src_vocab: match config.model.recurrent.d_input {
+                0 => self.tokenizers.src().vocab_size(),
+                _ => 0,
+            },
+            tgt_vocab: tgt.vocab_size(),
+            labels: has_labels.then(|| tgt.labels().len()),
+            steps_per_epoch: (self.feed.batches_per_epoch() as u64).div_ceil(accumulate),
+            memory: memory.most() as u64,
+            processes: learner.exchange.processes().count(),
+            products: learner.products(),
+        }
+    }
+}
+
+/// Reads the corpora, and learns tokenizers or takes the known ones. With several processes, all use the tokenizers of the
+/// first one.
+pub(super) fn material(
+    config: &Config,
+    known: Known<'_>,
+    interrupt: &Interrupt,
+    processes: &Processes,
+    observer: &mut dyn Observer,
+) -> Result<Material> {
+    // One machine may have more memory than another, but all have to make the same choice.
+    let is_on_disk = processes.value_of_first("the training data were looked for", || {
+        on_disk::is_chosen(config, known, processes.on_this_machine())
+    });
+    if is_on_disk? {
+        return on_disk::material(config, known, interrupt, processes, observer);
+    }
+    let read = read(config, known, interrupt, observer);
+    let (train, valid, provenance) = processes.agree("the training data were read", read)?;
+    let checked = check_same_everywhere(processes, &provenance);
+    processes.agree("the training data were compared", checked)?;
+    let tokenizers = shared_tokenizers(config, processes, || {
+        let labels = || train.tgt_texts().into_iter().map(str::to_owned).collect();
+        match known.tokenizers(config, labels)? {
+            Some(tokenizers) => Ok(tokenizers),
+            None => learn(config, &train, observer),
+        }
+    })?;
+    let encode = || {
+        stop_if_asked(interrupt)?;
+        let labels = known.labels(config);
+        let (feed, n_examples) = feed(config, &tokenizers, &train, labels, observer)?;
+        // The raw text is as large as all data derived from it, so it is freed early.
+        drop(train);
+        let validation = valid
+            .map(|valid| validation_set(config, &tokenizers, valid, labels, observer))
+            .transpose()?;
+        stop_if_asked(interrupt)?;
+        Ok((feed, n_examples, validation))
+    };
+    let (feed, n_examples, validation) =
+        processes.agree("the training data were encoded", encode())?;
+    Ok(Material {
+        tokenizers,
+        feed,
+        n_examples,
+        validation,
+        provenance,
+    })
+}
+
+/// Reads training and validation data, which must be those of the stored run.
+fn read(
+    config: &Config,
+    known: Known<'_>,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<(Corpus, Option<Corpus>, Provenance)> {
+    let mut train = corpora::training(config, observer)?;
+    let valid = corpora::validation(config, Some(&mut train), observer)?;
+    stop_if_asked(interrupt)?;
+    let provenance = provenance(config, known, train.sources(), valid.as_ref());
+    if let Some((dir, run)) = known.run {
+        check_same_data(dir, &run.provenance, &provenance)?;
+    }
+    Ok((train, valid, provenance))
+}
+
+/// Sends the tokenizers of the first process to all processes.
+fn shared_tokenizers(
+    config: &Config,
+    processes: &Processes,
+    of_first: impl FnOnce() -> Result<Tokenizers>,
+) -> Result<Tokenizers> {
+    if processes.is_alone() {
+        return of_first();
+    }
+    let mut own = None;
+    let doing = "the vocabulary was learned";
+    let files: Vec<String> = processes.value_of_first(doing, || {
+        let tokenizers = own.insert(of_first()?);
+        let files = tokenizers.files().into_iter();
+        let text = |(_, json)| String::from_utf8(json).expect("JSON is text");
+        Ok(files.map(text).collect())
+    })?;
+    let read = || Tokenizers::from_files(files, config.special_names())?.for_model(&config.model);
+    let tokenizers = own.map_or_else(read, Ok);
+    processes.agree(doing, tokenizers)
+}
+
+pub(super) use on_disk::{encode_corpus, store_key};
+
+/// Stops on request. Reading and learning can take a while, and nothing is lost by stopping here.
+fn stop_if_asked(interrupt: &Interrupt) -> Result<()> {
+    match interrupt.requested() {
+        Some(signal) => Err(Error::Interrupted {
+            signal,
+            saved: "nothing had been computed yet, and what an earlier start saved is still there"
+                .into(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Learns tokenizers from the text of `train`.
+fn learn(config: &Config, train: &Corpus, observer: &mut dyn Observer) -> Result<Tokenizers> {
+    observer.on(&Event::Preparing(Preparing::Vocabulary));
+    // Every tag and label is needed.
+    let train = match config.model.family.task() {
+        Task::Tag | Task::Classify => Cow::Borrowed(train),
+        Task::Translate | Task::Generate | Task::Fill | Task::Embed => {
+            train.sample(config.tokenizer.sample_lines)
+        }
+    };
+    let (src, tgt) = (train.src_texts(), train.tgt_texts());
+    let tokenizer = &config.tokenizer;
+    let learned = match config.model.family.task() {
+        Task::Translate | Task::Generate | Task::Embed => {
+            text::learn(tokenizer, Masks::Without, &src, &tgt)
+        }
+        Task::Fill => text::learn(tokenizer, Masks::With, &src, &tgt),
+        Task::Tag | Task::Classify => text::learn_tagged(tokenizer, &src, &tgt),
+    };
+    let learned = learned?;
+    let is_labeled = matches!(config.model.family.task(), Task::Tag | Task::Classify);
+    if let Some(note) = fewer_tokens(tokenizer, &learned, is_labeled) {
+        observer.on(&Event::Note(&note));
+    }
+    learned.for_model(&config.model)
+}
+
+/// Returns a note if a vocabulary of subwords is smaller than requested. Vocabularies of words and characters contain what
+/// occurs.
+fn fewer_tokens(asked: &TokenizerConfig, learned: &Tokenizers, is_labeled: bool) -> Option<String> {
+    if !matches!(asked.kind, TokenizerKind::Bpe | TokenizerKind::Unigram) {
+        return None;
+    }
+    let (src, tgt) = (learned.src().vocab_size(), learned.tgt().vocab_size());
+    let found = if is_labeled { src } else { src.min(tgt) };
+    (found < asked.vocab_size).then(|| {
+        format!(
+            "the vocabulary has {}, fewer than `tokenizer.vocab_size` = {}: the text has no more pieces that occur {}; \
+             add text, or ask for a smaller vocabulary",
+            count(found, "token"),
+            asked.vocab_size,
+            count(asked.min_frequency as usize, "time")
+        )
+    })
+}
+
+/// Batches of `train`, and the number of its examples.
+fn feed(
+    config: &Config,
+    tokenizers: &Tokenizers,
+    train: &Corpus,
+    labels: LabelOrigin<'_>,
+    observer: &mut dyn Observer,
+) -> Result<(Feed, usize)> {
+    let (window, tokens) = (config.model.max_len, config.train.batch_tokens);
+    if let Some(text) = train.stream() {
+        let ids = tokenizers.tgt().encode(text)?;
+        report(
+            TRAINING,
+            stream_stats(&ids, tokenizers),
+            config,
+            tokenizers,
+            observer,
+        );
+        let stream = Stream::new(ids, window, tokens / window, config.seed)?;
+        let n_windows = stream.n_windows();
+        return Ok((Feed::Stream(stream), n_windows));
+    }
+    let task = config.model.family.task();
+    let max_len = config.data.max_len.min(window);
+    let encoder = Encoder::new(task, tokenizers, max_len).within_ratio(config.data.max_ratio);
+    let (examples, encoded) = data::encode(
+        train,
+        encoder.with_labels(labels),
+        &mut watch(TRAINING, observer),
+    )?;
+    report(TRAINING, encoded, config, tokenizers, observer);
+    let n_examples = examples.len();
+    let parts = match train.ends() {
+        [] => Parts::whole(n_examples),
+        ends => Parts::by_line(&examples, ends, &weights(config)?),
+    };
+    Ok((batches(config, tokenizers, examples, parts)?, n_examples))
+}
+
+/// The weight of each part of the training data.
+fn weights(config: &Config) -> Result<Vec<f64>> {
+    let parts = config.data.training()?.parts();
+    Ok(parts.into_iter().map(|(_, weight)| weight).collect())
+}
+
+/// Batches of these examples.
+fn batches(
+    config: &Config,
+    tokenizers: &Tokenizers,
+    examples: impl Into<Examples>,
+    parts: Parts,
+) -> Result<Feed> {
+    let budget = Budget::new(config.train.batch_tokens);
+    let (seed, special) = (config.seed, tokenizers.sides());
+    let masking = Masking::new(tokenizers.tgt(), seed);
+    let batcher = Batcher::of_parts(examples, parts, budget, seed, special, masking)?;
+    Ok(Feed::Lines(Box::new(batcher)))
+}
+
+/// Reports dropped lines and unknown tokens of the corpus called `what`.
+fn report(
+    what: &str,
+    encoded: EncodeStats,
+    config: &Config,
+    tokenizers: &Tokenizers,
+    observer: &mut dyn Observer,
+) {
+    if encoded.dropped() > 0 {
+        observer.on(&Event::Note(&format!("{what}: {encoded}")));
+    }
+    unknown::warn(what, encoded, config, tokenizers, observer);
+}
+
+/// The counts of the tokens of a stream.
+fn stream_stats(ids: &[TokenId], tokenizers: &Tokenizers) -> EncodeStats {
+    EncodeStats {
+        tgt: TokenCounts::of(ids, tokenizers.tgt().special()),
+        ..EncodeStats::default()
+    }
+}
+
+fn validation_set(
+    config: &Config,
+    tokenizers: &Tokenizers,
+    valid: Corpus,
+    labels: LabelOrigin<'_>,
+    observer: &mut dyn Observer,
+) -> Result<ValidationSet> {
+    let task = config.model.family.task();
+    let (window, tokens) = (config.model.max_len, config.train.batch_tokens);
+    if let Some(text) = valid.stream() {
+        let ids = tokenizers.tgt().encode(text)?;
+        let stats = stream_stats(&ids, tokenizers);
+        report(VALIDATION, stats, config, tokenizers, observer);
+        return Ok(ValidationSet {
+            batches: data::fixed_windows(&ids, window, tokens / window)?,
+            src: Vec::new(),
+            tgt: Vec::new(),
+        });
+    }
+    let (examples, encoded) = data::encode(
+        &valid,
+        Encoder::new(task, tokenizers, window).with_labels(labels),
+        &mut watch(VALIDATION, observer),
+    )?;
+    report(VALIDATION, encoded, config, tokenizers, observer);
+    let special = tokenizers.sides();
+    let masking = Masking::fixed(tokenizers.tgt());
+    // A validation pair longer than any training pair gets its own batch.
+    let len = |example: &Example| example.src_len().max(example.tgt_len());
+    let longest = examples.iter().map(len).max().unwrap_or(0);
+    let budget = Budget::new(tokens.max(longest));
+    let batches = data::fixed_batches(examples, budget, special, masking)?;
+    let shown = match task {
+        Task::Translate => config.train.validate_sentences,
+        Task::Tag | Task::Classify | Task::Generate | Task::Fill | Task::Embed => 0,
+    };
+    let shown = valid.translations().take(shown);
+    let (src, tgt) = shown.map(|(src, tgt)| (src.into(), tgt.into())).unzip();
+    Ok(ValidationSet { batches, src, tgt })
+}
+
+#[cfg(test)]
+mod tests;

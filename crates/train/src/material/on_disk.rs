@@ -1,0 +1,292 @@
+//! Training data on disk: encoded once, and read while training.
+
+use std::path::Path;
+
+use attentive_base::count::count;
+use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
+use attentive_config::{Config, CorpusSource, StoreKind, Task};
+use attentive_data::{
+    Corpus, Encoder, Entry, Examples, Form, Layout, Making, Parts, Progress, Reader, Sample,
+    Settings, Store, StoreKey, training_files,
+};
+use attentive_processes::Processes;
+use attentive_text::Tokenizers;
+
+use super::origin::{check_same_data, check_same_everywhere, provenance};
+use super::{
+    Known, Material, batches, learn, report, shared_tokenizers, stop_if_asked, unknown,
+    validation_set, weights,
+};
+use crate::corpora::{self, TRAINING, watch};
+use crate::memory;
+use crate::report::{Event, Observer};
+use crate::source::Source;
+
+/// The share of the free memory above which files are encoded on disk. In memory, training data take a multiple of the size of
+/// their files.
+const SHARE_OF_MEMORY: f64 = 0.125;
+/// The number of lines that are encoded at a time.
+const LINES: usize = 1 << 14;
+
+/// Returns true if the training data are kept on disk; `processes` is the number of processes on this machine.
+///
+/// # Errors
+/// [`Error::Config`] if they should be, but cannot; [`Error::Io`] if a file cannot be accessed.
+pub(super) fn is_chosen(config: &Config, known: Known<'_>, processes: usize) -> Result<bool> {
+    match config.data.store {
+        StoreKind::Memory => Ok(false),
+        StoreKind::Disk => check_possible(config).map(|()| true),
+        StoreKind::Auto if obstacle(config)?.is_some() => Ok(false),
+        StoreKind::Auto => {
+            let (stores, key) = (config.data.stores()?, StoreKey::of(config)?);
+            let bytes = key.source_bytes() as f64;
+            let given = known.tokenizers(config, Vec::new)?;
+            let given = given.map(|given| key.clone().encoded_with(&given));
+            let keys = [Some(key), given].into_iter().flatten();
+            let found = keys.map(|key| Store::find(&stores, &key));
+            let found = found.collect::<Result<Vec<_>>>()?;
+            let is_made = found.iter().any(Option::is_some);
+            let is_large = |limit| bytes > SHARE_OF_MEMORY * limit;
+            Ok(is_made || memory::limit(config, processes).is_some_and(is_large))
+        }
+    }
+}
+
+/// Rejects training data that cannot be kept on disk.
+fn check_possible(config: &Config) -> Result<()> {
+    match obstacle(config)? {
+        None => Ok(()),
+        Some(obstacle) => Err(Error::Config {
+            key: "data.store".into(),
+            expected: "training data that can be kept on disk".into(),
+            found: format!("data that cannot: {obstacle}"),
+            hint: Some("such data need no preparation: set `data.store = \"memory\"`".into()),
+        }),
+    }
+}
+
+fn is_generated(source: &CorpusSource) -> bool {
+    matches!(source, CorpusSource::Builtin { .. })
+}
+
+/// Returns true if there is a file at `path` that can be read only once.
+fn is_stream(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| !metadata.is_file())
+}
+
+/// See [`crate::encode_corpus`].
+pub(crate) fn encode_corpus(
+    config: &Config,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<Store> {
+    check_possible(config)?;
+    let given = tokenizers_of_source(config)?;
+    store(config, given.as_ref(), interrupt, observer).map(|(store, _)| store)
+}
+
+/// See [`crate::store_key`].
+pub(crate) fn store_key(config: &Config) -> Result<StoreKey> {
+    let key = StoreKey::of(config)?;
+    Ok(match tokenizers_of_source(config)? {
+        Some(given) => key.encoded_with(&given),
+        None => key,
+    })
+}
+
+/// The tokenizers of the model from which training starts, if it starts from one.
+fn tokenizers_of_source(config: &Config) -> Result<Option<Tokenizers>> {
+    let from = config.model.from.as_deref();
+    let source = from.map(|from| Source::open(from, config)).transpose()?;
+    let known = Known {
+        run: None,
+        source: source.as_ref(),
+    };
+    // Training data with labels are never on disk.
+    known.tokenizers(config, Vec::new)
+}
+
+/// The reason why the training data cannot be kept on disk, if there is one.
+fn obstacle(config: &Config) -> Result<Option<&'static str>> {
+    Ok(match (config.data.training()?, Form::of(config)) {
+        (source, _) if source.parts().iter().any(|(part, _)| is_generated(part)) => {
+            Some("the corpus is generated")
+        }
+        _ if training_files(config)?.iter().any(|file| is_stream(file)) => Some("a file is a pipe"),
+        _ if matches!(config.data.valid, Some(CorpusSource::Builtin { .. })) => {
+            Some("the validation data are generated")
+        }
+        (_, Form::Stream) => Some("`data.units` is `stream`"),
+        (_, Form::TaggedTokens | Form::TaggedVectors(_) | Form::Labeled) => {
+            Some("the corpus has tags or labels")
+        }
+        _ if config.data.hold_out > 0.0 => Some("`data.hold_out` is set"),
+        _ => None,
+    })
+}
+
+/// See [`super::material`].
+pub(super) fn material(
+    config: &Config,
+    known: Known<'_>,
+    interrupt: &Interrupt,
+    processes: &Processes,
+    observer: &mut dyn Observer,
+) -> Result<Material> {
+    let mut own = None;
+    let tokenizers = shared_tokenizers(config, processes, || {
+        // Training data with labels are never on disk.
+        let given = known.tokenizers(config, Vec::new)?;
+        let (store, tokenizers) = store(config, given.as_ref(), interrupt, observer)?;
+        own = Some(store);
+        Ok(tokenizers)
+    })?;
+    // On a machine that does not share its disk with the first process, this creates the store.
+    let find = || store(config, Some(&tokenizers), interrupt, observer).map(|(store, _)| store);
+    let store = own.map_or_else(find, Ok);
+    let store = processes.agree("the training data were encoded", store)?;
+    let mut read = || {
+        let valid = corpora::validation(config, None, observer)?;
+        let provenance = provenance(config, known, store.files(), valid.as_ref());
+        if let Some((dir, run)) = known.run {
+            check_same_data(dir, &run.provenance, &provenance)?;
+        }
+        let validation = valid
+            .map(|valid| validation_set(config, &tokenizers, valid, known.labels(config), observer))
+            .transpose()?;
+        stop_if_asked(interrupt)?;
+        Ok((validation, provenance))
+    };
+    let (validation, provenance) = processes.agree("the validation data were read", read())?;
+    let checked = check_same_everywhere(processes, &provenance);
+    processes.agree("the training data were compared", checked)?;
+    let start = tokenizers.tgt().special().start;
+    let n_examples = store.len();
+    let parts = Parts::new(store.ends(), &weights(config)?);
+    let examples = Examples::Disk(store.starting_with(start));
+    let feed = batches(config, &tokenizers, examples, parts);
+    Ok(Material {
+        n_examples,
+        feed: processes.agree("the training data were opened", feed)?,
+        tokenizers,
+        validation,
+        provenance,
+    })
+}
+
+/// The encoded training data, which are created if there are none, and their tokenizers: the `given` ones, or tokenizers
+/// learned from the data.
+///
+/// # Errors
+/// The errors of reading, learning and encoding the corpus, and [`Error::Io`] if the disk cannot be written; a request to stop.
+fn store(
+    config: &Config,
+    given: Option<&Tokenizers>,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<(Store, Tokenizers)> {
+    let stores = config.data.stores()?;
+    let key = StoreKey::of(config)?;
+    if let Some(store) = Store::find(&stores, &key)? {
+        let tokenizers = store.tokenizers()?.for_model(&config.model)?;
+        if given.is_none_or(|given| given.files() == tokenizers.files()) {
+            note_found(&store, config, &tokenizers, observer);
+            return Ok((store, tokenizers));
+        }
+    }
+    let (key, tokenizers) = match given {
+        Some(given) => (key.encoded_with(given), given.clone()),
+        None => {
+            let sample = sample(config, interrupt, observer)?;
+            (key, learn(config, &sample, observer)?)
+        }
+    };
+    if let Some(store) = Store::find(&stores, &key)? {
+        note_found(&store, config, &tokenizers, observer);
+        return Ok((store, tokenizers));
+    }
+    let store = make(config, &stores, key, &tokenizers, interrupt, observer)?;
+    Ok((store, tokenizers))
+}
+
+fn note_found(
+    store: &Store,
+    config: &Config,
+    tokenizers: &Tokenizers,
+    observer: &mut dyn Observer,
+) {
+    let (examples, dir) = (count(store.len(), "example"), store.dir().display());
+    observer.on(&Event::Note(&format!("{TRAINING}: {examples} in `{dir}`")));
+    unknown::warn(TRAINING, store.encode_stats(), config, tokenizers, observer);
+}
+
+/// Reads the lines from which a vocabulary is learned.
+fn sample(config: &Config, interrupt: &Interrupt, observer: &mut dyn Observer) -> Result<Corpus> {
+    let mut sample = Sample::new(config.tokenizer.sample_lines);
+    let reader = read(config, interrupt, observer, |entries, _| {
+        entries.into_iter().for_each(|entry| sample.offer(entry));
+        Ok(())
+    })?;
+    Corpus::sampled(sample, reader)
+}
+
+/// Encodes the training data.
+fn make(
+    config: &Config,
+    stores: &Path,
+    key: StoreKey,
+    tokenizers: &Tokenizers,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<Store> {
+    let task = config.model.family.task();
+    let layout = match task {
+        Task::Fill => Layout::Masked,
+        _ => Layout::Decoded,
+    };
+    let mut making = Making::begin(stores, &key, tokenizers, layout)?;
+    let encoder = Encoder::new(task, tokenizers, key.max_len());
+    let mut encoder = encoder.within_ratio(config.data.max_ratio);
+    let reader = read(config, interrupt, observer, |entries, reader| {
+        let examples = encoder.encode(&entries, |line, problem| reader.error(line, problem))?;
+        examples
+            .iter()
+            .try_for_each(|example| making.push(example, reader.ends()))
+    })?;
+    reader.check_not_empty()?;
+    let encoded = encoder.finish()?;
+    let (read, n_parts) = (reader.stats(), reader.ends().len());
+    let files = reader.finish();
+    observer.on(&Event::Note(&format!("{TRAINING}: {read}")));
+    report(TRAINING, encoded, config, tokenizers, observer);
+    making.finish(Settings {
+        key,
+        read,
+        encoded,
+        files,
+        n_parts,
+    })
+}
+
+/// Reads the training data and passes them to `take`, some lines at a time.
+fn read(
+    config: &Config,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+    mut take: impl FnMut(Vec<Entry>, &Reader) -> Result<()>,
+) -> Result<Reader> {
+    let (source, form) = (config.data.training()?, Form::of(config));
+    let reader = Reader::open(source, form, config.data.dir.as_deref(), config.seed)?;
+    let mut reader = reader.filtered(corpora::filters(config));
+    loop {
+        let entries = reader.next_entries(LINES)?;
+        if entries.is_empty() {
+            return Ok(reader);
+        }
+        take(entries, &reader)?;
+        let lines = reader.stats().lines;
+        watch(TRAINING, observer)(Progress::Read { lines });
+        stop_if_asked(interrupt)?;
+    }
+}

@@ -1,0 +1,38 @@
+use std::fs;
+
+use attentive_base::batch::TokenId;
+use attentive_config::{CorpusSource, Family, TokenizerKind};
+
+use super::super::report::Silent;
+use super::*;
+
+/// The inputs of the first training batch and of the validation batches of a masked language model.
+fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "a dog runs over the green field and barks at two cats\n".repeat(50);
+    fs::write(folder.path().join("text"), text).unwrap();
+    let mut config = Config {
+        seed,
+        ..Config::default()
+    };
+    config.data.dir = Some(folder.path().into());
+    config.data.train = Some(CorpusSource::Text("text".into()));
+    config.data.hold_out = 0.5;
+    config.tokenizer.kind = TokenizerKind::Word;
+    config.model.family = Family::EncoderOnly;
+    let (interrupt, alone) = (Interrupt::none(), Processes::alone());
+    let known = Known::default();
+    let mut material = material(&config, known, &interrupt, &alone, &mut Silent).unwrap();
+    let validation = material.validation.unwrap().batches.into_iter();
+    [
+        material.feed.next_batch().unwrap().src.ids,
+        validation.flat_map(|batch| batch.src.ids).collect(),
+    ]
+}
+
+#[test]
+fn validation_masks_do_not_depend_on_the_seed() {
+    let [[training, validation], [other_training, other_validation]] = [1, 2].map(hidden);
+    assert_eq!(validation, other_validation);
+    assert_ne!(training, other_training);
+}

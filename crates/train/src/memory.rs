@@ -1,0 +1,211 @@
+//! Predicts the memory use of training before the first update.
+
+mod activations;
+mod machine;
+
+pub(super) use machine::{high_water_mark, limit};
+
+use attentive_architecture::{Architecture, Decoder, Encoder, Head, Items};
+use attentive_base::error::{Error, Result};
+use attentive_config::{Config, TrainPrecision};
+use attentive_data::BatchSize;
+use attentive_tape::Precision;
+
+use self::activations::floats;
+use super::optimizer::slots;
+use super::sum::{most_at_once, most_copies};
+
+const MB: f64 = 1e6;
+const FLOAT: f64 = 4.0;
+
+/// RAM used without a model: code, libraries and tokenizer.
+const PROGRAM: f64 = if cfg!(feature = "mpi") { 59.0 } else { 56.0 } * MB;
+/// RAM that an MPI library uses for its connections.
+const CONNECTIONS: f64 = 16.0 * MB;
+/// RAM per thread: its stack, packed matrix panels and attention scores.
+const THREAD: f64 = 4.0 * MB;
+/// The number of rows of logits held at a time.
+const LOGIT_ROWS: f64 = 256.0;
+/// A factor for RAM that was freed after reading the corpora and is not fully reused. Measured: up to 1.05.
+const FREED: f64 = 1.1;
+/// A factor for the overhead of buffer reuse: buffers hold slightly smaller results, some wait for a batch of their size, and a
+/// later epoch may have a larger batch.
+const SLACK: f64 = 1.3;
+
+/// The predicted memory use, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Memory {
+    /// Memory for weights, gradients, optimizer state, and a copy of the weights while a checkpoint is written.
+    pub model: f64,
+    /// Memory for activations kept for the backward pass and gradients in flight, for the largest batch.
+    pub activations: f64,
+    /// Memory for the encoded corpora.
+    pub data: f64,
+    /// Memory for everything else.
+    pub rest: f64,
+}
+
+/// The inputs of the prediction, apart from the batch size.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The run's configuration.
+    pub config: &'a Config,
+    /// The model.
+    pub architecture: &'a Architecture,
+    /// The number of weights that are not trained.
+    pub frozen: usize,
+    /// The size of the encoded corpora in bytes.
+    pub data: usize,
+    /// The number of compute threads.
+    pub threads: usize,
+    /// The number of processes that share the work.
+    pub processes: usize,
+}
+
+impl Memory {
+    /// Predicts the peak memory use of training with batches as large as `batch`.
+    pub fn predict(subject: &Subject<'_>, batch: BatchSize) -> Self {
+        let config = subject.config;
+        let architecture = subject.architecture;
+        let head = &architecture.head;
+        let (d, vocab) = (head.d_in() as f64, head.n_classes() as f64);
+        let (n_batches, n) = (
+            config.train.micro_batches_per_update as u64,
+            subject.processes as u64,
+        );
+        // Includes the gradients that are sent and received.
+        let gradients = match n {
+            1 => f64::from(most_at_once(n_batches)),
+            n => most_copies(n_batches, n) as f64,
+        };
+        let processes = n as f64;
+        let slots = slots(&config.train.optimizer) as f64 / processes;
+        let connections = if n == 1 { 0.0 } else { CONNECTIONS };
+        let n_weights = architecture.n_weights() as f64;
+        let n_trained = n_weights - subject.frozen as f64;
+        let tied = tied(architecture) as f64;
+        let logits = LOGIT_ROWS * (vocab + d);
+        let threads = THREAD * subject.threads as f64;
+        Self {
+            model: FLOAT * (2.0 * n_weights + (gradients + slots) * n_trained + tied * vocab * d),
+            activations: FLOAT * SLACK * floats(architecture, batch),
+            data: subject.data as f64,
+            rest: PROGRAM + connections + threads + FLOAT * logits + packed(subject, batch),
+        }
+    }
+
+    /// Returns the predicted peak of training.
+    pub fn peak(&self) -> f64 {
+        self.fixed() + self.activations
+    }
+
+    /// The peak of the whole process, which may occur while the corpora are read.
+    pub(super) fn most(&self) -> f64 {
+        let so_far = high_water_mark().unwrap_or(0) as f64;
+        self.peak().max(FREED * so_far)
+    }
+
+    /// The part that does not depend on the batches.
+    fn fixed(&self) -> f64 {
+        self.model + self.data + self.rest
+    }
+
+    /// Refuses a prediction above `limit` bytes. `with_budget` predicts the memory for another value of `train.batch_tokens`,
+    /// which must be at least `least` for the longest sentence pair.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with the largest token budget that fits, if one does.
+    pub fn check(
+        &self,
+        budget: usize,
+        limit: f64,
+        least: usize,
+        with_budget: impl Fn(usize) -> Self,
+    ) -> Result<()> {
+        if self.peak() <= limit {
+            return Ok(());
+        }
+        let place = format!("the {:.0} MB that training may use", limit / MB);
+        let smallest = with_budget(least);
+        if smallest.fixed() > limit {
+            return Err(Error::Config {
+                key: "model".into(),
+                expected: format!("a model that fits into {place}"),
+                found: format!(
+                    "one that needs {:.0} MB for weights, gradients, optimizer and data alone",
+                    smallest.fixed() / MB
+                ),
+                hint: Some("make the model or the vocabulary smaller, or free some RAM; `train.max_memory_mb` changes the limit".into()),
+            });
+        }
+        if smallest.peak() > limit {
+            return Err(Error::Config {
+                key: "data.max_len".into(),
+                expected: format!("sentence pairs short enough to fit into {place}"),
+                found: format!(
+                    "one of {least} tokens, which needs about {:.0} MB on its own",
+                    smallest.peak() / MB
+                ),
+                hint: Some("lower it to drop long sentences, or make the model smaller; `train.max_memory_mb` changes the limit".into()),
+            });
+        }
+        // Invariant: `fits` fits, `large` does not.
+        let (mut fits, mut large) = (least, budget);
+        while large - fits > 1 {
+            let middle = fits + (large - fits) / 2;
+            match with_budget(middle).peak() <= limit {
+                true => fits = middle,
+                false => large = middle,
+            }
+        }
+        Err(Error::Config {
+            key: "train.batch_tokens".into(),
+            expected: format!("at most {fits}, which fits into {place}"),
+            found: format!("{budget}, which needs about {:.0} MB", self.peak() / MB),
+            hint: Some("lower it and raise `train.micro_batches_per_update` by the same factor to keep the size of updates; `train.max_memory_mb` changes the limit".into()),
+        })
+    }
+}
+
+/// The number of further gradients of a shared table that exist separately before they are summed.
+fn tied(architecture: &Architecture) -> usize {
+    let head = matches!(&architecture.head, Head::Vocabulary(head) if head.tied);
+    let inputs = [&architecture.src, &architecture.tgt].into_iter().flatten();
+    let shared = inputs.filter(|input| matches!(input.items, Items::Tokens { shared: true, .. }));
+    usize::from(head) + shared.count()
+}
+
+/// The width of the widest hidden layer: of a feed-forward network, or of the gates of a recurrent layer.
+fn d_inner(architecture: &Architecture) -> usize {
+    let encoder = match &architecture.encoder {
+        Some(Encoder::Transformer(stack)) => stack.feed_forward.d_ff,
+        Some(Encoder::Recurrent(stack)) => stack.cell.gates() * stack.d_hidden,
+        None => 0,
+    };
+    let decoder = match &architecture.decoder {
+        Some(Decoder::Transformer(stack)) => stack.feed_forward.d_ff,
+        Some(Decoder::Recurrent(stack)) => stack.cell.gates() * stack.d_hidden,
+        None => 0,
+    };
+    encoder.max(decoder)
+}
+
+/// The number of bytes of the packed operands shared by all threads, on CPUs with bfloat16 dot-product instructions.
+fn packed(subject: &Subject<'_>, batch: BatchSize) -> f64 {
+    const PACKED: f64 = 2.0;
+    let matmul = subject.config.train.precision;
+    let pairs = Precision::fastest() == Precision::Bf16 && matmul != TrainPrecision::F32;
+    if !pairs {
+        return 0.0;
+    }
+    let head = &subject.architecture.head;
+    let (d, vocab) = (head.d_in() as f64, head.n_classes() as f64);
+    let d_inner = d_inner(subject.architecture) as f64;
+    let rows = batch.src_tokens.max(batch.tgt_tokens) as f64;
+    let projection = (vocab + LOGIT_ROWS) * d + (vocab + d) * LOGIT_ROWS;
+    let maps = (rows + d.max(d_inner)) * (3.0 * d + d_inner);
+    PACKED * projection.max(maps).max((LOGIT_ROWS + d) * vocab)
+}
+
+#[cfg(test)]
+mod tests;

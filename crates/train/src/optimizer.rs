@@ -1,0 +1,181 @@
+//! SGD, Adam and AdamW over a model's parameters.
+
+use std::ops::Range;
+
+use attentive_config::{OptimizerConfig, OptimizerKind};
+use attentive_kernels::optimizer::{AdamStep, SgdStep, adam, sgd};
+use attentive_model::model::{Model, Parameter};
+use attentive_tape::Buffer;
+
+/// An optimizer and its state for each parameter, or for a part of each.
+#[derive(Debug)]
+pub struct Optimizer {
+    config: OptimizerConfig,
+    /// The state for each parameter, in the model's order.
+    memory: Vec<Memory>,
+}
+
+/// The state for a parameter.
+#[derive(Debug)]
+struct Memory {
+    /// The elements that are updated.
+    part: Range<usize>,
+    /// Adam's first and second moment estimates; SGD's velocity, if any. Each has the parameter's shape, and values for the
+    /// part.
+    slots: Vec<Parameter>,
+}
+
+/// The scalars of one update.
+#[derive(Clone, Copy, Debug)]
+pub struct UpdateScale {
+    /// The number of the update, counted from 1.
+    pub step: u64,
+    /// The learning rate.
+    pub learning_rate: f64,
+    /// A factor for the gradient, which combines averaging over tokens and clipping.
+    pub gradient_scale: f64,
+}
+
+impl Optimizer {
+    /// Creates a fresh optimizer for `model`.
+    pub fn new(config: &OptimizerConfig, model: &Model) -> Self {
+        let whole = model.trained().map(|parameter| 0..parameter.size());
+        Self::of_parts(config, model, whole.collect())
+    }
+
+    /// Creates a fresh optimizer for one part of each parameter of `model`.
+    pub(super) fn of_parts(
+        config: &OptimizerConfig,
+        model: &Model,
+        parts: Vec<Range<usize>>,
+    ) -> Self {
+        let names = slot_names(config);
+        let memory = model
+            .trained()
+            .zip(parts)
+            .map(|(parameter, part)| Memory {
+                slots: names
+                    .iter()
+                    .map(|slot| Parameter {
+                        name: format!("{slot}.{}", parameter.name()),
+                        shape: parameter.shape().to_vec(),
+                        values: vec![0.0; part.len()],
+                    })
+                    .collect(),
+                part,
+            })
+            .collect();
+        Self {
+            config: config.clone(),
+            memory,
+        }
+    }
+
+    /// The state tensors, each named `SLOT.PARAMETER`, with values for the part that is updated.
+    pub(super) fn state(&self) -> impl Iterator<Item = &Parameter> {
+        self.memory.iter().flat_map(|memory| &memory.slots)
+    }
+
+    /// The state tensors, to restore them.
+    pub(super) fn state_mut(&mut self) -> impl Iterator<Item = &mut Parameter> {
+        self.memory.iter_mut().flat_map(|memory| &mut memory.slots)
+    }
+
+    /// Updates `model` by `gradients`, which are in the order of [`Model::trained`].
+    ///
+    /// # Panics
+    /// If the numbers of gradients and parameters differ.
+    pub fn update(&mut self, model: &Model, gradients: &[Buffer], scale: UpdateScale) {
+        self.update_parts(model, gradients, scale, |_| ());
+    }
+
+    /// Updates the parts of `model` by their `gradients`, like [`Optimizer::update`], and calls `see` with each.
+    pub(super) fn update_parts(
+        &mut self,
+        model: &Model,
+        gradients: &[Buffer],
+        scale: UpdateScale,
+        mut see: impl FnMut(&[f32]),
+    ) {
+        assert_eq!(
+            gradients.len(),
+            self.memory.len(),
+            "one gradient per parameter"
+        );
+        let parts = gradients.iter().zip(&mut self.memory);
+        for (parameter, (gradient, memory)) in model.trained().zip(parts) {
+            parameter.change(|values| {
+                let (shape, values) = (parameter.shape(), &mut values[memory.part.clone()]);
+                let slots = &mut memory.slots;
+                apply(&self.config, shape, values, gradient, slots, scale);
+                see(values);
+            });
+        }
+    }
+}
+
+/// Number of state values per parameter value.
+pub(super) fn slots(config: &OptimizerConfig) -> usize {
+    slot_names(config).len()
+}
+
+/// Names of the state tensors of each parameter.
+fn slot_names(config: &OptimizerConfig) -> &'static [&'static str] {
+    match config.kind {
+        OptimizerKind::Adam | OptimizerKind::Adamw => &["mean", "square"],
+        OptimizerKind::Sgd if config.momentum > 0.0 => &["velocity"],
+        OptimizerKind::Sgd => &[],
+    }
+}
+
+fn apply(
+    config: &OptimizerConfig,
+    shape: &[usize],
+    values: &mut [f32],
+    gradient: &[f32],
+    slots: &mut [Parameter],
+    scale: UpdateScale,
+) {
+    // Only matrices decay, not biases, norms and other vectors.
+    let decay = if shape.len() > 1 {
+        config.weight_decay as f32
+    } else {
+        0.0
+    };
+    let (decoupled, l2) = match config.kind {
+        OptimizerKind::Adamw => (decay, 0.0),
+        OptimizerKind::Adam | OptimizerKind::Sgd => (0.0, decay),
+    };
+    let (learning_rate, grad_scale) = (scale.learning_rate as f32, scale.gradient_scale as f32);
+    match (config.kind, slots) {
+        (OptimizerKind::Adam | OptimizerKind::Adamw, [mean, square]) => adam(
+            values,
+            &mut mean.values,
+            &mut square.values,
+            gradient,
+            AdamStep {
+                learning_rate,
+                beta1: config.beta1 as f32,
+                beta2: config.beta2 as f32,
+                epsilon: config.epsilon as f32,
+                weight_decay: decoupled,
+                l2,
+                grad_scale,
+                step: scale.step,
+            },
+        ),
+        (_, slots) => sgd(
+            values,
+            slots
+                .first_mut()
+                .map(|velocity| velocity.values.as_mut_slice()),
+            gradient,
+            SgdStep {
+                learning_rate,
+                momentum: config.momentum as f32,
+                l2,
+                grad_scale,
+            },
+        ),
+    }
+}

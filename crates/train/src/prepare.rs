@@ -1,0 +1,370 @@
+//! Prepares a run before its first update: run directory, corpora, tokenizers and model.
+
+use std::path::{Path, PathBuf};
+
+use attentive_architecture::Architecture;
+use attentive_base::error::{Error, Result};
+use attentive_checkpoint::{self as checkpoint, Lock, Provenance, Run, files};
+use attentive_config::{Config, Difference, TrainPrecision};
+use attentive_interop::ExportFormat;
+use attentive_model::model::{Model, Parameter};
+use attentive_processes::Processes;
+use attentive_text::Tokenizers;
+
+use super::directory::{self, Found};
+use super::duplicates;
+use super::exchange::parameters_of_first;
+use super::frozen::Frozen;
+use super::material::{Known, Material, material};
+use super::memory::Subject;
+use super::report::{Event, Observer};
+use super::source::Source;
+use super::{Existing, Learner, Memory, RunOptions, Schedule, memory};
+
+/// A prepared run.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub config: Config,
+    pub processes: Processes,
+    /// The run directory.
+    pub dir: PathBuf,
+    pub material: Material,
+    pub learner: Learner,
+    pub memory: Memory,
+    /// The update of the checkpoint to resume from.
+    pub resume_at: Option<u64>,
+    /// Keeps other runs from writing to the run directory. The first process holds it.
+    pub _lock: Option<Lock>,
+}
+
+/// The run directory, with its contents as found.
+struct Opened {
+    found: Found,
+    lock: Lock,
+    beginning: Beginning,
+}
+
+/// The origin of the weights.
+enum Beginning {
+    /// They are initialized randomly.
+    Nothing,
+    /// They are taken from the model in `model.from`.
+    Model(Box<Source>),
+    /// They are taken from the checkpoint at this update.
+    Checkpoint(u64),
+}
+
+impl Opened {
+    /// The known facts about the run in `dir` before the training data are read.
+    fn known<'a>(&'a self, dir: &'a Path) -> Known<'a> {
+        let run = match &self.found {
+            Found::Run(stored) => Some((dir, &**stored)),
+            Found::Nothing | Found::Replaceable => None,
+        };
+        Known {
+            run,
+            source: match &self.beginning {
+                Beginning::Model(source) => Some(source),
+                Beginning::Nothing | Beginning::Checkpoint(_) => None,
+            },
+        }
+    }
+
+    /// The update of the checkpoint to resume from.
+    fn resume_at(&self) -> Option<u64> {
+        match self.beginning {
+            Beginning::Checkpoint(step) => Some(step),
+            Beginning::Nothing | Beginning::Model(_) => None,
+        }
+    }
+
+    /// The weights, unless they are initialized randomly.
+    fn weights(
+        &self,
+        config: &Config,
+        dir: &Path,
+        architecture: &Architecture,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Vec<Parameter>>> {
+        match &self.beginning {
+            Beginning::Nothing => Ok(None),
+            Beginning::Model(source) => {
+                first_weights(config, source, architecture, observer).map(Some)
+            }
+            Beginning::Checkpoint(step) => {
+                let weights = Run::new(dir).weights(*step)?;
+                let shapes = checkpoint::shapes(architecture);
+                weights.parameters(&shapes).map(Some)
+            }
+        }
+    }
+}
+
+/// Reads, learns and checks everything; changes the run directory only once nothing else can fail.
+pub(super) fn prepare(
+    config: &Config,
+    options: &RunOptions,
+    observer: &mut dyn Observer,
+) -> Result<Prepared> {
+    let (dir, processes) = (options.out.as_path(), &options.processes);
+    processes.agree("the configuration was checked", check(config, processes))?;
+    let warnings = duplicates::warnings(&config.data);
+    for warning in Schedule::warnings(config).into_iter().chain(warnings) {
+        observer.on(&Event::Warning(&warning));
+    }
+    let opened = processes
+        .is_first()
+        .then(|| open(config, options, observer))
+        .transpose();
+    let opened = processes.agree("the run directory was opened", opened)?;
+    let known = opened.as_ref().map(|opened| opened.known(dir));
+    let known = known.unwrap_or_default();
+    let material = material(config, known, &options.interrupt, processes, observer)?;
+    let architecture = checkpoint::architecture(config, &material.tokenizers);
+    let frozen = Frozen::of(config, &architecture);
+    let frozen = processes.agree("frozen parameters were named", frozen)?;
+    let memory = check_memory(config, &architecture, &frozen, &material, processes);
+    let memory = processes.agree("memory was predicted", memory)?;
+    let resume_at = opened.as_ref().and_then(Opened::resume_at);
+    let resume_at = processes.value_of_first("the checkpoint was read", || Ok(resume_at))?;
+    let weights = opened.as_ref().map_or(Ok(None), |opened| {
+        opened.weights(config, dir, &architecture, observer)
+    });
+    let weights = processes.agree("the weights were read", weights)?;
+    let model = match resume_at.is_some() || config.model.from.is_some() {
+        true => {
+            let shapes = checkpoint::shapes(&architecture);
+            let weights = parameters_of_first(processes, weights, shapes);
+            checkpoint::build(&architecture, weights)
+        }
+        false => fresh_model(config, &architecture),
+    };
+    if frozen.n_weights() > 0 {
+        observer.on(&Event::Note(&format!(
+            "{} of {} weights are frozen",
+            frozen.n_weights(),
+            architecture.n_weights()
+        )));
+    }
+    if resume_at.is_none() {
+        observer.on(&Event::Note(&export_limits(config, &material.tokenizers)));
+    }
+    frozen.apply(&model);
+    let learner = Learner::among(processes.clone(), model, config);
+    let products = learner.products();
+    // Products in f32 have the same bits on all machines.
+    let products = match products.matmul {
+        TrainPrecision::F32 => "f32".into(),
+        _ => products.to_string(),
+    };
+    processes.require_same(
+        "the precision of products (`train.precision`) or the CPU's instructions",
+        &products,
+    )?;
+    let (tokenizers, provenance) = (&material.tokenizers, &material.provenance);
+    let claimed = opened.map(|Opened { found, lock, .. }| {
+        directory::claim(dir, found, config, tokenizers, provenance)?;
+        Ok(lock)
+    });
+    let lock = processes.agree("the run directory was claimed", claimed.transpose())?;
+    Ok(Prepared {
+        config: config.clone(),
+        processes: processes.clone(),
+        dir: dir.to_path_buf(),
+        learner,
+        material,
+        memory,
+        resume_at,
+        _lock: lock,
+    })
+}
+
+/// Describes the formats to which the model can be exported, or the setting that prevents an export, since settings cannot be
+/// changed later.
+fn export_limits(config: &Config, tokenizers: &Tokenizers) -> String {
+    let kinds = ExportFormat::ALL.map(|format| format.kind_of(config, tokenizers));
+    match kinds {
+        [Ok(kind), Ok(other)] => format!("the model can be exported as {kind} and as {other}"),
+        [Ok(kind), Err(_)] | [Err(_), Ok(kind)] => {
+            format!("the model can be exported as {kind}")
+        }
+        [Err(_), Err(_)] => {
+            let form = ExportFormat::Hf;
+            let problem = form.obstacle(config, tokenizers).unwrap_or_default();
+            format!(
+                "the model cannot be exported for `{}`: {problem}",
+                form.tool()
+            )
+        }
+    }
+}
+
+/// Checks the configuration, and compares it with the other processes'.
+fn check(config: &Config, processes: &Processes) -> Result<()> {
+    let checked = config.validate().and_then(|()| check_frozen(config));
+    if processes.is_alone() {
+        return checked;
+    }
+    let first = config_of_first(&Provenance::this_program(), config, processes);
+    checked?;
+    let first = first?;
+    if let Some(Difference { key, ours, theirs }) = first.difference(config) {
+        return Err(Error::Config {
+            key,
+            expected: format!("{ours}, as in process 0"),
+            found: theirs,
+            hint: Some("give all processes the same configuration".into()),
+        });
+    }
+    let (accumulate, n) = (config.train.micro_batches_per_update, processes.count());
+    if accumulate < n {
+        return Err(Error::Config {
+            key: "train.micro_batches_per_update".into(),
+            expected: format!("at least {n}, a micro-batch for each process"),
+            found: accumulate.to_string(),
+            hint: Some("it counts the micro-batches of an update over all processes; a multiple of their number keeps all of them busy".into()),
+        });
+    }
+    Ok(())
+}
+
+/// Checks the patterns of `model.freeze`. Names of parameters do not depend on the sizes of vocabularies.
+fn check_frozen(config: &Config) -> Result<()> {
+    Frozen::of(config, &config.model.architecture(1, 1)).map(drop)
+}
+
+/// The configuration of the first process, which must run the same `program`.
+fn config_of_first(program: &str, config: &Config, processes: &Processes) -> Result<Config> {
+    let said = serde_json::to_vec(&(program, config)).unwrap_or_default();
+    let said = processes.gather("the configuration was checked", &said);
+    match serde_json::from_slice::<(String, Config)>(&said[0]) {
+        Ok((first, config)) if first == program => Ok(config),
+        _ => Err(Error::usage(
+            format!("this is {program}, process 0 is another version"),
+            "install the same version on all machines",
+        )),
+    }
+}
+
+/// Opens the run directory.
+fn open(config: &Config, options: &RunOptions, observer: &mut dyn Observer) -> Result<Opened> {
+    let dir = options.out.as_path();
+    let lock = directory::lock(dir)?;
+    let found = directory::inspect(config, dir, options.existing)?;
+    if matches!(found, Found::Nothing) && options.existing == Existing::Resume {
+        observer.on(&Event::Note(&format!(
+            "nothing to resume in `{}`: starting a new run",
+            dir.display()
+        )));
+    }
+    let resume_at = match found {
+        Found::Run(_) => last_checkpoint(dir, observer)?,
+        Found::Nothing | Found::Replaceable => None,
+    };
+    let beginning = match (resume_at, &config.model.from) {
+        (Some(step), _) => Beginning::Checkpoint(step),
+        (None, Some(from)) => Beginning::Model(Box::new(Source::open(from, config)?)),
+        (None, None) => Beginning::Nothing,
+    };
+    Ok(Opened {
+        found,
+        lock,
+        beginning,
+    })
+}
+
+/// The update of the checkpoint to resume from, if there is one.
+fn last_checkpoint(dir: &Path, observer: &mut dyn Observer) -> Result<Option<u64>> {
+    let Some(start) = Run::new(dir).start()? else {
+        return match dir.join(files::WEIGHTS).exists() {
+            true => Err(no_checkpoint(dir)),
+            false => Ok(None),
+        };
+    };
+    if let Some(warning) = &start.warning {
+        observer.on(&Event::Warning(warning));
+    }
+    Ok(Some(start.step))
+}
+
+/// The weights of `source`. Reports those that are newly initialized.
+pub(super) fn first_weights(
+    config: &Config,
+    source: &Source,
+    architecture: &Architecture,
+    observer: &mut dyn Observer,
+) -> Result<Vec<Parameter>> {
+    let (weights, new) = source.weights(config, architecture)?;
+    if !new.is_empty() {
+        observer.on(&Event::Note(&format!(
+            "initialized at random, since the base model has no weights of this name and shape: {}",
+            new.join(", ")
+        )));
+    }
+    Ok(weights)
+}
+
+/// The error for a trained model without a checkpoint to resume from.
+fn no_checkpoint(dir: &Path) -> Error {
+    Error::Model {
+        path: dir.join(files::CHECKPOINTS),
+        problem: "the model is trained, but there is no checkpoint to resume from".into(),
+        hint: Some(
+            "restore the folder, train into another `RunOptions::out`, or replace the model with `Existing::Force`".into(),
+        ),
+    }
+}
+
+/// Predicts the memory use of training, and refuses a run that does not fit.
+pub(super) fn check_memory(
+    config: &Config,
+    architecture: &Architecture,
+    frozen: &Frozen,
+    material: &Material,
+    processes: &Processes,
+) -> Result<Memory> {
+    let subject = Subject {
+        config,
+        architecture,
+        frozen: frozen.n_weights(),
+        data: material.bytes(),
+        threads: rayon::current_num_threads(),
+        processes: processes.count(),
+    };
+    let feed = &material.feed;
+    let memory = Memory::predict(&subject, feed.largest());
+    if let Some(limit) = memory::limit(config, processes.on_this_machine()) {
+        let with_budget = |tokens| Memory::predict(&subject, feed.largest_within(tokens));
+        let least = feed.least_batch_tokens();
+        memory.check(config.train.batch_tokens, limit, least, with_budget)?;
+    }
+    Ok(memory)
+}
+
+/// The model before its first update.
+pub(super) fn fresh_model(config: &Config, architecture: &Architecture) -> Model {
+    Model::new(architecture, config.model.init, config.seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive_processes::in_threads;
+
+    use super::*;
+
+    #[test]
+    fn another_version_of_the_program_is_refused() {
+        let results = in_threads(3, |processes| {
+            let program =
+                ["attentive 0.2.0", "attentive 0.2.0", "attentive 0.3.0"][processes.number()];
+            let first = config_of_first(program, &Config::default(), &processes);
+            let agreed = processes.agree("the configuration was checked", first.map(|_| ()));
+            agreed.unwrap_err().to_string()
+        });
+        for problem in results {
+            assert!(problem.starts_with("process 2 ("), "{problem}");
+            let expected = "this is attentive 0.3.0, process 0 is another version";
+            assert!(problem.ends_with(expected), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Profiling of training: the time of each part of an update.
+
+use std::time::{Duration, Instant};
+
+use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
+use attentive_checkpoint as checkpoint;
+use attentive_config::Config;
+use attentive_processes::Processes;
+use attentive_tape::{Spent, profiled};
+
+use super::frozen::Frozen;
+use super::material::{Known, material};
+use super::prepare::{check_memory, first_weights, fresh_model};
+use super::report::{Event, Observer, StepReport};
+use super::source::Source;
+use super::span::Span;
+use super::{Learner, Part, Plateau, Schedule, Watch, memory};
+
+/// The time and memory of several updates.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// The number of updates.
+    pub updates: u64,
+    /// The number of real target tokens.
+    pub tgt_tokens: usize,
+    /// Time spent making batches.
+    pub data: Duration,
+    /// The total time of forward passes.
+    pub forward: Duration,
+    /// Total time of backward passes.
+    pub backward: Duration,
+    /// Time spent on the gradient norm and the optimizer.
+    pub optimizer: Duration,
+    /// The operations within forward and backward passes, slowest first.
+    pub operations: Vec<(&'static str, Spent)>,
+    /// Predicted peak memory use, in bytes.
+    pub predicted_memory: u64,
+    /// Measured peak memory use, where the system reports it.
+    pub memory: Option<u64>,
+}
+
+impl Profile {
+    /// Returns the total time of all updates.
+    pub fn total(&self) -> Duration {
+        self.data + self.forward + self.backward + self.optimizer
+    }
+}
+
+/// Trains a fresh model, or the model of `model.from`, for one warm-up update and `updates` measured ones according to
+/// `config`, and then discards it.
+///
+/// # Errors
+/// Invalid configuration or data; a request to stop.
+pub fn profile(
+    config: &Config,
+    updates: u64,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<Profile> {
+    config.validate()?;
+    let alone = Processes::alone();
+    let from = config.model.from.as_deref();
+    let source = from.map(|from| Source::open(from, config)).transpose()?;
+    let known = Known {
+        run: None,
+        source: source.as_ref(),
+    };
+    let mut material = material(config, known, interrupt, &alone, observer)?;
+    let architecture = checkpoint::architecture(config, &material.tokenizers);
+    let frozen = Frozen::of(config, &architecture)?;
+    let memory = check_memory(config, &architecture, &frozen, &material, &alone)?;
+    let model = match &source {
+        None => fresh_model(config, &architecture),
+        Some(source) => {
+            let weights = first_weights(config, source, &architecture, observer)?;
+            checkpoint::build(&architecture, weights)
+        }
+    };
+    frozen.apply(&model);
+    let mut learner = Learner::new(model, config);
+    let mut start = material.start_report(config, &learner, memory, 0);
+    start.max_steps = updates;
+    observer.on(&Event::Start(&start));
+    let schedule = Schedule::of(config);
+    let mut profile = Profile::default();
+    let mut update = |step, profile: &mut Profile| -> Result<()> {
+        let (begin, feed) = (Instant::now(), &mut material.feed);
+        let epoch = feed.position().epoch;
+        let learning_rate = schedule.learning_rate(step, &Plateau::default());
+        let n_batches = learner.n_batches();
+        let batches = profile.part(Part::Data, || feed.next_batches(n_batches, learner.share()))?;
+        let update = learner.learn(step, learning_rate, &batches, profile);
+        let update = update.map_err(Error::NotFinite)?;
+        profile.updates += 1;
+        profile.tgt_tokens += update.sums.n_tokens;
+        let report = StepReport::new(
+            step,
+            epoch,
+            learning_rate,
+            &Span::of(&update, begin.elapsed()),
+        );
+        let logged = None;
+        observer.on(&Event::Step {
+            report: &report,
+            logged,
+        });
+        match interrupt.requested() {
+            Some(signal) => Err(Error::Interrupted {
+                signal,
+                saved: "a profile saves nothing".into(),
+            }),
+            None => Ok(()),
+        }
+    };
+    update(1, &mut Profile::default())?;
+    let (done, spent) =
+        profiled(|| (2..updates + 2).try_for_each(|step| update(step, &mut profile)));
+    done?;
+    profile.operations = spent.into_iter().collect();
+    profile
+        .operations
+        .sort_by_key(|(_, spent)| std::cmp::Reverse(spent.forward + spent.backward));
+    profile.predicted_memory = start.memory;
+    profile.memory = memory::high_water_mark();
+    Ok(profile)
+}
+
+impl Watch for Profile {
+    fn part<R>(&mut self, part: Part, work: impl FnOnce() -> R) -> R {
+        let start = Instant::now();
+        let result = work();
+        *match part {
+            Part::Data => &mut self.data,
+            Part::Forward => &mut self.forward,
+            Part::Backward => &mut self.backward,
+            Part::Optimizer => &mut self.optimizer,
+        } += start.elapsed();
+        result
+    }
+}

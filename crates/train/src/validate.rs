@@ -1,0 +1,126 @@
+//! Validation: the loss over all pairs, and translations of some.
+
+use std::time::Instant;
+
+use attentive_base::batch::{Batch, TokenId};
+use attentive_base::error::Result;
+use attentive_config::Config;
+use attentive_decode::SearchOptions;
+use attentive_metrics::{Bleu, exact_match, perplexity};
+use attentive_model::model::Model;
+use attentive_pipeline::{Pipeline, TranslateOptions};
+use attentive_processes::Processes;
+use attentive_tape::LossSums;
+use attentive_text::Tokenizers;
+
+use super::exchange;
+use super::report::{Sample, ValidationReport};
+
+/// The validation data.
+#[derive(Debug)]
+pub(super) struct ValidationSet {
+    /// Batches of all pairs, for the loss.
+    pub batches: Vec<Batch>,
+    /// The sentences to translate.
+    pub src: Vec<String>,
+    /// The references of these sentences.
+    pub tgt: Vec<String>,
+}
+
+impl ValidationSet {
+    /// The size of the batches in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let numbers = self.batches.iter().map(|batch| {
+            let sides = [&batch.src, &batch.tgt_in, &batch.tgt_out];
+            sides
+                .iter()
+                .map(|side| side.ids.len() + 2 * side.rows())
+                .sum::<usize>()
+        });
+        numbers.sum::<usize>() * size_of::<TokenId>()
+    }
+
+    /// Measures `model` after update `step`. Each of the processes, which all have this
+    /// model, measures a part; all get the same results as a single process would.
+    pub(super) fn measure(
+        &self,
+        model: Model,
+        config: &Config,
+        tokenizers: &Tokenizers,
+        step: u64,
+        processes: &Processes,
+    ) -> Result<ValidationReport> {
+        let start = Instant::now();
+        let share = processes.share(self.batches.len());
+        let sums = self.batches[share].iter().map(|batch| {
+            let smoothing = config.train.label_smoothing;
+            model.sums(std::slice::from_ref(batch), smoothing)
+        });
+        let LossSums {
+            loss,
+            nll,
+            n_tokens,
+            n_correct,
+        } = exchange::all_sums(processes, sums.collect());
+        let per_token = |sum: f64| sum / n_tokens.max(1) as f64;
+        let mut report = ValidationReport {
+            step,
+            loss: per_token(loss),
+            nll: per_token(nll),
+            perplexity: perplexity(nll, n_tokens as u64),
+            accuracy: per_token(n_correct as f64),
+            bleu: None,
+            exact_match: None,
+            samples: Vec::new(),
+            best: false,
+            seconds: 0.0,
+        };
+        if !self.src.is_empty() {
+            let share = &self.src[processes.share(self.src.len())];
+            let translations = translate(share, model, config, tokenizers);
+            let doing = "validation sentences were translated";
+            let translations = processes.gather_lines(doing, translations)?;
+            report.bleu =
+                Some(Bleu::default().corpus(&translations, std::slice::from_ref(&self.tgt)));
+            report.exact_match = Some(exact_match(&translations, &self.tgt).fraction());
+            report.samples = self.samples(&translations, config.train.samples);
+        }
+        report.seconds = start.elapsed().as_secs_f64();
+        Ok(report)
+    }
+
+    fn samples(&self, translations: &[String], count: usize) -> Vec<Sample> {
+        let pairs = self.src.iter().zip(&self.tgt).zip(translations);
+        pairs
+            .take(count)
+            .map(|((src, tgt), translation)| Sample {
+                src: src.clone(),
+                translation: translation.clone(),
+                reference: tgt.clone(),
+            })
+            .collect()
+    }
+}
+
+fn translate(
+    lines: &[String],
+    model: Model,
+    config: &Config,
+    tokenizers: &Tokenizers,
+) -> Result<Vec<String>> {
+    let pipeline = Pipeline::from_parts(config.clone(), tokenizers.clone(), model);
+    // Greedy search: validation compares checkpoints and must not take longer than training.
+    let options = TranslateOptions {
+        search: SearchOptions {
+            beam_width: 1,
+            n_best: 1,
+            ..SearchOptions::from(&config.decode)
+        },
+        batch_size: config.decode.batch_size,
+    };
+    let translations = pipeline.translate_with(lines, &options)?;
+    Ok(translations
+        .into_iter()
+        .map(|translation| translation.into_best())
+        .collect())
+}
