@@ -193,6 +193,6 @@ fn the_schema_and_the_reference_are_printed() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md");
     assert!(
         reference == fs::read_to_string(path).unwrap(),
-        "see the test of the same text in src/config"
+        "see the test of the same text in crates/config/src/"
     );
 }
