@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Mutex;
 
 use super::PackedError;
-use super::layout::{check_len, pack, row};
+use super::layout::{check_len, pack, unpack_row};
 use super::lines::{self, Line};
 use crate::area::area;
 use crate::gemm::int8::quantize;
@@ -112,14 +112,8 @@ impl<'a> PackedInt8<'a> {
     /// # Panics
     /// If `n` is not a row, or `out` does not have k elements.
     pub fn row(self, n: usize, out: &mut [f32]) {
-        assert!(n < self.n, "row {n} of {}", self.n);
-        assert_eq!(out.len(), self.k, "`out` is [{}]", self.k);
-        let scale = self.scales[n];
-        for (out, word) in out.chunks_mut(4).zip(row(self.values, self.k, n)) {
-            for (out, &q) in out.iter_mut().zip(word) {
-                *out = f32::from(q) * scale;
-            }
-        }
+        let scale = |q| f32::from(q) * self.scales[n];
+        unpack_row(self.values, [self.n, self.k], n, out, scale);
     }
 }
 

@@ -188,10 +188,9 @@ fn values_of_a_file_may_be_any_bytes() {
         .map(|i| [-128, 127, -1, -127, 0][i % 5])
         .collect();
     let full = |row: usize| -> Vec<i64> {
-        super::layout::row(&values, k, row)
-            .flatten()
-            .map(|&q| q.into())
-            .collect()
+        let mut integers = vec![f32::NAN; k];
+        super::layout::unpack_row(&values, [n, k], row, &mut integers, f32::from);
+        integers.iter().map(|&q| q as i64).collect()
     };
     let sums: Vec<i32> = (0..n)
         .map(|row| full(row).iter().sum::<i64>() as i32)
