@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 use rayon::prelude::*;
 
 use crate::area::area;
-use crate::gemm::{Accumulate, GemmShape, Precision, View, gemm};
+use crate::gemm::{Precision, Product, View};
 use crate::linear::add_column_sums;
 use crate::parallel::is_large;
 use crate::scratch::with_scratch;
@@ -181,17 +181,9 @@ impl Problem<'_> {
                 gathered[to * d_model..][..d_model]
                     .copy_from_slice(&self.x[row * d_model..][..d_model]);
             }
-            let (x, weight) = (
-                View::rows(gathered, d_model),
-                View::transposed(self.weight, d_model),
-            );
-            let product = GemmShape {
-                m: n,
-                n: vocab,
-                k: d_model,
-            };
-            let overwrite = Accumulate::Overwrite;
-            gemm(product, x, weight, logits, overwrite, shape.precision);
+            let weight = View::transposed(self.weight, d_model);
+            let product = Product::new(d_model, View::rows(gathered, d_model), weight);
+            product.write(shape.precision, [n, vocab], logits);
             for loss in self.rows_losses(rows, logits, gradients.is_some()) {
                 sums.loss += loss.smoothed;
                 sums.nll += loss.nll;
@@ -244,25 +236,15 @@ impl Problem<'_> {
             ..
         } = self.shape;
         let n = rows.len();
-        let (transposed, x) = (View::transposed(grad, vocab), View::rows(gathered, d_model));
-        let product = GemmShape {
-            m: vocab,
-            n: d_model,
-            k: n,
-        };
-        let dweight = &mut *gradients.weight;
-        gemm(product, transposed, x, dweight, Accumulate::Add, precision);
+        let (grad, x) = (View::rows(grad, vocab), View::rows(gathered, d_model));
+        Product::new(n, grad.t(), x)
+            .added()
+            .write(precision, [vocab, d_model], gradients.weight);
         if let Some(dbias) = gradients.bias.as_deref_mut() {
-            add_column_sums(View::rows(grad, vocab), n, dbias);
+            add_column_sums(grad, n, dbias);
         }
-        let (grad, weight) = (View::rows(grad, vocab), View::rows(self.weight, d_model));
-        let product = GemmShape {
-            m: n,
-            n: d_model,
-            k: vocab,
-        };
-        let overwrite = Accumulate::Overwrite;
-        gemm(product, grad, weight, gathered, overwrite, precision);
+        let weight = View::rows(self.weight, d_model);
+        Product::new(vocab, grad, weight).write(precision, [n, d_model], gathered);
         for (from, &row) in rows.iter().enumerate() {
             gradients.x[row * d_model..][..d_model]
                 .copy_from_slice(&gathered[from * d_model..][..d_model]);

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::area::area;
 use crate::dropout::Dropout;
-use crate::gemm::{Accumulate, Activation, Epilogue, Precision, View, gemm_into};
+use crate::gemm::{Activation, Epilogue, Precision, Product, View};
 use crate::parallel::{for_row_chunks, is_large};
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
@@ -93,15 +93,10 @@ pub fn linear(call: LinearCall, x: &[f32], maps: &[Affine<'_>], out: &mut [f32])
             bias: map.bias,
             activation: call.activation,
         };
-        gemm_into(
-            d_in,
-            View::rows(x, d_in),
-            View::transposed(map.weight, d_in),
-            &mut part,
-            Accumulate::Overwrite,
-            call.precision,
-            epilogue,
-        );
+        let weight = View::transposed(map.weight, d_in);
+        Product::new(d_in, View::rows(x, d_in), weight)
+            .then(epilogue)
+            .write_to(call.precision, &mut part);
     }
     if let Some(dropout) = call.dropout {
         dropout.apply(out);
@@ -168,30 +163,19 @@ fn affine_backward(
         "one set of gradients per layer"
     );
     let grad = View::rows(grad, maps.len() * d_out);
-    let product = |k, a, b, out: &mut [f32], accumulate| {
-        let mut out = TileMut::new(out, out.len() / d_in.max(1), d_in, d_in);
-        gemm_into(k, a, b, &mut out, accumulate, precision, Epilogue::NONE);
-    };
     if let Some(dx) = dx {
-        assert_eq!(dx.len(), rows * d_in, "`dx` is [{rows}, {d_in}]");
-        let mut accumulate = Accumulate::Overwrite;
         for (number, map) in maps.iter().enumerate() {
             let grad = grad.from(0, number * d_out);
-            let weight = View::rows(map.weight, d_in);
-            product(d_out, grad, weight, dx, accumulate);
-            accumulate = Accumulate::Add;
+            let product = Product::new(d_out, grad, View::rows(map.weight, d_in));
+            let product = if number > 0 { product.added() } else { product };
+            product.write(precision, [rows, d_in], dx);
         }
     }
     for (number, gradients) in gradients.iter_mut().enumerate() {
         let grad = grad.from(0, number * d_out);
         if let Some(dweight) = gradients.weight.as_deref_mut() {
-            assert_eq!(
-                dweight.len(),
-                d_out * d_in,
-                "`dweight` is [{d_out}, {d_in}]"
-            );
             let x = View::rows(x, d_in);
-            product(rows, grad.t(), x, dweight, Accumulate::Overwrite);
+            Product::new(rows, grad.t(), x).write(precision, [d_out, d_in], dweight);
         }
         if let Some(dbias) = gradients.bias.as_deref_mut() {
             assert_eq!(dbias.len(), d_out, "`dbias` is [{d_out}]");

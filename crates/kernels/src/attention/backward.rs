@@ -9,7 +9,7 @@ use super::{
     row_stride,
 };
 use crate::dropout::Dropout;
-use crate::gemm::{Accumulate, Epilogue, View, gemm_tile};
+use crate::gemm::{Product, View};
 use crate::parallel::for_each;
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
@@ -147,30 +147,12 @@ fn block_backward(
             )
         };
         let (weights, grad) = (View::rows(weights, stride), View::rows(grad, stride));
-        gemm_tile(
-            keys,
-            grad,
-            head.k,
-            &mut dq,
-            Accumulate::Overwrite,
-            Epilogue::NONE,
-        );
-        gemm_tile(
-            rows,
-            grad.t(),
-            head.q.from(queries.start, 0),
-            &mut dk,
-            Accumulate::Add,
-            Epilogue::NONE,
-        );
-        gemm_tile(
-            rows,
-            weights.t(),
-            grad_out,
-            &mut dv,
-            Accumulate::Add,
-            Epilogue::NONE,
-        );
+        let q = head.q.from(queries.start, 0);
+        Product::new(keys, grad, head.k).write_here(&mut dq);
+        Product::new(rows, grad.t(), q).added().write_here(&mut dk);
+        Product::new(rows, weights.t(), grad_out)
+            .added()
+            .write_here(&mut dv);
     });
 }
 
@@ -198,8 +180,7 @@ fn weights_and_scores(
     let stride = row_stride(keys);
     head.weights(queries, keys, weights);
     let mut tile = TileMut::new(grad, queries.len(), keys, stride);
-    let (overwrite, none) = (Accumulate::Overwrite, Epilogue::NONE);
-    gemm_tile(d_head, grad_out, head.v.t(), &mut tile, overwrite, none);
+    Product::new(d_head, grad_out, head.v.t()).write_here(&mut tile);
     if let Some(dropout) = dropout {
         dropout.scales(head.dropout_start(queries), scales);
         drop_weights(grad, stride, keys, scales, src_len);

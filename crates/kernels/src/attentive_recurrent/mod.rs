@@ -20,7 +20,7 @@ pub use backward::{AttentiveRecurrentGradients, attentive_recurrent_backward};
 pub use layer::AttentiveRecurrentResult;
 
 use crate::additive_attention::{AdditiveAttentionInputs, AdditiveAttentionShape};
-use crate::gemm::{Accumulate, Epilogue, View, gemm_into};
+use crate::gemm::{Product, View};
 use crate::lengths::Lengths;
 use crate::linear::Affine;
 use crate::parallel::for_each;
@@ -264,15 +264,11 @@ impl AttentionPass<'_> {
                 kept.row_mut(0).copy_from_slice(context);
             });
         }
-        gemm_into(
-            d_value,
-            View::rows(contexts, d_value),
-            View::transposed(inputs.context_weight, d_value),
-            &mut x,
-            Accumulate::Add,
-            call.recurrent.precision,
-            Epilogue::NONE,
-        );
+        let contexts = View::rows(contexts, d_value);
+        let weight = View::transposed(inputs.context_weight, d_value);
+        Product::new(d_value, contexts, weight)
+            .added()
+            .write_to(call.recurrent.precision, &mut x);
     }
 }
 

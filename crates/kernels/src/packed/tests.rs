@@ -5,6 +5,7 @@ mod parts;
 use std::sync::LazyLock;
 
 use super::left::Kernel;
+use super::product::PackedProduct;
 use super::*;
 use crate::gemm::int8::IntegerIsa;
 use crate::gemm::{Activation, Engine, Epilogue, Isa, PairIsa, Precision};
@@ -66,7 +67,7 @@ fn product_on(
     let mut tile = TileMut::new(&mut out, rows, n, n);
     let epilogue = Epilogue { bias, activation };
     product::with_left(kernel, rows, weight.k(), x, |left| {
-        product::product(left, weight, &mut tile, epilogue);
+        PackedProduct::new(*left, weight, epilogue).write(&mut tile);
     });
     out
 }
@@ -251,7 +252,7 @@ fn rows_of_zeros_give_the_bias() {
 
 #[test]
 fn float_products_give_the_bits_of_the_same_engine_with_plain_weights() {
-    use crate::gemm::{Accumulate, View, gemm_on};
+    use crate::gemm::{Product, View};
     for (n, k) in SHAPES {
         let (weight, bias) = (random(n * k, 1), random(n, 2));
         for rows in ROWS {
@@ -269,7 +270,8 @@ fn float_products_give_the_bits_of_the_same_engine_with_plain_weights() {
                     let mut plain = vec![7.5; rows * n];
                     let mut tile = TileMut::new(&mut plain, rows, n, n);
                     let (a, b) = (View::rows(&x, k), View::transposed(&weight, k));
-                    gemm_on(engine, k, a, b, &mut tile, Accumulate::Overwrite, epilogue);
+                    let product = Product::new(k, a, b).then(epilogue);
+                    product.write_with(engine, &mut tile);
                     let relu = Activation::Relu;
                     let found = product_on(kernel, rows, &x, packed.view(), Some(&bias), relu);
                     assert!(
