@@ -2,10 +2,10 @@
 
 use rayon::prelude::*;
 
-use crate::area::area;
+use crate::area::{area, assert_shape, assert_shape_if_any};
 use crate::dropout::Dropout;
 use crate::gemm::{Activation, Epilogue, Precision, Product, View};
-use crate::parallel::{for_row_chunks, is_large};
+use crate::parallel::{for_chunks, is_large};
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 
@@ -41,6 +41,13 @@ pub struct Affine<'a> {
     pub bias: Option<&'a [f32]>,
 }
 
+impl Affine<'_> {
+    pub(crate) fn check(self, d_out: usize, d_in: usize) {
+        assert_shape("weight", self.weight, [d_out, d_in]);
+        assert_shape_if_any("bias", self.bias, [d_out]);
+    }
+}
+
 /// Gradient outputs of one layer. `None` skips the computation.
 #[derive(Debug, Default)]
 pub struct AffineGradients<'a> {
@@ -56,17 +63,10 @@ impl LinearCall {
             rows, d_in, d_out, ..
         } = *self;
         let width = area(maps.len(), d_out);
-        assert_eq!(x.len(), area(rows, d_in), "`x` is [{rows}, {d_in}]");
-        assert_eq!(out.len(), area(rows, width), "`out` is [{rows}, {width}]");
+        assert_shape("x", x, [rows, d_in]);
+        assert_shape("out", out, [rows, width]);
         for map in maps {
-            assert_eq!(
-                map.weight.len(),
-                area(d_out, d_in),
-                "`weight` is [{d_out}, {d_in}]"
-            );
-            if let Some(bias) = map.bias {
-                assert_eq!(bias.len(), d_out, "`bias` is [{d_out}]");
-            }
+            map.check(d_out, d_in);
         }
         assert!(
             self.dropout.is_none() || self.activation == Activation::Relu,
@@ -121,12 +121,10 @@ pub fn linear_backward(
     match call.activation {
         Activation::Identity => affine_backward(call, x, maps, grad_out, dx, gradients),
         Activation::Relu => {
-            assert_eq!(out.len(), grad_out.len(), "`out` and its gradient");
             let scale = call.dropout.map_or(1.0, |dropout| dropout.kept_scale());
             with_scratch(out.len(), |masked| {
-                for_row_chunks(masked, 1, |start, masked| {
-                    let end = start + masked.len();
-                    mask_relu(&out[start..end], &grad_out[start..end], scale, masked);
+                for_chunks([out, grad_out], masked, |[out, grad_out], masked| {
+                    mask_relu(out, grad_out, scale, masked);
                 });
                 affine_backward(call, x, maps, masked, dx, gradients);
             });
@@ -178,7 +176,7 @@ fn affine_backward(
             Product::new(rows, grad.t(), x).write(precision, [d_out, d_in], dweight);
         }
         if let Some(dbias) = gradients.bias.as_deref_mut() {
-            assert_eq!(dbias.len(), d_out, "`dbias` is [{d_out}]");
+            assert_shape("dbias", dbias, [d_out]);
             dbias.fill(0.0);
             add_column_sums(grad, rows, dbias);
         }

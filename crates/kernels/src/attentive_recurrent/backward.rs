@@ -6,6 +6,7 @@
 use super::attention_gradients::AttentionBackward;
 use super::layer::{AttentiveRecurrentResult, Layer};
 use super::{AttentiveRecurrentCall, AttentiveRecurrentInputs};
+use crate::area::{assert_shape, assert_shape_if_any};
 use crate::gemm::{Product, View};
 use crate::linear::{Affine, add_column_sums};
 use crate::parallel::for_each;
@@ -44,26 +45,19 @@ pub struct AttentiveRecurrentGradients<'a> {
 impl AttentiveRecurrentGradients<'_> {
     fn check(&self, call: AttentiveRecurrentCall<'_>, inputs: AttentiveRecurrentInputs<'_>) {
         self.recurrence.check(call.recurrent);
-        let optional = [
-            ("query_weight", &self.query_weight, inputs.query_weight),
-            (
-                "context_weight",
-                &self.context_weight,
-                inputs.context_weight,
-            ),
-        ];
-        for (name, gradient, of) in optional {
-            if let Some(gradient) = gradient {
-                assert_eq!(gradient.len(), of.len(), "`d{name}` of {call:?}");
-            }
-        }
-        assert_eq!(self.keys.len(), inputs.keys.len(), "`dkeys` of {call:?}");
-        assert_eq!(
-            self.values.len(),
-            inputs.values.len(),
-            "`dvalues` of {call:?}"
+        assert_shape_if_any(
+            "dquery_weight",
+            self.query_weight.as_deref(),
+            [inputs.query_weight.len()],
         );
-        assert_eq!(self.v.len(), call.d_key, "`dv` of {call:?}");
+        assert_shape_if_any(
+            "dcontext_weight",
+            self.context_weight.as_deref(),
+            [inputs.context_weight.len()],
+        );
+        assert_shape("dkeys", self.keys, [inputs.keys.len()]);
+        assert_shape("dvalues", self.values, [inputs.values.len()]);
+        assert_shape("dv", self.v, [call.d_key]);
     }
 }
 

@@ -20,6 +20,7 @@ pub use backward::{AttentiveRecurrentGradients, attentive_recurrent_backward};
 pub use layer::AttentiveRecurrentResult;
 
 use crate::additive_attention::{AdditiveAttentionInputs, AdditiveAttentionShape};
+use crate::area::assert_shape;
 use crate::gemm::{Product, View};
 use crate::lengths::Lengths;
 use crate::linear::Affine;
@@ -87,16 +88,8 @@ impl<'a> AttentiveRecurrentInputs<'a> {
         assert!(d > 0, "`d` must not be 0");
         recurrent.check(self.recurrence);
         recurrent.check_rows("projected", self.projected, cols);
-        assert_eq!(
-            self.query_weight.len(),
-            d_key * d,
-            "`query_weight` is [{d_key}, {d}]"
-        );
-        assert_eq!(
-            self.context_weight.len(),
-            cols * d_value,
-            "`context_weight` is [{cols}, {d_value}]"
-        );
+        assert_shape("query_weight", self.query_weight, [d_key, d]);
+        assert_shape("context_weight", self.context_weight, [cols, d_value]);
         self.attention(&[])
             .check_sentences(call.attention(recurrent.batch()));
     }

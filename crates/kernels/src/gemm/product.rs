@@ -5,7 +5,7 @@ use std::ops::Range;
 #[cfg(target_arch = "x86_64")]
 use super::pairs;
 use super::{Engine, Isa, Precision, Right, Single, View};
-use crate::area::area;
+use crate::area::assert_shape;
 use crate::tile::TileMut;
 
 /// Activation function fused into a product.
@@ -139,7 +139,7 @@ impl Product<'_> {
     /// # Panics
     /// If a slice is too short for its shape.
     pub fn write(&self, precision: Precision, [m, n]: [usize; 2], out: &mut [f32]) {
-        assert_eq!(out.len(), area(m, n), "`out` is [{m}, {n}]");
+        assert_shape("out", out, [m, n]);
         self.write_to(precision, &mut TileMut::new(out, m, n, n));
     }
 

@@ -6,7 +6,7 @@ use std::{any, fmt};
 use super::PackedError;
 use super::layout::{check_len, pack, unpack_row};
 use super::lines::{self, Line, Number};
-use crate::area::area;
+use crate::area::assert_shape;
 use crate::gemm::bf16;
 
 /// The numbers of a packed weight.
@@ -113,7 +113,7 @@ impl<T: Float> PackedFloatBuf<T> {
     /// # Panics
     /// If `weight` does not have n · k elements.
     pub fn pack(weight: &[f32], n: usize, k: usize) -> Self {
-        assert_eq!(weight.len(), area(n, k), "`weight` is [{n}, {k}]");
+        assert_shape("weight", weight, [n, k]);
         let lines = pack(n, k, |row, out: &mut [T]| {
             T::round_into(&weight[row * k..][..k], out);
         });

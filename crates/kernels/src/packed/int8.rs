@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use super::PackedError;
 use super::layout::{check_len, pack, unpack_row};
 use super::lines::{self, Line};
-use crate::area::area;
+use crate::area::assert_shape;
 use crate::gemm::int8::quantize;
 
 /// The most columns of an input in 8-bit integers: no sum of so many products can overflow.
@@ -135,7 +135,7 @@ impl PackedInt8Buf {
     /// # Panics
     /// If `weight` does not have n · k elements, or k exceeds [`MAX_INT8_K`].
     pub fn pack(weight: &[f32], n: usize, k: usize) -> Self {
-        assert_eq!(weight.len(), area(n, k), "`weight` is [{n}, {k}]");
+        assert_shape("weight", weight, [n, k]);
         assert!(
             k <= MAX_INT8_K,
             "{k} columns exceed {MAX_INT8_K}, the most for products of 8-bit integers"

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::PackedError;
 use super::lines::{Line, Number, PANEL, of_words};
-use crate::area::area;
+use crate::area::{area, assert_shape};
 use crate::parallel::is_large;
 
 /// Numbers of the type `T`, which has 1, 2 or 4 bytes, in a word.
@@ -65,7 +65,7 @@ pub(super) fn unpack_row<T: Number>(
     widen: impl Fn(T) -> f32,
 ) {
     assert!(row < n, "row {row} of {n}");
-    assert_eq!(out.len(), k, "`out` is [{k}]");
+    assert_shape("out", out, [k]);
     let per_word = per_word::<T>();
     let panel = k.next_multiple_of(per_word) * PANEL;
     let lines = values[row / PANEL * panel..][..panel].chunks_exact(PANEL * per_word);

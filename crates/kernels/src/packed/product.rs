@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::left::{Kernel, Kind};
 use super::lines::{Line, PANEL, lines_in};
 use super::{Left, PackedWeight};
-use crate::area::area;
+use crate::area::{area, assert_shape, assert_shape_if_any};
 use crate::gemm::{
     Activation, Epilogue, Grain, Precision, Product, Right, Single, View, for_each_rectangle, int8,
     wanted_tasks,
@@ -64,7 +64,7 @@ pub fn linear_packed_joined(
     out: &mut [f32],
 ) {
     let width = maps.iter().map(|map| map.weight.n()).sum();
-    assert_eq!(out.len(), area(rows, width), "`out` is [{rows}, {width}]");
+    assert_shape("out", out, [rows, width]);
     let Some(first) = maps.first() else {
         return;
     };
@@ -75,7 +75,7 @@ pub fn linear_packed_joined(
         let mut col = 0;
         for &PackedAffine { weight, bias } in maps {
             let n = weight.n();
-            check_bias(bias, n);
+            assert_shape_if_any("bias", bias, [n]);
             // SAFETY: the layers write disjoint columns, one layer after the other.
             let mut part = unsafe { tile.part(0, col, rows, n) };
             let epilogue = Epilogue { bias, activation };
@@ -92,7 +92,7 @@ pub fn linear_packed_joined(
 /// If a slice does not fit.
 pub fn linear_packed_add(rows: usize, x: &[f32], weight: PackedWeight<'_>, out: &mut [f32]) {
     let n = weight.n();
-    assert_eq!(out.len(), area(rows, n), "`out` is [{rows}, {n}]");
+    assert_shape("out", out, [rows, n]);
     let kernel = Kernel::detect(weight.weight_type(), rows);
     if matches!(weight, PackedWeight::F32(_)) {
         let (lines, scales) = (&mut [][..], &mut [][..]);
@@ -121,14 +121,14 @@ pub fn linear_packed_columns(
     out: &mut [f32],
 ) {
     let (rows, n, width) = (left.rows, weight.n(), columns.len());
-    check_bias(bias, n);
+    assert_shape_if_any("bias", bias, [n]);
     assert!(
         columns.start.is_multiple_of(PANEL)
             && (columns.end.is_multiple_of(PANEL) || columns.end == n)
             && columns.end <= n,
         "columns {columns:?} of {n} do not start and end at panels"
     );
-    assert_eq!(out.len(), area(rows, width), "`out` is [{rows}, {width}]");
+    assert_shape("out", out, [rows, width]);
     PackedProduct::new(*left, weight, Epilogue { bias, activation })
         .from(0, columns.start)
         .rectangle(&mut TileMut::new(out, rows, width, width));
@@ -145,10 +145,6 @@ pub fn team_size(rows: usize, weight: PackedWeight<'_>) -> usize {
 /// The multiply-adds of a product, with few rows counted as `FEW_ROWS`, since reading the weight then takes as long.
 fn work(m: usize, n: usize, k: usize) -> usize {
     area(m.max(FEW_ROWS), n).saturating_mul(k)
-}
-
-fn check_bias(bias: Option<&[f32]>, n: usize) {
-    assert!(bias.is_none_or(|bias| bias.len() == n), "`bias` is [{n}]");
 }
 
 /// Calls `work` with the left operand `x` `[m, k]`, prepared for a kernel that this CPU supports.

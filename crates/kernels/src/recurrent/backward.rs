@@ -6,6 +6,7 @@
 
 use super::gate_gradients::{Timestep, retreat};
 use super::{Recurrence, RecurrentCall, Schedule};
+use crate::area::assert_shape_if_any;
 use crate::gemm::{Precision, Product, View};
 use crate::linear::{Affine, add_column_sums};
 use crate::parallel::{for_each, for_row_chunks, is_large};
@@ -41,20 +42,13 @@ impl RecurrentGradients<'_> {
         let hidden = call.cell.hidden_gates() > 0;
         let none = self.weight.is_none() && self.bias.is_none();
         assert!(hidden || none, "{:?} has no hidden weight", call.cell);
-        if let Some(weight) = self.weight.as_deref() {
-            assert_eq!(weight.len(), gates * d, "`dweight` is [{gates}, {d}]");
-        }
-        if let Some(bias) = self.bias.as_deref() {
-            assert_eq!(bias.len(), gates, "`dbias` is [{gates}]");
-        }
-        if let Some(initial) = self.initial.as_deref() {
-            let (batch, states) = (call.batch(), call.state_cols());
-            assert_eq!(
-                initial.len(),
-                batch * states,
-                "`dinitial` is [{batch}, {states}]"
-            );
-        }
+        assert_shape_if_any("dweight", self.weight.as_deref(), [gates, d]);
+        assert_shape_if_any("dbias", self.bias.as_deref(), [gates]);
+        assert_shape_if_any(
+            "dinitial",
+            self.initial.as_deref(),
+            [call.batch(), call.state_cols()],
+        );
     }
 }
 
