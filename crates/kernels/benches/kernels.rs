@@ -6,7 +6,9 @@ use attentive_kernels::attention::{
     AttentionInputs, AttentionShape, Causality, Operands, OperandsMut, Scores, attention,
     attention_backward,
 };
-use attentive_kernels::cross_entropy::{ProjectionShape, cross_entropy_with_gradients};
+use attentive_kernels::cross_entropy::{
+    ProjectionGradients, ProjectionInputs, ProjectionShape, cross_entropy,
+};
 use attentive_kernels::dropout::{Dropout, dropout_add};
 use attentive_kernels::gemm::{Activation, Precision};
 use divan::Bencher;
@@ -152,8 +154,16 @@ mod residual {
         let (x, y, gain) = (numbers(ROWS * D), numbers(ROWS * D), numbers(D));
         let (mut sum, mut out) = (x.clone(), x.clone());
         bencher.bench_local(|| {
-            let x = black_box(&x);
-            residual_norm(CALL, DROPOUT, x, &y, &gain, Some(&gain), &mut sum, &mut out);
+            let inputs = [black_box(&x[..]), &y[..]];
+            residual_norm(
+                CALL,
+                DROPOUT,
+                inputs,
+                &gain,
+                Some(&gain),
+                &mut sum,
+                &mut out,
+            );
         });
     }
 
@@ -193,8 +203,19 @@ fn projection_and_loss(bencher: Bencher<'_, '_>, precision: Precision) {
     bencher
         .counter(ItemsCount::new(6 * ROWS * D * VOCAB))
         .bench_local(|| {
-            let (x, dx, dweight) = (black_box(&x), &mut dx, &mut dweight);
-            cross_entropy_with_gradients(shape, x, &weight, None, &targets, 0.1, dx, dweight, None)
+            let inputs = ProjectionInputs {
+                x: black_box(&x),
+                weight: &weight,
+                bias: None,
+                targets: &targets,
+                label_smoothing: 0.1,
+            };
+            let gradients = ProjectionGradients {
+                x: Some(&mut dx),
+                weight: Some(&mut dweight),
+                bias: None,
+            };
+            cross_entropy(shape, inputs, gradients)
         });
 }
 

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use attentive_kernels::gemm::{Accumulate, GemmShape, Precision, View, gemm};
+use attentive_kernels::gemm::{Precision, Product, View};
 
 /// Layout of the operands.
 #[derive(Clone, Copy, Debug)]
@@ -37,14 +37,8 @@ fn speed(precision: Precision, layout: Layout, m: usize, n: usize, k: usize) -> 
     let seconds = (0..runs)
         .map(|_| {
             let start = Instant::now();
-            gemm(
-                GemmShape { m, n, k },
-                black_box(left),
-                black_box(right),
-                black_box(&mut out),
-                Accumulate::Overwrite,
-                precision,
-            );
+            let product = Product::new(k, black_box(left), black_box(right));
+            product.write(precision, [m, n], black_box(&mut out));
             start.elapsed().as_secs_f64()
         })
         .fold(f64::INFINITY, f64::min);

@@ -5,8 +5,8 @@ use std::ops::AddAssign;
 
 use rayon::prelude::*;
 
-use crate::area::area;
-use crate::gemm::{Accumulate, GemmShape, Precision, View, gemm};
+use crate::area::{assert_shape, assert_shape_if_any};
+use crate::gemm::{Precision, Product, View};
 use crate::linear::add_column_sums;
 use crate::parallel::is_large;
 use crate::scratch::with_scratch;
@@ -53,152 +53,116 @@ impl AddAssign for LossSums {
     }
 }
 
-/// The loss of the logits `x` `[rows, d_model]` · `weight` `[vocab, d_model]`ᵀ + `bias` `[vocab]` against the
-/// distribution (1 − `label_smoothing`) · one-hot(`targets`) + `label_smoothing` / `vocab`.
+/// Operands of the loss.
+#[derive(Clone, Copy, Debug)]
+pub struct ProjectionInputs<'a> {
+    /// `[rows, d_model]`
+    pub x: &'a [f32],
+    /// `[vocab, d_model]`
+    pub weight: &'a [f32],
+    /// `[vocab]`
+    pub bias: Option<&'a [f32]>,
+    /// `[rows]`: classes, or [`IGNORE`].
+    pub targets: &'a [u32],
+    /// The share of the target distribution that is spread evenly over the classes.
+    pub label_smoothing: f32,
+}
+
+/// Gradient outputs. `None` skips the computation.
+#[derive(Debug, Default)]
+pub struct ProjectionGradients<'a> {
+    /// `[rows, d_model]`
+    pub x: Option<&'a mut [f32]>,
+    /// `[vocab, d_model]`
+    pub weight: Option<&'a mut [f32]>,
+    /// `[vocab]`
+    pub bias: Option<&'a mut [f32]>,
+}
+
+impl ProjectionGradients<'_> {
+    fn are_wanted(&self) -> bool {
+        self.x.is_some() || self.weight.is_some() || self.bias.is_some()
+    }
+}
+
+/// The loss of the logits `x` · `weight`ᵀ + `bias` against the distribution (1 − `label_smoothing`) · one-hot(`targets`) +
+/// `label_smoothing` / `vocab`, and the gradients of its sum.
 ///
 /// # Panics
 /// If a slice does not fit the shape, or a target is neither a class nor [`IGNORE`].
 pub fn cross_entropy(
     shape: ProjectionShape,
-    x: &[f32],
-    weight: &[f32],
-    bias: Option<&[f32]>,
-    targets: &[u32],
-    label_smoothing: f32,
+    inputs: ProjectionInputs<'_>,
+    mut gradients: ProjectionGradients<'_>,
 ) -> LossSums {
-    let problem = Problem {
-        shape,
-        x,
-        weight,
-        bias,
-        targets,
-        label_smoothing,
-    };
-    problem.run(None)
-}
-
-/// [`cross_entropy`] and the gradients of its summed loss: `dx` `[rows, d_model]`, `dweight` `[vocab, d_model]`, `dbias`
-/// `[vocab]`.
-///
-/// # Panics
-/// See [`cross_entropy`].
-#[allow(clippy::too_many_arguments)]
-pub fn cross_entropy_with_gradients(
-    shape: ProjectionShape,
-    x: &[f32],
-    weight: &[f32],
-    bias: Option<&[f32]>,
-    targets: &[u32],
-    label_smoothing: f32,
-    dx: &mut [f32],
-    dweight: &mut [f32],
-    mut dbias: Option<&mut [f32]>,
-) -> LossSums {
-    assert_eq!(dx.len(), x.len(), "`dx` of {shape:?}");
-    assert_eq!(dweight.len(), weight.len(), "`dweight` of {shape:?}");
-    dx.fill(0.0);
-    dweight.fill(0.0);
-    if let Some(dbias) = dbias.as_deref_mut() {
-        assert_eq!(dbias.len(), shape.vocab, "`dbias` of {shape:?}");
-        dbias.fill(0.0);
+    let ProjectionShape { d_model, vocab, .. } = shape;
+    let problem = Problem { shape, inputs };
+    problem.check();
+    let outputs = [
+        ("dx", &mut gradients.x, [shape.rows, d_model]),
+        ("dweight", &mut gradients.weight, [vocab, d_model]),
+        ("dbias", &mut gradients.bias, [1, vocab]),
+    ];
+    for (name, out, shape) in outputs {
+        if let Some(out) = out {
+            assert_shape(name, out, shape);
+            out.fill(0.0);
+        }
     }
-    let problem = Problem {
-        shape,
-        x,
-        weight,
-        bias,
-        targets,
-        label_smoothing,
-    };
-    problem.run(Some(Gradients {
-        x: dx,
-        weight: dweight,
-        bias: dbias,
-    }))
-}
-
-/// Gradient outputs, initially zero.
-struct Gradients<'a> {
-    x: &'a mut [f32],
-    weight: &'a mut [f32],
-    bias: Option<&'a mut [f32]>,
+    let is_real = |&row: &usize| inputs.targets[row] != IGNORE;
+    let real: Vec<usize> = (0..shape.rows).filter(is_real).collect();
+    let mut sums = LossSums::default();
+    for rows in real.chunks(BLOCK_ROWS) {
+        problem.block(rows, &mut gradients, &mut sums);
+    }
+    sums
 }
 
 /// Operands of a call.
-#[derive(Clone, Copy)]
 struct Problem<'a> {
     shape: ProjectionShape,
-    x: &'a [f32],
-    weight: &'a [f32],
-    bias: Option<&'a [f32]>,
-    targets: &'a [u32],
-    label_smoothing: f32,
+    inputs: ProjectionInputs<'a>,
 }
 
 impl Problem<'_> {
-    fn run(&self, mut gradients: Option<Gradients<'_>>) -> LossSums {
-        self.check();
-        let real: Vec<usize> = (0..self.shape.rows)
-            .filter(|&row| self.targets[row] != IGNORE)
-            .collect();
-        let mut sums = LossSums::default();
-        for rows in real.chunks(BLOCK_ROWS) {
-            self.block(rows, gradients.as_mut(), &mut sums);
-        }
-        sums
-    }
-
     fn check(&self) {
-        let shape @ ProjectionShape {
+        let ProjectionShape {
             rows,
             d_model,
             vocab,
             ..
         } = self.shape;
-        assert_eq!(self.x.len(), area(rows, d_model), "`x` of {shape:?}");
-        let expected = area(vocab, d_model);
-        assert_eq!(self.weight.len(), expected, "`weight` of {shape:?}");
-        assert_eq!(self.targets.len(), rows, "`targets` of {shape:?}");
-        if let Some(bias) = self.bias {
-            assert_eq!(bias.len(), vocab, "`bias` of {shape:?}");
-        }
-        if let Some(target) = self
-            .targets
-            .iter()
-            .find(|&&t| t != IGNORE && t as usize >= vocab)
-        {
+        assert_shape("x", self.inputs.x, [rows, d_model]);
+        assert_shape("weight", self.inputs.weight, [vocab, d_model]);
+        assert_shape("targets", self.inputs.targets, [rows]);
+        assert_shape_if_any("bias", self.inputs.bias, [vocab]);
+        let is_wrong = |&&target: &&u32| target != IGNORE && target as usize >= vocab;
+        if let Some(target) = self.inputs.targets.iter().find(is_wrong) {
             panic!("target {target} among {vocab} classes");
         }
     }
 
     /// Processes one block of rows whose targets are not ignored.
-    fn block(&self, rows: &[usize], gradients: Option<&mut Gradients<'_>>, sums: &mut LossSums) {
+    fn block(&self, rows: &[usize], gradients: &mut ProjectionGradients<'_>, sums: &mut LossSums) {
+        let differentiate = gradients.are_wanted();
         let shape @ ProjectionShape { d_model, vocab, .. } = self.shape;
         let n = rows.len();
         with_scratch(n * (d_model + vocab), |scratch| {
             let (gathered, logits) = scratch.split_at_mut(n * d_model);
             for (to, &row) in rows.iter().enumerate() {
                 gathered[to * d_model..][..d_model]
-                    .copy_from_slice(&self.x[row * d_model..][..d_model]);
+                    .copy_from_slice(&self.inputs.x[row * d_model..][..d_model]);
             }
-            let (x, weight) = (
-                View::rows(gathered, d_model),
-                View::transposed(self.weight, d_model),
-            );
-            let product = GemmShape {
-                m: n,
-                n: vocab,
-                k: d_model,
-            };
-            let overwrite = Accumulate::Overwrite;
-            gemm(product, x, weight, logits, overwrite, shape.precision);
-            for loss in self.rows_losses(rows, logits, gradients.is_some()) {
+            let weight = View::transposed(self.inputs.weight, d_model);
+            let product = Product::new(d_model, View::rows(gathered, d_model), weight);
+            product.write(shape.precision, [n, vocab], logits);
+            for loss in self.rows_losses(rows, logits, differentiate) {
                 sums.loss += loss.smoothed;
                 sums.nll += loss.nll;
                 sums.n_correct += usize::from(loss.correct);
             }
             sums.n_tokens += n;
-            if let Some(gradients) = gradients {
+            if differentiate {
                 self.block_backward(rows, gathered, logits, gradients);
             }
         });
@@ -206,13 +170,14 @@ impl Problem<'_> {
 
     /// The loss of each row of `logits`; if `differentiate`, the logits are replaced by their gradients.
     fn rows_losses(&self, rows: &[usize], logits: &mut [f32], differentiate: bool) -> Vec<RowLoss> {
-        let vocab = self.shape.vocab;
+        let (inputs, vocab) = (self.inputs, self.shape.vocab);
         let one = |(&row, logits): (&usize, &mut [f32])| {
+            let target = inputs.targets[row] as usize;
             row_loss(
                 logits,
-                self.bias,
-                self.targets[row] as usize,
-                self.label_smoothing,
+                inputs.bias,
+                target,
+                inputs.label_smoothing,
                 differentiate,
             )
         };
@@ -235,7 +200,7 @@ impl Problem<'_> {
         rows: &[usize],
         gathered: &mut [f32],
         grad: &[f32],
-        gradients: &mut Gradients<'_>,
+        gradients: &mut ProjectionGradients<'_>,
     ) {
         let ProjectionShape {
             d_model,
@@ -244,28 +209,21 @@ impl Problem<'_> {
             ..
         } = self.shape;
         let n = rows.len();
-        let (transposed, x) = (View::transposed(grad, vocab), View::rows(gathered, d_model));
-        let product = GemmShape {
-            m: vocab,
-            n: d_model,
-            k: n,
-        };
-        let dweight = &mut *gradients.weight;
-        gemm(product, transposed, x, dweight, Accumulate::Add, precision);
-        if let Some(dbias) = gradients.bias.as_deref_mut() {
-            add_column_sums(View::rows(grad, vocab), n, dbias);
+        let grad = View::rows(grad, vocab);
+        if let Some(dweight) = gradients.weight.as_deref_mut() {
+            let product = Product::new(n, grad.t(), View::rows(gathered, d_model));
+            product.added().write(precision, [vocab, d_model], dweight);
         }
-        let (grad, weight) = (View::rows(grad, vocab), View::rows(self.weight, d_model));
-        let product = GemmShape {
-            m: n,
-            n: d_model,
-            k: vocab,
+        if let Some(dbias) = gradients.bias.as_deref_mut() {
+            add_column_sums(grad, n, dbias);
+        }
+        let Some(dx) = gradients.x.as_deref_mut() else {
+            return;
         };
-        let overwrite = Accumulate::Overwrite;
-        gemm(product, grad, weight, gathered, overwrite, precision);
+        let weight = View::rows(self.inputs.weight, d_model);
+        Product::new(vocab, grad, weight).write(precision, [n, d_model], gathered);
         for (from, &row) in rows.iter().enumerate() {
-            gradients.x[row * d_model..][..d_model]
-                .copy_from_slice(&gathered[from * d_model..][..d_model]);
+            dx[row * d_model..][..d_model].copy_from_slice(&gathered[from * d_model..][..d_model]);
         }
     }
 }

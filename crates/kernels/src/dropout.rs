@@ -1,6 +1,8 @@
 //! Dropout whose mask is a function of (seed, micro-batch, site, element): it is never stored, but recomputed in the
 //! backward pass.
 
+use crate::area::{assert_shape, assert_shape_if_any};
+use crate::elementwise::add_chunk;
 use crate::parallel::for_row_chunks;
 use crate::philox::philox;
 
@@ -144,14 +146,6 @@ vectorized! {
     }
 }
 
-vectorized! {
-    fn add_into(out: &mut [f32], residual: &[f32]) {
-        for (out, &residual) in out.iter_mut().zip(residual) {
-            *out += residual;
-        }
-    }
-}
-
 /// `out` = `residual` + dropout(`x`), all of the same length, for the elements from `first` on. Without `dropout`
 /// nothing is dropped.
 ///
@@ -164,26 +158,16 @@ pub fn dropout_add(
     dropout: Option<Dropout>,
     out: &mut [f32],
 ) {
-    assert_eq!(
-        x.len(),
-        out.len(),
-        "`x` and `out` must have the same length"
-    );
-    if let Some(residual) = residual {
-        assert_eq!(
-            residual.len(),
-            out.len(),
-            "`residual` and `out` must have the same length"
-        );
-    }
+    assert_shape("x", x, [out.len()]);
+    assert_shape_if_any("residual", residual, [out.len()]);
     for_row_chunks(out, 1, |start, out| {
-        let end = start + out.len();
+        let part = start..start + out.len();
         match dropout {
-            Some(dropout) => scale_chunk(&x[start..end], dropout, first + start, out),
-            None => out.copy_from_slice(&x[start..end]),
+            Some(dropout) => scale_chunk(&x[part.clone()], dropout, first + start, out),
+            None => out.copy_from_slice(&x[part.clone()]),
         }
         if let Some(residual) = residual {
-            add_into(out, &residual[start..end]);
+            add_chunk(out, &residual[part]);
         }
     });
 }

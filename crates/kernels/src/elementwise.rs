@@ -1,20 +1,13 @@
 //! Element-wise vector operations.
 
-use crate::parallel::for_row_chunks;
+use crate::parallel::{for_chunks, for_row_chunks};
 
 /// `total` += `x`.
 ///
 /// # Panics
 /// If the lengths differ.
 pub fn add(total: &mut [f32], x: &[f32]) {
-    assert_eq!(
-        total.len(),
-        x.len(),
-        "the vectors must have the same length"
-    );
-    for_row_chunks(total, 1, |start, total| {
-        add_chunk(total, &x[start..start + total.len()]);
-    });
+    for_chunks([x], total, |[x], total| add_chunk(total, x));
 }
 
 /// `x` = `factor` · `x`.
@@ -23,7 +16,8 @@ pub fn scale(x: &mut [f32], factor: f32) {
 }
 
 vectorized! {
-    fn add_chunk(total: &mut [f32], x: &[f32]) {
+    /// [`add`] on the calling thread.
+    pub(crate) fn add_chunk(total: &mut [f32], x: &[f32]) {
         for (total, &x) in total.iter_mut().zip(x) {
             *total += x;
         }

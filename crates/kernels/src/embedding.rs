@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::area::area;
+use crate::area::assert_shape;
 use crate::parallel::{for_row_chunks, is_large};
 
 /// Position embeddings for a batch of sequences, from position 0 on.
@@ -41,7 +41,7 @@ pub fn embedding(
     out: &mut [f32],
 ) {
     let n = ids.len();
-    assert_eq!(out.len(), area(n, d), "`out` is [{n}, {d}]");
+    assert_shape("out", out, [n, d]);
     if let Some(positions) = positions {
         positions.check(n, d);
     }
@@ -65,7 +65,7 @@ pub fn embedding(
 /// If an id is out of range, or a slice does not fit.
 pub fn embedding_backward(ids: &[u32], grad_out: &[f32], d: usize, scale: f32, dtable: &mut [f32]) {
     let n = ids.len();
-    assert_eq!(grad_out.len(), area(n, d), "`grad_out` is [{n}, {d}]");
+    assert_shape("grad_out", grad_out, [n, d]);
     let vocab = rows_of(dtable, d);
     if let Some(id) = ids.iter().find(|&&id| id as usize >= vocab) {
         panic!("token id {id} in a table of {vocab} rows");
@@ -98,11 +98,7 @@ pub fn embedding_backward(ids: &[u32], grad_out: &[f32], d: usize, scale: f32, d
 /// The number of rows of a table with `d` columns.
 fn rows_of(table: &[f32], d: usize) -> usize {
     let rows = table.len().checked_div(d).unwrap_or(0);
-    assert_eq!(
-        table.len(),
-        rows * d,
-        "the table must consist of rows of {d}"
-    );
+    assert_shape("table", table, [rows, d]);
     rows
 }
 

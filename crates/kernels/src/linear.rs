@@ -2,10 +2,10 @@
 
 use rayon::prelude::*;
 
-use crate::area::area;
+use crate::area::{area, assert_shape, assert_shape_if_any};
 use crate::dropout::Dropout;
-use crate::gemm::{Accumulate, Activation, Epilogue, Precision, View, gemm_into};
-use crate::parallel::{for_row_chunks, is_large};
+use crate::gemm::{Activation, Epilogue, Precision, Product, View};
+use crate::parallel::{for_chunks, is_large};
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 
@@ -41,6 +41,13 @@ pub struct Affine<'a> {
     pub bias: Option<&'a [f32]>,
 }
 
+impl Affine<'_> {
+    pub(crate) fn check(self, d_out: usize, d_in: usize) {
+        assert_shape("weight", self.weight, [d_out, d_in]);
+        assert_shape_if_any("bias", self.bias, [d_out]);
+    }
+}
+
 /// Gradient outputs of one layer. `None` skips the computation.
 #[derive(Debug, Default)]
 pub struct AffineGradients<'a> {
@@ -56,17 +63,10 @@ impl LinearCall {
             rows, d_in, d_out, ..
         } = *self;
         let width = area(maps.len(), d_out);
-        assert_eq!(x.len(), area(rows, d_in), "`x` is [{rows}, {d_in}]");
-        assert_eq!(out.len(), area(rows, width), "`out` is [{rows}, {width}]");
+        assert_shape("x", x, [rows, d_in]);
+        assert_shape("out", out, [rows, width]);
         for map in maps {
-            assert_eq!(
-                map.weight.len(),
-                area(d_out, d_in),
-                "`weight` is [{d_out}, {d_in}]"
-            );
-            if let Some(bias) = map.bias {
-                assert_eq!(bias.len(), d_out, "`bias` is [{d_out}]");
-            }
+            map.check(d_out, d_in);
         }
         assert!(
             self.dropout.is_none() || self.activation == Activation::Relu,
@@ -93,15 +93,10 @@ pub fn linear(call: LinearCall, x: &[f32], maps: &[Affine<'_>], out: &mut [f32])
             bias: map.bias,
             activation: call.activation,
         };
-        gemm_into(
-            d_in,
-            View::rows(x, d_in),
-            View::transposed(map.weight, d_in),
-            &mut part,
-            Accumulate::Overwrite,
-            call.precision,
-            epilogue,
-        );
+        let weight = View::transposed(map.weight, d_in);
+        Product::new(d_in, View::rows(x, d_in), weight)
+            .then(epilogue)
+            .write_to(call.precision, &mut part);
     }
     if let Some(dropout) = call.dropout {
         dropout.apply(out);
@@ -126,12 +121,10 @@ pub fn linear_backward(
     match call.activation {
         Activation::Identity => affine_backward(call, x, maps, grad_out, dx, gradients),
         Activation::Relu => {
-            assert_eq!(out.len(), grad_out.len(), "`out` and its gradient");
             let scale = call.dropout.map_or(1.0, |dropout| dropout.kept_scale());
             with_scratch(out.len(), |masked| {
-                for_row_chunks(masked, 1, |start, masked| {
-                    let end = start + masked.len();
-                    mask_relu(&out[start..end], &grad_out[start..end], scale, masked);
+                for_chunks([out, grad_out], masked, |[out, grad_out], masked| {
+                    mask_relu(out, grad_out, scale, masked);
                 });
                 affine_backward(call, x, maps, masked, dx, gradients);
             });
@@ -168,33 +161,22 @@ fn affine_backward(
         "one set of gradients per layer"
     );
     let grad = View::rows(grad, maps.len() * d_out);
-    let product = |k, a, b, out: &mut [f32], accumulate| {
-        let mut out = TileMut::new(out, out.len() / d_in.max(1), d_in, d_in);
-        gemm_into(k, a, b, &mut out, accumulate, precision, Epilogue::NONE);
-    };
     if let Some(dx) = dx {
-        assert_eq!(dx.len(), rows * d_in, "`dx` is [{rows}, {d_in}]");
-        let mut accumulate = Accumulate::Overwrite;
         for (number, map) in maps.iter().enumerate() {
             let grad = grad.from(0, number * d_out);
-            let weight = View::rows(map.weight, d_in);
-            product(d_out, grad, weight, dx, accumulate);
-            accumulate = Accumulate::Add;
+            let product = Product::new(d_out, grad, View::rows(map.weight, d_in));
+            let product = if number > 0 { product.added() } else { product };
+            product.write(precision, [rows, d_in], dx);
         }
     }
     for (number, gradients) in gradients.iter_mut().enumerate() {
         let grad = grad.from(0, number * d_out);
         if let Some(dweight) = gradients.weight.as_deref_mut() {
-            assert_eq!(
-                dweight.len(),
-                d_out * d_in,
-                "`dweight` is [{d_out}, {d_in}]"
-            );
             let x = View::rows(x, d_in);
-            product(rows, grad.t(), x, dweight, Accumulate::Overwrite);
+            Product::new(rows, grad.t(), x).write(precision, [d_out, d_in], dweight);
         }
         if let Some(dbias) = gradients.bias.as_deref_mut() {
-            assert_eq!(dbias.len(), d_out, "`dbias` is [{d_out}]");
+            assert_shape("dbias", dbias, [d_out]);
             dbias.fill(0.0);
             add_column_sums(grad, rows, dbias);
         }

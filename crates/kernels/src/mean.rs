@@ -1,6 +1,6 @@
 //! The mean over the real positions of each sequence.
 
-use crate::area::area;
+use crate::area::assert_shape;
 use crate::lengths::Lengths;
 use crate::parallel::for_row_chunks;
 
@@ -52,8 +52,8 @@ pub fn mean_rows_backward(lengths: &Lengths, d: usize, grad_out: &[f32], dx: &mu
 
 fn check(lengths: &Lengths, d: usize, x: &[f32], out: &[f32]) {
     let (rows, positions) = (lengths.rows(), lengths.positions());
-    assert_eq!(x.len(), area(positions, d), "`x` is [{positions}, {d}]");
-    assert_eq!(out.len(), area(rows, d), "`out` is [{rows}, {d}]");
+    assert_shape("x", x, [positions, d]);
+    assert_shape("out", out, [rows, d]);
 }
 
 /// The weight of each of `len` positions.

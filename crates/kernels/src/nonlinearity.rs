@@ -2,8 +2,8 @@
 
 use std::f32::consts::{PI, SQRT_2};
 
-use crate::area::area;
-use crate::parallel::for_row_chunks;
+use crate::area::assert_shape;
+use crate::parallel::{for_chunks, for_row_chunks};
 use crate::simd::{exp_nonpositive, sigmoid};
 
 /// An activation function.
@@ -24,14 +24,7 @@ pub enum Nonlinearity {
 /// # Panics
 /// If the lengths differ.
 pub fn nonlinear(f: Nonlinearity, x: &[f32], out: &mut [f32]) {
-    assert_eq!(
-        x.len(),
-        out.len(),
-        "`x` and `out` must have the same length"
-    );
-    for_row_chunks(out, 1, |start, out| {
-        values(f, &x[start..start + out.len()], out)
-    });
+    for_chunks([x], out, |[x], out| values(f, x, out));
 }
 
 /// The gradient of [`nonlinear`] given `grad_out`.
@@ -39,16 +32,7 @@ pub fn nonlinear(f: Nonlinearity, x: &[f32], out: &mut [f32]) {
 /// # Panics
 /// If the lengths differ.
 pub fn nonlinear_backward(f: Nonlinearity, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
-    assert_eq!(x.len(), dx.len(), "`x` and `dx` must have the same length");
-    assert_eq!(
-        x.len(),
-        grad_out.len(),
-        "`x` and `grad_out` must have the same length"
-    );
-    for_row_chunks(dx, 1, |start, dx| {
-        let end = start + dx.len();
-        slopes(f, &x[start..end], &grad_out[start..end], dx);
-    });
+    for_chunks([x, grad_out], dx, |[x, grad], dx| slopes(f, x, grad, dx));
 }
 
 /// Gated linear unit (Shazeer 2020): `out` `[rows, d]` = f(a) ⊙ b, where a and b are the halves of each row of
@@ -75,7 +59,7 @@ pub fn gated(f: Nonlinearity, d: usize, x: &[f32], out: &mut [f32]) {
 /// If a slice does not fit.
 pub fn gated_backward(f: Nonlinearity, d: usize, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
     check(d, x, grad_out);
-    assert_eq!(x.len(), dx.len(), "`x` and `dx` must have the same length");
+    check(d, dx, grad_out);
     if d == 0 {
         return;
     }
@@ -93,13 +77,8 @@ pub fn gated_backward(f: Nonlinearity, d: usize, x: &[f32], grad_out: &[f32], dx
 /// # Panics
 /// If the lengths differ.
 pub fn exact_gelu(x: &[f32], out: &mut [f32]) {
-    assert_eq!(
-        x.len(),
-        out.len(),
-        "`x` and `out` must have the same length"
-    );
-    for_row_chunks(out, 1, |start, out| {
-        for (out, &x) in out.iter_mut().zip(&x[start..]) {
+    for_chunks([x], out, |[x], out| {
+        for (out, &x) in out.iter_mut().zip(x) {
             *out = 0.5 * x * (1.0 + libm::erff(x / SQRT_2));
         }
     });
@@ -110,16 +89,9 @@ pub fn exact_gelu(x: &[f32], out: &mut [f32]) {
 /// # Panics
 /// If the lengths differ.
 pub fn exact_gelu_backward(x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
-    assert_eq!(x.len(), dx.len(), "`x` and `dx` must have the same length");
-    assert_eq!(
-        x.len(),
-        grad_out.len(),
-        "`x` and `grad_out` must have the same length"
-    );
     let density_of_0 = 1.0 / (2.0 * PI).sqrt();
-    for_row_chunks(dx, 1, |start, dx| {
-        let inputs = x[start..].iter().zip(&grad_out[start..]);
-        for (dx, (&x, &grad)) in dx.iter_mut().zip(inputs) {
+    for_chunks([x, grad_out], dx, |[x, grad_out], dx| {
+        for ((dx, &x), &grad) in dx.iter_mut().zip(x).zip(grad_out) {
             let below = 0.5 * (1.0 + libm::erff(x / SQRT_2));
             let density = density_of_0 * (-0.5 * x * x).exp();
             *dx = grad * (below + x * density);
@@ -132,13 +104,8 @@ pub fn exact_gelu_backward(x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
 /// # Panics
 /// If the lengths differ.
 pub fn tanh(x: &[f32], out: &mut [f32]) {
-    assert_eq!(
-        x.len(),
-        out.len(),
-        "`x` and `out` must have the same length"
-    );
-    for_row_chunks(out, 1, |start, out| {
-        for (out, &x) in out.iter_mut().zip(&x[start..]) {
+    for_chunks([x], out, |[x], out| {
+        for (out, &x) in out.iter_mut().zip(x) {
             *out = x.tanh();
         }
     });
@@ -149,13 +116,8 @@ pub fn tanh(x: &[f32], out: &mut [f32]) {
 /// # Panics
 /// If the lengths differ.
 pub fn tanh_backward(y: &[f32], grad: &mut [f32]) {
-    assert_eq!(
-        y.len(),
-        grad.len(),
-        "`y` and `grad` must have the same length"
-    );
-    for_row_chunks(grad, 1, |start, grad| {
-        for (grad, &y) in grad.iter_mut().zip(&y[start..]) {
+    for_chunks([y], grad, |[y], grad| {
+        for (grad, &y) in grad.iter_mut().zip(y) {
             *grad *= 1.0 - y * y;
         }
     });
@@ -163,8 +125,8 @@ pub fn tanh_backward(y: &[f32], grad: &mut [f32]) {
 
 fn check(d: usize, x: &[f32], out: &[f32]) {
     let rows = out.len().checked_div(d).unwrap_or(0);
-    assert_eq!(out.len(), area(rows, d), "`out` is [{rows}, {d}]");
-    assert_eq!(x.len(), area(rows, 2 * d), "`x` is [{rows}, 2 · {d}]");
+    assert_shape("out", out, [rows, d]);
+    assert_shape("x", x, [rows, 2 * d]);
 }
 
 /// Runs `$loop` with `$of` bound to a closure that returns (value, derivative) of the function.
@@ -276,101 +238,4 @@ fn silu(x: f32) -> (f32, f32) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::reference;
-    use crate::testing::{assert_close, assert_derivative, assert_same_on_all_pools, random, wide};
-
-    const ALL: [Nonlinearity; 4] = [
-        Nonlinearity::Relu,
-        Nonlinearity::Gelu,
-        Nonlinearity::GeluTanh,
-        Nonlinearity::Silu,
-    ];
-
-    #[test]
-    fn values_and_derivatives_match_the_reference() {
-        let x: Vec<f32> = (-800..=800).map(|i| i as f32 / 100.0 + 0.003).collect();
-        let ones = vec![1.0; x.len()];
-        for f in ALL {
-            let [mut y, mut dx] = [0; 2].map(|_| vec![f32::NAN; x.len()]);
-            nonlinear(f, &x, &mut y);
-            nonlinear_backward(f, &x, &ones, &mut dx);
-            let twin: Vec<[f64; 2]> = wide(&x)
-                .iter()
-                .map(|&x| reference::nonlinear(f, x))
-                .collect();
-            let part = |number: usize| twin.iter().map(|pair| pair[number]).collect::<Vec<f64>>();
-            assert_close(&y, &part(0), 5e-7, &format!("{f:?}"));
-            assert_close(&dx, &part(1), 1e-6, &format!("derivative of {f:?}"));
-        }
-    }
-
-    #[test]
-    fn exact_gelu_and_tanh_match_the_reference() {
-        let x: Vec<f32> = (-800..=800).map(|i| i as f32 / 100.0 + 0.003).collect();
-        let ones = vec![1.0; x.len()];
-        let [mut y, mut dx] = [0; 2].map(|_| vec![f32::NAN; x.len()]);
-        exact_gelu(&x, &mut y);
-        exact_gelu_backward(&x, &ones, &mut dx);
-        let twin = |part: usize| -> Vec<f64> {
-            let wide = wide(&x).into_iter();
-            wide.map(|x| reference::nonlinear(Nonlinearity::Gelu, x)[part])
-                .collect()
-        };
-        assert_close(&y, &twin(0), 5e-7, "GELU");
-        assert_close(&dx, &twin(1), 1e-6, "derivative of GELU");
-        let mut dx = ones;
-        tanh(&x, &mut y);
-        tanh_backward(&y, &mut dx);
-        let wide = wide(&x);
-        let values: Vec<f64> = wide.iter().map(|x| x.tanh()).collect();
-        let slopes: Vec<f64> = wide.iter().map(|x| 1.0 - x.tanh().powi(2)).collect();
-        assert_close(&y, &values, 5e-7, "tanh");
-        assert_close(&dx, &slopes, 1e-6, "derivative of tanh");
-    }
-
-    #[test]
-    fn the_reference_derivatives_are_correct() {
-        let x: Vec<f64> = (-40..=40).map(|i| f64::from(i) / 10.0 + 0.03).collect();
-        let weights = vec![1.0; x.len()];
-        for f in ALL {
-            let slopes: Vec<f64> = x.iter().map(|&x| reference::nonlinear(f, x)[1]).collect();
-            let values = |x: &[f64]| x.iter().map(|&x| reference::nonlinear(f, x)[0]).collect();
-            assert_derivative(&x, &weights, &slopes, values);
-        }
-    }
-
-    #[test]
-    fn gates_match_the_reference() {
-        for f in ALL {
-            for (rows, d) in [(0, 3), (2, 0), (1, 1), (5, 17), (300, 130)] {
-                let x: Vec<f32> = random(rows * 2 * d, 1).iter().map(|x| 4.0 * x).collect();
-                let grad = random(rows * d, 2);
-                let mut out = vec![f32::NAN; rows * d];
-                let mut dx = vec![f32::NAN; x.len()];
-                gated(f, d, &x, &mut out);
-                gated_backward(f, d, &x, &grad, &mut dx);
-                let [twin, dtwin] = reference::gated(f, d, &wide(&x), &wide(&grad));
-                assert_close(&out, &twin, 1e-6, &format!("{f:?}"));
-                assert_close(&dx, &dtwin, 2e-6, &format!("gradient of {f:?}"));
-            }
-        }
-    }
-
-    #[test]
-    fn the_thread_count_changes_nothing() {
-        let (x, grad) = (random(400 * 400, 1), random(400 * 200, 2));
-        assert_same_on_all_pools(|| {
-            let (mut out, mut dx) = (grad.clone(), x.clone());
-            gated(Nonlinearity::Gelu, 200, &x, &mut out);
-            gated_backward(Nonlinearity::Gelu, 200, &x, &grad, &mut dx);
-            let (mut gelu, mut slopes, mut tanhs) = (x.clone(), x.clone(), x.clone());
-            exact_gelu(&x, &mut gelu);
-            exact_gelu_backward(&x, &dx, &mut slopes);
-            tanh(&x, &mut tanhs);
-            tanh_backward(&x, &mut dx);
-            [out, dx, gelu, slopes, tanhs].concat()
-        });
-    }
-}
+mod tests;

@@ -21,6 +21,28 @@ pub(crate) fn for_each(tasks: usize, parallel: bool, task: impl Fn(usize) + Sync
     }
 }
 
+/// Calls `work` with chunks of `inputs` and of `out`, all of the same length.
+///
+/// # Panics
+/// If the lengths differ.
+#[track_caller]
+pub(crate) fn for_chunks<const N: usize>(
+    inputs: [&[f32]; N],
+    out: &mut [f32],
+    work: impl Fn([&[f32]; N], &mut [f32]) + Sync + Send,
+) {
+    for input in inputs {
+        assert_eq!(
+            input.len(),
+            out.len(),
+            "the vectors must have the same length"
+        );
+    }
+    for_row_chunks(out, 1, |start, out| {
+        work(inputs.map(|input| &input[start..][..out.len()]), out);
+    });
+}
+
 /// Calls `work(first_row, rows)` for chunks of whole rows of `data`, each of length `row_len`.
 pub(crate) fn for_row_chunks(
     data: &mut [f32],

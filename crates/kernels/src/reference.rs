@@ -128,7 +128,7 @@ pub fn dropout_scale(dropout: Dropout, element: usize) -> f64 {
     }
 }
 
-/// [`crate::cross_entropy::cross_entropy_with_gradients`]: the sums and the gradients of input, weight and bias.
+/// [`crate::cross_entropy::cross_entropy`]: the sums and the gradients of input, weight and bias.
 pub fn cross_entropy(
     shape: ProjectionShape,
     x: &[f64],

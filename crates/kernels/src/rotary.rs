@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::area::area;
+use crate::area::{area, assert_shape};
 use crate::parallel::for_row_chunks;
 
 /// Sines and cosines of the angles of all pairs, for positions 0, 1, ….
@@ -132,11 +132,7 @@ pub fn rotary(call: RotaryCall<'_>, turn: Turn, x: &[f32], out: &mut [f32]) {
         heads,
     } = call;
     let pairs = table.pairs();
-    assert_eq!(
-        x.len(),
-        out.len(),
-        "`x` and `out` must have the same length"
-    );
+    assert_shape("out", out, [x.len()]);
     assert!(
         2 * area(heads, pairs) <= width,
         "{heads} heads in {width} columns"
@@ -145,7 +141,7 @@ pub fn rotary(call: RotaryCall<'_>, turn: Turn, x: &[f32], out: &mut [f32]) {
         return;
     }
     let rows = x.len() / width;
-    assert_eq!(x.len(), area(rows, width), "rows of {width}");
+    assert_shape("x", x, [rows, width]);
     assert!(positions.fits(rows), "{rows} rows at {positions:?}");
     let (needed, found) = (positions.end(), table.positions());
     assert!(needed <= found, "{needed} positions in a table of {found}");

@@ -6,6 +6,7 @@
 
 mod backward;
 
+use crate::area::assert_shape;
 use crate::attention::softmax_row;
 use crate::lengths::Lengths;
 use crate::parallel::is_large;
@@ -56,14 +57,13 @@ impl<'a> AdditiveAttentionInputs<'a> {
             d_key,
             d_value,
         } = shape;
-        let keys = rows * src_len;
-        assert_eq!(self.keys.len(), keys * d_key, "`keys` of {shape:?}");
-        assert_eq!(self.values.len(), keys * d_value, "`values` of {shape:?}");
+        assert_shape("keys", self.keys, [rows, src_len, d_key]);
+        assert_shape("values", self.values, [rows, src_len, d_value]);
         if let Some(lengths) = self.lengths {
             let found = (lengths.rows(), lengths.width());
             assert_eq!(found, (rows, src_len), "`lengths` of {shape:?}");
         }
-        assert_eq!(self.v.len(), d_key, "`v` of {shape:?}");
+        assert_shape("v", self.v, [d_key]);
     }
 
     /// Returns query `row` with its sentence.
@@ -118,9 +118,9 @@ pub fn additive_attention(
     context: &mut [f32],
 ) {
     let n_keys = weights.len();
-    assert_eq!(v.len(), query.len(), "`v`");
-    assert_eq!(keys.len(), n_keys * query.len(), "`keys`");
-    assert_eq!(values.len(), n_keys * context.len(), "`values`");
+    assert_shape("v", v, [query.len()]);
+    assert_shape("keys", keys, [n_keys, query.len()]);
+    assert_shape("values", values, [n_keys, context.len()]);
     let row = Row {
         query,
         keys,

@@ -9,9 +9,9 @@ use super::{
     row_stride,
 };
 use crate::dropout::Dropout;
-use crate::gemm::{Accumulate, Epilogue, View, gemm_tile};
+use crate::gemm::{Product, View};
 use crate::parallel::for_each;
-use crate::scratch::with_scratch;
+use crate::scratch::with_scratches;
 use crate::tile::TileMut;
 
 /// The gradients of [`super::attention`] given `grad_out` `[batch, tgt_len, n_heads * d_head]`. The gradient of the
@@ -88,7 +88,7 @@ impl Backward<'_> {
                 let bias = bias.map(|bias| bias.part(number, 0, 1, shape.scores()));
                 (self.targets.queries(shape, sentence, number), bias)
             };
-            let mut part = Gradients {
+            let mut gradients = Gradients {
                 q,
                 k: &k,
                 v: &v,
@@ -98,7 +98,14 @@ impl Backward<'_> {
             let grad_out = self.grad_out.from(sentence * shape.tgt_len, column);
             for block in 0..shape.tgt_len.div_ceil(QUERY_BLOCK) {
                 let queries = query_block(shape.tgt_len, block);
-                block_backward(&head, self.inputs.dropout, queries, grad_out, &mut part);
+                let block = Block {
+                    head: &head,
+                    dropout: self.inputs.dropout,
+                    keys: head.keys_seen(&queries),
+                    grad_out: grad_out.from(queries.start, 0),
+                    queries,
+                };
+                block.backward(&mut gradients);
             }
         }
     }
@@ -116,113 +123,96 @@ struct Gradients<'a> {
     bias: Option<TileMut<'a>>,
 }
 
-/// Adds the gradients of one block of queries of one head.
-fn block_backward(
-    head: &Head<'_>,
+/// One block of queries of one head.
+struct Block<'a> {
+    head: &'a Head<'a>,
     dropout: Option<Dropout>,
     queries: Range<usize>,
-    grad_out: View<'_>,
-    gradients: &mut Gradients<'_>,
-) {
-    let AttentionShape {
-        src_len, d_head, ..
-    } = head.shape;
-    let (rows, keys) = (queries.len(), head.keys_seen(&queries));
-    let stride = row_stride(keys);
-    let grad_out = grad_out.from(queries.start, 0);
-    let scales_len = if dropout.is_some() { rows * src_len } else { 0 };
-    with_scratch(2 * rows * stride + scales_len, |scratch| {
-        let (weights, rest) = scratch.split_at_mut(rows * stride);
-        let (grad, scales) = rest.split_at_mut(rows * stride);
-        let bias = gradients.bias.as_mut().map(|bias| bias.row_mut(0));
-        weights_and_scores(
-            head, dropout, &queries, grad_out, weights, grad, scales, bias,
-        );
-        // SAFETY: `gradients` is borrowed mutably, no other task has these tiles, and the three do not overlap.
-        let (mut dq, mut dk, mut dv) = unsafe {
-            (
-                gradients.q.part(queries.start, 0, rows, d_head),
-                gradients.k.part(0, 0, keys, d_head),
-                gradients.v.part(0, 0, keys, d_head),
-            )
-        };
-        let (weights, grad) = (View::rows(weights, stride), View::rows(grad, stride));
-        gemm_tile(
-            keys,
-            grad,
-            head.k,
-            &mut dq,
-            Accumulate::Overwrite,
-            Epilogue::NONE,
-        );
-        gemm_tile(
-            rows,
-            grad.t(),
-            head.q.from(queries.start, 0),
-            &mut dk,
-            Accumulate::Add,
-            Epilogue::NONE,
-        );
-        gemm_tile(
-            rows,
-            weights.t(),
-            grad_out,
-            &mut dv,
-            Accumulate::Add,
-            Epilogue::NONE,
-        );
-    });
+    /// Keys seen by the queries.
+    keys: usize,
+    /// `[queries, d_head]`
+    grad_out: View<'a>,
 }
 
-/// Fills `weights` with the attention weights after dropout and `grad` with the gradients of the unscaled scores,
-/// both in rows of [`row_stride`]; adds the gradients of the scaled scores to `bias` `[tgt_len, src_len]`. `scales`
-/// is scratch for the dropout mask.
-#[allow(clippy::too_many_arguments)]
-fn weights_and_scores(
-    head: &Head<'_>,
-    dropout: Option<Dropout>,
-    queries: &Range<usize>,
-    grad_out: View<'_>,
-    weights: &mut [f32],
-    grad: &mut [f32],
-    scales: &mut [f32],
-    bias: Option<&mut [f32]>,
-) {
-    let AttentionShape {
-        src_len, d_head, ..
-    } = head.shape;
-    let keys = head.keys_seen(queries);
-    if keys == 0 {
-        return;
+impl Block<'_> {
+    /// Adds the gradients.
+    fn backward(&self, gradients: &mut Gradients<'_>) {
+        let Self { head, keys, .. } = *self;
+        let AttentionShape {
+            src_len, d_head, ..
+        } = head.shape;
+        let (first, rows, stride) = (self.queries.start, self.queries.len(), row_stride(keys));
+        let scales = self.dropout.map_or(0, |_| rows * src_len);
+        let lens = [rows * stride, rows * stride, scales];
+        with_scratches(lens, |[weights, grad, scales]| {
+            let bias = gradients.bias.as_mut().map(|bias| bias.row_mut(0));
+            self.weights_and_scores(weights, grad, scales, bias);
+            // SAFETY: `gradients` is borrowed mutably, no other task has these tiles, and the three do not overlap.
+            let (mut dq, mut dk, mut dv) = unsafe {
+                (
+                    gradients.q.part(first, 0, rows, d_head),
+                    gradients.k.part(0, 0, keys, d_head),
+                    gradients.v.part(0, 0, keys, d_head),
+                )
+            };
+            let (weights, grad) = (View::rows(weights, stride), View::rows(grad, stride));
+            let to_k = Product::new(rows, grad.t(), head.q.from(first, 0));
+            let to_v = Product::new(rows, weights.t(), self.grad_out);
+            Product::new(keys, grad, head.k).write_here(&mut dq);
+            to_k.added().write_here(&mut dk);
+            to_v.added().write_here(&mut dv);
+        });
     }
-    let stride = row_stride(keys);
-    head.weights(queries, keys, weights);
-    let mut tile = TileMut::new(grad, queries.len(), keys, stride);
-    let (overwrite, none) = (Accumulate::Overwrite, Epilogue::NONE);
-    gemm_tile(d_head, grad_out, head.v.t(), &mut tile, overwrite, none);
-    if let Some(dropout) = dropout {
-        dropout.scales(head.dropout_start(queries), scales);
-        drop_weights(grad, stride, keys, scales, src_len);
-    }
-    // The bias is added after scaling.
-    let scale = if bias.is_some() {
-        1.0
-    } else {
-        head.scores.scale
-    };
-    let grad_rows = grad.chunks_exact_mut(stride);
-    for (weights, grad) in weights.chunks_exact(stride).zip(grad_rows) {
-        grad[keys..].fill(0.0);
-        softmax_backward_row(weights, grad, scale);
-    }
-    if let Some(bias) = bias {
-        let bias = bias[queries.start * src_len..].chunks_exact_mut(src_len);
-        for (grad, bias) in grad.chunks_exact_mut(stride).zip(bias) {
-            add_row(bias, &grad[..keys]);
-            scale_row(grad, head.scores.scale);
+
+    /// Fills `weights` with the attention weights after dropout and `grad` with the gradients of the unscaled scores,
+    /// both in rows of [`row_stride`]; adds the gradients of the scaled scores to `bias` `[tgt_len, src_len]`. `scales`
+    /// is scratch for the dropout mask.
+    fn weights_and_scores(
+        &self,
+        weights: &mut [f32],
+        grad: &mut [f32],
+        scales: &mut [f32],
+        bias: Option<&mut [f32]>,
+    ) {
+        let Self {
+            head,
+            keys,
+            ref queries,
+            ..
+        } = *self;
+        let AttentionShape {
+            src_len, d_head, ..
+        } = head.shape;
+        if keys == 0 {
+            return;
         }
-    }
-    if dropout.is_some() {
-        drop_weights(weights, stride, keys, scales, src_len);
+        let stride = row_stride(keys);
+        head.weights(queries, keys, weights);
+        let mut tile = TileMut::new(grad, queries.len(), keys, stride);
+        Product::new(d_head, self.grad_out, head.v.t()).write_here(&mut tile);
+        if let Some(dropout) = self.dropout {
+            dropout.scales(head.dropout_start(queries), scales);
+            drop_weights(grad, stride, keys, scales, src_len);
+        }
+        // The bias is added after scaling.
+        let scale = match bias {
+            Some(_) => 1.0,
+            None => head.scores.scale,
+        };
+        let grad_rows = grad.chunks_exact_mut(stride);
+        for (weights, grad) in weights.chunks_exact(stride).zip(grad_rows) {
+            grad[keys..].fill(0.0);
+            softmax_backward_row(weights, grad, scale);
+        }
+        if let Some(bias) = bias {
+            let bias = bias[queries.start * src_len..].chunks_exact_mut(src_len);
+            for (grad, bias) in grad.chunks_exact_mut(stride).zip(bias) {
+                add_row(bias, &grad[..keys]);
+                scale_row(grad, head.scores.scale);
+            }
+        }
+        if self.dropout.is_some() {
+            drop_weights(weights, stride, keys, scales, src_len);
+        }
     }
 }

@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use crate::area::area;
 use crate::dropout::Dropout;
-use crate::gemm::{Accumulate, Epilogue, View, gemm_tile};
+use crate::gemm::{Product, View};
 use crate::lengths::Lengths;
 use crate::parallel::for_each;
 use crate::scratch::with_scratch;
@@ -163,14 +163,7 @@ pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_>, out: &mut [
             // SAFETY: each task has its own head and rows, and this call borrows `out` mutably.
             let mut out = unsafe { head.query_tile(&out, &queries, d_head) };
             let weights = View::rows(weights, stride);
-            gemm_tile(
-                keys,
-                weights,
-                head.v,
-                &mut out,
-                Accumulate::Overwrite,
-                Epilogue::NONE,
-            );
+            Product::new(keys, weights, head.v).write_here(&mut out);
         });
     });
 }
@@ -254,14 +247,7 @@ impl<'a> Head<'a> {
         let stride = row_stride(keys);
         let mut tile = TileMut::new(weights, queries.len(), keys, stride);
         let q = self.q.from(queries.start, 0);
-        gemm_tile(
-            d_head,
-            q,
-            self.k.t(),
-            &mut tile,
-            Accumulate::Overwrite,
-            Epilogue::NONE,
-        );
+        Product::new(d_head, q, self.k.t()).write_here(&mut tile);
         if keys > 0 {
             for (query, row) in queries.clone().zip(weights.chunks_exact_mut(stride)) {
                 let src_len = self.shape.src_len;

@@ -6,7 +6,8 @@
 use super::attention_gradients::AttentionBackward;
 use super::layer::{AttentiveRecurrentResult, Layer};
 use super::{AttentiveRecurrentCall, AttentiveRecurrentInputs};
-use crate::gemm::{Accumulate, Epilogue, View, gemm_into, gemm_tile};
+use crate::area::{assert_shape, assert_shape_if_any};
+use crate::gemm::{Product, View};
 use crate::linear::{Affine, add_column_sums};
 use crate::parallel::for_each;
 use crate::recurrent::{
@@ -44,26 +45,19 @@ pub struct AttentiveRecurrentGradients<'a> {
 impl AttentiveRecurrentGradients<'_> {
     fn check(&self, call: AttentiveRecurrentCall<'_>, inputs: AttentiveRecurrentInputs<'_>) {
         self.recurrence.check(call.recurrent);
-        let optional = [
-            ("query_weight", &self.query_weight, inputs.query_weight),
-            (
-                "context_weight",
-                &self.context_weight,
-                inputs.context_weight,
-            ),
-        ];
-        for (name, gradient, of) in optional {
-            if let Some(gradient) = gradient {
-                assert_eq!(gradient.len(), of.len(), "`d{name}` of {call:?}");
-            }
-        }
-        assert_eq!(self.keys.len(), inputs.keys.len(), "`dkeys` of {call:?}");
-        assert_eq!(
-            self.values.len(),
-            inputs.values.len(),
-            "`dvalues` of {call:?}"
+        assert_shape_if_any(
+            "dquery_weight",
+            self.query_weight.as_deref(),
+            [inputs.query_weight.len()],
         );
-        assert_eq!(self.v.len(), call.d_key, "`dv` of {call:?}");
+        assert_shape_if_any(
+            "dcontext_weight",
+            self.context_weight.as_deref(),
+            [inputs.context_weight.len()],
+        );
+        assert_shape("dkeys", self.keys, [inputs.keys.len()]);
+        assert_shape("dvalues", self.values, [inputs.values.len()]);
+        assert_shape("dv", self.v, [call.d_key]);
     }
 }
 
@@ -190,15 +184,10 @@ impl Layer<'_> {
             .gather(recurrent.d, tapes.before, |rank, position| {
                 self.schedule.before(rank, position, self.states())
             });
-        gemm_into(
-            recurrent.d,
-            View::rows(tapes.before, recurrent.d),
-            View::transposed(self.inputs.query_weight, recurrent.d),
-            &mut TileMut::new(tapes.queries, self.schedule.total(), d_key, d_key),
-            Accumulate::Overwrite,
-            recurrent.precision,
-            Epilogue::NONE,
-        );
+        let before = View::rows(tapes.before, recurrent.d);
+        let weight = View::transposed(self.inputs.query_weight, recurrent.d);
+        let shape = [self.schedule.total(), d_key];
+        Product::new(recurrent.d, before, weight).write(recurrent.precision, shape, tapes.queries);
     }
 
     /// Runs the pass backward through time.
@@ -241,7 +230,7 @@ impl Layer<'_> {
                         input
                     }
                 };
-                self.through_context_weight(rows.len(), input, dcontexts);
+                self.through_context_weight(input, &mut dcontexts[..rows.len() * d_value]);
                 let dqueries = &mut tapes.dqueries[part(d_key)];
                 let queries = &tapes.queries[part(d_key)];
                 attention.retreat(position, dcontexts, queries, dqueries);
@@ -254,18 +243,13 @@ impl Layer<'_> {
         });
     }
 
-    /// Computes `dcontexts` `[rows, d_value]` from the gradients of x.
-    fn through_context_weight(&self, rows: usize, input: &[f32], dcontexts: &mut [f32]) {
+    /// Computes `dcontexts` `[rows, d_value]` from the gradients of x, `[rows, gates * d]`.
+    fn through_context_weight(&self, input: &[f32], dcontexts: &mut [f32]) {
         let (cols, d_value) = (self.call.recurrent.gate_cols(), self.call.d_value);
-        gemm_into(
-            cols,
-            View::rows(input, cols),
-            View::rows(self.inputs.context_weight, d_value),
-            &mut TileMut::new(dcontexts, rows, d_value, d_value),
-            Accumulate::Overwrite,
-            self.call.recurrent.precision,
-            Epilogue::NONE,
-        );
+        let weight = View::rows(self.inputs.context_weight, d_value);
+        let (rows, precision) = (input.len() / cols, self.call.recurrent.precision);
+        let product = Product::new(cols, View::rows(input, cols), weight);
+        product.write(precision, [rows, d_value], dcontexts);
     }
 
     /// The gradients of the values given those of all contexts, `[batch * len, d_value]`: one product per sequence.
@@ -285,14 +269,9 @@ impl Layer<'_> {
             let first = sequence * len;
             // SAFETY: each task has its own sequence.
             let mut values = unsafe { values.part(sequence * src_len, 0, src_len, d_value) };
-            gemm_tile(
-                recurrent.lengths.lens()[sequence],
-                weights.from(first, 0).t(),
-                dcontexts.from(first, 0),
-                &mut values,
-                Accumulate::Overwrite,
-                Epilogue::NONE,
-            );
+            let (weights, dcontexts) = (weights.from(first, 0), dcontexts.from(first, 0));
+            let len = recurrent.lengths.lens()[sequence];
+            Product::new(len, weights.t(), dcontexts).write_here(&mut values);
         });
     }
 

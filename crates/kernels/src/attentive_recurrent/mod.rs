@@ -20,7 +20,8 @@ pub use backward::{AttentiveRecurrentGradients, attentive_recurrent_backward};
 pub use layer::AttentiveRecurrentResult;
 
 use crate::additive_attention::{AdditiveAttentionInputs, AdditiveAttentionShape};
-use crate::gemm::{Accumulate, Epilogue, View, gemm_into};
+use crate::area::assert_shape;
+use crate::gemm::{Product, View};
 use crate::lengths::Lengths;
 use crate::linear::Affine;
 use crate::parallel::for_each;
@@ -87,16 +88,8 @@ impl<'a> AttentiveRecurrentInputs<'a> {
         assert!(d > 0, "`d` must not be 0");
         recurrent.check(self.recurrence);
         recurrent.check_rows("projected", self.projected, cols);
-        assert_eq!(
-            self.query_weight.len(),
-            d_key * d,
-            "`query_weight` is [{d_key}, {d}]"
-        );
-        assert_eq!(
-            self.context_weight.len(),
-            cols * d_value,
-            "`context_weight` is [{cols}, {d_value}]"
-        );
+        assert_shape("query_weight", self.query_weight, [d_key, d]);
+        assert_shape("context_weight", self.context_weight, [cols, d_value]);
         self.attention(&[])
             .check_sentences(call.attention(recurrent.batch()));
     }
@@ -264,15 +257,11 @@ impl AttentionPass<'_> {
                 kept.row_mut(0).copy_from_slice(context);
             });
         }
-        gemm_into(
-            d_value,
-            View::rows(contexts, d_value),
-            View::transposed(inputs.context_weight, d_value),
-            &mut x,
-            Accumulate::Add,
-            call.recurrent.precision,
-            Epilogue::NONE,
-        );
+        let contexts = View::rows(contexts, d_value);
+        let weight = View::transposed(inputs.context_weight, d_value);
+        Product::new(d_value, contexts, weight)
+            .added()
+            .write_to(call.recurrent.precision, &mut x);
     }
 }
 

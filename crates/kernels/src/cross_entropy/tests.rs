@@ -35,44 +35,33 @@ impl Case {
         }
     }
 
+    fn inputs(&self) -> ProjectionInputs<'_> {
+        ProjectionInputs {
+            x: &self.x,
+            weight: &self.weight,
+            bias: self.bias.as_deref(),
+            targets: &self.targets,
+            label_smoothing: self.smoothing,
+        }
+    }
+
     fn forward(&self) -> LossSums {
-        let Self {
-            shape,
-            x,
-            weight,
-            bias,
-            targets,
-            smoothing,
-        } = self;
-        cross_entropy(*shape, x, weight, bias.as_deref(), targets, *smoothing)
+        cross_entropy(self.shape, self.inputs(), ProjectionGradients::default())
     }
 
     /// The sums, dx, dweight and dbias.
     fn run(&self) -> (LossSums, [Vec<f32>; 3]) {
-        let Self {
-            shape,
-            x,
-            weight,
-            bias,
-            targets,
-            smoothing,
-        } = self;
-        let (mut dx, mut dweight) = (vec![f32::NAN; x.len()], vec![f32::NAN; weight.len()]);
-        let mut dbias = vec![f32::NAN; bias.as_ref().map_or(0, Vec::len)];
-        let wanted = bias.is_some().then_some(&mut dbias[..]);
-        let bias = bias.as_deref();
-        let sums = cross_entropy_with_gradients(
-            *shape,
-            x,
-            weight,
-            bias,
-            targets,
-            *smoothing,
-            &mut dx,
-            &mut dweight,
-            wanted,
-        );
-        (sums, [dx, dweight, dbias])
+        let biases = self.bias.as_ref().map_or(0, Vec::len);
+        let mut gradients =
+            [self.x.len(), self.weight.len(), biases].map(|len| vec![f32::NAN; len]);
+        let [dx, dweight, dbias] = &mut gradients;
+        let targets = ProjectionGradients {
+            x: Some(dx),
+            weight: Some(dweight),
+            bias: self.bias.is_some().then_some(dbias),
+        };
+        let sums = cross_entropy(self.shape, self.inputs(), targets);
+        (sums, gradients)
     }
 }
 
@@ -139,6 +128,20 @@ fn sums_and_gradients_match_the_reference() {
             assert_close(&dweight, &twin_dweight, slack(precision), &what);
             assert_close(&dbias, &twin_dbias, 2e-5, &what);
         }
+    }
+}
+
+#[test]
+fn each_gradient_can_be_computed_alone() {
+    let case = Case::new(300, 5, 20);
+    let (sums, all) = case.run();
+    for (number, expected) in all.iter().enumerate() {
+        let mut gradient = vec![f32::NAN; expected.len()];
+        let mut targets = ProjectionGradients::default();
+        let ProjectionGradients { x, weight, bias } = &mut targets;
+        *[x, weight, bias][number] = Some(&mut gradient);
+        assert_eq!(cross_entropy(case.shape, case.inputs(), targets), sums);
+        assert_eq!(bits(&gradient), bits(expected), "gradient {number}");
     }
 }
 

@@ -7,10 +7,10 @@ use super::bf16::{round_all, round_into, widen_panel};
 use super::isa::Isa;
 use super::pack::KC;
 use super::task::{Grain, for_each_rectangle, wanted_tasks};
-use super::{Accumulate, Epilogue, Precision, View, finish, micro, pack};
+use super::{Precision, Product, View, micro, pack};
 use crate::area::area;
 use crate::packed::{PANEL, PackedBf16, PackedF32};
-use crate::scratch::with_scratch;
+use crate::scratch::with_scratches;
 use crate::tile::TileMut;
 
 /// Rows of `a` that fit into the L2 cache; a multiple of the rows of every register tile.
@@ -56,31 +56,34 @@ impl Right<'_> {
     }
 }
 
+impl Product<'_, View<'_>, Right<'_>> {
+    /// The product for the rows from `row` on and the columns from `col` on.
+    fn from(&self, row: usize, col: usize) -> Self {
+        self.with(self.a.from(row, 0), self.b.cols_from(col))
+            .then(self.epilogue.from(col))
+    }
+}
+
 impl Single {
     pub(crate) fn new(isa: Isa, precision: Precision) -> Self {
         Self { isa, precision }
     }
 
-    /// `out` `[m, n]` from non-empty `a` `[m, k]` and `b` `[k, n]`, on several threads if that is faster.
-    pub(crate) fn product(
-        self,
-        k: usize,
-        a: View<'_>,
-        b: Right<'_>,
-        out: &mut TileMut<'_>,
-        accumulate: Accumulate,
-        epilogue: Epilogue<'_>,
-    ) {
+    /// Computes `out`, on several threads if that is faster.
+    pub(crate) fn product(self, product: &Product<'_, View<'_>, Right<'_>>, out: &mut TileMut<'_>) {
+        if product.write_empty(out) {
+            return;
+        }
         let (m, n) = (out.rows(), out.cols());
-        let packing = match b {
+        let packing = match product.b {
             Right::Plain(_) => PACK_WORK,
             Right::F32(..) => 0,
             Right::Bf16(..) => 1,
         };
-        let work = area(m.saturating_add(packing), n).saturating_mul(k);
+        let work = area(m.saturating_add(packing), n).saturating_mul(product.k);
         let wanted = wanted_tasks(work, TASK_WORK);
         if wanted <= 2 {
-            return self.rectangle(k, a, b, out, accumulate, epilogue);
+            return self.rectangle(product, out);
         }
         let grain = Grain {
             rows: TASK_ROWS,
@@ -92,40 +95,31 @@ impl Single {
             slices: false,
         };
         let task = grain.rectangle(m, n, wanted);
-        for_each_rectangle(task, true, out, epilogue, |row, col, part, epilogue| {
-            let (a, b) = (a.from(row, 0), b.cols_from(col));
-            self.rectangle(k, a, b, part, accumulate, epilogue);
+        for_each_rectangle(task, true, out, |row, col, part| {
+            self.rectangle(&product.from(row, col), part);
         });
     }
 
     /// [`Self::product`] on the calling thread.
     pub(crate) fn rectangle(
         self,
-        k: usize,
-        a: View<'_>,
-        b: Right<'_>,
+        product: &Product<'_, View<'_>, Right<'_>>,
         out: &mut TileMut<'_>,
-        accumulate: Accumulate,
-        epilogue: Epilogue<'_>,
     ) {
+        if product.write_empty(out) {
+            return;
+        }
         // Columns are processed in blocks to bound the size of the packed part of `b`.
         let turn = (out.rows(), TASK_COLS);
-        for_each_rectangle(turn, false, out, epilogue, |_, col, part, epilogue| {
-            self.column_block(k, a, b.cols_from(col), part, accumulate, epilogue);
+        for_each_rectangle(turn, false, out, |row, col, part| {
+            self.column_block(&product.from(row, col), part);
         });
     }
 
     /// [`Self::rectangle`] for at most `TASK_COLS` columns.
-    fn column_block(
-        self,
-        k: usize,
-        a: View<'_>,
-        b: Right<'_>,
-        out: &mut TileMut<'_>,
-        accumulate: Accumulate,
-        epilogue: Epilogue<'_>,
-    ) {
+    fn column_block(self, product: &Product<'_, View<'_>, Right<'_>>, out: &mut TileMut<'_>) {
         let Self { isa, precision } = self;
+        let Product { k, a, b, .. } = *product;
         let in_place = a.col_stride == 1 && precision == Precision::F32;
         let (m, n) = (out.rows(), out.cols());
         let block = k.min(KC);
@@ -135,18 +129,17 @@ impl Single {
             Right::F32(..) => 0,
         };
         let a_len = if in_place { 0 } else { MC * block };
-        with_scratch(b_len + a_len, |scratch| {
-            let (packed_b, packed_a) = scratch.split_at_mut(b_len);
+        with_scratches([b_len, a_len], |[packed_b, packed_a]| {
             for start in (0..k).step_by(KC) {
                 let depth = KC.min(k - start);
                 let right = self.right(b, start, depth, n, packed_b);
-                let add = start > 0 || accumulate == Accumulate::Add;
+                let add = product.adds(start);
                 for row in (0..m).step_by(MC) {
-                    let rows = MC.min(m - row);
-                    let left = self.left(a.from(row, start), rows, depth, packed_a);
-                    micro::block_product(isa, depth, left, right, out, row..row + rows, add);
+                    let rows = row..m.min(row + MC);
+                    let left = self.left(a.from(row, start), rows.len(), depth, packed_a);
+                    micro::block_product(isa, depth, left, right, out, rows.clone(), add);
                     if start + depth == k {
-                        finish(out, row..row + rows, epilogue);
+                        product.epilogue.finish(out, rows);
                     }
                 }
             }

@@ -1,6 +1,5 @@
 //! Splitting the output into tasks.
 
-use super::Epilogue;
 use crate::parallel::for_each;
 use crate::tile::TileMut;
 
@@ -53,13 +52,12 @@ pub(crate) fn wanted_tasks(work: usize, task_work: usize) -> usize {
     }
 }
 
-/// Calls `work(row, col, part, epilogue)` for each `rows` by `cols` rectangle of `out`.
+/// Calls `work(row, col, part)` for each `rows` by `cols` rectangle of `out`.
 pub(crate) fn for_each_rectangle(
     (rows, cols): (usize, usize),
     parallel: bool,
     out: &mut TileMut<'_>,
-    epilogue: Epilogue<'_>,
-    work: impl Fn(usize, usize, &mut TileMut<'_>, Epilogue<'_>) + Sync + Send,
+    work: impl Fn(usize, usize, &mut TileMut<'_>) + Sync + Send,
 ) {
     let (m, n) = (out.rows(), out.cols());
     let across = n.div_ceil(cols);
@@ -68,11 +66,7 @@ pub(crate) fn for_each_rectangle(
         let (row, col) = (task / across * rows, task % across * cols);
         // SAFETY: the rectangles are disjoint, and the caller lends all of `out`.
         let mut part = unsafe { out.part(row, col, rows.min(m - row), cols.min(n - col)) };
-        let epilogue = Epilogue {
-            bias: epilogue.bias.map(|bias| &bias[col..]),
-            ..epilogue
-        };
-        work(row, col, &mut part, epilogue);
+        work(row, col, &mut part);
     });
 }
 

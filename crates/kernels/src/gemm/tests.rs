@@ -2,27 +2,28 @@ use super::isa::PairIsa;
 use super::*;
 use crate::reference;
 use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, wide};
+use crate::tile::TileMut;
 
 /// Shapes (m, n, k) at and around every block size.
-const SHAPES: [(usize, usize, usize); 18] = [
-    (1, 1, 1),
-    (1, 16, 1),
-    (6, 16, 8),
-    (7, 17, 9),
-    (5, 1, 300),
-    (13, 31, 257),
-    (70, 33, 64),
-    (12, 32, 31),
-    (32, 32, 32),
-    (33, 65, 545),
-    (64, 64, 544),
-    (2, 530, 3),
-    (150, 20, 5),
-    (145, 48, 513),
-    (3, 0, 4),
-    (0, 3, 4),
-    (3, 4, 0),
-    (64, 515, 70),
+const SHAPES: [[usize; 3]; 18] = [
+    [1, 1, 1],
+    [1, 16, 1],
+    [6, 16, 8],
+    [7, 17, 9],
+    [5, 1, 300],
+    [13, 31, 257],
+    [70, 33, 64],
+    [12, 32, 31],
+    [32, 32, 32],
+    [33, 65, 545],
+    [64, 64, 544],
+    [2, 530, 3],
+    [150, 20, 5],
+    [145, 48, 513],
+    [3, 0, 4],
+    [0, 3, 4],
+    [3, 4, 0],
+    [64, 515, 70],
 ];
 
 /// Both operands in both layouts, and the row-major data for the reference.
@@ -66,20 +67,20 @@ fn as_operand(engine: Engine, x: &[f32]) -> Vec<f64> {
 /// The product computed by `engine`, in a new matrix or added to `start`.
 fn product(
     engine: Engine,
-    shape: GemmShape,
+    [m, n, k]: [usize; 3],
     a: View<'_>,
     b: View<'_>,
     start: Option<&[f32]>,
 ) -> Vec<f32> {
-    let GemmShape { m, n, k } = shape;
     let mut out = start.map_or(vec![f32::NAN; m * n], <[f32]>::to_vec);
-    let accumulate = match start {
-        Some(_) => Accumulate::Add,
-        None => Accumulate::Overwrite,
-    };
     let mut tile = TileMut::new(&mut out, m, n, n);
-    gemm_on(engine, k, a, b, &mut tile, accumulate, Epilogue::NONE);
+    of(a, b, k, start.is_some()).write_with(engine, &mut tile);
     out
+}
+
+fn of<'a>(a: View<'a>, b: View<'a>, k: usize, added: bool) -> Product<'a> {
+    let product = Product::new(k, a, b);
+    if added { product.added() } else { product }
 }
 
 #[test]
@@ -98,8 +99,8 @@ fn the_best_engine_is_among_the_tested_ones() {
 
 #[test]
 fn matches_the_reference_in_every_layout() {
-    for (m, n, k) in SHAPES {
-        let (shape, data) = (GemmShape { m, n, k }, operands(m, n, k));
+    for shape @ [m, n, k] in SHAPES {
+        let data = operands(m, n, k);
         let start = random(m * n, 3);
         for engine in engines() {
             let (a, b) = (as_operand(engine, &data[0]), as_operand(engine, &data[2]));
@@ -126,12 +127,12 @@ fn matches_the_reference_in_every_layout() {
 #[test]
 fn gemm_uses_the_best_engine() {
     let (m, n, k) = (13, 31, 257);
-    let shape = GemmShape { m, n, k };
+    let shape = [m, n, k];
     let data = operands(m, n, k);
     for precision in [Precision::F32, Precision::Bf16] {
         for (a, b) in layouts(m, n, k, &data) {
             let mut out = vec![f32::NAN; m * n];
-            gemm(shape, a, b, &mut out, Accumulate::Overwrite, precision);
+            Product::new(k, a, b).write(precision, [m, n], &mut out);
             let expected = product(Engine::detect(precision), shape, a, b, None);
             assert!(bits(&out) == bits(&expected), "{precision:?}");
         }
@@ -144,8 +145,8 @@ fn all_vector_engines_give_the_same_bits() {
         .into_iter()
         .filter(|&isa| isa != Isa::Portable)
         .collect();
-    for (m, n, k) in SHAPES {
-        let (shape, data) = (GemmShape { m, n, k }, operands(m, n, k));
+    for shape @ [m, n, k] in SHAPES {
+        let data = operands(m, n, k);
         for (a, b) in layouts(m, n, k, &data) {
             let all: Vec<_> = isas
                 .iter()
@@ -172,7 +173,7 @@ fn a_matrix_strided_in_both_directions_is_read_correctly() {
     };
     let (dense_a, dense_b) = (dense(&a, m, k), dense(&b, k, n));
     for engine in engines() {
-        let shape = GemmShape { m, n, k };
+        let shape = [m, n, k];
         let found = product(engine, shape, gaps(&a, m), gaps(&b, k), None);
         let (a, b) = (View::rows(&dense_a, k), View::rows(&dense_b, n));
         assert!(
@@ -190,7 +191,7 @@ fn a_row_does_not_depend_on_the_number_of_rows() {
     for engine in engines() {
         let rows = |m: usize| {
             let (a, b) = (View::rows(&a, k), View::transposed(&w, k));
-            bits(&product(engine, GemmShape { m, n, k }, a, b, None))
+            bits(&product(engine, [m, n, k], a, b, None))
         };
         let all = rows(70);
         for m in 1..70 {
@@ -209,7 +210,7 @@ fn a_column_does_not_depend_on_the_number_of_columns() {
     for engine in engines() {
         let last_row = |n: usize| {
             let (a, b) = (View::rows(&a, k), View::transposed(&w, k));
-            bits(&product(engine, GemmShape { m, n, k }, a, b, None)[(m - 1) * n..])
+            bits(&product(engine, [m, n, k], a, b, None)[(m - 1) * n..])
         };
         let all = last_row(600);
         for n in [1, 15, 16, 17, 31, 32, 33, 100, 511, 512, 513] {
@@ -229,7 +230,7 @@ fn the_thread_count_changes_nothing() {
         (2000, 10, 300),
         (100, 200, 2000),
     ] {
-        let (shape, a, b) = (GemmShape { m, n, k }, random(m * k, 1), random(k * n, 2));
+        let (shape, a, b) = ([m, n, k], random(m * k, 1), random(k * n, 2));
         let pairs = PairIsa::available().into_iter().map(Engine::Pairs);
         let single = [Engine::F32, Engine::Rounded].map(|engine| engine(Isa::detect()));
         for engine in pairs.chain(single) {
@@ -244,13 +245,13 @@ fn the_thread_count_changes_nothing() {
 
 #[test]
 fn the_epilogue_is_applied_last() {
-    for (m, n, k) in SHAPES {
+    for [m, n, k] in SHAPES {
         let (data, bias, start) = (operands(m, n, k), random(n, 4), random(m * n, 3));
         let (a, b) = (View::rows(&data[0], k), View::rows(&data[2], n));
         for engine in engines() {
-            for accumulate in [Accumulate::Overwrite, Accumulate::Add] {
-                let before = (accumulate == Accumulate::Add).then_some(&start[..]);
-                let expected: Vec<f32> = product(engine, GemmShape { m, n, k }, a, b, before)
+            for added in [false, true] {
+                let before = added.then_some(&start[..]);
+                let expected: Vec<f32> = product(engine, [m, n, k], a, b, before)
                     .iter()
                     .enumerate()
                     .map(|(i, x)| (x + bias[i % n]).max(0.0))
@@ -261,10 +262,11 @@ fn the_epilogue_is_applied_last() {
                     bias: Some(&bias),
                     activation: Activation::Relu,
                 };
-                gemm_on(engine, k, a, b, &mut tile, accumulate, epilogue);
+                let product = of(a, b, k, added).then(epilogue);
+                product.write_with(engine, &mut tile);
                 assert_eq!(
                     out, expected,
-                    "{engine:?}, {accumulate:?}, [{m}, {k}] · [{k}, {n}]"
+                    "{engine:?}, added: {added}, [{m}, {k}] · [{k}, {n}]"
                 );
             }
         }
@@ -280,7 +282,7 @@ fn nan_and_infinity_stay_in_their_rows_and_columns() {
     (a[30 * k + 1], b[n + 1]) = (1e-40, -1e-40);
     for engine in engines() {
         let (left, right) = (View::rows(&a, k), View::rows(&b, n));
-        let found = product(engine, GemmShape { m, n, k }, left, right, None);
+        let found = product(engine, [m, n, k], left, right, None);
         let (a, b) = (as_operand(engine, &a), as_operand(engine, &b));
         let expected = reference::gemm(m, n, k, &a, &b);
         for (i, (&found, &expected)) in found.iter().zip(&expected).enumerate() {
@@ -311,8 +313,7 @@ fn columns_outside_the_tile_stay_untouched() {
             let whole = TileMut::new(&mut out, m, width, width);
             // SAFETY: nothing else accesses `whole`.
             let mut part = unsafe { whole.part(0, 11, m, n) };
-            let (overwrite, none) = (Accumulate::Overwrite, Epilogue::NONE);
-            gemm_on(engine, k, left, right, &mut part, overwrite, none);
+            Product::new(k, left, right).write_with(engine, &mut part);
             let product =
                 reference::gemm(m, n, k, &as_operand(engine, &a), &as_operand(engine, &b));
             for (row, product) in out.chunks(width).zip(product.chunks(n)) {
@@ -327,29 +328,15 @@ fn columns_outside_the_tile_stay_untouched() {
 #[test]
 #[should_panic(expected = "`b` needs 12 elements but has 11")]
 fn a_short_operand_is_refused() {
-    let mut out = [0.0; 8];
-    gemm(
-        GemmShape { m: 2, n: 4, k: 3 },
-        View::rows(&[1.0; 6], 3),
-        View::rows(&[1.0; 11], 4),
-        &mut out,
-        Accumulate::Overwrite,
-        Precision::F32,
-    );
+    let (a, b) = (View::rows(&[1.0; 6], 3), View::rows(&[1.0; 11], 4));
+    Product::new(3, a, b).write(Precision::F32, [2, 4], &mut [0.0; 8]);
 }
 
 #[test]
 #[should_panic(expected = "larger than the address space")]
 fn an_overflowing_shape_is_refused() {
-    let side = 1 << (usize::BITS / 2);
-    let shape = GemmShape {
-        m: side,
-        n: side,
-        k: 0,
-    };
-    let none = View::rows(&[], 1);
-    let (overwrite, f32) = (Accumulate::Overwrite, Precision::F32);
-    gemm(shape, none, none, &mut [], overwrite, f32);
+    let (side, none) = (1 << (usize::BITS / 2), View::rows(&[], 1));
+    Product::new(0, none, none).write(Precision::F32, [side, side], &mut []);
 }
 
 #[test]
@@ -360,16 +347,8 @@ fn overflowing_strides_are_refused() {
         row_stride: 1 << (usize::BITS - 1),
         col_stride: 1,
     };
-    let shape = GemmShape { m: 3, n: 1, k: 1 };
-    let (overwrite, f32) = (Accumulate::Overwrite, Precision::F32);
-    gemm(
-        shape,
-        a,
-        View::rows(&[1.0], 1),
-        &mut [0.0; 3],
-        overwrite,
-        f32,
-    );
+    let b = View::rows(&[1.0], 1);
+    Product::new(1, a, b).write(Precision::F32, [3, 1], &mut [0.0; 3]);
 }
 
 #[test]
@@ -381,7 +360,7 @@ fn a_product_keeps_little_scratch() {
     let kept = pool.expect("a pool").install(|| {
         for engine in single {
             let (a, b) = (View::rows(&a, k), View::rows(&b, n));
-            product(engine, GemmShape { m, n, k }, a, b, None);
+            product(engine, [m, n, k], a, b, None);
         }
         crate::scratch::kept()
     });

@@ -4,6 +4,18 @@ use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, wide}
 
 const KINDS: [Norm; 3] = [Norm::Layer, Norm::Rms, Norm::Scalar];
 
+/// All kinds, without and with dropout.
+fn kinds_with_dropout() -> impl Iterator<Item = (Norm, Option<Dropout>)> {
+    let dropout = Dropout {
+        rate: 0.3,
+        seed: 1,
+        micro_batch: 2,
+        site: 3,
+    };
+    let of_kind = move |kind| [(kind, None), (kind, Some(dropout))];
+    KINDS.into_iter().flat_map(of_kind)
+}
+
 fn call(kind: Norm, rows: usize, d: usize) -> NormCall {
     NormCall {
         kind,
@@ -45,19 +57,13 @@ fn forward_and_backward_match_the_reference() {
             let (x, grad) = (random(rows * d, 1), random(rows * d, 4));
             let [out, dx, dgain, dbias] = run(kind, d, &x, &grad);
             let (gain, bias) = parameters(kind, d);
-            let (x, gain, eps) = (wide(&x), wide(&gain), f64::from(1e-5f32));
+            let (call, x, gain) = (call(kind, rows, d), wide(&x), wide(&gain));
+            let bias = bias.map(|bias| wide(&bias));
             let what = format!("{kind:?} [{rows}, {d}]");
-            let twin = reference::norm(
-                kind,
-                d,
-                &x,
-                &gain,
-                bias.map(|bias| wide(&bias)).as_deref(),
-                eps,
-            );
+            let twin = reference::norm(call, &x, &gain, bias.as_deref());
             assert_close(&out, &twin, 1e-5, &what);
             let [twin_dx, twin_dgain, twin_dbias] =
-                reference::norm_backward(kind, d, &x, &gain, eps, &wide(&grad));
+                reference::norm_backward(call, &x, &gain, &wide(&grad));
             let slack = if d == 2 { 1e-2 } else { 1e-4 };
             assert_close(&dx, &twin_dx, slack, &what);
             assert_close(&dgain, &twin_dgain, 1e-4, &what);
@@ -70,16 +76,7 @@ fn forward_and_backward_match_the_reference() {
 
 #[test]
 fn the_residual_norm_equals_dropout_sum_and_norm() {
-    let dropped = Dropout {
-        rate: 0.3,
-        seed: 1,
-        micro_batch: 2,
-        site: 3,
-    };
-    for (kind, dropout) in KINDS
-        .into_iter()
-        .flat_map(|kind| [(kind, None), (kind, Some(dropped))])
-    {
+    for (kind, dropout) in kinds_with_dropout() {
         for (rows, d) in [(1, 3), (150, 33), (700, 130)] {
             let (x, y, grad) = (
                 random(rows * d, 1),
@@ -92,16 +89,8 @@ fn the_residual_norm_equals_dropout_sum_and_norm() {
             let [out, dx, dgain, dbias] = run(kind, d, &expected, &grad);
             let call = call(kind, rows, d);
             let (mut sum, mut found) = (vec![f32::NAN; x.len()], vec![f32::NAN; x.len()]);
-            residual_norm(
-                call,
-                dropout,
-                &x,
-                &y,
-                &gain,
-                bias.as_deref(),
-                &mut sum,
-                &mut found,
-            );
+            let (inputs, bias) = ([&x[..], &y[..]], bias.as_deref());
+            residual_norm(call, dropout, inputs, &gain, bias, &mut sum, &mut found);
             assert_eq!((bits(&sum), bits(&found)), (bits(&expected), bits(&out)));
             let mut found = [x.clone(), gain.clone(), gain.clone(), y.clone()];
             let [found_dx, found_dgain, found_dbias, dy] = &mut found;
@@ -126,22 +115,13 @@ fn the_residual_norm_equals_dropout_sum_and_norm() {
 #[test]
 fn the_residual_norm_matches_the_reference() {
     let (rows, d) = (70, 33);
-    let dropped = Dropout {
-        rate: 0.3,
-        seed: 1,
-        micro_batch: 2,
-        site: 3,
-    };
     let [x, y, grad] = [1, 5, 4].map(|seed| random(rows * d, seed));
-    for (kind, dropout) in KINDS
-        .into_iter()
-        .flat_map(|kind| [(kind, None), (kind, Some(dropped))])
-    {
+    for (kind, dropout) in kinds_with_dropout() {
         let (call, (gain, bias)) = (call(kind, rows, d), parameters(kind, d));
         let bias = bias.as_deref();
         let mut out = [x.clone(), x.clone()];
         let [sum, normed] = &mut out;
-        residual_norm(call, dropout, &x, &y, &gain, bias, sum, normed);
+        residual_norm(call, dropout, [&x, &y], &gain, bias, sum, normed);
         let mut gradients = [x.clone(), gain.clone(), gain.clone(), x.clone()];
         let [dx, dgain, dbias, dy] = &mut gradients;
         let targets = NormGradients {
@@ -150,14 +130,14 @@ fn the_residual_norm_matches_the_reference() {
             bias: bias.is_some().then_some(dbias),
         };
         residual_norm_backward(call, dropout, &out[0], &gain, &grad, targets, dy);
-        let (eps, wide_bias) = (f64::from(1e-5f32), bias.map(wide));
+        let wide_bias = bias.map(wide);
         let [x, y, gain, sum, grad] = [&x, &y, &gain, &out[0], &grad].map(|x| wide(x));
         let bias = wide_bias.as_deref();
-        let twins = reference::residual_norm(kind, d, dropout, &x, &y, &gain, bias, eps);
+        let twins = reference::residual_norm(call, dropout, [&x, &y], &gain, bias);
         for (found, twin) in out.iter().zip(&twins) {
             assert_close(found, twin, 1e-5, &format!("{kind:?}, {dropout:?}"));
         }
-        let twins = reference::residual_norm_backward(kind, d, dropout, &sum, &gain, eps, &grad);
+        let twins = reference::residual_norm_backward(call, dropout, &sum, &gain, &grad);
         for (number, (found, twin)) in gradients.iter().zip(&twins).enumerate() {
             // The RMS norm has no bias.
             if (kind, number) != (Norm::Rms, 2) {

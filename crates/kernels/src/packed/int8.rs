@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Mutex;
 
 use super::PackedError;
-use super::layout::{check_len, pack, row};
+use super::layout::{check_len, pack, unpack_row};
 use super::lines::{self, Line};
-use crate::area::area;
+use crate::area::assert_shape;
 use crate::gemm::int8::quantize;
 
 /// The most columns of an input in 8-bit integers: no sum of so many products can overflow.
@@ -112,14 +112,8 @@ impl<'a> PackedInt8<'a> {
     /// # Panics
     /// If `n` is not a row, or `out` does not have k elements.
     pub fn row(self, n: usize, out: &mut [f32]) {
-        assert!(n < self.n, "row {n} of {}", self.n);
-        assert_eq!(out.len(), self.k, "`out` is [{}]", self.k);
-        let scale = self.scales[n];
-        for (out, word) in out.chunks_mut(4).zip(row(self.values, self.k, n)) {
-            for (out, &q) in out.iter_mut().zip(word) {
-                *out = f32::from(q) * scale;
-            }
-        }
+        let scale = |q| f32::from(q) * self.scales[n];
+        unpack_row(self.values, [self.n, self.k], n, out, scale);
     }
 }
 
@@ -141,7 +135,7 @@ impl PackedInt8Buf {
     /// # Panics
     /// If `weight` does not have n · k elements, or k exceeds [`MAX_INT8_K`].
     pub fn pack(weight: &[f32], n: usize, k: usize) -> Self {
-        assert_eq!(weight.len(), area(n, k), "`weight` is [{n}, {k}]");
+        assert_shape("weight", weight, [n, k]);
         assert!(
             k <= MAX_INT8_K,
             "{k} columns exceed {MAX_INT8_K}, the most for products of 8-bit integers"

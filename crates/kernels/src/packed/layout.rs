@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::PackedError;
 use super::lines::{Line, Number, PANEL, of_words};
-use crate::area::area;
+use crate::area::{area, assert_shape};
 use crate::parallel::is_large;
 
 /// Numbers of the type `T`, which has 1, 2 or 4 bytes, in a word.
@@ -53,13 +53,25 @@ pub(super) fn pack<T: Number>(
     lines
 }
 
-/// Row `row` of the packed matrix, one word of numbers after the other.
-pub(super) fn row<T>(values: &[T], k: usize, row: usize) -> impl Iterator<Item = &[T]> {
+/// Writes row `row` of a packed matrix `[n, k]` to `out`, number by number.
+///
+/// # Panics
+/// If there is no such row, or `out` does not have k elements.
+pub(super) fn unpack_row<T: Number>(
+    values: &[T],
+    [n, k]: [usize; 2],
+    row: usize,
+    out: &mut [f32],
+    widen: impl Fn(T) -> f32,
+) {
+    assert!(row < n, "row {row} of {n}");
+    assert_shape("out", out, [k]);
     let per_word = per_word::<T>();
     let panel = k.next_multiple_of(per_word) * PANEL;
-    let values = values[row / PANEL * panel..][..panel].get(row % PANEL * per_word..);
-    values
-        .unwrap_or_default()
-        .chunks(PANEL * per_word)
-        .map(move |line| &line[..per_word])
+    let lines = values[row / PANEL * panel..][..panel].chunks_exact(PANEL * per_word);
+    for (out, line) in out.chunks_mut(per_word).zip(lines) {
+        for (out, &x) in out.iter_mut().zip(&line[row % PANEL * per_word..]) {
+            *out = widen(x);
+        }
+    }
 }

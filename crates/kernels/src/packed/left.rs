@@ -2,7 +2,7 @@
 
 use super::WeightType;
 use super::lines::{Line, numbers_mut};
-use crate::area::area;
+use crate::area::{area, assert_shape};
 #[cfg(target_arch = "x86_64")]
 use crate::gemm::pairs;
 use crate::gemm::{Engine, Isa, Precision, bf16, int8};
@@ -124,7 +124,7 @@ impl<'a> Left<'a> {
         scales: &'a mut [f32],
         parallel: bool,
     ) -> Self {
-        assert_eq!(x.len(), area(rows, k), "`x` is [{rows}, {k}]");
+        assert_shape("x", x, [rows, k]);
         let kind = match kernel {
             Kernel::Float(Engine::F32(isa)) => Kind::F32(isa, x),
             Kernel::Float(Engine::Rounded(isa)) => {

@@ -16,7 +16,7 @@ impl Line {
 ///
 /// # Safety
 /// As described; and neither size nor alignment exceeds that of a `u32`.
-pub(crate) unsafe trait Number: Copy {}
+pub unsafe trait Number: Copy {}
 
 // SAFETY: a number.
 unsafe impl Number for f32 {}

@@ -13,10 +13,9 @@
 //! Views borrow the numbers, for instance from a file mapped into memory; the kernels are fastest if they start at a multiple of
 //! 64 bytes. Owners, whose names end in `Buf`, pack a row-major matrix.
 
-mod bf16;
 mod columns;
 mod error;
-mod f32;
+mod float;
 mod int8;
 mod layout;
 mod left;
@@ -24,10 +23,9 @@ mod lines;
 mod product;
 mod weight;
 
-pub use bf16::{PackedBf16, PackedBf16Buf};
 pub use columns::PackedColumns;
 pub use error::PackedError;
-pub use f32::{PackedF32, PackedF32Buf};
+pub use float::{PackedBf16, PackedBf16Buf, PackedF32, PackedF32Buf, PackedFloat, PackedFloatBuf};
 pub use int8::{MAX_INT8_K, PackedInt8, PackedInt8Buf};
 pub use left::{Left, LeftBuf};
 pub(crate) use lines::PANEL;

@@ -5,10 +5,10 @@ use std::ops::Range;
 use super::left::{Kernel, Kind};
 use super::lines::{Line, PANEL, lines_in};
 use super::{Left, PackedWeight};
-use crate::area::area;
+use crate::area::{area, assert_shape, assert_shape_if_any};
 use crate::gemm::{
-    Accumulate, Activation, Epilogue, Grain, Precision, Right, Single, View, for_each_rectangle,
-    int8, wanted_tasks, without_products,
+    Activation, Epilogue, Grain, Precision, Product, Right, Single, View, for_each_rectangle, int8,
+    wanted_tasks,
 };
 use crate::parallel::is_large;
 use crate::scratch::{with_scratch, with_scratches};
@@ -64,7 +64,7 @@ pub fn linear_packed_joined(
     out: &mut [f32],
 ) {
     let width = maps.iter().map(|map| map.weight.n()).sum();
-    assert_eq!(out.len(), area(rows, width), "`out` is [{rows}, {width}]");
+    assert_shape("out", out, [rows, width]);
     let Some(first) = maps.first() else {
         return;
     };
@@ -75,10 +75,11 @@ pub fn linear_packed_joined(
         let mut col = 0;
         for &PackedAffine { weight, bias } in maps {
             let n = weight.n();
-            check_bias(bias, n);
+            assert_shape_if_any("bias", bias, [n]);
             // SAFETY: the layers write disjoint columns, one layer after the other.
             let mut part = unsafe { tile.part(0, col, rows, n) };
-            product(left, weight, &mut part, Epilogue { bias, activation });
+            let epilogue = Epilogue { bias, activation };
+            PackedProduct::new(*left, weight, epilogue).write(&mut part);
             col += n;
         }
     });
@@ -91,13 +92,14 @@ pub fn linear_packed_joined(
 /// If a slice does not fit.
 pub fn linear_packed_add(rows: usize, x: &[f32], weight: PackedWeight<'_>, out: &mut [f32]) {
     let n = weight.n();
-    assert_eq!(out.len(), area(rows, n), "`out` is [{rows}, {n}]");
+    assert_shape("out", out, [rows, n]);
     let kernel = Kernel::detect(weight.weight_type(), rows);
     if matches!(weight, PackedWeight::F32(_)) {
         let (lines, scales) = (&mut [][..], &mut [][..]);
         let left = Left::prepare_in(kernel, rows, weight.k(), x, lines, scales, false);
         let mut out = TileMut::new(out, rows, n, n);
-        return product_f32(&left, weight, &mut out, Accumulate::Add, Epilogue::NONE);
+        let (single, product) = PackedProduct::new(left, weight, Epilogue::bias(None)).single();
+        return single.product(&product.added(), &mut out);
     }
     with_scratch(out.len(), |terms| {
         linear_packed(rows, x, weight, None, Activation::Identity, terms);
@@ -119,20 +121,17 @@ pub fn linear_packed_columns(
     out: &mut [f32],
 ) {
     let (rows, n, width) = (left.rows, weight.n(), columns.len());
-    check_bias(bias, n);
+    assert_shape_if_any("bias", bias, [n]);
     assert!(
         columns.start.is_multiple_of(PANEL)
             && (columns.end.is_multiple_of(PANEL) || columns.end == n)
             && columns.end <= n,
         "columns {columns:?} of {n} do not start and end at panels"
     );
-    assert_eq!(out.len(), area(rows, width), "`out` is [{rows}, {width}]");
-    let epilogue = Epilogue {
-        bias: bias.map(|bias| &bias[columns.clone()]),
-        activation,
-    };
-    let mut out = TileMut::new(out, rows, width, width);
-    rectangle(left, 0, weight, columns.start, &mut out, epilogue);
+    assert_shape("out", out, [rows, width]);
+    PackedProduct::new(*left, weight, Epilogue { bias, activation })
+        .from(0, columns.start)
+        .rectangle(&mut TileMut::new(out, rows, width, width));
 }
 
 /// The number of threads of the [`team`] among which the columns of a product of `rows` rows with `weight` are worth sharing.
@@ -146,10 +145,6 @@ pub fn team_size(rows: usize, weight: PackedWeight<'_>) -> usize {
 /// The multiply-adds of a product, with few rows counted as `FEW_ROWS`, since reading the weight then takes as long.
 fn work(m: usize, n: usize, k: usize) -> usize {
     area(m.max(FEW_ROWS), n).saturating_mul(k)
-}
-
-fn check_bias(bias: Option<&[f32]>, n: usize) {
-    assert!(bias.is_none_or(|bias| bias.len() == n), "`bias` is [{n}]");
 }
 
 /// Calls `work` with the left operand `x` `[m, k]`, prepared for a kernel that this CPU supports.
@@ -169,130 +164,127 @@ pub(super) fn with_left(
     });
 }
 
-/// `out` `[m, n]` = `left` `[m, k]` · Wᵀ, on several threads if that is faster.
-pub(super) fn product(
-    left: &Left<'_>,
-    weight: PackedWeight<'_>,
-    out: &mut TileMut<'_>,
-    epilogue: Epilogue<'_>,
-) {
-    let (m, n, k) = (out.rows(), out.cols(), weight.k());
-    let few = m <= FEW_ROWS;
-    let parts = if few { team_size(m, weight) } else { 1 };
-    if parts > 1 {
-        return by_team(parts, left, weight, out, epilogue);
-    }
-    // These split their work themselves.
-    if let Kind::F32(..) | Kind::Rounded(..) = left.kind {
-        return product_f32(left, weight, out, Accumulate::Overwrite, epilogue);
-    }
-    let wanted = wanted_tasks(work(m, n, k), TASK_WORK);
-    if wanted <= 1 {
-        return rectangle(left, 0, weight, 0, out, epilogue);
-    }
-    let grain = Grain {
-        rows: TASK_ROWS,
-        cols: TASK_COLS,
-        min_rows: 64,
-        min_cols: if few { 128 } else { 64 },
-        tile_rows: 32,
-        tile_cols: if few { 128 } else { 32 },
-        slices: true,
-    };
-    let task = grain.rectangle(m, n, wanted);
-    for_each_rectangle(task, true, out, epilogue, |row, col, part, epilogue| {
-        rectangle(left, row, weight, col, part, epilogue);
-    });
-}
-
-/// Columns are shared by `parts` threads of the team.
-fn by_team(
-    parts: usize,
-    left: &Left<'_>,
-    weight: PackedWeight<'_>,
-    out: &mut TileMut<'_>,
-    epilogue: Epilogue<'_>,
-) {
-    let (m, n) = (out.rows(), out.cols());
-    // Whole panels, and whole wide tiles of the `f32` kernels.
-    let each = n.div_ceil(parts).next_multiple_of(8 * PANEL);
-    let out = &*out;
-    team::run(n.div_ceil(each), &|part| {
-        let first = part * each;
-        let cols = each.min(n - first);
-        // SAFETY: the parts have no column in common, and the caller lends all of `out`.
-        let mut part = unsafe { out.part(0, first, m, cols) };
-        let epilogue = Epilogue {
-            bias: epilogue.bias.map(|bias| &bias[first..]),
-            ..epilogue
-        };
-        rectangle(left, 0, weight, first, &mut part, epilogue);
-    });
-}
-
-/// The `f32` products, on several threads if that is faster.
-fn product_f32(
-    left: &Left<'_>,
-    weight: PackedWeight<'_>,
-    out: &mut TileMut<'_>,
-    accumulate: Accumulate,
-    epilogue: Epilogue<'_>,
-) {
-    if out.rows() == 0 || out.cols() == 0 || left.k == 0 {
-        return without_products(out, accumulate, epilogue);
-    }
-    let (single, x, right) = single(left, weight, 0);
-    single.product(left.k, x, right, out, accumulate, epilogue);
-}
-
-/// Rows from `row` on and columns from `col` on, on the calling thread; both are multiples of 16.
-fn rectangle(
-    left: &Left<'_>,
+/// Wᵀ times the left operand: columns from `col` on of its rows from `row` on. Both are multiples of 16.
+#[derive(Clone, Copy)]
+pub(super) struct PackedProduct<'a> {
+    left: Left<'a>,
     row: usize,
-    weight: PackedWeight<'_>,
-    col: usize,
-    out: &mut TileMut<'_>,
-    epilogue: Epilogue<'_>,
-) {
-    assert_eq!(weight.k(), left.k, "columns of the left operand");
-    assert!(
-        col + out.cols() <= weight.n() && row + out.rows() <= left.rows,
-        "a part"
-    );
-    match (left.kind, weight) {
-        (Kind::Int8(left), PackedWeight::Int8(weight)) => {
-            int8::product(left, row, weight, col, out, epilogue);
-        }
-        _ if out.rows() == 0 || out.cols() == 0 || left.k == 0 => {
-            without_products(out, Accumulate::Overwrite, epilogue);
-        }
-        #[cfg(target_arch = "x86_64")]
-        (Kind::Pairs(isa, blocks), PackedWeight::Bf16(weight)) => {
-            let left = (blocks, left.rows, row);
-            crate::gemm::pairs::product_packed(isa, left, (weight, col), out, epilogue);
-        }
-        _ => {
-            let (single, x, right) = single(left, weight, col);
-            let x = x.from(row, 0);
-            single.rectangle(left.k, x, right, out, Accumulate::Overwrite, epilogue);
-        }
-    }
-}
-
-/// The operands of an `f32` product, the right one from column `col` on.
-fn single<'a>(
-    left: &Left<'a>,
     weight: PackedWeight<'a>,
     col: usize,
-) -> (Single, View<'a>, Right<'a>) {
-    let (isa, x, right) = match (left.kind, weight) {
-        (Kind::F32(isa, x), PackedWeight::F32(weight)) => (isa, x, Right::F32(weight, col)),
-        (Kind::Rounded(isa, x), PackedWeight::Bf16(weight)) => (isa, x, Right::Bf16(weight, col)),
-        _ => panic!("the left operand was prepared for another type of weights"),
-    };
-    (
-        Single::new(isa, Precision::F32),
-        View::rows(x, left.k),
-        right,
-    )
+    epilogue: Epilogue<'a>,
+}
+
+impl<'a> PackedProduct<'a> {
+    /// The whole product.
+    pub(super) fn new(left: Left<'a>, weight: PackedWeight<'a>, epilogue: Epilogue<'a>) -> Self {
+        Self {
+            left,
+            row: 0,
+            weight,
+            col: 0,
+            epilogue,
+        }
+    }
+
+    /// The product from `row` and `col` on.
+    fn from(self, row: usize, col: usize) -> Self {
+        Self {
+            row: self.row + row,
+            col: self.col + col,
+            epilogue: self.epilogue.from(col),
+            ..self
+        }
+    }
+
+    /// Computes `out`, on several threads if that is faster.
+    pub(super) fn write(self, out: &mut TileMut<'_>) {
+        let (m, n) = (out.rows(), out.cols());
+        let few = m <= FEW_ROWS;
+        let parts = if few { team_size(m, self.weight) } else { 1 };
+        if parts > 1 {
+            return self.by_team(parts, out);
+        }
+        // These split their work themselves.
+        if let Kind::F32(..) | Kind::Rounded(..) = self.left.kind {
+            let (single, product) = self.single();
+            return single.product(&product, out);
+        }
+        let wanted = wanted_tasks(work(m, n, self.weight.k()), TASK_WORK);
+        if wanted <= 1 {
+            return self.rectangle(out);
+        }
+        let grain = Grain {
+            rows: TASK_ROWS,
+            cols: TASK_COLS,
+            min_rows: 64,
+            min_cols: if few { 128 } else { 64 },
+            tile_rows: 32,
+            tile_cols: if few { 128 } else { 32 },
+            slices: true,
+        };
+        let task = grain.rectangle(m, n, wanted);
+        for_each_rectangle(task, true, out, |row, col, part| {
+            self.from(row, col).rectangle(part);
+        });
+    }
+
+    /// Columns are shared by `parts` threads of the team.
+    fn by_team(self, parts: usize, out: &mut TileMut<'_>) {
+        let (m, n) = (out.rows(), out.cols());
+        // Whole panels, and whole wide tiles of the `f32` kernels.
+        let each = n.div_ceil(parts).next_multiple_of(8 * PANEL);
+        let out = &*out;
+        team::run(n.div_ceil(each), &|part| {
+            let first = part * each;
+            // SAFETY: the parts have no column in common, and the caller lends all of `out`.
+            let mut part = unsafe { out.part(0, first, m, each.min(n - first)) };
+            self.from(0, first).rectangle(&mut part);
+        });
+    }
+
+    /// [`Self::write`] on the calling thread.
+    fn rectangle(self, out: &mut TileMut<'_>) {
+        let Self {
+            left,
+            row,
+            weight,
+            col,
+            epilogue,
+        } = self;
+        assert_eq!(weight.k(), left.k, "columns of the left operand");
+        assert!(
+            col + out.cols() <= weight.n() && row + out.rows() <= left.rows,
+            "a part"
+        );
+        match (left.kind, weight) {
+            (Kind::Int8(left), PackedWeight::Int8(weight)) => {
+                int8::product(left, row, weight, col, out, epilogue);
+            }
+            #[cfg(target_arch = "x86_64")]
+            (Kind::Pairs(isa, blocks), PackedWeight::Bf16(weight)) => {
+                let left = (blocks, left.rows, row);
+                crate::gemm::pairs::product_packed(isa, left, (weight, col), out, epilogue);
+            }
+            _ => {
+                let (single, product) = self.single();
+                single.rectangle(&product, out);
+            }
+        }
+    }
+
+    /// The same as a product of `f32` numbers.
+    fn single(self) -> (Single, Product<'a, View<'a>, Right<'a>>) {
+        let (isa, x, right) = match (self.left.kind, self.weight) {
+            (Kind::F32(isa, x), PackedWeight::F32(weight)) => {
+                (isa, x, Right::F32(weight, self.col))
+            }
+            (Kind::Rounded(isa, x), PackedWeight::Bf16(weight)) => {
+                (isa, x, Right::Bf16(weight, self.col))
+            }
+            _ => panic!("the left operand was prepared for another type of weights"),
+        };
+        let x = View::rows(x, self.left.k).from(self.row, 0);
+        let product = Product::new(self.left.k, x, right).then(self.epilogue);
+        (Single::new(isa, Precision::F32), product)
+    }
 }

@@ -6,7 +6,8 @@
 
 use super::gate_gradients::{Timestep, retreat};
 use super::{Recurrence, RecurrentCall, Schedule};
-use crate::gemm::{Accumulate, Epilogue, Precision, View, gemm_into};
+use crate::area::assert_shape_if_any;
+use crate::gemm::{Precision, Product, View};
 use crate::linear::{Affine, add_column_sums};
 use crate::parallel::{for_each, for_row_chunks, is_large};
 use crate::scratch::{with_scratch, with_scratches};
@@ -41,20 +42,13 @@ impl RecurrentGradients<'_> {
         let hidden = call.cell.hidden_gates() > 0;
         let none = self.weight.is_none() && self.bias.is_none();
         assert!(hidden || none, "{:?} has no hidden weight", call.cell);
-        if let Some(weight) = self.weight.as_deref() {
-            assert_eq!(weight.len(), gates * d, "`dweight` is [{gates}, {d}]");
-        }
-        if let Some(bias) = self.bias.as_deref() {
-            assert_eq!(bias.len(), gates, "`dbias` is [{gates}]");
-        }
-        if let Some(initial) = self.initial.as_deref() {
-            let (batch, states) = (call.batch(), call.state_cols());
-            assert_eq!(
-                initial.len(),
-                batch * states,
-                "`dinitial` is [{batch}, {states}]"
-            );
-        }
+        assert_shape_if_any("dweight", self.weight.as_deref(), [gates, d]);
+        assert_shape_if_any("dbias", self.bias.as_deref(), [gates]);
+        assert_shape_if_any(
+            "dinitial",
+            self.initial.as_deref(),
+            [call.batch(), call.state_cols()],
+        );
     }
 }
 
@@ -149,16 +143,8 @@ pub(crate) fn weight_gradient(
     inputs: View<'_>,
     weight: &mut [f32],
 ) {
-    let (rows, cols) = (grads.row_stride, inputs.row_stride);
-    gemm_into(
-        total,
-        grads.t(),
-        inputs,
-        &mut TileMut::new(weight, rows, cols, cols),
-        Accumulate::Overwrite,
-        precision,
-        Epilogue::NONE,
-    );
+    let shape = [grads.row_stride, inputs.row_stride];
+    Product::new(total, grads.t(), inputs).write(precision, shape, weight);
 }
 
 /// Inputs and outputs of the pass backward through time.
@@ -289,14 +275,9 @@ impl BackwardPass<'_> {
             true => self.schedule.active(position),
             false => self.schedule.continuing(position),
         };
-        gemm_into(
-            grads.row_stride,
-            grads,
-            View::rows(weight, call.d),
-            &mut TileMut::new(flow, rows, call.d, call.state_cols()),
-            Accumulate::Add,
-            call.precision,
-            Epilogue::NONE,
-        );
+        let mut flow = TileMut::new(flow, rows, call.d, call.state_cols());
+        Product::new(grads.row_stride, grads, View::rows(weight, call.d))
+            .added()
+            .write_to(call.precision, &mut flow);
     }
 }

@@ -1,8 +1,7 @@
 //! The operations of the forward pass at one position.
 
 use super::{Schedule, gates};
-use crate::gemm::Activation;
-use crate::gemm::{Accumulate, Epilogue, View, gemm_into};
+use crate::gemm::{Epilogue, Product, View};
 use crate::linear::Affine;
 use crate::parallel::{for_each, for_row_chunks, is_large};
 use crate::scratch::with_scratches;
@@ -33,18 +32,11 @@ pub(crate) fn state_product(
     if with_state == 0 {
         return;
     }
-    gemm_into(
-        call.d,
-        View::rows(current, call.state_cols()),
-        View::transposed(map.weight, call.d),
-        &mut TileMut::new(out, with_state, cols, width),
-        Accumulate::Overwrite,
-        call.precision,
-        Epilogue {
-            bias: map.bias,
-            activation: Activation::Identity,
-        },
-    );
+    let states = View::rows(current, call.state_cols());
+    let mut out = TileMut::new(out, with_state, cols, width);
+    Product::new(call.d, states, View::transposed(map.weight, call.d))
+        .then(Epilogue::bias(map.bias))
+        .write_to(call.precision, &mut out);
 }
 
 /// Outputs of the element-wise operations of the forward pass.

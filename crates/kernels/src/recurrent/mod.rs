@@ -16,6 +16,7 @@ pub use backward::{RecurrentGradients, RecurrentResult, recurrent_backward};
 pub(crate) use forward::{ForwardPass, state_product};
 pub(crate) use schedule::Schedule;
 
+use crate::area::{assert_shape, assert_shape_if_any};
 use crate::gemm::Precision;
 use crate::lengths::Lengths;
 use crate::linear::Affine;
@@ -132,9 +133,9 @@ pub struct Recurrence<'a> {
 /// If a slice does not fit.
 pub fn advance(cell: Cell, projected: &[f32], work: &mut [f32], state: &mut [f32]) {
     let d = state.len() / cell.states();
-    assert_eq!(state.len(), cell.states() * d, "the state of {cell:?}");
-    assert_eq!(projected.len(), cell.gates() * d, "the input of {cell:?}");
-    assert_eq!(work.len(), cell.work() * d, "the scratch of {cell:?}");
+    assert_shape("state", state, [cell.states(), d]);
+    assert_shape("projected", projected, [cell.gates(), d]);
+    assert_shape("work", work, [cell.work(), d]);
     gates::advance(cell, projected, work, state);
 }
 
@@ -164,30 +165,18 @@ impl RecurrentCall<'_> {
     }
 
     pub(crate) fn check(&self, recurrence: Recurrence<'_>) {
-        let (batch, d, gates) = (self.batch(), self.d, self.gate_cols());
         let Recurrence { hidden, initial } = recurrence;
         let wanted = self.cell.hidden_gates() > 0;
         assert_eq!(hidden.is_some(), wanted, "hidden weight of {:?}", self.cell);
-        if let Some(Affine { weight, bias }) = hidden {
-            assert_eq!(weight.len(), gates * d, "`weight` is [{gates}, {d}]");
-            if let Some(bias) = bias {
-                assert_eq!(bias.len(), gates, "`bias` is [{gates}]");
-            }
+        if let Some(hidden) = hidden {
+            hidden.check(self.gate_cols(), self.d);
         }
-        if let Some(initial) = initial {
-            let states = self.state_cols();
-            assert_eq!(
-                initial.len(),
-                batch * states,
-                "`initial` is [{batch}, {states}]"
-            );
-        }
+        assert_shape_if_any("initial", initial, [self.batch(), self.state_cols()]);
     }
 
     /// Checks the size of a matrix with one row per position.
     pub(crate) fn check_rows(&self, name: &str, matrix: &[f32], cols: usize) {
-        let rows = self.rows();
-        assert_eq!(matrix.len(), rows * cols, "`{name}` is [{rows}, {cols}]");
+        assert_shape(name, matrix, [self.rows(), cols]);
     }
 
     /// Zeroes the rows of padding.

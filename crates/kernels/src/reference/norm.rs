@@ -2,7 +2,7 @@
 
 use super::dropout_scale;
 use crate::dropout::Dropout;
-use crate::norm::Norm;
+use crate::norm::{Norm, NormCall};
 
 /// Mean and divisor of one row.
 fn norm_statistics(kind: Norm, x: &[f64], eps: f64) -> (f64, f64) {
@@ -16,37 +16,24 @@ fn norm_statistics(kind: Norm, x: &[f64], eps: f64) -> (f64, f64) {
     }
 }
 
-/// [`crate::norm::norm`] of rows of length `d`.
-pub fn norm(
-    kind: Norm,
-    d: usize,
-    x: &[f64],
-    gain: &[f64],
-    bias: Option<&[f64]>,
-    eps: f64,
-) -> Vec<f64> {
+/// [`crate::norm::norm`].
+pub fn norm(call: NormCall, x: &[f64], gain: &[f64], bias: Option<&[f64]>) -> Vec<f64> {
     let normalize = |row: &[f64]| {
-        let (mean, divisor) = norm_statistics(kind, row, eps);
+        let (mean, divisor) = norm_statistics(call.kind, row, call.epsilon.into());
         let one = |(j, x): (usize, &f64)| {
             (x - mean) / divisor * gain[j % gain.len()]
                 + bias.map_or(0.0, |bias| bias[j % bias.len()])
         };
         row.iter().enumerate().map(one).collect::<Vec<f64>>()
     };
-    x.chunks_exact(d).flat_map(normalize).collect()
+    x.chunks_exact(call.d).flat_map(normalize).collect()
 }
 
 /// [`crate::norm::norm_backward`]: the gradients of input, gain and bias.
 ///
 /// With x̂ = c/t, where c is the centered row and t the divisor, dx̂ᵢ/dxⱼ = (dcᵢ/dxⱼ)/t − cᵢ/t² · dt/dxⱼ.
-pub fn norm_backward(
-    kind: Norm,
-    d: usize,
-    x: &[f64],
-    gain: &[f64],
-    eps: f64,
-    grad_out: &[f64],
-) -> [Vec<f64>; 3] {
+pub fn norm_backward(call: NormCall, x: &[f64], gain: &[f64], grad_out: &[f64]) -> [Vec<f64>; 3] {
+    let (kind, d, eps) = (call.kind, call.d, call.epsilon.into());
     let mut dx = vec![0.0; x.len()];
     let (mut dgain, mut dbias) = (vec![0.0; gain.len()], vec![0.0; gain.len()]);
     for (row, (x, grad)) in x.chunks_exact(d).zip(grad_out.chunks_exact(d)).enumerate() {
@@ -83,33 +70,27 @@ pub fn dropout_add(x: &[f64], residual: &[f64], dropout: Option<Dropout>) -> Vec
 }
 
 /// [`crate::norm::residual_norm`]: the sum and its norm.
-#[allow(clippy::too_many_arguments)]
 pub fn residual_norm(
-    kind: Norm,
-    d: usize,
+    call: NormCall,
     dropout: Option<Dropout>,
-    x: &[f64],
-    y: &[f64],
+    [x, y]: [&[f64]; 2],
     gain: &[f64],
     bias: Option<&[f64]>,
-    eps: f64,
 ) -> [Vec<f64>; 2] {
     let sum = dropout_add(y, x, dropout);
-    let out = norm(kind, d, &sum, gain, bias, eps);
+    let out = norm(call, &sum, gain, bias);
     [sum, out]
 }
 
 /// [`crate::norm::residual_norm_backward`]: the gradients of x, gain, bias and y.
 pub fn residual_norm_backward(
-    kind: Norm,
-    d: usize,
+    call: NormCall,
     dropout: Option<Dropout>,
     sum: &[f64],
     gain: &[f64],
-    eps: f64,
     grad_out: &[f64],
 ) -> [Vec<f64>; 4] {
-    let [dx, dgain, dbias] = norm_backward(kind, d, sum, gain, eps, grad_out);
+    let [dx, dgain, dbias] = norm_backward(call, sum, gain, grad_out);
     let dy = dropout_add(&dx, &vec![0.0; dx.len()], dropout);
     [dx, dgain, dbias, dy]
 }

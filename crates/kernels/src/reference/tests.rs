@@ -4,7 +4,7 @@ use super::*;
 use crate::attention::{AttentionShape, Causality};
 use crate::gemm::Precision;
 use crate::lengths::Lengths;
-use crate::norm::Norm;
+use crate::norm::{Norm, NormCall};
 use crate::recurrent::{Cell, Direction, RecurrentCall};
 use crate::testing::{assert_derivative, random, wide};
 
@@ -94,7 +94,7 @@ fn attention_gradients_are_derivatives() {
 
 #[test]
 fn norm_gradients_are_derivatives() {
-    let (rows, d, eps) = (2, 5, 1e-3);
+    let (rows, d) = (2, 5);
     for (kind, gains) in [(Norm::Layer, d), (Norm::Rms, d), (Norm::Scalar, 1)] {
         let (x, gain, bias, g) = (
             numbers(rows * d, 1),
@@ -102,14 +102,16 @@ fn norm_gradients_are_derivatives() {
             numbers(gains, 3),
             numbers(rows * d, 4),
         );
-        let [dx, dgain, dbias] = norm_backward(kind, d, &x, &gain, eps, &g);
-        assert_derivative(&x, &g, &dx, |x| norm(kind, d, x, &gain, Some(&bias), eps));
-        assert_derivative(&gain, &g, &dgain, |gain| {
-            norm(kind, d, &x, gain, Some(&bias), eps)
-        });
-        assert_derivative(&bias, &g, &dbias, |bias| {
-            norm(kind, d, &x, &gain, Some(bias), eps)
-        });
+        let call = NormCall {
+            kind,
+            rows,
+            d,
+            epsilon: 1e-3,
+        };
+        let [dx, dgain, dbias] = norm_backward(call, &x, &gain, &g);
+        assert_derivative(&x, &g, &dx, |x| norm(call, x, &gain, Some(&bias)));
+        assert_derivative(&gain, &g, &dgain, |gain| norm(call, &x, gain, Some(&bias)));
+        assert_derivative(&bias, &g, &dbias, |bias| norm(call, &x, &gain, Some(bias)));
     }
 }
 

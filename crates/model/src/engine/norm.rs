@@ -90,7 +90,7 @@ impl Residual {
                 let call = self.norm.call(rows, x.len());
                 let mut sum = buffers.take(x.len());
                 other.copy_from_slice(x);
-                residual_norm(call, None, &other, &y, gain, bias.as_deref(), &mut sum, x);
+                residual_norm(call, None, [&other, &y], gain, bias.as_deref(), &mut sum, x);
             }
             NormPosition::Pre => {
                 self.norm.apply(rows, x, &mut other);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attentive_kernels::cross_entropy::{
-    LossSums, ProjectionShape, cross_entropy as kernel, cross_entropy_with_gradients,
+    LossSums, ProjectionGradients, ProjectionInputs, ProjectionShape, cross_entropy as kernel,
 };
 use attentive_kernels::elementwise::scale;
 
@@ -97,32 +97,27 @@ impl Kernel for CrossEntropyKernel {
 
     fn forward(&self, inputs: ProjectionOperands<&[f32]>, mode: Mode) -> Output<Self> {
         let ProjectionOperands { x, weight, bias } = inputs;
-        let (shape, targets, smoothing) = (self.shape, &*self.targets, self.label_smoothing);
-        let (sums, saved) = match mode {
-            Mode::Plain => {
-                let sums = kernel(shape, x, weight, bias, targets, smoothing);
-                (sums, None)
-            }
-            Mode::Tracked => {
-                let mut gradients = ProjectionOperands {
-                    x: Buffer::take(x.len()),
-                    weight: Buffer::take(weight.len()),
-                    bias: bias.map(|bias| Buffer::zeros(bias.len())),
-                };
-                let sums = cross_entropy_with_gradients(
-                    shape,
-                    x,
-                    weight,
-                    bias,
-                    targets,
-                    smoothing,
-                    &mut gradients.x,
-                    &mut gradients.weight,
-                    gradients.bias.as_deref_mut(),
-                );
-                (sums, Some(gradients))
-            }
+        let mut saved = (mode == Mode::Tracked).then(|| ProjectionOperands {
+            x: Buffer::take(x.len()),
+            weight: Buffer::take(weight.len()),
+            bias: bias.map(|bias| Buffer::take(bias.len())),
+        });
+        let gradients = match &mut saved {
+            Some(saved) => ProjectionGradients {
+                x: Some(&mut saved.x),
+                weight: Some(&mut saved.weight),
+                bias: saved.bias.as_deref_mut(),
+            },
+            None => ProjectionGradients::default(),
         };
+        let inputs = ProjectionInputs {
+            x,
+            weight,
+            bias,
+            targets: &self.targets,
+            label_smoothing: self.label_smoothing,
+        };
+        let sums = kernel(self.shape, inputs, gradients);
         Output {
             values: vec![sums.loss as f32].into(),
             saved,

@@ -116,7 +116,7 @@ impl Kernel for ResidualNorm {
         let ResidualNormOperands { x, y, gain, bias } = inputs;
         let [mut sum, mut out] = [0, 1].map(|_| Buffer::take(x.len()));
         let (call, dropout) = (self.call, self.dropout);
-        residual_kernel(call, dropout, x, y, gain, bias, &mut sum, &mut out);
+        residual_kernel(call, dropout, [x, y], gain, bias, &mut sum, &mut out);
         match mode {
             Mode::Tracked => Output::new(out, [sum, Buffer::copy_of(gain)]),
             Mode::Plain => Output::new(out, Default::default()),

@@ -14,7 +14,7 @@ mod pack;
 use super::amx::Configured;
 use super::isa::PairIsa;
 use super::task::{Grain, for_each_rectangle, wanted_tasks};
-use super::{Accumulate, Epilogue, View, finish};
+use super::{Epilogue, Product, View};
 use crate::area::area;
 use crate::packed::PackedBf16;
 use crate::scratch::with_scratch;
@@ -60,16 +60,12 @@ struct Tile<const LEFT: usize, const RIGHT: usize> {
     add: bool,
 }
 
-/// `out` `[m, n]` from non-empty `a` `[m, k]` and `b` `[k, n]`, on several threads if that is faster.
-pub(super) fn product(
-    isa: PairIsa,
-    k: usize,
-    a: View<'_>,
-    b: View<'_>,
-    out: &mut TileMut<'_>,
-    accumulate: Accumulate,
-    epilogue: Epilogue<'_>,
-) {
+/// Computes `out`, on several threads if that is faster.
+pub(super) fn product(isa: PairIsa, product: &Product<'_>, out: &mut TileMut<'_>) {
+    if product.write_empty(out) {
+        return;
+    }
+    let Product { k, a, b, .. } = *product;
     let (m, n) = (out.rows(), out.cols());
     let grain = Grain {
         rows: TASK_ROWS,
@@ -96,13 +92,12 @@ pub(super) fn product(
             right.pack_shared(right_blocks);
         }
         let (left_blocks, right_blocks) = (&*left_blocks, &*right_blocks);
-        let work = |row, col, part: &mut TileMut<'_>, epilogue: Epilogue<'_>| {
+        for_each_rectangle((rows, cols), wanted > 1, out, |row, col, part| {
             let left = left.part(left_blocks, row, part.rows());
             let right = right.part(right_blocks, col, part.cols());
-            rectangle(isa, k, left, right, part, accumulate);
-            finish(part, 0..part.rows(), epilogue);
-        };
-        for_each_rectangle((rows, cols), wanted > 1, out, epilogue, work);
+            let epilogue = product.epilogue.from(col);
+            rectangle(isa, &product.with(left, right).then(epilogue), part);
+        });
     });
 }
 
@@ -147,30 +142,31 @@ pub(crate) fn product_packed(
 ) {
     let left = Part::packed(left, rows.div_ceil(WIDTH), row / WIDTH);
     let right = Part::stored(weight, col, out.cols());
-    rectangle(isa, weight.k(), left, right, out, Accumulate::Overwrite);
-    finish(out, 0..out.rows(), epilogue);
+    let product = Product::new(weight.k(), left, right).then(epilogue);
+    if !product.write_empty(out) {
+        rectangle(isa, &product, out);
+    }
 }
 
-/// Computes one task's part of the output, without the epilogue.
-fn rectangle(
-    isa: PairIsa,
-    k: usize,
-    left: Part<'_>,
-    right: Part<'_>,
-    out: &mut TileMut<'_>,
-    accumulate: Accumulate,
-) {
+/// Computes one task's part of the output.
+fn rectangle(isa: PairIsa, product: &Product<'_, Part<'_>, Part<'_>>, out: &mut TileMut<'_>) {
+    let Product {
+        k,
+        a: left,
+        b: right,
+        ..
+    } = product;
     with_blocks(left.own_len() + right.own_len(), |room| {
         let (left_room, right_room) = room.split_at_mut(left.own_len());
         let unit = match isa {
             PairIsa::Amx(proof) => Some(Configured::bf16(proof)),
             PairIsa::Avx512(_) => None,
         };
-        for start in (0..k).step_by(STEPS * DEPTH) {
+        for start in (0..*k).step_by(STEPS * DEPTH) {
             let depth = (k - start).min(STEPS * DEPTH);
             let left = left.panels(start, depth, left_room);
             let right = right.panels(start, depth, right_room);
-            let add = start > 0 || accumulate == Accumulate::Add;
+            let add = product.adds(start);
             match &unit {
                 Some(unit) if out.rows() <= WIDTH => {
                     for_each_tile(&left, &right, out, add, |tile| {
@@ -189,6 +185,7 @@ fn rectangle(
             }
         }
     });
+    product.epilogue.finish(out, 0..out.rows());
 }
 
 /// Calls `multiply` for each tile of `LEFT` by `RIGHT` panels. A panel that is missing at the end is replaced by the last one; its

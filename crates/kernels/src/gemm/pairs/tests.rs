@@ -11,8 +11,7 @@ fn through(isa: PairIsa, size: usize, x: View<'_>, left: bool) -> Vec<f32> {
     let mut out = vec![f32::NAN; size * size];
     let mut tile = TileMut::new(&mut out, size, size, size);
     let (a, b) = if left { (x, identity) } else { (identity, x) };
-    let (overwrite, none) = (Accumulate::Overwrite, Epilogue::NONE);
-    product(isa, size, a, b, &mut tile, overwrite, none);
+    product(isa, &Product::new(size, a, b), &mut tile);
     out
 }
 

@@ -1,7 +1,7 @@
 //! Parts of products, and several products at once.
 
 use super::*;
-use crate::gemm::{Accumulate, GemmShape, Precision, View, gemm};
+use crate::gemm::{Precision, Product, View};
 
 #[test]
 fn columns_give_the_bits_of_the_whole_product() {
@@ -67,16 +67,9 @@ fn products_are_added_to_the_output() {
         linear_packed_add(rows, &x, packed.view(), &mut found);
         let mut expected = before.clone();
         if weight_type == WeightType::F32 {
-            let shape = GemmShape { m: rows, n, k };
             let (x, weight) = (View::rows(&x, k), View::transposed(&weight, k));
-            gemm(
-                shape,
-                x,
-                weight,
-                &mut expected,
-                Accumulate::Add,
-                Precision::F32,
-            );
+            let product = Product::new(k, x, weight).added();
+            product.write(Precision::F32, [rows, n], &mut expected);
         } else {
             let mut product = vec![f32::NAN; rows * n];
             linear_packed(
