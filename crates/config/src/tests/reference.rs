@@ -11,7 +11,9 @@ use crate::schema::{self, KEYS, Kind, description};
 use crate::{Config, Draft, Family, Known, Start, ValueOrigin, reference};
 
 fn root(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path)
 }
 
 /// The configuration files in a folder.
