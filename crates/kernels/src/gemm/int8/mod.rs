@@ -70,9 +70,10 @@ pub(crate) fn prepare<'a>(
     let quantize_row = |(row, (bytes, scale)): (usize, (&mut [i8], &mut f32))| {
         let (values, rest) = bytes.split_at_mut(k);
         *scale = quantize(&x[row * k..][..k], values);
+        // Zeros behind the row, also where unsigned bytes are multiplied, keep whatever the weight has there out of the sums.
         rest.fill(0);
         if is_offset(isa) {
-            quantize::offset(bytes);
+            quantize::offset(values);
         }
     };
     if parallel {
