@@ -30,7 +30,7 @@ fn check(name: &str, cell: CellKind) {
         let stored = file.tensor(&format!("{name}.{key}"));
         Initial {
             shape: stored.expect("the fixture has it").shape().to_vec(),
-            values: expected(&key),
+            values: expected(&key).into(),
         }
     };
     let construction = Construction::new(&mut values);

@@ -291,7 +291,7 @@ pub fn build(architecture: &Architecture, parameters: Vec<Parameter>) -> Model {
         let found = parameters.remove(name).expect("no parameter is missing");
         Initial {
             shape: found.shape,
-            values: found.values,
+            values: found.values.into(),
         }
     })
 }

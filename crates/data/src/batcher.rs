@@ -8,7 +8,7 @@ use attentive_base::error::{Error, Result};
 use attentive_text::{Sides, SpecialTokens};
 use serde::{Deserialize, Serialize};
 
-use super::budget::{BatchSize, Budget, Lengths};
+use super::budget::{BatchSize, Budget, Lengths, sample};
 use super::example::Example;
 use super::examples::Examples;
 use super::masking::Masking;
@@ -226,15 +226,15 @@ impl Batcher {
         (self.order.len() * all).div_ceil(here)
     }
 
-    /// Returns the maximum number of source and of target tokens over all batches of the current window.
-    pub fn largest(&self) -> BatchSize {
-        self.largest_of(&self.order)
+    /// Returns the sizes of batches of the current window: of the largest ones and of some others, in their order.
+    pub fn sizes(&self) -> Vec<BatchSize> {
+        self.sizes_of(&self.order)
     }
 
-    /// Returns the result of [`Batcher::largest`] for another budget, into which every example must fit.
-    pub fn largest_within(&self, budget: Budget) -> BatchSize {
+    /// Returns the result of [`Batcher::sizes`] for another budget, into which every example must fit.
+    pub fn sizes_within(&self, budget: Budget) -> Vec<BatchSize> {
         let window = &self.windows[self.position.window];
-        self.largest_of(&self.order_of(window, budget, self.position))
+        self.sizes_of(&self.order_of(window, budget, self.position))
     }
 
     /// Returns the smallest `batch_tokens` with which every example fits into a batch.
@@ -247,11 +247,10 @@ impl Batcher {
         self.examples.bytes() + 3 * size_of::<u32>() * self.order.n_examples()
     }
 
-    fn largest_of(&self, order: &Order) -> BatchSize {
+    fn sizes_of(&self, order: &Order) -> Vec<BatchSize> {
         let lengths = |index| self.examples.lengths(index);
-        let batches =
-            (0..order.len()).map(|number| BatchSize::of(order.batch(number).map(lengths)));
-        batches.fold(BatchSize::default(), BatchSize::max_of_each)
+        let size = |number| BatchSize::of(order.batch(number).map(lengths));
+        sample(&Vec::from_iter((0..order.len()).map(size)))
     }
 
     /// Returns the next batch without moving on.

@@ -1,5 +1,6 @@
 //! The size of batches.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use attentive_base::error::{Error, Result};
@@ -13,33 +14,57 @@ pub(super) struct Lengths {
     pub src: usize,
 }
 
-/// Number of tokens in a batch, including padding.
+/// The shape of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BatchSize {
-    /// Source tokens.
-    pub src_tokens: usize,
-    /// Target tokens.
-    pub tgt_tokens: usize,
+    /// The number of sequences.
+    pub rows: usize,
+    /// The length of the longest source; 0 without an encoder.
+    pub src_len: usize,
+    /// The length of the longest target.
+    pub tgt_len: usize,
 }
 
 impl BatchSize {
+    /// Returns the number of source tokens, including padding.
+    pub fn src_tokens(&self) -> usize {
+        self.rows * self.src_len
+    }
+
+    /// Returns the number of target tokens, including padding.
+    pub fn tgt_tokens(&self) -> usize {
+        self.rows * self.tgt_len
+    }
+
     /// The size of a batch of examples of these lengths.
     pub(super) fn of(lengths: impl ExactSizeIterator<Item = Lengths>) -> Self {
         let rows = lengths.len();
         let longest = lengths.fold(Lengths::default(), Lengths::max_of_each);
         Self {
-            src_tokens: rows * longest.src,
-            tgt_tokens: rows * longest.tgt,
+            rows,
+            src_len: longest.src,
+            tgt_len: longest.tgt,
         }
     }
+}
 
-    /// The larger number of tokens on each side.
-    pub(super) fn max_of_each(self, other: Self) -> Self {
-        Self {
-            src_tokens: self.src_tokens.max(other.src_tokens),
-            tgt_tokens: self.tgt_tokens.max(other.tgt_tokens),
-        }
-    }
+/// Chooses some of the `sizes` of an epoch's batches, in their order: the largest ones, and others from all parts of the epoch.
+pub(super) fn sample(sizes: &[BatchSize]) -> Vec<BatchSize> {
+    const OTHERS: usize = 24;
+    let measures: [fn(&BatchSize) -> usize; 3] = [
+        |size| size.src_tokens() + size.tgt_tokens(),
+        BatchSize::src_tokens,
+        BatchSize::tgt_tokens,
+    ];
+    let places = 0..sizes.len();
+    let mut chosen: BTreeSet<usize> = places
+        .clone()
+        .step_by(sizes.len().div_ceil(OTHERS).max(1))
+        .collect();
+    let largest =
+        |measure: fn(&BatchSize) -> usize| places.clone().max_by_key(|&i| measure(&sizes[i]));
+    chosen.extend(measures.into_iter().filter_map(largest));
+    chosen.into_iter().map(|place| sizes[place]).collect()
 }
 
 impl Lengths {

@@ -83,19 +83,19 @@ impl Feed {
         }
     }
 
-    /// Returns the maximum number of source and of target tokens over all batches of the current epoch.
-    pub fn largest(&self) -> BatchSize {
+    /// Returns the sizes of batches of the current epoch: of the largest ones and of some others, in their order.
+    pub fn sizes(&self) -> Vec<BatchSize> {
         match self {
-            Self::Lines(lines) => lines.largest(),
-            Self::Stream(stream) => stream.largest(),
+            Self::Lines(lines) => lines.sizes(),
+            Self::Stream(stream) => stream.sizes(),
         }
     }
 
-    /// Returns the result of [`Feed::largest`] for another `batch_tokens`, with which every example must fit into a batch.
-    pub fn largest_within(&self, batch_tokens: usize) -> BatchSize {
+    /// Returns the result of [`Feed::sizes`] for another `batch_tokens`, with which every example must fit into a batch.
+    pub fn sizes_within(&self, batch_tokens: usize) -> Vec<BatchSize> {
         match self {
-            Self::Lines(lines) => lines.largest_within(Budget::new(batch_tokens)),
-            Self::Stream(stream) => stream.largest_within(batch_tokens),
+            Self::Lines(lines) => lines.sizes_within(Budget::new(batch_tokens)),
+            Self::Stream(stream) => stream.sizes_within(batch_tokens),
         }
     }
 

@@ -85,17 +85,18 @@ impl Stream {
         self.starts.len().div_ceil(self.rows)
     }
 
-    /// Returns the size of the largest batch; see [`super::Batcher::largest`].
-    pub fn largest(&self) -> BatchSize {
-        self.largest_within(self.rows * self.window)
+    /// Returns the size of each batch but the last of an epoch; see [`super::Batcher::sizes`].
+    pub fn sizes(&self) -> Vec<BatchSize> {
+        self.sizes_within(self.rows * self.window)
     }
 
-    /// Returns the result of [`Stream::largest`] for another `batch_tokens`.
-    pub fn largest_within(&self, batch_tokens: usize) -> BatchSize {
-        BatchSize {
-            src_tokens: 0,
-            tgt_tokens: (batch_tokens / self.window).min(self.starts.len()) * self.window,
-        }
+    /// Returns the result of [`Stream::sizes`] for another `batch_tokens`.
+    pub fn sizes_within(&self, batch_tokens: usize) -> Vec<BatchSize> {
+        vec![BatchSize {
+            rows: (batch_tokens / self.window).min(self.starts.len()),
+            src_len: 0,
+            tgt_len: self.window,
+        }]
     }
 
     /// Returns the length of a window; see [`super::Batcher::least_batch_tokens`].

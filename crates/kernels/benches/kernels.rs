@@ -38,7 +38,9 @@ fn numbers(len: usize) -> Vec<f32> {
 
 #[divan::bench_group(sample_count = 20)]
 mod linear_map {
-    use attentive_kernels::linear::{Affine, AffineGradients, LinearCall, linear, linear_backward};
+    use attentive_kernels::linear::{
+        Affine, AffineGradients, LinearCall, LinearKept, linear, linear_backward,
+    };
 
     use super::*;
 
@@ -72,10 +74,6 @@ mod linear_map {
     #[divan::bench(args = PRECISIONS)]
     fn backward(bencher: Bencher<'_, '_>, precision: Precision) {
         let (x, weight, bias) = (numbers(ROWS * D), numbers(D * D_FF), numbers(D_FF));
-        let maps = [Affine {
-            weight: &weight,
-            bias: Some(&bias),
-        }];
         let (out, grad) = (numbers(ROWS * D_FF), numbers(ROWS * D_FF));
         let (mut dx, mut dweight, mut dbias) = (x.clone(), weight.clone(), bias.clone());
         bencher
@@ -85,8 +83,12 @@ mod linear_map {
                     weight: Some(&mut dweight),
                     bias: Some(&mut dbias),
                 }];
-                let (x, dx) = (black_box(&x), Some(&mut dx[..]));
-                linear_backward(call(precision), x, &maps, &out, &grad, dx, &mut gradients);
+                let kept = LinearKept {
+                    x: black_box(&x),
+                    weights: &[&weight],
+                    out: &out,
+                };
+                linear_backward(call(precision), kept, &grad, Some(&mut dx), &mut gradients);
             });
     }
 }

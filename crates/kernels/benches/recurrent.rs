@@ -192,7 +192,6 @@ mod attentive_layer {
 
         fn inputs(&self) -> AttentiveRecurrentInputs<'_> {
             AttentiveRecurrentInputs {
-                projected: &self.projected,
                 recurrence: Recurrence {
                     hidden: Some(Affine {
                         weight: &self.weight,
@@ -223,7 +222,14 @@ mod attentive_layer {
         bencher.bench_local(|| {
             let keep = (Some(&mut weights[..]), Some(&mut kept[..]));
             let inputs = black_box(layer.inputs());
-            attentive_recurrent(layer.call(), inputs, &mut out, keep.0, keep.1);
+            attentive_recurrent(
+                layer.call(),
+                inputs,
+                &layer.projected,
+                &mut out,
+                keep.0,
+                keep.1,
+            );
         });
     }
 

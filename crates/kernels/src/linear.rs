@@ -103,30 +103,39 @@ pub fn linear(call: LinearCall, x: &[f32], maps: &[Affine<'_>], out: &mut [f32])
     }
 }
 
-/// The gradients of [`linear`] given its result `out` and the gradient `grad_out` of that result: `dx` `[rows, d_in]`
-/// and those of each layer. `out` is read only for [`Activation::Relu`].
+/// What the backward pass reads; slices that it does not need may be empty.
+#[derive(Clone, Copy, Debug)]
+pub struct LinearKept<'a> {
+    /// The input `[rows, d_in]`, read for the gradients of weights.
+    pub x: &'a [f32],
+    /// The weight `[d_out, d_in]` of each layer, read for the gradient of the input.
+    pub weights: &'a [&'a [f32]],
+    /// The result `[rows, maps * d_out]`, read for [`Activation::Relu`].
+    pub out: &'a [f32],
+}
+
+/// The gradients of [`linear`] given the gradient `grad_out` of its result: `dx` `[rows, d_in]` and those of each layer.
 ///
 /// # Panics
 /// If a slice does not fit.
 pub fn linear_backward(
     call: LinearCall,
-    x: &[f32],
-    maps: &[Affine<'_>],
-    out: &[f32],
+    kept: LinearKept<'_>,
     grad_out: &[f32],
     dx: Option<&mut [f32]>,
     gradients: &mut [AffineGradients<'_>],
 ) {
-    call.check(x, maps, grad_out);
+    let LinearCall { rows, d_out, .. } = call;
+    assert_shape("grad_out", grad_out, [rows, gradients.len() * d_out]);
     match call.activation {
-        Activation::Identity => affine_backward(call, x, maps, grad_out, dx, gradients),
+        Activation::Identity => affine_backward(call, kept, grad_out, dx, gradients),
         Activation::Relu => {
             let scale = call.dropout.map_or(1.0, |dropout| dropout.kept_scale());
-            with_scratch(out.len(), |masked| {
-                for_chunks([out, grad_out], masked, |[out, grad_out], masked| {
+            with_scratch(grad_out.len(), |masked| {
+                for_chunks([kept.out, grad_out], masked, |[out, grad_out], masked| {
                     mask_relu(out, grad_out, scale, masked);
                 });
-                affine_backward(call, x, maps, masked, dx, gradients);
+                affine_backward(call, kept, masked, dx, gradients);
             });
         }
     }
@@ -142,8 +151,7 @@ vectorized! {
 
 fn affine_backward(
     call: LinearCall,
-    x: &[f32],
-    maps: &[Affine<'_>],
+    kept: LinearKept<'_>,
     grad: &[f32],
     dx: Option<&mut [f32]>,
     gradients: &mut [AffineGradients<'_>],
@@ -155,16 +163,12 @@ fn affine_backward(
         precision,
         ..
     } = call;
-    assert_eq!(
-        gradients.len(),
-        maps.len(),
-        "one set of gradients per layer"
-    );
-    let grad = View::rows(grad, maps.len() * d_out);
+    let grad = View::rows(grad, gradients.len() * d_out);
     if let Some(dx) = dx {
-        for (number, map) in maps.iter().enumerate() {
+        assert_eq!(kept.weights.len(), gradients.len(), "a weight per layer");
+        for (number, weight) in kept.weights.iter().enumerate() {
             let grad = grad.from(0, number * d_out);
-            let product = Product::new(d_out, grad, View::rows(map.weight, d_in));
+            let product = Product::new(d_out, grad, View::rows(weight, d_in));
             let product = if number > 0 { product.added() } else { product };
             product.write(precision, [rows, d_in], dx);
         }
@@ -172,7 +176,7 @@ fn affine_backward(
     for (number, gradients) in gradients.iter_mut().enumerate() {
         let grad = grad.from(0, number * d_out);
         if let Some(dweight) = gradients.weight.as_deref_mut() {
-            let x = View::rows(x, d_in);
+            let x = View::rows(kept.x, d_in);
             Product::new(rows, grad.t(), x).write(precision, [d_out, d_in], dweight);
         }
         if let Some(dbias) = gradients.bias.as_deref_mut() {

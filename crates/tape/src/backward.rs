@@ -9,6 +9,7 @@ use attentive_kernels::elementwise;
 
 use crate::Buffer;
 use crate::param::{Param, ParamId};
+use crate::rehearsal::compute;
 use crate::value::Origin;
 
 /// An operation that was carried out.
@@ -28,8 +29,8 @@ pub(crate) struct Step {
     pub(crate) rule: Rule,
 }
 
-/// Computes the gradient of each operand of which it is wanted from the gradient of the result.
-pub(crate) type Rule = Box<dyn FnOnce(Buffer, Vec<bool>) -> Vec<Option<Buffer>>>;
+/// Computes the gradient of each operand that has a parent from the gradient of the result.
+pub(crate) type Rule = Box<dyn FnOnce(Buffer) -> Vec<Option<Buffer>>>;
 
 thread_local! {
     static NEXT: Cell<u64> = const { Cell::new(0) };
@@ -103,7 +104,7 @@ pub(crate) fn run(
     for node in nodes {
         let Step { parents, rule } = node.step.take().expect("`reachable` checked it");
         let found = match node.gradient.take() {
-            Some(gradient) => rule(gradient, parents.iter().map(Option::is_some).collect()),
+            Some(gradient) => rule(gradient),
             // No operation that uses the result wanted its gradient.
             None => parents.iter().map(|_| None).collect(),
         };
@@ -113,7 +114,7 @@ pub(crate) fn run(
                 Some(Origin::Param(param)) => {
                     if let Some(contribution) = contribution {
                         match gradients.get_mut(&param) {
-                            Some(sum) => elementwise::add(sum, &contribution),
+                            Some(sum) => compute(|| elementwise::add(sum, &contribution)),
                             None => _ = gradients.insert(param, contribution),
                         }
                     }
@@ -132,7 +133,7 @@ pub(crate) fn run(
 
 fn add(sum: &mut Option<Buffer>, contribution: Option<Buffer>) {
     match (sum, contribution) {
-        (Some(sum), Some(contribution)) => elementwise::add(sum, &contribution),
+        (Some(sum), Some(contribution)) => compute(|| elementwise::add(sum, &contribution)),
         (sum @ None, contribution) => *sum = contribution,
         (Some(_), None) => (),
     }

@@ -1,48 +1,87 @@
 //! Buffers of numbers that are reused between updates: touching fresh pages costs as much as a pass over the data.
 //!
 //! A buffer that was taken from the pool of a thread goes back to the pool of the thread that drops it. All pools share one
-//! limit.
+//! limit. In a [rehearsal](crate::rehearse), buffers have a length but no memory.
 
 use std::cell::RefCell;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::rehearsal::{self, Imagined};
+
 /// The limit of the pools of all threads.
 static LIMIT: Limit = Limit::new(MOST_KEPT);
 
 thread_local! {
-    static POOL: RefCell<Pool<'static>> = RefCell::new(Pool::new(&LIMIT));
+    static POOL: RefCell<Pool<'static, Vec<f32>>> = RefCell::new(Pool::new(&LIMIT));
 }
 
 /// Smaller buffers are left to the allocator.
-const SMALLEST: usize = 1 << 12;
+pub(crate) const SMALLEST: usize = 1 << 12;
 /// Maximum ratio between the size of a reused buffer and the requested size.
 const SLACK: usize = 2;
 /// Maximum number of elements kept by the pools of all threads together: 4 GiB.
-const MOST_KEPT: usize = 1 << 30;
+pub(crate) const MOST_KEPT: usize = 1 << 30;
+
+/// Returns the number of elements for which the free buffers of this thread's pool have room.
+pub fn pooled() -> usize {
+    POOL.with_borrow(|pool| pool.free.iter().map(Vec::capacity).sum())
+}
 
 /// A vector of numbers, which may belong to a pool.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Buffer {
-    values: Vec<f32>,
-    is_pooled: bool,
+    len: usize,
+    storage: Storage,
+}
+
+/// Where the numbers are.
+#[derive(Debug)]
+enum Storage {
+    /// In a vector of its own.
+    Own(Vec<f32>),
+    /// In a vector that goes back to a pool.
+    Pooled(Vec<f32>),
+    /// Nowhere.
+    Imagined {
+        /// What a rehearsal counts until it is dropped; `None` for what it does not count.
+        _room: Option<Imagined>,
+    },
 }
 
 impl Buffer {
+    /// No numbers.
+    pub(crate) const EMPTY: Self = Self {
+        len: 0,
+        storage: Storage::Own(Vec::new()),
+    };
+
     /// Returns a buffer of `len` elements with unspecified contents.
     pub(crate) fn take(len: usize) -> Self {
-        if len < SMALLEST {
-            return vec![0.0; len].into();
-        }
+        let storage = if rehearsal::is_on() {
+            Storage::Imagined {
+                _room: Some(Imagined::take(len)),
+            }
+        } else if len < SMALLEST {
+            Storage::Own(vec![0.0; len])
+        } else {
+            Storage::Pooled(POOL.with_borrow_mut(|pool| pool.take(len)))
+        };
+        Self { len, storage }
+    }
+
+    /// Returns a buffer of `len` elements that exist nowhere, for the parameters of a model that is only
+    /// [rehearsed](crate::rehearse).
+    pub fn imagined(len: usize) -> Self {
         Self {
-            values: POOL.with_borrow_mut(|pool| pool.take(len)),
-            is_pooled: true,
+            len,
+            storage: Storage::Imagined { _room: None },
         }
     }
 
     /// Returns a buffer with the contents of `values`.
-    pub(crate) fn copy_of(values: &[f32]) -> Self {
+    pub(crate) fn copy_of(values: &Self) -> Self {
         let mut copy = Self::take(values.len());
         copy.copy_from_slice(values);
         copy
@@ -55,18 +94,46 @@ impl Buffer {
         zeros
     }
 
+    /// Returns the number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns true if there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the elements; none of a buffer without memory.
+    pub fn values(&self) -> &[f32] {
+        self
+    }
+
     /// Returns the elements; their memory no longer belongs to a pool.
     pub fn into_vec(mut self) -> Vec<f32> {
-        mem::take(&mut self.values)
+        match &mut self.storage {
+            Storage::Own(values) | Storage::Pooled(values) => mem::take(values),
+            Storage::Imagined { .. } => Vec::new(),
+        }
+    }
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self::EMPTY
     }
 }
 
 impl From<Vec<f32>> for Buffer {
     fn from(values: Vec<f32>) -> Self {
-        Self {
-            values,
-            is_pooled: false,
-        }
+        let len = values.len();
+        let storage = match rehearsal::is_on() {
+            true => Storage::Imagined {
+                _room: Some(Imagined::own(len)),
+            },
+            false => Storage::Own(values),
+        };
+        Self { len, storage }
     }
 }
 
@@ -79,21 +146,30 @@ impl Clone for Buffer {
 impl Deref for Buffer {
     type Target = [f32];
 
+    /// The elements; none of a buffer without memory.
     fn deref(&self) -> &[f32] {
-        &self.values
+        match &self.storage {
+            Storage::Own(values) | Storage::Pooled(values) => values,
+            Storage::Imagined { .. } => &[],
+        }
     }
 }
 
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [f32] {
-        &mut self.values
+        match &mut self.storage {
+            Storage::Own(values) | Storage::Pooled(values) => values,
+            Storage::Imagined { .. } => &mut [],
+        }
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if self.is_pooled && self.values.capacity() > 0 {
-            let values = mem::take(&mut self.values);
+        if let Storage::Pooled(values) = &mut self.storage
+            && values.capacity() > 0
+        {
+            let values = mem::take(values);
             // The pool of a thread that ends is gone before its last buffers.
             _ = POOL.try_with(|pool| pool.borrow_mut().give(values));
         }
@@ -101,13 +177,13 @@ impl Drop for Buffer {
 }
 
 /// A limit on the number of elements that several pools keep together.
-struct Limit {
+pub(crate) struct Limit {
     most: usize,
     kept: AtomicUsize,
 }
 
 impl Limit {
-    const fn new(most: usize) -> Self {
+    pub(crate) const fn new(most: usize) -> Self {
         Self {
             most,
             kept: AtomicUsize::new(0),
@@ -129,65 +205,89 @@ impl Limit {
     }
 }
 
+/// Memory that a pool can keep.
+pub(crate) trait Room {
+    /// Room for `capacity` elements.
+    fn new(capacity: usize) -> Self;
+
+    /// The number of elements for which there is room.
+    fn capacity(&self) -> usize;
+}
+
+impl Room for Vec<f32> {
+    fn new(capacity: usize) -> Self {
+        Self::with_capacity(capacity)
+    }
+
+    fn capacity(&self) -> usize {
+        Self::capacity(self)
+    }
+}
+
 /// Free buffers.
-struct Pool<'a> {
+pub(crate) struct Pool<'a, R: Room> {
     /// Sorted by capacity.
-    free: Vec<Vec<f32>>,
+    free: Vec<R>,
     /// Counts the elements in `free`.
     limit: &'a Limit,
 }
 
-impl<'a> Pool<'a> {
-    fn new(limit: &'a Limit) -> Self {
+impl<'a> Pool<'a, Vec<f32>> {
+    fn take(&mut self, len: usize) -> Vec<f32> {
+        let mut buffer = self.room(len);
+        buffer.resize(len, 0.0);
+        buffer
+    }
+}
+
+impl<'a, R: Room> Pool<'a, R> {
+    pub(crate) fn new(limit: &'a Limit) -> Self {
         Self {
             free: Vec::new(),
             limit,
         }
     }
 
-    fn take(&mut self, len: usize) -> Vec<f32> {
-        let mut buffer = self
-            .fitting(len)
-            .unwrap_or_else(|| Vec::with_capacity(rounded(len)));
-        buffer.resize(len, 0.0);
-        buffer
+    /// Returns room for at least `len` elements.
+    pub(crate) fn room(&mut self, len: usize) -> R {
+        self.fitting(len).unwrap_or_else(|| R::new(rounded(len)))
     }
 
-    fn fitting(&mut self, len: usize) -> Option<Vec<f32>> {
-        let first = self.free.partition_point(|buffer| buffer.capacity() < len);
-        let fits = |buffer: &Vec<f32>| buffer.capacity() <= SLACK * len;
+    fn fitting(&mut self, len: usize) -> Option<R> {
+        let first = self.free.partition_point(|room| room.capacity() < len);
+        let fits = |room: &R| room.capacity() <= SLACK * len;
         if self.free.get(first).is_some_and(fits) {
             return Some(self.remove(first));
         }
         // Frees space for the buffer to be allocated, so that buffers of changing sizes do not accumulate.
         let mut missing = len;
         while missing > 0 && !self.free.is_empty() {
-            let place = self.free.partition_point(|buffer| buffer.capacity() < len);
+            let place = self.free.partition_point(|room| room.capacity() < len);
             let freed = self.remove(place.saturating_sub(1));
             missing = missing.saturating_sub(freed.capacity());
         }
         None
     }
 
-    fn remove(&mut self, place: usize) -> Vec<f32> {
-        let buffer = self.free.remove(place);
-        self.limit.release(buffer.capacity());
-        buffer
+    fn remove(&mut self, place: usize) -> R {
+        let room = self.free.remove(place);
+        self.limit.release(room.capacity());
+        room
     }
 
-    fn give(&mut self, buffer: Vec<f32>) {
-        let capacity = buffer.capacity();
+    /// Keeps `room` if the limit allows it.
+    pub(crate) fn give(&mut self, room: R) {
+        let capacity = room.capacity();
         if self.limit.reserve(capacity) {
             let place = (self.free).partition_point(|other| other.capacity() < capacity);
-            self.free.insert(place, buffer);
+            self.free.insert(place, room);
         }
     }
 }
 
-impl Drop for Pool<'_> {
+impl<R: Room> Drop for Pool<'_, R> {
     fn drop(&mut self) {
-        self.limit
-            .release(self.free.iter().map(Vec::capacity).sum());
+        self.limit.release(self.free.iter().map(R::capacity).sum());
     }
 }
 
@@ -250,7 +350,7 @@ mod tests {
     #[test]
     fn pools_share_their_limit() {
         let limit = Limit::new(30_000);
-        let keep = |pool: &mut Pool<'_>| {
+        let keep = |pool: &mut Pool<'_, Vec<f32>>| {
             let buffers: Vec<_> = (0..3).map(|_| pool.take(8_192)).collect();
             buffers.into_iter().for_each(|buffer| pool.give(buffer));
             pool.free.len()

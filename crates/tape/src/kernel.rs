@@ -9,7 +9,7 @@ use crate::value::Origin;
 use crate::{Buffer, Value};
 
 /// An operation with its own forward and backward pass.
-pub(crate) trait Kernel: Clone + 'static {
+pub(crate) trait Kernel: Sized + 'static {
     /// Name used in profiles.
     const NAME: &'static str;
 
@@ -22,15 +22,16 @@ pub(crate) trait Kernel: Clone + 'static {
     /// Values computed by the forward pass for the caller.
     type Side;
 
-    /// Computes the output and, in `Mode::Tracked`, the values for the backward pass.
-    fn forward(&self, inputs: Of<Self, &[f32]>, mode: Mode) -> Output<Self>;
+    /// Computes the output and, if a backward pass may follow, the values for it.
+    fn forward(&self, inputs: Of<Self, &Buffer>, mode: Mode<Self>) -> Output<Self>;
 
     /// Computes the gradient of each input; `None` is allowed if it is not wanted.
     fn backward(&self, context: Context<'_, Self>) -> Of<Self, Option<Buffer>>;
 
-    /// Inputs read by the backward pass; the others need not be kept.
-    fn keeps(&self) -> Kept {
-        Kept::All
+    /// Which inputs are read by the backward pass; the others are not kept for it.
+    fn keeps(&self, operands: Of<Self, Operand>) -> Of<Self, bool> {
+        let layout = Self::Operands::layout(&operands);
+        layout.named(vec![false; Self::Operands::list(operands).len()])
     }
 
     /// Whether the backward pass reads the output.
@@ -68,48 +69,42 @@ impl<K: Kernel<Side = ()>> Output<K> {
     }
 }
 
-/// Inputs kept for the backward pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kept {
-    /// All.
-    All,
-    /// All but the first.
-    AllButFirst,
-    /// None.
-    Nothing,
+/// The operands if a backward pass may follow; `None` for inference only.
+pub(crate) type Mode<K> = Option<Of<K, Operand>>;
+
+/// What is known of an operand without its values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operand {
+    /// Number of elements.
+    pub(crate) len: usize,
+    /// Whether its gradient is wanted.
+    pub(crate) is_wanted: bool,
 }
 
-impl Kept {
-    fn keeps(self, number: usize) -> bool {
-        match self {
-            Self::All => true,
-            Self::AllButFirst => number > 0,
-            Self::Nothing => false,
-        }
+impl Operand {
+    /// Returns a buffer for the gradient.
+    pub(crate) fn buffer(self) -> Buffer {
+        Buffer::take(self.len)
     }
-}
 
-/// Whether a backward pass may follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// Inference only.
-    Plain,
-    /// A gradient may be requested.
-    Tracked,
+    /// Returns a buffer for the gradient if it is wanted.
+    pub(crate) fn room(self) -> Option<Buffer> {
+        self.is_wanted.then(|| self.buffer())
+    }
 }
 
 /// Inputs of a backward pass.
 pub(crate) struct Context<'a, K: Kernel> {
     /// The inputs of the forward pass; empty unless kept ([`Kernel::keeps`]).
-    pub(crate) inputs: Of<K, &'a [f32]>,
+    pub(crate) inputs: Of<K, &'a Buffer>,
     /// The output of the forward pass; empty unless `keeps_output`.
-    pub(crate) output: &'a [f32],
+    pub(crate) output: &'a Buffer,
     /// Values saved by the forward pass.
     pub(crate) saved: K::Saved,
     /// The gradient of the output.
     pub(crate) grad: Buffer,
-    /// Which inputs need a gradient.
-    pub(crate) wanted: Of<K, bool>,
+    /// The operands, some of which need a gradient.
+    pub(crate) operands: Of<K, Operand>,
 }
 
 /// Runs `kernel`, and records how to go back if any operand has a gradient.
@@ -128,38 +123,41 @@ pub(crate) fn apply_with_side<K: Kernel>(
     shape: [usize; 2],
 ) -> (Value, K::Side) {
     let layout = K::Operands::layout(&operands);
-    let operands = K::Operands::list(operands);
-    let mode = match operands.iter().any(|operand| operand.origin.is_some()) {
-        true => Mode::Tracked,
-        false => Mode::Plain,
+    let values = K::Operands::list(operands);
+    let known = |value: &Value| Operand {
+        len: value.data.len(),
+        is_wanted: value.origin.is_some(),
     };
+    let known: Vec<Operand> = values.iter().map(known).collect();
+    let is_tracked = known.iter().any(|operand| operand.is_wanted);
     let book = |spent: &mut Spent, elapsed| {
         spent.calls += 1;
         spent.forward += elapsed;
         spent.flops += kernel.flops()[0];
     };
-    let inputs = layout.named(operands.iter().map(Value::values).collect());
+    let inputs = layout.named(values.iter().map(|value| &*value.data).collect());
+    let mode = is_tracked.then(|| layout.named(known.clone()));
     let Output {
-        values,
+        values: output,
         saved,
         side,
     } = timed(K::NAME, book, || kernel.forward(inputs, mode));
-    let output = Arc::new(values);
-    let origin = (mode == Mode::Tracked).then(|| {
-        let parents = operands.iter().map(|operand| operand.origin.clone());
-        let parents = parents.collect();
-        let keep = |(number, operand): (usize, Value)| {
-            let is_kept = kernel.keeps().keeps(number);
-            is_kept.then_some(operand.data)
-        };
+    let output = Arc::new(output);
+    let origin = is_tracked.then(|| {
+        let keeps = K::Operands::list(kernel.keeps(layout.named(known.clone())));
+        let parents = values.iter().map(|value| value.origin.clone()).collect();
+        let kept = values.into_iter().zip(keeps);
         let recorded = Recorded {
-            inputs: operands.into_iter().enumerate().map(keep).collect(),
+            inputs: kept
+                .map(|(value, keeps)| keeps.then_some(value.data))
+                .collect(),
             output: kernel.keeps_output().then(|| Arc::clone(&output)),
             kernel,
             layout,
+            operands: known,
             saved,
         };
-        let rule = Box::new(|grad, wanted| recorded.backward(grad, wanted));
+        let rule = Box::new(|grad| recorded.backward(grad));
         Origin::Node(Node::new(Step { parents, rule }))
     });
     (Value::with_origin(output, shape, origin), side)
@@ -169,20 +167,21 @@ pub(crate) fn apply_with_side<K: Kernel>(
 struct Recorded<K: Kernel> {
     kernel: K,
     layout: K::Operands,
+    operands: Vec<Operand>,
     saved: K::Saved,
     inputs: Vec<Option<Arc<Buffer>>>,
     output: Option<Arc<Buffer>>,
 }
 
 impl<K: Kernel> Recorded<K> {
-    fn backward(self, grad: Buffer, wanted: Vec<bool>) -> Vec<Option<Buffer>> {
+    fn backward(self, grad: Buffer) -> Vec<Option<Buffer>> {
         let kernel = &self.kernel;
         let context = Context {
             inputs: (self.layout).named(self.inputs.iter().map(kept).collect()),
             output: kept(&self.output),
             saved: self.saved,
             grad,
-            wanted: self.layout.named(wanted),
+            operands: self.layout.named(self.operands),
         };
         let book = |spent: &mut Spent, elapsed| {
             spent.backward += elapsed;
@@ -193,6 +192,7 @@ impl<K: Kernel> Recorded<K> {
     }
 }
 
-fn kept(buffer: &Option<Arc<Buffer>>) -> &[f32] {
-    buffer.as_ref().map_or(&[], |buffer| buffer)
+fn kept(buffer: &Option<Arc<Buffer>>) -> &Buffer {
+    const NOTHING: &Buffer = &Buffer::EMPTY;
+    buffer.as_deref().unwrap_or(NOTHING)
 }

@@ -15,6 +15,7 @@ mod kernel;
 mod ops;
 mod param;
 mod profile;
+mod rehearsal;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -25,8 +26,9 @@ pub use attentive_kernels::dropout::Dropout;
 pub use attentive_kernels::gemm::{Activation, Precision};
 pub use attentive_kernels::norm::Norm;
 pub use backward::Gradients;
-pub use buffer::Buffer;
+pub use buffer::{Buffer, pooled};
 pub use ops::*;
 pub use param::{Param, ParamId};
 pub use profile::{Spent, profiled};
+pub use rehearsal::{Count, rehearse};
 pub use value::Value;

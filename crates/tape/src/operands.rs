@@ -2,7 +2,7 @@
 
 /// A set of operands in a fixed order: a struct with one field per operand, each of which is required, optional or
 /// repeated. The implementing type, which is that struct over `()`, records which ones are present.
-pub(crate) trait Operands: Clone + 'static {
+pub(crate) trait Operands: 'static {
     /// The struct with a `T` for each operand.
     type Of<T>;
 
@@ -30,7 +30,6 @@ pub(crate) type Many<T> = Vec<T>;
 macro_rules! operands {
     ($(#[$attribute:meta])* struct $name:ident { $($field:ident: $count:ident,)* }) => {
         $(#[$attribute])*
-        #[derive(Clone, Debug)]
         struct $name<T> {
             $($field: $crate::operands::$count<T>,)*
         }

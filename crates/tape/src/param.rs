@@ -30,8 +30,8 @@ impl Param {
     ///
     /// # Panics
     /// If the shape has no or more than two dimensions, or the number of elements does not fit it.
-    pub fn new(name: impl Into<String>, shape: Vec<usize>, values: Vec<f32>) -> Self {
-        let name = name.into();
+    pub fn new(name: impl Into<String>, shape: Vec<usize>, values: impl Into<Buffer>) -> Self {
+        let (name, values) = (name.into(), values.into());
         assert!(
             (1..=2).contains(&shape.len()) && shape.iter().product::<usize>() == values.len(),
             "`{name}` has {} numbers for a shape of {shape:?}",
@@ -41,7 +41,7 @@ impl Param {
             id: ParamId(NEXT.fetch_add(1, Ordering::Relaxed)),
             name,
             shape,
-            values: RwLock::new(Arc::new(values.into())),
+            values: RwLock::new(Arc::new(values)),
             is_trained: AtomicBool::new(true),
         }))
     }

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 pub use corpora::validation_corpus;
 pub use learner::Learner;
-pub use memory::{Memory, Subject};
+pub use memory::Memory;
 pub use optimizer::{Optimizer, UpdateScale};
 pub use profile::{Profile, profile};
 pub use report::{Event, Observer, Silent};

@@ -1,17 +1,18 @@
 //! Predicts the memory use of training before the first update.
 
-mod activations;
 mod machine;
+mod rehearsed;
 
 pub(super) use machine::{high_water_mark, limit};
 
-use attentive_architecture::{Architecture, Decoder, Encoder, Head, Items};
+use attentive_architecture::{Architecture, Decoder, Encoder};
 use attentive_base::error::{Error, Result};
 use attentive_config::{Config, TrainPrecision};
 use attentive_data::BatchSize;
 use attentive_tape::Precision;
 
-use self::activations::floats;
+use self::rehearsed::floats;
+use super::frozen::Frozen;
 use super::optimizer::slots;
 use super::sum::{most_at_once, most_copies};
 
@@ -28,16 +29,13 @@ const THREAD: f64 = 4.0 * MB;
 const LOGIT_ROWS: f64 = 256.0;
 /// A factor for RAM that was freed after reading the corpora and is not fully reused. Measured: up to 1.05.
 const FREED: f64 = 1.1;
-/// A factor for the overhead of buffer reuse: buffers hold slightly smaller results, some wait for a batch of their size, and a
-/// later epoch may have a larger batch.
-const SLACK: f64 = 1.3;
-
 /// The predicted memory use, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
     /// Memory for weights, gradients, optimizer state, and a copy of the weights while a checkpoint is written.
     pub model: f64,
-    /// Memory for activations kept for the backward pass and gradients in flight, for the largest batch.
+    /// Memory for activations kept for the backward pass and gradients in flight, and free buffers, as a
+    /// [rehearsal](attentive_tape::rehearse) counts them.
     pub activations: f64,
     /// Memory for the encoded corpora.
     pub data: f64,
@@ -47,24 +45,24 @@ pub struct Memory {
 
 /// The inputs of the prediction, apart from the batch size.
 #[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
+pub(super) struct Subject<'a> {
     /// The run's configuration.
-    pub config: &'a Config,
+    pub(super) config: &'a Config,
     /// The model.
-    pub architecture: &'a Architecture,
-    /// The number of weights that are not trained.
-    pub frozen: usize,
+    pub(super) architecture: &'a Architecture,
+    /// The parameters that are not trained.
+    pub(super) frozen: &'a Frozen,
     /// The size of the encoded corpora in bytes.
-    pub data: usize,
+    pub(super) data: usize,
     /// The number of compute threads.
-    pub threads: usize,
+    pub(super) threads: usize,
     /// The number of processes that share the work.
-    pub processes: usize,
+    pub(super) processes: usize,
 }
 
 impl Memory {
-    /// Predicts the peak memory use of training with batches as large as `batch`.
-    pub fn predict(subject: &Subject<'_>, batch: BatchSize) -> Self {
+    /// Predicts the peak memory use of training with batches of these sizes.
+    pub(super) fn predict(subject: &Subject<'_>, batches: &[BatchSize]) -> Self {
         let config = subject.config;
         let architecture = subject.architecture;
         let head = &architecture.head;
@@ -82,15 +80,14 @@ impl Memory {
         let slots = slots(&config.train.optimizer) as f64 / processes;
         let connections = if n == 1 { 0.0 } else { CONNECTIONS };
         let n_weights = architecture.n_weights() as f64;
-        let n_trained = n_weights - subject.frozen as f64;
-        let tied = tied(architecture) as f64;
+        let n_trained = n_weights - subject.frozen.n_weights() as f64;
         let logits = LOGIT_ROWS * (vocab + d);
         let threads = THREAD * subject.threads as f64;
         Self {
-            model: FLOAT * (2.0 * n_weights + (gradients + slots) * n_trained + tied * vocab * d),
-            activations: FLOAT * SLACK * floats(architecture, batch),
+            model: FLOAT * (2.0 * n_weights + (gradients + slots) * n_trained),
+            activations: FLOAT * (floats(subject, batches) - n_trained).max(0.0),
             data: subject.data as f64,
-            rest: PROGRAM + connections + threads + FLOAT * logits + packed(subject, batch),
+            rest: PROGRAM + connections + threads + FLOAT * logits + packed(subject, batches),
         }
     }
 
@@ -167,14 +164,6 @@ impl Memory {
     }
 }
 
-/// The number of further gradients of a shared table that exist separately before they are summed.
-fn tied(architecture: &Architecture) -> usize {
-    let head = matches!(&architecture.head, Head::Vocabulary(head) if head.tied);
-    let inputs = [&architecture.src, &architecture.tgt].into_iter().flatten();
-    let shared = inputs.filter(|input| matches!(input.items, Items::Tokens { shared: true, .. }));
-    usize::from(head) + shared.count()
-}
-
 /// The width of the widest hidden layer: of a feed-forward network, or of the gates of a recurrent layer.
 fn d_inner(architecture: &Architecture) -> usize {
     let encoder = match &architecture.encoder {
@@ -191,7 +180,7 @@ fn d_inner(architecture: &Architecture) -> usize {
 }
 
 /// The number of bytes of the packed operands shared by all threads, on CPUs with bfloat16 dot-product instructions.
-fn packed(subject: &Subject<'_>, batch: BatchSize) -> f64 {
+fn packed(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
     const PACKED: f64 = 2.0;
     let matmul = subject.config.train.precision;
     let pairs = Precision::fastest() == Precision::Bf16 && matmul != TrainPrecision::F32;
@@ -201,7 +190,10 @@ fn packed(subject: &Subject<'_>, batch: BatchSize) -> f64 {
     let head = &subject.architecture.head;
     let (d, vocab) = (head.d_in() as f64, head.n_classes() as f64);
     let d_inner = d_inner(subject.architecture) as f64;
-    let rows = batch.src_tokens.max(batch.tgt_tokens) as f64;
+    let rows = batches
+        .iter()
+        .map(|batch| batch.src_tokens().max(batch.tgt_tokens()));
+    let rows = rows.max().unwrap_or(0) as f64;
     let projection = (vocab + LOGIT_ROWS) * d + (vocab + d) * LOGIT_ROWS;
     let maps = (rows + d.max(d_inner)) * (3.0 * d + d_inner);
     PACKED * projection.max(maps).max((LOGIT_ROWS + d) * vocab)

@@ -326,15 +326,15 @@ pub(super) fn check_memory(
     let subject = Subject {
         config,
         architecture,
-        frozen: frozen.n_weights(),
+        frozen,
         data: material.bytes(),
         threads: rayon::current_num_threads(),
         processes: processes.count(),
     };
     let feed = &material.feed;
-    let memory = Memory::predict(&subject, feed.largest());
+    let memory = Memory::predict(&subject, &feed.sizes());
     if let Some(limit) = memory::limit(config, processes.on_this_machine()) {
-        let with_budget = |tokens| Memory::predict(&subject, feed.largest_within(tokens));
+        let with_budget = |tokens| Memory::predict(&subject, &feed.sizes_within(tokens));
         let least = feed.least_batch_tokens();
         memory.check(config.train.batch_tokens, limit, least, with_budget)?;
     }

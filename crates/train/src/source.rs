@@ -90,7 +90,7 @@ impl Source {
         let taken = |(name, shape): (String, Vec<usize>)| match known.remove(&name) {
             Some(parameter) if parameter.shape == shape => parameter,
             _ => {
-                let values = initializer.draw(&name).values;
+                let values = initializer.draw(&name).values.into_vec();
                 new.push(name.clone());
                 Parameter {
                     name,

@@ -120,7 +120,7 @@ fn batches_do_not_depend_on_where_examples_are() {
     let (mut seen, mut windows) = (vec![false; n], 0);
     while memory.position().epoch == 0 {
         assert_eq!(memory.position(), disk.position());
-        assert_eq!(memory.largest(), disk.largest());
+        assert_eq!(memory.sizes(), disk.sizes());
         windows = windows.max(memory.position().window + 1);
         let batch = memory.next_batch().unwrap();
         assert_eq!(disk.next_batch().unwrap(), batch);

@@ -3,7 +3,7 @@ use attentive_base::error::Error;
 use attentive_base::random::Random;
 use attentive_text::SpecialTokens;
 
-use crate::{Batcher, Budget, Example, Parts, Position, fixed_batches};
+use crate::{BatchSize, Batcher, Budget, Example, Parts, Position, fixed_batches};
 
 const SPECIAL: SpecialTokens = SpecialTokens {
     pad: 0,
@@ -219,9 +219,14 @@ fn predicted_sizes_for_another_budget_are_exact() {
     let least = batcher.least_batch_tokens();
     for tokens in [least, 70, 1000, 1_000_000] {
         let other = Batcher::new(pairs(2000), Budget::new(tokens), 1, SPECIAL, None).unwrap();
-        let expected = other.largest();
-        assert_eq!(batcher.largest_within(Budget::new(tokens)), expected);
-        assert!(expected.tgt_tokens <= tokens && expected.src_tokens <= 2 * tokens);
+        let expected = other.sizes();
+        assert_eq!(batcher.sizes_within(Budget::new(tokens)), expected);
+        let fits =
+            |size: &BatchSize| size.tgt_tokens() <= tokens && size.src_tokens() <= 2 * tokens;
+        assert!(
+            !expected.is_empty() && expected.iter().all(fits),
+            "{expected:?}"
+        );
     }
     let refused = Batcher::new(pairs(2000), Budget::new(least - 1), 1, SPECIAL, None);
     assert!(matches!(refused, Err(Error::Config { .. })));

@@ -62,8 +62,6 @@ impl AttentiveRecurrentCall<'_> {
 /// Operands of a layer.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentiveRecurrentInputs<'a> {
-    /// `[batch * len, gates * d]`: the projected inputs, including their bias.
-    pub projected: &'a [f32],
     /// Recurrent weights and initial states.
     pub recurrence: Recurrence<'a>,
     /// W_q, `[d_key, d]`
@@ -87,7 +85,6 @@ impl<'a> AttentiveRecurrentInputs<'a> {
         let AttentiveRecurrentCall { d_key, d_value, .. } = call;
         assert!(d > 0, "`d` must not be 0");
         recurrent.check(self.recurrence);
-        recurrent.check_rows("projected", self.projected, cols);
         assert_shape("query_weight", self.query_weight, [d_key, d]);
         assert_shape("context_weight", self.context_weight, [cols, d_value]);
         self.attention(&[])
@@ -115,7 +112,8 @@ impl<'a> AttentiveRecurrentInputs<'a> {
 }
 
 /// Computes `out` `[batch * len, states * d + d_value]` for all positions: h and c, followed by the context that
-/// produced them; zero at padding. The contexts of a sequence without visible keys are zero.
+/// produced them; zero at padding. The contexts of a sequence without visible keys are zero. `projected`
+/// `[batch * len, gates * d]` holds the projected inputs, including their bias.
 ///
 /// `attention_weights` `[batch * len, src_len]` receives a, with zeros at padding on either side. `saved`
 /// `[batch * len, saved * d]` receives what else the backward pass needs; its padded rows are left untouched.
@@ -125,12 +123,14 @@ impl<'a> AttentiveRecurrentInputs<'a> {
 pub fn attentive_recurrent(
     call: AttentiveRecurrentCall<'_>,
     inputs: AttentiveRecurrentInputs<'_>,
+    projected: &[f32],
     out: &mut [f32],
     attention_weights: Option<&mut [f32]>,
     saved: Option<&mut [f32]>,
 ) {
     inputs.check(call);
     let recurrent = call.recurrent;
+    recurrent.check_rows("projected", projected, recurrent.gate_cols());
     recurrent.check_rows("out", out, call.out_cols());
     if let Some(saved) = saved.as_deref() {
         recurrent.check_rows("saved", saved, recurrent.saved_cols());
@@ -155,6 +155,7 @@ pub fn attentive_recurrent(
     let attention = AttentionPass {
         call,
         inputs,
+        projected,
         schedule: &schedule,
         contexts,
         attention_weights,
@@ -214,6 +215,8 @@ fn all_positions(attention: &AttentionPass<'_>, states: &ForwardPass<'_>) {
 struct AttentionPass<'a> {
     call: AttentiveRecurrentCall<'a>,
     inputs: AttentiveRecurrentInputs<'a>,
+    /// `[batch * len, gates * d]`
+    projected: &'a [f32],
     schedule: &'a Schedule<'a>,
     /// `[batch * len, d_value]`
     contexts: TileMut<'a>,
@@ -247,7 +250,7 @@ impl AttentionPass<'_> {
                     )
                 };
                 x.row_mut(0)
-                    .copy_from_slice(&inputs.projected[row * cols..][..cols]);
+                    .copy_from_slice(&self.projected[row * cols..][..cols]);
                 let (attention, context) = (inputs.attention(queries), context.row_mut(0));
                 let query = attention.row(shape, rank, self.schedule.sequence(rank));
                 match &mut weights {

@@ -182,7 +182,7 @@ fn without_keys_it_equals_the_plain_layer() {
         let blind = nothing.out();
         let (call, inputs) = (nothing.call().recurrent, nothing.inputs());
         let mut states = vec![0.0; 12 * cell.states() * 9];
-        recurrent(call, inputs.recurrence, inputs.projected, &mut states, None);
+        recurrent(call, inputs.recurrence, &case.projected, &mut states, None);
         let (cols, rows) = (cell.states() * 9, out.len() / 12);
         for (number, (row, blind)) in out.chunks(rows).zip(blind.chunks(rows)).enumerate() {
             assert_eq!(bits(&blind[..cols]), bits(&states[number * cols..][..cols]));
@@ -217,7 +217,7 @@ fn skipped_gradients_do_not_affect_the_others() {
         let [mut out, mut weights] = [0, 1].map(|number| expected[number].clone());
         let (call, inputs) = (case.call(), case.inputs());
         let keep = (Some(&mut weights[..]), Some(&mut saved[..]));
-        attentive_recurrent(call, inputs, &mut out, keep.0, keep.1);
+        attentive_recurrent(call, inputs, &case.projected, &mut out, keep.0, keep.1);
         let result = AttentiveRecurrentResult {
             out: &out,
             attention_weights: &weights,

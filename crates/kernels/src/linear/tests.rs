@@ -68,8 +68,12 @@ impl<const N: usize> Case<N> {
                 bias: Some(bias),
             })
             .collect();
-        let Self { call, x, grad, .. } = self;
-        linear_backward(*call, x, &maps, &out, grad, Some(&mut dx), &mut gradients);
+        let kept = LinearKept {
+            x: &self.x,
+            weights: &maps.map(|map| map.weight),
+            out: &out,
+        };
+        linear_backward(self.call, kept, &self.grad, Some(&mut dx), &mut gradients);
         Found { out, dx, dw, db }
     }
 }
@@ -114,6 +118,41 @@ fn forward_and_backward_match_the_reference() {
                 assert_close(found, twin, 2e-5, &what);
             }
         }
+    }
+}
+
+#[test]
+fn only_what_is_wanted_is_read() {
+    let case = Case::<2>::new(call(70, 33, 20, Activation::Identity));
+    let Found { dx, dw, db, .. } = case.run();
+    let nothing = LinearKept {
+        x: &[],
+        weights: &[],
+        out: &[],
+    };
+    let weights = case.weights.each_ref().map(Vec::as_slice);
+    let kept = LinearKept {
+        weights: &weights,
+        ..nothing
+    };
+    let mut found = vec![f32::NAN; dx.len()];
+    let mut none = [AffineGradients::default(), AffineGradients::default()];
+    linear_backward(case.call, kept, &case.grad, Some(&mut found), &mut none);
+    assert_eq!(bits(&found), bits(&dx));
+    for map in 0..2 {
+        let [mut weight, mut bias] = [&dw, &db].map(|all| vec![f32::NAN; all[map].len()]);
+        let mut gradients = [AffineGradients::default(), AffineGradients::default()];
+        gradients[map].bias = Some(&mut bias);
+        linear_backward(case.call, nothing, &case.grad, None, &mut gradients);
+        assert_eq!(bits(&bias), bits(&db[map]));
+        let mut gradients = [AffineGradients::default(), AffineGradients::default()];
+        gradients[map].weight = Some(&mut weight);
+        let kept = LinearKept {
+            x: &case.x,
+            ..nothing
+        };
+        linear_backward(case.call, kept, &case.grad, None, &mut gradients);
+        assert_eq!(bits(&weight), bits(&dw[map]));
     }
 }
 

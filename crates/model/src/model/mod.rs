@@ -7,12 +7,13 @@ pub(crate) mod tests;
 
 pub use parameters::Parameter;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use attentive_architecture::{self as architecture, Architecture, Init, Items, Pooling};
 use attentive_base::batch::{Batch, IGNORE, Padded, TokenId};
 use attentive_decode::argmax;
-use attentive_tape::{self as tape, CrossEntropy, Epilogue, LossSums, Map, Param, Value};
+use attentive_tape::{self as tape, Buffer, CrossEntropy, Epilogue, LossSums, Map, Param, Value};
 
 use crate::nn::{
     Construction, Embedding, Ids, Initial, Initializer, Input, Labels, Pass, RecurrentDecoder,
@@ -93,6 +94,18 @@ impl Model {
     pub fn new(architecture: &Architecture, init: Init, seed: u64) -> Self {
         let initializer = Initializer::new(architecture, init, seed);
         Self::with_values(architecture, &mut |name| initializer.draw(name))
+    }
+
+    /// Creates a model without weights, only to [rehearse](attentive_tape::rehearse) with.
+    pub fn imagined(architecture: &Architecture) -> Self {
+        let shapes: HashMap<String, Vec<usize>> = (architecture.parameters().into_iter())
+            .map(|parameter| (parameter.name, parameter.shape))
+            .collect();
+        Self::with_values(architecture, &mut |name| {
+            let shape = shapes[name].clone();
+            let values = Buffer::imagined(shape.iter().product());
+            Initial { shape, values }
+        })
     }
 
     /// Creates a model whose parameters are `values(name)` for the names of [`Architecture::parameters`].

@@ -44,7 +44,7 @@ impl Initializer {
         let mut random = Random::new(self.seed, FIRST_STREAM + number);
         Initial {
             shape: parameter.shape.clone(),
-            values: draw(parameter, self.kind, &mut random),
+            values: draw(parameter, self.kind, &mut random).into(),
         }
     }
 }

@@ -3,17 +3,17 @@
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 
-use attentive_tape::Param;
+use attentive_tape::{Buffer, Param};
 
 use super::Dropout;
 
 /// The initial elements of a parameter.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Initial {
     /// One or two dimensions.
     pub shape: Vec<usize>,
     /// The elements, row after row.
-    pub values: Vec<f32>,
+    pub values: Buffer,
 }
 
 /// The construction of one model: makes its parameters and numbers its dropout sites.

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
+use crate::rehearsal::compute;
 use crate::{Buffer, Value};
 
 /// Matrices with equal numbers of rows, side by side: `[rows, Σ columns]`.
@@ -40,10 +41,13 @@ pub fn columns(x: Value, range: Range<usize>) -> Value {
 /// # Panics
 /// If there is no such row.
 pub fn transposed_rows(table: Value, rows: Vec<usize>) -> Value {
-    let [n_rows, d] = table.shape();
+    let [_, d] = table.shape();
     let shape = [d, rows.len()];
-    let kernel = TransposedRows { rows, n_rows, d };
-    apply(kernel, ColumnsOperands { x: table }, shape)
+    apply(
+        TransposedRows { rows, d },
+        ColumnsOperands { x: table },
+        shape,
+    )
 }
 
 operands! {
@@ -58,7 +62,6 @@ operands! {
     }
 }
 
-#[derive(Clone, Debug)]
 struct Join {
     rows: usize,
     widths: Vec<usize>,
@@ -81,32 +84,29 @@ impl Kernel for Join {
     type Saved = ();
     type Side = ();
 
-    fn keeps(&self) -> Kept {
-        Kept::Nothing
-    }
-
-    fn forward(&self, inputs: JoinOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+    fn forward(&self, inputs: JoinOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let width: usize = self.widths.iter().sum();
         let mut out = Buffer::take(self.rows * width);
-        for (part, range) in inputs.parts.into_iter().zip(self.ranges()) {
-            put(part, &mut out, width, &range);
-        }
+        compute(|| {
+            for (part, range) in inputs.parts.into_iter().zip(self.ranges()) {
+                put(part, &mut out, width, &range);
+            }
+        });
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> JoinOperands<Option<Buffer>> {
         let width = self.widths.iter().sum();
-        let wanted = context.wanted.parts.into_iter();
-        let part = |(range, wanted): (Range<usize>, bool)| {
-            wanted.then(|| cut(&context.grad, width, &range))
+        let part = |(range, operand): (Range<usize>, Operand)| {
+            (operand.is_wanted).then(|| cut(&context.grad, width, &range))
         };
+        let parts = self.ranges().zip(context.operands.parts);
         JoinOperands {
-            parts: self.ranges().zip(wanted).map(part).collect(),
+            parts: parts.map(part).collect(),
         }
     }
 }
 
-#[derive(Clone, Debug)]
 struct Columns {
     range: Range<usize>,
     width: usize,
@@ -115,31 +115,29 @@ struct Columns {
 impl Kernel for Columns {
     const NAME: &'static str = "columns";
     type Operands = ColumnsOperands<()>;
-    type Saved = usize;
+    type Saved = ();
     type Side = ();
 
-    fn keeps(&self) -> Kept {
-        Kept::Nothing
-    }
-
-    fn forward(&self, inputs: ColumnsOperands<&[f32]>, _mode: Mode) -> Output<Self> {
-        Output::new(cut(inputs.x, self.width, &self.range), inputs.x.len())
+    fn forward(&self, inputs: ColumnsOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+        Output::new(cut(inputs.x, self.width, &self.range), ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ColumnsOperands<Option<Buffer>> {
-        let mut dx = Buffer::zeros(context.saved);
-        put(&context.grad, &mut dx, self.width, &self.range);
+        let mut dx = Buffer::zeros(context.operands.x.len);
+        compute(|| put(&context.grad, &mut dx, self.width, &self.range));
         ColumnsOperands { x: Some(dx) }
     }
 }
 
 /// Copies the columns `range` of a matrix with `width` columns.
-fn cut(x: &[f32], width: usize, range: &Range<usize>) -> Buffer {
+fn cut(x: &Buffer, width: usize, range: &Range<usize>) -> Buffer {
     let rows = x.len().checked_div(width).unwrap_or(0);
     let mut out = Buffer::take(rows * range.len());
     if !range.is_empty() {
-        let pairs = x.chunks_exact(width).zip(out.chunks_exact_mut(range.len()));
-        pairs.for_each(|(x, out)| out.copy_from_slice(&x[range.clone()]));
+        compute(|| {
+            let pairs = x.chunks_exact(width).zip(out.chunks_exact_mut(range.len()));
+            pairs.for_each(|(x, out)| out.copy_from_slice(&x[range.clone()]));
+        });
     }
     out
 }
@@ -153,10 +151,8 @@ fn put(part: &[f32], whole: &mut [f32], width: usize, range: &Range<usize>) {
     }
 }
 
-#[derive(Clone, Debug)]
 struct TransposedRows {
     rows: Vec<usize>,
-    n_rows: usize,
     d: usize,
 }
 
@@ -166,29 +162,29 @@ impl Kernel for TransposedRows {
     type Saved = ();
     type Side = ();
 
-    fn keeps(&self) -> Kept {
-        Kept::Nothing
-    }
-
-    fn forward(&self, inputs: ColumnsOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+    fn forward(&self, inputs: ColumnsOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let n = self.rows.len();
         let mut out = Buffer::take(self.d * n);
-        for (place, &row) in self.rows.iter().enumerate() {
-            for (column, &value) in inputs.x[row * self.d..][..self.d].iter().enumerate() {
-                out[column * n + place] = value;
+        compute(|| {
+            for (place, &row) in self.rows.iter().enumerate() {
+                for (column, &value) in inputs.x[row * self.d..][..self.d].iter().enumerate() {
+                    out[column * n + place] = value;
+                }
             }
-        }
+        });
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ColumnsOperands<Option<Buffer>> {
         let n = self.rows.len();
-        let mut dx = Buffer::zeros(self.n_rows * self.d);
-        for (place, &row) in self.rows.iter().enumerate() {
-            for (column, dx) in dx[row * self.d..][..self.d].iter_mut().enumerate() {
-                *dx += context.grad[column * n + place];
+        let mut dx = Buffer::zeros(context.operands.x.len);
+        compute(|| {
+            for (place, &row) in self.rows.iter().enumerate() {
+                for (column, dx) in dx[row * self.d..][..self.d].iter_mut().enumerate() {
+                    *dx += context.grad[column * n + place];
+                }
             }
-        }
+        });
         ColumnsOperands { x: Some(dx) }
     }
 }

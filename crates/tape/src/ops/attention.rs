@@ -6,7 +6,8 @@ use attentive_kernels::attention::{
 };
 pub use attentive_kernels::attention::{AttentionShape, Causality};
 
-use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
+use crate::rehearsal::compute;
 use crate::{Buffer, Dropout, Lengths, Value};
 
 /// Queries, keys and values. Each row holds the features of all heads, head after head.
@@ -95,7 +96,6 @@ operands! {
     }
 }
 
-#[derive(Clone, Debug)]
 struct Attention {
     shape: AttentionShape,
     lengths: Option<Lengths>,
@@ -105,7 +105,7 @@ struct Attention {
 }
 
 impl Attention {
-    fn inputs<'a>(&'a self, inputs: AttentionOperands<&'a [f32]>) -> AttentionInputs<'a> {
+    fn inputs<'a>(&'a self, inputs: AttentionOperands<&'a Buffer>) -> AttentionInputs<'a> {
         AttentionInputs {
             operands: match inputs.keys_values {
                 None => Operands::Joined(inputs.first),
@@ -118,7 +118,7 @@ impl Attention {
             scores: KernelScores {
                 scale: self.scale,
                 causality: self.causality,
-                bias: inputs.bias,
+                bias: inputs.bias.map(Buffer::values),
             },
             dropout: self.dropout,
         }
@@ -130,6 +130,10 @@ impl Kernel for Attention {
     type Operands = AttentionOperands<()>;
     type Saved = ();
     type Side = ();
+
+    fn keeps(&self, operands: AttentionOperands<Operand>) -> AttentionOperands<bool> {
+        operands.map(|_| true)
+    }
 
     /// Forward: scores and weighted sums. Backward: the scores again, and the gradients of both operands of both
     /// products.
@@ -146,19 +150,21 @@ impl Kernel for Attention {
         [2.0 * product, 5.0 * product]
     }
 
-    fn forward(&self, inputs: AttentionOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+    fn forward(&self, inputs: AttentionOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let AttentionShape { batch, tgt_len, .. } = self.shape;
         let mut out = Buffer::take(batch * tgt_len * self.shape.query_width());
-        kernel(self.shape, self.inputs(inputs), &mut out);
+        compute(|| kernel(self.shape, self.inputs(inputs), &mut out));
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> AttentionOperands<Option<Buffer>> {
-        let room = |input: &[f32]| Buffer::take(input.len());
-        let inputs = &context.inputs;
-        let mut first = room(inputs.first);
-        let mut keys_values = inputs.keys_values.map(room);
-        let mut bias = inputs.bias.map(room);
+        let AttentionOperands {
+            first,
+            keys_values,
+            bias,
+        } = context.operands;
+        let (mut first, mut keys_values) = (first.buffer(), keys_values.map(Operand::buffer));
+        let mut bias = bias.map(Operand::room);
         let targets = match &mut keys_values {
             None => OperandsMut::Joined(&mut first),
             Some(keys_values) => OperandsMut::Apart {
@@ -167,17 +173,12 @@ impl Kernel for Attention {
             },
         };
         let inputs = self.inputs(context.inputs);
-        attention_backward(
-            self.shape,
-            inputs,
-            &context.grad,
-            targets,
-            bias.as_deref_mut(),
-        );
+        let to_bias = bias.as_mut().and_then(Option::as_deref_mut);
+        compute(|| attention_backward(self.shape, inputs, &context.grad, targets, to_bias));
         AttentionOperands {
             first: Some(first),
             keys_values: keys_values.map(Some),
-            bias: bias.map(Some),
+            bias,
         }
     }
 }

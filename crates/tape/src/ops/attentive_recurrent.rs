@@ -10,7 +10,8 @@ use attentive_kernels::recurrent::{
 };
 
 use super::{Cell, Direction, Recurrence};
-use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
+use crate::rehearsal::compute;
 use crate::{Buffer, Lengths, Precision, Value};
 
 /// Parameters and context of the state update.
@@ -99,7 +100,6 @@ operands! {
     }
 }
 
-#[derive(Clone, Debug)]
 struct AttentiveRecurrent {
     cell: Cell,
     lengths: Lengths,
@@ -111,7 +111,7 @@ struct AttentiveRecurrent {
 }
 
 /// Additional values read by the backward pass.
-#[derive(Clone, Debug)]
+#[derive(Default)]
 struct Saved {
     attention_weights: Buffer,
     gates: Buffer,
@@ -133,9 +133,11 @@ impl AttentiveRecurrent {
         }
     }
 
-    fn inputs<'a>(&'a self, inputs: &AttentiveOperands<&'a [f32]>) -> AttentiveRecurrentInputs<'a> {
+    fn inputs<'a>(
+        &'a self,
+        inputs: &AttentiveOperands<&'a Buffer>,
+    ) -> AttentiveRecurrentInputs<'a> {
         AttentiveRecurrentInputs {
-            projected: inputs.projected,
             query_weight: inputs.query,
             v: inputs.score,
             context_weight: inputs.context,
@@ -145,9 +147,9 @@ impl AttentiveRecurrent {
             recurrence: KernelRecurrence {
                 hidden: inputs.weight.map(|weight| Affine {
                     weight,
-                    bias: inputs.bias,
+                    bias: inputs.bias.map(Buffer::values),
                 }),
-                initial: inputs.initial,
+                initial: inputs.initial.map(Buffer::values),
             },
         }
     }
@@ -163,6 +165,13 @@ impl Kernel for AttentiveRecurrent {
     type Saved = Saved;
     type Side = ();
 
+    fn keeps(&self, operands: AttentiveOperands<Operand>) -> AttentiveOperands<bool> {
+        AttentiveOperands {
+            projected: false,
+            ..operands.map(|_| true)
+        }
+    }
+
     fn keeps_output(&self) -> bool {
         true
     }
@@ -175,54 +184,62 @@ impl Kernel for AttentiveRecurrent {
         [product, 2.0 * product]
     }
 
-    fn forward(&self, inputs: AttentiveOperands<&[f32]>, mode: Mode) -> Output<Self> {
+    fn forward(&self, inputs: AttentiveOperands<&Buffer>, mode: Mode<Self>) -> Output<Self> {
         let call = self.call();
         let mut out = Buffer::take(self.rows() * call.out_cols());
-        let mut saved = match mode {
-            Mode::Tracked => Some(Saved {
-                attention_weights: Buffer::take(self.rows() * self.src_lengths.width()),
-                gates: Buffer::take(self.rows() * self.cell.saved() * self.d),
-            }),
-            Mode::Plain => None,
-        };
+        let mut saved = mode.map(|_| Saved {
+            attention_weights: Buffer::take(self.rows() * self.src_lengths.width()),
+            gates: Buffer::take(self.rows() * self.cell.saved() * self.d),
+        });
         let (weights, gates) = match &mut saved {
-            Some(Saved {
-                attention_weights,
-                gates,
-            }) => (Some(&mut attention_weights[..]), Some(&mut gates[..])),
+            Some(saved) => (
+                Some(&mut saved.attention_weights[..]),
+                Some(&mut saved.gates[..]),
+            ),
             None => (None, None),
         };
-        kernel(call, self.inputs(&inputs), &mut out, weights, gates);
-        let nothing = Saved {
-            attention_weights: Buffer::default(),
-            gates: Buffer::default(),
-        };
-        Output::new(out, saved.unwrap_or(nothing))
+        let projected = inputs.projected;
+        let inputs = self.inputs(&inputs);
+        compute(|| kernel(call, inputs, projected, &mut out, weights, gates));
+        Output::new(out, saved.unwrap_or_default())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> AttentiveOperands<Option<Buffer>> {
-        let inputs = self.inputs(&context.inputs);
-        let mut gradients = context.inputs.map(|input| Buffer::take(input.len()));
+        let operands = context.operands;
+        let [mut projected, mut keys, mut values, mut score] = [
+            operands.projected,
+            operands.keys,
+            operands.values,
+            operands.score,
+        ]
+        .map(Operand::buffer);
+        let mut gradients = operands.map(Operand::room);
         let targets = AttentiveRecurrentGradients {
             recurrence: RecurrentGradients {
-                projected: &mut gradients.projected,
-                weight: gradients.weight.as_deref_mut(),
-                bias: gradients.bias.as_deref_mut(),
-                initial: gradients.initial.as_deref_mut(),
+                projected: &mut projected,
+                weight: gradients.weight.as_mut().and_then(Option::as_deref_mut),
+                bias: gradients.bias.as_mut().and_then(Option::as_deref_mut),
+                initial: gradients.initial.as_mut().and_then(Option::as_deref_mut),
             },
-            query_weight: Some(&mut gradients.query),
-            context_weight: Some(&mut gradients.context),
-            keys: &mut gradients.keys,
-            values: &mut gradients.values,
-            v: &mut gradients.score,
+            query_weight: gradients.query.as_deref_mut(),
+            context_weight: gradients.context.as_deref_mut(),
+            keys: &mut keys,
+            values: &mut values,
+            v: &mut score,
         };
         let result = AttentiveRecurrentResult {
             out: context.output,
             attention_weights: &context.saved.attention_weights,
             saved: &context.saved.gates,
         };
-        let (call, grad) = (self.call(), &context.grad);
-        attentive_recurrent_backward(call, inputs, result, grad, targets);
-        gradients.map(Some)
+        let (call, inputs, grad) = (self.call(), self.inputs(&context.inputs), &context.grad);
+        compute(|| attentive_recurrent_backward(call, inputs, result, grad, targets));
+        AttentiveOperands {
+            projected: Some(projected),
+            keys: Some(keys),
+            values: Some(values),
+            score: Some(score),
+            ..gradients
+        }
     }
 }

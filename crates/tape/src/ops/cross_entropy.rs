@@ -8,7 +8,8 @@ use attentive_kernels::cross_entropy::{
 use attentive_kernels::elementwise::scale;
 
 use super::Map;
-use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply_with_side};
+use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply_with_side};
+use crate::rehearsal::compute;
 use crate::{Buffer, Precision, Value};
 
 /// Result of [`cross_entropy`].
@@ -66,7 +67,6 @@ operands! {
     }
 }
 
-#[derive(Clone, Debug)]
 struct CrossEntropyKernel {
     shape: ProjectionShape,
     targets: Arc<[u32]>,
@@ -77,7 +77,7 @@ impl Kernel for CrossEntropyKernel {
     const NAME: &'static str = "projection and loss";
     type Operands = ProjectionOperands<()>;
     /// The gradients of the summed loss, which cost little extra in the forward pass.
-    type Saved = Option<ProjectionOperands<Buffer>>;
+    type Saved = Option<ProjectionOperands<Option<Buffer>>>;
     type Side = LossSums;
 
     /// The products of the gradients are part of the forward pass.
@@ -91,33 +91,26 @@ impl Kernel for CrossEntropyKernel {
         [6.0 * (rows * d_model * vocab) as f64, 0.0]
     }
 
-    fn keeps(&self) -> Kept {
-        Kept::Nothing
-    }
-
-    fn forward(&self, inputs: ProjectionOperands<&[f32]>, mode: Mode) -> Output<Self> {
+    fn forward(&self, inputs: ProjectionOperands<&Buffer>, mode: Mode<Self>) -> Output<Self> {
         let ProjectionOperands { x, weight, bias } = inputs;
-        let mut saved = (mode == Mode::Tracked).then(|| ProjectionOperands {
-            x: Buffer::take(x.len()),
-            weight: Buffer::take(weight.len()),
-            bias: bias.map(|bias| Buffer::take(bias.len())),
-        });
+        let mut saved = mode.map(|operands| operands.map(Operand::room));
         let gradients = match &mut saved {
             Some(saved) => ProjectionGradients {
-                x: Some(&mut saved.x),
-                weight: Some(&mut saved.weight),
-                bias: saved.bias.as_deref_mut(),
+                x: saved.x.as_deref_mut(),
+                weight: saved.weight.as_deref_mut(),
+                bias: saved.bias.as_mut().and_then(Option::as_deref_mut),
             },
             None => ProjectionGradients::default(),
         };
         let inputs = ProjectionInputs {
             x,
             weight,
-            bias,
+            bias: bias.map(Buffer::values),
             targets: &self.targets,
             label_smoothing: self.label_smoothing,
         };
-        let sums = kernel(self.shape, inputs, gradients);
+        let mut sums = LossSums::default();
+        compute(|| sums = kernel(self.shape, inputs, gradients));
         Output {
             values: vec![sums.loss as f32].into(),
             saved,
@@ -126,20 +119,15 @@ impl Kernel for CrossEntropyKernel {
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ProjectionOperands<Option<Buffer>> {
-        let factor = context.grad[0];
-        let scaled = |mut values: Buffer| {
+        let factor = context.grad.first().copied().unwrap_or(1.0);
+        let scaled = |gradient: Option<Buffer>| {
+            let mut gradient = gradient?;
             if factor != 1.0 {
-                scale(&mut values, factor);
+                scale(&mut gradient, factor);
             }
-            Some(values)
+            Some(gradient)
         };
-        let gradients = context
-            .saved
-            .expect("a tracked forward pass saves its gradients");
-        ProjectionOperands {
-            x: scaled(gradients.x),
-            weight: scaled(gradients.weight),
-            bias: gradients.bias.map(scaled),
-        }
+        let gradients = context.saved.expect("a tracked forward pass saves them");
+        gradients.map(scaled)
     }
 }

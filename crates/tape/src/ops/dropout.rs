@@ -2,7 +2,8 @@
 
 use attentive_kernels::dropout::{Dropout, dropout_add as kernel};
 
-use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::rehearsal::compute;
 use crate::{Buffer, Value};
 
 /// `residual + dropout(x)`, element-wise, for matrices of equal shape.
@@ -29,7 +30,6 @@ operands! {
     }
 }
 
-#[derive(Clone, Debug)]
 struct DropoutAdd(Option<Dropout>);
 
 impl Kernel for DropoutAdd {
@@ -38,27 +38,24 @@ impl Kernel for DropoutAdd {
     type Saved = ();
     type Side = ();
 
-    fn keeps(&self) -> Kept {
-        Kept::Nothing
-    }
-
-    fn forward(&self, inputs: DropoutOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+    fn forward(&self, inputs: DropoutOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let DropoutOperands { x, residual } = inputs;
         let mut out = Buffer::take(x.len());
-        kernel(0, x, residual, self.0, &mut out);
+        let residual = residual.map(Buffer::values);
+        compute(|| kernel(0, x, residual, self.0, &mut out));
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> DropoutOperands<Option<Buffer>> {
-        let x = context.wanted.x.then(|| {
+        let x = context.operands.x.is_wanted.then(|| {
             let mut dx = Buffer::take(context.grad.len());
-            kernel(0, &context.grad, None, self.0, &mut dx);
+            compute(|| kernel(0, &context.grad, None, self.0, &mut dx));
             dx
         });
-        let residual = context.wanted.residual;
+        let residual = context.operands.residual;
         DropoutOperands {
             x,
-            residual: residual.map(|wanted| wanted.then_some(context.grad)),
+            residual: residual.map(|_| Some(context.grad)),
         }
     }
 }

@@ -6,7 +6,8 @@ use attentive_kernels::embedding::{
     PositionRows as KernelRows, embedding as kernel, embedding_backward,
 };
 
-use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::rehearsal::compute;
 use crate::{Buffer, Dropout, Value};
 
 /// The rows of a position table `[max_len, d]` for sequences of `len` tokens, from position 0 on.
@@ -58,7 +59,6 @@ operands! {
     }
 }
 
-#[derive(Clone, Debug)]
 struct Embedding {
     ids: Arc<[u32]>,
     d: usize,
@@ -70,31 +70,31 @@ struct Embedding {
 impl Kernel for Embedding {
     const NAME: &'static str = "embedding";
     type Operands = EmbeddingOperands<()>;
-    type Saved = usize;
+    type Saved = ();
     type Side = ();
 
-    fn keeps(&self) -> Kept {
-        Kept::Nothing
-    }
-
-    fn forward(&self, inputs: EmbeddingOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+    fn forward(&self, inputs: EmbeddingOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let table = inputs.table;
         let mut out = Buffer::take(self.ids.len() * self.d);
         let positions = self.positions.as_ref().map(PositionRows::kernel);
-        kernel(&self.ids, table, self.d, self.scale, positions, &mut out);
-        if let Some(dropout) = self.dropout {
-            dropout.apply(&mut out);
-        }
-        Output::new(out, table.len())
+        compute(|| {
+            kernel(&self.ids, table, self.d, self.scale, positions, &mut out);
+            if let Some(dropout) = self.dropout {
+                dropout.apply(&mut out);
+            }
+        });
+        Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> EmbeddingOperands<Option<Buffer>> {
-        let mut table = Buffer::take(context.saved);
+        let mut table = context.operands.table.buffer();
         let mut grad = context.grad;
-        if let Some(dropout) = self.dropout {
-            dropout.apply(&mut grad);
-        }
-        embedding_backward(&self.ids, &grad, self.d, self.scale, &mut table);
+        compute(|| {
+            if let Some(dropout) = self.dropout {
+                dropout.apply(&mut grad);
+            }
+            embedding_backward(&self.ids, &grad, self.d, self.scale, &mut table);
+        });
         EmbeddingOperands { table: Some(table) }
     }
 }

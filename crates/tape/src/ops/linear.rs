@@ -1,12 +1,15 @@
 //! x·Wᵀ + b for one or several layers with the same input, with optional ReLU and dropout.
 
+use std::iter::repeat;
+
 use attentive_kernels::gemm::Activation;
 use attentive_kernels::linear::{
-    Affine, AffineGradients, LinearCall, linear as kernel, linear_backward,
+    Affine, AffineGradients, LinearCall, LinearKept, linear as kernel, linear_backward,
 };
 
 use super::{Epilogue, Map};
-use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
+use crate::rehearsal::compute;
 use crate::{Buffer, Value};
 
 /// Linear layers with the same input: `dropout(activation(x · weightᵀ + bias))` for each layer, concatenated.
@@ -63,21 +66,9 @@ operands! {
     }
 }
 
-#[derive(Clone, Debug)]
 struct Linear {
     call: LinearCall,
     maps: usize,
-}
-
-impl<'a> LinearOperands<&'a [f32]> {
-    fn maps(&self) -> Vec<Affine<'a>> {
-        let biases = self.biases.iter().copied().map(Some);
-        self.weights
-            .iter()
-            .zip(biases.chain(std::iter::repeat(None)))
-            .map(|(weight, bias)| Affine { weight, bias })
-            .collect()
-    }
 }
 
 impl Kernel for Linear {
@@ -85,6 +76,14 @@ impl Kernel for Linear {
     type Operands = LinearOperands<()>;
     type Saved = ();
     type Side = ();
+
+    fn keeps(&self, operands: LinearOperands<Operand>) -> LinearOperands<bool> {
+        LinearOperands {
+            x: operands.weights.iter().any(|weight| weight.is_wanted),
+            weights: vec![operands.x.is_wanted; operands.weights.len()],
+            biases: vec![false; operands.biases.len()],
+        }
+    }
 
     fn keeps_output(&self) -> bool {
         self.call.activation == Activation::Relu
@@ -98,25 +97,19 @@ impl Kernel for Linear {
         [product, 2.0 * product]
     }
 
-    fn forward(&self, inputs: LinearOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+    fn forward(&self, inputs: LinearOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let LinearCall { rows, d_out, .. } = self.call;
         let mut out = Buffer::take(rows * self.maps * d_out);
-        kernel(self.call, inputs.x, &inputs.maps(), &mut out);
+        let biases = inputs.biases.into_iter().map(Buffer::values);
+        let biases = biases.map(Some).chain(repeat(None));
+        let maps = inputs.weights.into_iter().zip(biases);
+        let maps: Vec<_> = maps.map(|(weight, bias)| Affine { weight, bias }).collect();
+        compute(|| kernel(self.call, inputs.x, &maps, &mut out));
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> LinearOperands<Option<Buffer>> {
-        let (inputs, wanted) = (context.inputs, context.wanted);
-        let room = |input: &[f32], wanted: bool| wanted.then(|| Buffer::take(input.len()));
-        let rooms = |inputs: &[&[f32]], wanted: &[bool]| -> Vec<_> {
-            let pairs = inputs.iter().zip(wanted);
-            pairs.map(|(input, &wanted)| room(input, wanted)).collect()
-        };
-        let mut gradients = LinearOperands {
-            x: room(inputs.x, wanted.x),
-            weights: rooms(&inputs.weights, &wanted.weights),
-            biases: rooms(&inputs.biases, &wanted.biases),
-        };
+        let mut gradients = context.operands.map(Operand::room);
         let mut biases = gradients.biases.iter_mut();
         let mut maps: Vec<_> = gradients
             .weights
@@ -126,17 +119,14 @@ impl Kernel for Linear {
                 bias: biases.next().and_then(Option::as_deref_mut),
             })
             .collect();
+        let weights = context.inputs.weights.into_iter().map(Buffer::values);
+        let kept = LinearKept {
+            x: context.inputs.x,
+            weights: &Vec::from_iter(weights),
+            out: context.output,
+        };
         let dx = gradients.x.as_deref_mut();
-        let (maps_read, out) = (inputs.maps(), context.output);
-        linear_backward(
-            self.call,
-            inputs.x,
-            &maps_read,
-            out,
-            &context.grad,
-            dx,
-            &mut maps,
-        );
+        compute(|| linear_backward(self.call, kept, &context.grad, dx, &mut maps));
         gradients
     }
 }

@@ -2,7 +2,8 @@
 
 use attentive_kernels::mean::{mean_rows as kernel, mean_rows_backward};
 
-use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::rehearsal::compute;
 use crate::{Buffer, Lengths, Value};
 
 /// The mean over the real positions of each sequence; zero for an empty one.
@@ -25,7 +26,6 @@ operands! {
     }
 }
 
-#[derive(Clone, Debug)]
 struct Mean {
     lengths: Lengths,
     d: usize,
@@ -37,19 +37,15 @@ impl Kernel for Mean {
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: MeanOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+    fn forward(&self, inputs: MeanOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let mut out = Buffer::take(self.lengths.rows() * self.d);
-        kernel(&self.lengths, self.d, inputs.x, &mut out);
+        compute(|| kernel(&self.lengths, self.d, inputs.x, &mut out));
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> MeanOperands<Option<Buffer>> {
         let mut dx = Buffer::take(self.lengths.positions() * self.d);
-        mean_rows_backward(&self.lengths, self.d, &context.grad, &mut dx);
+        compute(|| mean_rows_backward(&self.lengths, self.d, &context.grad, &mut dx));
         MeanOperands { x: Some(dx) }
-    }
-
-    fn keeps(&self) -> Kept {
-        Kept::Nothing
     }
 }

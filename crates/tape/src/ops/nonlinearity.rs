@@ -6,7 +6,8 @@ use attentive_kernels::nonlinearity::{
     nonlinear_backward, tanh as tanh_kernel, tanh_backward,
 };
 
-use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
+use crate::rehearsal::compute;
 use crate::{Buffer, Value};
 
 /// f(`x`), element by element.
@@ -38,7 +39,6 @@ operands! {
     }
 }
 
-#[derive(Clone, Debug)]
 struct Function(Nonlinearity);
 
 impl Kernel for Function {
@@ -47,28 +47,31 @@ impl Kernel for Function {
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: FunctionOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+    fn keeps(&self, operands: FunctionOperands<Operand>) -> FunctionOperands<bool> {
+        operands.map(|_| true)
+    }
+
+    fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let mut out = Buffer::take(inputs.x.len());
-        match self.0 {
+        compute(|| match self.0 {
             // With the error function of earlier versions, so that their runs go on with the same bits.
             Nonlinearity::Gelu => exact_gelu(inputs.x, &mut out),
             f => kernel(f, inputs.x, &mut out),
-        }
+        });
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> FunctionOperands<Option<Buffer>> {
         let x = context.inputs.x;
         let mut dx = Buffer::take(x.len());
-        match self.0 {
+        compute(|| match self.0 {
             Nonlinearity::Gelu => exact_gelu_backward(x, &context.grad, &mut dx),
             f => nonlinear_backward(f, x, &context.grad, &mut dx),
-        }
+        });
         FunctionOperands { x: Some(dx) }
     }
 }
 
-#[derive(Clone, Debug)]
 struct Gate {
     f: Nonlinearity,
     d: usize,
@@ -80,21 +83,24 @@ impl Kernel for Gate {
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: FunctionOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+    fn keeps(&self, operands: FunctionOperands<Operand>) -> FunctionOperands<bool> {
+        operands.map(|_| true)
+    }
+
+    fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let mut out = Buffer::take(inputs.x.len() / 2);
-        gated_kernel(self.f, self.d, inputs.x, &mut out);
+        compute(|| gated_kernel(self.f, self.d, inputs.x, &mut out));
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> FunctionOperands<Option<Buffer>> {
         let x = context.inputs.x;
         let mut dx = Buffer::take(x.len());
-        gated_backward(self.f, self.d, x, &context.grad, &mut dx);
+        compute(|| gated_backward(self.f, self.d, x, &context.grad, &mut dx));
         FunctionOperands { x: Some(dx) }
     }
 }
 
-#[derive(Clone, Debug)]
 struct Tanh;
 
 impl Kernel for Tanh {
@@ -103,23 +109,19 @@ impl Kernel for Tanh {
     type Saved = ();
     type Side = ();
 
-    fn keeps(&self) -> Kept {
-        Kept::Nothing
-    }
-
     fn keeps_output(&self) -> bool {
         true
     }
 
-    fn forward(&self, inputs: FunctionOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+    fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let mut out = Buffer::take(inputs.x.len());
-        tanh_kernel(inputs.x, &mut out);
+        compute(|| tanh_kernel(inputs.x, &mut out));
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> FunctionOperands<Option<Buffer>> {
         let mut dx = context.grad;
-        tanh_backward(context.output, &mut dx);
+        compute(|| tanh_backward(context.output, &mut dx));
         FunctionOperands { x: Some(dx) }
     }
 }

@@ -5,7 +5,8 @@ use attentive_kernels::norm::{
     residual_norm_backward,
 };
 
-use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
+use crate::rehearsal::compute;
 use crate::{Buffer, Dropout, Value};
 
 /// Normalizes every row; see [`Norm`] for the three formulas.
@@ -57,7 +58,6 @@ operands! {
     }
 }
 
-#[derive(Clone, Debug)]
 struct NormKernel(NormCall);
 
 impl Kernel for NormKernel {
@@ -66,22 +66,32 @@ impl Kernel for NormKernel {
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: NormOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+    fn keeps(&self, operands: NormOperands<Operand>) -> NormOperands<bool> {
+        NormOperands {
+            x: true,
+            gain: true,
+            bias: operands.bias.map(|_| false),
+        }
+    }
+
+    fn forward(&self, inputs: NormOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let NormOperands { x, gain, bias } = inputs;
         let mut out = Buffer::take(x.len());
-        kernel(self.0, x, gain, bias, &mut out);
+        let bias = bias.map(Buffer::values);
+        compute(|| kernel(self.0, x, gain, bias, &mut out));
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> NormOperands<Option<Buffer>> {
-        let NormOperands { x, gain, bias } = context.inputs;
-        let mut gradients = Gradients::new(x.len(), gain.len(), bias.is_some());
-        norm_backward(self.0, x, gain, &context.grad, gradients.targets());
-        let Gradients { x, gain, bias } = gradients;
+        let NormOperands { x, gain, .. } = context.inputs;
+        let NormOperands { bias, .. } = context.operands;
+        let mut gradients = Gradients::new(x.len(), gain.len(), bias);
+        let targets = gradients.targets();
+        compute(|| norm_backward(self.0, x, gain, &context.grad, targets));
         NormOperands {
-            x: Some(x),
-            gain: Some(gain),
-            bias: bias.map(Some),
+            x: Some(gradients.x),
+            gain: Some(gradients.gain),
+            bias: bias.map(|_| gradients.bias),
         }
     }
 }
@@ -95,7 +105,6 @@ operands! {
     }
 }
 
-#[derive(Clone, Debug)]
 struct ResidualNorm {
     call: NormCall,
     dropout: Option<Dropout>,
@@ -104,38 +113,39 @@ struct ResidualNorm {
 impl Kernel for ResidualNorm {
     const NAME: &'static str = "dropout, sum, norm";
     type Operands = ResidualNormOperands<()>;
-    /// The sum of both branches and the gain.
-    type Saved = [Buffer; 2];
+    /// The sum of both branches.
+    type Saved = Buffer;
     type Side = ();
 
-    fn keeps(&self) -> Kept {
-        Kept::Nothing
-    }
-
-    fn forward(&self, inputs: ResidualNormOperands<&[f32]>, mode: Mode) -> Output<Self> {
-        let ResidualNormOperands { x, y, gain, bias } = inputs;
-        let [mut sum, mut out] = [0, 1].map(|_| Buffer::take(x.len()));
-        let (call, dropout) = (self.call, self.dropout);
-        residual_kernel(call, dropout, [x, y], gain, bias, &mut sum, &mut out);
-        match mode {
-            Mode::Tracked => Output::new(out, [sum, Buffer::copy_of(gain)]),
-            Mode::Plain => Output::new(out, Default::default()),
+    fn keeps(&self, operands: ResidualNormOperands<Operand>) -> ResidualNormOperands<bool> {
+        ResidualNormOperands {
+            gain: true,
+            ..operands.map(|_| false)
         }
     }
 
+    fn forward(&self, inputs: ResidualNormOperands<&Buffer>, mode: Mode<Self>) -> Output<Self> {
+        let ResidualNormOperands { x, y, gain, bias } = inputs;
+        let [mut sum, mut out] = [0, 1].map(|_| Buffer::take(x.len()));
+        let (call, dropout) = (self.call, self.dropout);
+        let bias = bias.map(Buffer::values);
+        compute(|| residual_kernel(call, dropout, [x, y], gain, bias, &mut sum, &mut out));
+        Output::new(out, mode.map_or_else(Buffer::default, |_| sum))
+    }
+
     fn backward(&self, context: Context<'_, Self>) -> ResidualNormOperands<Option<Buffer>> {
-        let [sum, gain] = context.saved;
-        let has_bias = context.wanted.bias.is_some();
-        let mut gradients = Gradients::new(sum.len(), gain.len(), has_bias);
+        let (sum, gain) = (context.saved, context.inputs.gain);
+        let ResidualNormOperands { bias, .. } = context.operands;
+        let mut gradients = Gradients::new(sum.len(), gain.len(), bias);
         let mut dy = Buffer::take(sum.len());
         let (call, dropout, targets) = (self.call, self.dropout, gradients.targets());
-        residual_norm_backward(call, dropout, &sum, &gain, &context.grad, targets, &mut dy);
-        let Gradients { x, gain, bias } = gradients;
+        let grad = &context.grad;
+        compute(|| residual_norm_backward(call, dropout, &sum, gain, grad, targets, &mut dy));
         ResidualNormOperands {
-            x: Some(x),
+            x: Some(gradients.x),
             y: Some(dy),
-            gain: Some(gain),
-            bias: bias.map(Some),
+            gain: Some(gradients.gain),
+            bias: bias.map(|_| gradients.bias),
         }
     }
 }
@@ -147,11 +157,11 @@ struct Gradients {
 }
 
 impl Gradients {
-    fn new(elements: usize, gains: usize, has_bias: bool) -> Self {
+    fn new(elements: usize, gains: usize, bias: Option<Operand>) -> Self {
         Self {
             x: Buffer::take(elements),
-            gain: Buffer::zeros(gains),
-            bias: has_bias.then(|| Buffer::zeros(gains)),
+            gain: Buffer::take(gains),
+            bias: bias.and_then(Operand::room),
         }
     }
 

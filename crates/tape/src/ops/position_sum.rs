@@ -2,7 +2,8 @@
 
 use attentive_kernels::elementwise;
 
-use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::rehearsal::compute;
 use crate::{Buffer, Value};
 
 /// Adds the rows of `table` from `first` on to the vectors of every sequence.
@@ -23,7 +24,6 @@ pub fn add_positions(x: Value, table: Value, first: usize, len: usize) -> Value 
     let kernel = AddPositions {
         first: first * d,
         len: len * d,
-        table: n_rows * d,
     };
     apply(kernel, PositionOperands { x, table }, shape)
 }
@@ -36,11 +36,9 @@ operands! {
 }
 
 /// Numbers of elements.
-#[derive(Clone, Debug)]
 struct AddPositions {
     first: usize,
     len: usize,
-    table: usize,
 }
 
 impl Kernel for AddPositions {
@@ -49,27 +47,27 @@ impl Kernel for AddPositions {
     type Saved = ();
     type Side = ();
 
-    fn keeps(&self) -> Kept {
-        Kept::Nothing
-    }
-
-    fn forward(&self, inputs: PositionOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+    fn forward(&self, inputs: PositionOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let mut out = Buffer::copy_of(inputs.x);
-        let vectors = &inputs.table[self.first..][..self.len];
-        for sequence in out.chunks_exact_mut(self.len.max(1)) {
-            elementwise::add(sequence, vectors);
-        }
+        compute(|| {
+            let vectors = &inputs.table[self.first..][..self.len];
+            for sequence in out.chunks_exact_mut(self.len.max(1)) {
+                elementwise::add(sequence, vectors);
+            }
+        });
         Output::new(out, ())
     }
 
     /// The gradient of a vector is summed over the sequences, one by one.
     fn backward(&self, context: Context<'_, Self>) -> PositionOperands<Option<Buffer>> {
-        let table = context.wanted.table.then(|| {
-            let mut table = Buffer::zeros(self.table);
-            let sum = &mut table[self.first..][..self.len];
-            for sequence in context.grad.chunks_exact(self.len.max(1)) {
-                elementwise::add(sum, sequence);
-            }
+        let table = context.operands.table.room().map(|mut table| {
+            compute(|| {
+                table.fill(0.0);
+                let sum = &mut table[self.first..][..self.len];
+                for sequence in context.grad.chunks_exact(self.len.max(1)) {
+                    elementwise::add(sum, sequence);
+                }
+            });
             table
         });
         PositionOperands {

@@ -8,7 +8,8 @@ use attentive_kernels::recurrent::{
 };
 
 use super::Map;
-use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
+use crate::rehearsal::compute;
 use crate::{Buffer, Lengths, Precision, Value};
 
 /// Recurrent weights and initial states.
@@ -62,7 +63,6 @@ operands! {
     }
 }
 
-#[derive(Clone, Debug)]
 struct Recurrent {
     cell: Cell,
     direction: Direction,
@@ -83,14 +83,14 @@ impl Recurrent {
     }
 }
 
-impl<'a> RecurrentOperands<&'a [f32]> {
+impl<'a> RecurrentOperands<&'a Buffer> {
     fn recurrence(&self) -> KernelRecurrence<'a> {
         KernelRecurrence {
             hidden: self.weight.map(|weight| Affine {
                 weight,
-                bias: self.bias,
+                bias: self.bias.map(Buffer::values),
             }),
-            initial: self.initial,
+            initial: self.initial.map(Buffer::values),
         }
     }
 }
@@ -102,9 +102,11 @@ impl Kernel for Recurrent {
     type Saved = Buffer;
     type Side = ();
 
-    /// The backward pass does not read the projections.
-    fn keeps(&self) -> Kept {
-        Kept::AllButFirst
+    fn keeps(&self, operands: RecurrentOperands<Operand>) -> RecurrentOperands<bool> {
+        RecurrentOperands {
+            projected: false,
+            ..operands.map(|_| true)
+        }
     }
 
     fn keeps_output(&self) -> bool {
@@ -118,50 +120,41 @@ impl Kernel for Recurrent {
         [product, 2.0 * product]
     }
 
-    fn forward(&self, inputs: RecurrentOperands<&[f32]>, mode: Mode) -> Output<Self> {
+    fn forward(&self, inputs: RecurrentOperands<&Buffer>, mode: Mode<Self>) -> Output<Self> {
         let (rows, d) = (self.lengths.positions(), self.d);
         let mut states = Buffer::take(rows * self.cell.states() * d);
-        let mut saved = match mode {
-            Mode::Tracked => Some(Buffer::take(rows * self.cell.saved() * d)),
-            Mode::Plain => None,
-        };
-        kernel(
-            self.call(),
-            inputs.recurrence(),
-            inputs.projected,
-            &mut states,
-            saved.as_deref_mut(),
-        );
+        let mut saved = mode.map(|_| Buffer::take(rows * self.cell.saved() * d));
+        let (recurrence, to_saved) = (inputs.recurrence(), saved.as_deref_mut());
+        compute(|| {
+            kernel(
+                self.call(),
+                recurrence,
+                inputs.projected,
+                &mut states,
+                to_saved,
+            );
+        });
         Output::new(states, saved.unwrap_or_default())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> RecurrentOperands<Option<Buffer>> {
-        let inputs = context.inputs;
-        let room = |input: &[f32]| Buffer::take(input.len());
-        let gates = self.cell.gates() * self.d;
-        let mut gradients = RecurrentOperands {
-            projected: Buffer::take(self.lengths.positions() * gates),
-            weight: inputs.weight.map(room),
-            bias: inputs.bias.map(room),
-            initial: inputs.initial.map(room),
-        };
+        let mut projected = context.operands.projected.buffer();
+        let mut gradients = context.operands.map(Operand::room);
         let targets = RecurrentGradients {
-            projected: &mut gradients.projected,
-            weight: gradients.weight.as_deref_mut(),
-            bias: gradients.bias.as_deref_mut(),
-            initial: gradients.initial.as_deref_mut(),
+            projected: &mut projected,
+            weight: gradients.weight.as_mut().and_then(Option::as_deref_mut),
+            bias: gradients.bias.as_mut().and_then(Option::as_deref_mut),
+            initial: gradients.initial.as_mut().and_then(Option::as_deref_mut),
         };
         let result = RecurrentResult {
             states: context.output,
             saved: &context.saved,
         };
-        recurrent_backward(
-            self.call(),
-            inputs.recurrence(),
-            result,
-            &context.grad,
-            targets,
-        );
-        gradients.map(Some)
+        let (recurrence, grad) = (context.inputs.recurrence(), &context.grad);
+        compute(|| recurrent_backward(self.call(), recurrence, result, grad, targets));
+        RecurrentOperands {
+            projected: Some(projected),
+            ..gradients
+        }
     }
 }

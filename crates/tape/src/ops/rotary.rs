@@ -7,7 +7,8 @@ use attentive_kernels::rotary::{
     Positions, RotaryCall, RotaryTable, Turn, frequencies, rotary as kernel,
 };
 
-use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::rehearsal::compute;
 use crate::{Buffer, Value};
 
 /// The rotation angles of a model. Sines and cosines are computed when a position is first used, and shared by all
@@ -70,7 +71,6 @@ operands! {
     }
 }
 
-#[derive(Clone, Debug)]
 struct TurnKernel {
     table: Arc<RotaryTable>,
     len: usize,
@@ -79,7 +79,7 @@ struct TurnKernel {
 }
 
 impl TurnKernel {
-    fn run(&self, turn: Turn, x: &[f32]) -> Buffer {
+    fn run(&self, turn: Turn, x: &Buffer) -> Buffer {
         let call = RotaryCall {
             table: &self.table,
             positions: Positions::Sequences(self.len),
@@ -87,7 +87,7 @@ impl TurnKernel {
             heads: self.heads,
         };
         let mut out = Buffer::take(x.len());
-        kernel(call, turn, x, &mut out);
+        compute(|| kernel(call, turn, x, &mut out));
         out
     }
 }
@@ -98,11 +98,7 @@ impl Kernel for TurnKernel {
     type Saved = ();
     type Side = ();
 
-    fn keeps(&self) -> Kept {
-        Kept::Nothing
-    }
-
-    fn forward(&self, inputs: TurnOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+    fn forward(&self, inputs: TurnOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         Output::new(self.run(Turn::Forward, inputs.x), ())
     }
 

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use attentive_kernels::elementwise;
 
-use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::rehearsal::compute;
 use crate::{Buffer, Value};
 
 /// The rows of `x` with the given numbers, in that order.
@@ -12,10 +13,9 @@ use crate::{Buffer, Value};
 /// # Panics
 /// If there is no such row.
 pub fn select_rows(x: Value, rows: &[usize]) -> Value {
-    let [n_rows, d] = x.shape();
+    let [_, d] = x.shape();
     let kernel = Select {
         rows: rows.to_vec(),
-        n_rows,
         d,
     };
     apply(kernel, SelectOperands { x }, [rows.len(), d])
@@ -35,10 +35,8 @@ operands! {
     }
 }
 
-#[derive(Clone, Debug)]
 struct Select {
     rows: Vec<usize>,
-    n_rows: usize,
     d: usize,
 }
 
@@ -48,26 +46,26 @@ impl Kernel for Select {
     type Saved = ();
     type Side = ();
 
-    fn keeps(&self) -> Kept {
-        Kept::Nothing
-    }
-
-    fn forward(&self, inputs: SelectOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+    fn forward(&self, inputs: SelectOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let d = self.d;
         let mut out = Buffer::take(self.rows.len() * d);
-        for (place, &row) in self.rows.iter().enumerate() {
-            out[place * d..][..d].copy_from_slice(&inputs.x[row * d..][..d]);
-        }
+        compute(|| {
+            for (place, &row) in self.rows.iter().enumerate() {
+                out[place * d..][..d].copy_from_slice(&inputs.x[row * d..][..d]);
+            }
+        });
         Output::new(out, ())
     }
 
     /// Rows that were selected several times get the sum of their gradients, in the order of selection.
     fn backward(&self, context: Context<'_, Self>) -> SelectOperands<Option<Buffer>> {
         let d = self.d;
-        let mut dx = Buffer::zeros(self.n_rows * d);
-        for (place, &row) in self.rows.iter().enumerate() {
-            elementwise::add(&mut dx[row * d..][..d], &context.grad[place * d..][..d]);
-        }
+        let mut dx = Buffer::zeros(context.operands.x.len);
+        compute(|| {
+            for (place, &row) in self.rows.iter().enumerate() {
+                elementwise::add(&mut dx[row * d..][..d], &context.grad[place * d..][..d]);
+            }
+        });
         SelectOperands { x: Some(dx) }
     }
 }

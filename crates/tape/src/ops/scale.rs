@@ -2,7 +2,8 @@
 
 use attentive_kernels::elementwise;
 
-use crate::kernel::{Context, Kept, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::rehearsal::compute;
 use crate::{Buffer, Value};
 
 /// `factor` · `x`
@@ -17,7 +18,6 @@ operands! {
     }
 }
 
-#[derive(Clone, Debug)]
 struct Scale(f32);
 
 impl Kernel for Scale {
@@ -26,19 +26,15 @@ impl Kernel for Scale {
     type Saved = ();
     type Side = ();
 
-    fn keeps(&self) -> Kept {
-        Kept::Nothing
-    }
-
-    fn forward(&self, inputs: ScaleOperands<&[f32]>, _mode: Mode) -> Output<Self> {
+    fn forward(&self, inputs: ScaleOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let mut out = Buffer::copy_of(inputs.x);
-        elementwise::scale(&mut out, self.0);
+        compute(|| elementwise::scale(&mut out, self.0));
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ScaleOperands<Option<Buffer>> {
         let mut dx = context.grad;
-        elementwise::scale(&mut dx, self.0);
+        compute(|| elementwise::scale(&mut dx, self.0));
         ScaleOperands { x: Some(dx) }
     }
 }

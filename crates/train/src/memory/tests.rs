@@ -1,5 +1,3 @@
-use attentive_config::{Family, ModelConfig, TieEmbeddings};
-
 use super::*;
 
 /// Training that needs 60 MB plus 10 kB per token, on a corpus of 3000 tokens.
@@ -50,26 +48,4 @@ fn without_a_fitting_budget_another_cause_is_reported() {
     let (key, message) = refused(1000, 59.9);
     assert_eq!(key, "model");
     assert!(message.contains("60 MB for weights"), "{message}");
-}
-
-/// Regression test: label models were charged for tied embeddings, which they do not have.
-#[test]
-fn only_tied_tables_have_several_gradients() {
-    let places = |family, tie_embeddings| {
-        let config = ModelConfig {
-            family,
-            tie_embeddings,
-            ..ModelConfig::default()
-        };
-        tied(&config.architecture(50, 50))
-    };
-    let all = [
-        TieEmbeddings::None,
-        TieEmbeddings::Decoder,
-        TieEmbeddings::All,
-    ];
-    let of = |family| all.map(|tie| places(family, tie));
-    assert_eq!(of(Family::Transformer), [0, 1, 2]);
-    assert_eq!(of(Family::DecoderOnly), [0, 1, 1]);
-    assert_eq!(of(Family::Classifier), [0, 0, 0]);
 }

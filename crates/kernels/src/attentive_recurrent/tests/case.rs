@@ -105,7 +105,6 @@ impl Case {
 
     pub(super) fn inputs(&self) -> AttentiveRecurrentInputs<'_> {
         AttentiveRecurrentInputs {
-            projected: &self.projected,
             recurrence: Recurrence {
                 hidden: self.has_hidden().then(|| Affine {
                     weight: &self.weight,
@@ -125,7 +124,8 @@ impl Case {
     /// The output alone, without saving anything for the backward pass.
     pub(super) fn out(&self) -> Vec<f32> {
         let mut out = vec![f32::NAN; self.grad.len()];
-        attentive_recurrent(self.call(), self.inputs(), &mut out, None, None);
+        let projected = &self.projected;
+        attentive_recurrent(self.call(), self.inputs(), projected, &mut out, None, None);
         out
     }
 
@@ -149,7 +149,8 @@ impl Case {
         ]
         .map(|len| vec![f32::NAN; len]);
         let [out, weights, gradients @ ..] = &mut results;
-        attentive_recurrent(call, inputs, out, Some(weights), Some(&mut saved));
+        let (kept, gates) = (Some(&mut weights[..]), Some(&mut saved[..]));
+        attentive_recurrent(call, inputs, &self.projected, out, kept, gates);
         assert!(bits(out) == bits(&self.out()), "without saved results");
         let result = AttentiveRecurrentResult {
             out,

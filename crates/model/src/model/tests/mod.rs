@@ -6,7 +6,7 @@ use std::ops::Range;
 use attentive_base::batch::{Batch, Padded, TokenId};
 use attentive_config::{ModelConfig, Pooling, Task, TieEmbeddings};
 use attentive_samples::{VOCAB, base, rows, variants};
-use attentive_tape::{Buffer, Param, ParamId, Precision};
+use attentive_tape::{Buffer, Lengths, Param, ParamId, Precision, pooled, rehearse};
 
 use super::Model;
 use crate::nn::{Pass, Probe};
@@ -312,4 +312,44 @@ fn a_probe_names_the_first_layer_with_nan() {
         probe.first_non_finite().as_deref(),
         Some("encoder.layers.1")
     );
+}
+
+/// The batches are so large that the buffers of activations come from the pool; at the end, all are back or freed.
+#[test]
+fn a_rehearsal_counts_what_an_update_takes() {
+    let update = |model: &Model, batch: &Batch| {
+        let pass = Pass::training(1, 0, Precision::F32);
+        let loss = model.loss(batch, 0.1, &pass).loss;
+        model.take_gradients(&mut loss.backward());
+    };
+    for config in variants() {
+        let architecture = config.architecture(VOCAB, VOCAB);
+        let batch = repeated(&batch_of(&config, 0..3), 100);
+        let rehearsed = rehearse(|| update(&Model::imagined(&architecture), &batch));
+        let held = std::thread::scope(|scope| {
+            let run = || {
+                let model = Model::new(&architecture, config.init, 3);
+                update(&model, &batch);
+                pooled()
+            };
+            scope.spawn(run).join().unwrap()
+        });
+        assert!(held > 0);
+        assert_eq!(rehearsed.now, held, "{config:?}");
+    }
+}
+
+/// A batch of `times` as many rows.
+fn repeated(batch: &Batch, times: usize) -> Batch {
+    let rows = |padded: &Padded| Padded {
+        ids: padded.ids.repeat(times),
+        lengths: Lengths::new(padded.lens().repeat(times), padded.width()),
+    };
+    Batch {
+        src: rows(&batch.src),
+        vectors: batch.vectors.repeat(times),
+        tgt_in: rows(&batch.tgt_in),
+        tgt_out: rows(&batch.tgt_out),
+        lines: Vec::new(),
+    }
 }

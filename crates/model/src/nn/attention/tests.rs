@@ -50,7 +50,7 @@ fn attention(
             false => vec![width],
         };
         let numbers = (0..shape.iter().product()).map(|_| 0.5 * random.normal() as f32);
-        let values = numbers.collect();
+        let values = Vec::from_iter(numbers).into();
         Initial { shape, values }
     };
     let construction = Construction::new(&mut values);

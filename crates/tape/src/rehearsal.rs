@@ -1,0 +1,127 @@
+//! Rehearsals: computations in which only the memory of buffers is counted.
+
+use std::cell::{Cell, RefCell};
+
+use crate::buffer::{Limit, MOST_KEPT, Pool, Room, SMALLEST};
+
+static LIMIT: Limit = Limit::new(MOST_KEPT);
+
+thread_local! {
+    static IS_ON: Cell<bool> = const { Cell::new(false) };
+    static COUNT: Cell<Count> = const { Cell::new(Count { now: 0, most: 0 }) };
+    static POOL: RefCell<Pool<'static, Counted>> = RefCell::new(Pool::new(&LIMIT));
+}
+
+/// The memory of all buffers of a computation, in elements of four bytes. It includes the free memory of the pool, and what
+/// larger buffers than needed waste.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// What they take now.
+    pub now: usize,
+    /// The most that they took so far.
+    pub most: usize,
+}
+
+/// Runs `work` on this thread without computing anything, and counts the memory of its buffers until its end. A computation
+/// takes as much if the pool is empty at its beginning. Values are empty, and losses are 0.
+///
+/// Parameters and vectors from before the rehearsal are not counted; models may be made of [imagined](crate::Buffer::imagined)
+/// parameters.
+pub fn rehearse(work: impl FnOnce()) -> Count {
+    /// Ends the rehearsal, even if `work` panics.
+    struct End;
+    impl Drop for End {
+        fn drop(&mut self) {
+            IS_ON.set(false);
+            POOL.replace(Pool::new(&LIMIT));
+            COUNT.take();
+        }
+    }
+
+    IS_ON.set(true);
+    let end = End;
+    work();
+    let count = COUNT.get();
+    drop(end);
+    count
+}
+
+/// True if this thread only rehearses.
+pub(crate) fn is_on() -> bool {
+    IS_ON.get()
+}
+
+/// Calls a kernel, unless this thread only rehearses.
+pub(crate) fn compute(kernel: impl FnOnce()) {
+    if !is_on() {
+        kernel();
+    }
+}
+
+/// The memory of a buffer in a rehearsal.
+#[derive(Debug)]
+pub(crate) enum Imagined {
+    /// From the allocator; too little to be counted.
+    Small,
+    /// From the pool; `None` once it has gone back.
+    Pooled(Option<Counted>),
+    /// A vector of its own.
+    Own {
+        /// What it takes until it is dropped.
+        _room: Counted,
+    },
+}
+
+impl Imagined {
+    /// As much as a buffer of `len` elements takes from the pool.
+    pub(crate) fn take(len: usize) -> Self {
+        match len < SMALLEST {
+            true => Self::Small,
+            false => Self::Pooled(Some(POOL.with_borrow_mut(|pool| pool.room(len)))),
+        }
+    }
+
+    /// As much as a vector of `len` elements.
+    pub(crate) fn own(len: usize) -> Self {
+        Self::Own {
+            _room: Counted::new(len),
+        }
+    }
+}
+
+impl Drop for Imagined {
+    fn drop(&mut self) {
+        if let Self::Pooled(room) = self
+            && let Some(room) = room.take()
+            && is_on()
+        {
+            POOL.with_borrow_mut(|pool| pool.give(room));
+        }
+    }
+}
+
+/// Counted memory.
+#[derive(Debug)]
+pub(crate) struct Counted(usize);
+
+impl Room for Counted {
+    fn new(capacity: usize) -> Self {
+        let Count { now, most } = COUNT.get();
+        let now = now + capacity;
+        let most = most.max(now);
+        COUNT.set(Count { now, most });
+        Self(capacity)
+    }
+
+    fn capacity(&self) -> usize {
+        self.0
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let Count { now, most } = COUNT.get();
+        let now = now.saturating_sub(self.0);
+        COUNT.set(Count { now, most });
+    }
+}
