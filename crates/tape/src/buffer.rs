@@ -3,10 +3,13 @@
 //! A buffer that was taken from the pool of a thread goes back to the pool of the thread that drops it. All pools share one
 //! limit. In a [rehearsal](crate::rehearse), buffers have a length but no memory.
 
+use std::alloc::{Layout, handle_alloc_error};
 use std::cell::RefCell;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use memmap2::MmapMut;
 
 use crate::rehearsal::{self, Imagined};
 
@@ -14,7 +17,7 @@ use crate::rehearsal::{self, Imagined};
 static LIMIT: Limit = Limit::new(MOST_KEPT);
 
 thread_local! {
-    static POOL: RefCell<Pool<'static, Vec<f32>>> = RefCell::new(Pool::new(&LIMIT));
+    static POOL: RefCell<Pool<'static, Pages>> = RefCell::new(Pool::new(&LIMIT));
 }
 
 /// Smaller buffers are left to the allocator.
@@ -26,7 +29,7 @@ pub(crate) const MOST_KEPT: usize = 1 << 30;
 
 /// Returns the number of elements for which the free buffers of this thread's pool have room.
 pub fn pooled() -> usize {
-    POOL.with_borrow(|pool| pool.free.iter().map(Vec::capacity).sum())
+    POOL.with_borrow(|pool| pool.free.iter().map(Pages::capacity).sum())
 }
 
 /// A vector of numbers, which may belong to a pool.
@@ -41,8 +44,8 @@ pub struct Buffer {
 enum Storage {
     /// In a vector of its own.
     Own(Vec<f32>),
-    /// In a vector that goes back to a pool.
-    Pooled(Vec<f32>),
+    /// At the beginning of pages that go back to a pool.
+    Pooled(Option<Pages>),
     /// Nowhere.
     Imagined {
         /// What a rehearsal counts until it is dropped; `None` for what it does not count.
@@ -66,7 +69,7 @@ impl Buffer {
         } else if len < SMALLEST {
             Storage::Own(vec![0.0; len])
         } else {
-            Storage::Pooled(POOL.with_borrow_mut(|pool| pool.take(len)))
+            Storage::Pooled(Some(POOL.with_borrow_mut(|pool| pool.room(len))))
         };
         Self { len, storage }
     }
@@ -109,11 +112,11 @@ impl Buffer {
         self
     }
 
-    /// Returns the elements; their memory no longer belongs to a pool.
+    /// Returns the elements; those of a pool are copied.
     pub fn into_vec(mut self) -> Vec<f32> {
         match &mut self.storage {
-            Storage::Own(values) | Storage::Pooled(values) => mem::take(values),
-            Storage::Imagined { .. } => Vec::new(),
+            Storage::Own(values) => mem::take(values),
+            Storage::Pooled(_) | Storage::Imagined { .. } => self.to_vec(),
         }
     }
 }
@@ -149,8 +152,9 @@ impl Deref for Buffer {
     /// The elements; none of a buffer without memory.
     fn deref(&self) -> &[f32] {
         match &self.storage {
-            Storage::Own(values) | Storage::Pooled(values) => values,
-            Storage::Imagined { .. } => &[],
+            Storage::Own(values) => values,
+            Storage::Pooled(Some(pages)) => &pages.values()[..self.len],
+            Storage::Pooled(None) | Storage::Imagined { .. } => &[],
         }
     }
 }
@@ -158,20 +162,20 @@ impl Deref for Buffer {
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [f32] {
         match &mut self.storage {
-            Storage::Own(values) | Storage::Pooled(values) => values,
-            Storage::Imagined { .. } => &mut [],
+            Storage::Own(values) => values,
+            Storage::Pooled(Some(pages)) => &mut pages.values_mut()[..self.len],
+            Storage::Pooled(None) | Storage::Imagined { .. } => &mut [],
         }
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Storage::Pooled(values) = &mut self.storage
-            && values.capacity() > 0
+        if let Storage::Pooled(pages) = &mut self.storage
+            && let Some(pages) = pages.take()
         {
-            let values = mem::take(values);
             // The pool of a thread that ends is gone before its last buffers.
-            _ = POOL.try_with(|pool| pool.borrow_mut().give(values));
+            _ = POOL.try_with(|pool| pool.borrow_mut().give(pages));
         }
     }
 }
@@ -214,13 +218,30 @@ pub(crate) trait Room {
     fn capacity(&self) -> usize;
 }
 
-impl Room for Vec<f32> {
+/// Pages of the operating system, which take no memory before they are first written, and give it back when they are dropped.
+/// An allocator would keep the memory of buffers that are no longer needed, beside that of the larger ones that replace them.
+#[derive(Debug)]
+pub(crate) struct Pages(MmapMut);
+
+impl Pages {
+    fn values(&self) -> &[f32] {
+        bytemuck::cast_slice(&self.0)
+    }
+
+    fn values_mut(&mut self) -> &mut [f32] {
+        bytemuck::cast_slice_mut(&mut self.0)
+    }
+}
+
+impl Room for Pages {
     fn new(capacity: usize) -> Self {
-        Self::with_capacity(capacity)
+        let layout = Layout::array::<f32>(capacity).expect("no buffer is larger than the memory");
+        let pages = MmapMut::map_anon(layout.size());
+        Self(pages.unwrap_or_else(|_| handle_alloc_error(layout)))
     }
 
     fn capacity(&self) -> usize {
-        Self::capacity(self)
+        self.values().len()
     }
 }
 
@@ -230,14 +251,6 @@ pub(crate) struct Pool<'a, R: Room> {
     free: Vec<R>,
     /// Counts the elements in `free`.
     limit: &'a Limit,
-}
-
-impl<'a> Pool<'a, Vec<f32>> {
-    fn take(&mut self, len: usize) -> Vec<f32> {
-        let mut buffer = self.room(len);
-        buffer.resize(len, 0.0);
-        buffer
-    }
 }
 
 impl<'a, R: Room> Pool<'a, R> {
@@ -316,7 +329,6 @@ mod tests {
     #[test]
     fn vectors_from_elsewhere_do_not_accumulate() {
         drop(Buffer::from(vec![1.0; 7_000]));
-        drop(Buffer::take(8_000).into_vec());
         assert!(POOL.with_borrow(|pool| pool.free.is_empty()));
     }
 
@@ -324,23 +336,23 @@ mod tests {
     fn unsuitable_buffers_are_freed() {
         let limit = Limit::new(MOST_KEPT);
         let mut pool = Pool::new(&limit);
-        let small = pool.take(5_000);
+        let small: Pages = pool.room(5_000);
         pool.give(small);
-        assert_eq!(pool.take(20_000).len(), 20_000);
+        assert!(pool.room(20_000).capacity() >= 20_000);
         assert!(pool.free.is_empty() && kept(&limit) == 0);
     }
 
     #[test]
     fn a_pool_keeps_at_most_its_limit() {
         let limit = Limit::new(30_000);
-        let mut pool = Pool::new(&limit);
-        let buffers: Vec<_> = (0..10).map(|_| pool.take(8_192)).collect();
+        let mut pool: Pool<'_, Pages> = Pool::new(&limit);
+        let buffers: Vec<_> = (0..10).map(|_| pool.room(8_192)).collect();
         buffers.into_iter().for_each(|buffer| pool.give(buffer));
         assert_eq!((pool.free.len(), kept(&limit)), (3, 3 * 8_192));
         // Makes room for as much as it takes.
-        let other = pool.take(9_000);
+        let other = pool.room(9_000);
         assert_eq!((pool.free.len(), kept(&limit)), (1, 8_192));
-        let large = pool.take(40_000);
+        let large = pool.room(40_000);
         pool.give(large);
         assert_eq!((pool.free.len(), kept(&limit)), (0, 0));
         drop(other);
@@ -350,8 +362,8 @@ mod tests {
     #[test]
     fn pools_share_their_limit() {
         let limit = Limit::new(30_000);
-        let keep = |pool: &mut Pool<'_, Vec<f32>>| {
-            let buffers: Vec<_> = (0..3).map(|_| pool.take(8_192)).collect();
+        let keep = |pool: &mut Pool<'_, Pages>| {
+            let buffers: Vec<_> = (0..3).map(|_| pool.room(8_192)).collect();
             buffers.into_iter().for_each(|buffer| pool.give(buffer));
             pool.free.len()
         };
