@@ -74,7 +74,7 @@ mod linear_map {
     #[divan::bench(args = PRECISIONS)]
     fn backward(bencher: Bencher<'_, '_>, precision: Precision) {
         let (x, weight, bias) = (numbers(ROWS * D), numbers(D * D_FF), numbers(D_FF));
-        let (out, grad) = (numbers(ROWS * D_FF), numbers(ROWS * D_FF));
+        let (out, mut grad) = (numbers(ROWS * D_FF), numbers(ROWS * D_FF));
         let (mut dx, mut dweight, mut dbias) = (x.clone(), weight.clone(), bias.clone());
         bencher
             .counter(ItemsCount::new(2 * OPERATIONS))
@@ -88,7 +88,13 @@ mod linear_map {
                     weights: &[&weight],
                     out: &out,
                 };
-                linear_backward(call(precision), kept, &grad, Some(&mut dx), &mut gradients);
+                linear_backward(
+                    call(precision),
+                    kept,
+                    &mut grad,
+                    Some(&mut dx),
+                    &mut gradients,
+                );
             });
     }
 }

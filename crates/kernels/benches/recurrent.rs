@@ -90,10 +90,11 @@ mod layer {
             numbers(ROWS * states),
         );
         let [mut dprojected, mut dweight, mut dbias] = [&projected, &weight, &bias].map(Vec::clone);
+        let call = call(cell, Precision::F32, &lengths);
+        let room = &mut vec![f32::NAN; call.room()];
         bencher
             .counter(ItemsCount::new(2 * operations(cell)))
             .bench_local(|| {
-                let call = call(cell, Precision::F32, &lengths);
                 let result = RecurrentResult {
                     states: &out,
                     saved: &kept,
@@ -104,7 +105,7 @@ mod layer {
                     bias: Some(&mut dbias),
                     initial: None,
                 };
-                recurrent_backward(call, recurrence, result, black_box(&grad), gradients);
+                recurrent_backward(call, recurrence, result, black_box(&grad), gradients, room);
             });
     }
 }
@@ -254,6 +255,7 @@ mod attentive_layer {
         .map(Vec::clone);
         let [mut dquery_weight, mut dcontext_weight, mut dv] =
             [&layer.query_weight, &layer.context_weight, &layer.v].map(Vec::clone);
+        let room = &mut vec![f32::NAN; layer.call().room()];
         bencher.bench_local(|| {
             let result = AttentiveRecurrentResult {
                 out: &out,
@@ -274,7 +276,8 @@ mod attentive_layer {
                 v: &mut dv,
             };
             let grad = black_box(&grad);
-            attentive_recurrent_backward(layer.call(), layer.inputs(), result, grad, gradients);
+            let (call, inputs) = (layer.call(), layer.inputs());
+            attentive_recurrent_backward(call, inputs, result, grad, gradients, room);
         });
     }
 }

@@ -6,7 +6,6 @@ use crate::area::{area, assert_shape, assert_shape_if_any};
 use crate::dropout::Dropout;
 use crate::gemm::{Activation, Epilogue, Precision, Product, View};
 use crate::parallel::{for_chunks, is_large};
-use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 
 /// Rows whose gradients are summed before they are added to the running total.
@@ -114,37 +113,31 @@ pub struct LinearKept<'a> {
     pub out: &'a [f32],
 }
 
-/// The gradients of [`linear`] given the gradient `grad_out` of its result: `dx` `[rows, d_in]` and those of each layer.
+/// The gradients of [`linear`] given the gradient `grad` of its result, `[rows, maps * d_out]`: `dx` `[rows, d_in]` and those of
+/// each layer. An activation is undone in `grad`.
 ///
 /// # Panics
 /// If a slice does not fit.
 pub fn linear_backward(
     call: LinearCall,
     kept: LinearKept<'_>,
-    grad_out: &[f32],
+    grad: &mut [f32],
     dx: Option<&mut [f32]>,
     gradients: &mut [AffineGradients<'_>],
 ) {
     let LinearCall { rows, d_out, .. } = call;
-    assert_shape("grad_out", grad_out, [rows, gradients.len() * d_out]);
-    match call.activation {
-        Activation::Identity => affine_backward(call, kept, grad_out, dx, gradients),
-        Activation::Relu => {
-            let scale = call.dropout.map_or(1.0, |dropout| dropout.kept_scale());
-            with_scratch(grad_out.len(), |masked| {
-                for_chunks([kept.out, grad_out], masked, |[out, grad_out], masked| {
-                    mask_relu(out, grad_out, scale, masked);
-                });
-                affine_backward(call, kept, masked, dx, gradients);
-            });
-        }
+    assert_shape("grad", grad, [rows, gradients.len() * d_out]);
+    if call.activation == Activation::Relu {
+        let scale = call.dropout.map_or(1.0, |dropout| dropout.kept_scale());
+        for_chunks([kept.out], grad, |[out], grad| mask_relu(out, scale, grad));
     }
+    affine_backward(call, kept, grad, dx, gradients);
 }
 
 vectorized! {
-    fn mask_relu(out: &[f32], grad_out: &[f32], scale: f32, masked: &mut [f32]) {
-        for ((masked, &out), &grad) in masked.iter_mut().zip(out).zip(grad_out) {
-            *masked = if out > 0.0 { grad * scale } else { 0.0 };
+    fn mask_relu(out: &[f32], scale: f32, grad: &mut [f32]) {
+        for (grad, &out) in grad.iter_mut().zip(out) {
+            *grad = if out > 0.0 { *grad * scale } else { 0.0 };
         }
     }
 }

@@ -52,13 +52,19 @@ pub(crate) fn with_scratches<const N: usize, R>(
     lens: [usize; N],
     work: impl FnOnce([&mut [f32]; N]) -> R,
 ) -> R {
-    with_scratch(lens.iter().sum(), |scratch| {
-        let mut rest = scratch;
-        work(lens.map(|len| {
-            let (part, behind) = std::mem::take(&mut rest).split_at_mut(len);
-            rest = behind;
-            part
-        }))
+    with_scratch(lens.iter().sum(), |scratch| work(split(scratch, lens)))
+}
+
+/// The parts of `room` with lengths `lens`, one behind the other.
+///
+/// # Panics
+/// If there is too little room.
+pub(crate) fn split<const N: usize>(room: &mut [f32], lens: [usize; N]) -> [&mut [f32]; N] {
+    let mut rest = room;
+    lens.map(|len| {
+        let (part, behind) = std::mem::take(&mut rest).split_at_mut(len);
+        rest = behind;
+        part
     })
 }
 

@@ -3,7 +3,7 @@
 mod machine;
 mod rehearsed;
 
-pub(super) use machine::{high_water_mark, limit};
+pub(super) use machine::{high_water_mark, limit, resident};
 
 use attentive_architecture::{Architecture, Decoder, Encoder};
 use attentive_base::error::{Error, Result};
@@ -20,15 +20,14 @@ const MB: f64 = 1e6;
 const FLOAT: f64 = 4.0;
 
 /// RAM used without a model: code, libraries and tokenizer.
-const PROGRAM: f64 = if cfg!(feature = "mpi") { 59.0 } else { 56.0 } * MB;
+const PROGRAM: f64 = if cfg!(feature = "mpi") { 68.0 } else { 65.0 } * MB;
 /// RAM that an MPI library uses for its connections.
 const CONNECTIONS: f64 = 16.0 * MB;
 /// RAM per thread: its stack, packed matrix panels and attention scores.
 const THREAD: f64 = 4.0 * MB;
 /// The number of rows of logits held at a time.
 const LOGIT_ROWS: f64 = 256.0;
-/// A factor for RAM that was freed after reading the corpora and is not fully reused. Measured: up to 1.05.
-const FREED: f64 = 1.1;
+
 /// The predicted memory use, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
@@ -54,6 +53,9 @@ pub(super) struct Subject<'a> {
     pub(super) frozen: &'a Frozen,
     /// The size of the encoded corpora in bytes.
     pub(super) data: usize,
+    /// The RAM that the process uses before the model is made, in bytes; 0 if it is not known. Reading the corpora may have left
+    /// more than they take, since allocators keep some of what was freed.
+    pub(super) resident: u64,
     /// The number of compute threads.
     pub(super) threads: usize,
     /// The number of processes that share the work.
@@ -83,11 +85,19 @@ impl Memory {
         let n_trained = n_weights - subject.frozen.n_weights() as f64;
         let logits = LOGIT_ROWS * (vocab + d);
         let threads = THREAD * subject.threads as f64;
+        let model = FLOAT * (2.0 * n_weights + (gradients + slots) * n_trained);
+        // What reading the corpora has left is used for the model first.
+        let left = subject.resident as f64 - subject.data as f64 - PROGRAM - model;
         Self {
-            model: FLOAT * (2.0 * n_weights + (gradients + slots) * n_trained),
+            model,
             activations: FLOAT * (floats(subject, batches) - n_trained).max(0.0),
             data: subject.data as f64,
-            rest: PROGRAM + connections + threads + FLOAT * logits + packed(subject, batches),
+            rest: PROGRAM
+                + left.max(0.0)
+                + connections
+                + threads
+                + FLOAT * logits
+                + packed(subject, batches),
         }
     }
 
@@ -98,8 +108,7 @@ impl Memory {
 
     /// The peak of the whole process, which may occur while the corpora are read.
     pub(super) fn most(&self) -> f64 {
-        let so_far = high_water_mark().unwrap_or(0) as f64;
-        self.peak().max(FREED * so_far)
+        self.peak().max(high_water_mark().unwrap_or(0) as f64)
     }
 
     /// The part that does not depend on the batches.

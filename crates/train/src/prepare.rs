@@ -328,6 +328,7 @@ pub(super) fn check_memory(
         architecture,
         frozen,
         data: material.bytes(),
+        resident: memory::resident(),
         threads: rayon::current_num_threads(),
         processes: processes.count(),
     };

@@ -13,7 +13,7 @@ use crate::parallel::for_each;
 use crate::recurrent::{
     BackwardPass, RecurrentGradients, Schedule, hidden_gradients, weight_gradient,
 };
-use crate::scratch::{with_scratch, with_scratches};
+use crate::scratch::{split, with_scratch, with_scratches};
 use crate::tile::TileMut;
 
 impl AttentiveRecurrentResult<'_> {
@@ -62,7 +62,7 @@ impl AttentiveRecurrentGradients<'_> {
 }
 
 /// The gradients of [`super::attentive_recurrent`] given `grad_out` `[batch * len, states * d + d_value]`, which is
-/// not read at padding.
+/// not read at padding. `room` has [`AttentiveRecurrentCall::room`] elements of any value.
 ///
 /// # Panics
 /// See [`super::attentive_recurrent`].
@@ -72,6 +72,7 @@ pub fn attentive_recurrent_backward(
     result: AttentiveRecurrentResult<'_>,
     grad_out: &[f32],
     gradients: AttentiveRecurrentGradients<'_>,
+    room: &mut [f32],
 ) {
     inputs.check(call);
     result.check(call);
@@ -79,30 +80,23 @@ pub fn attentive_recurrent_backward(
     let recurrent = call.recurrent;
     recurrent.check_rows("grad_out", grad_out, call.out_cols());
     let schedule = Schedule::new(recurrent, inputs.recurrence.initial);
-    let (total, cols) = (schedule.total(), recurrent.gate_cols());
-    let apart = match recurrent.cell.adds_plainly() {
-        true => 0,
-        false => total * cols,
+    assert_shape("room", room, [call.room()]);
+    let [hidden, input, before, queries, dqueries] = split(room, call.tapes());
+    let tapes = Tapes {
+        hidden,
+        input,
+        before,
+        queries,
+        dqueries,
     };
-    let (d, d_key) = (recurrent.d, call.d_key);
-    let lens = [total * cols, apart, total * d, total * d_key, total * d_key];
-    with_scratches(lens, |[hidden, input, before, queries, dqueries]| {
-        let tapes = Tapes {
-            hidden,
-            input,
-            before,
-            queries,
-            dqueries,
-        };
-        let layer = Layer {
-            call,
-            inputs,
-            result,
-            grad_out,
-            schedule: &schedule,
-        };
-        layer.backward(tapes, gradients);
-    });
+    let layer = Layer {
+        call,
+        inputs,
+        result,
+        grad_out,
+        schedule: &schedule,
+    };
+    layer.backward(tapes, gradients);
 }
 
 /// Tapes with one row per position of each sequence, without padding.

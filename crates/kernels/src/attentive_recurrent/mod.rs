@@ -48,6 +48,23 @@ impl AttentiveRecurrentCall<'_> {
         self.recurrent.state_cols() + self.d_value
     }
 
+    /// The elements that the backward pass needs to collect the operands of the gradients of all weights.
+    pub fn room(&self) -> usize {
+        self.tapes().iter().sum()
+    }
+
+    /// The lengths of the parts of this room: for the gradients of the hidden and of the input's gates, the previous states, the
+    /// queries and their gradients.
+    fn tapes(&self) -> [usize; 5] {
+        let (recurrent, d_key) = (self.recurrent, self.d_key);
+        let cols = recurrent.gate_cols();
+        let apart = match recurrent.cell.adds_plainly() {
+            true => 0,
+            false => cols,
+        };
+        [cols, apart, recurrent.d, d_key, d_key].map(|cols| recurrent.lengths.total() * cols)
+    }
+
     /// The attention of `rows` sequences at one position.
     fn attention(&self, rows: usize) -> AdditiveAttentionShape {
         AdditiveAttentionShape {

@@ -238,7 +238,8 @@ fn skipped_gradients_do_not_affect_the_others() {
             values: &mut values,
             v: &mut v,
         };
-        attentive_recurrent_backward(call, inputs, result, &case.grad, gradients);
+        let room = &mut vec![f32::NAN; call.room()];
+        attentive_recurrent_backward(call, inputs, result, &case.grad, gradients, room);
         for (number, found) in [(2, projected), (8, keys), (9, values), (10, v)] {
             assert_eq!(bits(&found), bits(&expected[number]), "result {number}");
         }

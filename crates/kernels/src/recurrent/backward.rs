@@ -6,11 +6,11 @@
 
 use super::gate_gradients::{Timestep, retreat};
 use super::{Recurrence, RecurrentCall, Schedule};
-use crate::area::assert_shape_if_any;
+use crate::area::{assert_shape, assert_shape_if_any};
 use crate::gemm::{Precision, Product, View};
 use crate::linear::{Affine, add_column_sums};
 use crate::parallel::{for_each, for_row_chunks, is_large};
-use crate::scratch::{with_scratch, with_scratches};
+use crate::scratch::{split, with_scratch, with_scratches};
 use crate::tile::TileMut;
 
 /// Results of [`super::recurrent`].
@@ -53,7 +53,7 @@ impl RecurrentGradients<'_> {
 }
 
 /// The gradients of [`super::recurrent`] given `grad_states` `[batch * len, states * d]`, which is not read at
-/// padding.
+/// padding. `room` has [`RecurrentCall::room`] elements of any value.
 ///
 /// # Panics
 /// See [`super::recurrent`].
@@ -63,6 +63,7 @@ pub fn recurrent_backward(
     result: RecurrentResult<'_>,
     grad_states: &[f32],
     gradients: RecurrentGradients<'_>,
+    room: &mut [f32],
 ) {
     call.check(recurrence);
     call.check_rows("states", result.states, call.state_cols());
@@ -83,13 +84,10 @@ pub fn recurrent_backward(
     let (total, cols) = (schedule.total(), call.gate_cols());
     let state_len = call.batch() * call.state_cols();
     let states = View::rows(result.states, call.state_cols());
-    // Tapes for the weight gradient and for the products with the weight.
-    let tapes = match recurrence.hidden {
-        Some(_) => [total * cols, total * call.d],
-        None => [0; 2],
-    };
-    let lens = [tapes[0], tapes[1], state_len, call.state_cols()];
-    with_scratches(lens, |[grads, before, flow, zeros]| {
+    assert_shape("room", room, [call.room()]);
+    // Tapes for the weight gradient and for the products with the weight; both are empty without a weight.
+    let [grads, before] = split(room, call.tapes());
+    with_scratches([state_len, call.state_cols()], |[flow, zeros]| {
         flow.fill(0.0);
         zeros.fill(0.0);
         let pass = BackwardPass {

@@ -164,6 +164,19 @@ impl RecurrentCall<'_> {
         self.cell.saved() * self.d
     }
 
+    /// The elements that the backward pass needs to collect the operands of the gradient of the hidden weight.
+    pub fn room(&self) -> usize {
+        self.tapes().iter().sum()
+    }
+
+    /// The lengths of the parts of this room: for the gradients of the gates, and for the previous states.
+    pub(crate) fn tapes(&self) -> [usize; 2] {
+        match self.cell.hidden_gates() {
+            0 => [0; 2],
+            _ => [self.gate_cols(), self.d].map(|cols| self.lengths.total() * cols),
+        }
+    }
+
     pub(crate) fn check(&self, recurrence: Recurrence<'_>) {
         let Recurrence { hidden, initial } = recurrence;
         let wanted = self.cell.hidden_gates() > 0;

@@ -233,7 +233,8 @@ impl Kernel for AttentiveRecurrent {
             saved: &context.saved.gates,
         };
         let (call, inputs, grad) = (self.call(), self.inputs(&context.inputs), &context.grad);
-        compute(|| attentive_recurrent_backward(call, inputs, result, grad, targets));
+        let mut room = Buffer::take(call.room());
+        compute(|| attentive_recurrent_backward(call, inputs, result, grad, targets, &mut room));
         AttentiveOperands {
             projected: Some(projected),
             keys: Some(keys),

@@ -108,7 +108,7 @@ impl Kernel for Linear {
         Output::new(out, ())
     }
 
-    fn backward(&self, context: Context<'_, Self>) -> LinearOperands<Option<Buffer>> {
+    fn backward(&self, mut context: Context<'_, Self>) -> LinearOperands<Option<Buffer>> {
         let mut gradients = context.operands.map(Operand::room);
         let mut biases = gradients.biases.iter_mut();
         let mut maps: Vec<_> = gradients
@@ -126,7 +126,7 @@ impl Kernel for Linear {
             out: context.output,
         };
         let dx = gradients.x.as_deref_mut();
-        compute(|| linear_backward(self.call, kept, &context.grad, dx, &mut maps));
+        compute(|| linear_backward(self.call, kept, &mut context.grad, dx, &mut maps));
         gradients
     }
 }

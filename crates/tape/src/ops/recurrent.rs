@@ -151,7 +151,9 @@ impl Kernel for Recurrent {
             saved: &context.saved,
         };
         let (recurrence, grad) = (context.inputs.recurrence(), &context.grad);
-        compute(|| recurrent_backward(self.call(), recurrence, result, grad, targets));
+        let call = self.call();
+        let mut room = Buffer::take(call.room());
+        compute(|| recurrent_backward(call, recurrence, result, grad, targets, &mut room));
         RecurrentOperands {
             projected: Some(projected),
             ..gradients

@@ -19,7 +19,7 @@ pub(crate) fn limit(config: &Config, processes: usize) -> Option<f64> {
         resident: limits.rss,
     });
     let available = system.available_memory();
-    let own = resident(&mut system).unwrap_or(0);
+    let own = resident();
     let room = room(available, container, own, processes);
     (room > 0).then_some(room as f64)
 }
@@ -39,12 +39,15 @@ fn room(available: u64, container: Option<Container>, own: u64, processes: usize
     (free / processes as u64).saturating_add(own)
 }
 
-/// RAM used by this process, in bytes.
-fn resident(system: &mut System) -> Option<u64> {
-    let process = get_current_pid().ok()?;
-    let wanted = ProcessRefreshKind::nothing().with_memory();
-    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[process]), false, wanted);
-    Some(system.process(process)?.memory())
+/// RAM used by this process, in bytes; 0 where the system does not report it.
+pub(crate) fn resident() -> u64 {
+    let memory = || {
+        let (mut system, process) = (System::new().ok()?, get_current_pid().ok()?);
+        let wanted = ProcessRefreshKind::nothing().with_memory();
+        system.refresh_processes_specifics(ProcessesToUpdate::Some(&[process]), false, wanted);
+        Some(system.process(process)?.memory())
+    };
+    memory().unwrap_or(0)
 }
 
 /// Peak RAM use of this process so far, where the system reports it.
@@ -80,7 +83,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn the_high_water_mark_covers_what_is_resident() {
-        let now = resident(&mut System::new().unwrap()).unwrap();
+        let now = resident();
         let most = high_water_mark().unwrap();
         assert!(0 < now && now <= most, "{now} bytes now, {most} at most");
     }

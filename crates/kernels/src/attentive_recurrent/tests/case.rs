@@ -181,7 +181,8 @@ impl Case {
             values,
             v,
         };
-        attentive_recurrent_backward(call, inputs, result, &self.grad, gradients);
+        let room = &mut vec![f32::NAN; call.room()];
+        attentive_recurrent_backward(call, inputs, result, &self.grad, gradients, room);
         results
     }
 
