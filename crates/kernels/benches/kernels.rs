@@ -3,8 +3,7 @@
 use std::hint::black_box;
 
 use attentive_kernels::attention::{
-    AttentionInputs, AttentionShape, Causality, Operands, OperandsMut, Scores, attention,
-    attention_backward,
+    AttentionInputs, AttentionShape, Causality, Operands, Scores, attention, attention_backward,
 };
 use attentive_kernels::cross_entropy::{
     ProjectionGradients, ProjectionInputs, ProjectionShape, cross_entropy,
@@ -62,8 +61,8 @@ mod linear_map {
     fn forward(bencher: Bencher<'_, '_>, precision: Precision) {
         let (x, weight, bias) = (numbers(ROWS * D), numbers(D * D_FF), numbers(D_FF));
         let maps = [Affine {
-            weight: &weight,
-            bias: Some(&bias),
+            weight: &weight[..],
+            bias: Some(&bias[..]),
         }];
         let mut out = numbers(ROWS * D_FF);
         bencher
@@ -80,13 +79,13 @@ mod linear_map {
             .counter(ItemsCount::new(2 * OPERATIONS))
             .bench_local(|| {
                 let mut gradients = [AffineGradients {
-                    weight: Some(&mut dweight),
-                    bias: Some(&mut dbias),
+                    weight: Some(&mut dweight[..]),
+                    bias: Some(&mut dbias[..]),
                 }];
                 let kept = LinearKept {
-                    x: black_box(&x),
+                    x: black_box(&x[..]),
                     weights: &[&weight],
-                    out: &out,
+                    out: &out[..],
                 };
                 linear_backward(
                     call(precision),
@@ -116,7 +115,7 @@ mod self_attention {
         }
     }
 
-    fn inputs(joined: &[f32]) -> AttentionInputs<'_> {
+    fn inputs(joined: &[f32]) -> AttentionInputs<'_, &[f32]> {
         AttentionInputs {
             operands: Operands::Joined(joined),
             lengths: None,
@@ -136,7 +135,7 @@ mod self_attention {
         let (joined, grad) = (numbers(ROWS * 3 * D), numbers(ROWS * D));
         let mut gradient = joined.clone();
         bencher.bench_local(|| {
-            let target = OperandsMut::Joined(&mut gradient);
+            let target = Operands::Joined(&mut gradient[..]);
             attention_backward(shape(len), black_box(inputs(&joined)), &grad, target, None);
         });
     }
@@ -182,9 +181,9 @@ mod residual {
         let (mut dgain, mut dbias) = (gain.clone(), gain.clone());
         bencher.bench_local(|| {
             let gradients = NormGradients {
-                x: &mut dx,
-                gain: &mut dgain,
-                bias: Some(&mut dbias),
+                x: &mut dx[..],
+                gain: &mut dgain[..],
+                bias: Some(&mut dbias[..]),
             };
             residual_norm_backward(CALL, DROPOUT, &x, &gain, black_box(&y), gradients, &mut dy);
         });
@@ -212,15 +211,15 @@ fn projection_and_loss(bencher: Bencher<'_, '_>, precision: Precision) {
         .counter(ItemsCount::new(6 * ROWS * D * VOCAB))
         .bench_local(|| {
             let inputs = ProjectionInputs {
-                x: black_box(&x),
-                weight: &weight,
+                x: black_box(&x[..]),
+                weight: &weight[..],
                 bias: None,
-                targets: &targets,
+                targets: &targets[..],
                 label_smoothing: 0.1,
             };
             let gradients = ProjectionGradients {
-                x: Some(&mut dx),
-                weight: Some(&mut dweight),
+                x: Some(&mut dx[..]),
+                weight: Some(&mut dweight[..]),
                 bias: None,
             };
             cross_entropy(shape, inputs, gradients)

@@ -57,8 +57,8 @@ mod layer {
         let (projected, weight, bias) = (numbers(ROWS * gates), numbers(gates * D), numbers(gates));
         let recurrence = Recurrence {
             hidden: Some(Affine {
-                weight: &weight,
-                bias: Some(&bias),
+                weight: &weight[..],
+                bias: Some(&bias[..]),
             }),
             initial: None,
         };
@@ -79,8 +79,8 @@ mod layer {
         let (projected, weight, bias) = (numbers(ROWS * gates), numbers(gates * D), numbers(gates));
         let recurrence = Recurrence {
             hidden: Some(Affine {
-                weight: &weight,
-                bias: Some(&bias),
+                weight: &weight[..],
+                bias: Some(&bias[..]),
             }),
             initial: None,
         };
@@ -96,13 +96,13 @@ mod layer {
             .counter(ItemsCount::new(2 * operations(cell)))
             .bench_local(|| {
                 let result = RecurrentResult {
-                    states: &out,
-                    saved: &kept,
+                    states: &out[..],
+                    saved: &kept[..],
                 };
                 let gradients = RecurrentGradients {
-                    projected: &mut dprojected,
-                    weight: Some(&mut dweight),
-                    bias: Some(&mut dbias),
+                    projected: &mut dprojected[..],
+                    weight: Some(&mut dweight[..]),
+                    bias: Some(&mut dbias[..]),
                     initial: None,
                 };
                 recurrent_backward(call, recurrence, result, black_box(&grad), gradients, room);
@@ -118,10 +118,10 @@ fn step_of_lstm(bencher: Bencher<'_, '_>, batch: usize) {
     let (initial, mut states) = (numbers(batch * 2 * D), numbers(batch * 2 * D));
     let recurrence = Recurrence {
         hidden: Some(Affine {
-            weight: &weight,
+            weight: &weight[..],
             bias: None,
         }),
-        initial: Some(&initial),
+        initial: Some(&initial[..]),
     };
     bencher
         .counter(ItemsCount::new(2 * batch * 4 * D * D))
@@ -191,21 +191,21 @@ mod attentive_layer {
             }
         }
 
-        fn inputs(&self) -> AttentiveRecurrentInputs<'_> {
+        fn inputs(&self) -> AttentiveRecurrentInputs<'_, &[f32]> {
             AttentiveRecurrentInputs {
                 recurrence: Recurrence {
                     hidden: Some(Affine {
-                        weight: &self.weight,
-                        bias: Some(&self.bias),
+                        weight: &self.weight[..],
+                        bias: Some(&self.bias[..]),
                     }),
                     initial: None,
                 },
-                query_weight: &self.query_weight,
-                context_weight: &self.context_weight,
-                keys: &self.keys,
-                values: &self.values,
+                query_weight: &self.query_weight[..],
+                context_weight: &self.context_weight[..],
+                keys: &self.keys[..],
+                values: &self.values[..],
                 src_lengths: None,
-                v: &self.v,
+                v: &self.v[..],
             }
         }
 
@@ -258,22 +258,22 @@ mod attentive_layer {
         let room = &mut vec![f32::NAN; layer.call().room()];
         bencher.bench_local(|| {
             let result = AttentiveRecurrentResult {
-                out: &out,
-                attention_weights: &weights,
-                saved: &kept,
+                out: &out[..],
+                attention_weights: &weights[..],
+                saved: &kept[..],
             };
             let gradients = AttentiveRecurrentGradients {
                 recurrence: RecurrentGradients {
-                    projected: &mut dprojected,
-                    weight: Some(&mut dweight),
-                    bias: Some(&mut dbias),
+                    projected: &mut dprojected[..],
+                    weight: Some(&mut dweight[..]),
+                    bias: Some(&mut dbias[..]),
                     initial: None,
                 },
-                query_weight: Some(&mut dquery_weight),
-                context_weight: Some(&mut dcontext_weight),
-                keys: &mut dkeys,
-                values: &mut dvalues,
-                v: &mut dv,
+                query_weight: Some(&mut dquery_weight[..]),
+                context_weight: Some(&mut dcontext_weight[..]),
+                keys: &mut dkeys[..],
+                values: &mut dvalues[..],
+                v: &mut dv[..],
             };
             let grad = black_box(&grad);
             let (call, inputs) = (layer.call(), layer.inputs());

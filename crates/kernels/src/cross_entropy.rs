@@ -55,31 +55,65 @@ impl AddAssign for LossSums {
 
 /// Operands of the loss.
 #[derive(Clone, Copy, Debug)]
-pub struct ProjectionInputs<'a> {
+pub struct ProjectionInputs<'a, T> {
     /// `[rows, d_model]`
-    pub x: &'a [f32],
+    pub x: T,
     /// `[vocab, d_model]`
-    pub weight: &'a [f32],
+    pub weight: T,
     /// `[vocab]`
-    pub bias: Option<&'a [f32]>,
+    pub bias: Option<T>,
     /// `[rows]`: classes, or [`IGNORE`].
     pub targets: &'a [u32],
     /// The share of the target distribution that is spread evenly over the classes.
     pub label_smoothing: f32,
 }
 
-/// Gradient outputs. `None` skips the computation.
-#[derive(Debug, Default)]
-pub struct ProjectionGradients<'a> {
-    /// `[rows, d_model]`
-    pub x: Option<&'a mut [f32]>,
-    /// `[vocab, d_model]`
-    pub weight: Option<&'a mut [f32]>,
-    /// `[vocab]`
-    pub bias: Option<&'a mut [f32]>,
+impl<'a, T> ProjectionInputs<'a, T> {
+    /// Applies `f` to each operand.
+    pub fn map<U>(self, f: impl Fn(T) -> U) -> ProjectionInputs<'a, U> {
+        ProjectionInputs {
+            x: f(self.x),
+            weight: f(self.weight),
+            bias: self.bias.map(f),
+            targets: self.targets,
+            label_smoothing: self.label_smoothing,
+        }
+    }
 }
 
-impl ProjectionGradients<'_> {
+/// Gradient outputs. `None` skips the computation.
+#[derive(Debug)]
+pub struct ProjectionGradients<T> {
+    /// `[rows, d_model]`
+    pub x: Option<T>,
+    /// `[vocab, d_model]`
+    pub weight: Option<T>,
+    /// `[vocab]`
+    pub bias: Option<T>,
+}
+
+impl<T> Default for ProjectionGradients<T> {
+    fn default() -> Self {
+        Self {
+            x: None,
+            weight: None,
+            bias: None,
+        }
+    }
+}
+
+impl<T> ProjectionGradients<T> {
+    /// Applies `f` to each output.
+    pub fn map<U>(self, f: impl Fn(T) -> U + Copy) -> ProjectionGradients<U> {
+        ProjectionGradients {
+            x: self.x.map(f),
+            weight: self.weight.map(f),
+            bias: self.bias.map(f),
+        }
+    }
+}
+
+impl ProjectionGradients<&mut [f32]> {
     fn are_wanted(&self) -> bool {
         self.x.is_some() || self.weight.is_some() || self.bias.is_some()
     }
@@ -92,8 +126,8 @@ impl ProjectionGradients<'_> {
 /// If a slice does not fit the shape, or a target is neither a class nor [`IGNORE`].
 pub fn cross_entropy(
     shape: ProjectionShape,
-    inputs: ProjectionInputs<'_>,
-    mut gradients: ProjectionGradients<'_>,
+    inputs: ProjectionInputs<'_, &[f32]>,
+    mut gradients: ProjectionGradients<&mut [f32]>,
 ) -> LossSums {
     let ProjectionShape { d_model, vocab, .. } = shape;
     let problem = Problem { shape, inputs };
@@ -121,7 +155,7 @@ pub fn cross_entropy(
 /// Operands of a call.
 struct Problem<'a> {
     shape: ProjectionShape,
-    inputs: ProjectionInputs<'a>,
+    inputs: ProjectionInputs<'a, &'a [f32]>,
 }
 
 impl Problem<'_> {
@@ -143,7 +177,12 @@ impl Problem<'_> {
     }
 
     /// Processes one block of rows whose targets are not ignored.
-    fn block(&self, rows: &[usize], gradients: &mut ProjectionGradients<'_>, sums: &mut LossSums) {
+    fn block(
+        &self,
+        rows: &[usize],
+        gradients: &mut ProjectionGradients<&mut [f32]>,
+        sums: &mut LossSums,
+    ) {
         let differentiate = gradients.are_wanted();
         let shape @ ProjectionShape { d_model, vocab, .. } = self.shape;
         let n = rows.len();
@@ -200,7 +239,7 @@ impl Problem<'_> {
         rows: &[usize],
         gathered: &mut [f32],
         grad: &[f32],
-        gradients: &mut ProjectionGradients<'_>,
+        gradients: &mut ProjectionGradients<&mut [f32]>,
     ) {
         let ProjectionShape {
             d_model,

@@ -33,14 +33,24 @@ pub struct LinearCall {
 
 /// Weight and bias of one layer.
 #[derive(Clone, Copy, Debug)]
-pub struct Affine<'a> {
+pub struct Affine<T> {
     /// `[d_out, d_in]`
-    pub weight: &'a [f32],
+    pub weight: T,
     /// `[d_out]`
-    pub bias: Option<&'a [f32]>,
+    pub bias: Option<T>,
 }
 
-impl Affine<'_> {
+impl<T> Affine<T> {
+    /// Applies `f` to each operand.
+    pub fn map<U>(self, f: impl Fn(T) -> U) -> Affine<U> {
+        Affine {
+            weight: f(self.weight),
+            bias: self.bias.map(f),
+        }
+    }
+}
+
+impl Affine<&[f32]> {
     pub(crate) fn check(self, d_out: usize, d_in: usize) {
         assert_shape("weight", self.weight, [d_out, d_in]);
         assert_shape_if_any("bias", self.bias, [d_out]);
@@ -48,16 +58,35 @@ impl Affine<'_> {
 }
 
 /// Gradient outputs of one layer. `None` skips the computation.
-#[derive(Debug, Default)]
-pub struct AffineGradients<'a> {
+#[derive(Debug)]
+pub struct AffineGradients<T> {
     /// `[d_out, d_in]`
-    pub weight: Option<&'a mut [f32]>,
+    pub weight: Option<T>,
     /// `[d_out]`
-    pub bias: Option<&'a mut [f32]>,
+    pub bias: Option<T>,
+}
+
+impl<T> Default for AffineGradients<T> {
+    fn default() -> Self {
+        Self {
+            weight: None,
+            bias: None,
+        }
+    }
+}
+
+impl<T> AffineGradients<T> {
+    /// Applies `f` to each output.
+    pub fn map<U>(self, f: impl Fn(T) -> U + Copy) -> AffineGradients<U> {
+        AffineGradients {
+            weight: self.weight.map(f),
+            bias: self.bias.map(f),
+        }
+    }
 }
 
 impl LinearCall {
-    fn check(&self, x: &[f32], maps: &[Affine<'_>], out: &[f32]) {
+    fn check(&self, x: &[f32], maps: &[Affine<&[f32]>], out: &[f32]) {
         let Self {
             rows, d_in, d_out, ..
         } = *self;
@@ -78,7 +107,7 @@ impl LinearCall {
 ///
 /// # Panics
 /// If a slice does not fit.
-pub fn linear(call: LinearCall, x: &[f32], maps: &[Affine<'_>], out: &mut [f32]) {
+pub fn linear(call: LinearCall, x: &[f32], maps: &[Affine<&[f32]>], out: &mut [f32]) {
     call.check(x, maps, out);
     let LinearCall {
         rows, d_in, d_out, ..
@@ -104,13 +133,13 @@ pub fn linear(call: LinearCall, x: &[f32], maps: &[Affine<'_>], out: &mut [f32])
 
 /// What the backward pass reads; slices that it does not need may be empty.
 #[derive(Clone, Copy, Debug)]
-pub struct LinearKept<'a> {
+pub struct LinearKept<'a, T> {
     /// The input `[rows, d_in]`, read for the gradients of weights.
-    pub x: &'a [f32],
+    pub x: T,
     /// The weight `[d_out, d_in]` of each layer, read for the gradient of the input.
-    pub weights: &'a [&'a [f32]],
+    pub weights: &'a [T],
     /// The result `[rows, maps * d_out]`, read for [`Activation::Relu`].
-    pub out: &'a [f32],
+    pub out: T,
 }
 
 /// The gradients of [`linear`] given the gradient `grad` of its result, `[rows, maps * d_out]`: `dx` `[rows, d_in]` and those of
@@ -120,10 +149,10 @@ pub struct LinearKept<'a> {
 /// If a slice does not fit.
 pub fn linear_backward(
     call: LinearCall,
-    kept: LinearKept<'_>,
+    kept: LinearKept<'_, &[f32]>,
     grad: &mut [f32],
     dx: Option<&mut [f32]>,
-    gradients: &mut [AffineGradients<'_>],
+    gradients: &mut [AffineGradients<&mut [f32]>],
 ) {
     let LinearCall { rows, d_out, .. } = call;
     assert_shape("grad", grad, [rows, gradients.len() * d_out]);
@@ -144,10 +173,10 @@ vectorized! {
 
 fn affine_backward(
     call: LinearCall,
-    kept: LinearKept<'_>,
+    kept: LinearKept<'_, &[f32]>,
     grad: &[f32],
     dx: Option<&mut [f32]>,
-    gradients: &mut [AffineGradients<'_>],
+    gradients: &mut [AffineGradients<&mut [f32]>],
 ) {
     let LinearCall {
         rows,

@@ -5,11 +5,10 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Debug, Formatter};
 use std::rc::Rc;
 
-use attentive_kernels::elementwise;
+use attentive_device::current;
 
 use crate::Buffer;
 use crate::param::{Param, ParamId};
-use crate::rehearsal::compute;
 use crate::value::Origin;
 
 /// An operation that was carried out.
@@ -95,7 +94,7 @@ impl Gradients {
 pub(crate) fn run(
     root: Rc<Node>,
     seed: Buffer,
-    complete: &mut dyn FnMut(ParamId, &[f32]),
+    complete: &mut dyn FnMut(ParamId, &Buffer),
 ) -> Gradients {
     *root.gradient.borrow_mut() = Some(seed);
     let nodes = reachable(root);
@@ -114,7 +113,7 @@ pub(crate) fn run(
                 Some(Origin::Param(param)) => {
                     if let Some(contribution) = contribution {
                         match gradients.get_mut(&param) {
-                            Some(sum) => compute(|| elementwise::add(sum, &contribution)),
+                            Some(sum) => current().add(sum, &contribution),
                             None => _ = gradients.insert(param, contribution),
                         }
                     }
@@ -133,7 +132,7 @@ pub(crate) fn run(
 
 fn add(sum: &mut Option<Buffer>, contribution: Option<Buffer>) {
     match (sum, contribution) {
-        (Some(sum), Some(contribution)) => compute(|| elementwise::add(sum, &contribution)),
+        (Some(sum), Some(contribution)) => current().add(sum, &contribution),
         (sum @ None, contribution) => *sum = contribution,
         (Some(_), None) => (),
     }
@@ -205,11 +204,12 @@ mod tests {
         let x = apply(apply(random(4, [4, 3]), &first), &first);
         let result = apply(x, &second);
         let mut seen = Vec::new();
-        let mut gradients =
-            result.backward_watched(&mut |id, gradient| seen.push((id, gradient.to_vec())));
-        let expected = [&second, &first].map(|param| (param.id(), gradients.take(param).to_vec()));
+        let mut gradients = result
+            .backward_watched(&mut |id, gradient| seen.push((id, gradient.clone().into_vec())));
+        let expected =
+            [&second, &first].map(|param| (param.id(), gradients.take(param).into_vec()));
         assert_eq!(seen, expected);
-        assert_eq!(gradients.take(&unused).to_vec(), [0.0; 9]);
+        assert_eq!(gradients.take(&unused).into_vec(), [0.0; 9]);
     }
 
     #[test]
@@ -229,11 +229,11 @@ mod tests {
     #[test]
     fn parameters_are_changed_in_place_after_a_backward_pass() {
         let weight = square(1);
-        let address = |param: &Param| param.values().as_ptr().addr();
+        let address = |param: &Param| param.values().values().as_ptr().addr();
         let before = address(&weight);
         let mut gradients = apply(random(2, [4, 3]), &weight).backward();
         let gradient = gradients.take(&weight);
-        weight.change(|values| elementwise::add(values, &gradient));
+        weight.update(|values| current().add(values, &gradient));
         assert_eq!(address(&weight), before, "nothing was copied");
     }
 

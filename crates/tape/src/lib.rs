@@ -1,4 +1,4 @@
-//! Reverse-mode differentiation over Attentive's CPU kernels.
+//! Reverse-mode differentiation over the operations of a [device](attentive_device::Device).
 //!
 //! A [`Value`] is a matrix, row after row. Operations are functions of values; each file in `ops` holds one, with its rule for
 //! the backward pass. An operation on values that depend on a trained [`Param`] is recorded, and [`Value::backward`] goes back
@@ -10,25 +10,19 @@
 #[macro_use]
 mod operands;
 mod backward;
-mod buffer;
 mod kernel;
 mod ops;
 mod param;
 mod profile;
-mod rehearsal;
 #[cfg(test)]
 mod tests;
 mod value;
 
-pub use attentive_kernels::Lengths;
-pub use attentive_kernels::cross_entropy::LossSums;
-pub use attentive_kernels::dropout::Dropout;
+pub use attentive_device::{Buffer, Count, Dropout, Lengths, LossSums, pooled, rehearse};
 pub use attentive_kernels::gemm::{Activation, Precision};
 pub use attentive_kernels::norm::Norm;
 pub use backward::Gradients;
-pub use buffer::{Buffer, pooled};
 pub use ops::*;
 pub use param::{Param, ParamId};
 pub use profile::{Spent, profiled};
-pub use rehearsal::{Count, rehearse};
 pub use value::Value;

@@ -71,13 +71,22 @@ impl Param {
         Arc::clone(&self.0.values.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Changes the elements: in place if nothing else refers to them.
+    /// Returns a copy of the elements, row after row.
+    pub fn to_vec(&self) -> Vec<f32> {
+        self.values().values().into_owned()
+    }
+
+    /// Changes the elements on the host; see [`Buffer::edit`].
     pub fn change(&self, change: impl FnOnce(&mut [f32])) {
+        self.update(|values| values.edit(change));
+    }
+
+    /// Changes the elements: in place if nothing else refers to them.
+    pub fn update(&self, change: impl FnOnce(&mut Buffer)) {
         let mut values = (self.0.values)
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        let values: &mut Buffer = Arc::make_mut(&mut *values);
-        change(values);
+        change(Arc::make_mut(&mut *values));
     }
 
     /// Returns whether gradients are computed.

@@ -1,7 +1,10 @@
 //! Values: matrices of numbers that know how they were computed.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
+
+use attentive_device::current;
 
 use crate::backward::{Gradients, Node};
 use crate::param::ParamId;
@@ -64,15 +67,16 @@ impl Value {
         self.shape
     }
 
-    /// Returns the elements, row after row.
-    pub fn values(&self) -> &[f32] {
-        &self.data
+    /// Returns the elements, row after row; see [`Buffer::values`].
+    pub fn values(&self) -> Cow<'_, [f32]> {
+        self.data.values()
     }
 
     /// Returns the elements, row after row; they are copied if something else refers to them.
     pub fn into_vec(self) -> Vec<f32> {
         drop(self.origin);
-        Arc::try_unwrap(self.data).map_or_else(|shared| shared.to_vec(), Buffer::into_vec)
+        Arc::try_unwrap(self.data)
+            .map_or_else(|shared| shared.values().into_owned(), Buffer::into_vec)
     }
 
     /// Computes the gradients of the sum of all elements. They are zeros if the value depends on no trained parameter, or was
@@ -88,9 +92,9 @@ impl Value {
     ///
     /// # Panics
     /// See [`Value::backward`].
-    pub fn backward_watched(self, complete: &mut dyn FnMut(ParamId, &[f32])) -> Gradients {
+    pub fn backward_watched(self, complete: &mut dyn FnMut(ParamId, &Buffer)) -> Gradients {
         let mut seed = Buffer::take(self.data.len());
-        seed.fill(1.0);
+        current().fill(&mut seed, 1.0);
         match self.origin {
             Some(Origin::Node(node)) => backward::run(node, seed, complete),
             Some(Origin::Param(param)) => {

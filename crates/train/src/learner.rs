@@ -7,8 +7,7 @@ use std::ops::{AddAssign, Range};
 use attentive_base::batch::Batch;
 use attentive_checkpoint::Products;
 use attentive_config::{Config, TrainPrecision};
-use attentive_kernels::elementwise;
-use attentive_kernels::optimizer::{first_non_finite, sums_of_squares};
+use attentive_device::current;
 use attentive_model::model::{Loss, Model, Parameter};
 use attentive_model::nn::Pass;
 use attentive_processes::Processes;
@@ -108,7 +107,7 @@ impl Learner {
     pub(super) fn checksum(&self) -> u32 {
         let mut checksum = crc32fast::Hasher::new();
         for parameter in self.model.parameters() {
-            checksum.update(bytemuck::cast_slice(&parameter.values()));
+            checksum.update(bytemuck::cast_slice(&parameter.values().values()));
         }
         checksum.finalize()
     }
@@ -138,7 +137,9 @@ impl Learner {
     /// The Euclidean norm of the average gradient per token, summed in the architecture's order of parameters.
     pub(super) fn gradient_norm(&self, reduced: &Reduced) -> f64 {
         let squares = reduced.gradients.iter();
-        let squares = squares.map(|part| sums_of_squares(part)).collect();
+        let squares = squares
+            .map(|part| current().sums_of_squares(part))
+            .collect();
         let squares = self.exchange.squares(squares);
         let of = |&place: &usize| -> f64 { squares[place].iter().sum() };
         let sum: f64 = self.places.iter().map(of).sum();
@@ -148,7 +149,7 @@ impl Learner {
     /// The first parameter whose gradient has a NaN or infinite value.
     pub(super) fn first_non_finite(&self, reduced: &Reduced) -> Option<String> {
         let mut gradients = reduced.gradients.iter();
-        let first = gradients.position(|part| first_non_finite(part).is_some());
+        let first = gradients.position(|part| current().first_non_finite(part).is_some());
         let first = self.exchange.first_of(first)?;
         Some(self.model.trained().nth(first)?.name().to_owned())
     }
@@ -167,7 +168,7 @@ impl Learner {
     pub(super) fn watched_gradients(
         &self,
         loss: Loss,
-        complete: &mut dyn FnMut(usize, &[f32]),
+        complete: &mut dyn FnMut(usize, &Buffer),
     ) -> Gradients {
         let places: HashMap<ParamId, usize> =
             (self.model.trained().map(Param::id)).zip(0..).collect();
@@ -181,9 +182,9 @@ impl Learner {
     pub(super) fn change(&mut self, reduced: &Reduced, scale: UpdateScale) {
         let is_alone = self.exchange.processes().is_alone();
         let mut updated = Vec::new();
-        let see = |part: &[f32]| {
+        let see = |parameter: &Buffer, part: Range<usize>| {
             if !is_alone {
-                updated.extend_from_slice(part);
+                updated.extend_from_slice(&parameter.values()[part]);
             }
         };
         let gradients = &reduced.gradients;
@@ -204,7 +205,7 @@ fn places(model: &Model) -> Vec<usize> {
 impl AddAssign for Gradients {
     fn add_assign(&mut self, other: Self) {
         for (total, new) in self.0.iter_mut().zip(&other.0) {
-            elementwise::add(total, new);
+            current().add(total, new);
         }
     }
 }

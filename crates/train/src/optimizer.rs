@@ -1,9 +1,10 @@
 //! SGD, Adam and AdamW over a model's parameters.
 
+use std::mem;
 use std::ops::Range;
 
 use attentive_config::{OptimizerConfig, OptimizerKind};
-use attentive_kernels::optimizer::{AdamStep, SgdStep, adam, sgd};
+use attentive_device::{AdamStep, Part, SgdStep, current};
 use attentive_model::model::{Model, Parameter};
 use attentive_tape::Buffer;
 
@@ -86,16 +87,17 @@ impl Optimizer {
     /// # Panics
     /// If the numbers of gradients and parameters differ.
     pub fn update(&mut self, model: &Model, gradients: &[Buffer], scale: UpdateScale) {
-        self.update_parts(model, gradients, scale, |_| ());
+        self.update_parts(model, gradients, scale, |_, _| ());
     }
 
-    /// Updates the parts of `model` by their `gradients`, like [`Optimizer::update`], and calls `see` with each.
+    /// Updates the parts of `model` by their `gradients`, like [`Optimizer::update`], and calls `see` with each
+    /// parameter and its part.
     pub(super) fn update_parts(
         &mut self,
         model: &Model,
         gradients: &[Buffer],
         scale: UpdateScale,
-        mut see: impl FnMut(&[f32]),
+        mut see: impl FnMut(&Buffer, Range<usize>),
     ) {
         assert_eq!(
             gradients.len(),
@@ -104,11 +106,14 @@ impl Optimizer {
         );
         let parts = gradients.iter().zip(&mut self.memory);
         for (parameter, (gradient, memory)) in model.trained().zip(parts) {
-            parameter.change(|values| {
-                let (shape, values) = (parameter.shape(), &mut values[memory.part.clone()]);
-                let slots = &mut memory.slots;
-                apply(&self.config, shape, values, gradient, slots, scale);
-                see(values);
+            parameter.update(|values| {
+                let part = Part {
+                    buffer: values,
+                    range: memory.part.clone(),
+                };
+                let (shape, slots) = (parameter.shape(), &mut memory.slots);
+                apply(&self.config, shape, part, gradient, slots, scale);
+                see(values, memory.part.clone());
             });
         }
     }
@@ -128,11 +133,12 @@ fn slot_names(config: &OptimizerConfig) -> &'static [&'static str] {
     }
 }
 
+/// Updates a part of a parameter and the state, whose memory the device borrows meanwhile.
 fn apply(
     config: &OptimizerConfig,
     shape: &[usize],
-    values: &mut [f32],
-    gradient: &[f32],
+    part: Part<'_>,
+    gradient: &Buffer,
     slots: &mut [Parameter],
     scale: UpdateScale,
 ) {
@@ -147,13 +153,12 @@ fn apply(
         OptimizerKind::Adam | OptimizerKind::Sgd => (0.0, decay),
     };
     let (learning_rate, grad_scale) = (scale.learning_rate as f32, scale.gradient_scale as f32);
-    match (config.kind, slots) {
-        (OptimizerKind::Adam | OptimizerKind::Adamw, [mean, square]) => adam(
-            values,
-            &mut mean.values,
-            &mut square.values,
-            gradient,
-            AdamStep {
+    let mut state: Vec<Buffer> = (slots.iter_mut())
+        .map(|slot| mem::take(&mut slot.values).into())
+        .collect();
+    match (config.kind, &mut state[..]) {
+        (OptimizerKind::Adam | OptimizerKind::Adamw, [mean, square]) => {
+            let step = AdamStep {
                 learning_rate,
                 beta1: config.beta1 as f32,
                 beta2: config.beta2 as f32,
@@ -162,20 +167,20 @@ fn apply(
                 l2,
                 grad_scale,
                 step: scale.step,
-            },
-        ),
-        (_, slots) => sgd(
-            values,
-            slots
-                .first_mut()
-                .map(|velocity| velocity.values.as_mut_slice()),
-            gradient,
-            SgdStep {
+            };
+            current().adam(step, part, [mean, square], gradient);
+        }
+        (_, state) => {
+            let step = SgdStep {
                 learning_rate,
                 momentum: config.momentum as f32,
                 l2,
                 grad_scale,
-            },
-        ),
+            };
+            current().sgd(step, part, state.first_mut(), gradient);
+        }
+    }
+    for (slot, state) in slots.iter_mut().zip(state) {
+        slot.values = state.into_vec();
     }
 }

@@ -2,7 +2,7 @@
 
 use attentive_base::batch::Batch;
 use attentive_base::error::NotFinite;
-use attentive_kernels::optimizer::first_non_finite;
+use attentive_device::current;
 use attentive_model::nn::Probe;
 use attentive_tape::{LossSums, Param};
 
@@ -168,7 +168,7 @@ impl Learner {
 
 /// The first parameter with a NaN or infinite value.
 pub(super) fn damaged(parameters: &[Param]) -> Option<String> {
-    let damaged = |parameter: &&Param| first_non_finite(&parameter.values()).is_some();
+    let damaged = |parameter: &&Param| current().first_non_finite(&parameter.values()).is_some();
     let parameter = parameters.iter().find(damaged)?;
     Some(format!("parameter {}", parameter.name()))
 }

@@ -5,8 +5,7 @@ use std::ops::Range;
 use super::operands::{Targets, Views};
 use super::softmax::{add_row, drop_weights, scale_row, softmax_backward_row};
 use super::{
-    AttentionInputs, AttentionShape, Head, OperandsMut, QUERY_BLOCK, is_large, query_block,
-    row_stride,
+    AttentionInputs, AttentionShape, Head, Operands, QUERY_BLOCK, is_large, query_block, row_stride,
 };
 use crate::dropout::Dropout;
 use crate::gemm::{Product, View};
@@ -21,9 +20,9 @@ use crate::tile::TileMut;
 /// If a slice does not fit the shape, or `gradients` has another layout than the operands.
 pub fn attention_backward(
     shape: AttentionShape,
-    inputs: AttentionInputs<'_>,
+    inputs: AttentionInputs<'_, &[f32]>,
     grad_out: &[f32],
-    gradients: OperandsMut<'_>,
+    gradients: Operands<&mut [f32]>,
     bias: Option<&mut [f32]>,
 ) {
     let views = inputs.views(shape);
@@ -60,7 +59,7 @@ pub fn attention_backward(
 /// Inputs and outputs of a backward pass.
 struct Backward<'a> {
     shape: AttentionShape,
-    inputs: AttentionInputs<'a>,
+    inputs: AttentionInputs<'a, &'a [f32]>,
     views: Views<'a>,
     /// `[batch * tgt_len, n_heads * d_head]`
     grad_out: View<'a>,

@@ -10,7 +10,7 @@ mod scores;
 mod softmax;
 
 pub use backward::attention_backward;
-pub use operands::{Operands, OperandsMut};
+pub use operands::Operands;
 pub use scores::{Causality, Scores, scale_of};
 pub(crate) use softmax::{softmax_backward_row, softmax_row};
 
@@ -99,18 +99,30 @@ impl AttentionShape {
 
 /// Operands of attention.
 #[derive(Clone, Copy, Debug)]
-pub struct AttentionInputs<'a> {
+pub struct AttentionInputs<'a, T> {
     /// Queries, keys and values.
-    pub operands: Operands<'a>,
+    pub operands: Operands<T>,
     /// Keys per sentence; `None` if all are real.
     pub lengths: Option<&'a Lengths>,
     /// Scale, mask and bias of the scores.
-    pub scores: Scores<'a>,
+    pub scores: Scores<T>,
     /// Dropout on the attention weights; the mask index is `((b * n_heads + h) * tgt_len + i) * src_len + j`.
     pub dropout: Option<Dropout>,
 }
 
-impl<'a> AttentionInputs<'a> {
+impl<'a, T> AttentionInputs<'a, T> {
+    /// Applies `f` to each operand.
+    pub fn map<U>(self, f: impl Fn(T) -> U + Copy) -> AttentionInputs<'a, U> {
+        AttentionInputs {
+            operands: self.operands.map(f),
+            lengths: self.lengths,
+            scores: self.scores.map(f),
+            dropout: self.dropout,
+        }
+    }
+}
+
+impl<'a> AttentionInputs<'a, &'a [f32]> {
     fn views(&self, shape: AttentionShape) -> Views<'a> {
         shape.check();
         if let Some(lengths) = self.lengths {
@@ -133,7 +145,7 @@ impl<'a> AttentionInputs<'a> {
 ///
 /// # Panics
 /// If a slice does not fit the shape.
-pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_>, out: &mut [f32]) {
+pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_, &[f32]>, out: &mut [f32]) {
     let views = inputs.views(shape);
     let AttentionShape {
         batch,
@@ -185,7 +197,7 @@ fn query_block(tgt_len: usize, block: usize) -> Range<usize> {
 /// One head of one sentence.
 struct Head<'a> {
     shape: AttentionShape,
-    scores: Scores<'a>,
+    scores: Scores<&'a [f32]>,
     /// `[tgt_len, src_len]`
     bias: Option<&'a [f32]>,
     /// Index among all heads of all sentences.
@@ -200,7 +212,7 @@ struct Head<'a> {
 impl<'a> Head<'a> {
     fn new(
         shape: AttentionShape,
-        inputs: AttentionInputs<'a>,
+        inputs: AttentionInputs<'a, &'a [f32]>,
         views: Views<'a>,
         index: usize,
     ) -> Self {

@@ -4,33 +4,35 @@ use super::AttentionShape;
 use crate::gemm::View;
 use crate::tile::TileMut;
 
-/// Queries, keys and values. Each row holds the features of all heads, head after head.
+/// Queries, keys and values, or their gradients. Each row holds the features of all heads, head after head.
 #[derive(Clone, Copy, Debug)]
-pub enum Operands<'a> {
+pub enum Operands<T> {
     /// Self-attention: rows of concatenated queries, keys and values,
     /// `[batch, len, (n_heads + 2 * n_kv_heads) * d_head]`.
-    Joined(&'a [f32]),
+    Joined(T),
     /// Cross-attention.
     Apart {
         /// `[batch, tgt_len, n_heads * d_head]`
-        queries: &'a [f32],
+        queries: T,
         /// Concatenated keys and values, `[batch, src_len, 2 * n_kv_heads * d_head]`.
-        keys_values: &'a [f32],
+        keys_values: T,
     },
 }
 
-/// Gradient outputs for [`Operands`] of the same layout.
-#[derive(Debug)]
-pub enum OperandsMut<'a> {
-    /// Same as [`Operands::Joined`].
-    Joined(&'a mut [f32]),
-    /// Same as [`Operands::Apart`].
-    Apart {
-        /// Same shape as the queries.
-        queries: &'a mut [f32],
-        /// Same shape as the keys and values.
-        keys_values: &'a mut [f32],
-    },
+impl<T> Operands<T> {
+    /// Applies `f` to each operand.
+    pub fn map<U>(self, f: impl Fn(T) -> U) -> Operands<U> {
+        match self {
+            Self::Joined(joined) => Operands::Joined(f(joined)),
+            Self::Apart {
+                queries,
+                keys_values,
+            } => Operands::Apart {
+                queries: f(queries),
+                keys_values: f(keys_values),
+            },
+        }
+    }
 }
 
 /// Queries, keys and values as matrices `[batch * len, heads * d_head]`.
@@ -41,7 +43,7 @@ pub(super) struct Views<'a> {
     pub(super) v: View<'a>,
 }
 
-impl<'a> Operands<'a> {
+impl<'a> Operands<&'a [f32]> {
     /// # Panics
     /// If a slice does not fit the shape.
     pub(super) fn views(self, shape: AttentionShape) -> Views<'a> {
@@ -81,7 +83,7 @@ pub(super) enum Targets<'a> {
     Apart(TileMut<'a>, TileMut<'a>),
 }
 
-impl<'a> OperandsMut<'a> {
+impl<'a> Operands<&'a mut [f32]> {
     /// # Panics
     /// If a slice does not fit the shape.
     pub(super) fn targets(self, shape: AttentionShape) -> Targets<'a> {

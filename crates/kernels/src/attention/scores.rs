@@ -11,17 +11,26 @@ pub enum Causality {
 
 /// The scores of attention: `scale` · q·k + `bias`.
 #[derive(Clone, Copy, Debug)]
-pub struct Scores<'a> {
+pub struct Scores<T> {
     /// Factor applied to the dot products.
     pub scale: f32,
     /// Which keys a query may attend to.
     pub causality: Causality,
     /// `[n_heads, tgt_len, src_len]`, added to the scaled dot products of every sentence, for example a relative position
     /// bias (Raffel et al. 2020).
-    pub bias: Option<&'a [f32]>,
+    pub bias: Option<T>,
 }
 
-impl Scores<'_> {
+impl<T> Scores<T> {
+    /// Applies `f` to the bias.
+    pub fn map<U>(self, f: impl Fn(T) -> U) -> Scores<U> {
+        Scores {
+            scale: self.scale,
+            causality: self.causality,
+            bias: self.bias.map(f),
+        }
+    }
+
     /// Scores q·k / √`d_head` without bias (*Attention Is All You Need*, equation 1).
     pub fn scaled(d_head: usize, causality: Causality) -> Self {
         Self {

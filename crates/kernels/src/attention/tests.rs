@@ -48,7 +48,7 @@ impl Case {
         }
     }
 
-    fn inputs<'a>(&'a self, operands: Operands<'a>) -> AttentionInputs<'a> {
+    fn inputs<'a>(&'a self, operands: Operands<&'a [f32]>) -> AttentionInputs<'a, &'a [f32]> {
         AttentionInputs {
             operands,
             lengths: self.lengths.as_ref(),
@@ -70,16 +70,16 @@ impl Case {
         let width = self.shape.kv_width();
         let keys_values = side_by_side(&[(&self.k, width), (&self.v, width)]);
         let operands = Operands::Apart {
-            queries: &self.q,
-            keys_values: &keys_values,
+            queries: &self.q[..],
+            keys_values: &keys_values[..],
         };
         let mut out = vec![f32::NAN; self.q.len()];
         let (mut dq, mut dkv) = (out.clone(), vec![f32::NAN; keys_values.len()]);
         let mut dbias = vec![f32::NAN; self.bias.as_ref().map_or(0, Vec::len)];
         attention(self.shape, self.inputs(operands), &mut out);
-        let gradients = OperandsMut::Apart {
-            queries: &mut dq,
-            keys_values: &mut dkv,
+        let gradients = Operands::Apart {
+            queries: &mut dq[..],
+            keys_values: &mut dkv[..],
         };
         let (inputs, bias) = (self.inputs(operands), self.bias_gradient(&mut dbias));
         attention_backward(self.shape, inputs, &self.grad, gradients, bias);
@@ -97,11 +97,11 @@ impl Case {
         ];
         let joined = side_by_side(&parts);
         let mut dbias = vec![f32::NAN; self.bias.as_ref().map_or(0, Vec::len)];
-        let operands = Operands::Joined(&joined);
+        let operands = Operands::Joined(&joined[..]);
         let mut out = vec![f32::NAN; self.q.len()];
         let mut gradient = vec![f32::NAN; joined.len()];
         attention(self.shape, self.inputs(operands), &mut out);
-        let gradients = OperandsMut::Joined(&mut gradient);
+        let gradients = Operands::Joined(&mut gradient[..]);
         let (inputs, bias) = (self.inputs(operands), self.bias_gradient(&mut dbias));
         attention_backward(self.shape, inputs, &self.grad, gradients, bias);
         let [dq, dk, dv] = columns(&gradient, [width, kv_width, kv_width]);

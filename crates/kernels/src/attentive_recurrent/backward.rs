@@ -16,7 +16,7 @@ use crate::recurrent::{
 use crate::scratch::{split, with_scratch, with_scratches};
 use crate::tile::TileMut;
 
-impl AttentiveRecurrentResult<'_> {
+impl AttentiveRecurrentResult<&[f32]> {
     fn check(&self, call: AttentiveRecurrentCall<'_>) {
         let (rows, weights) = (call.recurrent, self.attention_weights);
         rows.check_rows("out", self.out, call.out_cols());
@@ -27,23 +27,41 @@ impl AttentiveRecurrentResult<'_> {
 
 /// Gradient outputs. `None` skips the computation.
 #[derive(Debug)]
-pub struct AttentiveRecurrentGradients<'a> {
+pub struct AttentiveRecurrentGradients<T> {
     /// Gradients of the projections, U, b and the initial states.
-    pub recurrence: RecurrentGradients<'a>,
+    pub recurrence: RecurrentGradients<T>,
     /// `[d_key, d]`
-    pub query_weight: Option<&'a mut [f32]>,
+    pub query_weight: Option<T>,
     /// `[gates * d, d_value]`
-    pub context_weight: Option<&'a mut [f32]>,
+    pub context_weight: Option<T>,
     /// `[batch * src_len, d_key]`, zero at padding.
-    pub keys: &'a mut [f32],
+    pub keys: T,
     /// `[batch * src_len, d_value]`, zero at padding.
-    pub values: &'a mut [f32],
+    pub values: T,
     /// `[d_key]`
-    pub v: &'a mut [f32],
+    pub v: T,
 }
 
-impl AttentiveRecurrentGradients<'_> {
-    fn check(&self, call: AttentiveRecurrentCall<'_>, inputs: AttentiveRecurrentInputs<'_>) {
+impl<T> AttentiveRecurrentGradients<T> {
+    /// Applies `f` to each output.
+    pub fn map<U>(self, f: impl Fn(T) -> U + Copy) -> AttentiveRecurrentGradients<U> {
+        AttentiveRecurrentGradients {
+            recurrence: self.recurrence.map(f),
+            query_weight: self.query_weight.map(f),
+            context_weight: self.context_weight.map(f),
+            keys: f(self.keys),
+            values: f(self.values),
+            v: f(self.v),
+        }
+    }
+}
+
+impl AttentiveRecurrentGradients<&mut [f32]> {
+    fn check(
+        &self,
+        call: AttentiveRecurrentCall<'_>,
+        inputs: AttentiveRecurrentInputs<'_, &[f32]>,
+    ) {
         self.recurrence.check(call.recurrent);
         assert_shape_if_any(
             "dquery_weight",
@@ -68,10 +86,10 @@ impl AttentiveRecurrentGradients<'_> {
 /// See [`super::attentive_recurrent`].
 pub fn attentive_recurrent_backward(
     call: AttentiveRecurrentCall<'_>,
-    inputs: AttentiveRecurrentInputs<'_>,
-    result: AttentiveRecurrentResult<'_>,
+    inputs: AttentiveRecurrentInputs<'_, &[f32]>,
+    result: AttentiveRecurrentResult<&[f32]>,
     grad_out: &[f32],
-    gradients: AttentiveRecurrentGradients<'_>,
+    gradients: AttentiveRecurrentGradients<&mut [f32]>,
     room: &mut [f32],
 ) {
     inputs.check(call);
@@ -114,7 +132,7 @@ struct Tapes<'a> {
 }
 
 impl Layer<'_> {
-    fn backward(&self, mut tapes: Tapes<'_>, gradients: AttentiveRecurrentGradients<'_>) {
+    fn backward(&self, mut tapes: Tapes<'_>, gradients: AttentiveRecurrentGradients<&mut [f32]>) {
         let AttentiveRecurrentCall {
             recurrent,
             src_len,

@@ -78,24 +78,39 @@ impl AttentiveRecurrentCall<'_> {
 
 /// Operands of a layer.
 #[derive(Clone, Copy, Debug)]
-pub struct AttentiveRecurrentInputs<'a> {
+pub struct AttentiveRecurrentInputs<'a, T> {
     /// Recurrent weights and initial states.
-    pub recurrence: Recurrence<'a>,
+    pub recurrence: Recurrence<T>,
     /// W_q, `[d_key, d]`
-    pub query_weight: &'a [f32],
+    pub query_weight: T,
     /// W_c, `[gates * d, d_value]`
-    pub context_weight: &'a [f32],
+    pub context_weight: T,
     /// `[batch * src_len, d_key]`
-    pub keys: &'a [f32],
+    pub keys: T,
     /// `[batch * src_len, d_value]`
-    pub values: &'a [f32],
+    pub values: T,
     /// Keys per sequence; `None` if all are real. Padded keys and values are never read.
     pub src_lengths: Option<&'a Lengths>,
     /// `[d_key]`
-    pub v: &'a [f32],
+    pub v: T,
 }
 
-impl<'a> AttentiveRecurrentInputs<'a> {
+impl<'a, T> AttentiveRecurrentInputs<'a, T> {
+    /// Applies `f` to each operand.
+    pub fn map<U>(self, f: impl Fn(T) -> U + Copy) -> AttentiveRecurrentInputs<'a, U> {
+        AttentiveRecurrentInputs {
+            recurrence: self.recurrence.map(f),
+            query_weight: f(self.query_weight),
+            context_weight: f(self.context_weight),
+            keys: f(self.keys),
+            values: f(self.values),
+            src_lengths: self.src_lengths,
+            v: f(self.v),
+        }
+    }
+}
+
+impl<'a> AttentiveRecurrentInputs<'a, &'a [f32]> {
     fn check(&self, call: AttentiveRecurrentCall<'_>) {
         let recurrent = call.recurrent;
         let (d, cols) = (recurrent.d, recurrent.gate_cols());
@@ -120,7 +135,7 @@ impl<'a> AttentiveRecurrentInputs<'a> {
     }
 
     /// The projection to the queries.
-    fn query_map(&self) -> Affine<'a> {
+    fn query_map(&self) -> Affine<&'a [f32]> {
         Affine {
             weight: self.query_weight,
             bias: None,
@@ -139,7 +154,7 @@ impl<'a> AttentiveRecurrentInputs<'a> {
 /// If a slice does not fit, or `d` is 0.
 pub fn attentive_recurrent(
     call: AttentiveRecurrentCall<'_>,
-    inputs: AttentiveRecurrentInputs<'_>,
+    inputs: AttentiveRecurrentInputs<'_, &[f32]>,
     projected: &[f32],
     out: &mut [f32],
     attention_weights: Option<&mut [f32]>,
@@ -231,7 +246,7 @@ fn all_positions(attention: &AttentionPass<'_>, states: &ForwardPass<'_>) {
 /// The attention of the forward pass and its outputs.
 struct AttentionPass<'a> {
     call: AttentiveRecurrentCall<'a>,
-    inputs: AttentiveRecurrentInputs<'a>,
+    inputs: AttentiveRecurrentInputs<'a, &'a [f32]>,
     /// `[batch * len, gates * d]`
     projected: &'a [f32],
     schedule: &'a Schedule<'a>,

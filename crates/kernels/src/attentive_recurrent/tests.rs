@@ -219,24 +219,24 @@ fn skipped_gradients_do_not_affect_the_others() {
         let keep = (Some(&mut weights[..]), Some(&mut saved[..]));
         attentive_recurrent(call, inputs, &case.projected, &mut out, keep.0, keep.1);
         let result = AttentiveRecurrentResult {
-            out: &out,
-            attention_weights: &weights,
-            saved: &saved,
+            out: &out[..],
+            attention_weights: &weights[..],
+            saved: &saved[..],
         };
         let [mut projected, mut keys, mut values, mut v] =
             [2, 8, 9, 10].map(|number| vec![f32::NAN; expected[number].len()]);
         let gradients = AttentiveRecurrentGradients {
             recurrence: RecurrentGradients {
-                projected: &mut projected,
+                projected: &mut projected[..],
                 weight: None,
                 bias: None,
                 initial: None,
             },
             query_weight: None,
             context_weight: None,
-            keys: &mut keys,
-            values: &mut values,
-            v: &mut v,
+            keys: &mut keys[..],
+            values: &mut values[..],
+            v: &mut v[..],
         };
         let room = &mut vec![f32::NAN; call.room()];
         attentive_recurrent_backward(call, inputs, result, &case.grad, gradients, room);

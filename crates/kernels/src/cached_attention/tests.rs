@@ -64,8 +64,8 @@ fn it_equals_attention_to_the_bit() {
             let kv = random(src_len * 2 * heads.kv_width(), 2);
             let inputs = AttentionInputs {
                 operands: Operands::Apart {
-                    queries: &q,
-                    keys_values: &kv,
+                    queries: &q[..],
+                    keys_values: &kv[..],
                 },
                 lengths: None,
                 scores: Scores {
@@ -122,14 +122,14 @@ fn later_keys_are_hidden_and_distances_biased_as_in_attention() {
             let bias: Vec<f32> = (0..n_heads).flat_map(all).collect();
             let inputs = AttentionInputs {
                 operands: Operands::Apart {
-                    queries: &q,
-                    keys_values: &kv,
+                    queries: &q[..],
+                    keys_values: &kv[..],
                 },
                 lengths: None,
                 scores: Scores {
                     scale: heads.scale,
                     causality: Causality::Causal,
-                    bias: Some(&bias),
+                    bias: Some(&bias[..]),
                 },
                 dropout: None,
             };

@@ -35,12 +35,12 @@ impl Case {
         }
     }
 
-    fn inputs(&self) -> ProjectionInputs<'_> {
+    fn inputs(&self) -> ProjectionInputs<'_, &[f32]> {
         ProjectionInputs {
-            x: &self.x,
-            weight: &self.weight,
+            x: &self.x[..],
+            weight: &self.weight[..],
             bias: self.bias.as_deref(),
-            targets: &self.targets,
+            targets: &self.targets[..],
             label_smoothing: self.smoothing,
         }
     }
@@ -60,7 +60,7 @@ impl Case {
             weight: Some(dweight),
             bias: self.bias.is_some().then_some(dbias),
         };
-        let sums = cross_entropy(self.shape, self.inputs(), targets);
+        let sums = cross_entropy(self.shape, self.inputs(), targets.map(Vec::as_mut_slice));
         (sums, gradients)
     }
 }
@@ -139,7 +139,7 @@ fn each_gradient_can_be_computed_alone() {
         let mut gradient = vec![f32::NAN; expected.len()];
         let mut targets = ProjectionGradients::default();
         let ProjectionGradients { x, weight, bias } = &mut targets;
-        *[x, weight, bias][number] = Some(&mut gradient);
+        *[x, weight, bias][number] = Some(&mut gradient[..]);
         assert_eq!(cross_entropy(case.shape, case.inputs(), targets), sums);
         assert_eq!(bits(&gradient), bits(expected), "gradient {number}");
     }

@@ -53,9 +53,9 @@ impl<const N: usize> Case<N> {
     }
 
     fn run(&self) -> Found<N> {
-        let maps: [Affine<'_>; N] = std::array::from_fn(|map| Affine {
-            weight: &self.weights[map],
-            bias: Some(&self.biases[map]),
+        let maps: [Affine<&[f32]>; N] = std::array::from_fn(|map| Affine {
+            weight: &self.weights[map][..],
+            bias: Some(&self.biases[map][..]),
         });
         let mut out = vec![f32::NAN; self.grad.len()];
         linear(self.call, &self.x, &maps, &mut out);
@@ -64,14 +64,14 @@ impl<const N: usize> Case<N> {
             .iter_mut()
             .zip(&mut db)
             .map(|(weight, bias)| AffineGradients {
-                weight: Some(weight),
-                bias: Some(bias),
+                weight: Some(&mut weight[..]),
+                bias: Some(&mut bias[..]),
             })
             .collect();
         let kept = LinearKept {
-            x: &self.x,
+            x: &self.x[..],
             weights: &maps.map(|map| map.weight),
-            out: &out,
+            out: &out[..],
         };
         let grad = &mut self.grad.clone();
         linear_backward(self.call, kept, grad, Some(&mut dx), &mut gradients);
@@ -126,14 +126,14 @@ fn forward_and_backward_match_the_reference() {
 fn only_what_is_wanted_is_read() {
     let case = Case::<2>::new(call(70, 33, 20, Activation::Identity));
     let Found { dx, dw, db, .. } = case.run();
-    let nothing = LinearKept {
+    let nothing = LinearKept::<&[f32]> {
         x: &[],
         weights: &[],
         out: &[],
     };
     let weights = case.weights.each_ref().map(Vec::as_slice);
     let kept = LinearKept {
-        weights: &weights,
+        weights: &weights[..],
         ..nothing
     };
     let mut grad = case.grad.clone(); // nothing changes it without an activation
@@ -144,13 +144,13 @@ fn only_what_is_wanted_is_read() {
     for map in 0..2 {
         let [mut weight, mut bias] = [&dw, &db].map(|all| vec![f32::NAN; all[map].len()]);
         let mut gradients = [AffineGradients::default(), AffineGradients::default()];
-        gradients[map].bias = Some(&mut bias);
+        gradients[map].bias = Some(&mut bias[..]);
         linear_backward(case.call, nothing, &mut grad, None, &mut gradients);
         assert_eq!(bits(&bias), bits(&db[map]));
         let mut gradients = [AffineGradients::default(), AffineGradients::default()];
-        gradients[map].weight = Some(&mut weight);
+        gradients[map].weight = Some(&mut weight[..]);
         let kept = LinearKept {
-            x: &case.x,
+            x: &case.x[..],
             ..nothing
         };
         linear_backward(case.call, kept, &mut grad, None, &mut gradients);
@@ -201,7 +201,7 @@ fn rows_do_not_depend_on_each_other_and_bias_is_optional() {
                 ..call(rows, d_in, d_out, Activation::Relu)
             };
             let map = Affine {
-                weight: &weight,
+                weight: &weight[..],
                 bias,
             };
             linear(call, &x[..rows * d_in], &[map], &mut out);
@@ -220,7 +220,7 @@ fn relu_propagates_nan() {
     for precision in [Precision::F32, Precision::Bf16] {
         let mut out = [0.0];
         let map = Affine {
-            weight: &[1.0],
+            weight: &[1.0][..],
             bias: None,
         };
         let call = LinearCall {

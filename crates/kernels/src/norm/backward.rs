@@ -15,13 +15,24 @@ const SUM_ROWS: usize = 64;
 
 /// Gradient outputs.
 #[derive(Debug)]
-pub struct NormGradients<'a> {
+pub struct NormGradients<T> {
     /// Gradient of the input, `[rows, d]`; for [`residual_norm_backward`], of the sum of both inputs.
-    pub x: &'a mut [f32],
+    pub x: T,
     /// As long as the gain.
-    pub gain: &'a mut [f32],
+    pub gain: T,
     /// As long as the gain.
-    pub bias: Option<&'a mut [f32]>,
+    pub bias: Option<T>,
+}
+
+impl<T> NormGradients<T> {
+    /// Applies `f` to each output.
+    pub fn map<U>(self, f: impl Fn(T) -> U) -> NormGradients<U> {
+        NormGradients {
+            x: f(self.x),
+            gain: f(self.gain),
+            bias: self.bias.map(f),
+        }
+    }
 }
 
 /// The gradients of [`super::norm`] given `grad_out` `[rows, d]`.
@@ -33,7 +44,7 @@ pub fn norm_backward(
     x: &[f32],
     gain: &[f32],
     grad_out: &[f32],
-    gradients: NormGradients<'_>,
+    gradients: NormGradients<&mut [f32]>,
 ) {
     backward(call, x, gain, grad_out, gradients, |_, _, _| (), &mut []);
 }
@@ -49,7 +60,7 @@ pub fn residual_norm_backward(
     sum: &[f32],
     gain: &[f32],
     grad_out: &[f32],
-    gradients: NormGradients<'_>,
+    gradients: NormGradients<&mut [f32]>,
     dy: &mut [f32],
 ) {
     assert_shape("dy", dy, [call.rows, call.d]);
@@ -66,7 +77,7 @@ fn backward(
     x: &[f32],
     gain: &[f32],
     grad_out: &[f32],
-    gradients: NormGradients<'_>,
+    gradients: NormGradients<&mut [f32]>,
     then: impl Fn(usize, &[f32], &mut [f32]) + Sync + Send,
     further: &mut [f32],
 ) {

@@ -42,8 +42,8 @@ fn run(kind: Norm, d: usize, x: &[f32], grad: &[f32]) -> [Vec<f32>; 4] {
     );
     norm(call, x, &gain, bias.as_deref(), &mut out);
     let gradients = NormGradients {
-        x: &mut dx,
-        gain: &mut dgain,
+        x: &mut dx[..],
+        gain: &mut dgain[..],
         bias: bias.is_some().then_some(&mut dbias[..]),
     };
     norm_backward(call, x, &gain, grad, gradients);
@@ -99,7 +99,15 @@ fn the_residual_norm_equals_dropout_sum_and_norm() {
                 gain: found_dgain,
                 bias: bias.is_some().then_some(found_dbias),
             };
-            residual_norm_backward(call, dropout, &sum, &gain, &grad, gradients, dy);
+            residual_norm_backward(
+                call,
+                dropout,
+                &sum,
+                &gain,
+                &grad,
+                gradients.map(Vec::as_mut_slice),
+                dy,
+            );
             let mut expected_dy = vec![0.0; x.len()];
             dropout_add(0, &dx, None, dropout, &mut expected_dy);
             assert_eq!(bits(&found[0]), bits(&dx));
@@ -129,7 +137,15 @@ fn the_residual_norm_matches_the_reference() {
             gain: dgain,
             bias: bias.is_some().then_some(dbias),
         };
-        residual_norm_backward(call, dropout, &out[0], &gain, &grad, targets, dy);
+        residual_norm_backward(
+            call,
+            dropout,
+            &out[0],
+            &gain,
+            &grad,
+            targets.map(Vec::as_mut_slice),
+            dy,
+        );
         let wide_bias = bias.map(wide);
         let [x, y, gain, sum, grad] = [&x, &y, &gain, &out[0], &grad].map(|x| wide(x));
         let bias = wide_bias.as_deref();

@@ -182,7 +182,7 @@ fn layers_give_the_bits_of_training() {
             let bias = Some(&bias[..]);
             let mut expected = vec![f32::NAN; rows * d_out];
             let weight_and_bias = Affine {
-                weight: &weight,
+                weight: &weight[..],
                 bias,
             };
             linear(call, &x, &[weight_and_bias], &mut expected);

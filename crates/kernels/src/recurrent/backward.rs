@@ -15,27 +15,49 @@ use crate::tile::TileMut;
 
 /// Results of [`super::recurrent`].
 #[derive(Clone, Copy, Debug)]
-pub struct RecurrentResult<'a> {
+pub struct RecurrentResult<T> {
     /// `[batch * len, states * d]`
-    pub states: &'a [f32],
+    pub states: T,
     /// `[batch * len, saved * d]`
-    pub saved: &'a [f32],
+    pub saved: T,
+}
+
+impl<T> RecurrentResult<T> {
+    /// Applies `f` to each result.
+    pub fn map<U>(self, f: impl Fn(T) -> U) -> RecurrentResult<U> {
+        RecurrentResult {
+            states: f(self.states),
+            saved: f(self.saved),
+        }
+    }
 }
 
 /// Gradient outputs. `None` skips the computation.
 #[derive(Debug)]
-pub struct RecurrentGradients<'a> {
+pub struct RecurrentGradients<T> {
     /// `[batch * len, gates * d]`, zero at padding.
-    pub projected: &'a mut [f32],
+    pub projected: T,
     /// `[gates * d, d]`
-    pub weight: Option<&'a mut [f32]>,
+    pub weight: Option<T>,
     /// `[gates * d]`
-    pub bias: Option<&'a mut [f32]>,
+    pub bias: Option<T>,
     /// `[batch, states * d]`, zero for empty sequences.
-    pub initial: Option<&'a mut [f32]>,
+    pub initial: Option<T>,
 }
 
-impl RecurrentGradients<'_> {
+impl<T> RecurrentGradients<T> {
+    /// Applies `f` to each output.
+    pub fn map<U>(self, f: impl Fn(T) -> U + Copy) -> RecurrentGradients<U> {
+        RecurrentGradients {
+            projected: f(self.projected),
+            weight: self.weight.map(f),
+            bias: self.bias.map(f),
+            initial: self.initial.map(f),
+        }
+    }
+}
+
+impl RecurrentGradients<&mut [f32]> {
     pub(crate) fn check(&self, call: RecurrentCall<'_>) {
         let (gates, d) = (call.gate_cols(), call.d);
         call.check_rows("dprojected", self.projected, gates);
@@ -59,10 +81,10 @@ impl RecurrentGradients<'_> {
 /// See [`super::recurrent`].
 pub fn recurrent_backward(
     call: RecurrentCall<'_>,
-    recurrence: Recurrence<'_>,
-    result: RecurrentResult<'_>,
+    recurrence: Recurrence<&[f32]>,
+    result: RecurrentResult<&[f32]>,
     grad_states: &[f32],
-    gradients: RecurrentGradients<'_>,
+    gradients: RecurrentGradients<&mut [f32]>,
     room: &mut [f32],
 ) {
     call.check(recurrence);
@@ -165,7 +187,7 @@ pub(crate) struct BackwardPass<'a> {
 impl BackwardPass<'_> {
     /// All positions, the last first: fills the tape `grads` of the products with the `hidden` weight, if there is one, and
     /// turns `flow` into the gradients of the states before the first position.
-    fn through_time(&self, hidden: Option<Affine<'_>>, grads: &mut [f32], flow: &mut [f32]) {
+    fn through_time(&self, hidden: Option<Affine<&[f32]>>, grads: &mut [f32], flow: &mut [f32]) {
         let Some(Affine { weight, .. }) = hidden else {
             return self.sequences_apart(flow);
         };

@@ -13,7 +13,7 @@ pub(crate) fn state_product(
     schedule: &Schedule<'_>,
     position: usize,
     current: &[f32],
-    map: Affine<'_>,
+    map: Affine<&[f32]>,
     out: &mut [f32],
     width: usize,
 ) {

@@ -119,11 +119,21 @@ pub struct RecurrentCall<'a> {
 
 /// Recurrent weights and initial states.
 #[derive(Clone, Copy, Debug)]
-pub struct Recurrence<'a> {
+pub struct Recurrence<T> {
     /// U, `[gates * d, d]`, and b, `[gates * d]`. `None` for a cell whose gates do not depend on the state.
-    pub hidden: Option<Affine<'a>>,
+    pub hidden: Option<Affine<T>>,
     /// The states before the first position, `[batch, states * d]`: h followed by c. `None` means zeros.
-    pub initial: Option<&'a [f32]>,
+    pub initial: Option<T>,
+}
+
+impl<T> Recurrence<T> {
+    /// Applies `f` to each operand.
+    pub fn map<U>(self, f: impl Fn(T) -> U + Copy) -> Recurrence<U> {
+        Recurrence {
+            hidden: self.hidden.map(|hidden| hidden.map(f)),
+            initial: self.initial.map(f),
+        }
+    }
 }
 
 /// Advances the `state` `[states * d]` of one sequence by one position, given the projected input `[gates * d]`. `work`
@@ -177,7 +187,7 @@ impl RecurrentCall<'_> {
         }
     }
 
-    pub(crate) fn check(&self, recurrence: Recurrence<'_>) {
+    pub(crate) fn check(&self, recurrence: Recurrence<&[f32]>) {
         let Recurrence { hidden, initial } = recurrence;
         let wanted = self.cell.hidden_gates() > 0;
         assert_eq!(hidden.is_some(), wanted, "hidden weight of {:?}", self.cell);
@@ -210,7 +220,7 @@ impl RecurrentCall<'_> {
 /// If a slice does not fit.
 pub fn recurrent(
     call: RecurrentCall<'_>,
-    recurrence: Recurrence<'_>,
+    recurrence: Recurrence<&[f32]>,
     projected: &[f32],
     states: &mut [f32],
     saved: Option<&mut [f32]>,

@@ -86,10 +86,10 @@ impl Case {
         }
     }
 
-    fn recurrence(&self) -> Recurrence<'_> {
+    fn recurrence(&self) -> Recurrence<&[f32]> {
         Recurrence {
             hidden: self.has_hidden().then(|| Affine {
-                weight: &self.weight,
+                weight: &self.weight[..],
                 bias: self.bias.as_deref(),
             }),
             initial: self.initial.as_deref(),
@@ -123,14 +123,14 @@ impl Case {
         recurrent(call, recurrence, &self.projected, states, Some(&mut saved));
         assert!(bits(states) == bits(&self.states()), "without saved values");
         let result = RecurrentResult {
-            states: &results.states,
-            saved: &saved,
+            states: &results.states[..],
+            saved: &saved[..],
         };
         let gradients = RecurrentGradients {
-            projected: &mut results.dprojected,
-            weight: self.has_hidden().then_some(&mut results.dweight),
-            bias: self.has_hidden().then_some(&mut results.dbias),
-            initial: Some(&mut results.dinitial),
+            projected: &mut results.dprojected[..],
+            weight: self.has_hidden().then_some(&mut results.dweight[..]),
+            bias: self.has_hidden().then_some(&mut results.dbias[..]),
+            initial: Some(&mut results.dinitial[..]),
         };
         let room = &mut vec![f32::NAN; call.room()];
         recurrent_backward(call, recurrence, result, &self.grad, gradients, room);
@@ -323,12 +323,12 @@ fn skipped_gradients_do_not_affect_the_others() {
             Some(&mut saved),
         );
         let result = RecurrentResult {
-            states: &states,
-            saved: &saved,
+            states: &states[..],
+            saved: &saved[..],
         };
         let mut dprojected = vec![f32::NAN; case.projected.len()];
         let gradients = RecurrentGradients {
-            projected: &mut dprojected,
+            projected: &mut dprojected[..],
             weight: None,
             bias: None,
             initial: None,
@@ -376,7 +376,7 @@ fn an_unexpected_hidden_weight_is_refused() {
     let case = Case::new(Cell::Ssru, Direction::Forward, &[3], 3, 2);
     let recurrence = Recurrence {
         hidden: Some(Affine {
-            weight: &[0.0; 8],
+            weight: &[0.0; 8][..],
             bias: None,
         }),
         initial: None,

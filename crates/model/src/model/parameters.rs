@@ -21,7 +21,7 @@ impl Parameter {
         Self {
             name: parameter.name().to_owned(),
             shape: parameter.shape().to_vec(),
-            values: parameter.values().to_vec(),
+            values: parameter.to_vec(),
         }
     }
 }

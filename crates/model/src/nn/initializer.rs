@@ -118,7 +118,7 @@ mod tests {
 
     fn assert_deviation(initializer: &Initializer, name: &str, expected: f64) {
         let weights = initializer.draw(name).values;
-        let squares: f64 = weights.iter().map(|&x| f64::from(x * x)).sum();
+        let squares: f64 = weights.values().iter().map(|&x| f64::from(x * x)).sum();
         let found = (squares / weights.len() as f64).sqrt();
         // 4096 weights or more: five standard deviations.
         assert!(

@@ -213,7 +213,8 @@ fn the_vector_of_a_text_is_the_mean_over_its_tokens() {
     let memory = pipeline
         .model()
         .encode(&batch, &attentive_model::nn::Pass::inference());
-    let (first, second) = memory.sequence.x.values()[..32].split_at(16);
+    let rows = memory.sequence.x.values();
+    let (first, second) = rows[..32].split_at(16);
     let mean = first.iter().zip(second).map(|(a, b)| (a + b) / 2.0);
     let found = pipeline.embed(1, &["two cats"]).unwrap()[0].vector.clone();
     for (found, mean) in found.unwrap().iter().zip(mean) {

@@ -55,7 +55,7 @@ fn renumbered_and_usual() -> [Pipeline; 2] {
             "tgt.embedding.weight" | "head.weight" | "head.bias" => "tgt",
             _ => continue,
         };
-        let before = parameter.values();
+        let before = parameter.to_vec();
         let width = before.len() / parameter.shape()[0];
         parameter.change(|rows| {
             for (id, row) in (0..).zip(before.chunks(width)) {

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use attentive_device::{Columns as Part, current};
+
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
-use crate::rehearsal::compute;
 use crate::{Buffer, Value};
 
 /// Matrices with equal numbers of rows, side by side: `[rows, Σ columns]`.
@@ -87,11 +88,9 @@ impl Kernel for Join {
     fn forward(&self, inputs: JoinOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let width: usize = self.widths.iter().sum();
         let mut out = Buffer::take(self.rows * width);
-        compute(|| {
-            for (part, range) in inputs.parts.into_iter().zip(self.ranges()) {
-                put(part, &mut out, width, &range);
-            }
-        });
+        for (part, range) in inputs.parts.into_iter().zip(self.ranges()) {
+            put(part, &mut out, width, &range);
+        }
         Output::new(out, ())
     }
 
@@ -124,7 +123,7 @@ impl Kernel for Columns {
 
     fn backward(&self, context: Context<'_, Self>) -> ColumnsOperands<Option<Buffer>> {
         let mut dx = Buffer::zeros(context.operands.x.len);
-        compute(|| put(&context.grad, &mut dx, self.width, &self.range));
+        put(&context.grad, &mut dx, self.width, &self.range);
         ColumnsOperands { x: Some(dx) }
     }
 }
@@ -133,22 +132,33 @@ impl Kernel for Columns {
 fn cut(x: &Buffer, width: usize, range: &Range<usize>) -> Buffer {
     let rows = x.len().checked_div(width).unwrap_or(0);
     let mut out = Buffer::take(rows * range.len());
-    if !range.is_empty() {
-        compute(|| {
-            let pairs = x.chunks_exact(width).zip(out.chunks_exact_mut(range.len()));
-            pairs.for_each(|(x, out)| out.copy_from_slice(&x[range.clone()]));
-        });
-    }
+    let from = Part {
+        matrix: x,
+        width,
+        first: range.start,
+    };
+    let to = Part {
+        matrix: &mut out,
+        width: range.len(),
+        first: 0,
+    };
+    current().copy_columns(range.len(), from, to);
     out
 }
 
 /// Copies `part` into the columns `range` of a matrix with `width` columns.
-fn put(part: &[f32], whole: &mut [f32], width: usize, range: &Range<usize>) {
-    if !range.is_empty() {
-        let pairs = whole.chunks_exact_mut(width);
-        let pairs = pairs.zip(part.chunks_exact(range.len()));
-        pairs.for_each(|(whole, part)| whole[range.clone()].copy_from_slice(part));
-    }
+fn put(part: &Buffer, whole: &mut Buffer, width: usize, range: &Range<usize>) {
+    let from = Part {
+        matrix: part,
+        width: range.len(),
+        first: 0,
+    };
+    let to = Part {
+        matrix: whole,
+        width,
+        first: range.start,
+    };
+    current().copy_columns(range.len(), from, to);
 }
 
 struct TransposedRows {
@@ -163,28 +173,14 @@ impl Kernel for TransposedRows {
     type Side = ();
 
     fn forward(&self, inputs: ColumnsOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
-        let n = self.rows.len();
-        let mut out = Buffer::take(self.d * n);
-        compute(|| {
-            for (place, &row) in self.rows.iter().enumerate() {
-                for (column, &value) in inputs.x[row * self.d..][..self.d].iter().enumerate() {
-                    out[column * n + place] = value;
-                }
-            }
-        });
+        let mut out = Buffer::take(self.d * self.rows.len());
+        current().select_transposed(self.d, inputs.x, &self.rows, &mut out);
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ColumnsOperands<Option<Buffer>> {
-        let n = self.rows.len();
         let mut dx = Buffer::zeros(context.operands.x.len);
-        compute(|| {
-            for (place, &row) in self.rows.iter().enumerate() {
-                for (column, dx) in dx[row * self.d..][..self.d].iter_mut().enumerate() {
-                    *dx += context.grad[column * n + place];
-                }
-            }
-        });
+        current().add_transposed(self.d, &context.grad, &self.rows, &mut dx);
         ColumnsOperands { x: Some(dx) }
     }
 }

@@ -1,13 +1,10 @@
 //! Multi-head scaled dot-product attention (*Attention Is All You Need*, equation 1).
 
-use attentive_kernels::attention::{
-    AttentionInputs, Operands, OperandsMut, Scores as KernelScores, attention as kernel,
-    attention_backward, scale_of,
-};
+use attentive_device::{AttentionInputs, Operands, current};
 pub use attentive_kernels::attention::{AttentionShape, Causality};
+use attentive_kernels::attention::{Scores as KernelScores, scale_of};
 
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
-use crate::rehearsal::compute;
 use crate::{Buffer, Dropout, Lengths, Value};
 
 /// Queries, keys and values. Each row holds the features of all heads, head after head.
@@ -105,7 +102,10 @@ struct Attention {
 }
 
 impl Attention {
-    fn inputs<'a>(&'a self, inputs: AttentionOperands<&'a Buffer>) -> AttentionInputs<'a> {
+    fn inputs<'a>(
+        &'a self,
+        inputs: AttentionOperands<&'a Buffer>,
+    ) -> AttentionInputs<'a, &'a Buffer> {
         AttentionInputs {
             operands: match inputs.keys_values {
                 None => Operands::Joined(inputs.first),
@@ -118,7 +118,7 @@ impl Attention {
             scores: KernelScores {
                 scale: self.scale,
                 causality: self.causality,
-                bias: inputs.bias.map(Buffer::values),
+                bias: inputs.bias,
             },
             dropout: self.dropout,
         }
@@ -153,7 +153,7 @@ impl Kernel for Attention {
     fn forward(&self, inputs: AttentionOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let AttentionShape { batch, tgt_len, .. } = self.shape;
         let mut out = Buffer::take(batch * tgt_len * self.shape.query_width());
-        compute(|| kernel(self.shape, self.inputs(inputs), &mut out));
+        current().attention(self.shape, self.inputs(inputs), &mut out);
         Output::new(out, ())
     }
 
@@ -166,15 +166,15 @@ impl Kernel for Attention {
         let (mut first, mut keys_values) = (first.buffer(), keys_values.map(Operand::buffer));
         let mut bias = bias.map(Operand::room);
         let targets = match &mut keys_values {
-            None => OperandsMut::Joined(&mut first),
-            Some(keys_values) => OperandsMut::Apart {
+            None => Operands::Joined(&mut first),
+            Some(keys_values) => Operands::Apart {
                 queries: &mut first,
                 keys_values,
             },
         };
         let inputs = self.inputs(context.inputs);
-        let to_bias = bias.as_mut().and_then(Option::as_deref_mut);
-        compute(|| attention_backward(self.shape, inputs, &context.grad, targets, to_bias));
+        let to_bias = bias.as_mut().and_then(Option::as_mut);
+        current().attention_backward(self.shape, inputs, &context.grad, targets, to_bias);
         AttentionOperands {
             first: Some(first),
             keys_values: keys_values.map(Some),

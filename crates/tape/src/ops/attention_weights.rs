@@ -1,5 +1,7 @@
 //! Attention weights, for inspection. Attention itself never materializes them.
 
+use std::borrow::Cow;
+
 use attentive_kernels::attention::{AttentionShape, Causality};
 use rayon::prelude::*;
 
@@ -77,7 +79,9 @@ pub fn attention_weights(
         let of_keys = first_key + head * n_kv_heads / n_heads * d_head;
         for (key, weight) in weights[..visible].iter_mut().enumerate() {
             let k = &keys.at(sequence * src_len + key)[of_keys..][..d_head];
-            let bias = bias.map_or(0.0, |bias| bias[(head * tgt_len + query) * src_len + key]);
+            let bias = bias
+                .as_ref()
+                .map_or(0.0, |bias| bias[(head * tgt_len + query) * src_len + key]);
             *weight = (dot(q, k) * scale) as f32 + bias;
         }
         softmax(&mut weights[..visible]);
@@ -117,7 +121,7 @@ pub fn attentive_recurrent_weights(
         let real = src_lengths.lens()[sequence];
         for (key, weight) in weights[..real].iter_mut().enumerate() {
             let key = keys.at(sequence * src_len + key);
-            let features = q.iter().zip(key).zip(score);
+            let features = q.iter().zip(key).zip(&*score);
             let parts = features.map(|((q, &k), &v)| f64::from(v) * (q + f64::from(k)).tanh());
             *weight = parts.sum::<f64>() as f32;
         }
@@ -130,9 +134,8 @@ pub fn attentive_recurrent_weights(
 }
 
 /// The rows of a matrix.
-#[derive(Clone, Copy)]
 struct Rows<'a> {
-    values: &'a [f32],
+    values: Cow<'a, [f32]>,
     width: usize,
 }
 
@@ -144,7 +147,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn at(self, row: usize) -> &'a [f32] {
+    fn at(&self, row: usize) -> &[f32] {
         &self.values[row * self.width..][..self.width]
     }
 }

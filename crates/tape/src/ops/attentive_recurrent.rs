@@ -1,17 +1,13 @@
 //! A recurrent layer that attends to another sequence at each position (Bahdanau et al. 2015, appendix A).
 
-use attentive_kernels::attentive_recurrent::{
-    AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs,
-    AttentiveRecurrentResult, attentive_recurrent as kernel, attentive_recurrent_backward,
-};
-use attentive_kernels::linear::Affine;
-use attentive_kernels::recurrent::{
-    Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients,
+use attentive_device::{
+    Affine, AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs,
+    AttentiveRecurrentResult, Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients,
+    current,
 };
 
 use super::{Cell, Direction, Recurrence};
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
-use crate::rehearsal::compute;
 use crate::{Buffer, Lengths, Precision, Value};
 
 /// Parameters and context of the state update.
@@ -136,7 +132,7 @@ impl AttentiveRecurrent {
     fn inputs<'a>(
         &'a self,
         inputs: &AttentiveOperands<&'a Buffer>,
-    ) -> AttentiveRecurrentInputs<'a> {
+    ) -> AttentiveRecurrentInputs<'a, &'a Buffer> {
         AttentiveRecurrentInputs {
             query_weight: inputs.query,
             v: inputs.score,
@@ -147,9 +143,9 @@ impl AttentiveRecurrent {
             recurrence: KernelRecurrence {
                 hidden: inputs.weight.map(|weight| Affine {
                     weight,
-                    bias: inputs.bias.map(Buffer::values),
+                    bias: inputs.bias,
                 }),
-                initial: inputs.initial.map(Buffer::values),
+                initial: inputs.initial,
             },
         }
     }
@@ -191,16 +187,10 @@ impl Kernel for AttentiveRecurrent {
             attention_weights: Buffer::take(self.rows() * self.src_lengths.width()),
             gates: Buffer::take(self.rows() * self.cell.saved() * self.d),
         });
-        let (weights, gates) = match &mut saved {
-            Some(saved) => (
-                Some(&mut saved.attention_weights[..]),
-                Some(&mut saved.gates[..]),
-            ),
-            None => (None, None),
-        };
+        let kept = (saved.as_mut()).map(|saved| [&mut saved.attention_weights, &mut saved.gates]);
         let projected = inputs.projected;
         let inputs = self.inputs(&inputs);
-        compute(|| kernel(call, inputs, projected, &mut out, weights, gates));
+        current().attentive_recurrent(call, inputs, projected, &mut out, kept);
         Output::new(out, saved.unwrap_or_default())
     }
 
@@ -217,12 +207,12 @@ impl Kernel for AttentiveRecurrent {
         let targets = AttentiveRecurrentGradients {
             recurrence: RecurrentGradients {
                 projected: &mut projected,
-                weight: gradients.weight.as_mut().and_then(Option::as_deref_mut),
-                bias: gradients.bias.as_mut().and_then(Option::as_deref_mut),
-                initial: gradients.initial.as_mut().and_then(Option::as_deref_mut),
+                weight: gradients.weight.as_mut().and_then(Option::as_mut),
+                bias: gradients.bias.as_mut().and_then(Option::as_mut),
+                initial: gradients.initial.as_mut().and_then(Option::as_mut),
             },
-            query_weight: gradients.query.as_deref_mut(),
-            context_weight: gradients.context.as_deref_mut(),
+            query_weight: gradients.query.as_mut(),
+            context_weight: gradients.context.as_mut(),
             keys: &mut keys,
             values: &mut values,
             v: &mut score,
@@ -234,7 +224,7 @@ impl Kernel for AttentiveRecurrent {
         };
         let (call, inputs, grad) = (self.call(), self.inputs(&context.inputs), &context.grad);
         let mut room = Buffer::take(call.room());
-        compute(|| attentive_recurrent_backward(call, inputs, result, grad, targets, &mut room));
+        current().attentive_recurrent_backward(call, inputs, result, grad, targets, &mut room);
         AttentiveOperands {
             projected: Some(projected),
             keys: Some(keys),

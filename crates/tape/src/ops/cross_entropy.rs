@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
-use attentive_kernels::cross_entropy::{
-    LossSums, ProjectionGradients, ProjectionInputs, ProjectionShape, cross_entropy as kernel,
-};
-use attentive_kernels::elementwise::scale;
+use attentive_device::{LossSums, ProjectionGradients, ProjectionInputs, ProjectionShape, current};
 
 use super::Map;
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply_with_side};
-use crate::rehearsal::compute;
 use crate::{Buffer, Precision, Value};
 
 /// Result of [`cross_entropy`].
@@ -96,21 +92,20 @@ impl Kernel for CrossEntropyKernel {
         let mut saved = mode.map(|operands| operands.map(Operand::room));
         let gradients = match &mut saved {
             Some(saved) => ProjectionGradients {
-                x: saved.x.as_deref_mut(),
-                weight: saved.weight.as_deref_mut(),
-                bias: saved.bias.as_mut().and_then(Option::as_deref_mut),
+                x: saved.x.as_mut(),
+                weight: saved.weight.as_mut(),
+                bias: saved.bias.as_mut().and_then(Option::as_mut),
             },
             None => ProjectionGradients::default(),
         };
         let inputs = ProjectionInputs {
             x,
             weight,
-            bias: bias.map(Buffer::values),
+            bias,
             targets: &self.targets,
             label_smoothing: self.label_smoothing,
         };
-        let mut sums = LossSums::default();
-        compute(|| sums = kernel(self.shape, inputs, gradients));
+        let sums = current().cross_entropy(self.shape, inputs, gradients);
         Output {
             values: vec![sums.loss as f32].into(),
             saved,
@@ -119,12 +114,9 @@ impl Kernel for CrossEntropyKernel {
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ProjectionOperands<Option<Buffer>> {
-        let factor = context.grad.first().copied().unwrap_or(1.0);
         let scaled = |gradient: Option<Buffer>| {
             let mut gradient = gradient?;
-            if factor != 1.0 {
-                scale(&mut gradient, factor);
-            }
+            current().scale_by(&mut gradient, &context.grad);
             Some(gradient)
         };
         let gradients = context.saved.expect("a tracked forward pass saves them");

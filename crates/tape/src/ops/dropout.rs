@@ -1,9 +1,8 @@
 //! Dropout and residual sum.
 
-use attentive_kernels::dropout::{Dropout, dropout_add as kernel};
+use attentive_device::{Dropout, current};
 
 use crate::kernel::{Context, Kernel, Mode, Output, apply};
-use crate::rehearsal::compute;
 use crate::{Buffer, Value};
 
 /// `residual + dropout(x)`, element-wise, for matrices of equal shape.
@@ -41,15 +40,14 @@ impl Kernel for DropoutAdd {
     fn forward(&self, inputs: DropoutOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let DropoutOperands { x, residual } = inputs;
         let mut out = Buffer::take(x.len());
-        let residual = residual.map(Buffer::values);
-        compute(|| kernel(0, x, residual, self.0, &mut out));
+        current().dropout_add(x, residual, self.0, &mut out);
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> DropoutOperands<Option<Buffer>> {
         let x = context.operands.x.is_wanted.then(|| {
             let mut dx = Buffer::take(context.grad.len());
-            compute(|| kernel(0, &context.grad, None, self.0, &mut dx));
+            current().dropout_add(&context.grad, None, self.0, &mut dx);
             dx
         });
         let residual = context.operands.residual;

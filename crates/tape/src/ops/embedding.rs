@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use attentive_kernels::embedding::{
-    PositionRows as KernelRows, embedding as kernel, embedding_backward,
-};
+use attentive_device::{PositionRows as KernelRows, current};
 
 use crate::kernel::{Context, Kernel, Mode, Output, apply};
-use crate::rehearsal::compute;
 use crate::{Buffer, Dropout, Value};
 
 /// The rows of a position table `[max_len, d]` for sequences of `len` tokens, from position 0 on.
@@ -77,24 +74,20 @@ impl Kernel for Embedding {
         let table = inputs.table;
         let mut out = Buffer::take(self.ids.len() * self.d);
         let positions = self.positions.as_ref().map(PositionRows::kernel);
-        compute(|| {
-            kernel(&self.ids, table, self.d, self.scale, positions, &mut out);
-            if let Some(dropout) = self.dropout {
-                dropout.apply(&mut out);
-            }
-        });
+        current().embedding(&self.ids, table, self.d, self.scale, positions, &mut out);
+        if let Some(dropout) = self.dropout {
+            current().dropout(dropout, &mut out);
+        }
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> EmbeddingOperands<Option<Buffer>> {
         let mut table = context.operands.table.buffer();
         let mut grad = context.grad;
-        compute(|| {
-            if let Some(dropout) = self.dropout {
-                dropout.apply(&mut grad);
-            }
-            embedding_backward(&self.ids, &grad, self.d, self.scale, &mut table);
-        });
+        if let Some(dropout) = self.dropout {
+            current().dropout(dropout, &mut grad);
+        }
+        current().embedding_backward(&self.ids, &grad, self.d, self.scale, &mut table);
         EmbeddingOperands { table: Some(table) }
     }
 }

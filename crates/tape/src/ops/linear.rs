@@ -2,14 +2,11 @@
 
 use std::iter::repeat;
 
+use attentive_device::{Affine, AffineGradients, LinearCall, LinearKept, current};
 use attentive_kernels::gemm::Activation;
-use attentive_kernels::linear::{
-    Affine, AffineGradients, LinearCall, LinearKept, linear as kernel, linear_backward,
-};
 
 use super::{Epilogue, Map};
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
-use crate::rehearsal::compute;
 use crate::{Buffer, Value};
 
 /// Linear layers with the same input: `dropout(activation(x · weightᵀ + bias))` for each layer, concatenated.
@@ -100,33 +97,31 @@ impl Kernel for Linear {
     fn forward(&self, inputs: LinearOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let LinearCall { rows, d_out, .. } = self.call;
         let mut out = Buffer::take(rows * self.maps * d_out);
-        let biases = inputs.biases.into_iter().map(Buffer::values);
-        let biases = biases.map(Some).chain(repeat(None));
+        let biases = inputs.biases.into_iter().map(Some).chain(repeat(None));
         let maps = inputs.weights.into_iter().zip(biases);
         let maps: Vec<_> = maps.map(|(weight, bias)| Affine { weight, bias }).collect();
-        compute(|| kernel(self.call, inputs.x, &maps, &mut out));
+        current().linear(self.call, inputs.x, &maps, &mut out);
         Output::new(out, ())
     }
 
     fn backward(&self, mut context: Context<'_, Self>) -> LinearOperands<Option<Buffer>> {
         let mut gradients = context.operands.map(Operand::room);
         let mut biases = gradients.biases.iter_mut();
-        let mut maps: Vec<_> = gradients
+        let maps = gradients
             .weights
             .iter_mut()
             .map(|weight| AffineGradients {
-                weight: weight.as_deref_mut(),
-                bias: biases.next().and_then(Option::as_deref_mut),
+                weight: weight.as_mut(),
+                bias: biases.next().and_then(Option::as_mut),
             })
             .collect();
-        let weights = context.inputs.weights.into_iter().map(Buffer::values);
         let kept = LinearKept {
             x: context.inputs.x,
-            weights: &Vec::from_iter(weights),
+            weights: &context.inputs.weights,
             out: context.output,
         };
-        let dx = gradients.x.as_deref_mut();
-        compute(|| linear_backward(self.call, kept, &mut context.grad, dx, &mut maps));
+        let dx = gradients.x.as_mut();
+        current().linear_backward(self.call, kept, &mut context.grad, dx, maps);
         gradients
     }
 }

@@ -1,9 +1,8 @@
 //! The mean over the real positions of each sequence.
 
-use attentive_kernels::mean::{mean_rows as kernel, mean_rows_backward};
+use attentive_device::current;
 
 use crate::kernel::{Context, Kernel, Mode, Output, apply};
-use crate::rehearsal::compute;
 use crate::{Buffer, Lengths, Value};
 
 /// The mean over the real positions of each sequence; zero for an empty one.
@@ -39,13 +38,13 @@ impl Kernel for Mean {
 
     fn forward(&self, inputs: MeanOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let mut out = Buffer::take(self.lengths.rows() * self.d);
-        compute(|| kernel(&self.lengths, self.d, inputs.x, &mut out));
+        current().mean_rows(&self.lengths, self.d, inputs.x, &mut out);
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> MeanOperands<Option<Buffer>> {
         let mut dx = Buffer::take(self.lengths.positions() * self.d);
-        compute(|| mean_rows_backward(&self.lengths, self.d, &context.grad, &mut dx));
+        current().mean_rows_backward(&self.lengths, self.d, &context.grad, &mut dx);
         MeanOperands { x: Some(dx) }
     }
 }

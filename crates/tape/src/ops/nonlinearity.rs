@@ -1,13 +1,9 @@
 //! The activation functions of feed-forward networks, plain and gated.
 
-pub use attentive_kernels::nonlinearity::Nonlinearity;
-use attentive_kernels::nonlinearity::{
-    exact_gelu, exact_gelu_backward, gated as gated_kernel, gated_backward, nonlinear as kernel,
-    nonlinear_backward, tanh as tanh_kernel, tanh_backward,
-};
+pub use attentive_device::Nonlinearity;
+use attentive_device::current;
 
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
-use crate::rehearsal::compute;
 use crate::{Buffer, Value};
 
 /// f(`x`), element by element.
@@ -53,21 +49,14 @@ impl Kernel for Function {
 
     fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let mut out = Buffer::take(inputs.x.len());
-        compute(|| match self.0 {
-            // With the error function of earlier versions, so that their runs go on with the same bits.
-            Nonlinearity::Gelu => exact_gelu(inputs.x, &mut out),
-            f => kernel(f, inputs.x, &mut out),
-        });
+        current().nonlinear(self.0, inputs.x, &mut out);
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> FunctionOperands<Option<Buffer>> {
         let x = context.inputs.x;
         let mut dx = Buffer::take(x.len());
-        compute(|| match self.0 {
-            Nonlinearity::Gelu => exact_gelu_backward(x, &context.grad, &mut dx),
-            f => nonlinear_backward(f, x, &context.grad, &mut dx),
-        });
+        current().nonlinear_backward(self.0, x, &context.grad, &mut dx);
         FunctionOperands { x: Some(dx) }
     }
 }
@@ -89,14 +78,14 @@ impl Kernel for Gate {
 
     fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let mut out = Buffer::take(inputs.x.len() / 2);
-        compute(|| gated_kernel(self.f, self.d, inputs.x, &mut out));
+        current().gated(self.f, self.d, inputs.x, &mut out);
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> FunctionOperands<Option<Buffer>> {
         let x = context.inputs.x;
         let mut dx = Buffer::take(x.len());
-        compute(|| gated_backward(self.f, self.d, x, &context.grad, &mut dx));
+        current().gated_backward(self.f, self.d, x, &context.grad, &mut dx);
         FunctionOperands { x: Some(dx) }
     }
 }
@@ -115,13 +104,13 @@ impl Kernel for Tanh {
 
     fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let mut out = Buffer::take(inputs.x.len());
-        compute(|| tanh_kernel(inputs.x, &mut out));
+        current().tanh(inputs.x, &mut out);
         Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> FunctionOperands<Option<Buffer>> {
         let mut dx = context.grad;
-        compute(|| tanh_backward(context.output, &mut dx));
+        current().tanh_backward(context.output, &mut dx);
         FunctionOperands { x: Some(dx) }
     }
 }

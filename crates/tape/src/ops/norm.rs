@@ -1,12 +1,9 @@
 //! Layer normalization and its variants, over the features of each row; alone or fused with a residual connection.
 
-use attentive_kernels::norm::{
-    Norm, NormCall, NormGradients, norm as kernel, norm_backward, residual_norm as residual_kernel,
-    residual_norm_backward,
-};
+use attentive_device::{NormCall, NormGradients, ResidualNormCall, current};
+use attentive_kernels::norm::Norm;
 
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
-use crate::rehearsal::compute;
 use crate::{Buffer, Dropout, Value};
 
 /// Normalizes every row; see [`Norm`] for the three formulas.
@@ -33,10 +30,10 @@ pub fn residual_norm(
     epsilon: f64,
 ) -> Value {
     let shape = x.shape();
-    let kernel = ResidualNorm {
-        call: call(kind, shape, epsilon),
+    let kernel = ResidualNorm(ResidualNormCall {
+        norm: call(kind, shape, epsilon),
         dropout,
-    };
+    });
     let operands = ResidualNormOperands { x, y, gain, bias };
     apply(kernel, operands, shape)
 }
@@ -77,8 +74,7 @@ impl Kernel for NormKernel {
     fn forward(&self, inputs: NormOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
         let NormOperands { x, gain, bias } = inputs;
         let mut out = Buffer::take(x.len());
-        let bias = bias.map(Buffer::values);
-        compute(|| kernel(self.0, x, gain, bias, &mut out));
+        current().norm(self.0, x, gain, bias, &mut out);
         Output::new(out, ())
     }
 
@@ -87,7 +83,7 @@ impl Kernel for NormKernel {
         let NormOperands { bias, .. } = context.operands;
         let mut gradients = Gradients::new(x.len(), gain.len(), bias);
         let targets = gradients.targets();
-        compute(|| norm_backward(self.0, x, gain, &context.grad, targets));
+        current().norm_backward(self.0, x, gain, &context.grad, targets);
         NormOperands {
             x: Some(gradients.x),
             gain: Some(gradients.gain),
@@ -105,10 +101,7 @@ operands! {
     }
 }
 
-struct ResidualNorm {
-    call: NormCall,
-    dropout: Option<Dropout>,
-}
+struct ResidualNorm(ResidualNormCall);
 
 impl Kernel for ResidualNorm {
     const NAME: &'static str = "dropout, sum, norm";
@@ -127,9 +120,7 @@ impl Kernel for ResidualNorm {
     fn forward(&self, inputs: ResidualNormOperands<&Buffer>, mode: Mode<Self>) -> Output<Self> {
         let ResidualNormOperands { x, y, gain, bias } = inputs;
         let [mut sum, mut out] = [0, 1].map(|_| Buffer::take(x.len()));
-        let (call, dropout) = (self.call, self.dropout);
-        let bias = bias.map(Buffer::values);
-        compute(|| residual_kernel(call, dropout, [x, y], gain, bias, &mut sum, &mut out));
+        current().residual_norm(self.0, [x, y], gain, bias, [&mut sum, &mut out]);
         Output::new(out, mode.map_or_else(Buffer::default, |_| sum))
     }
 
@@ -138,9 +129,8 @@ impl Kernel for ResidualNorm {
         let ResidualNormOperands { bias, .. } = context.operands;
         let mut gradients = Gradients::new(sum.len(), gain.len(), bias);
         let mut dy = Buffer::take(sum.len());
-        let (call, dropout, targets) = (self.call, self.dropout, gradients.targets());
-        let grad = &context.grad;
-        compute(|| residual_norm_backward(call, dropout, &sum, gain, grad, targets, &mut dy));
+        let (targets, grad) = (gradients.targets(), &context.grad);
+        current().residual_norm_backward(self.0, &sum, gain, grad, targets, &mut dy);
         ResidualNormOperands {
             x: Some(gradients.x),
             y: Some(dy),
@@ -165,11 +155,11 @@ impl Gradients {
         }
     }
 
-    fn targets(&mut self) -> NormGradients<'_> {
+    fn targets(&mut self) -> NormGradients<&mut Buffer> {
         NormGradients {
             x: &mut self.x,
             gain: &mut self.gain,
-            bias: self.bias.as_deref_mut(),
+            bias: self.bias.as_mut(),
         }
     }
 }

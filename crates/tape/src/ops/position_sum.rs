@@ -1,9 +1,10 @@
 //! Learned positional vectors.
 
-use attentive_kernels::elementwise;
+use std::ops::Range;
+
+use attentive_device::current;
 
 use crate::kernel::{Context, Kernel, Mode, Output, apply};
-use crate::rehearsal::compute;
 use crate::{Buffer, Value};
 
 /// Adds the rows of `table` from `first` on to the vectors of every sequence.
@@ -21,10 +22,7 @@ pub fn add_positions(x: Value, table: Value, first: usize, len: usize) -> Value 
         shape[1] == d && shape[0].is_multiple_of(len.max(1)),
         "sequences of {len} vectors of width {d}, not {shape:?}"
     );
-    let kernel = AddPositions {
-        first: first * d,
-        len: len * d,
-    };
+    let kernel = AddPositions(first * d..(first + len) * d);
     apply(kernel, PositionOperands { x, table }, shape)
 }
 
@@ -35,11 +33,8 @@ operands! {
     }
 }
 
-/// Numbers of elements.
-struct AddPositions {
-    first: usize,
-    len: usize,
-}
+/// The elements of the table that are added.
+struct AddPositions(Range<usize>);
 
 impl Kernel for AddPositions {
     const NAME: &'static str = "positions";
@@ -48,26 +43,15 @@ impl Kernel for AddPositions {
     type Side = ();
 
     fn forward(&self, inputs: PositionOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
-        let mut out = Buffer::copy_of(inputs.x);
-        compute(|| {
-            let vectors = &inputs.table[self.first..][..self.len];
-            for sequence in out.chunks_exact_mut(self.len.max(1)) {
-                elementwise::add(sequence, vectors);
-            }
-        });
+        let mut out = inputs.x.clone();
+        current().add_to_each(inputs.table, self.0.clone(), &mut out);
         Output::new(out, ())
     }
 
     /// The gradient of a vector is summed over the sequences, one by one.
     fn backward(&self, context: Context<'_, Self>) -> PositionOperands<Option<Buffer>> {
         let table = context.operands.table.room().map(|mut table| {
-            compute(|| {
-                table.fill(0.0);
-                let sum = &mut table[self.first..][..self.len];
-                for sequence in context.grad.chunks_exact(self.len.max(1)) {
-                    elementwise::add(sum, sequence);
-                }
-            });
+            current().sum_of_each(&context.grad, self.0.clone(), &mut table);
             table
         });
         PositionOperands {

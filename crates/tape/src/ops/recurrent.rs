@@ -1,15 +1,13 @@
 //! One direction of a recurrent layer, over whole sequences.
 
-use attentive_kernels::linear::Affine;
-pub use attentive_kernels::recurrent::{Cell, Direction};
-use attentive_kernels::recurrent::{
-    Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients, RecurrentResult,
-    recurrent as kernel, recurrent_backward,
+use attentive_device::{
+    Affine, Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients, RecurrentResult,
+    current,
 };
+pub use attentive_kernels::recurrent::{Cell, Direction};
 
 use super::Map;
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
-use crate::rehearsal::compute;
 use crate::{Buffer, Lengths, Precision, Value};
 
 /// Recurrent weights and initial states.
@@ -84,13 +82,13 @@ impl Recurrent {
 }
 
 impl<'a> RecurrentOperands<&'a Buffer> {
-    fn recurrence(&self) -> KernelRecurrence<'a> {
+    fn recurrence(&self) -> KernelRecurrence<&'a Buffer> {
         KernelRecurrence {
             hidden: self.weight.map(|weight| Affine {
                 weight,
-                bias: self.bias.map(Buffer::values),
+                bias: self.bias,
             }),
-            initial: self.initial.map(Buffer::values),
+            initial: self.initial,
         }
     }
 }
@@ -124,16 +122,9 @@ impl Kernel for Recurrent {
         let (rows, d) = (self.lengths.positions(), self.d);
         let mut states = Buffer::take(rows * self.cell.states() * d);
         let mut saved = mode.map(|_| Buffer::take(rows * self.cell.saved() * d));
-        let (recurrence, to_saved) = (inputs.recurrence(), saved.as_deref_mut());
-        compute(|| {
-            kernel(
-                self.call(),
-                recurrence,
-                inputs.projected,
-                &mut states,
-                to_saved,
-            );
-        });
+        let (recurrence, to_saved) = (inputs.recurrence(), saved.as_mut());
+        let projected = inputs.projected;
+        current().recurrent(self.call(), recurrence, projected, &mut states, to_saved);
         Output::new(states, saved.unwrap_or_default())
     }
 
@@ -142,9 +133,9 @@ impl Kernel for Recurrent {
         let mut gradients = context.operands.map(Operand::room);
         let targets = RecurrentGradients {
             projected: &mut projected,
-            weight: gradients.weight.as_mut().and_then(Option::as_deref_mut),
-            bias: gradients.bias.as_mut().and_then(Option::as_deref_mut),
-            initial: gradients.initial.as_mut().and_then(Option::as_deref_mut),
+            weight: gradients.weight.as_mut().and_then(Option::as_mut),
+            bias: gradients.bias.as_mut().and_then(Option::as_mut),
+            initial: gradients.initial.as_mut().and_then(Option::as_mut),
         };
         let result = RecurrentResult {
             states: context.output,
@@ -153,7 +144,7 @@ impl Kernel for Recurrent {
         let (recurrence, grad) = (context.inputs.recurrence(), &context.grad);
         let call = self.call();
         let mut room = Buffer::take(call.room());
-        compute(|| recurrent_backward(call, recurrence, result, grad, targets, &mut room));
+        current().recurrent_backward(call, recurrence, result, grad, targets, &mut room);
         RecurrentOperands {
             projected: Some(projected),
             ..gradients

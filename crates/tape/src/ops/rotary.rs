@@ -3,12 +3,10 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use attentive_kernels::rotary::{
-    Positions, RotaryCall, RotaryTable, Turn, frequencies, rotary as kernel,
-};
+use attentive_device::{Positions, RotaryCall, Turn, current};
+use attentive_kernels::rotary::{RotaryTable, frequencies};
 
 use crate::kernel::{Context, Kernel, Mode, Output, apply};
-use crate::rehearsal::compute;
 use crate::{Buffer, Value};
 
 /// The rotation angles of a model. Sines and cosines are computed when a position is first used, and shared by all
@@ -87,7 +85,7 @@ impl TurnKernel {
             heads: self.heads,
         };
         let mut out = Buffer::take(x.len());
-        compute(|| kernel(call, turn, x, &mut out));
+        current().rotary(call, turn, x, &mut out);
         out
     }
 }

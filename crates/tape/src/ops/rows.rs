@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use attentive_kernels::elementwise;
+use attentive_device::current;
 
 use crate::kernel::{Context, Kernel, Mode, Output, apply};
-use crate::rehearsal::compute;
 use crate::{Buffer, Value};
 
 /// The rows of `x` with the given numbers, in that order.
@@ -47,25 +46,15 @@ impl Kernel for Select {
     type Side = ();
 
     fn forward(&self, inputs: SelectOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
-        let d = self.d;
-        let mut out = Buffer::take(self.rows.len() * d);
-        compute(|| {
-            for (place, &row) in self.rows.iter().enumerate() {
-                out[place * d..][..d].copy_from_slice(&inputs.x[row * d..][..d]);
-            }
-        });
+        let mut out = Buffer::take(self.rows.len() * self.d);
+        current().select_rows(self.d, inputs.x, &self.rows, &mut out);
         Output::new(out, ())
     }
 
     /// Rows that were selected several times get the sum of their gradients, in the order of selection.
     fn backward(&self, context: Context<'_, Self>) -> SelectOperands<Option<Buffer>> {
-        let d = self.d;
         let mut dx = Buffer::zeros(context.operands.x.len);
-        compute(|| {
-            for (place, &row) in self.rows.iter().enumerate() {
-                elementwise::add(&mut dx[row * d..][..d], &context.grad[place * d..][..d]);
-            }
-        });
+        current().add_rows(self.d, &context.grad, &self.rows, &mut dx);
         SelectOperands { x: Some(dx) }
     }
 }

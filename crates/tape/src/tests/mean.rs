@@ -18,7 +18,7 @@ fn padding_does_not_change_means() {
     let lens = [2, 0, 3];
     let case = Case::new(120, &[[3 * 3, 4]]);
     let wide_case = {
-        let narrow = case.inputs[0].values();
+        let narrow = case.inputs[0].to_vec();
         let mut values = vec![f32::NAN; 3 * 8 * 4];
         for (row, len) in lens.into_iter().enumerate() {
             let real = len * 4;

@@ -60,7 +60,8 @@ impl Case {
         let output = operation(&inputs);
         assert!(output.origin.is_none(), "constants have no history");
         let weights = self.weights(&output);
-        let products = output.values().iter().zip(weights);
+        let output = output.values();
+        let products = output.iter().zip(weights);
         products.map(|(&y, w)| f64::from(y) * f64::from(w)).sum()
     }
 
@@ -85,7 +86,7 @@ impl Case {
     /// d(scalar) / d(element).
     fn slope(&self, operation: Operation<'_>, input: &Param, element: usize) -> f64 {
         const H: f32 = 1e-2;
-        let before = input.values()[element];
+        let before = input.to_vec()[element];
         let at = |value: f32| {
             input.change(|values| values[element] = value);
             self.scalar(operation)
@@ -257,7 +258,7 @@ fn residual_sums() {
         case.check(dropped);
         let mut scales = vec![0.0; 33];
         mask.scales(0, &mut scales);
-        let x = case.inputs[0].values();
+        let x = case.inputs[0].to_vec();
         let expected: Vec<f32> = x.iter().zip(scales).map(|(x, scale)| x * scale).collect();
         assert_eq!(case.gradients(dropped).0, expected);
     }

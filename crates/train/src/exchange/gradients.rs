@@ -30,7 +30,7 @@ impl Exchange {
     pub(crate) fn sum(
         &self,
         mut earlier: PartialSums<Gradients>,
-        backward: impl FnOnce(&mut dyn FnMut(usize, &[f32])) -> Gradients,
+        backward: impl FnOnce(&mut dyn FnMut(usize, &Buffer)) -> Gradients,
     ) -> Vec<Buffer> {
         let last = self.share().end as u64 - 1;
         if self.processes.is_alone() {
@@ -163,7 +163,7 @@ impl<'a> Outgoing<'a> {
     }
 
     /// Takes the gradient of the last micro-batch.
-    fn complete(&mut self, parameter: usize, gradient: &[f32]) {
+    fn complete(&mut self, parameter: usize, gradient: &Buffer) {
         let (exchange, others) = (self.exchange, self.exchange.processes.count() - 1);
         let own = self.sums(parameter, exchange.processes.number(), gradient);
         let bucket = exchange.partition.bucket_of(parameter);
@@ -188,9 +188,9 @@ impl<'a> Outgoing<'a> {
     }
 
     /// The sums over the micro-batches of this process for the part of `parameter` that `process` updates.
-    fn sums(&self, parameter: usize, process: usize, last: &[f32]) -> Vec<Node<Numbers>> {
+    fn sums(&self, parameter: usize, process: usize, last: &Buffer) -> Vec<Node<Numbers>> {
         let part = &self.exchange.partition.of(process)[parameter];
-        let of = |gradient: &[f32]| Numbers(gradient[part.clone()].to_vec());
+        let of = |gradient: &Buffer| Numbers(gradient.values()[part.clone()].to_vec());
         let mut sums = PartialSums::default();
         for node in self.earlier.nodes() {
             let Gradients(gradients) = &node.sum;

@@ -103,21 +103,21 @@ impl Case {
         }
     }
 
-    pub(super) fn inputs(&self) -> AttentiveRecurrentInputs<'_> {
+    pub(super) fn inputs(&self) -> AttentiveRecurrentInputs<'_, &[f32]> {
         AttentiveRecurrentInputs {
             recurrence: Recurrence {
                 hidden: self.has_hidden().then(|| Affine {
-                    weight: &self.weight,
+                    weight: &self.weight[..],
                     bias: self.bias.as_deref(),
                 }),
                 initial: self.initial.as_deref(),
             },
-            query_weight: &self.query_weight,
-            context_weight: &self.context_weight,
-            keys: &self.keys,
-            values: &self.values,
+            query_weight: &self.query_weight[..],
+            context_weight: &self.context_weight[..],
+            keys: &self.keys[..],
+            values: &self.values[..],
             src_lengths: self.src_lengths.as_ref(),
-            v: &self.v,
+            v: &self.v[..],
         }
     }
 
@@ -153,9 +153,9 @@ impl Case {
         attentive_recurrent(call, inputs, &self.projected, out, kept, gates);
         assert!(bits(out) == bits(&self.out()), "without saved results");
         let result = AttentiveRecurrentResult {
-            out,
-            attention_weights: weights,
-            saved: &saved,
+            out: &out[..],
+            attention_weights: &weights[..],
+            saved: &saved[..],
         };
         let [
             projected,
@@ -182,7 +182,14 @@ impl Case {
             v,
         };
         let room = &mut vec![f32::NAN; call.room()];
-        attentive_recurrent_backward(call, inputs, result, &self.grad, gradients, room);
+        attentive_recurrent_backward(
+            call,
+            inputs,
+            result,
+            &self.grad,
+            gradients.map(Vec::as_mut_slice),
+            room,
+        );
         results
     }
 

@@ -195,8 +195,8 @@ fn gradients_that_are_seen_early_are_complete() {
         let batch = batch_of(&config, 0..3);
         let loss = model.loss(&batch, 0.1, &Pass::training(1, 1, Precision::F32));
         let mut seen: HashMap<ParamId, Vec<f32>> = HashMap::new();
-        let mut see = |param, gradient: &[f32]| {
-            let again = seen.insert(param, gradient.to_vec());
+        let mut see = |param, gradient: &Buffer| {
+            let again = seen.insert(param, gradient.values().into_owned());
             assert!(again.is_none(), "each is seen once");
         };
         let mut gradients = loss.loss.backward_watched(&mut see);
@@ -204,7 +204,11 @@ fn gradients_that_are_seen_early_are_complete() {
         for (param, gradient) in model.trained().zip(gradients) {
             let seen = seen.remove(&param.id());
             let name = param.name();
-            assert_eq!(seen.as_deref(), Some(&*gradient), "{name}: {config:?}");
+            assert_eq!(
+                seen.as_deref(),
+                Some(&*gradient.values()),
+                "{name}: {config:?}"
+            );
         }
     }
 }

@@ -66,7 +66,7 @@ fn watched(run: impl FnOnce(&Pass<'_>) -> Value) -> (Value, AttentionMap) {
 
 fn assert_close(a: &Value, b: &Value) {
     assert_eq!(a.shape(), b.shape());
-    for (a, b) in a.values().iter().zip(b.values()) {
+    for (a, b) in a.values().iter().zip(&*b.values()) {
         assert!((a - b).abs() < 1e-5, "{a} {b}");
     }
 }
@@ -171,8 +171,8 @@ fn one_matrix_for_all_heads_equals_one_for_each() {
         let x = tape::row_range(rows(LEN), 0..LEN);
         // The queries, keys or values of a head, a row for each position.
         let of = |linear: &Linear, head: usize| -> Vec<Vec<f32>> {
-            let weight = linear.weight.values();
-            let bias = linear.bias.as_ref().expect("a bias").values();
+            let weight = linear.weight.to_vec();
+            let bias = linear.bias.as_ref().expect("a bias").to_vec();
             let map = |x: &[f32]| {
                 let rows = D_HEAD * head..D_HEAD * (head + 1);
                 rows.map(|row| dot(&weight[row * D..][..D], x) + bias[row])

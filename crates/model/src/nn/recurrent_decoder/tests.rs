@@ -47,7 +47,8 @@ fn sequence(x: Value, lens: &[usize], width: usize) -> Sequence {
 /// Σ weights · values, `[batch · len, D]`.
 fn gathered(weights: &AttentionWeights, values: &Value) -> Vec<f32> {
     let [_, _, len, src_len] = weights.shape;
-    let values: Vec<&[f32]> = values.values().chunks(D).collect();
+    let values = values.values();
+    let values: Vec<&[f32]> = values.chunks(D).collect();
     let rows = weights.values.chunks(src_len).enumerate();
     rows.flat_map(|(row, weights)| weighted(weights, &values[row / len * src_len..]))
         .collect()
@@ -111,16 +112,16 @@ fn recorded_weights_reproduce_the_contexts() {
         let padding: Vec<f32> = of_second.map(|weights| weights[2]).collect();
         assert_eq!(padding, [0.0; LEN]);
         let expected = gathered(&map.weights, &values);
-        assert_close(&format!("{attention:?}"), context.values(), &expected);
+        assert_close(&format!("{attention:?}"), &context.values(), &expected);
     }
 }
 
 /// W x + b
 fn map(linear: &Linear, x: &[f32]) -> Vec<f32> {
-    let weight = linear.weight.values();
+    let weight = linear.weight.to_vec();
     let y = weight.chunks(x.len()).map(|row| dot(row, x)).collect();
     match &linear.bias {
-        Some(bias) => add(y, &bias.values()),
+        Some(bias) => add(y, &bias.to_vec()),
         None => y,
     }
 }
@@ -145,7 +146,8 @@ fn tanh(x: Vec<f32>) -> Vec<f32> {
 /// - `x`: `[LEN, D]`
 /// - `states`: `[1, D]` for each layer
 fn by_the_formulas(decoder: &RecurrentDecoder, h: &Value, x: &Value, states: &[Value]) -> Vec<f32> {
-    let h: Vec<&[f32]> = h.values().chunks(D).collect();
+    let h = h.values();
+    let h: Vec<&[f32]> = h.chunks(D).collect();
     // Σ_j softmax(e)_j h_j
     let found = |e: Vec<f32>| {
         let exp: Vec<f32> = e.into_iter().map(f32::exp).collect();
@@ -153,7 +155,10 @@ fn by_the_formulas(decoder: &RecurrentDecoder, h: &Value, x: &Value, states: &[V
         let weights: Vec<f32> = exp.iter().map(|exp| exp / sum).collect();
         weighted(&weights, &h)
     };
-    let mut states: Vec<Vec<f32>> = states.iter().map(|state| state.values().into()).collect();
+    let mut states: Vec<Vec<f32>> = states
+        .iter()
+        .map(|state| state.values().into_owned())
+        .collect();
     let mut out = Vec::new();
     for x in x.values().chunks(D) {
         let mut below = x.to_vec();
@@ -166,7 +171,7 @@ fn by_the_formulas(decoder: &RecurrentDecoder, h: &Value, x: &Value, states: &[V
             if let (0, Some(RecurrentAttention::Additive(attention))) = (number, &decoder.attention)
             {
                 // e_j = vᵀ tanh(W s + U h_j)
-                let (v, query) = (attention.score.values(), map(&attention.query, before));
+                let (v, query) = (attention.score.to_vec(), map(&attention.query, before));
                 let e = |h: &&[f32]| dot(&v, &tanh(add(map(&attention.key, h), &query)));
                 context = found(h.iter().map(e).collect());
                 sum = add(sum, &map(&attention.context, &context));
@@ -209,7 +214,7 @@ fn the_decoder_follows_its_formulas() {
             let tgt = sequence(x, &[LEN], LEN);
             let found = decoder.forward(tgt, Some(&memory), &finals, pass);
             let what = format!("{attention:?}, {n_layers} layers");
-            assert_close(&what, found.values(), &expected);
+            assert_close(&what, &found.values(), &expected);
         }
     }
 }

@@ -1,17 +1,12 @@
-//! Buffers of numbers that are reused between updates: touching fresh pages costs as much as a pass over the data.
+//! Pages that are kept for reuse: touching fresh ones costs as much as a pass over the data.
 //!
-//! A buffer that was taken from the pool of a thread goes back to the pool of the thread that drops it. All pools share one
-//! limit. In a [rehearsal](crate::rehearse), buffers have a length but no memory.
+//! Pages that were taken from the pool of a thread go back to the pool of the thread that drops them. All pools share one limit.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::cell::RefCell;
-use std::mem;
-use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memmap2::MmapMut;
-
-use crate::rehearsal::{self, Imagined};
 
 /// The limit of the pools of all threads.
 static LIMIT: Limit = Limit::new(MOST_KEPT);
@@ -27,157 +22,20 @@ const SLACK: usize = 2;
 /// Maximum number of elements kept by the pools of all threads together: 4 GiB.
 pub(crate) const MOST_KEPT: usize = 1 << 30;
 
-/// Returns the number of elements for which the free buffers of this thread's pool have room.
+/// Returns the number of elements for which the free pages of this thread's pool have room.
 pub fn pooled() -> usize {
     POOL.with_borrow(|pool| pool.free.iter().map(Pages::capacity).sum())
 }
 
-/// A vector of numbers, which may belong to a pool.
-#[derive(Debug)]
-pub struct Buffer {
-    len: usize,
-    storage: Storage,
+/// Returns pages with room for at least `len` elements of unspecified contents.
+pub(crate) fn take(len: usize) -> Pages {
+    POOL.with_borrow_mut(|pool| pool.room(len))
 }
 
-/// Where the numbers are.
-#[derive(Debug)]
-enum Storage {
-    /// In a vector of its own.
-    Own(Vec<f32>),
-    /// At the beginning of pages that go back to a pool.
-    Pooled(Option<Pages>),
-    /// Nowhere.
-    Imagined {
-        /// What a rehearsal counts until it is dropped; `None` for what it does not count.
-        _room: Option<Imagined>,
-    },
-}
-
-impl Buffer {
-    /// No numbers.
-    pub(crate) const EMPTY: Self = Self {
-        len: 0,
-        storage: Storage::Own(Vec::new()),
-    };
-
-    /// Returns a buffer of `len` elements with unspecified contents.
-    pub(crate) fn take(len: usize) -> Self {
-        let storage = if rehearsal::is_on() {
-            Storage::Imagined {
-                _room: Some(Imagined::take(len)),
-            }
-        } else if len < SMALLEST {
-            Storage::Own(vec![0.0; len])
-        } else {
-            Storage::Pooled(Some(POOL.with_borrow_mut(|pool| pool.room(len))))
-        };
-        Self { len, storage }
-    }
-
-    /// Returns a buffer of `len` elements that exist nowhere, for the parameters of a model that is only
-    /// [rehearsed](crate::rehearse).
-    pub fn imagined(len: usize) -> Self {
-        Self {
-            len,
-            storage: Storage::Imagined { _room: None },
-        }
-    }
-
-    /// Returns a buffer with the contents of `values`.
-    pub(crate) fn copy_of(values: &Self) -> Self {
-        let mut copy = Self::take(values.len());
-        copy.copy_from_slice(values);
-        copy
-    }
-
-    /// Returns `len` zeros.
-    pub fn zeros(len: usize) -> Self {
-        let mut zeros = Self::take(len);
-        zeros.fill(0.0);
-        zeros
-    }
-
-    /// Returns the number of elements.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns true if there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Returns the elements; none of a buffer without memory.
-    pub fn values(&self) -> &[f32] {
-        self
-    }
-
-    /// Returns the elements; those of a pool are copied.
-    pub fn into_vec(mut self) -> Vec<f32> {
-        match &mut self.storage {
-            Storage::Own(values) => mem::take(values),
-            Storage::Pooled(_) | Storage::Imagined { .. } => self.to_vec(),
-        }
-    }
-}
-
-impl Default for Buffer {
-    fn default() -> Self {
-        Self::EMPTY
-    }
-}
-
-impl From<Vec<f32>> for Buffer {
-    fn from(values: Vec<f32>) -> Self {
-        let len = values.len();
-        let storage = match rehearsal::is_on() {
-            true => Storage::Imagined {
-                _room: Some(Imagined::own(len)),
-            },
-            false => Storage::Own(values),
-        };
-        Self { len, storage }
-    }
-}
-
-impl Clone for Buffer {
-    fn clone(&self) -> Self {
-        Self::copy_of(self)
-    }
-}
-
-impl Deref for Buffer {
-    type Target = [f32];
-
-    /// The elements; none of a buffer without memory.
-    fn deref(&self) -> &[f32] {
-        match &self.storage {
-            Storage::Own(values) => values,
-            Storage::Pooled(Some(pages)) => &pages.values()[..self.len],
-            Storage::Pooled(None) | Storage::Imagined { .. } => &[],
-        }
-    }
-}
-
-impl DerefMut for Buffer {
-    fn deref_mut(&mut self) -> &mut [f32] {
-        match &mut self.storage {
-            Storage::Own(values) => values,
-            Storage::Pooled(Some(pages)) => &mut pages.values_mut()[..self.len],
-            Storage::Pooled(None) | Storage::Imagined { .. } => &mut [],
-        }
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        if let Storage::Pooled(pages) = &mut self.storage
-            && let Some(pages) = pages.take()
-        {
-            // The pool of a thread that ends is gone before its last buffers.
-            _ = POOL.try_with(|pool| pool.borrow_mut().give(pages));
-        }
-    }
+/// Keeps `pages` for reuse.
+pub(crate) fn give(pages: Pages) {
+    // The pool of a thread that ends is gone before its last pages.
+    _ = POOL.try_with(|pool| pool.borrow_mut().give(pages));
 }
 
 /// A limit on the number of elements that several pools keep together.
@@ -224,11 +82,13 @@ pub(crate) trait Room {
 pub(crate) struct Pages(MmapMut);
 
 impl Pages {
-    fn values(&self) -> &[f32] {
+    /// The elements for which there is room.
+    pub(crate) fn values(&self) -> &[f32] {
         bytemuck::cast_slice(&self.0)
     }
 
-    fn values_mut(&mut self) -> &mut [f32] {
+    /// The elements for which there is room, to change them.
+    pub(crate) fn values_mut(&mut self) -> &mut [f32] {
         bytemuck::cast_slice_mut(&mut self.0)
     }
 }
@@ -318,18 +178,11 @@ mod tests {
     }
 
     #[test]
-    fn buffers_are_reused() {
-        let buffer = Buffer::take(10_000);
-        let address = buffer.as_ptr();
-        drop(buffer);
-        let again = Buffer::take(9_000);
-        assert_eq!((again.as_ptr(), again.len()), (address, 9_000));
-    }
-
-    #[test]
-    fn vectors_from_elsewhere_do_not_accumulate() {
-        drop(Buffer::from(vec![1.0; 7_000]));
-        assert!(POOL.with_borrow(|pool| pool.free.is_empty()));
+    fn pages_are_reused() {
+        let pages = take(10_000);
+        let address = pages.values().as_ptr();
+        give(pages);
+        assert_eq!(take(9_000).values().as_ptr(), address);
     }
 
     #[test]

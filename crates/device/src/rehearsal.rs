@@ -1,8 +1,12 @@
 //! Rehearsals: computations in which only the memory of buffers is counted.
 
+mod silent;
+
 use std::cell::{Cell, RefCell};
 
-use crate::buffer::{Limit, MOST_KEPT, Pool, Room, SMALLEST};
+use self::silent::Rehearsal;
+use crate::on;
+use crate::pool::{Limit, MOST_KEPT, Pool, Room, SMALLEST};
 
 static LIMIT: Limit = Limit::new(MOST_KEPT);
 
@@ -40,22 +44,10 @@ pub fn rehearse(work: impl FnOnce()) -> Count {
 
     IS_ON.set(true);
     let end = End;
-    work();
+    on(&Rehearsal, work);
     let count = COUNT.get();
     drop(end);
     count
-}
-
-/// True if this thread only rehearses.
-pub(crate) fn is_on() -> bool {
-    IS_ON.get()
-}
-
-/// Calls a kernel, unless this thread only rehearses.
-pub(crate) fn compute(kernel: impl FnOnce()) {
-    if !is_on() {
-        kernel();
-    }
 }
 
 /// The memory of a buffer in a rehearsal.
@@ -93,7 +85,7 @@ impl Drop for Imagined {
     fn drop(&mut self) {
         if let Self::Pooled(room) = self
             && let Some(room) = room.take()
-            && is_on()
+            && IS_ON.get()
         {
             POOL.with_borrow_mut(|pool| pool.give(room));
         }

@@ -1,0 +1,388 @@
+//! The CPU: every operation is a kernel on slices.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use attentive_kernels::{
+    attention, attentive_recurrent, cross_entropy, dropout, elementwise, embedding, linear, mean,
+    nonlinearity, norm, optimizer, recurrent, rotary,
+};
+
+use crate::operands::*;
+use crate::{Buffer, Device};
+
+/// The CPU, with buffers in the memory of the host.
+#[derive(Clone, Copy, Debug)]
+pub struct Cpu;
+
+/// The elements of an operand.
+fn of(buffer: &Buffer) -> &[f32] {
+    buffer.host()
+}
+
+/// The elements of a result.
+fn to(buffer: &mut Buffer) -> &mut [f32] {
+    buffer.host_mut()
+}
+
+impl Device for Cpu {
+    fn allocate(&self, len: usize) -> Buffer {
+        Buffer::of_host(len)
+    }
+
+    fn upload(&self, values: Vec<f32>) -> Buffer {
+        Buffer::own(values)
+    }
+
+    fn download<'a>(&self, buffer: &'a Buffer) -> Cow<'a, [f32]> {
+        Cow::Borrowed(of(buffer))
+    }
+
+    fn fill(&self, x: &mut Buffer, value: f32) {
+        to(x).fill(value);
+    }
+
+    fn copy(&self, x: &Buffer, out: &mut Buffer) {
+        to(out).copy_from_slice(of(x));
+    }
+
+    fn add(&self, total: &mut Buffer, x: &Buffer) {
+        elementwise::add(to(total), of(x));
+    }
+
+    fn scale(&self, x: &mut Buffer, factor: f32) {
+        elementwise::scale(to(x), factor);
+    }
+
+    fn scale_by(&self, x: &mut Buffer, factor: &Buffer) {
+        let factor = of(factor)[0];
+        if factor != 1.0 {
+            self.scale(x, factor);
+        }
+    }
+
+    fn copy_columns(&self, count: usize, from: Columns<&Buffer>, to: Columns<&mut Buffer>) {
+        if count == 0 {
+            return;
+        }
+        let rows = of(from.matrix).chunks_exact(from.width);
+        for (from_row, row) in rows.zip(self::to(to.matrix).chunks_exact_mut(to.width)) {
+            row[to.first..][..count].copy_from_slice(&from_row[from.first..][..count]);
+        }
+    }
+
+    fn select_rows(&self, d: usize, x: &Buffer, rows: &[usize], out: &mut Buffer) {
+        let (x, out) = (of(x), to(out));
+        for (place, &row) in rows.iter().enumerate() {
+            out[place * d..][..d].copy_from_slice(&x[row * d..][..d]);
+        }
+    }
+
+    fn add_rows(&self, d: usize, x: &Buffer, rows: &[usize], total: &mut Buffer) {
+        let (x, total) = (of(x), to(total));
+        for (place, &row) in rows.iter().enumerate() {
+            elementwise::add(&mut total[row * d..][..d], &x[place * d..][..d]);
+        }
+    }
+
+    fn select_transposed(&self, d: usize, x: &Buffer, rows: &[usize], out: &mut Buffer) {
+        let (x, out) = (of(x), to(out));
+        for (place, &row) in rows.iter().enumerate() {
+            for (column, &value) in x[row * d..][..d].iter().enumerate() {
+                out[column * rows.len() + place] = value;
+            }
+        }
+    }
+
+    fn add_transposed(&self, d: usize, x: &Buffer, rows: &[usize], total: &mut Buffer) {
+        let (x, total) = (of(x), to(total));
+        for (place, &row) in rows.iter().enumerate() {
+            for (column, total) in total[row * d..][..d].iter_mut().enumerate() {
+                *total += x[column * rows.len() + place];
+            }
+        }
+    }
+
+    fn add_to_each(&self, table: &Buffer, part: Range<usize>, sequences: &mut Buffer) {
+        let vectors = &of(table)[part];
+        for sequence in to(sequences).chunks_exact_mut(vectors.len().max(1)) {
+            elementwise::add(sequence, vectors);
+        }
+    }
+
+    fn sum_of_each(&self, sequences: &Buffer, part: Range<usize>, table: &mut Buffer) {
+        let table = to(table);
+        table.fill(0.0);
+        let sum = &mut table[part];
+        for sequence in of(sequences).chunks_exact(sum.len().max(1)) {
+            elementwise::add(sum, sequence);
+        }
+    }
+
+    fn dropout(&self, dropout: Dropout, x: &mut Buffer) {
+        dropout.apply(to(x));
+    }
+
+    fn dropout_add(
+        &self,
+        x: &Buffer,
+        residual: Option<&Buffer>,
+        dropout: Option<Dropout>,
+        out: &mut Buffer,
+    ) {
+        dropout::dropout_add(0, of(x), residual.map(of), dropout, to(out));
+    }
+
+    fn embedding(
+        &self,
+        ids: &[u32],
+        table: &Buffer,
+        d: usize,
+        scale: f32,
+        positions: Option<PositionRows<'_>>,
+        out: &mut Buffer,
+    ) {
+        embedding::embedding(ids, of(table), d, scale, positions, to(out));
+    }
+
+    fn embedding_backward(
+        &self,
+        ids: &[u32],
+        grad: &Buffer,
+        d: usize,
+        scale: f32,
+        dtable: &mut Buffer,
+    ) {
+        embedding::embedding_backward(ids, of(grad), d, scale, to(dtable));
+    }
+
+    fn linear(&self, call: LinearCall, x: &Buffer, maps: &[Affine<&Buffer>], out: &mut Buffer) {
+        let maps: Vec<_> = maps.iter().map(|map| map.map(of)).collect();
+        linear::linear(call, of(x), &maps, to(out));
+    }
+
+    fn linear_backward(
+        &self,
+        call: LinearCall,
+        kept: LinearKept<'_, &Buffer>,
+        grad: &mut Buffer,
+        dx: Option<&mut Buffer>,
+        gradients: Vec<AffineGradients<&mut Buffer>>,
+    ) {
+        let weights: Vec<_> = kept.weights.iter().copied().map(of).collect();
+        let kept = LinearKept {
+            x: of(kept.x),
+            weights: &weights,
+            out: of(kept.out),
+        };
+        let gradients = gradients.into_iter().map(|layer| layer.map(to));
+        let mut gradients: Vec<_> = gradients.collect();
+        linear::linear_backward(call, kept, to(grad), dx.map(to), &mut gradients);
+    }
+
+    fn norm(
+        &self,
+        call: NormCall,
+        x: &Buffer,
+        gain: &Buffer,
+        bias: Option<&Buffer>,
+        out: &mut Buffer,
+    ) {
+        norm::norm(call, of(x), of(gain), bias.map(of), to(out));
+    }
+
+    fn norm_backward(
+        &self,
+        call: NormCall,
+        x: &Buffer,
+        gain: &Buffer,
+        grad: &Buffer,
+        gradients: NormGradients<&mut Buffer>,
+    ) {
+        norm::norm_backward(call, of(x), of(gain), of(grad), gradients.map(to));
+    }
+
+    fn residual_norm(
+        &self,
+        call: ResidualNormCall,
+        inputs: [&Buffer; 2],
+        gain: &Buffer,
+        bias: Option<&Buffer>,
+        sum_and_out: [&mut Buffer; 2],
+    ) {
+        let ResidualNormCall { norm, dropout } = call;
+        let (inputs, [sum, out]) = (inputs.map(of), sum_and_out.map(to));
+        norm::residual_norm(norm, dropout, inputs, of(gain), bias.map(of), sum, out);
+    }
+
+    fn residual_norm_backward(
+        &self,
+        call: ResidualNormCall,
+        sum: &Buffer,
+        gain: &Buffer,
+        grad: &Buffer,
+        gradients: NormGradients<&mut Buffer>,
+        dy: &mut Buffer,
+    ) {
+        let ResidualNormCall { norm, dropout } = call;
+        let (gain, grad, gradients) = (of(gain), of(grad), gradients.map(to));
+        norm::residual_norm_backward(norm, dropout, of(sum), gain, grad, gradients, to(dy));
+    }
+
+    fn nonlinear(&self, f: Nonlinearity, x: &Buffer, out: &mut Buffer) {
+        match f {
+            // With the error function of earlier versions, so that their runs go on with the same bits.
+            Nonlinearity::Gelu => nonlinearity::exact_gelu(of(x), to(out)),
+            f => nonlinearity::nonlinear(f, of(x), to(out)),
+        }
+    }
+
+    fn nonlinear_backward(&self, f: Nonlinearity, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
+        match f {
+            Nonlinearity::Gelu => nonlinearity::exact_gelu_backward(of(x), of(grad), to(dx)),
+            f => nonlinearity::nonlinear_backward(f, of(x), of(grad), to(dx)),
+        }
+    }
+
+    fn gated(&self, f: Nonlinearity, d: usize, x: &Buffer, out: &mut Buffer) {
+        nonlinearity::gated(f, d, of(x), to(out));
+    }
+
+    fn gated_backward(
+        &self,
+        f: Nonlinearity,
+        d: usize,
+        x: &Buffer,
+        grad: &Buffer,
+        dx: &mut Buffer,
+    ) {
+        nonlinearity::gated_backward(f, d, of(x), of(grad), to(dx));
+    }
+
+    fn tanh(&self, x: &Buffer, out: &mut Buffer) {
+        nonlinearity::tanh(of(x), to(out));
+    }
+
+    fn tanh_backward(&self, y: &Buffer, grad: &mut Buffer) {
+        nonlinearity::tanh_backward(of(y), to(grad));
+    }
+
+    fn attention(
+        &self,
+        shape: AttentionShape,
+        inputs: AttentionInputs<'_, &Buffer>,
+        out: &mut Buffer,
+    ) {
+        attention::attention(shape, inputs.map(of), to(out));
+    }
+
+    fn attention_backward(
+        &self,
+        shape: AttentionShape,
+        inputs: AttentionInputs<'_, &Buffer>,
+        grad: &Buffer,
+        gradients: Operands<&mut Buffer>,
+        dbias: Option<&mut Buffer>,
+    ) {
+        let (inputs, gradients) = (inputs.map(of), gradients.map(to));
+        attention::attention_backward(shape, inputs, of(grad), gradients, dbias.map(to));
+    }
+
+    fn rotary(&self, call: RotaryCall<'_>, turn: Turn, x: &Buffer, out: &mut Buffer) {
+        rotary::rotary(call, turn, of(x), to(out));
+    }
+
+    fn recurrent(
+        &self,
+        call: RecurrentCall<'_>,
+        recurrence: Recurrence<&Buffer>,
+        projected: &Buffer,
+        states: &mut Buffer,
+        saved: Option<&mut Buffer>,
+    ) {
+        let (recurrence, saved) = (recurrence.map(of), saved.map(to));
+        recurrent::recurrent(call, recurrence, of(projected), to(states), saved);
+    }
+
+    fn recurrent_backward(
+        &self,
+        call: RecurrentCall<'_>,
+        recurrence: Recurrence<&Buffer>,
+        result: RecurrentResult<&Buffer>,
+        grad: &Buffer,
+        gradients: RecurrentGradients<&mut Buffer>,
+        room: &mut Buffer,
+    ) {
+        let (recurrence, result) = (recurrence.map(of), result.map(of));
+        let (gradients, room) = (gradients.map(to), to(room));
+        recurrent::recurrent_backward(call, recurrence, result, of(grad), gradients, room);
+    }
+
+    fn attentive_recurrent(
+        &self,
+        call: AttentiveRecurrentCall<'_>,
+        inputs: AttentiveRecurrentInputs<'_, &Buffer>,
+        projected: &Buffer,
+        out: &mut Buffer,
+        kept: Option<[&mut Buffer; 2]>,
+    ) {
+        let (weights, saved) = kept.map(|kept| kept.map(to).into()).unzip();
+        let (inputs, projected) = (inputs.map(of), of(projected));
+        attentive_recurrent::attentive_recurrent(call, inputs, projected, to(out), weights, saved);
+    }
+
+    fn attentive_recurrent_backward(
+        &self,
+        call: AttentiveRecurrentCall<'_>,
+        inputs: AttentiveRecurrentInputs<'_, &Buffer>,
+        result: AttentiveRecurrentResult<&Buffer>,
+        grad: &Buffer,
+        gradients: AttentiveRecurrentGradients<&mut Buffer>,
+        room: &mut Buffer,
+    ) {
+        let (inputs, result, gradients) = (inputs.map(of), result.map(of), gradients.map(to));
+        attentive_recurrent::attentive_recurrent_backward(
+            call,
+            inputs,
+            result,
+            of(grad),
+            gradients,
+            to(room),
+        );
+    }
+
+    fn mean_rows(&self, lengths: &Lengths, d: usize, x: &Buffer, out: &mut Buffer) {
+        mean::mean_rows(lengths, d, of(x), to(out));
+    }
+
+    fn mean_rows_backward(&self, lengths: &Lengths, d: usize, grad: &Buffer, dx: &mut Buffer) {
+        mean::mean_rows_backward(lengths, d, of(grad), to(dx));
+    }
+
+    fn cross_entropy(
+        &self,
+        shape: ProjectionShape,
+        inputs: ProjectionInputs<'_, &Buffer>,
+        gradients: ProjectionGradients<&mut Buffer>,
+    ) -> LossSums {
+        cross_entropy::cross_entropy(shape, inputs.map(of), gradients.map(to))
+    }
+
+    fn adam(&self, step: AdamStep, part: Part<'_>, moments: [&mut Buffer; 2], grad: &Buffer) {
+        let (param, [mean, square]) = (&mut to(part.buffer)[part.range], moments.map(to));
+        optimizer::adam(param, mean, square, of(grad), step);
+    }
+
+    fn sgd(&self, step: SgdStep, part: Part<'_>, velocity: Option<&mut Buffer>, grad: &Buffer) {
+        let param = &mut to(part.buffer)[part.range];
+        optimizer::sgd(param, velocity.map(to), of(grad), step);
+    }
+
+    fn sums_of_squares(&self, x: &Buffer) -> Vec<f64> {
+        optimizer::sums_of_squares(of(x))
+    }
+
+    fn first_non_finite(&self, x: &Buffer) -> Option<usize> {
+        optimizer::first_non_finite(of(x))
+    }
+}

@@ -1,0 +1,27 @@
+//! What computes, and where its numbers are.
+//!
+//! A [`Device`] has all operations of the tape and of the optimizer, forward and backward. Their operands are [`Buffer`]s, and
+//! only the device knows where the numbers of a buffer are. [`Cpu`] calls Attentive's kernels; [`Plain`] computes the same in
+//! double precision, slowly, with the loops that read like the formulas; a [rehearsal](rehearse) only counts memory.
+//!
+//! A thread computes on its [`current`] device, which is the CPU unless [`on`] says otherwise.
+
+mod buffer;
+mod cpu;
+mod current;
+mod device;
+mod operands;
+mod plain;
+mod pool;
+mod rehearsal;
+#[cfg(test)]
+mod tests;
+
+pub use buffer::Buffer;
+pub use cpu::Cpu;
+pub use current::{current, on};
+pub use device::Device;
+pub use operands::*;
+pub use plain::Plain;
+pub use pool::pooled;
+pub use rehearsal::{Count, rehearse};
