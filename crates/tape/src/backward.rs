@@ -182,7 +182,7 @@ fn uses(nodes: &[Rc<Node>]) -> HashMap<ParamId, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{numbers, random};
+    use crate::tests::{numbers, on_each_device, random};
     use crate::{Epilogue, Map, Precision, Value, linear, scale};
 
     fn apply(x: Value, weight: &Param) -> Value {
@@ -199,31 +199,35 @@ mod tests {
 
     #[test]
     fn each_gradient_is_seen_once_and_whole_and_in_the_order_of_the_backward_pass() {
-        let (first, second, unused) = (square(1), square(2), square(3));
-        // `first` is used twice.
-        let x = apply(apply(random(4, [4, 3]), &first), &first);
-        let result = apply(x, &second);
-        let mut seen = Vec::new();
-        let mut gradients = result
-            .backward_watched(&mut |id, gradient| seen.push((id, gradient.clone().into_vec())));
-        let expected =
-            [&second, &first].map(|param| (param.id(), gradients.take(param).into_vec()));
-        assert_eq!(seen, expected);
-        assert_eq!(gradients.take(&unused).into_vec(), [0.0; 9]);
+        on_each_device(|| {
+            let (first, second, unused) = (square(1), square(2), square(3));
+            // `first` is used twice.
+            let x = apply(apply(random(4, [4, 3]), &first), &first);
+            let result = apply(x, &second);
+            let mut seen = Vec::new();
+            let mut gradients = result
+                .backward_watched(&mut |id, gradient| seen.push((id, gradient.clone().into_vec())));
+            let expected =
+                [&second, &first].map(|param| (param.id(), gradients.take(param).into_vec()));
+            assert_eq!(seen, expected);
+            assert_eq!(gradients.take(&unused).into_vec(), [0.0; 9]);
+        });
     }
 
     #[test]
     fn frozen_parameters_and_constants_have_no_history() {
-        let weight = square(1);
-        assert!(apply(random(2, [4, 3]), &weight).origin.is_some());
-        let map = |weight| Map { weight, bias: None };
-        let plain = |weight| {
-            let epilogue = Epilogue::plain(Precision::F32);
-            linear(random(2, [4, 3]), vec![map(weight)], epilogue)
-        };
-        assert!(plain(weight.constant()).origin.is_none());
-        weight.freeze();
-        assert!(plain(weight.value()).origin.is_none());
+        on_each_device(|| {
+            let weight = square(1);
+            assert!(apply(random(2, [4, 3]), &weight).origin.is_some());
+            let map = |weight| Map { weight, bias: None };
+            let plain = |weight| {
+                let epilogue = Epilogue::plain(Precision::F32);
+                linear(random(2, [4, 3]), vec![map(weight)], epilogue)
+            };
+            assert!(plain(weight.constant()).origin.is_none());
+            weight.freeze();
+            assert!(plain(weight.value()).origin.is_none());
+        });
     }
 
     #[test]

@@ -4,40 +4,46 @@ use super::*;
 
 #[test]
 fn columns_side_by_side() {
-    let (a, b) = (
-        Value::new(vec![1., 2., 3., 4.], [2, 2]),
-        Value::new(vec![5., 6.], [2, 1]),
-    );
-    let joined = join(vec![a, b]);
-    assert_eq!(joined.shape(), [2, 3]);
-    assert_eq!(*joined.values(), [1., 2., 5., 3., 4., 6.]);
-    assert_eq!(*columns(joined.clone(), 1..3).values(), [2., 5., 4., 6.]);
-    assert_eq!(columns(joined, 3..3).shape(), [2, 0]);
-    Case::new(1, &[[3, 2], [3, 4], [3, 1]]).check(&|inputs| join(inputs.to_vec()));
-    Case::new(2, &[[3, 5]]).check(&|inputs| columns(inputs[0].clone(), 1..4));
-    // An operand used twice has the sum of both gradients.
-    Case::new(3, &[[3, 2]]).check(&|inputs| join(vec![inputs[0].clone(), inputs[0].clone()]));
+    on_each_device(|| {
+        let (a, b) = (
+            Value::new(vec![1., 2., 3., 4.], [2, 2]),
+            Value::new(vec![5., 6.], [2, 1]),
+        );
+        let joined = join(vec![a, b]);
+        assert_eq!(joined.shape(), [2, 3]);
+        assert_eq!(*joined.values(), [1., 2., 5., 3., 4., 6.]);
+        assert_eq!(*columns(joined.clone(), 1..3).values(), [2., 5., 4., 6.]);
+        assert_eq!(columns(joined, 3..3).shape(), [2, 0]);
+        Case::new(1, &[[3, 2], [3, 4], [3, 1]]).check(&|inputs| join(inputs.to_vec()));
+        Case::new(2, &[[3, 5]]).check(&|inputs| columns(inputs[0].clone(), 1..4));
+        // An operand used twice has the sum of both gradients.
+        Case::new(3, &[[3, 2]]).check(&|inputs| join(vec![inputs[0].clone(), inputs[0].clone()]));
+    });
 }
 
 #[test]
 fn selected_rows() {
-    let x = Value::new(vec![1., 2., 3., 4., 5., 6.], [3, 2]);
-    assert_eq!(*select_rows(x.clone(), &[2, 0]).values(), [5., 6., 1., 2.]);
-    assert_eq!(*row_range(x.clone(), 1..3).values(), [3., 4., 5., 6.]);
-    let turned = transposed_rows(x, vec![2, 0, 0]);
-    assert_eq!(turned.shape(), [2, 3]);
-    assert_eq!(*turned.values(), [5., 1., 1., 6., 2., 2.]);
-    Case::new(4, &[[4, 3]]).check(&|inputs| select_rows(inputs[0].clone(), &[3, 1, 3]));
-    Case::new(5, &[[4, 3]]).check(&|inputs| transposed_rows(inputs[0].clone(), vec![3, 1, 3]));
+    on_each_device(|| {
+        let x = Value::new(vec![1., 2., 3., 4., 5., 6.], [3, 2]);
+        assert_eq!(*select_rows(x.clone(), &[2, 0]).values(), [5., 6., 1., 2.]);
+        assert_eq!(*row_range(x.clone(), 1..3).values(), [3., 4., 5., 6.]);
+        let turned = transposed_rows(x, vec![2, 0, 0]);
+        assert_eq!(turned.shape(), [2, 3]);
+        assert_eq!(*turned.values(), [5., 1., 1., 6., 2., 2.]);
+        Case::new(4, &[[4, 3]]).check(&|inputs| select_rows(inputs[0].clone(), &[3, 1, 3]));
+        Case::new(5, &[[4, 3]]).check(&|inputs| transposed_rows(inputs[0].clone(), vec![3, 1, 3]));
+    });
 }
 
 #[test]
 fn learned_positions() {
-    let x = Value::zeros([4, 1]);
-    let table = Value::new(vec![7., 8., 9.], [3, 1]);
-    assert_eq!(*add_positions(x, table, 1, 2).values(), [8., 9., 8., 9.]);
-    Case::new(6, &[[6, 2], [5, 2]])
-        .check(&|inputs| add_positions(inputs[0].clone(), inputs[1].clone(), 2, 3));
+    on_each_device(|| {
+        let x = Value::zeros([4, 1]);
+        let table = Value::new(vec![7., 8., 9.], [3, 1]);
+        assert_eq!(*add_positions(x, table, 1, 2).values(), [8., 9., 8., 9.]);
+        Case::new(6, &[[6, 2], [5, 2]])
+            .check(&|inputs| add_positions(inputs[0].clone(), inputs[1].clone(), 2, 3));
+    });
 }
 
 #[test]

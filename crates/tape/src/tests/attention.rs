@@ -93,64 +93,68 @@ fn biased_attentions() {
 /// The weighted sums of the values are the result of attention.
 #[test]
 fn weights_belong_to_the_result() {
-    let shape = AttentionShape {
-        batch: 2,
-        n_heads: 4,
-        n_kv_heads: 2,
-        tgt_len: 3,
-        src_len: 3,
-        d_head: 2,
-    };
-    let lengths = Lengths::new([3, 2], 3);
-    let scores = Scores {
-        scale: 0.8,
-        causality: Causality::Causal,
-        bias: Some(random(1, [4, 9])),
-    };
-    let all = random(2, [6, shape.joined_width()]);
-    let attended = || Attended::Itself(all.clone());
-    let weights = attention_weights(shape, &attended(), Some(&lengths), &scores);
-    let result = attention(shape, attended(), Some(&lengths), &scores, None);
-    assert_eq!(weights.shape, [2, 4, 3, 3]);
-    let first_value = shape.query_width() + shape.kv_width();
-    for (number, weights) in weights.values.chunks_exact(3).enumerate() {
-        let (query, head, sequence) = (number % 3, number / 3 % 4, number / 12);
-        let visible = (query + 1).min(lengths.lens()[sequence]);
-        assert!((weights.iter().sum::<f32>() - 1.0).abs() < 1e-6);
-        assert!(weights[visible..].iter().all(|&weight| weight == 0.0));
-        for feature in 0..2 {
-            let value = |key: usize| {
-                let row = (sequence * 3 + key) * shape.joined_width();
-                all.values()[row + first_value + head / 2 * 2 + feature]
-            };
-            let expected: f32 = (0..3).map(|key| weights[key] * value(key)).sum();
-            let row = (sequence * 3 + query) * shape.query_width();
-            let found = result.values()[row + head * 2 + feature];
-            assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+    on_each_device(|| {
+        let shape = AttentionShape {
+            batch: 2,
+            n_heads: 4,
+            n_kv_heads: 2,
+            tgt_len: 3,
+            src_len: 3,
+            d_head: 2,
+        };
+        let lengths = Lengths::new([3, 2], 3);
+        let scores = Scores {
+            scale: 0.8,
+            causality: Causality::Causal,
+            bias: Some(random(1, [4, 9])),
+        };
+        let all = random(2, [6, shape.joined_width()]);
+        let attended = || Attended::Itself(all.clone());
+        let weights = attention_weights(shape, &attended(), Some(&lengths), &scores);
+        let result = attention(shape, attended(), Some(&lengths), &scores, None);
+        assert_eq!(weights.shape, [2, 4, 3, 3]);
+        let first_value = shape.query_width() + shape.kv_width();
+        for (number, weights) in weights.values.chunks_exact(3).enumerate() {
+            let (query, head, sequence) = (number % 3, number / 3 % 4, number / 12);
+            let visible = (query + 1).min(lengths.lens()[sequence]);
+            assert!((weights.iter().sum::<f32>() - 1.0).abs() < 1e-6);
+            assert!(weights[visible..].iter().all(|&weight| weight == 0.0));
+            for feature in 0..2 {
+                let value = |key: usize| {
+                    let row = (sequence * 3 + key) * shape.joined_width();
+                    all.values()[row + first_value + head / 2 * 2 + feature]
+                };
+                let expected: f32 = (0..3).map(|key| weights[key] * value(key)).sum();
+                let row = (sequence * 3 + query) * shape.query_width();
+                let found = result.values()[row + head * 2 + feature];
+                assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+            }
         }
-    }
-    let mean = weights.mean_of_heads();
-    assert_eq!(mean.shape, [2, 1, 3, 3]);
-    let of_heads = (0..4).map(|head| weights.values[head * 9 + 4]);
-    assert!((mean.values[4] - of_heads.sum::<f32>() / 4.0).abs() < 1e-6);
+        let mean = weights.mean_of_heads();
+        assert_eq!(mean.shape, [2, 1, 3, 3]);
+        let of_heads = (0..4).map(|head| weights.values[head * 9 + 4]);
+        assert!((mean.values[4] - of_heads.sum::<f32>() / 4.0).abs() < 1e-6);
+    });
 }
 
 #[test]
 fn a_query_without_visible_keys_has_no_weights() {
-    let shape = AttentionShape {
-        batch: 2,
-        n_heads: 1,
-        n_kv_heads: 1,
-        tgt_len: 1,
-        src_len: 2,
-        d_head: 2,
-    };
-    let attended = Attended::Other {
-        queries: random(1, [2, 2]),
-        keys_values: random(2, [4, 4]),
-    };
-    let lengths = Lengths::new([0, 1], 2);
-    let scores = Scores::scaled(2, Causality::Full);
-    let weights = attention_weights(shape, &attended, Some(&lengths), &scores);
-    assert_eq!(weights.values, [0.0, 0.0, 1.0, 0.0]);
+    on_each_device(|| {
+        let shape = AttentionShape {
+            batch: 2,
+            n_heads: 1,
+            n_kv_heads: 1,
+            tgt_len: 1,
+            src_len: 2,
+            d_head: 2,
+        };
+        let attended = Attended::Other {
+            queries: random(1, [2, 2]),
+            keys_values: random(2, [4, 4]),
+        };
+        let lengths = Lengths::new([0, 1], 2);
+        let scores = Scores::scaled(2, Causality::Full);
+        let weights = attention_weights(shape, &attended, Some(&lengths), &scores);
+        assert_eq!(weights.values, [0.0, 0.0, 1.0, 0.0]);
+    });
 }

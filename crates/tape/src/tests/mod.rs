@@ -1,6 +1,7 @@
 //! Every operation's gradients against central finite differences of its forward pass. The forward passes are those of the
 //! kernels, which are compared with double-precision references in their own crate.
 
+use attentive_device::{Cpu, Device, Plain, on};
 use attentive_kernels::cross_entropy::IGNORE;
 
 use super::*;
@@ -28,6 +29,13 @@ pub(crate) fn numbers(seed: u64, count: usize) -> Vec<f32> {
 
 pub(crate) fn random(seed: u64, shape: [usize; 2]) -> Value {
     Value::new(numbers(seed, shape[0] * shape[1]), shape)
+}
+
+/// Runs a test on each device that computes.
+pub(crate) fn on_each_device(test: impl Fn()) {
+    for device in [&Cpu as &'static dyn Device, &Plain] {
+        on(device, &test);
+    }
 }
 
 type Operation<'a> = &'a dyn Fn(&[Value]) -> Value;
@@ -108,20 +116,43 @@ impl Case {
         gradients.take(wanted).into_vec()
     }
 
+    /// Compares gradients with finite differences on both devices, and the devices with each other.
     fn check(&self, operation: Operation<'_>) {
-        let (_, gradients) = self.gradients(operation);
+        let ours = self.checked(operation);
+        let inputs: Vec<Vec<f32>> = self.inputs.iter().map(Param::to_vec).collect();
+        let plain = on(&Plain, || {
+            let copy = |(input, values): (&Param, Vec<f32>)| {
+                Param::new(input.name(), input.shape().to_vec(), values)
+            };
+            let case = Self {
+                inputs: self.inputs.iter().zip(inputs).map(copy).collect(),
+                seed: self.seed,
+            };
+            case.checked(operation)
+        });
+        for (ours, plain) in ours.into_iter().zip(plain) {
+            let [ours, plain] =
+                [ours, plain].map(|all| Vec::from_iter(all.into_iter().map(f64::from)));
+            assert_close("two devices", &ours, &plain, 1e-4);
+        }
+    }
+
+    /// Compares the gradients with finite differences; returns the output and them.
+    fn checked(&self, operation: Operation<'_>) -> Vec<Vec<f32>> {
+        let (output, gradients) = self.gradients(operation);
         for (input, gradient) in self.inputs.iter().zip(&gradients) {
             let alone = self.gradient_alone(operation, input);
             assert_eq!(&alone, gradient, "{} alone", input.name());
         }
-        for (input, gradient) in self.inputs.iter().zip(gradients) {
+        for (input, gradient) in self.inputs.iter().zip(&gradients) {
             let slopes: Vec<f64> = (0..gradient.len())
                 .map(|element| self.slope(operation, input, element))
                 .collect();
-            let gradient: Vec<f64> = gradient.into_iter().map(f64::from).collect();
+            let gradient: Vec<f64> = gradient.iter().copied().map(f64::from).collect();
             let what = format!("gradient of input {}", input.name());
             assert_close(&what, &gradient, &slopes, 2e-3);
         }
+        [vec![output], gradients].concat()
     }
 }
 
@@ -283,20 +314,22 @@ fn embeddings() {
 
 #[test]
 fn products_in_bf16_differ_from_those_in_f32() {
-    let (x, weight) = (random(1, [6, 40]), random(2, [7, 40]));
-    let rows = |precision| {
-        let epilogue = Epilogue::plain(precision);
-        linear(x.clone(), vec![map_of(&weight, None)], epilogue).into_vec()
-    };
-    let targets = [2, IGNORE, 0, 6, 2, 1];
-    let loss = |precision| {
-        let map = map_of(&weight, None);
-        cross_entropy(x.clone(), map, &targets, 0.1, precision)
-            .loss
-            .into_vec()
-    };
-    assert_ne!(rows(Precision::F32), rows(Precision::Bf16));
-    assert_ne!(loss(Precision::F32), loss(Precision::Bf16));
+    on_each_device(|| {
+        let (x, weight) = (random(1, [6, 40]), random(2, [7, 40]));
+        let rows = |precision| {
+            let epilogue = Epilogue::plain(precision);
+            linear(x.clone(), vec![map_of(&weight, None)], epilogue).into_vec()
+        };
+        let targets = [2, IGNORE, 0, 6, 2, 1];
+        let loss = |precision| {
+            let map = map_of(&weight, None);
+            cross_entropy(x.clone(), map, &targets, 0.1, precision)
+                .loss
+                .into_vec()
+        };
+        assert_ne!(rows(Precision::F32), rows(Precision::Bf16));
+        assert_ne!(loss(Precision::F32), loss(Precision::Bf16));
+    });
 }
 
 #[test]

@@ -97,43 +97,45 @@ fn attentive_recurrent_layers() {
 /// The weighted sums of the values are the contexts.
 #[test]
 fn weights_belong_to_the_contexts() {
-    let (len, src_len, d, d_key, d_value) = (2, 3, 3, 4, 2);
-    let (lengths, src_lengths) = (Lengths::new([2, 2], len), Lengths::new([3, 1], src_len));
-    let recurrence = || AttentiveRecurrence {
-        query: random(1, [d_key, d]),
-        score: random(2, [1, d_key]),
-        context: random(3, [d, d_value]),
-        keys: random(4, [2 * src_len, d_key]),
-        values: random(5, [2 * src_len, d_value]),
-        src_lengths: src_lengths.clone(),
-        state: Recurrence {
-            hidden: Some(map_of(&random(6, [d, d]), None)),
-            initial: Some(random(7, [2, d])),
-        },
-    };
-    let projected = random(8, [2 * len, d]);
-    let out = attentive_recurrent(Cell::Rnn, &lengths, projected, recurrence(), Precision::F32);
-    let states = columns(out.clone(), 0..d);
-    let contexts = columns(out, d..d + d_value);
-    let initial = random(7, [2, d]);
-    let before: Vec<f32> = [
-        &initial.values()[..d],
-        &states.values()[..d],
-        &initial.values()[d..],
-        &states.values()[2 * d..3 * d],
-    ]
-    .concat();
-    let weights = attentive_recurrent_weights(&recurrence(), &Value::new(before, [4, d]));
-    assert_eq!(weights.shape, [2, 1, len, src_len]);
-    for (row, weights) in weights.values.chunks_exact(src_len).enumerate() {
-        let sequence = row / len;
-        for feature in 0..d_value {
-            let value = |key: usize| {
-                recurrence().values.values()[(sequence * src_len + key) * d_value + feature]
-            };
-            let expected: f32 = (0..src_len).map(|key| weights[key] * value(key)).sum();
-            let found = contexts.values()[row * d_value + feature];
-            assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+    on_each_device(|| {
+        let (len, src_len, d, d_key, d_value) = (2, 3, 3, 4, 2);
+        let (lengths, src_lengths) = (Lengths::new([2, 2], len), Lengths::new([3, 1], src_len));
+        let recurrence = || AttentiveRecurrence {
+            query: random(1, [d_key, d]),
+            score: random(2, [1, d_key]),
+            context: random(3, [d, d_value]),
+            keys: random(4, [2 * src_len, d_key]),
+            values: random(5, [2 * src_len, d_value]),
+            src_lengths: src_lengths.clone(),
+            state: Recurrence {
+                hidden: Some(map_of(&random(6, [d, d]), None)),
+                initial: Some(random(7, [2, d])),
+            },
+        };
+        let projected = random(8, [2 * len, d]);
+        let out = attentive_recurrent(Cell::Rnn, &lengths, projected, recurrence(), Precision::F32);
+        let states = columns(out.clone(), 0..d);
+        let contexts = columns(out, d..d + d_value);
+        let initial = random(7, [2, d]);
+        let before: Vec<f32> = [
+            &initial.values()[..d],
+            &states.values()[..d],
+            &initial.values()[d..],
+            &states.values()[2 * d..3 * d],
+        ]
+        .concat();
+        let weights = attentive_recurrent_weights(&recurrence(), &Value::new(before, [4, d]));
+        assert_eq!(weights.shape, [2, 1, len, src_len]);
+        for (row, weights) in weights.values.chunks_exact(src_len).enumerate() {
+            let sequence = row / len;
+            for feature in 0..d_value {
+                let value = |key: usize| {
+                    recurrence().values.values()[(sequence * src_len + key) * d_value + feature]
+                };
+                let expected: f32 = (0..src_len).map(|key| weights[key] * value(key)).sum();
+                let found = contexts.values()[row * d_value + feature];
+                assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+            }
         }
-    }
+    });
 }

@@ -5,11 +5,19 @@ use std::ops::Range;
 
 use attentive_base::batch::{Batch, Padded, TokenId};
 use attentive_config::{ModelConfig, Pooling, Task, TieEmbeddings};
+use attentive_device::{Cpu, Device, Plain, on};
 use attentive_samples::{VOCAB, base, rows, variants};
 use attentive_tape::{Buffer, Lengths, Param, ParamId, Precision, pooled, rehearse};
 
 use super::Model;
 use crate::nn::{Pass, Probe};
+
+/// Runs a test on each device that computes.
+pub(crate) fn on_each_device(test: impl Fn()) {
+    for device in [&Cpu as &'static dyn Device, &Plain] {
+        on(device, &test);
+    }
+}
 
 pub(crate) fn model(config: &ModelConfig) -> Model {
     Model::new(&config.architecture(VOCAB, VOCAB), config.init, 3)
@@ -59,17 +67,19 @@ fn vectors(config: &ModelConfig, src: &Padded) -> Vec<f32> {
 
 #[test]
 fn a_sentence_does_not_depend_on_its_batch() {
-    for config in variants() {
-        let model = model(&config);
-        let all = batch_of(&config, 0..3);
-        let together = rows(model.forward(&all, &Pass::inference()));
-        for row in 0..3 {
-            let one = batch_of(&config, row..row + 1);
-            let alone = rows(model.forward(&one, &Pass::inference()));
-            let first = row * together.len() / 3;
-            assert_eq!(alone, together[first..first + alone.len()], "{config:?}");
+    on_each_device(|| {
+        for config in variants() {
+            let model = model(&config);
+            let all = batch_of(&config, 0..3);
+            let together = rows(model.forward(&all, &Pass::inference()));
+            for row in 0..3 {
+                let one = batch_of(&config, row..row + 1);
+                let alone = rows(model.forward(&one, &Pass::inference()));
+                let first = row * together.len() / 3;
+                assert_eq!(alone, together[first..first + alone.len()], "{config:?}");
+            }
         }
-    }
+    });
 }
 
 #[test]
@@ -98,21 +108,23 @@ fn models_are_shared_by_threads() {
 
 #[test]
 fn short_and_empty_sources_give_finite_logits() {
-    for config in variants() {
-        let model = model(&config);
-        let src = padded(&[&[3], &[], &[4, 3]]);
-        let batch = Batch {
-            vectors: vectors(&config, &src),
-            src,
-            tgt_in: padded(&[&[2], &[2], &[2, 4]]),
-            ..Batch::default()
-        };
-        let logits = rows(model.forward(&batch, &Pass::inference()));
-        assert!(
-            logits.concat().iter().all(|logit| logit.is_finite()),
-            "{config:?}"
-        );
-    }
+    on_each_device(|| {
+        for config in variants() {
+            let model = model(&config);
+            let src = padded(&[&[3], &[], &[4, 3]]);
+            let batch = Batch {
+                vectors: vectors(&config, &src),
+                src,
+                tgt_in: padded(&[&[2], &[2], &[2, 4]]),
+                ..Batch::default()
+            };
+            let logits = rows(model.forward(&batch, &Pass::inference()));
+            assert!(
+                logits.concat().iter().all(|logit| logit.is_finite()),
+                "{config:?}"
+            );
+        }
+    });
 }
 
 fn batch(src: &[&[TokenId]], tgt: &[&[TokenId]]) -> Batch {
@@ -143,38 +155,42 @@ fn learn(config: &ModelConfig, parts: &[Batch]) -> (f64, Vec<f32>) {
 
 #[test]
 fn loss_and_gradients_do_not_depend_on_batching() {
-    for config in variants() {
-        let (whole, whole_gradients) = learn(&config, &[batch_of(&config, 0..3)]);
-        let parts = [batch_of(&config, 0..1), batch_of(&config, 1..3)];
-        let (split, split_gradients) = learn(&config, &parts);
-        assert!((whole - split).abs() < 1e-4, "{whole} and {split}");
-        for (whole, split) in whole_gradients.iter().zip(&split_gradients) {
-            let scale = whole.abs().max(1.0);
-            assert!(
-                (whole - split).abs() < 1e-4 * scale,
-                "{whole} and {split}: {config:?}"
-            );
+    on_each_device(|| {
+        for config in variants() {
+            let (whole, whole_gradients) = learn(&config, &[batch_of(&config, 0..3)]);
+            let parts = [batch_of(&config, 0..1), batch_of(&config, 1..3)];
+            let (split, split_gradients) = learn(&config, &parts);
+            assert!((whole - split).abs() < 1e-4, "{whole} and {split}");
+            for (whole, split) in whole_gradients.iter().zip(&split_gradients) {
+                let scale = whole.abs().max(1.0);
+                assert!(
+                    (whole - split).abs() < 1e-4 * scale,
+                    "{whole} and {split}: {config:?}"
+                );
+            }
         }
-    }
+    });
 }
 
 #[test]
 fn every_parameter_has_a_gradient() {
-    for config in variants() {
-        let model = model(&config);
-        let names = model.parameters().iter();
-        let names = names.map(|parameter| (parameter.name(), parameter.size()));
-        let (_, gradients) = learn(&config, &[batch_of(&config, 0..3)]);
-        let mut first = 0;
-        for (name, len) in names {
-            let gradient = &gradients[first..first + len];
-            first += len;
-            // The softmax is invariant to a constant added to all scores of a query.
-            let useless = name.ends_with("key.bias") || is_out_of_sight(name, &config);
-            let learns = gradient.iter().any(|&slope| slope != 0.0);
-            assert!(learns || useless, "{name}: {config:?}");
+    on_each_device(|| {
+        for config in variants() {
+            let model = model(&config);
+            let names = model.parameters().iter();
+            let names = names.map(|parameter| (parameter.name(), parameter.size()));
+            let (_, gradients) = learn(&config, &[batch_of(&config, 0..3)]);
+            let mut first = 0;
+            for (name, len) in names {
+                let gradient = &gradients[first..first + len];
+                first += len;
+                // The softmax is invariant to a constant added to all scores of a query.
+                let useless = name.ends_with("key.bias") || is_out_of_sight(name, &config);
+                let learns = gradient.iter().any(|&slope| slope != 0.0);
+                assert!(learns || useless, "{name}: {config:?}");
+            }
         }
-    }
+    });
 }
 
 /// `config` with dropout of all kinds.
@@ -189,64 +205,68 @@ fn with_dropout(config: ModelConfig) -> ModelConfig {
 
 #[test]
 fn gradients_that_are_seen_early_are_complete() {
-    for config in variants() {
-        let config = with_dropout(config);
-        let model = model(&config);
-        let batch = batch_of(&config, 0..3);
-        let loss = model.loss(&batch, 0.1, &Pass::training(1, 1, Precision::F32));
-        let mut seen: HashMap<ParamId, Vec<f32>> = HashMap::new();
-        let mut see = |param, gradient: &Buffer| {
-            let again = seen.insert(param, gradient.values().into_owned());
-            assert!(again.is_none(), "each is seen once");
-        };
-        let mut gradients = loss.loss.backward_watched(&mut see);
-        let gradients = model.take_gradients(&mut gradients);
-        for (param, gradient) in model.trained().zip(gradients) {
-            let seen = seen.remove(&param.id());
-            let name = param.name();
-            assert_eq!(
-                seen.as_deref(),
-                Some(&*gradient.values()),
-                "{name}: {config:?}"
-            );
+    on_each_device(|| {
+        for config in variants() {
+            let config = with_dropout(config);
+            let model = model(&config);
+            let batch = batch_of(&config, 0..3);
+            let loss = model.loss(&batch, 0.1, &Pass::training(1, 1, Precision::F32));
+            let mut seen: HashMap<ParamId, Vec<f32>> = HashMap::new();
+            let mut see = |param, gradient: &Buffer| {
+                let again = seen.insert(param, gradient.values().into_owned());
+                assert!(again.is_none(), "each is seen once");
+            };
+            let mut gradients = loss.loss.backward_watched(&mut see);
+            let gradients = model.take_gradients(&mut gradients);
+            for (param, gradient) in model.trained().zip(gradients) {
+                let seen = seen.remove(&param.id());
+                let name = param.name();
+                assert_eq!(
+                    seen.as_deref(),
+                    Some(&*gradient.values()),
+                    "{name}: {config:?}"
+                );
+            }
         }
-    }
+    });
 }
 
 #[test]
 fn frozen_parameters_have_no_gradient_and_change_no_other() {
-    for config in variants() {
-        let config = with_dropout(config);
-        let gradients = |is_frozen: &dyn Fn(&str) -> bool| {
-            let model = model(&config);
-            model.freeze(is_frozen);
-            let batch = batch_of(&config, 0..3);
-            let loss = model.loss(&batch, 0.1, &Pass::training(1, 1, Precision::F32));
-            let gradients = model.take_gradients(&mut loss.loss.backward());
-            let named = |(param, gradient): (&Param, Buffer)| {
-                assert!(!is_frozen(param.name()));
-                (param.name().to_owned(), gradient.into_vec())
+    on_each_device(|| {
+        for config in variants() {
+            let config = with_dropout(config);
+            let gradients = |is_frozen: &dyn Fn(&str) -> bool| {
+                let model = model(&config);
+                model.freeze(is_frozen);
+                let batch = batch_of(&config, 0..3);
+                let loss = model.loss(&batch, 0.1, &Pass::training(1, 1, Precision::F32));
+                let gradients = model.take_gradients(&mut loss.loss.backward());
+                let named = |(param, gradient): (&Param, Buffer)| {
+                    assert!(!is_frozen(param.name()));
+                    (param.name().to_owned(), gradient.into_vec())
+                };
+                let gradients: Vec<_> = model.trained().zip(gradients).map(named).collect();
+                (loss.sums.loss, gradients)
             };
-            let gradients: Vec<_> = model.trained().zip(gradients).map(named).collect();
-            (loss.sums.loss, gradients)
-        };
-        let (loss, all) = gradients(&|_| false);
-        assert_eq!(all.len(), model(&config).parameters().len());
-        let place = |name: &str| all.iter().position(|(other, _)| other == name);
-        let cases: [&dyn Fn(&str) -> bool; 4] = [
-            &|name| name.starts_with("encoder.") || name.starts_with("src."),
-            &|name| !name.contains("embedding"),
-            &|name| place(name).is_some_and(|place| place % 2 == 0),
-            &|name| place(name).is_some_and(|place| place % 2 == 1),
-        ];
-        for is_frozen in cases {
-            let mut expected = all.clone();
-            expected.retain(|(name, _)| !is_frozen(name));
-            if !expected.is_empty() {
-                assert_eq!(gradients(is_frozen), (loss, expected), "{config:?}");
+            let (loss, all) = gradients(&|_| false);
+            assert_eq!(all.len(), model(&config).parameters().len());
+            let place = |name: &str| all.iter().position(|(other, _)| other == name);
+            let cases: [&dyn Fn(&str) -> bool; 4] = [
+                &|name| name.starts_with("encoder.") || name.starts_with("src."),
+                &|name| !name.contains("embedding"),
+                &|name| place(name).is_some_and(|place| place % 2 == 0),
+                &|name| place(name).is_some_and(|place| place % 2 == 1),
+            ];
+            for is_frozen in cases {
+                let mut expected = all.clone();
+                expected.retain(|(name, _)| !is_frozen(name));
+                if !expected.is_empty() {
+                    assert_eq!(gradients(is_frozen), (loss, expected), "{config:?}");
+                }
             }
         }
-    }
+    });
 }
 
 /// A forward recurrent encoder has no state before the first position.
@@ -258,19 +278,21 @@ fn is_out_of_sight(name: &str, config: &ModelConfig) -> bool {
 
 #[test]
 fn dropout_depends_on_the_micro_batch() {
-    for config in variants() {
-        let config = with_dropout(config);
-        let model = model(&config);
-        let batch = batch_of(&config, 0..3);
-        let loss = |step| {
-            model
-                .loss(&batch, 0.1, &Pass::training(1, step, Precision::F32))
-                .sums
-                .loss
-        };
-        assert_eq!(loss(1), loss(1));
-        assert_ne!(loss(1), loss(2));
-    }
+    on_each_device(|| {
+        for config in variants() {
+            let config = with_dropout(config);
+            let model = model(&config);
+            let batch = batch_of(&config, 0..3);
+            let loss = |step| {
+                model
+                    .loss(&batch, 0.1, &Pass::training(1, step, Precision::F32))
+                    .sums
+                    .loss
+            };
+            assert_eq!(loss(1), loss(1));
+            assert_ne!(loss(1), loss(2));
+        }
+    });
 }
 
 #[test]
@@ -301,21 +323,23 @@ fn tied_matrices_are_stored_once() {
 
 #[test]
 fn a_probe_names_the_first_layer_with_nan() {
-    let config = ModelConfig {
-        d_model: 12,
-        ..base()
-    };
-    let model = model(&config);
-    let name = "encoder.layers.1.feed_forward.outer.bias";
-    let mut named = model.parameters().iter();
-    let damaged = named.find(|parameter| parameter.name() == name).unwrap();
-    damaged.change(|values| values[0] = f32::INFINITY);
-    let probe = Probe::default();
-    model.loss(&batch(&SRC, &TGT), 0.1, &Pass::inference().probed(&probe));
-    assert_eq!(
-        probe.first_non_finite().as_deref(),
-        Some("encoder.layers.1")
-    );
+    on_each_device(|| {
+        let config = ModelConfig {
+            d_model: 12,
+            ..base()
+        };
+        let model = model(&config);
+        let name = "encoder.layers.1.feed_forward.outer.bias";
+        let mut named = model.parameters().iter();
+        let damaged = named.find(|parameter| parameter.name() == name).unwrap();
+        damaged.change(|values| values[0] = f32::INFINITY);
+        let probe = Probe::default();
+        model.loss(&batch(&SRC, &TGT), 0.1, &Pass::inference().probed(&probe));
+        assert_eq!(
+            probe.first_non_finite().as_deref(),
+            Some("encoder.layers.1")
+        );
+    });
 }
 
 /// The batches are so large that the buffers of activations come from the pool; at the end, all are back or freed.
