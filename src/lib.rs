@@ -82,7 +82,7 @@
 //! | convert models | [`interop`] (import and export), [`quantize`] (bfloat16 and int8) |
 //! | serve models over HTTP | `server`, with the feature `server` |
 //! | read text | [`text`] (tokenizers), [`data`] (corpora), [`batch`] |
-//! | build networks | [`architecture`], [`model`], [`nn`], [`tape`] (operations and their gradients), [`random`] |
+//! | build networks | [`architecture`], [`model`], [`nn`], [`tape`] (operations with gradients), [`device`] (computes them), [`random`] |
 //! | report problems | [`error`], [`count`] (numbers with nouns in messages) |
 //!
 //! Text passes through them in this order:
@@ -124,6 +124,8 @@ pub use attentive_config as config;
 pub use attentive_data as data;
 #[doc(inline)]
 pub use attentive_decode as decode;
+#[doc(inline)]
+pub use attentive_device as device;
 #[doc(inline)]
 pub use attentive_document as document;
 #[doc(inline)]

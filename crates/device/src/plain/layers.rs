@@ -4,7 +4,7 @@ use attentive_kernels::reference::{
     AdditiveAttention, AdditiveAttentionShape, AttentiveRecurrent, Recurrent,
 };
 
-use super::{put, put_if};
+use super::memory::{put, put_if};
 use crate::Buffer;
 use crate::operands::*;
 

@@ -5,6 +5,8 @@ mod attention;
 mod columns;
 mod layers;
 mod linear;
+mod memory;
+mod optimizer;
 mod rotary;
 
 use std::borrow::Cow;
@@ -15,45 +17,13 @@ use attentive_kernels::reference;
 
 use self::attention::Attention;
 use self::columns::{copied, written};
+use self::memory::{of, put, put_if, sum, to, wide};
 use crate::operands::*;
 use crate::{Buffer, Device};
 
 /// The slow device.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain;
-
-/// The elements of an operand.
-fn of(buffer: &Buffer) -> &[f64] {
-    buffer.memory::<Vec<f64>>().map_or(&[], Vec::as_slice)
-}
-
-/// The elements of a result.
-fn to(buffer: &mut Buffer) -> &mut Vec<f64> {
-    buffer.memory_mut().expect("a result has memory")
-}
-
-/// Writes a result.
-fn put(buffer: &mut Buffer, found: Vec<f64>) {
-    assert_eq!(buffer.len(), found.len(), "the length of a result");
-    *to(buffer) = found;
-}
-
-/// Writes a result if it is wanted.
-fn put_if(buffer: Option<&mut Buffer>, found: Vec<f64>) {
-    if let Some(buffer) = buffer {
-        put(buffer, found);
-    }
-}
-
-fn wide(values: &[f32]) -> Vec<f64> {
-    values.iter().map(|&value| value.into()).collect()
-}
-
-/// `total` += `x`
-fn sum(total: &mut [f64], x: &[f64]) {
-    assert_eq!(total.len(), x.len(), "the lengths of two terms");
-    total.iter_mut().zip(x).for_each(|(total, x)| *total += x);
-}
 
 impl Device for Plain {
     fn allocate(&self, len: usize) -> Buffer {
@@ -402,16 +372,11 @@ impl Device for Plain {
         inputs: ProjectionInputs<'_, &Buffer>,
         gradients: ProjectionGradients<&mut Buffer>,
     ) -> LossSums {
-        let ProjectionInputs {
-            x,
-            weight,
-            bias,
-            targets,
-            label_smoothing,
-        } = inputs.map(of);
-        let smoothing = label_smoothing.into();
+        let inputs = inputs.map(of);
+        let smoothing = inputs.label_smoothing.into();
+        let (x, weight, bias) = (inputs.x, inputs.weight, inputs.bias);
         let (sums, [x, weight, bias]) =
-            reference::cross_entropy(shape, x, weight, bias, targets, smoothing);
+            reference::cross_entropy(shape, x, weight, bias, inputs.targets, smoothing);
         put_if(gradients.x, x);
         put_if(gradients.weight, weight);
         put_if(gradients.bias, bias);
@@ -419,20 +384,11 @@ impl Device for Plain {
     }
 
     fn adam(&self, step: AdamStep, part: Part<'_>, moments: [&mut Buffer; 2], grad: &Buffer) {
-        let [mean, square] = moments.map(to);
-        for (place, param) in to(part.buffer)[part.range].iter_mut().enumerate() {
-            let (m, v, g) = (&mut mean[place], &mut square[place], of(grad)[place]);
-            [*param, *m, *v] = reference::adam(*param, *m, *v, g, step);
-        }
+        optimizer::adam(step, part, moments, of(grad));
     }
 
     fn sgd(&self, step: SgdStep, part: Part<'_>, velocity: Option<&mut Buffer>, grad: &Buffer) {
-        let mut nothing = vec![0.0; grad.len()];
-        let velocity = velocity.map_or(&mut nothing, to);
-        for (place, param) in to(part.buffer)[part.range].iter_mut().enumerate() {
-            let (v, g) = (&mut velocity[place], of(grad)[place]);
-            [*param, *v] = reference::sgd(*param, *v, g, step);
-        }
+        optimizer::sgd(step, part, velocity, of(grad));
     }
 
     fn sums_of_squares(&self, x: &Buffer) -> Vec<f64> {

@@ -3,6 +3,7 @@ use attentive_base::random::Random;
 
 use super::super::{AttentionMap, AttentionWatch, Construction, Initial};
 use super::*;
+use crate::model::tests::on_each_device;
 
 const LENS: [usize; 3] = [4, 2, 3];
 const LEN: usize = 4;
@@ -124,84 +125,92 @@ fn check_weights(map: &AttentionMap, hidden: impl Fn(usize, usize, usize) -> boo
 
 #[test]
 fn recorded_weights_reproduce_the_output() {
-    for positions in [RelativePositions::None, ROTARY] {
-        let layer = attention(positions, 3, AttentionSite::EncoderSelf);
-        let (x, batch) = (rows(LEN), LENS.len());
-        let values = layer.value.forward(x.clone(), &Pass::inference());
+    on_each_device(|| {
+        for positions in [RelativePositions::None, ROTARY] {
+            let layer = attention(positions, 3, AttentionSite::EncoderSelf);
+            let (x, batch) = (rows(LEN), LENS.len());
+            let values = layer.value.forward(x.clone(), &Pass::inference());
 
-        let (out, map) =
-            watched(|pass| layer.attend_itself(x.clone(), batch, Visible::all(&lengths()), pass));
+            let (out, map) = watched(|pass| {
+                layer.attend_itself(x.clone(), batch, Visible::all(&lengths()), pass)
+            });
+            assert_close(&out, &gathered(&layer, &map, &values));
+            check_weights(&map, |sentence, _, key| key >= LENS[sentence]);
+
+            let (out, map) = watched(|pass| layer.attend_itself(x.clone(), batch, causal(), pass));
+            assert_close(&out, &gathered(&layer, &map, &values));
+            check_weights(&map, |_, query, key| key > query);
+        }
+
+        let layer = attention(RelativePositions::None, 3, AttentionSite::Cross);
+        let (memory, batch) = (rows(LEN), LENS.len());
+        let values = layer.value.forward(memory.clone(), &Pass::inference());
+        let source = layer.keys_values(memory, &Pass::inference());
+        let (out, map) = watched(|pass| {
+            layer.attend_memory(rows(2), source, batch, Visible::all(&lengths()), pass)
+        });
         assert_close(&out, &gathered(&layer, &map, &values));
         check_weights(&map, |sentence, _, key| key >= LENS[sentence]);
-
-        let (out, map) = watched(|pass| layer.attend_itself(x.clone(), batch, causal(), pass));
-        assert_close(&out, &gathered(&layer, &map, &values));
-        check_weights(&map, |_, query, key| key > query);
-    }
-
-    let layer = attention(RelativePositions::None, 3, AttentionSite::Cross);
-    let (memory, batch) = (rows(LEN), LENS.len());
-    let values = layer.value.forward(memory.clone(), &Pass::inference());
-    let source = layer.keys_values(memory, &Pass::inference());
-    let (out, map) =
-        watched(|pass| layer.attend_memory(rows(2), source, batch, Visible::all(&lengths()), pass));
-    assert_close(&out, &gathered(&layer, &map, &values));
-    check_weights(&map, |sentence, _, key| key >= LENS[sentence]);
-    assert_eq!(map.site, AttentionSite::Cross);
+        assert_eq!(map.site, AttentionSite::Cross);
+    });
 }
 
 #[test]
 fn watching_changes_nothing() {
-    let layer = attention(ROTARY, 3, AttentionSite::DecoderSelf);
-    let x = rows(LEN);
-    let run = |pass: &Pass<'_>| layer.attend_itself(x.clone(), LENS.len(), causal(), pass);
-    let (out, _) = watched(run);
-    assert_eq!(out.values(), run(&Pass::inference()).values());
+    on_each_device(|| {
+        let layer = attention(ROTARY, 3, AttentionSite::DecoderSelf);
+        let x = rows(LEN);
+        let run = |pass: &Pass<'_>| layer.attend_itself(x.clone(), LENS.len(), causal(), pass);
+        let (out, _) = watched(run);
+        assert_eq!(out.values(), run(&Pass::inference()).values());
+    });
 }
 
 /// The paper has separate matrices for each head (section 3.2.2); here they are blocks of one. Grouped heads share a block.
 #[test]
 fn one_matrix_for_all_heads_equals_one_for_each() {
-    for n_kv_heads in [3, 1] {
-        let layer = attention(
-            RelativePositions::None,
-            n_kv_heads,
-            AttentionSite::EncoderSelf,
-        );
-        let x = tape::row_range(rows(LEN), 0..LEN);
-        // The queries, keys or values of a head, a row for each position.
-        let of = |linear: &Linear, head: usize| -> Vec<Vec<f32>> {
-            let weight = linear.weight.to_vec();
-            let bias = linear.bias.as_ref().expect("a bias").to_vec();
-            let map = |x: &[f32]| {
-                let rows = D_HEAD * head..D_HEAD * (head + 1);
-                rows.map(|row| dot(&weight[row * D..][..D], x) + bias[row])
-                    .collect()
+    on_each_device(|| {
+        for n_kv_heads in [3, 1] {
+            let layer = attention(
+                RelativePositions::None,
+                n_kv_heads,
+                AttentionSite::EncoderSelf,
+            );
+            let x = tape::row_range(rows(LEN), 0..LEN);
+            // The queries, keys or values of a head, a row for each position.
+            let of = |linear: &Linear, head: usize| -> Vec<Vec<f32>> {
+                let weight = linear.weight.to_vec();
+                let bias = linear.bias.as_ref().expect("a bias").to_vec();
+                let map = |x: &[f32]| {
+                    let rows = D_HEAD * head..D_HEAD * (head + 1);
+                    rows.map(|row| dot(&weight[row * D..][..D], x) + bias[row])
+                        .collect()
+                };
+                x.values().chunks(D).map(map).collect()
             };
-            x.values().chunks(D).map(map).collect()
-        };
-        let mut context = vec![0.0; LEN * D];
-        for head in 0..3 {
-            let shared = head * n_kv_heads / 3;
-            let (q, k) = (of(&layer.query, head), of(&layer.key, shared));
-            let v = of(&layer.value, shared);
-            for (q, out) in q.iter().zip(context.chunks_mut(D)) {
-                // softmax(q·kᵀ / √d)·v
-                let e: Vec<f32> = k.iter().map(|k| (dot(q, k) / 2.0).exp()).collect();
-                let sum: f32 = e.iter().sum();
-                for (e, v) in e.iter().zip(&v) {
-                    add_scaled(&mut out[D_HEAD * head..], e / sum, v);
+            let mut context = vec![0.0; LEN * D];
+            for head in 0..3 {
+                let shared = head * n_kv_heads / 3;
+                let (q, k) = (of(&layer.query, head), of(&layer.key, shared));
+                let v = of(&layer.value, shared);
+                for (q, out) in q.iter().zip(context.chunks_mut(D)) {
+                    // softmax(q·kᵀ / √d)·v
+                    let e: Vec<f32> = k.iter().map(|k| (dot(q, k) / 2.0).exp()).collect();
+                    let sum: f32 = e.iter().sum();
+                    for (e, v) in e.iter().zip(&v) {
+                        add_scaled(&mut out[D_HEAD * head..], e / sum, v);
+                    }
                 }
             }
+            let expected = through_output(&layer, context);
+            let full = Visible {
+                causality: Causality::Full,
+                ..causal()
+            };
+            let found = layer.attend_itself(x, 1, full, &Pass::inference());
+            assert_close(&found, &expected);
         }
-        let expected = through_output(&layer, context);
-        let full = Visible {
-            causality: Causality::Full,
-            ..causal()
-        };
-        let found = layer.attend_itself(x, 1, full, &Pass::inference());
-        assert_close(&found, &expected);
-    }
+    });
 }
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {

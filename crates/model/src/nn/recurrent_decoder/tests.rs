@@ -5,6 +5,7 @@ use attentive_tape::{AttentionWeights, Lengths};
 
 use super::super::{AttentionWatch, Construction, Initializer};
 use super::*;
+use crate::model::tests::on_each_device;
 
 const D: usize = 6;
 const SRC_LENS: [usize; 2] = [3, 2];
@@ -77,43 +78,45 @@ fn assert_close(what: &str, found: &[f32], expected: &[f32]) {
 
 #[test]
 fn recorded_weights_reproduce_the_contexts() {
-    let batch = SRC_LENS.len();
-    let lengths = Lengths::full(batch, LEN);
-    let mut random = Random::new(6, 0);
-    for (attention, cell) in [
-        (AttentionKind::Additive, CellKind::Lstm),
-        (AttentionKind::Additive, CellKind::Gru),
-        (AttentionKind::Dot, CellKind::Lstm),
-        (AttentionKind::General, CellKind::Rnn),
-    ] {
-        let decoder = decoder(attention, cell, 1);
-        let values = normal(&mut random, batch * SRC_LEN);
-        let x = normal(&mut random, batch * LEN);
-        let plain = Pass::inference();
-        let memory = sequence(values.clone(), &SRC_LENS, SRC_LEN);
-        let memory = decoder.memory_of(&memory, &plain).expect("a memory");
-        let layer = &decoder.layers[0];
-        let initial = vec![normal(&mut random, batch); layer.cell().states()];
-        let initial = tape::join(initial);
-        let watch = AttentionWatch::default();
-        let pass = &plain.watched(&watch);
-        let context = match decoder.attention.as_ref().expect("attention") {
-            RecurrentAttention::Additive(attention) => {
-                attention.run(layer, x, &lengths, initial, &memory, pass).1
-            }
-            RecurrentAttention::Multiplicative(attention) => {
-                attention.attend(x, &lengths, &memory, pass)
-            }
-        };
-        let [map] = watch.into_maps().try_into().expect("one map");
-        assert_eq!(map.weights.shape, [batch, 1, LEN, SRC_LEN]);
-        assert_eq!(map.name, "decoder.attention");
-        let of_second = map.weights.values.chunks(SRC_LEN).skip(LEN);
-        let padding: Vec<f32> = of_second.map(|weights| weights[2]).collect();
-        assert_eq!(padding, [0.0; LEN]);
-        let expected = gathered(&map.weights, &values);
-        assert_close(&format!("{attention:?}"), &context.values(), &expected);
-    }
+    on_each_device(|| {
+        let batch = SRC_LENS.len();
+        let lengths = Lengths::full(batch, LEN);
+        let mut random = Random::new(6, 0);
+        for (attention, cell) in [
+            (AttentionKind::Additive, CellKind::Lstm),
+            (AttentionKind::Additive, CellKind::Gru),
+            (AttentionKind::Dot, CellKind::Lstm),
+            (AttentionKind::General, CellKind::Rnn),
+        ] {
+            let decoder = decoder(attention, cell, 1);
+            let values = normal(&mut random, batch * SRC_LEN);
+            let x = normal(&mut random, batch * LEN);
+            let plain = Pass::inference();
+            let memory = sequence(values.clone(), &SRC_LENS, SRC_LEN);
+            let memory = decoder.memory_of(&memory, &plain).expect("a memory");
+            let layer = &decoder.layers[0];
+            let initial = vec![normal(&mut random, batch); layer.cell().states()];
+            let initial = tape::join(initial);
+            let watch = AttentionWatch::default();
+            let pass = &plain.watched(&watch);
+            let context = match decoder.attention.as_ref().expect("attention") {
+                RecurrentAttention::Additive(attention) => {
+                    attention.run(layer, x, &lengths, initial, &memory, pass).1
+                }
+                RecurrentAttention::Multiplicative(attention) => {
+                    attention.attend(x, &lengths, &memory, pass)
+                }
+            };
+            let [map] = watch.into_maps().try_into().expect("one map");
+            assert_eq!(map.weights.shape, [batch, 1, LEN, SRC_LEN]);
+            assert_eq!(map.name, "decoder.attention");
+            let of_second = map.weights.values.chunks(SRC_LEN).skip(LEN);
+            let padding: Vec<f32> = of_second.map(|weights| weights[2]).collect();
+            assert_eq!(padding, [0.0; LEN]);
+            let expected = gathered(&map.weights, &values);
+            assert_close(&format!("{attention:?}"), &context.values(), &expected);
+        }
+    });
 }
 
 /// W x + b
@@ -195,26 +198,28 @@ fn by_the_formulas(decoder: &RecurrentDecoder, h: &Value, x: &Value, states: &[V
 
 #[test]
 fn the_decoder_follows_its_formulas() {
-    let pass = &Pass::inference();
-    let mut random = Random::new(7, 0);
-    for attention in [
-        AttentionKind::None,
-        AttentionKind::Additive,
-        AttentionKind::Dot,
-        AttentionKind::General,
-    ] {
-        for n_layers in [1, 2] {
-            let decoder = decoder(attention, CellKind::Rnn, n_layers);
-            // Large enough that the weights of the source positions differ.
-            let h = tape::scale(normal(&mut random, SRC_LEN), 3.0);
-            let x = normal(&mut random, LEN);
-            let finals: Vec<Value> = (0..n_layers).map(|_| normal(&mut random, 1)).collect();
-            let expected = by_the_formulas(&decoder, &h, &x, &finals);
-            let memory = sequence(h, &[SRC_LEN], SRC_LEN);
-            let tgt = sequence(x, &[LEN], LEN);
-            let found = decoder.forward(tgt, Some(&memory), &finals, pass);
-            let what = format!("{attention:?}, {n_layers} layers");
-            assert_close(&what, &found.values(), &expected);
+    on_each_device(|| {
+        let pass = &Pass::inference();
+        let mut random = Random::new(7, 0);
+        for attention in [
+            AttentionKind::None,
+            AttentionKind::Additive,
+            AttentionKind::Dot,
+            AttentionKind::General,
+        ] {
+            for n_layers in [1, 2] {
+                let decoder = decoder(attention, CellKind::Rnn, n_layers);
+                // Large enough that the weights of the source positions differ.
+                let h = tape::scale(normal(&mut random, SRC_LEN), 3.0);
+                let x = normal(&mut random, LEN);
+                let finals: Vec<Value> = (0..n_layers).map(|_| normal(&mut random, 1)).collect();
+                let expected = by_the_formulas(&decoder, &h, &x, &finals);
+                let memory = sequence(h, &[SRC_LEN], SRC_LEN);
+                let tgt = sequence(x, &[LEN], LEN);
+                let found = decoder.forward(tgt, Some(&memory), &finals, pass);
+                let what = format!("{attention:?}, {n_layers} layers");
+                assert_close(&what, &found.values(), &expected);
+            }
         }
-    }
+    });
 }
