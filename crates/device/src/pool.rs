@@ -132,12 +132,14 @@ impl<'a, R: Room> Pool<'a, R> {
         if self.free.get(first).is_some_and(fits) {
             return Some(self.remove(first));
         }
-        // Frees space for the buffer to be allocated, so that buffers of changing sizes do not accumulate.
+        // Frees smaller buffers for the one to be allocated, so that buffers of changing sizes do not accumulate. Larger ones stay:
+        // something needs them again, and new pages are filled with zeros first.
         let mut missing = len;
-        while missing > 0 && !self.free.is_empty() {
-            let place = self.free.partition_point(|room| room.capacity() < len);
-            let freed = self.remove(place.saturating_sub(1));
-            missing = missing.saturating_sub(freed.capacity());
+        for place in (0..first).rev() {
+            if missing == 0 {
+                break;
+            }
+            missing = missing.saturating_sub(self.remove(place).capacity());
         }
         None
     }
