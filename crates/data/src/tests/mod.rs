@@ -1,4 +1,6 @@
 mod batching;
+mod dropped;
+mod files;
 mod labeled;
 mod lines;
 mod masking;
