@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::hosts;
 use super::language::{Direction, Language};
-use super::limits::{LimitKeys, Limits};
+use super::limits::Limits;
 
 /// The maximum size of a configuration file, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
@@ -103,15 +103,15 @@ impl ServeConfig {
     /// Reads a TOML file. Relative paths in it are resolved against the current directory.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, [`Error::Toml`] for unknown keys and
-    /// values of the wrong type, [`Error::Usage`] for invalid times.
+    /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, [`Error::Toml`] for unknown keys, values
+    /// of the wrong type, and times that are negative or too long.
     pub fn load(path: &Path) -> Result<Self> {
         let text = read_text(path, MOST_BYTES)?;
         let file: File = toml::from_str(&text).map_err(|error| Error::Toml {
             path: path.into(),
             problem: located(&text, &error),
         })?;
-        file.config()
+        Ok(file.config())
     }
 
     /// Refuses a configuration with which no server can run.
@@ -181,7 +181,7 @@ struct File {
     log_text: Option<bool>,
     allowed_hosts: Option<Vec<String>>,
     #[serde(default)]
-    limits: LimitKeys,
+    limits: Limits,
     #[serde(default)]
     models: BTreeMap<String, ModelKeys>,
 }
@@ -197,7 +197,7 @@ struct ModelKeys {
 }
 
 impl File {
-    fn config(self) -> Result<ServeConfig> {
+    fn config(self) -> ServeConfig {
         let models = self.models.into_iter().map(|(name, keys)| {
             let named = ServedModel::new(name, keys.dir);
             let (source, target) = named.direction.map(|d| (d.source, d.target)).unzip();
@@ -211,16 +211,16 @@ impl File {
             }
         });
         let defaults = ServeConfig::new(models.collect());
-        Ok(ServeConfig {
+        ServeConfig {
             listen: self.listen.unwrap_or(defaults.listen),
             api_key_file: self.api_key_file,
             precision: self.precision,
             threads: self.threads.unwrap_or(defaults.threads),
-            limits: self.limits.over(defaults.limits)?,
+            limits: self.limits,
             log_text: self.log_text.unwrap_or(defaults.log_text),
             allowed_hosts: self.allowed_hosts.unwrap_or(defaults.allowed_hosts),
             models: defaults.models,
-        })
+        }
     }
 }
 
@@ -290,6 +290,11 @@ mod tests {
             ),
             ("precision = 'f8'", "line 1: unknown variant `f8`"),
             ("threads = -1", "line 1: invalid value"),
+            ("[limits]\ntimeout = -1", "line 2: a time is -1: use"),
+            (
+                "[limits]\n\ndrain_timeout = nan",
+                "line 3: a time is NaN: use",
+            ),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
