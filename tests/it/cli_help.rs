@@ -107,7 +107,8 @@ fn every_command_has_a_manual_page() {
     let written = folder.run("man pages");
     assert_eq!((written.code, written.stderr.as_str()), (Some(0), ""));
     for command in COMMANDS {
-        let page = folder.read(&format!("pages/attentive-{command}.1"));
+        let page = folder.path(format!("pages/attentive-{command}.1"));
+        let page = std::fs::read_to_string(page).expect("a page");
         assert!(page.contains(".SH SYNOPSIS"), "{command}");
     }
     folder.write("file", "");
