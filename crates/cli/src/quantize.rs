@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint as checkpoint;
-use attentive_decode::SearchOptions;
+use attentive_decode::{SearchOptions, Strategy};
 use attentive_evaluate::quantize::{
     Change, QuantizeOptions, Report, ShortlistCost, Test, quantize,
 };
@@ -177,12 +177,13 @@ fn search(args: &Args) -> Result<Option<TranslateOptions>> {
 fn in_words(search: &SearchOptions) -> String {
     let formula = search.length_penalty_formula.to_possible_value();
     let formula = formula.map_or_else(String::new, |value| value.get_name().to_owned());
-    match search.beam_width {
-        1 => "greedy".into(),
-        width => format!(
+    match search.strategy {
+        Strategy::Greedy { .. } => "greedy".into(),
+        Strategy::Beam { width, .. } => format!(
             "beam width {width}, length penalty {} ({formula})",
             search.length_penalty
         ),
+        Strategy::Sample { .. } => "sampling".into(),
     }
 }
 

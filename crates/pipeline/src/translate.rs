@@ -68,9 +68,8 @@ impl Pipeline {
         lines: &[L],
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
-        let mut options = *options;
-        options.search.scored = false;
-        self.translate_with(lines, &options)
+        let search = options.search.unscored();
+        self.translate_with(lines, &TranslateOptions { search, ..*options })
     }
 
     /// Returns the `n_best` best translations of each line.
@@ -172,7 +171,7 @@ impl Pipeline {
     ) -> Result<Vec<Job>> {
         self.check(search)?;
         let has_phrases = |one: &Request| !one.demands.phrases.is_empty();
-        if search.sampling.is_some() && requests.iter().any(has_phrases) {
+        if search.strategy.samples() && requests.iter().any(has_phrases) {
             return Err(Error::usage(
                 "sampled translations cannot be made to contain phrases",
                 "search with a beam instead of sampling",
@@ -219,9 +218,8 @@ impl Pipeline {
             // Without `</s>`.
             let lens = order.iter().map(|&line| jobs[line].source.ids.len() - 1);
             counts.src_tokens += lens.sum::<usize>();
-            let given = results
-                .iter()
-                .flat_map(|found| found.iter().take(options.search.n_best));
+            let n_best = options.search.strategy.n_best();
+            let given = results.iter().flat_map(|found| found.iter().take(n_best));
             let tokens = given.map(|one| one.tokens.len());
             counts.tgt_tokens += tokens.sum::<usize>();
         });
@@ -237,7 +235,7 @@ impl Pipeline {
         profile::time(Part::Detokenization, || read.collect())
     }
 
-    /// The translation that a search with [`all_candidates`] found.
+    /// The translation that a search with [`SearchOptions::all_candidates`] found.
     ///
     /// # Errors
     /// [`Error::Data`] if it found none.
@@ -285,7 +283,7 @@ impl Pipeline {
         let contract = self.contract()?;
         let with = Setting {
             contract: &contract,
-            options: all_candidates(options.search),
+            options: options.search.all_candidates(),
             capacity,
         };
         let count = |_: &Vec<Hypothesis>| {
@@ -308,12 +306,12 @@ impl Pipeline {
         terms: &Terms,
         options: &SearchOptions,
     ) -> Vec<Candidate> {
-        let tgt = self.tokenizers.tgt();
-        let mut candidates: Vec<Candidate> = Vec::with_capacity(options.n_best);
+        let (tgt, strategy) = (self.tokenizers.tgt(), options.strategy);
+        let mut candidates: Vec<Candidate> = Vec::with_capacity(strategy.n_best());
         for found in hypotheses {
             let text = tgt.decode(&found.tokens);
             let is_new = || candidates.iter().all(|other| other.text != text);
-            if candidates.len() < options.n_best && (options.sampling.is_some() || is_new()) {
+            if candidates.len() < strategy.n_best() && (strategy.samples() || is_new()) {
                 let unmet = found.unmet.iter();
                 let unmet = unmet.map(|&number| Arc::clone(&terms.phrases[number]));
                 candidates.push(Candidate {
@@ -333,20 +331,6 @@ impl Pipeline {
     /// Maximum number of source tokens, including `</s>`.
     pub(super) fn max_src_len(&self) -> usize {
         self.max_len()
-    }
-}
-
-/// Options for a search that also returns further hypotheses, to replace those that spell the same text as a better one.
-pub(super) fn all_candidates(options: SearchOptions) -> SearchOptions {
-    let SearchOptions {
-        n_best, beam_width, ..
-    } = options;
-    SearchOptions {
-        n_best: match options.sampling {
-            None if n_best > 1 => beam_width,
-            _ => n_best,
-        },
-        ..options
     }
 }
 
