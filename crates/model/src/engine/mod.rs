@@ -28,6 +28,7 @@ mod tests;
 mod transformer;
 mod weights;
 
+pub use attentive_kernels::packed::Precision;
 pub use matrix::{Matrix, Places};
 pub use state::State;
 pub use weights::{Dense, Weight, Weights};
@@ -39,7 +40,6 @@ use attentive_architecture::{self as architecture, Architecture, Head};
 use attentive_base::batch::{Padded, TokenId};
 use attentive_decode::{Logits, NextToken, Stepper};
 use attentive_kernels::cached_attention::Products;
-use serde::{Deserialize, Serialize};
 
 use self::columns::Listed;
 use self::encoder::{Encoded, Encoder};
@@ -50,30 +50,6 @@ use self::transformer::TransformerDecoder;
 use self::weights::{Recorder, Scope};
 use crate::model::Parameter;
 use crate::shortlist::Shortlist;
-
-/// The number type of a model's weights, and of the products with them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
-#[serde(rename_all = "snake_case")]
-pub enum Precision {
-    /// Single precision: the numbers of training.
-    #[default]
-    F32,
-    /// Weights and activations are rounded to bfloat16; sums are `f32`.
-    Bf16,
-    /// Weights are rounded to 8 bits per output channel and activations per row; sums are exact.
-    Int8,
-}
-
-impl std::fmt::Display for Precision {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::F32 => "f32",
-            Self::Bf16 => "bf16",
-            Self::Int8 => "int8",
-        })
-    }
-}
 
 /// A model that decodes, with its weights packed.
 #[derive(Debug)]
