@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use attentive_base::error::{Error, Result};
 use attentive_config::{DecodeConfig, Task};
 use attentive_decode::{Capacity, Hypothesis, SearchOptions, Sentence, Setting, search};
+use attentive_kernels::threads::Threads;
 use attentive_model::engine::profile::{self, Part};
-use rayon::prelude::*;
 
 use super::batches::SEARCH_POSITIONS;
 use super::request::{Job, Request, jobs};
@@ -227,12 +227,14 @@ impl Pipeline {
         for (line, hypotheses) in order.into_iter().zip(results) {
             found[line] = Some(hypotheses);
         }
-        let lines = jobs.into_par_iter().zip(found);
-        let read = lines.map(|(job, hypotheses)| match hypotheses {
+        let read = |(job, hypotheses): (Job, Option<Vec<Hypothesis>>)| match hypotheses {
             Some(found) => self.translation(job, found, &options.search),
             None => Ok(Translation::blank(job.source.warnings)),
-        });
-        profile::time(Part::Detokenization, || read.collect())
+        };
+        profile::time(Part::Detokenization, || {
+            let lines = Threads::current().map(jobs.into_iter().zip(found), read);
+            lines.into_iter().collect()
+        })
     }
 
     /// The translation that a search with [`SearchOptions::all_candidates`] found.
@@ -272,10 +274,10 @@ impl Pipeline {
     /// The search results for each of `sentences`, in order.
     fn search(
         &self,
-        sentences: impl Iterator<Item = Sentence> + Send,
+        sentences: impl ExactSizeIterator<Item = Sentence> + Send,
         options: &TranslateOptions,
     ) -> Result<Vec<Vec<Hypothesis>>> {
-        let workers = workers(options.batch_size);
+        let workers = workers(sentences.len(), options.batch_size);
         let capacity = Capacity {
             sentences: options.batch_size.div_ceil(workers),
             positions: SEARCH_POSITIONS.div_ceil(workers),
@@ -352,12 +354,16 @@ fn lacks(phrase: &str) -> Warning {
     ))
 }
 
-/// The number of searches that run side by side, each on one thread. With few sentences, the threads share the work of one
-/// search instead.
-fn workers(batch_size: usize) -> usize {
-    /// Fewer sentences per search would make its matrix products too small.
+/// The number of searches that run side by side, each on one thread. If there is not a sentence for each, the threads share the
+/// work of one search instead.
+fn workers(sentences: usize, batch_size: usize) -> usize {
+    /// Smaller batches would make the matrix products of each search too small.
     const FEWEST: usize = 8;
-    rayon::current_num_threads().min(batch_size / FEWEST).max(1)
+    let workers = Threads::current().count().min(batch_size / FEWEST);
+    match sentences < workers {
+        true => 1,
+        false => workers.max(1),
+    }
 }
 
 /// The indices of non-blank lines, given the number of tokens of each, longest first: sentences of similar length are encoded

@@ -7,6 +7,7 @@ use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, Lock, Provenance, Run, files};
 use attentive_config::{Config, Difference};
 use attentive_interop::ExportFormat;
+use attentive_kernels::threads::Threads;
 use attentive_model::engine::Precision;
 use attentive_model::model::{Model, Parameter};
 use attentive_processes::Processes;
@@ -330,7 +331,7 @@ pub(super) fn check_memory(
         frozen,
         data: material.bytes(),
         resident: memory::resident(),
-        threads: rayon::current_num_threads(),
+        threads: Threads::current().count(),
         processes: processes.count(),
     };
     let feed = &material.feed;

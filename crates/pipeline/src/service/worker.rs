@@ -7,11 +7,11 @@ use attentive_architecture::TokenContract;
 use attentive_decode::{
     Capacity, Decoding, Ending, Hypothesis, SearchOptions, Sentence, Setting, Texts,
 };
+use attentive_kernels::threads::Threads;
 use attentive_model::engine::Engine;
 
 use super::super::Pipeline;
 use super::super::generate::Growing;
-use super::super::share::one_thread;
 use super::job::{Canceled, Continuation, Event, Job, Reply, Translating, Work, Writing};
 use super::{Client, Generation, Limits, Shared};
 
@@ -81,9 +81,9 @@ impl<'p> Worker<'p> {
             while catch_unwind(AssertUnwindSafe(worker)).is_err() {}
         };
         // Kernels stay on the thread of their worker.
-        match one_thread().filter(|_| limits.workers > 1) {
-            Some(pool) => pool.install(run),
-            None => run(),
+        match limits.workers {
+            1 => run(),
+            _ => Threads::alone(run),
         }
     }
 
