@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use attentive_tape::{self as tape, AttentionWeights, Float, Param, Value};
 
-use super::{AttentionPlace, AttentionWatch, Dropout};
+use super::{AttentionPlace, AttentionWatch};
+use crate::nn::Dropout;
 
 /// One forward pass: inference or training, with or without recording.
 #[derive(Clone, Copy, Debug)]
