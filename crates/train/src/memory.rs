@@ -175,12 +175,12 @@ impl Memory {
 
 /// The width of the widest hidden layer: of a feed-forward network, or of the gates of a recurrent layer.
 fn d_inner(architecture: &Architecture) -> usize {
-    let encoder = match &architecture.encoder {
+    let encoder = match architecture.encoder() {
         Some(Encoder::Transformer(stack)) => stack.feed_forward.d_ff,
         Some(Encoder::Recurrent(stack)) => stack.cell.gates() * stack.d_hidden,
         None => 0,
     };
-    let decoder = match &architecture.decoder {
+    let decoder = match architecture.decoder() {
         Some(Decoder::Transformer(stack)) => stack.feed_forward.d_ff,
         Some(Decoder::Recurrent(stack)) => stack.cell.gates() * stack.d_hidden,
         None => 0,

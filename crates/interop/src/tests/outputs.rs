@@ -43,7 +43,7 @@ fn logits_are_those_of_transformers() {
             };
             let pass = Pass::inference();
             let found = match loaded.architecture.task() {
-                Task::Embed => model.encode(&batch, &pass).sequence.x,
+                Task::Embed => model.encode(&batch, &pass).unwrap().sequence.x,
                 _ => model.forward(&batch, &pass),
             };
             let found = labels_alone(rows(found), &loaded).concat();

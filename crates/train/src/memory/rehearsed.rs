@@ -63,7 +63,7 @@ fn padded(rows: usize, len: usize) -> Padded {
 
 /// The vectors that the encoder reads; none if it reads tokens.
 fn vectors(subject: &Subject<'_>, size: BatchSize) -> Vec<f32> {
-    match &subject.architecture.src {
+    match subject.architecture.src() {
         Some(input) if matches!(input.items, Items::Vectors) => {
             vec![0.0; size.src_tokens() * input.d_model]
         }
