@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use attentive_base::error::Result;
 use attentive_config::{Config, EarlyStopping, LengthPenaltyFormula};
-use attentive_decode::SearchOptions;
+use attentive_decode::{SearchOptions, Strategy};
 use attentive_pipeline::TranslateOptions;
 
 use super::message::as_option;
@@ -69,7 +69,7 @@ impl SearchArgs {
         decode.no_repeat_ngram = no_repeat_ngram.unwrap_or(decode.no_repeat_ngram);
         decode.validate().map_err(as_option)?;
         let search = SearchOptions {
-            n_best,
+            strategy: Strategy::beam(decode.beam_width, n_best, decode.early_stopping),
             coverage_penalty: self.coverage_penalty.unwrap_or(0.0),
             ..SearchOptions::from(&decode)
         };

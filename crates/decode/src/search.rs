@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use super::{Decoding, Hypothesis, Sentence, Setting};
 use crate::Stepper;
 
-/// Runs beam search, greedy search if `options.beam_width` is 1, or sampling. Returns the results of each of `sentences`, in
-/// order; see [`Decoding::advance`].
+/// Searches for outputs as the [`Strategy`](super::Strategy) says. Returns the results of each of `sentences`, in order; see [`Decoding::advance`].
 ///
 /// Sentences are taken while there is room. The next ones are added together, once a quarter of `capacity.sentences` is free
 /// again.
