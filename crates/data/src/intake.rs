@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::path::Path;
 
 use attentive_base::count::count;
+use attentive_base::error::Error;
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
@@ -41,6 +43,15 @@ impl ReadStats {
             copies,
         } = self;
         lines - empty - too_long - control - repeated - copies
+    }
+
+    /// Returns the error for the files of a corpus without usable lines.
+    pub(super) fn nothing_usable<'a>(&self, paths: impl Iterator<Item = &'a Path>) -> Error {
+        let names: Vec<String> = paths.map(|path| format!("`{}`", path.display())).collect();
+        Error::Data {
+            problem: format!("no usable data in {}: {self}", names.join(" and ")),
+            hint: Some("check that these are the right files".into()),
+        }
     }
 }
 

@@ -61,6 +61,21 @@ pub fn variants() -> Vec<ModelConfig> {
     variants
 }
 
+const CELLS: [CellKind; 5] = [
+    CellKind::Rnn,
+    CellKind::Lstm,
+    CellKind::CoupledLstm,
+    CellKind::Gru,
+    CellKind::Ssru,
+];
+
+const ATTENTIONS: [AttentionKind; 4] = [
+    AttentionKind::None,
+    AttentionKind::Additive,
+    AttentionKind::Dot,
+    AttentionKind::General,
+];
+
 fn recurrent() -> Vec<ModelConfig> {
     let mut variants = Vec::new();
     let family = |family, recurrent| ModelConfig {
@@ -68,25 +83,12 @@ fn recurrent() -> Vec<ModelConfig> {
         recurrent,
         ..base()
     };
-    let cells = [
-        CellKind::Rnn,
-        CellKind::Lstm,
-        CellKind::CoupledLstm,
-        CellKind::Gru,
-        CellKind::Ssru,
-    ];
-    let attentions = [
-        AttentionKind::None,
-        AttentionKind::Additive,
-        AttentionKind::Dot,
-        AttentionKind::General,
-    ];
-    for cell in cells {
+    for cell in CELLS {
         for bidirectional in [true, false] {
             let reads_context = |attention: &AttentionKind| {
                 cell != CellKind::Ssru || *attention != AttentionKind::Additive
             };
-            for attention in attentions.into_iter().filter(reads_context) {
+            for attention in ATTENTIONS.into_iter().filter(reads_context) {
                 let recurrent = RecurrentConfig {
                     cell,
                     d_hidden: 10,

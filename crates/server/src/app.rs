@@ -68,7 +68,7 @@ impl App {
         Ok(Arc::new(Self {
             models: Models::default(),
             keys: RwLock::new(keys),
-            metrics: Metrics::new(),
+            metrics: Metrics::default(),
             phase: Phase::new(),
             desk: Desk::new(Desk::places()),
             parsing: Desk::new(PARSED),

@@ -50,7 +50,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use tokio::runtime::{self, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::time::{interval, timeout};
+use tokio::time::timeout;
 use utoipa_axum::router::OpenApiRouter;
 
 use self::app::{App, Shared};
@@ -66,9 +66,6 @@ const THREADS: usize = 2;
 
 /// The number of threads that read large bodies of requests, in addition to those of the [`Desk`].
 const PARSERS: usize = 2;
-
-/// The time between two calls of [`Metrics::tidy`].
-const TIDYING: Duration = Duration::from_secs(5);
 
 /// A server that is bound to its address.
 pub struct Server {
@@ -203,13 +200,11 @@ impl Server {
         let result = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener)
                 .map_err(Error::io("set up", "the server"))?;
-            let tidying = tokio::spawn(tidy(Arc::clone(&app)));
             let net = tokio::spawn(net::serve(Arc::clone(&app), router(&app), listener));
             let result = obey(&app, &mut commands, &orders).await;
             // Requests that are still in progress are aborted now.
             app.phase.go_on(Stage::Ending);
             let _ = net.await;
-            tidying.abort();
             result
         });
         // Ends the loader. A model that is still being loaded is not waited for.
@@ -269,14 +264,6 @@ fn load(app: &App, control: &Control, orders: &sync::Receiver<()>) {
                 tracing::error!(%error, "reloading failed; the models and keys stay as they were")
             }
         }
-    }
-}
-
-async fn tidy(app: Shared) {
-    let mut ticks = interval(TIDYING);
-    loop {
-        ticks.tick().await;
-        app.metrics.tidy();
     }
 }
 

@@ -141,28 +141,13 @@ pub(super) fn prepare(
         }
         false => fresh_model(config, &architecture),
     };
-    if frozen.n_weights() > 0 {
-        observer.on(&Event::Note(&format!(
-            "{} of {} weights are frozen",
-            frozen.n_weights(),
-            architecture.n_weights()
-        )));
-    }
+    note_frozen(&frozen, &architecture, observer);
     if resume_at.is_none() {
         observer.on(&Event::Note(&export_limits(config, &material.tokenizers)));
     }
     frozen.apply(&model);
     let learner = Learner::among(processes.clone(), model, config);
-    let products = learner.products();
-    // Products in f32 have the same bits on all machines.
-    let products = match products.matmul {
-        Precision::F32 => Precision::F32.to_string(),
-        _ => products.to_string(),
-    };
-    processes.require_same(
-        "the precision of products (`train.precision`) or the CPU's instructions",
-        &products,
-    )?;
+    require_same_products(&learner, processes)?;
     let (tokenizers, provenance) = (&material.tokenizers, &material.provenance);
     let claimed = opened.map(|Opened { found, lock, .. }| {
         directory::claim(dir, found, config, tokenizers, provenance)?;
@@ -179,6 +164,28 @@ pub(super) fn prepare(
         resume_at,
         _lock: lock,
     })
+}
+
+fn note_frozen(frozen: &Frozen, architecture: &Architecture, observer: &mut dyn Observer) {
+    let (n_frozen, n) = (frozen.n_weights(), architecture.n_weights());
+    if n_frozen > 0 {
+        let note = format!("{n_frozen} of {n} weights are frozen");
+        observer.on(&Event::Note(&note));
+    }
+}
+
+/// Refuses processes whose matrix products differ in their bits.
+fn require_same_products(learner: &Learner, processes: &Processes) -> Result<()> {
+    let products = learner.products();
+    // Products in f32 have the same bits on all machines.
+    let products = match products.matmul {
+        Precision::F32 => Precision::F32.to_string(),
+        _ => products.to_string(),
+    };
+    processes.require_same(
+        "the precision of products (`train.precision`) or the CPU's instructions",
+        &products,
+    )
 }
 
 /// Describes the formats to which the model can be exported, or the setting that prevents an export, since settings cannot be

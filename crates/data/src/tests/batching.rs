@@ -1,21 +1,11 @@
 use attentive_base::batch::Batch;
 use attentive_base::error::Error;
 use attentive_base::random::Random;
+
 use attentive_text::SpecialTokens;
 
+use super::SPECIAL;
 use crate::{BatchSize, Batcher, Budget, Example, Parts, Position, fixed_batches};
-
-const SPECIAL: SpecialTokens = SpecialTokens {
-    pad: 0,
-    unk: 1,
-    bos: 2,
-    eos: 3,
-    mask: None,
-    start: 2,
-    first: None,
-    forced: None,
-    last: None,
-};
 
 /// Pairs of random lengths; the ids encode the line number.
 fn pairs(n: usize) -> Vec<Example> {

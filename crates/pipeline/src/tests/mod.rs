@@ -1,4 +1,6 @@
+mod alignments;
 mod demands;
+mod ensembles;
 mod inspect;
 mod labels;
 mod profile;

@@ -93,17 +93,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     let asked: Translate = json_or_form(request, &app, &["text"]).await?;
     let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
     asked.check()?;
-    let form = match asked.tag_handling.as_deref() {
-        None | Some("" | "0") => Form::Plain,
-        Some("html" | "xml") => Form::Markup,
-        Some(_) => {
-            return Err(Problem::field(
-                "tag_handling",
-                "Value for 'tag_handling' not supported.",
-            ));
-        }
-    };
-    let split = asked.split()?;
+    let (form, split) = (asked.form()?, asked.split()?);
     let target = language("target_lang", &asked.target_lang)?;
     let source = asked.source_lang.filter(|code| !code.is_empty());
     let source = source
@@ -194,6 +184,18 @@ async fn translate_each(
 }
 
 impl Translate {
+    /// The form of the texts.
+    fn form(&self) -> Result<Form, Problem> {
+        match self.tag_handling.as_deref() {
+            None | Some("" | "0") => Ok(Form::Plain),
+            Some("html" | "xml") => Ok(Form::Markup),
+            Some(_) => Err(Problem::field(
+                "tag_handling",
+                "Value for 'tag_handling' not supported.",
+            )),
+        }
+    }
+
     /// The places where texts are divided.
     fn split(&self) -> Result<Split, Problem> {
         let is_html = self.tag_handling.as_deref() == Some("html");
