@@ -32,6 +32,7 @@ mod stamp;
 mod texts;
 mod values;
 mod visit;
+mod wording;
 
 pub use config::{DEFAULT_ADDRESS, ServeConfig, ServedModel};
 pub use language::{Direction, Language};
