@@ -70,7 +70,7 @@ Examples:
 
 /// Train, evaluate, run and explain sequence models from raw text.
 #[derive(Parser)]
-#[command(name = "attentive", version, about, after_help = EXAMPLES)]
+#[command(name = "attentive", version, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
