@@ -234,13 +234,11 @@ impl<'a> Encoder<'a> {
             Task::Generate | Task::Fill | Task::Embed => (false, true),
         };
         let of = |is_text: bool, side: fn(&Example) -> &[TokenId], special| {
-            let texts = examples
-                .par_iter()
-                .filter(|one| is_text && one.vectors.is_empty());
+            let texts = examples.par_iter().filter(|one| is_text && one.is_text());
             let counts = texts.map(|example| TokenCounts::of(side(example), special));
             counts.sum::<TokenCounts>()
         };
-        let src = of(reads, |example| &example.src, src);
+        let src = of(reads, Example::src, src);
         let tgt = of(writes, |example| &example.tgt_out, tgt);
         self.stats.src = [self.stats.src, src].into_iter().sum();
         self.stats.tgt = [self.stats.tgt, tgt].into_iter().sum();
@@ -304,7 +302,7 @@ fn encode_entry(
                 TagInput::Tokens(tokens) => Example::tokens(ids_of(tokens, src)?, line),
                 TagInput::Vectors(vectors) => {
                     let width = vectors.len() / tags.len().max(1);
-                    Example::vectors(vectors.clone(), width.max(1), src.special(), line)
+                    Example::vectors(vectors.clone(), width.max(1), line)
                 }
             };
             Example {

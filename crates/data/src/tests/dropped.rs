@@ -131,9 +131,9 @@ fn long_pairs_are_dropped_when_encoded() {
         pairs.iter().map(|pair| pair.line).collect::<Vec<_>>(),
         [1, 4]
     );
-    assert_eq!(pairs[1].src.last(), Some(&3));
+    assert_eq!(pairs[1].src().last(), Some(&3));
     assert_eq!((pairs[1].src_len(), pairs[1].tgt_len()), (4, 4));
-    assert_eq!(pairs[1].tgt_in.len(), 4);
+    assert_eq!(pairs[1].tgt_in().len(), 4);
     assert!(matches!(
         encode(
             &corpus,

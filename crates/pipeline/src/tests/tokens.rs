@@ -134,7 +134,7 @@ fn training_and_decoding_start_with_the_same_token() {
         assert!(
             examples(&pipeline)
                 .iter()
-                .all(|example| example.tgt_in[0] == start)
+                .all(|example| example.tgt_in()[0] == start)
         );
         // Search and training assign the same probability.
         let options = TranslateOptions::from(&pipeline.config.decode);
@@ -144,8 +144,7 @@ fn training_and_decoding_start_with_the_same_token() {
             let mut example =
                 Example::translation(src, &found.tokens, pipeline.tokenizers.sides(), 0);
             if !found.finished {
-                example.tgt_in.pop();
-                example.tgt_out.pop();
+                example.truncate_target(example.tgt_len() - 1);
             }
             let expected = -loss(&pipeline, vec![example]);
             let difference = (found.log_prob - expected).abs();
