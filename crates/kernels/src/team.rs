@@ -13,12 +13,22 @@ use std::thread::{self, Thread};
 /// How often a member looks for work before it sleeps: about 50 µs.
 const LOOKS: usize = 1000;
 
+/// True after [`disband`].
+static DISBANDED: AtomicBool = AtomicBool::new(false);
+
+/// Leaves all further work to the threads that call [`run`]. A process that was forked must call this before any other work: it
+/// has none of the threads of the process from which it comes.
+pub fn disband() {
+    DISBANDED.store(true, Ordering::Relaxed);
+}
+
 /// The number of parts into which [`run`] should split work on this thread, including its own; 1 for work that already has
 /// threads of its own.
 pub fn size() -> usize {
     match rayon::current_num_threads() {
         // Work on a single thread needs no team, and must not decide how large it is.
         0 | 1 => 1,
+        _ if DISBANDED.load(Ordering::Relaxed) => 1,
         threads => threads.min(1 + team().members.len()),
     }
 }

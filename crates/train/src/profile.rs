@@ -9,6 +9,7 @@ use attentive_config::Config;
 use attentive_processes::Processes;
 use attentive_tape::{Spent, profiled};
 
+use super::corpora::Given;
 use super::frozen::Frozen;
 use super::material::{Known, material};
 use super::prepare::{check_memory, first_weights, fresh_model};
@@ -66,7 +67,7 @@ pub fn profile(
         run: None,
         source: source.as_ref(),
     };
-    let mut material = material(config, known, interrupt, &alone, observer)?;
+    let mut material = material(config, known, Given::default(), interrupt, &alone, observer)?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture)?;
     let memory = check_memory(config, &architecture, &frozen, &material, &alone)?;

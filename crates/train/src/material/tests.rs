@@ -22,7 +22,8 @@ fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
     config.model.family = Family::EncoderOnly;
     let (interrupt, alone) = (Interrupt::none(), Processes::alone());
     let known = Known::default();
-    let mut material = material(&config, known, &interrupt, &alone, &mut Silent).unwrap();
+    let given = Given::default();
+    let mut material = material(&config, known, given, &interrupt, &alone, &mut Silent).unwrap();
     let validation = material.validation.unwrap().batches.into_iter();
     [
         material.feed.next_batch().unwrap().src.ids,
