@@ -100,7 +100,7 @@ pub(crate) fn embed(
 ) -> PyResult<(Tensor, Vec<Vec<String>>)> {
     model.run_whole(py, |pipeline| {
         let embedded = pipeline.embed(first, &texts)?;
-        let encoder = pipeline.architecture().encoder.as_ref();
+        let encoder = pipeline.architecture().encoder();
         let width = encoder.map_or(0, |encoder| encoder.d_out());
         let mut values = Vec::with_capacity(embedded.len() * width);
         let mut warnings = Vec::with_capacity(embedded.len());

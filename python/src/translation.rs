@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use attentive::decode::Strategy;
 use attentive::error::Result;
 use attentive::pipeline::{
     Alignment, Candidate, Demands, Pipeline, Prefix, Request, Rescored, TranslateOptions,
@@ -56,7 +57,9 @@ pub(crate) fn translate(
 ) -> PyResult<Vec<Found>> {
     model.run(py, |pipeline| {
         let mut options = options(pipeline, &search, sampling, n_best)?;
-        options.search.scored = scored;
+        if !scored {
+            options.search = options.search.unscored();
+        }
         options.search.guided = demands.is_some();
         let requests = requests(texts, demands);
         let found = pipeline.translate_sentences(first, &requests, &options)?;
@@ -105,8 +108,10 @@ fn options(
         return search.options(decode, n_best);
     };
     let mut options = search.options(decode, 1)?;
-    options.search.sampling = Some(sampling.into());
-    options.search.n_best = n_best;
+    options.search.strategy = Strategy::Sample {
+        sampling: sampling.into(),
+        count: n_best,
+    };
     options.search.check()?;
     Ok(options)
 }

@@ -23,6 +23,7 @@ mod info;
 mod input;
 mod languages;
 mod lines;
+mod man;
 mod message;
 mod model;
 mod names;
@@ -118,6 +119,7 @@ enum Command {
     #[cfg(feature = "server")]
     Serve(serve::Args),
     Completions(completions::Args),
+    Man(man::Args),
 }
 
 impl Command {
@@ -157,6 +159,7 @@ impl Command {
             #[cfg(feature = "server")]
             Self::Serve(args) => serve::run(args, threads),
             Self::Completions(args) => completions::run(args),
+            Self::Man(args) => man::run(args),
         }
     }
 }

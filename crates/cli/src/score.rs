@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use attentive_base::error::{Error, Result};
 use attentive_metrics::{
-    Bleu, BleuTokenizer, Bootstrap, Case, Chrf, Measure, Randomization, Score, Segments, SmoothingMethod,
-    Ter,
+    Bleu, BleuTokenizer, Bootstrap, Case, Chrf, Measure, Randomization, Score, Segments,
+    SmoothingMethod, Ter,
 };
 use clap::ValueEnum;
 use serde::Serialize;

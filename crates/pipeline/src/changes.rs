@@ -2,7 +2,7 @@
 
 use attentive_base::error::Result;
 use attentive_config::{DecodeConfig, EarlyStopping, LengthPenaltyFormula};
-use attentive_decode::SearchOptions;
+use attentive_decode::{SearchOptions, Strategy};
 
 use super::TranslateOptions;
 
@@ -54,7 +54,7 @@ impl SearchChanges {
         decode.no_repeat_ngram = self.no_repeat_ngram.unwrap_or(decode.no_repeat_ngram);
         decode.validate()?;
         let search = SearchOptions {
-            n_best,
+            strategy: Strategy::beam(decode.beam_width, n_best, decode.early_stopping),
             coverage_penalty: self.coverage_penalty.unwrap_or(0.0),
             ..SearchOptions::from(&decode)
         };

@@ -3,8 +3,8 @@
 use attentive_base::batch::TokenId;
 use attentive_base::error::Result;
 use attentive_data::{MAX_LINE_BYTES, is_control};
+use attentive_kernels::threads::Threads;
 use attentive_text::Tokenizer;
-use rayon::prelude::*;
 
 use super::{Pipeline, Warning};
 
@@ -52,10 +52,9 @@ impl Source {
         lines: &[L],
         read: impl Fn(&str) -> Result<Self> + Sync,
     ) -> Result<Vec<Self>> {
-        let lines = lines.par_iter().enumerate();
-        let read =
-            |(index, line): (usize, &L)| Ok(read(line.as_ref())?.on_line(first_line + index));
-        lines.map(read).collect()
+        let read = |(line, text): (usize, &L)| Ok(read(text.as_ref())?.on_line(line));
+        let all = Threads::current().map((first_line..).zip(lines), read);
+        all.into_iter().collect()
     }
 
     /// Calls [`Source::with`] with the tokens of `tokenizer`.

@@ -11,8 +11,8 @@ use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::{Example, is_control};
 use attentive_decode::NextToken;
+use attentive_kernels::threads::Threads;
 use attentive_model::nn::Pass;
-use rayon::prelude::*;
 
 use super::batches::batches;
 use super::classify::ranked_labels;
@@ -53,10 +53,9 @@ impl Pipeline {
         if self.tokenizers.src().in_pieces() {
             return self.tag_pieces(first_line, lines);
         }
-        let read = lines.par_iter().enumerate();
-        let read: Vec<(Tagged, Vec<TokenId>)> = read
-            .map(|(index, line)| self.read_tokens(first_line + index, line.as_ref()))
-            .collect::<Result<_>>()?;
+        let read = |(line, text): (usize, &L)| self.read_tokens(line, text.as_ref());
+        let read = Threads::current().map((first_line..).zip(lines), read);
+        let read = read.into_iter().collect::<Result<Vec<_>>>()?;
         let (mut tagged, sequences): (Vec<Tagged>, Vec<Vec<TokenId>>) = read.into_iter().unzip();
         let example = |tokens: &[TokenId], line| Example::tokens(tokens.to_vec(), line);
         let tags = self.label(&sequences, self.config.model.max_len, example)?;

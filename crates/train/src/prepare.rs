@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, Lock, Provenance, Run, files};
-use attentive_config::{Config, Difference, TrainPrecision};
+use attentive_config::{Config, Difference};
 use attentive_interop::ExportFormat;
+use attentive_kernels::threads::Threads;
+use attentive_model::engine::Precision;
 use attentive_model::model::{Model, Parameter};
 use attentive_processes::Processes;
 use attentive_text::Tokenizers;
@@ -163,7 +165,7 @@ pub(super) fn prepare(
     let products = learner.products();
     // Products in f32 have the same bits on all machines.
     let products = match products.matmul {
-        TrainPrecision::F32 => "f32".into(),
+        Precision::F32 => Precision::F32.to_string(),
         _ => products.to_string(),
     };
     processes.require_same(
@@ -338,7 +340,7 @@ pub(super) fn check_memory(
         frozen,
         data: material.bytes(),
         resident: memory::resident(),
-        threads: rayon::current_num_threads(),
+        threads: Threads::current().count(),
         processes: processes.count(),
     };
     let feed = &material.feed;

@@ -6,12 +6,13 @@
 
 use std::borrow::Cow;
 
+use attentive_architecture::Decoder;
 use attentive_base::batch::{Batch, Padded, TokenId};
 use attentive_base::random::Random;
 use attentive_config::{Config, SamplingConfig, SamplingKind};
 use attentive_decode::{Stepper, argmax};
 use attentive_model::engine::{Dense, Engine, Precision};
-use attentive_model::model::{Decoder, Model};
+use attentive_model::model::Model;
 
 /// The random stream of micro-batch 0; micro-batch `n` uses this plus `n`.
 const FIRST_STREAM: u64 = 0x7363_6865_6475_0000;
@@ -61,7 +62,7 @@ impl ScheduledSampling {
         let mut random = Random::new(self.seed, FIRST_STREAM.wrapping_add(number));
         let n_places = batch.tgt_in.ids.len();
         let from_model: Vec<bool> = (0..n_places).map(|_| !random.chance(probability)).collect();
-        let tgt_in = match model.decoder {
+        let tgt_in = match model.architecture().decoder() {
             Some(Decoder::Recurrent(_)) => one_by_one(model, batch, &from_model),
             _ => at_once(model, batch, &from_model),
         };
@@ -223,7 +224,7 @@ mod tests {
     /// The predictions that the decoder may read at each position but the first.
     fn predictions(model: &Model, batch: &Batch, mixed: &Padded) -> Vec<TokenId> {
         let width = mixed.width();
-        let Some(Decoder::Recurrent(_)) = model.decoder else {
+        let Some(Decoder::Recurrent(_)) = model.architecture().decoder() else {
             let predicted = model.predict(batch);
             return predicted
                 .chunks(width)

@@ -5,7 +5,7 @@ use std::time::Instant;
 use attentive_base::batch::{Batch, TokenId};
 use attentive_base::error::Result;
 use attentive_config::Config;
-use attentive_decode::SearchOptions;
+use attentive_decode::{SearchOptions, Strategy};
 use attentive_metrics::{Bleu, exact_match, perplexity};
 use attentive_model::model::Model;
 use attentive_pipeline::{Pipeline, TranslateOptions};
@@ -112,8 +112,7 @@ fn translate(
     // Greedy search: validation compares checkpoints and must not take longer than training.
     let options = TranslateOptions {
         search: SearchOptions {
-            beam_width: 1,
-            n_best: 1,
+            strategy: Strategy::GREEDY,
             ..SearchOptions::from(&config.decode)
         },
         batch_size: config.decode.batch_size,

@@ -212,7 +212,8 @@ fn the_vector_of_a_text_is_the_mean_over_its_tokens() {
     };
     let memory = pipeline
         .model()
-        .encode(&batch, &attentive_model::nn::Pass::inference());
+        .encode(&batch, &attentive_model::nn::Pass::inference())
+        .unwrap();
     let rows = memory.sequence.x.values();
     let (first, second) = rows[..32].split_at(16);
     let mean = first.iter().zip(second).map(|(a, b)| (a + b) / 2.0);

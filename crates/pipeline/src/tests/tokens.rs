@@ -92,7 +92,7 @@ fn token_ids_do_not_affect_results() {
     assert_eq!((sides.src.eos, sides.tgt.eos), (12, 8));
     let options = TranslateOptions {
         search: SearchOptions {
-            n_best: 3,
+            strategy: Strategy::beam(3, 3, EarlyStopping::Never),
             ..(&usual.config.decode).into()
         },
         batch_size: 3,
@@ -166,7 +166,7 @@ fn forced_tokens_appear_and_barred_ones_do_not() {
     let mut n_cut = 0;
     for beam_width in [1, 4] {
         let mut options = TranslateOptions::from(&pipeline.config.decode);
-        options.search.beam_width = beam_width;
+        options.search.strategy = Strategy::beam(beam_width, 1, EarlyStopping::Never);
         for line in pipeline.translate_with(&LINES, &options).unwrap() {
             let found = &line.hypotheses[0];
             assert!(found.text.starts_with("two"), "{}", found.text);

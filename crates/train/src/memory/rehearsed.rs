@@ -5,7 +5,7 @@ use attentive_base::batch::{Batch, Padded};
 use attentive_data::BatchSize;
 use attentive_model::model::Model;
 use attentive_model::nn::Pass;
-use attentive_tape::{Lengths, Precision, rehearse};
+use attentive_tape::{Float, Lengths, rehearse};
 
 use super::Subject;
 
@@ -15,7 +15,7 @@ pub(super) fn floats(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
     subject.frozen.apply(&model);
     let smoothing = subject.config.train.label_smoothing;
     // The precision of the products changes no buffer.
-    let pass = Pass::training(subject.config.seed, 0, Precision::F32);
+    let pass = Pass::training(subject.config.seed, 0, Float::F32);
     let count = rehearse(|| {
         for &size in batches {
             let loss = model.loss(&batch(subject, size), smoothing, &pass);
@@ -63,7 +63,7 @@ fn padded(rows: usize, len: usize) -> Padded {
 
 /// The vectors that the encoder reads; none if it reads tokens.
 fn vectors(subject: &Subject<'_>, size: BatchSize) -> Vec<f32> {
-    match &subject.architecture.src {
+    match subject.architecture.src() {
         Some(input) if matches!(input.items, Items::Vectors) => {
             vec![0.0; size.src_tokens() * input.d_model]
         }

@@ -7,7 +7,7 @@ use attentive_base::batch::{Batch, Padded, TokenId};
 use attentive_config::{ModelConfig, Pooling, Task, TieEmbeddings};
 use attentive_device::{Cpu, Device, Plain, on};
 use attentive_samples::{VOCAB, base, rows, variants};
-use attentive_tape::{Buffer, Lengths, Param, ParamId, Precision, pooled, rehearse};
+use attentive_tape::{Buffer, Float, Lengths, Param, ParamId, pooled, rehearse};
 
 use super::Model;
 use crate::nn::{Pass, Probe};
@@ -210,7 +210,7 @@ fn gradients_that_are_seen_early_are_complete() {
             let config = with_dropout(config);
             let model = model(&config);
             let batch = batch_of(&config, 0..3);
-            let loss = model.loss(&batch, 0.1, &Pass::training(1, 1, Precision::F32));
+            let loss = model.loss(&batch, 0.1, &Pass::training(1, 1, Float::F32));
             let mut seen: HashMap<ParamId, Vec<f32>> = HashMap::new();
             let mut see = |param, gradient: &Buffer| {
                 let again = seen.insert(param, gradient.values().into_owned());
@@ -240,7 +240,7 @@ fn frozen_parameters_have_no_gradient_and_change_no_other() {
                 let model = model(&config);
                 model.freeze(is_frozen);
                 let batch = batch_of(&config, 0..3);
-                let loss = model.loss(&batch, 0.1, &Pass::training(1, 1, Precision::F32));
+                let loss = model.loss(&batch, 0.1, &Pass::training(1, 1, Float::F32));
                 let gradients = model.take_gradients(&mut loss.loss.backward());
                 let named = |(param, gradient): (&Param, Buffer)| {
                     assert!(!is_frozen(param.name()));
@@ -285,7 +285,7 @@ fn dropout_depends_on_the_micro_batch() {
             let batch = batch_of(&config, 0..3);
             let loss = |step| {
                 model
-                    .loss(&batch, 0.1, &Pass::training(1, step, Precision::F32))
+                    .loss(&batch, 0.1, &Pass::training(1, step, Float::F32))
                     .sums
                     .loss
             };
@@ -346,7 +346,7 @@ fn a_probe_names_the_first_layer_with_nan() {
 #[test]
 fn a_rehearsal_counts_what_an_update_takes() {
     let update = |model: &Model, batch: &Batch| {
-        let pass = Pass::training(1, 0, Precision::F32);
+        let pass = Pass::training(1, 0, Float::F32);
         let loss = model.loss(batch, 0.1, &pass).loss;
         model.take_gradients(&mut loss.backward());
     };

@@ -3,7 +3,8 @@
 use attentive_architecture::{Attention, RelativePositions, bucket, earlier_bucket};
 use attentive_tape::{Causality, Param, Value, transposed_rows};
 
-use super::{Pass, Scope};
+use super::{Pass, Trained};
+use crate::nn::Scope;
 
 /// A learned bias for each head and bucket of distances between a query and a key.
 #[derive(Clone, Debug)]
@@ -16,12 +17,16 @@ pub struct DistanceBias {
 
 impl DistanceBias {
     /// The biases of `attention`, if it has relative position buckets.
-    pub fn new(attention: &Attention, causality: Causality, scope: Scope<'_>) -> Option<Self> {
+    pub fn new(
+        attention: &Attention,
+        causality: Causality,
+        scope: Scope<'_, Trained>,
+    ) -> Option<Self> {
         let RelativePositions::Buckets { max_distance, .. } = attention.positions else {
             return None;
         };
         Some(Self {
-            table: scope.parameter("table"),
+            table: scope.matrix("table"),
             max_distance,
             causality,
         })
