@@ -27,10 +27,22 @@ static TEAM: Team = Team {
     panicked: AtomicBool::new(false),
 };
 
+/// True after [`disband`].
+static DISBANDED: AtomicBool = AtomicBool::new(false);
+
+/// Leaves all further work to the threads that call [`run`]. A process that was forked must call this before any other work: it
+/// has none of the threads of the process from which it comes.
+pub fn disband() {
+    DISBANDED.store(true, Ordering::Relaxed);
+}
+
 /// The number of parts into which [`run`] should split work on this thread, including its own: at most the number of the current
 /// [`Threads`].
 pub fn size() -> usize {
-    Threads::current().count().min(1 + MOST)
+    match DISBANDED.load(Ordering::Relaxed) {
+        true => 1,
+        false => Threads::current().count().min(1 + MOST),
+    }
 }
 
 /// Calls `work(0)` … `work(parts - 1)`, each on a thread of its own if the team is free and large enough, else one after the

@@ -4,6 +4,7 @@ use std::fmt;
 
 use attentive_base::batch::{Batch, TokenId};
 use attentive_base::error::Result;
+use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::Example;
 use attentive_kernels::elementwise;
@@ -76,6 +77,7 @@ impl Pipeline {
         }
         let mut alignments = vec![Alignment::default(); pairs.len()];
         for batch in batches_within(POSITIONS, examples, self.tokenizers.sides(), None)? {
+            Interrupt::check()?;
             for (&number, most) in batch.lines.iter().zip(self.attended(&batch)) {
                 alignments[number] = words[number].linked(&most, src.special().n_first());
             }

@@ -3,6 +3,7 @@
 use attentive_architecture::{Input, Items};
 use attentive_base::batch::Batch;
 use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::Example;
 use attentive_model::nn::{Pass, Sequence};
@@ -57,6 +58,7 @@ impl Pipeline {
             .collect();
         let mut vectors = vec![None; lines.len()];
         for batch in batches(examples, self.tokenizers.src().special(), None)? {
+            Interrupt::check()?;
             let found = match self.architecture().task() {
                 Task::Embed => self.pooled(&batch),
                 _ => self.means(&batch)?,

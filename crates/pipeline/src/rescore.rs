@@ -2,6 +2,7 @@
 
 use attentive_base::batch::{Batch, TokenId};
 use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::Example;
 use attentive_model::nn::Pass;
@@ -49,6 +50,7 @@ impl Pipeline {
         let first = self.contract()?.forced_first;
         let (mut results, examples) = self.pairs(first_line, src, tgt, first)?;
         for batch in batches(examples, self.tokenizers.sides(), None)? {
+            Interrupt::check()?;
             for (&number, mut log_probs) in batch.lines.iter().zip(self.forced(&batch)?) {
                 // The model generates this token in any case.
                 if first.is_some() {

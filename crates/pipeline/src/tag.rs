@@ -7,6 +7,7 @@ use std::ops::Range;
 use attentive_base::batch::{Batch, Src, TokenId};
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::{Example, is_control};
 use attentive_decode::NextToken;
@@ -216,6 +217,7 @@ impl Pipeline {
     fn tags_of(&self, examples: Vec<Example>) -> Result<Vec<Vec<String>>> {
         let mut found = vec![Vec::new(); examples.len()];
         for batch in batches(examples, self.tokenizers.src().special(), None)? {
+            Interrupt::check()?;
             for (&number, tags) in batch.lines.iter().zip(self.best_tags(&batch)?) {
                 found[number] = tags;
             }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
 use attentive_config::{DecodeConfig, Task};
 use attentive_decode::{Capacity, Hypothesis, SearchOptions, Sentence, Setting, search};
 use attentive_kernels::threads::Threads;
@@ -291,14 +292,17 @@ impl Pipeline {
         let count = |_: &Vec<Hypothesis>| {
             self.translated.fetch_add(1, Ordering::Relaxed);
         };
-        Ok(share(sentences, workers, |sentences| {
-            match self.ensemble() {
+        let interrupt = Interrupt::current();
+        let found = share(sentences, workers, |sentences| {
+            interrupt.during(|| match self.ensemble() {
                 None => search(self.engine(), sentences, with)
                     .inspect(count)
                     .collect(),
                 Some(ensemble) => search(&ensemble, sentences, with).inspect(count).collect(),
-            }
-        }))
+            })
+        });
+        Interrupt::check()?;
+        Ok(found)
     }
 
     /// The best `n_best` hypotheses with distinct texts, or all samples; `terms` are the constraints of the search.

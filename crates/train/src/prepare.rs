@@ -13,6 +13,7 @@ use attentive_model::model::{Model, Parameter};
 use attentive_processes::Processes;
 use attentive_text::Tokenizers;
 
+use super::corpora::Given;
 use super::directory::{self, Found};
 use super::duplicates;
 use super::exchange::parameters_of_first;
@@ -105,6 +106,7 @@ impl Opened {
 /// Reads, learns and checks everything; changes the run directory only once nothing else can fail.
 pub(super) fn prepare(
     config: &Config,
+    given: Given,
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<Prepared> {
@@ -121,7 +123,14 @@ pub(super) fn prepare(
     let opened = processes.agree("the run directory was opened", opened)?;
     let known = opened.as_ref().map(|opened| opened.known(dir));
     let known = known.unwrap_or_default();
-    let material = material(config, known, &options.interrupt, processes, observer)?;
+    let material = material(
+        config,
+        known,
+        given,
+        &options.interrupt,
+        processes,
+        observer,
+    )?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture);
     let frozen = processes.agree("frozen parameters were named", frozen)?;

@@ -9,6 +9,7 @@ mod tokens;
 
 use std::sync::{Arc, OnceLock};
 
+use attentive_base::interrupt::Interrupt;
 use attentive_base::random::Random;
 use attentive_config::{
     AttentionKind, EarlyStopping, Family, Init, ModelConfig, TokenizerKind, Units,
@@ -218,4 +219,41 @@ fn impossible_options_are_refused() {
         let error = pipeline.translate_with(&["a dog"], &wrong).unwrap_err();
         assert_eq!(error.exit_code(), 2, "{error}");
     }
+}
+
+#[test]
+fn a_request_to_stop_ends_each_task() {
+    let stopped = Interrupt::none();
+    stopped.request(2);
+    let (translator, lines) = (untrained(), ["a dog runs", "two cats"]);
+    let batched = options(translator, 2);
+    let alone = TranslateOptions {
+        batch_size: 1,
+        ..batched
+    };
+    let writer = untrained_language_model(TokenizerKind::Char, Units::Stream);
+    let prompt = writer.prompt("Hund").unwrap();
+    let refused = |result: Result<()>| {
+        let error = result.unwrap_err();
+        assert_eq!(error.exit_code(), 130, "{error}");
+    };
+    stopped.during(|| {
+        refused(translator.translate_with(&lines, &batched).map(drop));
+        refused(translator.translate_with(&lines, &alone).map(drop));
+        refused(translator.embed(1, &lines).map(drop));
+        refused(translator.rescore(1, &lines, &lines).map(drop));
+        refused(of(Family::Tagger, 0).tag(1, &lines).map(drop));
+        refused(of(Family::Classifier, 0).classify(1, &lines, 1).map(drop));
+    });
+    let asked = Interrupt::none();
+    let mut pieces = 0;
+    let mut on_text = |_: &str| {
+        pieces += 1;
+        asked.request(2);
+        Ok(())
+    };
+    let written =
+        asked.during(|| writer.generate(&prompt, &GenerateOptions::default(), &mut on_text));
+    refused(written.map(drop));
+    assert_eq!(pieces, 1);
 }

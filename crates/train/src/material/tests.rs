@@ -23,7 +23,8 @@ fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
     let read = |batch: &Batch| batch.src_tokens().unwrap().ids.clone();
     let (interrupt, alone) = (Interrupt::none(), Processes::alone());
     let known = Known::default();
-    let mut material = material(&config, known, &interrupt, &alone, &mut Silent).unwrap();
+    let given = Given::default();
+    let mut material = material(&config, known, given, &interrupt, &alone, &mut Silent).unwrap();
     let validation = material.validation.unwrap().batches.into_iter();
     [
         read(&material.feed.next_batch().unwrap()),
