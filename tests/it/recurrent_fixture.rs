@@ -3,7 +3,7 @@
 
 use attentive::architecture::{self, CellKind};
 use attentive::nn::{Construction, Initial, Parameters, Pass, RecurrentEncoder, Sequences};
-use attentive::tape::{Epilogue, Lengths, Map, Param, Precision, Value, join, linear, select_rows};
+use attentive::tape::{Epilogue, Float, Lengths, Map, Param, Value, join, linear, select_rows};
 use safetensors::SafeTensors;
 
 use crate::fixture::{self, assert_close};
@@ -52,7 +52,7 @@ fn check(name: &str, cell: CellKind) {
     let weight = Value::new([expected("a"), expected("b")].concat(), results.shape());
     let bias = None;
     let map = Map { weight, bias };
-    let loss = linear(results, vec![map], Epilogue::plain(Precision::F32));
+    let loss = linear(results, vec![map], Epilogue::plain(Float::F32));
     let mut gradients = loss.backward();
     let slope = gradients.take(&x);
     assert_close(

@@ -3,7 +3,7 @@
 use attentive_architecture::{
     AddedPositions, Architecture, Attention, CellKind, CrossAttention, Decoder, Encoder,
     FeedForward, Head, InitialState, Input, Items, Labels, Norm, NormPosition, Positions,
-    RecurrentDecoder, RecurrentEncoder, RelativePositions, SelfMixing, Sinusoids, Transform,
+    RecurrentDecoder, RecurrentEncoder, RelativePositions, SelfMixing, Sinusoids, Stack, Transform,
     TransformerStack, Vocabulary,
 };
 
@@ -17,19 +17,24 @@ impl ModelConfig {
             Family::EncoderOnly | Family::Encoder => tgt_vocab,
             _ => src_vocab,
         };
-        let encoder = self.encoder().map(|kind| match kind {
-            StackKind::Transformer => Encoder::Transformer(self.transformer_encoder()),
-            StackKind::Recurrent => Encoder::Recurrent(self.recurrent_encoder()),
-        });
-        let d_memory = encoder.as_ref().map(Encoder::d_out);
-        Architecture {
-            src: self.encoder().map(|stack| self.source(stack, read)),
-            tgt: self.decoder().map(|stack| self.target(stack, tgt_vocab)),
-            encoder,
-            decoder: self.decoder().map(|kind| match kind {
+        let encoder = |kind| Stack {
+            input: self.source(kind, read),
+            layers: match kind {
+                StackKind::Transformer => Encoder::Transformer(self.transformer_encoder()),
+                StackKind::Recurrent => Encoder::Recurrent(self.recurrent_encoder()),
+            },
+        };
+        let body = self.body().map(encoder, |kind| kind);
+        let d_memory = body.encoder().map(|encoder| encoder.layers.d_out());
+        let decoder = |kind| Stack {
+            input: self.target(kind, tgt_vocab),
+            layers: match kind {
                 StackKind::Transformer => Decoder::Transformer(self.transformer_decoder(d_memory)),
                 StackKind::Recurrent => Decoder::Recurrent(self.recurrent_decoder(d_memory)),
-            }),
+            },
+        };
+        Architecture {
+            body: body.map(|encoder| encoder, decoder),
             head: self.head(tgt_vocab, d_memory.unwrap_or(self.d_model)),
             max_len: self.max_len,
         }

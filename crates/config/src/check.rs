@@ -91,8 +91,12 @@ fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
             size(&key, *pairs)?;
             at_most(&key, *pairs)
         }
+        CorpusSource::InMemory { lines } => size(&format!("{section}.in_memory"), *lines),
         CorpusSource::Mixed(parts) => parts.iter().try_for_each(|part| {
             number(&format!("{section}.weight"), part.weight)?;
+            if matches!(part.source, CorpusSource::InMemory { .. }) {
+                return refuse(section, "one corpus, since it is in RAM", "a list");
+            }
             corpus(section, &part.source)
         }),
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use attentive_architecture::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind,
+    ActivationKind, AttentionKind, Body, CellKind, DropoutPosition, Init, LabelLayer, NormKind,
     NormPosition, Pooling, Positions, Task, TieEmbeddings,
 };
 use attentive_base::error::Result;
@@ -254,30 +254,36 @@ impl Family {
         }
     }
 
-    /// The default stacks of encoder and decoder; `None` for a missing one.
-    fn stacks(self) -> [Option<StackKind>; 2] {
-        let (transformer, recurrent) = (Some(StackKind::Transformer), Some(StackKind::Recurrent));
+    /// The default stacks.
+    fn stacks(self) -> Body<StackKind, StackKind> {
+        use StackKind::{Recurrent, Transformer};
         match self {
-            Self::Transformer => [transformer, transformer],
-            Self::Seq2seq => [recurrent, recurrent],
-            Self::DecoderOnly => [None, transformer],
-            Self::EncoderOnly | Self::Classifier | Self::Encoder => [transformer, None],
-            Self::Tagger => [recurrent, None],
+            Self::Transformer => Body::EncoderDecoder(Transformer, Transformer),
+            Self::Seq2seq => Body::EncoderDecoder(Recurrent, Recurrent),
+            Self::DecoderOnly => Body::Decoder(Transformer),
+            Self::EncoderOnly | Self::Classifier | Self::Encoder => Body::Encoder(Transformer),
+            Self::Tagger => Body::Encoder(Recurrent),
         }
     }
 }
 
 impl ModelConfig {
+    /// The stacks.
+    pub fn body(&self) -> Body<StackKind, StackKind> {
+        let own = |own: Option<StackKind>| move |default| own.unwrap_or(default);
+        self.family
+            .stacks()
+            .map(own(self.encoder), own(self.decoder))
+    }
+
     /// The encoder's stack; `None` for a family without one.
     pub fn encoder(&self) -> Option<StackKind> {
-        let [encoder, _] = self.family.stacks();
-        encoder.map(|default| self.encoder.unwrap_or(default))
+        self.body().encoder().copied()
     }
 
     /// The decoder's stack; `None` for a family without one.
     pub fn decoder(&self) -> Option<StackKind> {
-        let [_, decoder] = self.family.stacks();
-        decoder.map(|default| self.decoder.unwrap_or(default))
+        self.body().decoder().copied()
     }
 
     /// Whether the model contains a stack of `kind`.

@@ -87,7 +87,7 @@ const OTHERWISE: [(&str, &str, &str); 5] = [
 ];
 
 /// Keys, and their names here.
-const KEYS: [(&str, &[&str]); 35] = [
+const KEYS: [(&str, &[&str]); 38] = [
     (
         "decode.length_penalty",
         &["normalize", "lenpen", "beam_alpha"],
@@ -293,7 +293,42 @@ const KEYS: [(&str, &[&str]); 35] = [
         "data.max_len",
         &["max_source_positions", "max_target_positions"],
     ),
-    ("tokenizer.from", &["vocabs"]),
+    (
+        "tokenizer.from",
+        &[
+            "vocabs",
+            "vocab_file",
+            "model_file",
+            "sentencepiece_model",
+            "spm_model",
+            "tokenizer_file",
+        ],
+    ),
+    (
+        "tokenizer.kind",
+        &["tokenizer_type", "vocab_type", "bpe_type"],
+    ),
+    (
+        "model.norm_position",
+        &[
+            "pre_norm",
+            "prenorm",
+            "norm_first",
+            "normalize_before",
+            "encoder_normalize_before",
+            "layer_norm",
+        ],
+    ),
+    (
+        "train.log_every",
+        &[
+            "logging_steps",
+            "log_interval",
+            "logging_freq",
+            "disp_freq",
+            "report_every",
+        ],
+    ),
 ];
 
 /// Whether the value `name` is usually called `other`.
@@ -323,6 +358,10 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
     match name {
         "csv" => Some(
             "CSV is not read: convert it to tab-separated columns without header, index and quotes, and name the file with `tsv`",
+        ),
+        "rope" | "rotary" | "use_rope" => Some("write `positions = \"rotary\"` in `[model]`"),
+        "test" | "test_sets" | "testpref" => Some(
+            "a test set belongs to no run: leave it out, and name its files when you evaluate the model",
         ),
         _ if devices.contains(&name) => Some("leave it out: everything is computed on the CPU"),
         _ => None,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 
-use attentive_base::count::count;
+use attentive_base::count::{count, number};
 use attentive_base::error::Error;
 use serde::{Deserialize, Serialize};
 
@@ -65,16 +65,20 @@ impl fmt::Display for ReadStats {
             repeated,
             copies,
         } = *self;
-        write!(f, "{} of {} kept", self.kept(), count(lines, "line"))?;
-        for (count, reason) in [
+        let kept = number(self.kept() as u64);
+        write!(f, "{kept} of {} kept", count(lines, "line"))?;
+        for (dropped, reason) in [
             (empty, "with an empty side".to_owned()),
-            (too_long, format!("longer than {MAX_LINE_BYTES} bytes")),
+            (
+                too_long,
+                format!("longer than {}", count(MAX_LINE_BYTES, "byte")),
+            ),
             (control, "with control characters".to_owned()),
             (repeated, "that occurred before".to_owned()),
             (copies, "with equal sides".to_owned()),
         ] {
-            if count > 0 {
-                write!(f, ", {count} dropped {reason}")?;
+            if dropped > 0 {
+                write!(f, ", {} dropped {reason}", number(dropped as u64))?;
             }
         }
         Ok(())

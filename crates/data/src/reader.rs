@@ -9,7 +9,7 @@ use attentive_config::CorpusSource;
 use super::form::Form;
 use super::header::Headers;
 use super::intake::{Filters, Intake, ReadStats};
-use super::item::Entry;
+use super::item::{Entry, Item};
 use super::patterns;
 use super::quotes::Quotes;
 use super::records::{Next, Records, unfit};
@@ -85,17 +85,32 @@ impl Reader {
             fs::metadata(file).map_err(Error::io("read", file))?;
         }
         Ok(Self {
-            intake: Intake::new(form),
-            records,
             seed,
             rest,
             part,
+            ..Self::of(records, form)
+        })
+    }
+
+    /// Reads the lines `items` of `form`, which a program gives.
+    pub fn given(form: Form, items: Vec<Item>) -> Self {
+        Self::of(Records::given(items), form)
+    }
+
+    /// Reads only `records`.
+    fn of(records: Records, form: Form) -> Self {
+        Self {
+            intake: Intake::new(form),
+            records,
+            seed: 0,
+            rest: Vec::new(),
+            part: 0,
             ends: Vec::new(),
             files: Vec::new(),
             places: Places::default(),
             headers: Headers::default(),
             quotes: Quotes::default(),
-        })
+        }
     }
 
     /// Also drops the lines that match `filters`.

@@ -32,6 +32,7 @@ mod stamp;
 mod texts;
 mod values;
 mod visit;
+mod wording;
 
 pub use config::{DEFAULT_ADDRESS, ServeConfig, ServedModel};
 pub use language::{Direction, Language};
@@ -51,6 +52,7 @@ use axum::middleware::from_fn_with_state;
 use tokio::runtime::{self, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
+use utoipa::openapi::{Info, License};
 use utoipa_axum::router::OpenApiRouter;
 
 use self::app::{App, Shared};
@@ -270,8 +272,9 @@ fn load(app: &App, control: &Control, orders: &sync::Receiver<()>) {
 /// All paths, with their OpenAPI description.
 fn router(app: &Shared) -> Router {
     let (router, mut description) = OpenApiRouter::new().merge(api::routes()).split_for_parts();
-    description.info.title = "Attentive".to_owned();
-    description.info.version = env!("CARGO_PKG_VERSION").to_owned();
+    // In its place are the author and the license of the crate that makes routers.
+    description.info = Info::new("Attentive", env!("CARGO_PKG_VERSION"));
+    description.info.license = Some(License::new(env!("CARGO_PKG_LICENSE")));
     description.info.description =
         Some("Models that translate, generate, fill, tag, classify and embed text.".to_owned());
     let description = serde_json::to_string(&description).unwrap_or_default();

@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, Lock, Provenance, Run, files};
-use attentive_config::{Config, Difference, TrainPrecision};
+use attentive_config::{Config, Difference};
 use attentive_interop::ExportFormat;
+use attentive_kernels::threads::Threads;
+use attentive_model::engine::Precision;
 use attentive_model::model::{Model, Parameter};
 use attentive_processes::Processes;
 use attentive_text::Tokenizers;
 
+use super::corpora::Given;
 use super::directory::{self, Found};
 use super::duplicates;
 use super::exchange::parameters_of_first;
@@ -103,6 +106,7 @@ impl Opened {
 /// Reads, learns and checks everything; changes the run directory only once nothing else can fail.
 pub(super) fn prepare(
     config: &Config,
+    given: Given,
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<Prepared> {
@@ -119,7 +123,14 @@ pub(super) fn prepare(
     let opened = processes.agree("the run directory was opened", opened)?;
     let known = opened.as_ref().map(|opened| opened.known(dir));
     let known = known.unwrap_or_default();
-    let material = material(config, known, &options.interrupt, processes, observer)?;
+    let material = material(
+        config,
+        known,
+        given,
+        &options.interrupt,
+        processes,
+        observer,
+    )?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture);
     let frozen = processes.agree("frozen parameters were named", frozen)?;
@@ -177,7 +188,7 @@ fn require_same_products(learner: &Learner, processes: &Processes) -> Result<()>
     let products = learner.products();
     // Products in f32 have the same bits on all machines.
     let products = match products.matmul {
-        TrainPrecision::F32 => "f32".into(),
+        Precision::F32 => Precision::F32.to_string(),
         _ => products.to_string(),
     };
     processes.require_same(
@@ -336,7 +347,7 @@ pub(super) fn check_memory(
         frozen,
         data: material.bytes(),
         resident: memory::resident(),
-        threads: rayon::current_num_threads(),
+        threads: Threads::current().count(),
         processes: processes.count(),
     };
     let feed = &material.feed;

@@ -10,6 +10,7 @@ use attentive_data::Feed;
 use attentive_processes::Processes;
 use attentive_tape::{Spent, profiled};
 
+use super::corpora::Given;
 use super::frozen::Frozen;
 use super::material::{Known, material};
 use super::prepare::{check_memory, first_weights, fresh_model};
@@ -67,7 +68,7 @@ pub fn profile(
         run: None,
         source: source.as_ref(),
     };
-    let material = material(config, known, interrupt, &alone, observer)?;
+    let material = material(config, known, Given::default(), interrupt, &alone, observer)?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture)?;
     let memory = check_memory(config, &architecture, &frozen, &material, &alone)?;

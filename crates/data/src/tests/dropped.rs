@@ -59,7 +59,7 @@ fn unusable_pairs_are_dropped_and_counted() {
     );
     assert_eq!(
         corpus.stats().to_string(),
-        "2 of 8 lines kept, 2 dropped with an empty side, 2 dropped longer than 100000 bytes, \
+        "2 of 8 lines kept, 2 dropped with an empty side, 2 dropped longer than 100,000 bytes, \
          2 dropped with control characters"
     );
     let json = Files::new(&[("jsonl", br#"{"src": "a\u0000", "tgt": "b"}"#)]);
@@ -131,9 +131,9 @@ fn long_pairs_are_dropped_when_encoded() {
         pairs.iter().map(|pair| pair.line).collect::<Vec<_>>(),
         [1, 4]
     );
-    assert_eq!(pairs[1].src.last(), Some(&3));
+    assert_eq!(pairs[1].src().last(), Some(&3));
     assert_eq!((pairs[1].src_len(), pairs[1].tgt_len()), (4, 4));
-    assert_eq!(pairs[1].tgt_in.len(), 4);
+    assert_eq!(pairs[1].tgt_in().len(), 4);
     assert!(matches!(
         encode(
             &corpus,

@@ -1,13 +1,15 @@
 //! Whole sequences, without padding, each of which sees all of itself.
 
+use std::sync::Arc;
+
 use attentive_base::batch::{Padded, TokenId};
 use attentive_kernels::cached_attention::{BLOCK, Heads, Queries, Seen};
 
-use super::Precision;
 use super::buffers::{Buffer, Buffers};
 use super::packed::{Packed, Relative};
 use super::rows::{Rows, Span};
-use crate::nn::{Attention, Backend, Encode, Encoded, RecurrentLayer, Stacks, States};
+use super::{Matrix, Precision};
+use crate::nn::{Attention, Backend, Encode, Encoded, Encoder, RecurrentLayer, Stack, States};
 
 /// Positions to encode at a time; whole sequences are encoded, so there may be a few more.
 const AT_ONCE: usize = 512;
@@ -65,20 +67,17 @@ impl<'a> Encode for Rows<'a, Whole> {
     }
 }
 
-/// Encodes the sequences of `src` in order, a few at a time, and passes on each output with its rows.
-///
-/// # Panics
-/// If the model has no encoder of tokens.
+/// Encodes the sequences of `src`, whose tokens have embeddings in `table`, in order, a few at a time, and passes on each output
+/// with its rows.
 pub(super) fn encode(
-    layers: &Stacks<Packed>,
+    encoder: &Stack<Packed, Encoder<Packed>>,
+    table: &Arc<Matrix>,
     src: &Padded,
     precision: Precision,
     buffers: &Buffers,
     mut each: impl for<'b> FnMut(Encoded<Buffer<'b>>, &mut Rows<'b, Whole>),
 ) {
-    let (input, encoder) = (layers.src.as_ref())
-        .zip(layers.encoder.as_ref())
-        .expect("a model with an encoder");
+    let Stack { input, layers } = encoder;
     let width = src.width();
     let sequence = |row: usize| &src.ids[row * width..][..src.lens()[row]];
     let mut first = 0;
@@ -102,8 +101,8 @@ pub(super) fn encode(
             precision,
             across: Whole,
         };
-        let x = input.forward(&ids, layers.src_table(), &mut rows);
-        let output = encoder.forward(x, &mut rows);
+        let x = input.forward(&ids, table, &mut rows);
+        let output = layers.forward(x, &mut rows);
         each(output, &mut rows);
     }
 }

@@ -23,6 +23,7 @@ mod state;
 mod tests;
 mod weights;
 
+pub use attentive_kernels::packed::Precision;
 pub use matrix::{Matrix, Places};
 pub use state::State;
 pub use weights::{Dense, Weight, Weights};
@@ -33,7 +34,6 @@ use std::sync::{Arc, Mutex};
 use attentive_architecture::Architecture;
 use attentive_base::batch::{Padded, TokenId};
 use attentive_decode::{Logits, NextToken, Stepper};
-use serde::{Deserialize, Serialize};
 
 use self::buffers::{Buffer, Buffers};
 use self::columns::Listed;
@@ -45,32 +45,8 @@ use self::rows::{Rows, Span};
 use self::source::sources;
 use self::weights::Recorder;
 use crate::model::Parameter;
-use crate::nn::{Decoder, Head, Mixer, RecurrentLayer, Stacks};
+use crate::nn::{Decoder, Head, Mixer, RecurrentLayer, Stack, Stacks};
 use crate::shortlist::Shortlist;
-
-/// The number type of a model's weights, and of the products with them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
-#[serde(rename_all = "snake_case")]
-pub enum Precision {
-    /// Single precision: the numbers of training.
-    #[default]
-    F32,
-    /// Weights and activations are rounded to bfloat16; sums are `f32`.
-    Bf16,
-    /// Weights are rounded to 8 bits per output channel and activations per row; sums are exact.
-    Int8,
-}
-
-impl std::fmt::Display for Precision {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::F32 => "f32",
-            Self::Bf16 => "bf16",
-            Self::Int8 => "int8",
-        })
-    }
-}
 
 /// A model that decodes, with its weights packed.
 #[derive(Debug)]
@@ -101,7 +77,7 @@ impl Engine {
         let precision = weights.precision();
         let mut recorder = Recorder::new(weights);
         let layers = Stacks::new(architecture, &mut recorder);
-        assert!(layers.decoder.is_some(), "a model that decodes");
+        assert!(layers.body.decoder().is_some(), "a model that decodes");
         let Some(Head::Vocabulary(head)) = &layers.head else {
             panic!("a model that predicts tokens");
         };
@@ -200,8 +176,12 @@ impl Engine {
 
 /// The layers that decode.
 impl Engine {
+    fn writer(&self) -> &Stack<Packed, Decoder<Packed>> {
+        self.layers.body.decoder().expect("checked by `new`")
+    }
+
     fn decoder(&self) -> &Decoder<Packed> {
-        self.layers.decoder.as_ref().expect("checked by `new`")
+        &self.writer().layers
     }
 
     /// The last layer at the last position of each span, `[spans, d_model]`.
@@ -213,8 +193,8 @@ impl Engine {
         buffers: &Buffers,
         state: &mut State,
     ) -> Vec<f32> {
-        let layers = &self.layers;
-        let n_layers = match self.decoder() {
+        let Stack { input, layers } = self.writer();
+        let n_layers = match layers {
             Decoder::Transformer(stack) => stack.layers.len(),
             Decoder::Recurrent(stack) => stack.layers.len(),
         };
@@ -225,9 +205,8 @@ impl Engine {
             precision: self.precision,
             across: Growing { state, n_layers },
         };
-        let input = layers.tgt.as_ref().expect("a decoder has an input");
-        let x = input.forward(tokens, layers.tgt_table(), &mut rows);
-        let x = self.decoder().forward(x, &mut rows);
+        let x = input.forward(tokens, self.layers.tgt_table(), &mut rows);
+        let x = layers.forward(x, &mut rows);
         if positions.len() == spans.len() {
             return x.to_vec();
         }
@@ -295,15 +274,16 @@ impl Stepper for Engine {
     }
 
     fn admit(&self, src: &Padded, state: &mut State) {
-        if self.layers.encoder.is_none() {
+        let Some(encoder) = self.layers.body.encoder() else {
             (0..src.rows()).for_each(|_| state.admit(None, &[]));
             return;
-        }
+        };
         let buffers = std::mem::take(&mut state.buffers);
         let first = state.rows.len();
         profile::time(profile::Part::Encoder, || {
             encode(
-                &self.layers,
+                encoder,
+                self.layers.src_table(),
                 src,
                 self.precision,
                 &buffers,

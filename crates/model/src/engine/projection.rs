@@ -42,12 +42,7 @@ impl Projection {
 
     /// The instructions of the product.
     pub(super) fn instructions(&self) -> String {
-        self.map
-            .weight
-            .view()
-            .weight_type()
-            .instructions()
-            .to_owned()
+        self.map.weight.view().precision().instructions().to_owned()
     }
 
     /// No columns of the projection yet.
@@ -107,7 +102,7 @@ impl Projection {
         }
         let weight = self.map.weight.view();
         let mut buffer = LeftBuf::default();
-        let left = Left::prepare(weight.weight_type(), rows, weight.k(), &values, &mut buffer);
+        let left = Left::prepare(weight.precision(), rows, weight.k(), &values, &mut buffer);
         let n_chunks = weight.n().div_ceil(SUM_CHUNK);
         let each = n_chunks.div_ceil(team_size(rows, weight));
         let n_parts = n_chunks.div_ceil(each);

@@ -10,16 +10,16 @@ pub use parameters::Parameter;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use attentive_architecture::{self as architecture, Architecture, Init, Items, Pooling};
-use attentive_base::batch::{Batch, IGNORE, Padded, TokenId};
+use attentive_architecture::{self as architecture, Architecture, Body, Init, Pooling};
+use attentive_base::batch::{Batch, IGNORE, Padded, Src, TokenId};
 use attentive_decode::argmax;
 use attentive_tape::{
     self as tape, Buffer, CrossEntropy, Epilogue, Lengths, LossSums, Map, Param, Value,
 };
 
 use crate::nn::{
-    Decoder, Encoded, Head, Initial, Initializer, Input, Parameters, Pass, Sequence, Sequences,
-    Stacks, Trained,
+    Decoder, Encoded, Encoder, Head, Initial, Initializer, Input, Parameters, Pass, Sequence,
+    Sequences, Stack, Stacks, Trained,
 };
 
 /// The loss of a batch, summed over all targets: a value whose gradients can be computed if the pass records, and plain sums.
@@ -85,30 +85,35 @@ impl Model {
         &self.architecture
     }
 
-    /// Encodes the source.
-    ///
-    /// # Panics
-    /// If the model has no encoder.
-    pub fn encode(&self, batch: &Batch, pass: &Pass<'_>) -> Memory {
-        let (input, encoder) = (self.layers.src.as_ref())
-            .zip(self.layers.encoder.as_ref())
-            .expect("a model with an encoder");
-        let lengths = batch.src.lengths.clone();
+    /// Encodes the source; `None` for a model without an encoder, or a batch without a source.
+    pub fn encode(&self, batch: &Batch, pass: &Pass<'_>) -> Option<Memory> {
+        let encoder = self.layers.body.encoder();
+        let (encoder, src) = encoder.zip(batch.src())?;
+        Some(self.encode_with(encoder, src, pass))
+    }
+
+    fn encode_with(
+        &self,
+        encoder: &Stack<Trained, Encoder<Trained>>,
+        src: &Src,
+        pass: &Pass<'_>,
+    ) -> Memory {
+        let lengths = src.lengths().clone();
         let mut sequences = Sequences::new(&lengths, pass);
-        let x = match &self.architecture.src {
-            Some(architecture::Input {
-                items: Items::Vectors,
-                d_model,
-                ..
-            }) => {
-                let vectors = batch.vectors.clone();
-                let vectors = Value::new(vectors, [lengths.positions(), *d_model]);
-                input.read_vectors(vectors, &mut sequences)
+        let x = match src {
+            Src::Vectors {
+                values, d_input, ..
+            } => {
+                let vectors = Value::new(values.clone(), [lengths.positions(), *d_input]);
+                encoder.input.read_vectors(vectors, &mut sequences)
             }
-            _ => input.forward(&batch.src.ids, self.layers.src_table(), &mut sequences),
+            Src::Tokens(tokens) => {
+                let table = self.layers.src_table();
+                encoder.input.forward(&tokens.ids, table, &mut sequences)
+            }
         };
         pass.observe(|| "src".into(), &x);
-        let Encoded { memory: x, finals } = encoder.forward(x, &mut sequences);
+        let Encoded { memory: x, finals } = encoder.layers.forward(x, &mut sequences);
         Memory {
             sequence: Sequence { x, lengths },
             finals,
@@ -116,35 +121,36 @@ impl Model {
     }
 
     /// The output of the last layer at every predicted position, under teacher forcing: `[rows, d]`.
+    ///
+    /// # Panics
+    /// If the batch is for a model with other parts.
     fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Value {
-        // First the target: the gradient of a table that both share is the sum of those of the projection, the source and
-        // the target, in this order.
-        let tgt = self.layers.tgt.as_ref();
-        let tgt = tgt.map(|input| self.embed_target(input, &batch.tgt_in, pass));
-        let encoder = self.layers.encoder.as_ref();
-        let memory = encoder.map(|_| self.encode(batch, pass));
-        let decoder = self.layers.decoder.as_ref().zip(tgt);
-        let lengths = match &decoder {
-            Some(_) => &batch.tgt_in.lengths,
-            None => &batch.src.lengths,
+        let (x, lengths) = match (&self.layers.body, &batch.inputs) {
+            (Body::Encoder(encoder), Body::Encoder(src)) => {
+                let memory = self.encode_with(encoder, src, pass);
+                let x = match self.architecture.head {
+                    architecture::Head::Sequence { pooling, .. } => pool(pooling, &memory),
+                    _ => memory.sequence.x,
+                };
+                (x, src.lengths())
+            }
+            (Body::Decoder(decoder), Body::Decoder(tgt_in)) => {
+                let x = self.embed_target(&decoder.input, tgt_in, pass);
+                let lengths = &tgt_in.lengths;
+                (decode(&decoder.layers, x, lengths, None, pass), lengths)
+            }
+            (Body::EncoderDecoder(encoder, decoder), Body::EncoderDecoder(src, tgt_in)) => {
+                // First the target: the gradient of a table that both share is the sum of those of the projection, the source
+                // and the target, in this order.
+                let x = self.embed_target(&decoder.input, tgt_in, pass);
+                let memory = self.encode_with(encoder, src, pass);
+                let lengths = &tgt_in.lengths;
+                let x = decode(&decoder.layers, x, lengths, Some(&memory), pass);
+                (x, lengths)
+            }
+            _ => panic!("a batch for a model with other parts"),
         };
-        let sequences = &mut Sequences::new(lengths, pass);
-        match (self.head(), decoder, memory) {
-            (Head::Vocabulary(head), Some((decoder, x)), memory) => head.prepared(
-                decode(decoder, x, lengths, memory.as_ref(), pass),
-                sequences,
-            ),
-            (Head::Vocabulary(head), None, Some(memory)) => {
-                head.prepared(memory.sequence.x, sequences)
-            }
-            (Head::Positions(labels), _, Some(memory)) => {
-                labels.prepared(memory.sequence.x, sequences)
-            }
-            (Head::Sequence(labels), _, Some(memory)) => {
-                labels.prepared(self.pool(&memory), sequences)
-            }
-            (_, _, None) => panic!("a model without a stack"),
-        }
+        self.head().prepared(x, &mut Sequences::new(lengths, pass))
     }
 
     /// The decoder's input.
@@ -155,35 +161,18 @@ impl Model {
         x
     }
 
-    /// Pools each sequence into one vector, `[batch, d]`.
-    fn pool(&self, memory: &Memory) -> Value {
-        let pooling = match self.architecture.head {
-            architecture::Head::Sequence { pooling, .. }
-            | architecture::Head::Vector { pooling, .. } => pooling,
-            _ => panic!("a head over whole sequences"),
-        };
-        let Memory { sequence, finals } = memory;
-        match (pooling, finals.last()) {
-            (Pooling::Mean, _) => tape::mean_rows(sequence.x.clone(), &sequence.lengths),
-            (Pooling::First, _) => {
-                tape::select_rows(sequence.x.clone(), &sequence.lengths.first_rows())
-            }
-            (Pooling::Last, Some(state)) => {
-                let [_, d] = sequence.x.shape();
-                tape::columns(state.clone(), 0..d)
-            }
-            (Pooling::Last, None) => {
-                tape::select_rows(sequence.x.clone(), &sequence.lengths.last_rows())
-            }
-        }
-    }
-
     /// Returns the pooled vector of each source of the batch, `[batch, d]`.
     ///
     /// # Panics
     /// If the model has no vector for a whole sequence.
     pub fn vectors(&self, batch: &Batch, pass: &Pass<'_>) -> Value {
-        let vectors = self.pool(&self.encode(batch, pass));
+        let pooling = match self.architecture.head {
+            architecture::Head::Sequence { pooling, .. }
+            | architecture::Head::Vector { pooling, .. } => Some(pooling),
+            architecture::Head::Vocabulary(_) | architecture::Head::Positions(_) => None,
+        };
+        let (pooling, memory) = pooling.zip(self.encode(batch, pass)).expect("a vector");
+        let vectors = pool(pooling, &memory);
         match self.architecture.head {
             architecture::Head::Vector { unit: true, .. } => {
                 let [rows, d] = vectors.shape();
@@ -271,6 +260,23 @@ fn decode(
         .with_memory(memory.map(|memory| &memory.sequence))
         .starting_from(starts);
     decoder.forward(x, &mut sequences)
+}
+
+/// Pools each sequence into one vector, `[batch, d]`.
+fn pool(pooling: Pooling, Memory { sequence, finals }: &Memory) -> Value {
+    match (pooling, finals.last()) {
+        (Pooling::Mean, _) => tape::mean_rows(sequence.x.clone(), &sequence.lengths),
+        (Pooling::First, _) => {
+            tape::select_rows(sequence.x.clone(), &sequence.lengths.first_rows())
+        }
+        (Pooling::Last, Some(state)) => {
+            let [_, d] = sequence.x.shape();
+            tape::columns(state.clone(), 0..d)
+        }
+        (Pooling::Last, None) => {
+            tape::select_rows(sequence.x.clone(), &sequence.lengths.last_rows())
+        }
+    }
 }
 
 /// Divides a vector by its length.

@@ -48,4 +48,4 @@ pub use sequences::{
     AttentionMap, AttentionPlace, AttentionSite, AttentionWatch, DistanceBias, Initial,
     Initializer, Parameters, Pass, Probe, Relative, Sequence, Sequences, Trained,
 };
-pub use stacks::{Decoder, Encoder, Stacks};
+pub use stacks::{Decoder, Encoder, Stack, Stacks};

@@ -1,6 +1,6 @@
 //! All layers of a model.
 
-use attentive_architecture::{self as architecture, Architecture};
+use attentive_architecture::{self as architecture, Architecture, Body};
 
 use super::{
     Construction, Decode, Encode, Encoded, Head, Input, Linear, RecurrentDecoder, RecurrentEncoder,
@@ -10,16 +10,19 @@ use super::{
 /// The layers of a model.
 #[derive(Clone, Debug)]
 pub struct Stacks<S: Storage> {
-    /// The encoder's input.
-    pub src: Option<Input<S>>,
-    /// The decoder's input.
-    pub tgt: Option<Input<S>>,
-    /// The encoder.
-    pub encoder: Option<Encoder<S>>,
-    /// The decoder.
-    pub decoder: Option<Decoder<S>>,
+    /// The encoder, the decoder, or both.
+    pub body: Body<Stack<S, Encoder<S>>, Stack<S, Decoder<S>>>,
     /// The output layer; absent in a model that is only an encoder.
     pub head: Option<Head<S>>,
+}
+
+/// Layers, and the input that they read.
+#[derive(Clone, Debug)]
+pub struct Stack<S: Storage, L> {
+    /// The input.
+    pub input: Input<S>,
+    /// The layers.
+    pub layers: L,
 }
 
 /// A stack that reads whole sequences.
@@ -50,21 +53,25 @@ impl<S: Storage> Stacks<S> {
         let construction = Construction::new(source);
         let root = construction.root();
         let max_len = architecture.max_len;
-        let input = |input: &Option<architecture::Input>, name| {
-            let input = input.as_ref()?;
-            Some(Input::new(input, max_len, root.at(name)))
-        };
+        let input = |input, name| Input::new(input, max_len, root.at(name));
         // Dropout sites are numbered in this order, and masks depend on their numbers.
-        let encoder = architecture.encoder.as_ref();
-        let encoder = encoder.map(|stack| Encoder::new(stack, max_len, root.at("encoder")));
-        let decoder = architecture.decoder.as_ref();
-        let decoder = decoder.map(|stack| Decoder::new(stack, max_len, root.at("decoder")));
+        let layers = architecture.body.as_ref().map(
+            |of| (of, Encoder::new(&of.layers, max_len, root.at("encoder"))),
+            |of| (of, Decoder::new(&of.layers, max_len, root.at("decoder"))),
+        );
+        let body = layers.map(
+            |(of, layers)| Stack {
+                input: input(&of.input, "src"),
+                layers,
+            },
+            |(of, layers)| Stack {
+                input: input(&of.input, "tgt"),
+                layers,
+            },
+        );
         Self {
-            src: input(&architecture.src, "src"),
-            tgt: input(&architecture.tgt, "tgt"),
+            body,
             head: Head::new(&architecture.head, root.at("head")),
-            encoder,
-            decoder,
         }
     }
 
@@ -73,7 +80,10 @@ impl<S: Storage> Stacks<S> {
     /// # Panics
     /// If no encoder reads tokens.
     pub fn src_table(&self) -> &S::Matrix {
-        let table = self.src.as_ref().and_then(|src| src.table.as_ref());
+        let table = self
+            .body
+            .encoder()
+            .and_then(|stack| stack.input.table.as_ref());
         table.expect("an encoder of tokens has a table of embeddings")
     }
 
@@ -82,7 +92,10 @@ impl<S: Storage> Stacks<S> {
     /// # Panics
     /// If there is no table.
     pub fn tgt_table(&self) -> &S::Matrix {
-        let own = self.tgt.as_ref().and_then(|tgt| tgt.table.as_ref());
+        let own = self
+            .body
+            .decoder()
+            .and_then(|stack| stack.input.table.as_ref());
         own.unwrap_or_else(|| self.src_table())
     }
 
@@ -91,13 +104,12 @@ impl<S: Storage> Stacks<S> {
     /// # Panics
     /// If the model predicts nothing.
     pub fn projection(&self) -> Linear<S> {
-        match (self.head.as_ref(), &self.decoder) {
-            (Some(Head::Vocabulary(head)), Some(_)) => head.map(Some(self.tgt_table())),
-            (Some(Head::Vocabulary(head)), None) => {
-                head.map(self.src.as_ref().and_then(|src| src.table.as_ref()))
-            }
-            (Some(Head::Positions(labels) | Head::Sequence(labels)), _) => labels.map.clone(),
-            (None, _) => panic!("a model that predicts"),
+        match self.head.as_ref().expect("a model that predicts") {
+            Head::Vocabulary(head) => head.map(match &self.body {
+                Body::Encoder(encoder) => encoder.input.table.as_ref(),
+                Body::Decoder(_) | Body::EncoderDecoder(..) => Some(self.tgt_table()),
+            }),
+            Head::Positions(labels) | Head::Sequence(labels) => labels.map.clone(),
         }
     }
 }

@@ -94,7 +94,7 @@ fn coverage_is_that_of_the_attention() {
         });
         let mut options = options(&pipeline, 3);
         options.search.coverage_penalty = 0.4;
-        options.search.n_best = 3;
+        options.search.strategy = Strategy::beam(3, 3, EarlyStopping::Never);
         let lines = [
             "a dog runs over the green field",
             "two cats",

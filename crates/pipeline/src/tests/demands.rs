@@ -202,6 +202,13 @@ fn blank_lines_stay_blank_whatever_is_demanded() {
     assert!(warnings.is_empty());
 }
 
+fn samples(count: usize) -> Strategy {
+    Strategy::Sample {
+        sampling: Sampling::default(),
+        count,
+    }
+}
+
 #[test]
 fn samples_depend_on_line_numbers_alone() {
     for pipeline in [untrained(), &of(Family::Seq2seq, 0)] {
@@ -211,8 +218,7 @@ fn samples_depend_on_line_numbers_alone() {
         };
         let sampling = |batch_size| TranslateOptions {
             search: SearchOptions {
-                sampling: Some(Sampling::default()),
-                n_best: 3,
+                strategy: samples(3),
                 ..(&pipeline.config.decode).into()
             },
             batch_size,
@@ -231,7 +237,7 @@ fn samples_depend_on_line_numbers_alone() {
         }
     }
     let mut wrong = options(untrained(), 1);
-    wrong.search.sampling = Some(Sampling::default());
+    wrong.search.strategy = samples(1);
     let error = untrained().translate_requests(1, &[request("a", "", &["a"])], &wrong);
     assert_eq!(error.unwrap_err().exit_code(), 2);
 }

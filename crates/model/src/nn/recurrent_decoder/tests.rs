@@ -33,7 +33,7 @@ fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> Recurre
         ..ModelConfig::default()
     };
     let architecture = config.architecture(8, 8);
-    let Some(architecture::Decoder::Recurrent(stack)) = &architecture.decoder else {
+    let Some(architecture::Decoder::Recurrent(stack)) = architecture.decoder() else {
         panic!("a recurrent decoder");
     };
     let initializer = Initializer::new(&architecture, Init::Pytorch, 5);

@@ -4,7 +4,7 @@ use attentive_architecture::LabelLayer;
 use attentive_tape::{self as tape, Nonlinearity, Value};
 
 use super::{Sequences, Trained};
-use crate::nn::{Labels, Vocabulary};
+use crate::nn::{Head, Labels, Vocabulary};
 
 impl Vocabulary<Trained> {
     /// The input of the projection: the last layer, transformed if the head has a transform, times the scale.
@@ -16,6 +16,16 @@ impl Vocabulary<Trained> {
         match self.scale {
             1.0 => x,
             scale => tape::scale(x, scale as f32),
+        }
+    }
+}
+
+impl Head<Trained> {
+    /// The input of the linear map to logits, from the output `x` of the last layer.
+    pub(crate) fn prepared(&self, x: Value, sequences: &mut Sequences<'_>) -> Value {
+        match self {
+            Self::Vocabulary(head) => head.prepared(x, sequences),
+            Self::Positions(labels) | Self::Sequence(labels) => labels.prepared(x, sequences),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use attentive_tape::{self as tape, AttentionWeights, Param, Precision, Value};
+use attentive_tape::{self as tape, AttentionWeights, Float, Param, Value};
 
 use super::{AttentionPlace, AttentionWatch};
 use crate::nn::Dropout;
@@ -12,7 +12,7 @@ use crate::nn::Dropout;
 pub struct Pass<'a> {
     dropout: Option<DropoutKey>,
     is_recorded: bool,
-    precision: Precision,
+    precision: Float,
     probe: Option<&'a Probe>,
     watch: Option<&'a AttentionWatch>,
 }
@@ -26,11 +26,11 @@ struct DropoutKey {
 impl<'a> Pass<'a> {
     /// Inference in `f32`, without dropout.
     pub fn inference() -> Self {
-        Self::inference_in(Precision::F32)
+        Self::inference_in(Float::F32)
     }
 
     /// Inference without dropout, with matrix products of linear maps in `precision`.
-    pub fn inference_in(precision: Precision) -> Self {
+    pub fn inference_in(precision: Float) -> Self {
         Self {
             dropout: None,
             is_recorded: false,
@@ -42,7 +42,7 @@ impl<'a> Pass<'a> {
 
     /// Training, with dropout drawn for micro-batch number `micro_batch` of the run seeded with `seed` and matrix products of
     /// linear maps in `precision`.
-    pub fn training(seed: u64, micro_batch: u64, precision: Precision) -> Self {
+    pub fn training(seed: u64, micro_batch: u64, precision: Float) -> Self {
         Self {
             dropout: Some(DropoutKey { seed, micro_batch }),
             is_recorded: true,
@@ -68,8 +68,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Precision of the matrix products of linear maps.
-    pub fn precision(&self) -> Precision {
+    /// Float of the matrix products of linear maps.
+    pub fn precision(&self) -> Float {
         self.precision
     }
 

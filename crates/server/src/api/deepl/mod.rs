@@ -267,7 +267,7 @@ struct Languages {
     auth_key: Option<String>,
 }
 
-/// The languages that can be translated from or into.
+/// Lists the languages that can be translated from or into.
 #[utoipa::path(get, path = "/v2/languages", tag = "DeepL",
     params(("type" = Option<String>, Query, description = "`source` or `target`")),
     responses((status = 200, description = "A list of `language` and `name`")))]
@@ -298,14 +298,14 @@ async fn get_languages(State(app): State<Shared>, request: Request) -> Result<Re
     Ok(reply(&languages.into_iter().map(entry).collect::<Vec<_>>()))
 }
 
-/// The languages that can be translated from or into.
+/// Lists the languages that can be translated from or into.
 #[utoipa::path(post, path = "/v2/languages", tag = "DeepL", request_body = Languages,
     responses((status = 200, description = "A list of `language` and `name`")))]
 async fn post_languages(app: State<Shared>, request: Request) -> Result<Response, Problem> {
     get_languages(app, request).await
 }
 
-/// The characters that were translated since the server was started; there is no limit.
+/// Returns the number of characters that were translated since the server was started; there is no limit.
 #[utoipa::path(get, path = "/v2/usage", tag = "DeepL",
     responses((status = 200, description = "`character_count` and `character_limit`")))]
 async fn get_usage(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
@@ -317,7 +317,7 @@ async fn get_usage(State(app): State<Shared>, request: Request) -> Result<Respon
     ))
 }
 
-/// The characters that were translated since the server was started; there is no limit.
+/// Returns the number of characters that were translated since the server was started; there is no limit.
 #[utoipa::path(post, path = "/v2/usage", tag = "DeepL",
     responses((status = 200, description = "`character_count` and `character_limit`")))]
 async fn post_usage(app: State<Shared>, request: Request) -> Result<Response, Problem> {

@@ -1,41 +1,24 @@
-//! The metrics of `attentive score`.
+//! Any of the metrics.
 
-use attentive_metrics::{Bleu, Chrf, CorpusMetric, Score, Ter};
-use clap::ValueEnum;
-
-/// The name of a metric.
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum Metric {
-    /// Word n-grams (Papineni et al. 2002).
-    Bleu,
-    /// Character n-grams (Popović 2015).
-    Chrf,
-    /// Character n-grams, words and word bigrams (Popović 2017).
-    #[value(name = "chrf++")]
-    ChrfPlusPlus,
-    /// Edit rate (Snover et al. 2006).
-    Ter,
-}
-
-impl Metric {
-    /// The name on the command line.
-    pub(super) fn name(&self) -> String {
-        let value = self.to_possible_value();
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-}
+use super::{Bleu, Chrf, CorpusMetric, Score, Ter};
 
 /// A metric with all its options.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Measure {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Measure {
+    /// Word n-grams.
     Bleu(Bleu),
+    /// Character n-grams, and words if it is chrF++.
     Chrf(Chrf),
+    /// Edit rate.
     Ter(Ter),
 }
 
 impl Measure {
-    /// The score of one line, which for BLEU differs from the score of a corpus of one line.
-    pub(super) fn sentence(&self, hypothesis: &str, references: &[&str]) -> Score {
+    /// Returns the score of one line, which for BLEU differs from the score of a corpus of one line.
+    ///
+    /// # Panics
+    /// If there are no references.
+    pub fn sentence(&self, hypothesis: &str, references: &[&str]) -> Score {
         match self {
             Self::Bleu(bleu) => bleu.sentence(hypothesis, references),
             Self::Chrf(chrf) => chrf.sentence(hypothesis, references),
