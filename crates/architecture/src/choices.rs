@@ -162,10 +162,11 @@ pub enum Init {
 }
 
 /// The function of a layer before the labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LabelLayer {
     /// No layer. Labels are predicted from the text's vector.
+    #[default]
     None,
     /// A linear map and tanh, as in BERT (Devlin et al. 2019).
     Tanh,
@@ -174,10 +175,11 @@ pub enum LabelLayer {
 }
 
 /// Reduction of a sequence to one vector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pooling {
     /// The average over all positions.
+    #[default]
     Mean,
     /// The first position.
     First,

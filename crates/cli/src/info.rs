@@ -191,9 +191,9 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
         }
         Task::Generate | Task::Fill | Task::Embed => number("vocabulary", info.tgt_vocab)?,
         Task::Tag => {
-            match model.recurrent.d_input {
-                0 => number("vocabulary", info.src_vocab)?,
-                width => number("numbers per vector", width)?,
+            match model.family.d_input() {
+                None => number("vocabulary", info.src_vocab)?,
+                Some(width) => number("numbers per vector", width)?,
             }
             number("tags and special tokens", info.tgt_vocab)?;
         }

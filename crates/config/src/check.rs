@@ -9,10 +9,11 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use attentive_base::error::{Error, Result};
+use toml::Table;
 
 use super::range::Range;
 use super::{
-    Config, CorpusSource, DataConfig, DecodeConfig, Family, ModelConfig, TokenizerConfig, Units,
+    Config, CorpusSource, DataConfig, DecodeConfig, ModelConfig, Task, TokenizerConfig, Units,
 };
 
 impl Config {
@@ -21,8 +22,13 @@ impl Config {
     /// # Errors
     /// [`Error::Config`] for the first mistake.
     pub fn validate(&self) -> Result<()> {
+        self.validate_read(&Table::new())
+    }
+
+    /// [`Config::validate`] for a configuration read from `table`, which may have keys of other families.
+    pub(super) fn validate_read(&self, table: &Table) -> Result<()> {
         require(
-            self.model.family != Family::Encoder,
+            self.model.family.task() != Task::Embed,
             "model.family",
             "a family that learns to predict something",
             "`encoder`, which only computes text vectors",
@@ -35,7 +41,7 @@ impl Config {
             self.train.micro_batches_per_update,
         )?;
         family::windows(self)?;
-        unused::check(self)
+        unused::check(self, table)
     }
 
     /// As [`Config::validate`], but accepts unused values, which earlier versions wrote to model directories, and what an imported
@@ -88,8 +94,7 @@ fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
         CorpusSource::Text(text) => file("text", text),
         CorpusSource::Builtin { pairs, .. } => {
             let key = format!("{section}.pairs");
-            size(&key, *pairs)?;
-            at_most(&key, *pairs)
+            within(&key, *pairs)
         }
         CorpusSource::Mixed(parts) => parts.iter().try_for_each(|part| {
             number(&format!("{section}.weight"), part.weight)?;
@@ -100,37 +105,26 @@ fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
 
 fn tokenizer(tokenizer: &TokenizerConfig) -> Result<()> {
     path("tokenizer.from", tokenizer.from.as_ref())?;
-    size("tokenizer.vocab_size", tokenizer.vocab_size)?;
-    at_most("tokenizer.vocab_size", tokenizer.vocab_size)?;
+    within("tokenizer.vocab_size", tokenizer.vocab_size)?;
     size("tokenizer.sample_lines", tokenizer.sample_lines)?;
     whole("tokenizer.min_frequency", tokenizer.min_frequency)
 }
 
 pub(super) fn model(model: &ModelConfig) -> Result<()> {
-    size("model.d_model", model.d_model)?;
-    size("model.d_ff", model.d_ff)?;
+    within("model.d_model", model.d_model)?;
+    within("model.d_ff", model.d_ff)?;
     size("model.n_heads", model.n_heads)?;
-    size("model.n_encoder_layers", model.n_encoder_layers)?;
-    size("model.n_decoder_layers", model.n_decoder_layers)?;
-    size("model.max_len", model.max_len)?;
-    at_most("model.d_model", model.d_model)?;
-    at_most("model.d_ff", model.d_ff)?;
-    at_most("model.d_decoder_ff", model.d_decoder_ff)?;
-    at_most("model.n_encoder_layers", model.n_encoder_layers)?;
-    at_most("model.n_decoder_layers", model.n_decoder_layers)?;
-    at_most("model.max_len", model.max_len)?;
+    within("model.max_len", model.max_len)?;
     path("model.from", model.from.as_ref())?;
     number("model.dropout", model.dropout)?;
     number("model.attention_dropout", model.attention_dropout)?;
     number("model.activation_dropout", model.activation_dropout)?;
     number("model.norm_epsilon", model.norm_epsilon)?;
-    number("model.logit_scale", model.logit_scale)?;
     network::check(model)
 }
 
 pub(super) fn decode(decode: &DecodeConfig) -> Result<()> {
-    size("decode.beam_width", decode.beam_width)?;
-    at_most("decode.beam_width", decode.beam_width)?;
+    within("decode.beam_width", decode.beam_width)?;
     number("decode.length_penalty", decode.length_penalty)?;
     number("decode.max_new_factor", decode.max_new_factor)?;
     size("decode.max_new_extra", decode.max_new_extra)?;
@@ -171,6 +165,12 @@ fn whole_from(key: &str, value: u64, least: u64) -> Result<()> {
 
 fn size(key: &str, value: usize) -> Result<()> {
     whole(key, value as u64)
+}
+
+/// Checks both limits of a count.
+fn within(key: &str, value: usize) -> Result<()> {
+    size(key, value)?;
+    at_most(key, value)
 }
 
 /// Checks an upper limit; larger sizes are typing errors, and their allocation would fail.

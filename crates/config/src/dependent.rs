@@ -59,7 +59,7 @@ impl<'a> Missing<'a> {
     }
 }
 
-/// Taggers read whole words, and taggers and classifiers have a vocabulary of labels. Only translations have many right words in
+/// Families have their own kinds of stacks. Taggers read whole words, and taggers and classifiers have a vocabulary of labels. Only translations have many right words in
 /// a place, for which labels are smoothed.
 fn by_family(missing: &mut Missing<'_>) {
     let config = &*missing.config;
@@ -69,6 +69,9 @@ fn by_family(missing: &mut Missing<'_>) {
     let recurrent = get(config, "model").and_then(|model| get(model, "recurrent"));
     let width = recurrent.and_then(|recurrent| recurrent.get("d_input")?.as_integer());
     let reads_vectors = width.is_some_and(|width| width > 0);
+    for (key, stack) in family.stacks() {
+        missing.set("model", key, stack.to_string());
+    }
     let task = family.task();
     if task != Task::Translate {
         missing.set("train", "label_smoothing", 0.0);

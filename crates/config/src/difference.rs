@@ -64,11 +64,13 @@ impl Config {
                 .find(|(known, _)| known == key)
                 .map_or_else(|| "nothing".to_owned(), |(_, value)| value.clone())
         };
-        let keys = ours.iter().chain(&theirs).map(|(key, _)| key);
+        let keys = ours.iter().chain(&theirs).map(|(key, _)| key.as_str());
+        // Another family has other keys.
+        let keys = std::iter::once("model.family").chain(keys);
         keys.filter(|key| matters(key)).find_map(|key| {
             let (ours, theirs) = (value_in(&ours, key), value_in(&theirs, key));
             (ours != theirs).then(|| Difference {
-                key: key.clone(),
+                key: key.to_owned(),
                 ours,
                 theirs,
             })

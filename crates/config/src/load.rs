@@ -185,9 +185,9 @@ impl Draft {
             origins.add(&self.table, |_| ValueOrigin::Run);
         }
         let source = source.as_ref();
-        let config = self.finish(source, &mut origins, |config| {
+        let config = self.finish(source, &mut origins, |config, table| {
             source.map_or(Ok(()), |source| config.check_source(source))?;
-            config.validate()
+            config.validate_read(table)
         })?;
         Ok((config, origins))
     }
@@ -204,7 +204,7 @@ impl Draft {
         });
         older::fill_in(&mut self.table);
         origins.add(&self.table, |_| ValueOrigin::FormerDefault);
-        let config = self.finish(None, &mut origins, Config::validate_stored)?;
+        let config = self.finish(None, &mut origins, |config, _| config.validate_stored())?;
         Ok((config, origins))
     }
 
@@ -224,7 +224,7 @@ impl Draft {
         mut self,
         source: Option<&Config>,
         origins: &mut Origins,
-        validate: impl Fn(&Config) -> Result<()>,
+        validate: impl Fn(&Config, &Table) -> Result<()>,
     ) -> Result<Config> {
         let mut table = std::mem::take(&mut self.table);
         if let Some(source) = source {
@@ -235,13 +235,12 @@ impl Draft {
             origins.insert(key, ValueOrigin::DependentDefault { on });
         }
         // The checks above have already refused, with better messages, everything that serde could refuse.
-        let config: Config = table
-            .try_into()
-            .map_err(|error: toml::de::Error| Error::Toml {
+        let config =
+            Config::deserialize(table.clone()).map_err(|error: toml::de::Error| Error::Toml {
                 path: self.path.clone(),
                 problem: error.message().into(),
             })?;
-        validate(&config).map_err(|error| self.located(error))?;
+        validate(&config, &table).map_err(|error| self.located(error))?;
         Ok(config)
     }
 

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::{
-    Config, DataConfig, Difference, Family, TokenizerConfig, TokenizerKind, Vocabulary, dependent,
+    Config, DataConfig, Difference, Family, FamilyConfig, LabelLayer, Pooling, TokenizerConfig,
+    TokenizerKind, Vocabulary, dependent,
 };
 
 /// The configuration in a model directory.
@@ -98,7 +99,7 @@ impl Config {
             let is_own = OWN.contains(&key) || new_head && OF_NEW_HEAD.contains(&key);
             (key.starts_with("model.") || key.starts_with("tokenizer.")) && !is_own
         };
-        let Some(Difference { key, ours, theirs }) = heir(source, self.model.family)
+        let Some(Difference { key, ours, theirs }) = heir(source, self.model.family.family())
             .with_from(self)
             .difference_among(self, is_bound)
         else {
@@ -122,7 +123,7 @@ impl Config {
 
     /// Whether this configuration is that of a model with another head than the model of `source`.
     pub fn has_new_head(&self, source: &Self) -> bool {
-        is_new_head(source.model.family, self.model.family)
+        is_new_head(source.model.family.family(), self.model.family.family())
     }
 
     /// As a model that starts from the same one as `other`.
@@ -153,9 +154,9 @@ fn is_new_head(source: Family, new: Family) -> bool {
 fn heir(source: &Config, family: Family) -> Config {
     let mut heir = source.clone();
     heir.model.freeze.clear();
-    if is_new_head(source.model.family, family) {
-        heir.model.encoder = source.model.encoder();
-        heir.model.family = family;
+    let encoder = source.model.family.encoder().cloned();
+    let is_new_head = is_new_head(source.model.family.family(), family);
+    if let Some(encoder) = encoder.filter(|_| is_new_head) {
         if heir.tokenizer.from.take().is_some() {
             // It is the model's own by now.
             heir.tokenizer = TokenizerConfig {
@@ -164,8 +165,18 @@ fn heir(source: &Config, family: Family) -> Config {
             };
         }
         heir.tokenizer.vocabulary = Vocabulary::Separate;
-        heir.model.word_pieces =
-            family == Family::Tagger && heir.tokenizer.kind != TokenizerKind::Word;
+        heir.model.family = match family {
+            Family::Tagger => FamilyConfig::Tagger {
+                encoder,
+                word_pieces: heir.tokenizer.kind != TokenizerKind::Word,
+                d_input: None,
+            },
+            _ => FamilyConfig::Classifier {
+                encoder,
+                pooling: Pooling::default(),
+                label_layer: LabelLayer::default(),
+            },
+        };
     }
     heir
 }
@@ -175,7 +186,7 @@ pub(super) fn fill_in(config: &mut Table, source: &Config) {
     let model = config.get("model").and_then(Value::as_table);
     let asked = |key| model.and_then(|model| model.get(key)).cloned();
     let family = asked("family").and_then(|family| Family::deserialize(family).ok());
-    let mut heir = heir(source, family.unwrap_or(source.model.family));
+    let mut heir = heir(source, family.unwrap_or(source.model.family.family()));
     heir.model.from = asked("from").and_then(|from| from.try_into().ok());
     let heir = heir.without_unused();
     let max_len = heir.model.max_len.min(DataConfig::default().max_len);

@@ -127,7 +127,7 @@ fn sources(batch: &Batch) -> Padded {
 
 #[cfg(test)]
 mod tests {
-    use attentive_config::{Family, ModelConfig, RecurrentConfig};
+    use attentive_config::{Family, ModelConfig};
 
     use super::*;
     use crate::{Learner, Unwatched};
@@ -166,19 +166,11 @@ mod tests {
     }
 
     fn network(family: Family) -> ModelConfig {
-        ModelConfig {
-            family,
-            d_model: 12,
-            d_ff: 16,
-            n_heads: 2,
-            n_encoder_layers: 1,
-            n_decoder_layers: 1,
-            recurrent: RecurrentConfig {
-                d_hidden: 8,
-                ..RecurrentConfig::default()
-            },
-            ..ModelConfig::default()
-        }
+        let one =
+            "n_encoder_layers = 1, n_decoder_layers = 1, max_len = 512, init = 'xavier_uniform'";
+        attentive_samples::variant(&format!(
+            "family = '{family}', d_ff = 16, n_heads = 2, {one}, recurrent = {{ d_hidden = 8 }}"
+        ))
     }
 
     fn model(family: Family) -> Model {

@@ -31,7 +31,7 @@ fn best(pipeline: &Pipeline, request: Request) -> (Candidate, Vec<String>) {
 
 #[test]
 fn translations_begin_and_contain_what_they_must() {
-    for pipeline in [untrained(), &of(Family::Seq2seq, 0)] {
+    for pipeline in [untrained(), &of(Family::Seq2seq)] {
         let src = "the dog barks at two cats";
         let free = pipeline.translate(&[src]).unwrap().remove(0);
         assert!(!free.starts_with("over the"), "{free}");
@@ -112,7 +112,7 @@ fn demands_that_nothing_can_meet_are_refused_by_line() {
         assert!(message.contains(words), "{message}");
         assert!(error.hint().is_some());
     }
-    let barring = with(|model| model.suppress_tokens = Some(vec!["dog".into()]));
+    let barring = with("suppress_tokens = ['dog']");
     let error = barring.translate_requests(1, &[request("a", "", &["dog"])], &options(&barring, 1));
     let error = error.unwrap_err().to_string();
     assert!(
@@ -204,7 +204,7 @@ fn blank_lines_stay_blank_whatever_is_demanded() {
 
 #[test]
 fn samples_depend_on_line_numbers_alone() {
-    for pipeline in [untrained(), &of(Family::Seq2seq, 0)] {
+    for pipeline in [untrained(), &of(Family::Seq2seq)] {
         let lines: Vec<String> = {
             let mut random = Random::new(9, 0);
             (0..12).map(|_| sentence(&mut random)).collect()
@@ -238,7 +238,7 @@ fn samples_depend_on_line_numbers_alone() {
 
 /// A model with other weights.
 fn another(family: Family) -> Pipeline {
-    let pipeline = of(family, 0);
+    let pipeline = of(family);
     for parameter in pipeline.model().parameters() {
         parameter.change(|values| values.iter_mut().for_each(|value| *value *= 1.3));
     }
@@ -250,7 +250,7 @@ fn an_ensemble_mixes_architectures_and_scores_what_it_finds() {
     let lines = ["a dog runs over the green field", "two cats", "", "the dog"];
     let members = || {
         [
-            of(Family::Transformer, 0),
+            of(Family::Transformer),
             another(Family::Seq2seq),
             another(Family::Transformer),
         ]
@@ -286,21 +286,21 @@ fn an_ensemble_mixes_architectures_and_scores_what_it_finds() {
 #[test]
 fn ensembles_that_do_not_match_are_refused() {
     let refused = |other: Pipeline, words: &str| {
-        let error = of(Family::Transformer, 0).with(other).unwrap_err();
+        let error = of(Family::Transformer).with(other).unwrap_err();
         assert!(error.exit_code() == 2 && error.hint().is_some());
         assert!(error.to_string().contains(words), "{error}");
     };
-    refused(of(Family::DecoderOnly, 0), "continues texts");
-    let other_start = with(|model| model.decoder_start_token = Some("<pad>".into()));
+    refused(of(Family::DecoderOnly), "continues texts");
+    let other_start = with("decoder_start_token = '<pad>'");
     refused(other_start, "starts or ends translations");
-    let mut other = of(Family::Transformer, 0);
+    let mut other = of(Family::Transformer);
     let text = [WORDS[1..].join(" ")];
     other.tokenizers = text::learn(&other.config.tokenizer, Masks::Without, &text, &text).unwrap();
     refused(
         other,
         "its source vocabulary differs from the first model's: 15 tokens, not 16",
     );
-    let mut other = of(Family::Transformer, 0);
+    let mut other = of(Family::Transformer);
     let text = [["cats"; 3].join(" "), WORDS.join(" ")];
     other.tokenizers = text::learn(&other.config.tokenizer, Masks::Without, &text, &text).unwrap();
     refused(other, "token 4 is `cats`, not");
@@ -308,21 +308,8 @@ fn ensembles_that_do_not_match_are_refused() {
 
 #[test]
 fn alignments_follow_the_attention() {
-    let families = [(Family::Transformer, AttentionKind::None)];
-    let attentions = [
-        AttentionKind::Additive,
-        AttentionKind::Dot,
-        AttentionKind::General,
-    ];
-    let recurrent = attentions.map(|attention| (Family::Seq2seq, attention));
-    for (family, attention) in families.into_iter().chain(recurrent) {
-        let pipeline = with(|model| {
-            model.family = family;
-            if family == Family::Seq2seq {
-                model.init = Init::Pytorch;
-                model.recurrent.attention = attention;
-            }
-        });
+    let recurrent = ["additive", "dot", "general"].map(recurrent);
+    for pipeline in std::iter::once(of(Family::Transformer)).chain(recurrent) {
         let tgt = pipeline.tokenizers().tgt();
         let pairs = ["two cats", "a dog runs over the field", "", "a"].map(|src| {
             let text = format!("{src} barks");
@@ -361,17 +348,14 @@ fn alignments_follow_the_attention() {
                 }
             }
             expected.sort_unstable();
-            assert_eq!(alignment.0, expected, "{attention:?}");
+            assert_eq!(alignment.0, expected, "{:?}", pipeline.config.model);
         }
     }
 }
 
 #[test]
 fn models_without_attention_are_told_apart() {
-    let blind = with(|model| {
-        model.family = Family::Seq2seq;
-        model.recurrent.attention = AttentionKind::None;
-    });
+    let blind = recurrent("none");
     let mut options = options(&blind, 1);
     options.search.coverage_penalty = 0.2;
     for error in [
@@ -389,13 +373,7 @@ fn models_without_attention_are_told_apart() {
 /// The scores of a search with coverage equal those from the attention under teacher forcing.
 #[test]
 fn coverage_is_that_of_the_attention() {
-    for family in [Family::Transformer, Family::Seq2seq] {
-        let pipeline = with(|model| {
-            model.family = family;
-            if family == Family::Seq2seq {
-                model.init = Init::Pytorch;
-            }
-        });
+    for pipeline in [of(Family::Transformer), recurrent("additive")] {
         let mut options = options(&pipeline, 3);
         options.search.coverage_penalty = 0.4;
         options.search.n_best = 3;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use attentive_base::batch::{Batch, Padded, TokenId};
-use attentive_config::{ModelConfig, Pooling, Task, TieEmbeddings};
+use attentive_config::{FamilyConfig, ModelConfig, Pooling, Task};
 use attentive_device::{Cpu, Device, Plain, on};
-use attentive_samples::{VOCAB, base, rows, variants};
+use attentive_samples::{VOCAB, base, rows, variant, variants};
 use attentive_tape::{Buffer, Lengths, Param, ParamId, Precision, pooled, rehearse};
 
 use super::Model;
@@ -60,7 +60,7 @@ pub(crate) fn batch_of(config: &ModelConfig, rows: Range<usize>) -> Batch {
 /// `d_input` numbers for each position, zeros at padding.
 fn vectors(config: &ModelConfig, src: &Padded) -> Vec<f32> {
     let numbers = |&id: &TokenId| {
-        (0..config.recurrent.d_input).map(move |i| (id as f32 * (i as f32 + 0.7)).sin())
+        (0..config.family.d_input().unwrap_or(0)).map(move |i| (id as f32 * (i as f32 + 0.7)).sin())
     };
     src.ids.iter().flat_map(numbers).collect()
 }
@@ -271,8 +271,8 @@ fn frozen_parameters_have_no_gradient_and_change_no_other() {
 
 /// A forward recurrent encoder has no state before the first position.
 fn is_out_of_sight(name: &str, config: &ModelConfig) -> bool {
-    config.family.task() == Task::Classify
-        && config.pooling == Pooling::First
+    let first = Pooling::First;
+    matches!(config.family, FamilyConfig::Classifier { pooling, .. } if pooling == first)
         && name == "encoder.layers.1.forward.hidden.weight"
 }
 
@@ -297,22 +297,19 @@ fn dropout_depends_on_the_micro_batch() {
 
 #[test]
 fn tied_matrices_are_stored_once() {
-    let names = |tie_embeddings| -> Vec<String> {
-        let model = model(&ModelConfig {
-            tie_embeddings,
-            ..base()
-        });
+    let names = |tied: &str| -> Vec<String> {
+        let model = model(&variant(&format!("tie_embeddings = '{tied}'")));
         let all = model.parameters().iter();
         let large = all.filter(|parameter| parameter.shape() == [VOCAB, 12]);
         large.map(|parameter| parameter.name().to_owned()).collect()
     };
-    assert_eq!(names(TieEmbeddings::All), ["src.embedding.weight"]);
+    assert_eq!(names("all"), ["src.embedding.weight"]);
     assert_eq!(
-        names(TieEmbeddings::Decoder),
+        names("decoder"),
         ["src.embedding.weight", "tgt.embedding.weight"]
     );
     assert_eq!(
-        names(TieEmbeddings::None),
+        names("none"),
         [
             "src.embedding.weight",
             "tgt.embedding.weight",
