@@ -1,5 +1,7 @@
 //! From `[model]` to an [`Architecture`].
 
+use std::num::NonZeroUsize;
+
 use attentive_architecture::{
     AddedPositions, Architecture, Attention, AttentionKind, CellKind, CrossAttention, Decoder,
     Encoder, FeedForward, Head, InitialState, Input, Items, LabelLayer, Labels, Norm, NormPosition,
@@ -106,8 +108,8 @@ impl ModelConfig {
     fn attention(&self, n_heads: usize, positions: RelativePositions) -> Attention {
         Attention {
             n_heads,
-            n_kv_heads: self.n_kv_heads.unwrap_or(n_heads),
-            d_head: self.d_head.unwrap_or(self.d_model / n_heads.max(1)),
+            n_kv_heads: self.n_kv_heads.map_or(n_heads, NonZeroUsize::get),
+            d_head: (self.d_head).map_or(self.d_model / n_heads.max(1), NonZeroUsize::get),
             bias: self.attention_bias,
             scale: self.attention_scale,
             dropout: self.attention_dropout,
@@ -132,14 +134,17 @@ impl ModelConfig {
 
     /// Attention heads of the decoder.
     pub fn decoder_heads(&self) -> usize {
-        let translator = self.family.translator();
-        (translator.and_then(|keys| keys.n_decoder_heads)).unwrap_or(self.n_heads)
+        let own = self
+            .family
+            .translator()
+            .and_then(|keys| keys.n_decoder_heads);
+        own.map_or(self.n_heads, NonZeroUsize::get)
     }
 
     /// Width of the inner layer of the decoder's feed-forward networks.
     pub fn decoder_d_ff(&self) -> usize {
-        let translator = self.family.translator();
-        (translator.and_then(|keys| keys.d_decoder_ff)).unwrap_or(self.d_ff)
+        let own = self.family.translator().and_then(|keys| keys.d_decoder_ff);
+        own.map_or(self.d_ff, NonZeroUsize::get)
     }
 
     fn transformer(&self, n_layers: usize, mixing: SelfMixing, d_ff: usize) -> TransformerStack {

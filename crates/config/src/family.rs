@@ -1,6 +1,7 @@
 //! `[model]`: the families of models, and the keys that only some of them have.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 
 use attentive_architecture::{AttentionKind, LabelLayer, Pooling, Task, TieEmbeddings};
 use schemars::JsonSchema;
@@ -77,7 +78,7 @@ pub enum FamilyConfig {
             deserialize_with = "unless_zero"
         )]
         #[schemars(range(min = 0, max = 1 << 16), extend("examples" = [13]))]
-        d_input: Option<usize>,
+        d_input: Option<NonZeroUsize>,
     },
     /// [`Family::Classifier`].
     Classifier {
@@ -106,7 +107,7 @@ pub enum FamilyConfig {
 }
 
 /// The keys of models that translate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Translator {
     /// The encoder.
@@ -121,11 +122,11 @@ pub struct Translator {
     /// The width of the inner layer of the decoder's feed-forward networks. By default, or if it is 0, it is `model.d_ff`.
     #[serde(deserialize_with = "unless_zero")]
     #[schemars(range(min = 0, max = 1 << 18), extend("examples" = [512]))]
-    pub d_decoder_ff: Option<usize>,
+    pub d_decoder_ff: Option<NonZeroUsize>,
     /// The number of attention heads in the decoder. By default, or if it is 0, it is `model.n_heads`.
     #[serde(deserialize_with = "unless_zero")]
     #[schemars(range(min = 0, max = 1 << 16), extend("examples" = [8]))]
-    pub n_decoder_heads: Option<usize>,
+    pub n_decoder_heads: Option<NonZeroUsize>,
     /// How the recurrent decoder attends to the source.
     #[serde(rename = "recurrent.attention")]
     pub attention: AttentionKind,
@@ -225,19 +226,14 @@ pub enum MixingKind {
 }
 
 /// Reads a number, of which 0 stands for the default.
-pub(super) fn unless_zero<'de, D: Deserializer<'de>>(from: D) -> Result<Option<usize>, D::Error> {
-    let number = Option::<usize>::deserialize(from)?;
-    Ok(number.filter(|&number| number > 0))
+pub(super) fn unless_zero<'de, D>(from: D) -> Result<Option<NonZeroUsize>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    usize::deserialize(from).map(NonZeroUsize::new)
 }
 
 impl fmt::Display for Family {
-    /// Writes the name in configurations.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
-impl fmt::Display for StackKind {
     /// Writes the name in configurations.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
@@ -258,14 +254,15 @@ impl Family {
     }
 
     /// The keys for the stacks of the family, with their defaults.
-    pub(super) fn stacks(self) -> &'static [(&'static str, StackKind)] {
-        use StackKind::{Recurrent, Transformer};
+    pub(super) fn stacks(self) -> &'static [(&'static str, &'static str)] {
+        const ENCODER: &str = "model.encoder";
+        const DECODER: &str = "model.decoder";
         match self {
-            Self::Transformer => &[("encoder", Transformer), ("decoder", Transformer)],
-            Self::Seq2seq => &[("encoder", Recurrent), ("decoder", Recurrent)],
-            Self::DecoderOnly => &[("decoder", Transformer)],
-            Self::EncoderOnly | Self::Classifier | Self::Encoder => &[("encoder", Transformer)],
-            Self::Tagger => &[("encoder", Recurrent)],
+            Self::Transformer => &[(ENCODER, "transformer"), (DECODER, "transformer")],
+            Self::Seq2seq => &[(ENCODER, "recurrent"), (DECODER, "recurrent")],
+            Self::DecoderOnly => &[(DECODER, "transformer")],
+            Self::EncoderOnly | Self::Classifier | Self::Encoder => &[(ENCODER, "transformer")],
+            Self::Tagger => &[(ENCODER, "recurrent")],
         }
     }
 }
@@ -310,19 +307,6 @@ impl FamilyConfig {
         }
     }
 
-    /// The keys of the encoder, to change them.
-    pub fn encoder_mut(&mut self) -> Option<&mut EncoderConfig> {
-        match self {
-            Self::Transformer(Translator { encoder, .. })
-            | Self::Seq2seq(Translator { encoder, .. })
-            | Self::EncoderOnly { encoder, .. }
-            | Self::Tagger { encoder, .. }
-            | Self::Classifier { encoder, .. }
-            | Self::Encoder { encoder, .. } => Some(encoder),
-            Self::DecoderOnly { .. } => None,
-        }
-    }
-
     /// The keys of the decoder.
     pub fn decoder(&self) -> Option<&DecoderConfig> {
         match self {
@@ -342,23 +326,8 @@ impl FamilyConfig {
     /// The width of the vectors that the model reads in place of tokens, if it does.
     pub fn d_input(&self) -> Option<usize> {
         match self {
-            Self::Tagger { d_input, .. } => *d_input,
+            Self::Tagger { d_input, .. } => d_input.map(NonZeroUsize::get),
             _ => None,
-        }
-    }
-}
-
-impl Default for Translator {
-    fn default() -> Self {
-        Self {
-            encoder: EncoderConfig::default(),
-            decoder: DecoderConfig::default(),
-            output: OutputConfig::default(),
-            d_decoder_ff: None,
-            n_decoder_heads: None,
-            attention: AttentionKind::Additive,
-            forced_bos_token: None,
-            forced_eos_token: None,
         }
     }
 }

@@ -25,6 +25,7 @@ mod show;
 mod source;
 mod start;
 mod strict;
+mod table;
 #[cfg(test)]
 mod tests;
 mod tokenizer;

@@ -7,7 +7,6 @@ use attentive_base::small_file::read_text;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use super::dependent::Dependent;
 use super::origin::{Origins, ValueOrigin};
 use super::place::{line_of, not_toml, place_in_file};
 use super::renamed::{self, Renamed};
@@ -231,8 +230,8 @@ impl Draft {
             source::fill_in(&mut table, source);
             origins.add(&table, |_| ValueOrigin::BaseModel);
         }
-        for Dependent { key, on } in dependent::fill_in(&mut table) {
-            origins.insert(key, ValueOrigin::DependentDefault { on });
+        for (key, on) in dependent::fill_in(&mut table) {
+            origins.insert(key.to_owned(), ValueOrigin::DependentDefault { on });
         }
         // The checks above have already refused, with better messages, everything that serde could refuse.
         let config =

@@ -1,5 +1,6 @@
 //! `[model]`: the network and its variants.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use attentive_architecture::{
@@ -46,12 +47,12 @@ pub struct ModelConfig {
     /// The number of heads of keys and values (grouped-query attention, Ainslie et al. 2023). It divides the number of heads of each
     /// stack. By default, or if it is 0, there are as many as there are heads.
     #[serde(deserialize_with = "unless_zero")]
-    #[schemars(extend("examples" = [2]))]
-    pub n_kv_heads: Option<usize>,
+    #[schemars(range(min = 0), extend("examples" = [2]))]
+    pub n_kv_heads: Option<NonZeroUsize>,
     /// The width of an attention head. By default, or if it is 0, it is `model.d_model` divided by the number of heads.
     #[serde(deserialize_with = "unless_zero")]
     #[schemars(range(min = 0, max = 1 << 16), extend("examples" = [64]))]
-    pub d_head: Option<usize>,
+    pub d_head: Option<NonZeroUsize>,
     /// The longest sequence that the model accepts, in tokens.
     #[schemars(range(min = MIN_LEN, max = 1 << 20))]
     pub max_len: usize,

@@ -57,49 +57,44 @@ fn schema_of<T: JsonSchema>() -> Value {
         .to_value()
 }
 
-/// Makes the schema of `[model]`, with one schema for each family, a schema of a section with the keys of all families.
+/// Makes the schema of `[model]`, which has one for each family, that of a section with the keys of all families.
 fn join_families(model: &mut Value) {
-    let mut family = schema_of::<Family>();
-    family["default"] = json!(ModelConfig::default().family.family());
+    let mut keys = json!({ "family": schema_of::<Family>(), "recurrent": {} });
+    keys["family"]["default"] = json!(ModelConfig::default().family.family());
     let families = model["oneOf"].take();
-    let families = families.as_array().into_iter().flatten();
-    let all = std::iter::once(&*model)
-        .chain(families)
-        .filter_map(properties);
-    let mut keys = json!({ "family": family });
-    let section = json!({ "type": "object", "description": "Recurrent layers.", "additionalProperties": false });
-    for (name, schema) in all.flatten() {
+    let all = std::iter::once(&*model).chain(families.as_array().into_iter().flatten());
+    for (name, schema) in all.filter_map(properties).flatten() {
         let place = match name.strip_prefix("recurrent.") {
-            Some(name) => {
-                if keys["recurrent"].is_null() {
-                    keys["recurrent"] = section.clone();
-                }
-                &mut keys["recurrent"]["properties"][name]
-            }
+            Some(name) => &mut keys["recurrent"][name],
             None => &mut keys[name],
         };
         if place.is_null() {
             *place = schema.clone();
         }
     }
-    *model = json!({ "type": "object", "description": model["description"], "additionalProperties": false, "properties": keys });
+    keys["recurrent"] = section("Recurrent layers.", keys["recurrent"].take());
+    *model = section(description(model), keys);
+}
+
+/// The schema of a section with these keys.
+fn section(description: &str, keys: Value) -> Value {
+    json!({ "type": "object", "description": description, "properties": keys, "additionalProperties": false })
 }
 
 /// The keys of `[model]` that not all families have, for each family.
 pub(super) fn keys_of_families() -> Vec<Vec<String>> {
     let schema = schema_of::<FamilyConfig>();
     let families = schema["oneOf"].as_array().into_iter().flatten();
-    let keys = |family: &Value| {
-        let names = properties(family)
+    let names = |family| {
+        properties(family)
             .into_iter()
             .flatten()
-            .map(|(name, _)| name);
-        names
-            .filter(|name| *name != "family")
-            .map(|name| join("model", name))
-            .collect()
+            .map(|(name, _)| name)
     };
-    families.map(keys).collect()
+    let keys = |family| names(family).filter(|name| *name != "family");
+    families
+        .map(|family| keys(family).map(|name| join("model", name)).collect())
+        .collect()
 }
 
 /// Every key in the order of the structs, sections before their keys.

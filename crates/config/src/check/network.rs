@@ -1,10 +1,11 @@
 //! Sizes and choices of `[model]` that depend on each other.
 
+use std::num::NonZeroUsize;
+
 use attentive_base::count::count;
 use attentive_base::error::Result;
 
-use super::{at_most, number, refuse, refuse_with, require, size, whole_from, within};
-use crate::range::Range;
+use super::{refuse, refuse_with, require};
 use crate::{
     AttentionKind, CellKind, DecoderConfig, EncoderConfig, ModelConfig, Positions,
     RotaryScalingConfig, StackKind, Task, Translator,
@@ -12,15 +13,10 @@ use crate::{
 
 pub(super) fn check(model: &ModelConfig) -> Result<()> {
     let family = &model.family;
-    if let Some(encoder) = family.encoder() {
-        within("model.n_encoder_layers", encoder.n_encoder_layers)?;
-    }
     if let Some(decoder) = family.decoder() {
-        within("model.n_decoder_layers", decoder.n_decoder_layers)?;
         readout(model, decoder)?;
     }
     if let Some(translator) = family.translator() {
-        at_most("model.d_decoder_ff", model.decoder_d_ff())?;
         attention(model, translator)?;
     }
     if model.has(StackKind::Recurrent) {
@@ -85,7 +81,6 @@ fn attention(model: &ModelConfig, translator: &Translator) -> Result<()> {
 
 fn recurrent(model: &ModelConfig) -> Result<()> {
     let d_hidden = model.recurrent.d_hidden;
-    within("model.recurrent.d_hidden", d_hidden)?;
     let halves =
         |encoder: &EncoderConfig| encoder.stack == StackKind::Recurrent && encoder.bidirectional;
     require(
@@ -117,8 +112,7 @@ fn heads(model: &ModelConfig) -> Result<()> {
             let hint = nearest.map(|n| format!("the nearest is {n}"));
             return refuse_with(key, expected, n_heads, hint);
         }
-        at_most(key, n_heads)?;
-        let n_kv_heads = model.n_kv_heads.unwrap_or(n_heads);
+        let n_kv_heads = model.n_kv_heads.map_or(n_heads, NonZeroUsize::get);
         require(
             n_heads.is_multiple_of(n_kv_heads),
             "model.n_kv_heads",
@@ -126,11 +120,7 @@ fn heads(model: &ModelConfig) -> Result<()> {
             n_kv_heads,
         )?;
     }
-    at_most("model.d_head", model.d_head.unwrap_or(0))?;
-    match model.attention_scale {
-        Some(scale) => number("model.attention_scale", scale),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 fn positions(model: &ModelConfig) -> Result<()> {
@@ -153,25 +143,23 @@ fn positions(model: &ModelConfig) -> Result<()> {
         ),
         Positions::Rotary if model.self_attends() => rotary(model),
         Positions::Relative | Positions::LearnedRelative if model.self_attends() => {
-            at_most("model.position_offset", model.position_offset)?;
             let (buckets, distance) = (model.relative_buckets, model.relative_distance);
-            let key = "model.relative_buckets";
-            let range = Range::of(key);
-            let expected = format!("a whole number{range}");
-            require(range.contains(buckets as f64), key, expected, buckets)?;
-            whole_from("model.relative_distance", distance as u64, buckets as u64)?;
-            at_most("model.relative_distance", distance)
+            let expected = format!("a whole number, {buckets} or more");
+            require(
+                distance >= buckets,
+                "model.relative_distance",
+                expected,
+                distance,
+            )
         }
-        Positions::Learned => at_most("model.position_offset", model.position_offset),
         _ => Ok(()),
     }
 }
 
 fn rotary(model: &ModelConfig) -> Result<()> {
-    number("model.rotary_base", model.rotary_base)?;
     rotary_scaling(model.rotary_scaling)?;
     let d_model = model.d_model;
-    if let Some(d_head) = model.d_head {
+    if let Some(d_head) = model.d_head.map(NonZeroUsize::get) {
         let expected = "an even number, for rotary positions";
         return require(d_head.is_multiple_of(2), "model.d_head", expected, d_head);
     }
@@ -184,17 +172,13 @@ fn rotary(model: &ModelConfig) -> Result<()> {
 }
 
 fn rotary_scaling(scaling: RotaryScalingConfig) -> Result<()> {
-    number("model.rotary_scaling.factor", scaling.factor)?;
     let (low, high) = (scaling.low_frequency_factor, scaling.high_frequency_factor);
-    number("model.rotary_scaling.low_frequency_factor", low)?;
     require(
         high.is_finite() && high > low,
         "model.rotary_scaling.high_frequency_factor",
         format!("a number above `low_frequency_factor` = {low}"),
         high,
-    )?;
-    let key = "model.rotary_scaling.original_len";
-    size(key, scaling.original_len)
+    )
 }
 
 /// Checks the width of vectors read in place of tokens.
@@ -203,7 +187,6 @@ fn vectors(model: &ModelConfig) -> Result<()> {
         return Ok(());
     };
     let key = "model.recurrent.d_input";
-    at_most(key, width)?;
     let expected = format!(
         "`model.d_model` = {}, since a Transformer reads vectors of its own width",
         model.d_model
@@ -217,7 +200,6 @@ fn output(model: &ModelConfig) -> Result<()> {
     let Some(output) = model.family.output() else {
         return Ok(());
     };
-    number("model.logit_scale", output.logit_scale)?;
     let reads = match model.family.task() {
         Task::Fill if model.has(StackKind::Recurrent) => model.recurrent.d_hidden,
         _ => model.d_model,

@@ -7,6 +7,8 @@ use toml::{Table, Value};
 use super::refuse;
 use crate::schema::{self, KEYS, Kind};
 use crate::show::toml;
+use crate::table::get;
+use crate::usual::has_word;
 use crate::{
     Config, FamilyConfig, OptimizerKind, Positions, RotaryScalingKind, StackKind, TokenizerKind,
     Units, users,
@@ -25,7 +27,7 @@ pub(super) fn check(config: &Config, table: &Table) -> Result<()> {
     let own = Table::try_from(config).unwrap_or_default();
     for (key, reason) in unused(config) {
         let default = schema::of(key).get("default");
-        let found = value(&own, key).or_else(|| value(table, key));
+        let found = get(&own, key).or_else(|| get(table, key));
         if let Some(found) = found.filter(|found| !is_default(found, default)) {
             let expected = match default {
                 Some(default) => format!("its default, {}, since {reason}", toml(default)),
@@ -35,14 +37,6 @@ pub(super) fn check(config: &Config, table: &Table) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The value of a dotted key.
-fn value<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
-    match key.split_once('.') {
-        Some((section, rest)) => value(table.get(section)?.as_table()?, rest),
-        None => table.get(key),
-    }
 }
 
 /// Whether `found` means the default. A number without a default is 0 if it is not set.
@@ -63,8 +57,7 @@ fn unused(config: &Config) -> Vec<(&'static str, String)> {
         if !users.contains(&family) {
             return Some(users::reason(&users));
         }
-        let mut rules = RULES.iter().filter(|(keys, ..)| keys.contains(&key));
-        let rule = rules.find(|(_, applies, _)| applies(config));
+        let rule = rules(key).find(|(_, applies, _)| applies(config));
         rule.map(|(.., reason)| (*reason).to_owned())
     };
     let keys = KEYS.iter().filter(|key| key.kind != Kind::Section);
@@ -74,61 +67,41 @@ fn unused(config: &Config) -> Vec<(&'static str, String)> {
 
 /// The reasons for which `key` may have no effect in families that use it.
 pub(crate) fn reasons(key: &str) -> impl Iterator<Item = &'static str> {
-    let rules = RULES.iter().filter(move |(keys, ..)| keys.contains(&key));
-    rules.map(|(.., reason)| *reason)
+    rules(key).map(|(.., reason)| *reason)
 }
 
-/// Keys, whether they have no effect, and the reason.
-type Rule = (&'static [&'static str], fn(&Config) -> bool, &'static str);
+fn rules(key: &str) -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().filter(move |(keys, ..)| has_word(keys, key))
+}
+
+/// Keys, separated by blanks, whether they have no effect, and the reason.
+type Rule = (&'static str, fn(&Config) -> bool, &'static str);
 
 /// What decides, besides the family, whether keys have an effect.
 const RULES: &[Rule] = &[
     (
-        &[
-            "model.d_ff",
-            "model.n_heads",
-            "model.n_kv_heads",
-            "model.d_head",
-            "model.attention_dropout",
-            "model.activation_dropout",
-            "model.dropout_position",
-            "model.norm_position",
-            "model.final_norm",
-            "model.activation",
-            "model.feed_forward_gate",
-            "model.feed_forward_bias",
-            "model.positions",
-            "model.position_offset",
-            "model.rotary_base",
-            "model.rotary_scaling.kind",
-            "model.rotary_scaling.factor",
-            "model.relative_buckets",
-            "model.relative_distance",
-            "model.attention_bias",
-            "model.attention_scale",
-        ],
+        "model.d_ff model.n_heads model.n_kv_heads model.d_head model.attention_dropout \
+         model.activation_dropout model.dropout_position model.norm_position model.final_norm \
+         model.activation model.feed_forward_gate model.feed_forward_bias model.positions \
+         model.position_offset model.rotary_base model.rotary_scaling.kind \
+         model.rotary_scaling.factor model.relative_buckets model.relative_distance \
+         model.attention_bias model.attention_scale",
         |config| !config.model.has(StackKind::Transformer),
         "the model has no Transformer stack",
     ),
     (
-        &["model.norm", "model.norm_epsilon"],
+        "model.norm model.norm_epsilon",
         |config| !config.model.has(StackKind::Transformer) && !config.model.embedding_norm,
         "the model has no Transformer stack",
     ),
     (
-        &[
-            "model.n_heads",
-            "model.n_kv_heads",
-            "model.d_head",
-            "model.attention_dropout",
-            "model.attention_bias",
-            "model.attention_scale",
-        ],
+        "model.n_heads model.n_kv_heads model.d_head model.attention_dropout \
+         model.attention_bias model.attention_scale",
         |config| !config.model.attends(),
         "the model has no multi-head attention",
     ),
     (
-        &["model.positions"],
+        "model.positions",
         |config| {
             let positions = config.model.positions;
             let is_relative = positions.are_relative() || positions == Positions::Rotary;
@@ -137,50 +110,43 @@ const RULES: &[Rule] = &[
         "`model.positions` is `rotary` or `relative`, which need self-attention, and the model has none",
     ),
     (
-        &["model.relative_buckets", "model.relative_distance"],
+        "model.relative_buckets model.relative_distance",
         |config| !config.model.positions.are_relative() || !config.model.self_attends(),
         "`model.positions` is not `relative`",
     ),
     (
-        &[
-            "model.rotary_base",
-            "model.rotary_scaling.kind",
-            "model.rotary_scaling.factor",
-        ],
+        "model.rotary_base model.rotary_scaling.kind model.rotary_scaling.factor",
         |config| config.model.positions != Positions::Rotary || !config.model.self_attends(),
         "`model.positions` is not `rotary`",
     ),
     (
-        &[
-            "model.rotary_scaling.low_frequency_factor",
-            "model.rotary_scaling.high_frequency_factor",
-            "model.rotary_scaling.original_len",
-        ],
+        "model.rotary_scaling.low_frequency_factor model.rotary_scaling.high_frequency_factor \
+         model.rotary_scaling.original_len",
         |config| config.model.rotary_scaling.kind != RotaryScalingKind::Llama3,
         "`model.rotary_scaling.kind` is not `llama3`",
     ),
     (
-        &["model.position_offset"],
+        "model.position_offset",
         |config| !config.model.positions.are_learned(),
         "`model.positions` is not `learned`",
     ),
     (
-        &["model.d_decoder_ff", "model.n_decoder_heads"],
+        "model.d_decoder_ff model.n_decoder_heads",
         |config| config.model.has(StackKind::Recurrent),
         "encoder and decoder are not both Transformer stacks",
     ),
     (
-        &["model.decoder_mixing"],
+        "model.decoder_mixing",
         |config| decoder_is(config, StackKind::Recurrent),
         "the model has no Transformer decoder",
     ),
     (
-        &["model.recurrent.cell", "model.recurrent.d_hidden"],
+        "model.recurrent.cell model.recurrent.d_hidden",
         |config| !config.model.has(StackKind::Recurrent),
         "the model has no recurrent stack",
     ),
     (
-        &["model.recurrent.bidirectional"],
+        "model.recurrent.bidirectional",
         |config| {
             let encoder = config.model.family.encoder();
             encoder.is_some_and(|encoder| encoder.stack == StackKind::Transformer)
@@ -188,67 +154,50 @@ const RULES: &[Rule] = &[
         "the model has no recurrent encoder",
     ),
     (
-        &["model.recurrent.attention", "model.recurrent.readout"],
+        "model.recurrent.attention model.recurrent.readout",
         |config| decoder_is(config, StackKind::Transformer),
         "the model has no recurrent decoder",
     ),
     (
-        &["model.source_first", "model.source_last"],
+        "model.source_first model.source_last",
         |config| matches!(config.model.family, FamilyConfig::Tagger { word_pieces, .. } if !word_pieces),
         "the model is a tagger without `model.word_pieces`, which reads nothing but the tokens that it labels",
     ),
     (
-        &["model.word_pieces", "model.scale_embeddings"],
+        "model.word_pieces model.scale_embeddings",
         |config| config.model.family.d_input().is_some(),
         "the model reads vectors",
     ),
     (
-        &["model.decoder_start_token"],
+        "model.decoder_start_token",
         |config| config.data.units == Units::Stream,
         "`data.units` is `stream`, and windows of a stream have no start token",
     ),
     (
-        &["data.drop_repeated"],
+        "data.drop_repeated",
         |config| config.data.units == Units::Stream,
         "`data.units` is `stream`, and a stream is not divided into lines",
     ),
     (
-        &[
-            "tokenizer.special.pad",
-            "tokenizer.special.unk",
-            "tokenizer.special.bos",
-            "tokenizer.special.eos",
-            "tokenizer.special.mask",
-        ],
+        "tokenizer.special.pad tokenizer.special.unk tokenizer.special.bos tokenizer.special.eos \
+         tokenizer.special.mask",
         |config| config.model.from.is_none() && config.tokenizer.from.is_none(),
         "the vocabulary is learned, and only vocabularies that are given have other special tokens",
     ),
     (
-        &["tokenizer.special.unknown_from"],
+        "tokenizer.special.unknown_from",
         |config| config.model.from.is_none(),
         "`model.from` is not set, and only imported vocabularies have such tokens",
     ),
     (
-        &[
-            "tokenizer.kind",
-            "tokenizer.vocab_size",
-            "tokenizer.min_frequency",
-            "tokenizer.lowercase",
-            "tokenizer.normalization",
-            "tokenizer.split_punctuation",
-            "tokenizer.split_digits",
-            "tokenizer.split_by_script",
-            "tokenizer.sample_lines",
-        ],
+        "tokenizer.kind tokenizer.vocab_size tokenizer.min_frequency tokenizer.lowercase \
+         tokenizer.normalization tokenizer.split_punctuation tokenizer.split_digits \
+         tokenizer.split_by_script tokenizer.sample_lines",
         |config| config.tokenizer.from.is_some(),
         "`tokenizer.from` names a tokenizer that is taken as it is",
     ),
     (
-        &[
-            "tokenizer.split_punctuation",
-            "tokenizer.split_digits",
-            "tokenizer.split_by_script",
-        ],
+        "tokenizer.split_punctuation tokenizer.split_digits tokenizer.split_by_script",
         |config| {
             matches!(
                 config.tokenizer.kind,
@@ -258,11 +207,7 @@ const RULES: &[Rule] = &[
         "tokens are words or characters, and only subwords (`bpe`, `unigram`) are learned within such limits",
     ),
     (
-        &[
-            "train.optimizer.beta1",
-            "train.optimizer.beta2",
-            "train.optimizer.epsilon",
-        ],
+        "train.optimizer.beta1 train.optimizer.beta2 train.optimizer.epsilon",
         |config| config.train.optimizer.kind == OptimizerKind::Sgd,
         "`train.optimizer.kind` is `sgd`, and SGD has no such value",
     ),

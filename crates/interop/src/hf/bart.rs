@@ -1,5 +1,7 @@
 //! BART and its relatives: mBART, M2M-100 and NLLB, MarianMT.
 
+use std::num::NonZeroUsize;
+
 use attentive_architecture::{NormPosition, Positions, TieEmbeddings};
 use attentive_base::error::Result;
 use attentive_checkpoint::LoadedModel;
@@ -137,7 +139,7 @@ fn common(
         keys.required("encoder_ffn_dim")?,
         keys.required("encoder_attention_heads")?,
     );
-    let unless_same = |own: usize, encoders: usize| Some(own).filter(|&own| own != encoders);
+    let unless_same = |own, encoders| NonZeroUsize::new(own).filter(|own| own.get() != encoders);
     keys.only("is_encoder_decoder", true)?;
     keys.only("tie_word_embeddings", true)?;
     keys.ignore(&[

@@ -1,5 +1,7 @@
 //! Llama (Touvron et al. 2023).
 
+use std::num::NonZeroUsize;
+
 use attentive_architecture::{NormKind, NormPosition, Positions};
 use attentive_base::error::Result;
 use attentive_config::{ModelConfig, RotaryScalingConfig, RotaryScalingKind};
@@ -153,10 +155,10 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
     let model = ModelConfig {
         family: decoder_only(keys.required("num_hidden_layers")?, tied),
         d_model: keys.required("hidden_size")?,
-        d_head: keys.optional("head_dim")?,
+        d_head: NonZeroUsize::new(keys.or("head_dim", 0)?),
         d_ff: keys.required("intermediate_size")?,
         n_heads,
-        n_kv_heads: keys.optional("num_key_value_heads")?,
+        n_kv_heads: NonZeroUsize::new(keys.or("num_key_value_heads", n_heads)?),
         max_len: keys.required("max_position_embeddings")?,
         dropout: 0.0,
         attention_dropout: keys.or("attention_dropout", 0.0)?,

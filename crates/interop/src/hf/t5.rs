@@ -1,5 +1,7 @@
 //! T5 (Raffel et al. 2020), its version 1.1, and mT5.
 
+use std::num::NonZeroUsize;
+
 use attentive_architecture::{NormKind, NormPosition, Positions, TieEmbeddings};
 use attentive_base::error::Result;
 use attentive_config::{
@@ -153,7 +155,7 @@ fn describe(
             ..Translator::default()
         }),
         d_model,
-        d_head: Some(keys.required("d_kv")?),
+        d_head: NonZeroUsize::new(keys.required("d_kv")?),
         d_ff: keys.required("d_ff")?,
         n_heads: keys.required("num_heads")?,
         max_len: keys.or("n_positions", LENGTH)?,

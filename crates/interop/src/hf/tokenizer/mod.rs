@@ -23,7 +23,7 @@ use attentive_base::batch::TokenId;
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_config::{
-    FamilyConfig, ModelConfig, SpecialNames, TokenizerConfig, TokenizerKind, Units,
+    FamilyConfig, ModelConfig, SpecialNames, TokenizerConfig, TokenizerKind, Translator, Units,
 };
 use attentive_text::{Languages, Tokenizer, Tokenizers, vocabulary};
 use serde_json::Value;
@@ -83,22 +83,29 @@ impl Read {
     /// Writes to `model` the tokens around a text, and the `languages` between which it translates.
     pub(super) fn apply(&self, languages: &Languages, model: &mut ModelConfig) -> Result<()> {
         let (first, last) = (&self.frame.first, &self.frame.last);
-        if let FamilyConfig::DecoderOnly { decoder, .. } = &mut model.family {
-            if let Some(last) = last {
-                let problem =
-                    format!("it puts `{last}` at the end of a text, which is to be continued");
-                return Err(self.refuse(problem));
+        match &mut model.family {
+            FamilyConfig::DecoderOnly { decoder, .. } => {
+                if let Some(last) = last {
+                    let problem =
+                        format!("it puts `{last}` at the end of a text, which is to be continued");
+                    return Err(self.refuse(problem));
+                }
+                if first.is_some() {
+                    decoder.decoder_start_token.clone_from(first);
+                }
             }
-            if first.is_some() {
-                decoder.decoder_start_token.clone_from(first);
+            FamilyConfig::Transformer(Translator { encoder, .. })
+            | FamilyConfig::Seq2seq(Translator { encoder, .. })
+            | FamilyConfig::EncoderOnly { encoder, .. }
+            | FamilyConfig::Tagger { encoder, .. }
+            | FamilyConfig::Classifier { encoder, .. }
+            | FamilyConfig::Encoder { encoder, .. } => {
+                if last.is_none() {
+                    return Err(self.refuse("it puts no token at the end of a text".into()));
+                }
+                encoder.source_first.clone_from(first);
+                encoder.source_last.clone_from(&self.frame.language);
             }
-        }
-        if let Some(encoder) = model.family.encoder_mut() {
-            if last.is_none() {
-                return Err(self.refuse("it puts no token at the end of a text".into()));
-            }
-            encoder.source_first.clone_from(first);
-            encoder.source_last.clone_from(&self.frame.language);
         }
         match (&mut model.family, &self.multilingual) {
             (FamilyConfig::Transformer(model), Some(multilingual)) => {
