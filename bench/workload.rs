@@ -1,5 +1,6 @@
 //! The workload that the training benchmarks share: a Transformer and a batch of random tokens without padding.
 
+use attentive::architecture::Body;
 use attentive::batch::{Batch, Padded, TokenId};
 use attentive::config::{
     Config, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, OutputConfig, TieEmbeddings,
@@ -90,11 +91,9 @@ impl Workload {
             Padded::new(&sentences, 0)
         };
         Batch {
-            src: side(),
-            tgt_in: side(),
+            inputs: Body::EncoderDecoder(side().into(), side()),
             tgt_out: side(),
             lines: (1..=self.batch).collect(),
-            ..Batch::default()
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Help, version, completions.
+//! Help, version, completions, manual pages.
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 23] = [
     "demo",
     "train",
+    "prepare",
     "translate",
     "generate",
     "tag",
@@ -24,6 +25,7 @@ const COMMANDS: [&str; 21] = [
     "info",
     "config",
     "completions",
+    "man",
 ];
 
 #[test]
@@ -31,6 +33,8 @@ fn every_command_is_listed_and_helps_with_examples() {
     let folder = Folder::new();
     let overview = folder.run("--help");
     assert_eq!(overview.code, Some(0));
+    let first = "Train, evaluate, run and explain sequence models from raw text\n";
+    assert!(overview.stdout.starts_with(first), "{}", overview.stdout);
     for command in COMMANDS {
         assert!(
             overview.stdout.contains(&format!("\n  {command} ")),
@@ -98,4 +102,20 @@ fn without_a_command_help_goes_to_standard_error() {
     let outcome = Folder::new().run("");
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""));
     assert!(outcome.stderr.contains("Usage: attentive"));
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = Folder::new();
+    let written = folder.run("man pages");
+    assert_eq!((written.code, written.stderr.as_str()), (Some(0), ""));
+    for command in COMMANDS {
+        let page = folder.path(format!("pages/attentive-{command}.1"));
+        let page = std::fs::read_to_string(page).expect("a page");
+        assert!(page.contains(".SH SYNOPSIS"), "{command}");
+    }
+    folder.write("file", "");
+    let refused = folder.run("man file");
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("file"), "{}", refused.stderr);
 }

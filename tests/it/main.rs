@@ -58,6 +58,7 @@ mod docs_rust;
 mod fixture;
 mod flags;
 mod fuzz;
+mod given;
 mod invariance;
 mod legacy;
 mod loaders;

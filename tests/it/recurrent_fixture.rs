@@ -2,8 +2,8 @@
 //! (`scripts/fixtures/recurrent.py`).
 
 use attentive::architecture::{self, CellKind};
-use attentive::nn::{Construction, Initial, Pass, RecurrentEncoder};
-use attentive::tape::{Epilogue, Lengths, Map, Param, Precision, Value, join, linear, select_rows};
+use attentive::nn::{Construction, Initial, Parameters, Pass, RecurrentEncoder, Sequences};
+use attentive::tape::{Epilogue, Float, Lengths, Map, Param, Value, join, linear, select_rows};
 use safetensors::SafeTensors;
 
 use crate::fixture::{self, assert_close};
@@ -33,11 +33,13 @@ fn check(name: &str, cell: CellKind) {
             values: expected(&key).into(),
         }
     };
-    let construction = Construction::new(&mut values);
-    let model = RecurrentEncoder::new(&stack, construction.root());
+    let mut parameters = Parameters::new(&mut values);
+    let model = RecurrentEncoder::new(&stack, Construction::new(&mut parameters).root());
+    let parameters = parameters.into_made();
     let lengths = Lengths::new(LENS, LENS[0]);
     let x = Param::new("x", vec![lengths.positions(), D_IN], expected("x"));
-    let encoded = model.forward(x.value(), &lengths, &Pass::inference().recorded());
+    let pass = Pass::inference().recorded();
+    let encoded = model.forward(x.value(), &mut Sequences::new(&lengths, &pass));
     let output = encoded.memory.values();
     assert_close("output", &output, &expected("output"), 2e-6);
     let finals = encoded.finals.iter();
@@ -50,7 +52,7 @@ fn check(name: &str, cell: CellKind) {
     let weight = Value::new([expected("a"), expected("b")].concat(), results.shape());
     let bias = None;
     let map = Map { weight, bias };
-    let loss = linear(results, vec![map], Epilogue::plain(Precision::F32));
+    let loss = linear(results, vec![map], Epilogue::plain(Float::F32));
     let mut gradients = loss.backward();
     let slope = gradients.take(&x);
     assert_close(
@@ -59,7 +61,7 @@ fn check(name: &str, cell: CellKind) {
         &expected("x_gradient"),
         1e-5,
     );
-    for parameter in construction.parameters() {
+    for parameter in parameters {
         let key = format!("gradients.{}", parameter.name());
         let gradient = gradients.take(&parameter);
         assert_close(&key, &gradient.values(), &expected(&key), 1e-5);

@@ -1,5 +1,6 @@
 //! The Transformer compared with PyTorch: logits, loss, gradients and ten Adam updates (`scripts/fixtures/transformer.py`).
 
+use attentive::architecture::Body;
 use attentive::batch::{Batch, Padded};
 use attentive::config::{
     ActivationKind, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, NormPosition,
@@ -41,12 +42,12 @@ fn config(norm_position: NormPosition, activation: ActivationKind) -> ModelConfi
 }
 
 fn batch() -> Batch {
+    let src = Padded::new(&[vec![4, 5, 6, 7, 3], vec![8, 3], vec![9, 10, 4, 3]], 0);
+    let tgt_in = Padded::new(&[vec![2, 7, 6, 5], vec![2, 8], vec![2, 10, 9]], 0);
     Batch {
-        src: Padded::new(&[vec![4, 5, 6, 7, 3], vec![8, 3], vec![9, 10, 4, 3]], 0),
-        tgt_in: Padded::new(&[vec![2, 7, 6, 5], vec![2, 8], vec![2, 10, 9]], 0),
+        inputs: Body::EncoderDecoder(src.into(), tgt_in),
         tgt_out: Padded::new(&[vec![7, 6, 5, 3], vec![8, 3], vec![10, 9, 3]], 0),
         lines: vec![1, 2, 3],
-        ..Batch::default()
     }
 }
 

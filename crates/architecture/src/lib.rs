@@ -18,6 +18,7 @@ mod tokens;
 mod transformer;
 
 pub use attention::{Attention, RelativePositions, bucket, earlier_bucket};
+pub use attentive_base::body::Body;
 pub use choices::{
     ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind,
     NormPosition, Pooling, Positions, TieEmbeddings,
@@ -37,18 +38,21 @@ use layout::Layout;
 /// A model without its weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Architecture {
-    /// The encoder's input; `None` without an encoder.
-    pub src: Option<Input>,
-    /// The decoder's input; `None` without a decoder.
-    pub tgt: Option<Input>,
-    /// The encoder.
-    pub encoder: Option<Encoder>,
-    /// The decoder.
-    pub decoder: Option<Decoder>,
+    /// The encoder, the decoder, or both.
+    pub body: Body<Stack<Encoder>, Stack<Decoder>>,
     /// The layer that makes predictions from the last layer of the stacks.
     pub head: Head,
     /// The longest sequence that the model accepts, in tokens.
     pub max_len: usize,
+}
+
+/// Layers, and the input that they read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stack<T> {
+    /// The input.
+    pub input: Input,
+    /// The layers.
+    pub layers: T,
 }
 
 /// A stack that reads a whole sequence.
@@ -107,19 +111,47 @@ impl Task {
 impl Architecture {
     /// Returns the task of the model.
     pub fn task(&self) -> Task {
-        match (&self.head, &self.encoder, &self.decoder) {
-            (Head::Positions(_), ..) => Task::Tag,
-            (Head::Sequence { .. }, ..) => Task::Classify,
-            (Head::Vector { .. }, ..) => Task::Embed,
-            (Head::Vocabulary(_), Some(_), Some(_)) => Task::Translate,
-            (Head::Vocabulary(_), _, Some(_)) => Task::Generate,
-            (Head::Vocabulary(_), _, None) => Task::Fill,
+        match (&self.head, &self.body) {
+            (Head::Positions(_), _) => Task::Tag,
+            (Head::Sequence { .. }, _) => Task::Classify,
+            (Head::Vector { .. }, _) => Task::Embed,
+            (Head::Vocabulary(_), Body::EncoderDecoder(..)) => Task::Translate,
+            (Head::Vocabulary(_), Body::Decoder(_)) => Task::Generate,
+            (Head::Vocabulary(_), Body::Encoder(_)) => Task::Fill,
+        }
+    }
+
+    /// Returns the encoder's layers, if there is one.
+    pub fn encoder(&self) -> Option<&Encoder> {
+        self.body.encoder().map(|stack| &stack.layers)
+    }
+
+    /// Returns the decoder's layers, if there is one.
+    pub fn decoder(&self) -> Option<&Decoder> {
+        self.body.decoder().map(|stack| &stack.layers)
+    }
+
+    /// Returns the encoder's input, if there is an encoder.
+    pub fn src(&self) -> Option<&Input> {
+        self.body.encoder().map(|stack| &stack.input)
+    }
+
+    /// Returns the decoder's input, if there is a decoder.
+    pub fn tgt(&self) -> Option<&Input> {
+        self.body.decoder().map(|stack| &stack.input)
+    }
+
+    /// Returns the encoder's input with its name `src`, or else the decoder's with its name `tgt`.
+    pub fn first_input(&self) -> (&'static str, &Input) {
+        match &self.body {
+            Body::Encoder(encoder) | Body::EncoderDecoder(encoder, _) => ("src", &encoder.input),
+            Body::Decoder(decoder) => ("tgt", &decoder.input),
         }
     }
 
     /// True if the decoder attends to the memory.
     pub fn has_cross_attention(&self) -> bool {
-        match &self.decoder {
+        match self.decoder() {
             Some(Decoder::Transformer(stack)) => stack.cross.is_some(),
             Some(Decoder::Recurrent(stack)) => stack.attention != AttentionKind::None,
             None => false,
@@ -140,11 +172,11 @@ impl Architecture {
             let columns = own.saturating_add(cross.saturating_mul(src_len));
             columns.saturating_mul(len).saturating_mul(stack.n_layers)
         };
-        let encoder = match &self.encoder {
+        let encoder = match self.encoder() {
             Some(Encoder::Transformer(stack)) => of_stack(stack, src_len),
             Some(Encoder::Recurrent(_)) | None => 0,
         };
-        let decoder = match &self.decoder {
+        let decoder = match self.decoder() {
             Some(Decoder::Transformer(stack)) => of_stack(stack, tgt_len),
             Some(Decoder::Recurrent(stack)) if stack.attention != AttentionKind::None => {
                 src_len.saturating_mul(tgt_len)
@@ -158,28 +190,25 @@ impl Architecture {
     /// order of an existing model must not change.
     pub fn parameters(&self) -> Vec<Parameter> {
         let mut layout = Layout::default();
-        let tables = [("src", &self.src), ("tgt", &self.tgt)];
-        for (name, input) in &tables {
-            if let Some(input) = input {
-                layout.at(name, |layout| input.lay_out_table(layout));
-            }
+        let inputs = || [("src", self.src()), ("tgt", self.tgt())].into_iter();
+        let inputs = || inputs().filter_map(|(name, input)| Some((name, input?)));
+        for (name, input) in inputs() {
+            layout.at(name, |layout| input.lay_out_table(layout));
         }
         if let Head::Vocabulary(head) = &self.head {
             layout.at("head", |layout| head.lay_out(layout));
         }
-        for (name, input) in &tables {
-            if let Some(input) = input {
-                layout.at(name, |layout| input.lay_out_rest(layout));
-            }
+        for (name, input) in inputs() {
+            layout.at(name, |layout| input.lay_out_rest(layout));
         }
-        match &self.encoder {
+        match self.encoder() {
             Some(Encoder::Transformer(stack)) => {
                 layout.at("encoder", |layout| stack.lay_out(layout))
             }
             Some(Encoder::Recurrent(stack)) => layout.at("encoder", |layout| stack.lay_out(layout)),
             None => {}
         }
-        match &self.decoder {
+        match self.decoder() {
             Some(Decoder::Transformer(stack)) => {
                 layout.at("decoder", |layout| stack.lay_out(layout))
             }

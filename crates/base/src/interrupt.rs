@@ -1,8 +1,16 @@
 //! Graceful interruption: the first SIGINT, SIGTERM or SIGHUP requests a stop, the second ends the process
 //! immediately.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::error::{Error, Result};
+
+thread_local! {
+    /// The interrupt of the work on this thread.
+    static CURRENT: RefCell<Interrupt> = RefCell::default();
+}
 
 /// A stop request that another thread or a signal can make at any time. Clones share their state.
 #[derive(Clone, Debug, Default)]
@@ -38,12 +46,10 @@ impl Interrupt {
     /// # Errors
     /// [`Error::Io`](crate::error::Error::Io) if the system refuses to install a signal handler.
     #[cfg(feature = "signals")]
-    pub fn install() -> crate::error::Result<Self> {
+    pub fn install() -> Result<Self> {
         use std::sync::atomic::AtomicBool;
 
         use signal_hook::flag;
-
-        use crate::error::Error;
 
         let interrupt = Self::default();
         let asked = Arc::new(AtomicBool::new(false));
@@ -69,6 +75,49 @@ impl Interrupt {
         match self.signal.load(Ordering::SeqCst) {
             0 => None,
             signal => i32::try_from(signal).ok(),
+        }
+    }
+
+    /// Calls `work`. A request ends all translation, evaluation and other inference that it does on this thread with
+    /// [`Error::Interrupted`]; training has an interrupt of its own, since it saves before it stops.
+    ///
+    /// ```
+    /// use attentive_base::interrupt::Interrupt;
+    ///
+    /// let interrupt = Interrupt::none();
+    /// interrupt.request(2);
+    /// interrupt.during(|| Interrupt::check().unwrap_err());
+    /// assert!(Interrupt::check().is_ok());
+    /// ```
+    pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        /// Restores the interrupt of the work around it, even after a panic.
+        struct Outer(Interrupt);
+        impl Drop for Outer {
+            fn drop(&mut self) {
+                CURRENT.set(std::mem::take(&mut self.0));
+            }
+        }
+        let _outer = Outer(CURRENT.replace(self.clone()));
+        work()
+    }
+
+    /// Returns the interrupt of the work on this thread: that of the innermost [`Interrupt::during`], or one that nothing
+    /// requests.
+    pub fn current() -> Self {
+        CURRENT.with_borrow(Self::clone)
+    }
+
+    /// Ends work that saves nothing if a stop is requested of the [current](Interrupt::current) interrupt.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`]
+    pub fn check() -> Result<()> {
+        match Self::current().requested() {
+            Some(signal) => Err(Error::Interrupted {
+                signal,
+                saved: "nothing was saved".into(),
+            }),
+            None => Ok(()),
         }
     }
 }
@@ -153,10 +202,31 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn sighup_requests_a_stop() {
+    fn sighup_requests_a_stop_unless_it_is_ignored() {
         use signal_hook::consts::SIGHUP;
-        assert_eq!(exit_code_after(&SIGHUP.to_string()), Some(1));
-        assert_eq!(exit_code_after(&format!("{SIGINT} {SIGHUP}")), Some(129));
+        // Under `nohup`, tests ignore it too.
+        let (alone, second) = match super::is_ignored(SIGHUP) {
+            true => (0, SIGINT),
+            false => (1, 128 + SIGHUP),
+        };
+        assert_eq!(exit_code_after(&SIGHUP.to_string()), Some(alone));
+        assert_eq!(exit_code_after(&format!("{SIGINT} {SIGHUP}")), Some(second));
+    }
+
+    #[test]
+    fn work_has_the_innermost_interrupt_even_after_a_panic() {
+        let [outer, inner] = [Interrupt::none(), Interrupt::none()];
+        inner.request(15);
+        outer.during(|| {
+            assert!(Interrupt::check().is_ok());
+            let stopped = inner.during(|| Interrupt::check().unwrap_err());
+            assert_eq!(stopped.exit_code(), 143);
+            let panicking = || inner.during(|| panic!("on purpose"));
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(panicking)).unwrap_err();
+            assert!(Interrupt::check().is_ok());
+        });
+        outer.request(2);
+        assert!(Interrupt::check().is_ok());
     }
 
     #[test]

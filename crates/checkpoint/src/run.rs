@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
-use attentive_config::TrainPrecision;
 use attentive_data::Position;
+use attentive_model::engine::Precision;
 use attentive_model::model::Parameter;
 use serde::{Deserialize, Serialize};
 
@@ -45,19 +45,15 @@ pub struct TrainingState<P> {
 /// not exact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Products {
-    /// The precision, with `auto` resolved.
-    pub matmul: TrainPrecision,
+    /// The precision.
+    pub matmul: Precision,
     /// The CPU instructions used.
     pub instructions: String,
 }
 
 impl fmt::Display for Products {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let precision = match self.matmul {
-            TrainPrecision::Bf16 => "bf16",
-            TrainPrecision::F32 | TrainPrecision::Auto => "f32",
-        };
-        write!(f, "{precision} products with {}", self.instructions)
+        write!(f, "{} products with {}", self.matmul, self.instructions)
     }
 }
 

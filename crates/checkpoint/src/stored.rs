@@ -9,10 +9,12 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use attentive_base::error::{Error, Result};
+use attentive_kernels::mapped::Mapped;
 use attentive_model::model::Parameter;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use sha2::{Digest, Sha256};
 
+use super::mapped::{MappedTensor, MappedWeights};
 use super::names::old_names;
 use super::{atomic, weights};
 
@@ -131,6 +133,34 @@ impl Stored {
             ))),
             None => Ok(places),
         }
+    }
+
+    /// Maps exactly the parameters `expected` (name and shape), in that order.
+    ///
+    /// # Errors
+    /// Any error of [`Stored::check`].
+    pub(super) fn mapped(self, expected: &[(String, Vec<usize>)]) -> Result<MappedWeights> {
+        let places = self.places(expected)?;
+        let mut indices = vec![0; expected.len()];
+        for (index, place) in places.into_iter().enumerate() {
+            indices[place] = index;
+        }
+        let file = Mapped::open(&self.file).map_err(Error::io("read", &self.path))?;
+        let data_len = self
+            .tensors
+            .last()
+            .map_or(0, |(_, info)| info.data_offsets.1);
+        let start = file.len() - data_len;
+        let tensor = |((name, shape), index): (&(String, Vec<usize>), usize)| {
+            let (first, end) = self.tensors[index].1.data_offsets;
+            MappedTensor {
+                name: name.clone(),
+                shape: shape.clone(),
+                bytes: start + first..start + end,
+            }
+        };
+        let tensors = expected.iter().zip(indices).map(tensor).collect();
+        Ok(MappedWeights::new(file, tensors))
     }
 
     /// Reads exactly the parameters `expected` (name and shape), in that order. Allocates only after [`Stored::check`]

@@ -241,7 +241,7 @@ fn search(system: &System) -> String {
     let penalty = penalty.as_ref().map_or("", |value| value.get_name());
     format!(
         "beam width {}, length penalty {} ({penalty}), {} at once",
-        options.beam_width,
+        options.strategy.rows(),
         options.length_penalty,
         count(system.batch_size, "sentence")
     )

@@ -23,6 +23,7 @@ mod info;
 mod input;
 mod languages;
 mod lines;
+mod man;
 mod message;
 mod model;
 mod names;
@@ -48,6 +49,7 @@ mod train;
 mod translate;
 mod working;
 
+use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -67,9 +69,12 @@ Examples:
 
 `attentive COMMAND --help` describes a command, with examples.";
 
+/// The exit code of a command that did what it was asked to.
+const SUCCESS: u8 = 0;
+
 /// Train, evaluate, run and explain sequence models from raw text.
 #[derive(Parser)]
-#[command(name = "attentive", version, about, after_help = EXAMPLES)]
+#[command(name = "attentive", version, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -114,6 +119,7 @@ enum Command {
     #[cfg(feature = "server")]
     Serve(serve::Args),
     Completions(completions::Args),
+    Man(man::Args),
 }
 
 impl Command {
@@ -153,15 +159,23 @@ impl Command {
             #[cfg(feature = "server")]
             Self::Serve(args) => serve::run(args, threads),
             Self::Completions(args) => completions::run(args),
+            Self::Man(args) => man::run(args),
         }
     }
 }
 
-/// Parses the command line and runs the command.
-///
-/// If the reader of standard output closes it early, as `head` does, the program exits silently with success.
+/// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    let line = renamed::Line::read(std::env::args_os());
+    ExitCode::from(run(std::env::args_os()))
+}
+
+/// Parses a command line, which begins with the name of the program, runs the command, and returns the exit code. A process can
+/// do this once, since the command may set up its threads and handle its signals.
+///
+/// If the reader of standard output closes it early, as `head` does, the program exits silently with success. A request for help
+/// and a mistake in the command line end the process.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let line = renamed::Line::read(arguments.into_iter());
     let words = line.words();
     let Cli {
         command,
@@ -179,16 +193,16 @@ pub fn main() -> ExitCode {
         Ok(processes) => processes,
         Err(error) => {
             message::error(&error);
-            return ExitCode::from(error.exit_code());
+            return error.exit_code();
         }
     };
     let ready = instructions().and_then(|()| threads::choose(threads));
     match ready.and_then(|threads| command.run(threads, &processes)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if output::is_closed(&error) => ExitCode::SUCCESS,
+        Ok(()) => SUCCESS,
+        Err(error) if output::is_closed(&error) => SUCCESS,
         Err(error) => {
             processes.fail(&error, message::error);
-            ExitCode::from(error.exit_code())
+            error.exit_code()
         }
     }
 }

@@ -15,12 +15,13 @@ use indicatif::ProgressBar;
 use super::tips;
 
 /// Names of options in the library's errors, and their names on the command line.
-const FLAGS: [(&str, &str); 14] = [
+const FLAGS: [(&str, &str); 15] = [
     ("`RunOptions::out`", "`--output`"),
     ("`Existing::Resume`", "`--resume`"),
     ("`Existing::Force`", "`--force`"),
-    ("`SearchOptions::n_best`", "`--n-best`"),
-    ("`SearchOptions::beam_width`", "`--beam-width`"),
+    ("`Strategy::Beam::n_best`", "`--n-best`"),
+    ("`Strategy::Beam::width`", "`--beam-width`"),
+    ("`Strategy::Sample::count`", "`--n-best`"),
     ("`SearchOptions::coverage_penalty`", "`--coverage-penalty`"),
     ("`Sampling::top_p`", "`--top-p`"),
     ("`Languages::source`", "`--source-lang`"),
@@ -165,18 +166,15 @@ pub(super) fn stderr() -> impl Write {
 
 #[cfg(test)]
 mod tests {
-    use attentive_config::DecodeConfig;
-    use attentive_decode::SearchOptions;
+    use attentive_config::EarlyStopping;
+    use attentive_decode::Strategy;
 
     use super::*;
 
     #[test]
     fn library_options_are_replaced_by_flags() {
-        let options = SearchOptions {
-            n_best: 1000,
-            ..SearchOptions::from(&DecodeConfig::default())
-        };
-        let error = options.check().unwrap_err();
+        let error = Strategy::beam(5, 1000, EarlyStopping::Never).check();
+        let error = error.unwrap_err();
         let hint = with_flags(error.hint().unwrap());
         assert!(hint.starts_with("`--n-best` is"), "{hint}");
         assert!(hint.ends_with("with `--beam-width`"), "{hint}");

@@ -5,13 +5,14 @@ use std::path::Path;
 use attentive_base::error::Result;
 use attentive_model::engine::Precision;
 use attentive_pipeline::Pipeline;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 /// The number type in which a model decodes.
 #[derive(clap::Args)]
 pub(super) struct PrecisionArgs {
     /// Number type of the matrix products [default: as the model is stored]. Any trained model can be rounded to `bf16` or
     /// `int8` while it is loaded; `attentive quantize` stores the rounded weights, which load faster, and measures the loss.
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = one_of(&Precision::ALL))]
     precision: Option<Precision>,
 }
 
@@ -20,4 +21,21 @@ impl PrecisionArgs {
     pub(super) fn load(&self, dir: &Path) -> Result<Pipeline> {
         Pipeline::load_in(dir, self.precision)
     }
+}
+
+/// Parses the name of one of these number types.
+pub(super) fn one_of(choices: &[Precision]) -> impl TypedValueParser<Value = Precision> + use<> {
+    let value = |precision: &Precision| {
+        PossibleValue::new(precision.name()).help(match precision {
+            Precision::F32 => "Single precision: the numbers of training",
+            Precision::Bf16 => {
+                "Weights, in half the bytes, and activations are rounded to bfloat16; sums are f32"
+            }
+            Precision::Int8 => {
+                "Weights, in a quarter of the bytes, are rounded to 8 bits per output channel, and activations per row; sums are exact"
+            }
+        })
+    };
+    PossibleValuesParser::new(choices.iter().map(value))
+        .try_map(|name| Precision::named(&name).ok_or("not a number type"))
 }

@@ -3,10 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use attentive_base::count::count;
+use attentive_base::count::{count, number};
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint as checkpoint;
-use attentive_decode::SearchOptions;
+use attentive_decode::{SearchOptions, Strategy};
 use attentive_evaluate::quantize::{
     Change, QuantizeOptions, Report, ShortlistCost, Test, quantize,
 };
@@ -20,6 +20,7 @@ use super::input;
 use super::message;
 use super::model::ModelArgs;
 use super::output::Output;
+use super::precision;
 use super::search::SearchArgs;
 
 const EXAMPLES: &str = "\
@@ -31,7 +32,7 @@ Examples:
   attentive translate runs/multi30k-int8 < in.en
 
 The new directory is used like any other model directory, but cannot be trained further. It holds the weights \
-(`packed.safetensors`), which are mapped into memory instead of being read and converted, and, with a test set, the report \
+(`packed.safetensors`), which are memory-mapped instead of read and converted, and, with a test set, the report \
 (`report.json`). The test set is translated with the model's own search settings, unless options change them; the new model \
 keeps its own. Use a few hundred sentences that the model was not trained on; with fewer, the intervals are wide.
   Sums of 8-bit integers are exact, so int8 translations are the same on every CPU.
@@ -52,8 +53,8 @@ pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
     /// Number type of the new weights.
-    #[arg(long, value_name = "TYPE")]
-    precision: Target,
+    #[arg(long, value_name = "TYPE", value_parser = precision::one_of(&[Precision::Int8, Precision::Bf16]))]
+    precision: Precision,
     /// Model directory to write; it must not exist yet.
     #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
@@ -79,24 +80,6 @@ pub(super) struct Args {
     search: SearchArgs,
 }
 
-/// A number type with fewer bits.
-#[derive(Clone, Copy, ValueEnum)]
-enum Target {
-    /// 8-bit integers with a scale for each output channel, a quarter of the size.
-    Int8,
-    /// bfloat16, half the size; rounds less than int8.
-    Bf16,
-}
-
-impl From<Target> for Precision {
-    fn from(target: Target) -> Self {
-        match target {
-            Target::Int8 => Self::Int8,
-            Target::Bf16 => Self::Bf16,
-        }
-    }
-}
-
 pub(super) fn run(args: &Args) -> Result<()> {
     let test = args.src.as_ref();
     let test = test.map(|src| input::read_aligned(src, &args.references));
@@ -110,7 +93,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     };
     let options = QuantizeOptions {
         shortlist: shortlist.as_ref().map(|(src, tgt)| [&src[..], &tgt[..]]),
-        precision: args.precision.into(),
+        precision: args.precision,
         bootstrap: Bootstrap {
             resamples: args.resamples,
             seed: DEFAULT_SEED,
@@ -177,12 +160,13 @@ fn search(args: &Args) -> Result<Option<TranslateOptions>> {
 fn in_words(search: &SearchOptions) -> String {
     let formula = search.length_penalty_formula.to_possible_value();
     let formula = formula.map_or_else(String::new, |value| value.get_name().to_owned());
-    match search.beam_width {
-        1 => "greedy".into(),
-        width => format!(
+    match search.strategy {
+        Strategy::Greedy { .. } => "greedy".into(),
+        Strategy::Beam { width, .. } => format!(
             "beam width {width}, length penalty {} ({formula})",
             search.length_penalty
         ),
+        Strategy::Sample { .. } => "sampling".into(),
     }
 }
 
@@ -219,8 +203,9 @@ fn show(report: &Report, out: &mut Output) -> Result<()> {
     ];
     show_rows(rows, out)?;
     out.line(format_args!(
-        "{:<9}{changed_lines} of {}",
+        "{:<9}{} of {}",
         "changed",
+        number(*changed_lines as u64),
         count(*lines, "line")
     ))?;
     out.line(format_args!(

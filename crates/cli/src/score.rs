@@ -1,6 +1,6 @@
 //! `attentive score`: scores files with BLEU, chrF and TER.
 
-mod measure;
+mod metric;
 mod paired;
 
 use std::num::NonZeroUsize;
@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use attentive_base::error::{Error, Result};
 use attentive_metrics::{
-    Bleu, BleuTokenizer, Bootstrap, Case, Chrf, Randomization, Score, Segments, SmoothingMethod,
-    Ter,
+    Bleu, BleuTokenizer, Bootstrap, Case, Chrf, Measure, Randomization, Score, Segments,
+    SmoothingMethod, Ter,
 };
 use clap::ValueEnum;
 use serde::Serialize;
@@ -18,7 +18,7 @@ use super::input;
 use super::message;
 use super::names::names;
 use super::output::Output;
-use measure::{Measure, Metric};
+use metric::Metric;
 use paired::{Comparison, PairedTest};
 
 const EXAMPLES: &str = "\

@@ -4,8 +4,7 @@ use std::num::NonZeroUsize;
 
 use attentive_base::error::Result;
 use attentive_config::{Config, EarlyStopping, LengthPenaltyFormula};
-use attentive_decode::SearchOptions;
-use attentive_pipeline::TranslateOptions;
+use attentive_pipeline::{SearchChanges, TranslateOptions};
 
 use super::message::as_option;
 
@@ -47,36 +46,17 @@ pub(super) struct SearchArgs {
 impl SearchArgs {
     /// The model's options with these changes applied, for `n_best` translations of each sentence.
     pub(super) fn options(&self, config: &Config, n_best: usize) -> Result<TranslateOptions> {
-        let mut decode = config.decode.clone();
-        decode.beam_width = self.beam_width.map_or(decode.beam_width, NonZeroUsize::get);
-        if let Some(penalty) = self
-            .length_penalty_formula
-            .filter(|own| *own != decode.length_penalty_formula)
-        {
-            // The model's exponent is meant for the other formula.
-            (decode.length_penalty_formula, decode.length_penalty) =
-                (penalty, penalty.default_exponent());
-        }
-        decode.length_penalty = self.length_penalty.unwrap_or(decode.length_penalty);
-        decode.batch_size = self.batch_size.map_or(decode.batch_size, NonZeroUsize::get);
-        decode.early_stopping = self.early_stopping.unwrap_or(decode.early_stopping);
-        decode.min_length = self.min_length.unwrap_or(decode.min_length);
-        if let Some(most) = self.max_new_tokens {
-            // This limit replaces the model's limit.
-            (decode.max_new_factor, decode.max_new_extra) = (0.0, most.get());
-        }
-        let no_repeat_ngram = self.no_repeat_ngram.map(NonZeroUsize::get);
-        decode.no_repeat_ngram = no_repeat_ngram.unwrap_or(decode.no_repeat_ngram);
-        decode.validate().map_err(as_option)?;
-        let search = SearchOptions {
-            n_best,
-            coverage_penalty: self.coverage_penalty.unwrap_or(0.0),
-            ..SearchOptions::from(&decode)
+        let changes = SearchChanges {
+            beam_width: self.beam_width.map(NonZeroUsize::get),
+            length_penalty: self.length_penalty,
+            length_penalty_formula: self.length_penalty_formula,
+            max_new_tokens: self.max_new_tokens.map(NonZeroUsize::get),
+            early_stopping: self.early_stopping,
+            min_length: self.min_length,
+            no_repeat_ngram: self.no_repeat_ngram.map(NonZeroUsize::get),
+            coverage_penalty: self.coverage_penalty,
+            batch_size: self.batch_size.map(NonZeroUsize::get),
         };
-        search.check()?;
-        Ok(TranslateOptions {
-            search,
-            batch_size: decode.batch_size,
-        })
+        changes.apply(&config.decode, n_best).map_err(as_option)
     }
 }

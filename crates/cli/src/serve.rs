@@ -18,6 +18,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use self::log::LogFormat;
+use super::precision;
 
 /// The maximum time for writing the end of the log.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -73,7 +74,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Number type of the matrix products [default: as the model is stored].
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = precision::one_of(&Precision::ALL))]
     precision: Option<Precision>,
     /// Maximum time for a request, from its arrival to the end of the response [default: 60].
     #[arg(long, value_name = "SECONDS")]

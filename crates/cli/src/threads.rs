@@ -5,44 +5,41 @@ use std::thread;
 
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
+use attentive_kernels::threads::Threads;
 use attentive_processes::n_on_this_machine;
 use sysinfo::{CpuRefreshKind, RefreshKind, System};
 
 use super::message;
 
 /// The maximum number of threads, unless the machine has more CPUs.
-const MOST: usize = 64;
+const MOST: NonZeroUsize = NonZeroUsize::new(64).expect("not 0");
 
-/// Sets up the thread pool that all kernels share. Without a choice, the processes on this machine share its CPUs. Returns the
+/// Starts the threads of all work. Without a choice, the processes on this machine share its CPUs. Returns the
 /// choice, limited to the maximum.
 pub(super) fn choose(choice: Option<NonZeroUsize>) -> Result<Option<NonZeroUsize>> {
-    let cpus = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let cpus = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let asked = match (choice, n_on_this_machine()) {
         (None, 1) => return Ok(None),
         (Some(asked), _) => asked,
         // Launchers often give each process CPUs of its own.
         (None, n) => {
             let some = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing());
-            let all = System::new_with_specifics(some).map_or(cpus, |system| system.cpus().len());
-            NonZeroUsize::new(cpus.min(all / n)).unwrap_or(NonZeroUsize::MIN)
+            let all = System::new_with_specifics(some);
+            let all = all.map_or(cpus.get(), |system| system.cpus().len());
+            NonZeroUsize::new(all / n).map_or(NonZeroUsize::MIN, |share| share.min(cpus))
         }
     };
-    let most = cpus.max(MOST);
-    let threads = asked.get().min(most);
-    if threads < asked.get() {
+    let threads = asked.min(cpus.max(MOST));
+    if threads < asked {
         message::warning(format_args!(
             "`--threads {asked}`: using {threads} threads, the most allowed on a machine with {}",
-            count(cpus, "CPU")
+            count(cpus.get(), "CPU")
         ));
     }
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build_global()
-        .map(|()| choice.and(NonZeroUsize::new(threads)))
-        .map_err(|error| {
-            Error::usage(
-                format!("`--threads {threads}`: {error}"),
-                "use fewer threads",
-            )
-        })
+    let refused = |error| {
+        let problem = format!("`--threads {threads}`: {error}");
+        Error::usage(problem, "use fewer threads")
+    };
+    Threads::start(threads).map_err(refused)?;
+    Ok(choice.and(Some(threads)))
 }

@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use attentive_architecture::{
     AddedPositions, Architecture, Attention, AttentionKind, CellKind, CrossAttention, Decoder,
     Encoder, FeedForward, Head, InitialState, Input, Items, LabelLayer, Labels, Norm, NormPosition,
-    Positions, RecurrentDecoder, RecurrentEncoder, RelativePositions, SelfMixing, Sinusoids, Task,
-    Transform, TransformerStack, Vocabulary,
+    Positions, RecurrentDecoder, RecurrentEncoder, RelativePositions, SelfMixing, Sinusoids, Stack,
+    Task, Transform, TransformerStack, Vocabulary,
 };
 
 use super::{
@@ -18,26 +18,30 @@ impl ModelConfig {
     /// The architecture of this configuration for vocabularies of these sizes. Language models only use that of the target;
     /// labels are target tokens.
     pub fn architecture(&self, src_vocab: usize, tgt_vocab: usize) -> Architecture {
-        let (family, task) = (&self.family, self.family.task());
-        let read = match task {
+        let read = match self.family.task() {
             Task::Fill | Task::Embed => tgt_vocab,
             _ => src_vocab,
         };
-        let encoder = family.encoder().map(|keys| match keys.stack {
-            StackKind::Transformer => Encoder::Transformer(self.transformer_encoder(keys)),
-            StackKind::Recurrent => Encoder::Recurrent(self.recurrent_encoder(keys)),
-        });
-        let d_memory = encoder.as_ref().map(Encoder::d_out);
-        Architecture {
-            src: (family.encoder()).map(|keys| self.source(keys.stack, read)),
-            tgt: (family.decoder()).map(|keys| self.target(keys.stack, tgt_vocab)),
-            encoder,
-            decoder: family.decoder().map(|keys| match keys.stack {
+        let encoder = |keys: &EncoderConfig| Stack {
+            input: self.source(keys.stack, read),
+            layers: match keys.stack {
+                StackKind::Transformer => Encoder::Transformer(self.transformer_encoder(keys)),
+                StackKind::Recurrent => Encoder::Recurrent(self.recurrent_encoder(keys)),
+            },
+        };
+        let body = self.family.body().map(encoder, |keys| keys);
+        let d_memory = body.encoder().map(|encoder| encoder.layers.d_out());
+        let decoder = |keys: &DecoderConfig| Stack {
+            input: self.target(keys.stack, tgt_vocab),
+            layers: match keys.stack {
                 StackKind::Transformer => {
                     Decoder::Transformer(self.transformer_decoder(keys, d_memory))
                 }
                 StackKind::Recurrent => Decoder::Recurrent(self.recurrent_decoder(keys, d_memory)),
-            }),
+            },
+        };
+        Architecture {
+            body: body.map(|encoder| encoder, decoder),
             head: self.head(tgt_vocab, d_memory.unwrap_or(self.d_model)),
             max_len: self.max_len,
         }

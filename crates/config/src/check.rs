@@ -93,8 +93,14 @@ fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
         CorpusSource::Builtin { pairs, .. } => {
             ranges::whole(&format!("{section}.pairs"), *pairs as u64)
         }
+        CorpusSource::InMemory { lines } => {
+            ranges::whole(&format!("{section}.in_memory"), *lines as u64)
+        }
         CorpusSource::Mixed(parts) => parts.iter().try_for_each(|part| {
             ranges::number(&format!("{section}.weight"), part.weight)?;
+            if matches!(part.source, CorpusSource::InMemory { .. }) {
+                return refuse(section, "one corpus, since it is in RAM", "a list");
+            }
             corpus(section, &part.source)
         }),
     }

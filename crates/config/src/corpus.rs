@@ -46,6 +46,11 @@ pub enum CorpusSource {
         /// Number of pairs to generate.
         pairs: usize,
     },
+    /// Lines in RAM, which the program gives that trains, such as lists of Python.
+    InMemory {
+        /// Number of lines.
+        lines: usize,
+    },
     /// Several corpora, one after another, each with a weight. Only for training.
     Mixed(Vec<WeightedSource>),
 }
@@ -79,6 +84,7 @@ impl CorpusSource {
             Self::Jsonl(_) => "jsonl",
             Self::Text(_) => "text",
             Self::Builtin { .. } => "builtin",
+            Self::InMemory { .. } => "in_memory",
             Self::Mixed(_) => "mixed",
         }
     }
@@ -88,7 +94,7 @@ impl CorpusSource {
         match self {
             Self::Aligned { src, tgt } => vec![src, tgt],
             Self::Tsv(file) | Self::Jsonl(file) | Self::Text(file) => vec![file],
-            Self::Builtin { .. } => Vec::new(),
+            Self::Builtin { .. } | Self::InMemory { .. } => Vec::new(),
             Self::Mixed(parts) => {
                 let files = parts.iter().map(|part| part.source.files());
                 files.collect::<Vec<_>>().concat()

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use attentive_architecture::{AttentionKind, LabelLayer, Pooling, Task, TieEmbeddings};
+use attentive_architecture::{AttentionKind, Body, LabelLayer, Pooling, Task, TieEmbeddings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -294,25 +294,28 @@ impl FamilyConfig {
         }
     }
 
-    /// The keys of the encoder.
-    pub fn encoder(&self) -> Option<&EncoderConfig> {
+    /// The keys of the encoder and the decoder.
+    pub fn body(&self) -> Body<&EncoderConfig, &DecoderConfig> {
         match self {
-            Self::Transformer(Translator { encoder, .. })
-            | Self::Seq2seq(Translator { encoder, .. })
-            | Self::EncoderOnly { encoder, .. }
+            Self::Transformer(keys) | Self::Seq2seq(keys) => {
+                Body::EncoderDecoder(&keys.encoder, &keys.decoder)
+            }
+            Self::DecoderOnly { decoder, .. } => Body::Decoder(decoder),
+            Self::EncoderOnly { encoder, .. }
             | Self::Tagger { encoder, .. }
             | Self::Classifier { encoder, .. }
-            | Self::Encoder { encoder, .. } => Some(encoder),
-            Self::DecoderOnly { .. } => None,
+            | Self::Encoder { encoder, .. } => Body::Encoder(encoder),
         }
+    }
+
+    /// The keys of the encoder.
+    pub fn encoder(&self) -> Option<&EncoderConfig> {
+        self.body().encoder().copied()
     }
 
     /// The keys of the decoder.
     pub fn decoder(&self) -> Option<&DecoderConfig> {
-        match self {
-            Self::DecoderOnly { decoder, .. } => Some(decoder),
-            _ => self.translator().map(|translator| &translator.decoder),
-        }
+        self.body().decoder().copied()
     }
 
     /// The keys for the prediction of tokens.

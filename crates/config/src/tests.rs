@@ -3,6 +3,7 @@
 mod family;
 mod older;
 mod overrides;
+mod precision;
 mod ranges;
 mod reference;
 mod renamed;

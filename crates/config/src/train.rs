@@ -1,5 +1,6 @@
 //! `[train]`: batches, loss, optimizer, schedule, validation, checkpoints.
 
+use attentive_kernels::gemm::Float;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +82,15 @@ pub enum ExchangePrecision {
     Bf16,
 }
 
+impl From<ExchangePrecision> for Float {
+    fn from(precision: ExchangePrecision) -> Self {
+        match precision {
+            ExchangePrecision::F32 => Self::F32,
+            ExchangePrecision::Bf16 => Self::Bf16,
+        }
+    }
+}
+
 /// Precision of the matrix products of linear maps in training. Validation and everything else use `f32`.
 ///
 /// A run only resumes to the bit on CPUs with the same instructions: those for bfloat16 sum in different orders, and
@@ -94,6 +104,17 @@ pub enum TrainPrecision {
     Bf16,
     /// `bf16` where the CPU is faster with it, otherwise `f32`.
     Auto,
+}
+
+impl TrainPrecision {
+    /// Returns the number type on this CPU.
+    pub fn resolve(self) -> Float {
+        match self {
+            Self::F32 => Float::F32,
+            Self::Bf16 => Float::Bf16,
+            Self::Auto => Float::fastest(),
+        }
+    }
 }
 
 /// Criterion of the best checkpoint.

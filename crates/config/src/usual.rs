@@ -63,7 +63,7 @@ const OTHERWISE: [(&str, &str, &str); 5] = [
 ];
 
 /// Keys, each with its other names, separated by blanks.
-const KEYS: [(&str, &str); 35] = [
+const KEYS: [(&str, &str); 38] = [
     ("decode.length_penalty", "normalize lenpen beam_alpha"),
     (
         "model.d_model",
@@ -158,7 +158,19 @@ const KEYS: [(&str, &str); 35] = [
     ("data.train", "train_sets trainpref"),
     ("data.valid", "valid_sets validpref"),
     ("data.max_len", "max_source_positions max_target_positions"),
-    ("tokenizer.from", "vocabs"),
+    (
+        "tokenizer.from",
+        "vocabs vocab_file model_file sentencepiece_model spm_model tokenizer_file",
+    ),
+    ("tokenizer.kind", "tokenizer_type vocab_type bpe_type"),
+    (
+        "model.norm_position",
+        "pre_norm prenorm norm_first normalize_before encoder_normalize_before layer_norm",
+    ),
+    (
+        "train.log_every",
+        "logging_steps log_interval logging_freq disp_freq report_every",
+    ),
 ];
 
 /// Whether `word` is one of `words`, which are separated by blanks.
@@ -185,6 +197,10 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
     match name {
         "csv" => Some(
             "CSV is not read: convert it to tab-separated columns without header, index and quotes, and name the file with `tsv`",
+        ),
+        "rope" | "rotary" | "use_rope" => Some("write `positions = \"rotary\"` in `[model]`"),
+        "test" | "test_sets" | "testpref" => Some(
+            "a test set belongs to no run: leave it out, and name its files when you evaluate the model",
         ),
         _ if has_word(devices, name) => Some("leave it out: everything is computed on the CPU"),
         _ => None,

@@ -64,8 +64,12 @@ pub(super) enum Fault {
 }
 
 impl Item {
-    /// Makes an item of `form` from two columns of text; describes the problem if that is impossible.
-    pub(super) fn from_columns(src: &str, tgt: &str, form: Form) -> Result<Self, String> {
+    /// Creates an item of `form` from two columns of text, of which words are separated by white space in a sequence with tags,
+    /// and a label comes second.
+    ///
+    /// # Errors
+    /// Describes the problem if that is impossible.
+    pub fn from_columns(src: &str, tgt: &str, form: Form) -> Result<Self, String> {
         match form {
             Form::Translations => Ok(Self::Translation {
                 src: src.to_owned(),

@@ -40,7 +40,7 @@ pub(super) fn expand(source: &CorpusSource, dir: Option<&Path>) -> Result<Vec<Co
         CorpusSource::Tsv(file) => files(file)?.into_iter().map(CorpusSource::Tsv).collect(),
         CorpusSource::Jsonl(file) => files(file)?.into_iter().map(CorpusSource::Jsonl).collect(),
         CorpusSource::Text(file) => files(file)?.into_iter().map(CorpusSource::Text).collect(),
-        CorpusSource::Builtin { .. } => vec![source.clone()],
+        CorpusSource::Builtin { .. } | CorpusSource::InMemory { .. } => vec![source.clone()],
         CorpusSource::Mixed(parts) => {
             let parts = parts.iter().map(|part| expand(&part.source, dir));
             parts.collect::<Result<Vec<_>>>()?.concat()

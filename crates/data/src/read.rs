@@ -8,7 +8,7 @@ use attentive_config::CorpusSource;
 use super::corpus::Corpus;
 use super::form::Form;
 use super::intake::Filters;
-use super::item::Fault;
+use super::item::{Fault, Item};
 use super::lines::{Line, open_text};
 use super::progress::{Progress, Watch};
 use super::reader::Reader;
@@ -52,16 +52,39 @@ pub fn read_filtered(
             read_stream(&path, &mut corpus, watch)?;
         }
         _ => {
-            let mut reader = Reader::open(source, form, dir, seed)?.filtered(filters);
-            while let Some(entry) = reader.next_entry()? {
-                tell(reader.stats().lines, watch);
-                corpus.push(entry);
-            }
-            corpus.finish(reader);
+            let reader = Reader::open(source, form, dir, seed)?.filtered(filters);
+            read_all(reader, &mut corpus, watch)?;
         }
     }
     corpus.check_not_empty()?;
     Ok(corpus)
+}
+
+/// Like [`read_filtered`], for the lines `items` of `form`, which a program gives.
+///
+/// # Errors
+/// [`attentive_base::Error::Data`] for a line with another number of tags than tokens or vectors, and if no line is usable.
+pub fn read_given(
+    form: Form,
+    items: Vec<Item>,
+    filters: Filters,
+    watch: Watch<'_>,
+) -> Result<Corpus> {
+    let mut corpus = Corpus::new(form, Vec::new());
+    let reader = Reader::given(form, items).filtered(filters);
+    read_all(reader, &mut corpus, watch)?;
+    corpus.check_not_empty()?;
+    Ok(corpus)
+}
+
+/// Adds all lines of `reader` to `corpus`.
+fn read_all(mut reader: Reader, corpus: &mut Corpus, watch: Watch<'_>) -> Result<()> {
+    while let Some(entry) = reader.next_entry()? {
+        tell(reader.stats().lines, watch);
+        corpus.push(entry);
+    }
+    corpus.finish(reader);
+    Ok(())
 }
 
 /// Periodically reports to `watch` the number of lines read so far.

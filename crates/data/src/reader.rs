@@ -9,7 +9,7 @@ use attentive_config::CorpusSource;
 use super::form::Form;
 use super::header::Headers;
 use super::intake::{Filters, Intake, ReadStats};
-use super::item::Entry;
+use super::item::{Entry, Item};
 use super::patterns;
 use super::quotes::Quotes;
 use super::records::{Next, Records, unfit};
@@ -85,17 +85,32 @@ impl Reader {
             fs::metadata(file).map_err(Error::io("read", file))?;
         }
         Ok(Self {
-            intake: Intake::new(form),
-            records,
             seed,
             rest,
             part,
+            ..Self::of(records, form)
+        })
+    }
+
+    /// Reads the lines `items` of `form`, which a program gives.
+    pub fn given(form: Form, items: Vec<Item>) -> Self {
+        Self::of(Records::given(items), form)
+    }
+
+    /// Reads only `records`.
+    fn of(records: Records, form: Form) -> Self {
+        Self {
+            intake: Intake::new(form),
+            records,
+            seed: 0,
+            rest: Vec::new(),
+            part: 0,
             ends: Vec::new(),
             files: Vec::new(),
             places: Places::default(),
             headers: Headers::default(),
             quotes: Quotes::default(),
-        })
+        }
     }
 
     /// Also drops the lines that match `filters`.
@@ -176,16 +191,8 @@ impl Reader {
             return Ok(());
         }
         let read = self.files.iter().map(|file| file.path.as_path());
-        let names = read.chain(self.records.paths());
-        let names: Vec<String> = names.map(|path| format!("`{}`", path.display())).collect();
-        Err(Error::Data {
-            problem: format!(
-                "no usable data in {}: {}",
-                names.join(" and "),
-                self.stats()
-            ),
-            hint: Some("check that these are the right files".into()),
-        })
+        let paths = read.chain(self.records.paths());
+        Err(self.stats().nothing_usable(paths))
     }
 
     /// Returns the kind of data in the lines.

@@ -7,6 +7,7 @@ use attentive_base::error::{Error, Result};
 use attentive_config::CorpusSource;
 
 use super::form::Form;
+use super::given::Given;
 use super::item::{Fault, Item, TagInput};
 use super::lines::{Line, Lines, MAX_LINE_BYTES, MAX_RECORD_BYTES};
 use super::stored::{Hashed, SourceFile};
@@ -27,6 +28,7 @@ pub(super) enum Records {
         parse: fn(&str, Form) -> Result<Item, String>,
     },
     Generated(builtin::Examples),
+    Given(Box<Given>),
 }
 
 /// The next thing read from a corpus.
@@ -66,8 +68,14 @@ impl Records {
                 let examples = builtin::generate(*task, seed, *pairs);
                 Ok(Self::Generated(examples))
             }
+            CorpusSource::InMemory { .. } => Err(unfit(form, "lines in another program's RAM")),
             _ => Err(unfit(form, "another corpus")),
         }
+    }
+
+    /// The lines `items` in RAM.
+    pub(super) fn given(items: Vec<Item>) -> Self {
+        Self::Given(Box::new(Given::new(items)))
     }
 
     /// The files.
@@ -75,7 +83,7 @@ impl Records {
         let paths = match self {
             Self::Aligned { src, tgt } => [Some(src.path()), Some(tgt.path())],
             Self::Each { lines, .. } => [Some(lines.path()), None],
-            Self::Generated(_) => [None, None],
+            Self::Generated(_) | Self::Given(_) => [None, None],
         };
         paths.into_iter().flatten()
     }
@@ -85,6 +93,7 @@ impl Records {
         let files = match self {
             Self::Aligned { src, tgt } => [src.finish(), tgt.finish()],
             Self::Each { lines, .. } => [lines.finish(), None],
+            Self::Given(given) => [Some(given.finish()), None],
             Self::Generated(_) => [None, None],
         };
         files.into_iter().flatten()
@@ -106,14 +115,15 @@ impl Records {
                 None => Ok(Next::End),
                 Some(example) => from_example(example, form).map(Next::Item),
             },
+            Self::Given(given) => Ok(given.next().map_or(Next::End, Next::Item)),
         }
     }
 
-    /// The number of the current line in its file; 0 for a generated corpus.
+    /// The number of the current line in its file; 0 without a file.
     pub(super) fn line(&self) -> usize {
         match self {
             Self::Aligned { tgt: lines, .. } | Self::Each { lines, .. } => lines.count(),
-            Self::Generated(_) => 0,
+            Self::Generated(_) | Self::Given(_) => 0,
         }
     }
 
@@ -125,6 +135,10 @@ impl Records {
             }
             Self::Generated(_) => Error::Data {
                 problem,
+                hint: None,
+            },
+            Self::Given(given) => Error::Data {
+                problem: format!("line {} of the given corpus: {problem}", given.line()),
                 hint: None,
             },
         }

@@ -42,13 +42,18 @@ impl<R> Hashed<R> {
 
     /// The identity of the file at `path`, which must have been read completely.
     pub(super) fn finish(self, path: PathBuf) -> SourceFile {
-        let hash = self.hash.finalize();
         SourceFile {
             path,
-            sha256: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256: hexadecimal(self.hash),
             bytes: self.bytes,
         }
     }
+}
+
+/// Finishes `hash` and returns it in hexadecimal.
+pub(super) fn hexadecimal(hash: Sha256) -> String {
+    let bytes = hash.finalize();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl<R: Read> Read for Hashed<R> {

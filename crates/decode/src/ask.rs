@@ -1,7 +1,7 @@
 //! The values that the search needs from the logits of a row.
 
 use attentive_base::batch::TokenId;
-use rayon::prelude::*;
+use attentive_kernels::threads::Threads;
 
 use super::Sampling;
 use crate::{Logits, NextToken, likeliest_of, scored};
@@ -28,8 +28,8 @@ pub(super) enum Ask {
 impl Ask {
     /// The answers to all rows.
     pub(super) fn answer_all(asks: &[Self], logits: &Logits) -> Vec<Vec<NextToken>> {
-        let rows = logits.values().par_chunks(logits.vocab());
-        rows.zip(asks).map(|(row, ask)| ask.answer(row)).collect()
+        let rows = logits.rows().zip(asks);
+        Threads::current().map(rows, |(row, ask)| ask.answer(row))
     }
 
     /// Tokens with their probabilities; none if the logits are NaN.

@@ -6,7 +6,7 @@ use attentive_config::EarlyStopping;
 use super::ask::Ask;
 use super::partial::Partial;
 use super::rules::Rules;
-use super::{Hypothesis, SearchOptions};
+use super::{Hypothesis, Strategy};
 use crate::NextToken;
 
 /// The hypotheses of one sentence.
@@ -18,7 +18,7 @@ pub(super) struct Beam<'a> {
     rules: Rules<'a>,
     /// Partial hypotheses, most likely first, all of the same length.
     live: Vec<Partial>,
-    /// Hypotheses that end with `</s>`, best first, at most [`SearchOptions::n_finished`].
+    /// Hypotheses that end with `</s>`, best first, at most [`Strategy::n_finished`].
     finished: Vec<Hypothesis>,
     /// Hypotheses that ended without `</s>`.
     cut_off: Vec<Hypothesis>,
@@ -70,7 +70,7 @@ impl<'a> Beam<'a> {
         let ask = |partial: &Partial| match self.rules.of_prefix(partial) {
             Some(token) => Ask::Token(token),
             None => Ask::Likeliest {
-                count: self.options().n_candidates(),
+                count: self.rules.options.n_candidates(),
                 barred: self.rules.barred(partial),
                 wanted: self.rules.constraints.wanted(&partial.progress),
             },
@@ -116,11 +116,7 @@ impl<'a> Beam<'a> {
     /// Returns up to `n_best` results, best first. In an exact search, finished hypotheses come first, then those that were cut
     /// off, ordered by the number of constraints that they lack. Empty if NaN logits ended all hypotheses.
     pub(super) fn into_hypotheses(self) -> Vec<Hypothesis> {
-        let SearchOptions {
-            n_best,
-            early_stopping,
-            ..
-        } = *self.options();
+        let strategy = self.strategy();
         let Self {
             mut finished,
             mut cut_off,
@@ -131,15 +127,15 @@ impl<'a> Beam<'a> {
             missing.then(b.score.total_cmp(&a.score))
         });
         finished.append(&mut cut_off);
-        if early_stopping != EarlyStopping::Never {
+        if !strategy.is_exact() {
             finished.sort_by(|a, b| b.score.total_cmp(&a.score));
         }
-        finished.truncate(n_best);
+        finished.truncate(strategy.n_best());
         finished
     }
 
-    fn options(&self) -> &SearchOptions {
-        &self.rules.options
+    fn strategy(&self) -> Strategy {
+        self.rules.options.strategy
     }
 
     /// All continuations, most likely first; ties go to the earlier hypothesis, then to the lower token. Hypotheses without a
@@ -174,7 +170,7 @@ impl<'a> Beam<'a> {
     /// Candidates are grouped by the number of constraint tokens that they meet. The groups take places in turn, beginning with
     /// the group that has met most, until all places are taken.
     fn divided(&self, candidates: Vec<Candidate>) -> (Vec<Candidate>, Vec<Candidate>) {
-        let (width, constraints) = (self.options().beam_width, &self.rules.constraints);
+        let (width, constraints) = (self.strategy().rows(), &self.rules.constraints);
         let total = constraints.total();
         let mut groups: Vec<Vec<(usize, Candidate)>> = vec![Vec::new(); total + 1];
         let (mut ends, mut n_complete) = (Vec::new(), 0);
@@ -210,32 +206,32 @@ impl<'a> Beam<'a> {
             .finished
             .partition_point(|other| other.score >= hypothesis.score);
         self.finished.insert(place, hypothesis);
-        self.finished.truncate(self.options().n_finished());
+        self.finished.truncate(self.strategy().n_finished());
     }
 
     /// Drops partial hypotheses once there are enough finished ones: all or none of them, unless the search is exact.
     fn drop_hopeless(&mut self) {
         let options = self.rules.options;
-        if self.finished.len() < options.n_finished() {
+        if self.finished.len() < options.strategy.n_finished() {
             return;
         }
         let Some(worst) = self.finished.last().map(|hypothesis| hypothesis.score) else {
             return;
         };
-        let ends = match options.early_stopping {
-            // A beam of width 1 is greedy search, which ends at the first `</s>`.
-            _ if options.beam_width == 1 => true,
-            EarlyStopping::Never => false,
-            EarlyStopping::Always => true,
-            EarlyStopping::Heuristic => self
-                .live
-                .first()
-                .is_none_or(|best| options.score(best.log_prob, best.len()) <= worst),
+        let Strategy::Beam { early_stopping, .. } = options.strategy else {
+            // Greedy search ends at the first `</s>`.
+            self.live.clear();
+            return;
         };
-        match options.early_stopping {
-            _ if ends => self.live.clear(),
+        match early_stopping {
             EarlyStopping::Never => self.drop_worse_than(worst),
-            EarlyStopping::Heuristic | EarlyStopping::Always => {}
+            EarlyStopping::Always => self.live.clear(),
+            EarlyStopping::Heuristic => {
+                let best = self.live.first();
+                if best.is_none_or(|best| options.score(best.log_prob, best.len()) <= worst) {
+                    self.live.clear();
+                }
+            }
         }
     }
 

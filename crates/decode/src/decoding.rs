@@ -61,11 +61,9 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
     /// Panics if the options are invalid (see [`SearchOptions::check`]), or have a coverage penalty that the model cannot
     /// compute.
     pub fn new(model: &'a S, setting: Setting<'a>) -> Self {
-        let (rows, n_best) = (setting.options.rows(), setting.options.n_best);
-        assert!(
-            (1..=rows).contains(&n_best),
-            "{n_best} best of a beam of {rows}"
-        );
+        if let Err(error) = setting.options.check() {
+            panic!("invalid options: {error}");
+        }
         let watched = setting.options.coverage_penalty > 0.0;
         Self {
             state: match watched {
@@ -169,7 +167,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         let Setting {
             options, capacity, ..
         } = self.setting;
-        let rows = (self.len() + 1) * options.rows();
+        let rows = (self.len() + 1) * options.strategy.rows();
         self.room() > 0 && rows * longest.max(src_len) <= capacity.positions
     }
 
@@ -184,7 +182,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
             "only a guided search has prefixes and constraints"
         );
         assert!(
-            options.sampling.is_none() || sentence.constraints.is_empty(),
+            !options.strategy.samples() || sentence.constraints.is_empty(),
             "constraints need a beam"
         );
         Outputs::new(options, contract, sentence, self.model.max_len())
@@ -253,7 +251,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         let Setting {
             contract, options, ..
         } = self.setting;
-        if options.is_plainly_greedy() && !options.scored {
+        if options.is_plainly_greedy() {
             let next = self.model.most_likely(layer, &contract.never);
             let certain = |token| NextToken {
                 token,

@@ -35,9 +35,8 @@ struct Draw {
 }
 
 impl<'a> Draws<'a> {
-    /// Begins `n_best` samples of a sentence whose random numbers come from `stream`.
-    pub(super) fn new(rules: Rules<'a>, sampling: Sampling, stream: u64) -> Self {
-        let count = rules.options.n_best;
+    /// Begins `count` samples of a sentence whose random numbers come from `stream`.
+    pub(super) fn new(rules: Rules<'a>, sampling: Sampling, count: usize, stream: u64) -> Self {
         let draw = |number: usize| {
             let of_sentence = FIRST_STREAM.wrapping_add(stream << SAMPLE_BITS);
             Draw {

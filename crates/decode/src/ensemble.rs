@@ -1,7 +1,7 @@
 //! Several models that predict together.
 
 use attentive_base::batch::{Padded, TokenId};
-use rayon::prelude::*;
+use attentive_kernels::threads::Threads;
 
 use crate::{Logits, NextToken, Stepper, likeliest, total};
 
@@ -96,8 +96,8 @@ impl<S: Stepper> Stepper for Ensemble<'_, S> {
 fn mean(members: &[Logits]) -> Logits {
     let vocab = members[0].vocab();
     let mut values = vec![0.0; members[0].values().len()];
-    let rows = values.par_chunks_mut(vocab).enumerate();
-    rows.for_each(|(number, row)| {
+    let rows = values.chunks_mut(vocab).enumerate();
+    Threads::current().for_each(rows, |(number, row)| {
         let rows = (members.iter()).map(|member| &member.values()[number * vocab..][..vocab]);
         let all = rows.map(|logits| Some((logits, total(logits)?)));
         let Some(all) = all.collect::<Option<Vec<_>>>() else {

@@ -25,6 +25,7 @@ mod sampling;
 mod search;
 mod sentence;
 mod stepper;
+mod strategy;
 mod texts;
 
 #[cfg(test)]
@@ -41,4 +42,5 @@ pub use sampling::Sampling;
 pub use search::{Search, search};
 pub use sentence::Sentence;
 pub use stepper::Stepper;
+pub use strategy::Strategy;
 pub use texts::{TextRules, Texts};

@@ -1,9 +1,9 @@
 //! Tokens with their probabilities.
 
 use attentive_base::batch::TokenId;
+use attentive_kernels::threads::Threads;
 pub use attentive_kernels::top_k::largest;
 use attentive_kernels::top_k::log_sum_exp;
-use rayon::prelude::*;
 
 use super::Logits;
 
@@ -26,8 +26,8 @@ pub fn likeliest(
     barred: &[TokenId],
 ) -> Vec<Vec<NextToken>> {
     let logits = logits.into();
-    let rows = logits.values().par_chunks(logits.vocab());
-    rows.map(|row| likeliest_of(row, count, barred)).collect()
+    let of_row = |row| likeliest_of(row, count, barred);
+    Threads::current().map(logits.rows(), of_row)
 }
 
 /// [`likeliest`] of one row.

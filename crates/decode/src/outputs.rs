@@ -7,7 +7,7 @@ use super::ask::Ask;
 use super::beam::Beam;
 use super::draws::Draws;
 use super::rules::Rules;
-use super::{Hypothesis, SearchOptions, Sentence};
+use super::{Hypothesis, SearchOptions, Sentence, Strategy};
 use crate::NextToken;
 
 /// The outputs of one sentence while they are decoded.
@@ -28,9 +28,11 @@ impl<'a> Outputs<'a> {
         max_len: usize,
     ) -> Self {
         let rules = Rules::new(options, contract, sentence, max_len);
-        match options.sampling {
-            Some(sampling) => Self::Draws(Draws::new(rules, sampling, sentence.stream)),
-            None => Self::Beam(Beam::new(rules)),
+        match options.strategy {
+            Strategy::Sample { sampling, count } => {
+                Self::Draws(Draws::new(rules, sampling, count, sentence.stream))
+            }
+            Strategy::Greedy { .. } | Strategy::Beam { .. } => Self::Beam(Beam::new(rules)),
         }
     }
 

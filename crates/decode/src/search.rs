@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use attentive_base::interrupt::Interrupt;
+
 use super::{Decoding, Hypothesis, Sentence, Setting};
 use crate::Stepper;
 
-/// Runs beam search, greedy search if `options.beam_width` is 1, or sampling. Returns the results of each of `sentences`, in
-/// order; see [`Decoding::advance`].
+/// Searches for outputs as the [`Strategy`](super::Strategy) says. Returns the results of each of `sentences`, in order; see
+/// [`Decoding::advance`]. If a stop is requested of the [current interrupt](Interrupt::current), there are no further results.
 ///
 /// Sentences are taken while there is room. The next ones are added together, once a quarter of `capacity.sentences` is free
 /// again.
@@ -26,6 +28,7 @@ pub fn search<'a, S: Stepper, I: Iterator<Item = Sentence>>(
         taken: 0,
         found: BTreeMap::new(),
         given: 0,
+        interrupt: Interrupt::current(),
     }
 }
 
@@ -43,6 +46,7 @@ pub struct Search<'a, S: Stepper, I> {
     found: BTreeMap<usize, Vec<Hypothesis>>,
     /// Number of results returned.
     given: usize,
+    interrupt: Interrupt,
 }
 
 impl<S: Stepper, I: Iterator<Item = Sentence>> Iterator for Search<'_, S, I> {
@@ -55,7 +59,7 @@ impl<S: Stepper, I: Iterator<Item = Sentence>> Iterator for Search<'_, S, I> {
                 return Some(found);
             }
             self.admit();
-            if self.decoding.is_empty() {
+            if self.decoding.is_empty() || self.interrupt.requested().is_some() {
                 return None;
             }
             self.found.extend(self.decoding.advance());

@@ -1,14 +1,15 @@
 //! Tests of the search against naive implementations, on toy models.
 
 mod demands;
+mod options;
 mod toy;
 mod variations;
 
 use attentive_architecture::TokenContract;
 use attentive_base::batch::TokenId;
-use attentive_config::LengthPenaltyFormula;
+use attentive_config::{EarlyStopping, LengthPenaltyFormula};
 
-use super::{Capacity, Decoding, Sampling, SearchOptions, Sentence, Setting, search};
+use super::{Capacity, Decoding, SearchOptions, Sentence, Setting, Strategy, search};
 use toy::*;
 
 #[test]
@@ -36,7 +37,7 @@ fn early_stopping_never_changes_the_results() {
             for width in [2, 3, 5] {
                 for n_best in [1, width] {
                     let options = SearchOptions {
-                        n_best,
+                        strategy: Strategy::beam(width, n_best, EarlyStopping::Never),
                         ..options(width, penalty, length_penalty)
                     };
                     assert_same(
@@ -266,7 +267,7 @@ fn finished_sentences_leave_the_batch() {
     let results = find(&toy, &src, &options(3, LengthPenaltyFormula::Gnmt, 0.6), 3);
     assert_eq!(results[1][0].tokens, [5; 4]);
     let one_best = SearchOptions {
-        n_best: 1,
+        strategy: Strategy::beam(3, 1, EarlyStopping::Never),
         ..options(3, LengthPenaltyFormula::Gnmt, 0.6)
     };
     find(&toy, &src, &one_best, 3);
@@ -355,41 +356,4 @@ fn empty_sources_have_empty_outputs() {
     assert_eq!(results.len(), 1);
     assert_eq!((results[0].tokens.len(), results[0].log_prob), (0, 0.0));
     assert!(toy.rows.take().is_empty());
-}
-
-#[test]
-fn invalid_options_are_refused() {
-    let fits = options(5, LengthPenaltyFormula::Gnmt, 0.6);
-    assert!(fits.check().is_ok());
-    for wrong in [
-        SearchOptions {
-            beam_width: 0,
-            ..fits
-        },
-        SearchOptions { n_best: 6, ..fits },
-        SearchOptions { n_best: 0, ..fits },
-        SearchOptions {
-            length_penalty: f64::NAN,
-            ..fits
-        },
-        SearchOptions {
-            coverage_penalty: -0.1,
-            ..fits
-        },
-        SearchOptions {
-            sampling: Some(Sampling {
-                top_p: 2.0,
-                ..Sampling::default()
-            }),
-            ..fits
-        },
-        SearchOptions {
-            sampling: Some(Sampling::default()),
-            n_best: 0,
-            ..fits
-        },
-    ] {
-        let error = wrong.check().unwrap_err();
-        assert!(error.exit_code() == 2 && error.hint().is_some(), "{error}");
-    }
 }

@@ -1,7 +1,10 @@
 //! Teacher-forced loss and accuracy of the references.
 
+use std::slice;
+
 use attentive_base::batch::Batch;
 use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
 use attentive_metrics::{Accuracy, perplexity};
 use attentive_pipeline::Pipeline;
 
@@ -20,18 +23,22 @@ impl Forced {
     /// # Errors
     /// [`Error::Data`] if the model's outputs are NaN or infinite.
     pub(super) fn measure(pipeline: &Pipeline, batches: &[Batch]) -> Result<Self> {
-        let sums = pipeline.model().sums(batches, 0.0);
-        if !sums.nll.is_finite() {
+        let mut total = Self {
+            nll: 0.0,
+            tokens: Accuracy::default(),
+        };
+        for batch in batches {
+            Interrupt::check()?;
+            let sums = pipeline.model().sums(slice::from_ref(batch), 0.0);
+            total.nll += sums.nll;
+            total.tokens.correct += sums.n_correct as u64;
+            total.tokens.total += sums.n_tokens as u64;
+        }
+        if !total.nll.is_finite() {
             let effect = "the model gives no probability to the target tokens";
             return Err(Error::damaged_model(effect));
         }
-        Ok(Self {
-            nll: sums.nll,
-            tokens: Accuracy {
-                correct: sums.n_correct as u64,
-                total: sums.n_tokens as u64,
-            },
-        })
+        Ok(total)
     }
 
     /// exp of the average negative log-likelihood per token.

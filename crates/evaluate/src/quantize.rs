@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use attentive_kernels::threads::Threads;
 use attentive_metrics::{Bleu, Bootstrap, Chrf, CorpusMetric, Paired, Score, Segments};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -193,7 +194,7 @@ fn report(
         precision: options.precision,
         original_sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
         instructions: made.quantized.engine().instructions(),
-        threads: rayon::current_num_threads(),
+        threads: Threads::current().count(),
         search: translate.search,
         batch_size: translate.batch_size,
         resamples: options.bootstrap.resamples,

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::Foreign;
 use super::keys::not_understood;
 use super::recipe::Source::{Extended, Same};
-use super::recipe::{Names, Recipe};
+use super::recipe::{Names, Recipe, names};
 use super::tensors::Tensors;
 
 const FILE: &str = "checkpoint20.npz";
@@ -25,20 +25,20 @@ const LONGEST: usize = 20;
 /// The maximum length of a word.
 const MAX_LEN: usize = 256;
 
-const NAMES: Names = &[
-    ("src.embedding.weight", Extended(&Same("enc_emb"), 0.0)),
-    ("tgt.embedding.weight", Same("dec_emb")),
-    ("encoder.layers.0.forward.input.weight", Same("enc_w_ih")),
-    ("encoder.layers.0.forward.input.bias", Same("enc_b_ih")),
-    ("encoder.layers.0.forward.hidden.weight", Same("enc_w_hh")),
-    ("encoder.layers.0.forward.hidden.bias", Same("enc_b_hh")),
-    ("decoder.layers.0.input.weight", Same("dec_w_ih")),
-    ("decoder.layers.0.input.bias", Same("dec_b_ih")),
-    ("decoder.layers.0.hidden.weight", Same("dec_w_hh")),
-    ("decoder.layers.0.hidden.bias", Same("dec_b_hh")),
-    ("head.weight", Same("fc_w")),
-    ("head.bias", Same("fc_b")),
-];
+const NAMES: Names = names! {
+    "src.embedding.weight" => Extended(&Same("enc_emb"), 0.0),
+    "tgt.embedding.weight" => Same("dec_emb"),
+    "encoder.layers.0.forward.input.weight" => Same("enc_w_ih"),
+    "encoder.layers.0.forward.input.bias" => Same("enc_b_ih"),
+    "encoder.layers.0.forward.hidden.weight" => Same("enc_w_hh"),
+    "encoder.layers.0.forward.hidden.bias" => Same("enc_b_hh"),
+    "decoder.layers.0.input.weight" => Same("dec_w_ih"),
+    "decoder.layers.0.input.bias" => Same("dec_b_ih"),
+    "decoder.layers.0.hidden.weight" => Same("dec_w_hh"),
+    "decoder.layers.0.hidden.bias" => Same("dec_b_hh"),
+    "head.weight" => Same("fc_w"),
+    "head.bias" => Same("fc_b"),
+};
 
 /// True if `path`, a file or directory, looks like this model.
 pub(super) fn recognizes(path: &Path) -> bool {

@@ -9,7 +9,7 @@ use attentive_kernels::cross_entropy::{
     ProjectionGradients, ProjectionInputs, ProjectionShape, cross_entropy,
 };
 use attentive_kernels::dropout::{Dropout, dropout_add};
-use attentive_kernels::gemm::{Activation, Precision};
+use attentive_kernels::gemm::{Activation, Float};
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 
@@ -18,7 +18,7 @@ const D: usize = 256;
 const D_FF: usize = 1024;
 const VOCAB: usize = 8000;
 
-const PRECISIONS: [Precision; 2] = [Precision::F32, Precision::Bf16];
+const PRECISIONS: [Float; 2] = [Float::F32, Float::Bf16];
 
 const DROPOUT: Option<Dropout> = Some(Dropout {
     rate: 0.1,
@@ -46,7 +46,7 @@ mod linear_map {
     /// Floating-point operations of the forward pass.
     const OPERATIONS: usize = 2 * ROWS * D * D_FF;
 
-    fn call(precision: Precision) -> LinearCall {
+    fn call(precision: Float) -> LinearCall {
         LinearCall {
             rows: ROWS,
             d_in: D,
@@ -58,7 +58,7 @@ mod linear_map {
     }
 
     #[divan::bench(args = PRECISIONS)]
-    fn forward(bencher: Bencher<'_, '_>, precision: Precision) {
+    fn forward(bencher: Bencher<'_, '_>, precision: Float) {
         let (x, weight, bias) = (numbers(ROWS * D), numbers(D * D_FF), numbers(D_FF));
         let maps = [Affine {
             weight: &weight[..],
@@ -71,7 +71,7 @@ mod linear_map {
     }
 
     #[divan::bench(args = PRECISIONS)]
-    fn backward(bencher: Bencher<'_, '_>, precision: Precision) {
+    fn backward(bencher: Bencher<'_, '_>, precision: Float) {
         let (x, weight, bias) = (numbers(ROWS * D), numbers(D * D_FF), numbers(D_FF));
         let (out, mut grad) = (numbers(ROWS * D_FF), numbers(ROWS * D_FF));
         let (mut dx, mut dweight, mut dbias) = (x.clone(), weight.clone(), bias.clone());
@@ -197,7 +197,7 @@ mod residual {
 }
 
 #[divan::bench(args = PRECISIONS, sample_count = 20)]
-fn projection_and_loss(bencher: Bencher<'_, '_>, precision: Precision) {
+fn projection_and_loss(bencher: Bencher<'_, '_>, precision: Float) {
     let shape = ProjectionShape {
         rows: ROWS,
         d_model: D,

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use attentive_kernels::Lengths;
-use attentive_kernels::gemm::Precision;
+use attentive_kernels::gemm::Float;
 use attentive_kernels::linear::Affine;
 use attentive_kernels::recurrent::{
     Cell, Direction, Recurrence, RecurrentCall, RecurrentGradients, RecurrentResult, recurrent,
@@ -29,7 +29,7 @@ fn numbers(len: usize) -> Vec<f32> {
     (0..len).map(|i| (i % 23) as f32 / 23.0 - 0.5).collect()
 }
 
-fn call(cell: Cell, precision: Precision, lengths: &Lengths) -> RecurrentCall<'_> {
+fn call(cell: Cell, precision: Float, lengths: &Lengths) -> RecurrentCall<'_> {
     RecurrentCall {
         cell,
         direction: Direction::Forward,
@@ -66,7 +66,7 @@ mod layer {
         bencher
             .counter(ItemsCount::new(operations(cell)))
             .bench_local(|| {
-                let call = call(cell, Precision::F32, &lengths);
+                let call = call(cell, Float::F32, &lengths);
                 let projected = black_box(&projected);
                 recurrent(call, recurrence, projected, &mut out, Some(&mut kept));
             });
@@ -90,7 +90,7 @@ mod layer {
             numbers(ROWS * states),
         );
         let [mut dprojected, mut dweight, mut dbias] = [&projected, &weight, &bias].map(Vec::clone);
-        let call = call(cell, Precision::F32, &lengths);
+        let call = call(cell, Float::F32, &lengths);
         let room = &mut vec![f32::NAN; call.room()];
         bencher
             .counter(ItemsCount::new(2 * operations(cell)))
@@ -126,7 +126,7 @@ fn step_of_lstm(bencher: Bencher<'_, '_>, batch: usize) {
     bencher
         .counter(ItemsCount::new(2 * batch * 4 * D * D))
         .bench_local(|| {
-            let call = call(Cell::Lstm, Precision::F32, &lengths);
+            let call = call(Cell::Lstm, Float::F32, &lengths);
             recurrent(call, recurrence, black_box(&projected), &mut states, None);
         });
 }
@@ -143,16 +143,16 @@ mod attentive_layer {
 
     const D_VALUE: usize = 2 * D;
 
-    const CASES: [(Cell, Precision); 3] = [
-        (Cell::Gru, Precision::F32),
-        (Cell::Lstm, Precision::F32),
-        (Cell::Lstm, Precision::Bf16),
+    const CASES: [(Cell, Float); 3] = [
+        (Cell::Gru, Float::F32),
+        (Cell::Lstm, Float::F32),
+        (Cell::Lstm, Float::Bf16),
     ];
 
     /// Inputs of the layer.
     struct Layer {
         cell: Cell,
-        precision: Precision,
+        precision: Float,
         lengths: Lengths,
         projected: Vec<f32>,
         weight: Vec<f32>,
@@ -165,7 +165,7 @@ mod attentive_layer {
     }
 
     impl Layer {
-        fn new((cell, precision): (Cell, Precision)) -> Self {
+        fn new((cell, precision): (Cell, Float)) -> Self {
             let gates = cell.gates() * D;
             Self {
                 cell,
@@ -217,7 +217,7 @@ mod attentive_layer {
     }
 
     #[divan::bench(args = CASES)]
-    fn forward(bencher: Bencher<'_, '_>, case: (Cell, Precision)) {
+    fn forward(bencher: Bencher<'_, '_>, case: (Cell, Float)) {
         let layer = Layer::new(case);
         let [mut out, mut weights, mut kept] = layer.results();
         bencher.bench_local(|| {
@@ -235,7 +235,7 @@ mod attentive_layer {
     }
 
     #[divan::bench(args = CASES)]
-    fn backward(bencher: Bencher<'_, '_>, case: (Cell, Precision)) {
+    fn backward(bencher: Bencher<'_, '_>, case: (Cell, Float)) {
         let layer = Layer::new(case);
         let [out, weights, kept] = layer.results();
         let grad = numbers(out.len());

@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use attentive_kernels::gemm::Precision;
+use attentive_kernels::gemm::Float;
 use rayon::prelude::*;
 
 const ROUNDS: usize = 4_000_000;
@@ -16,7 +16,7 @@ const ROUNDS: usize = 4_000_000;
 type Work = fn() -> usize;
 
 /// The multiply-adds of the instructions used at this precision.
-fn work(precision: Precision) -> Option<Work> {
+fn work(precision: Float) -> Option<Work> {
     #[cfg(target_arch = "x86_64")]
     match precision.instructions() {
         // SAFETY: the kernels selected these instructions for this CPU.
@@ -29,7 +29,7 @@ fn work(precision: Precision) -> Option<Work> {
         "AMX" => return Some(|| unsafe { x86::amx() }),
         _ => {}
     }
-    (precision == Precision::F32).then_some(portable)
+    (precision == Float::F32).then_some(portable)
 }
 
 /// The baseline of the target; fused only where that is one instruction.
@@ -178,8 +178,8 @@ fn best(mut work: impl FnMut()) -> f64 {
 fn main() {
     let all = rayon::current_num_threads();
     // Bfloat16 is listed separately only if it has its own instructions.
-    let distinct = Precision::Bf16.instructions() != Precision::F32.instructions();
-    let precisions = [(Precision::F32, "f32"), (Precision::Bf16, "bf16")];
+    let distinct = Float::Bf16.instructions() != Float::F32.instructions();
+    let precisions = [(Float::F32, "f32"), (Float::Bf16, "bf16")];
     let precisions = precisions.into_iter().take(if distinct { 2 } else { 1 });
     for threads in [1, all] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();

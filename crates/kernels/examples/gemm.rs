@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use attentive_kernels::gemm::{Precision, Product, View};
+use attentive_kernels::gemm::{Float, Product, View};
 
 /// Layout of the operands.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ enum Layout {
 }
 
 /// The best rate of several runs, in GFLOP/s.
-fn speed(precision: Precision, layout: Layout, m: usize, n: usize, k: usize) -> f64 {
+fn speed(precision: Float, layout: Layout, m: usize, n: usize, k: usize) -> f64 {
     let fill = |len: usize| {
         (0..len)
             .map(|i| (i % 17) as f32 / 17.0 - 0.5)
@@ -65,7 +65,7 @@ fn main() {
         (Layout::Weight, 5, 10_000, 512),
         (Layout::Weight, 64, 10_000, 512),
     ];
-    let precisions = [Precision::F32, Precision::Bf16];
+    let precisions = [Float::F32, Float::Bf16];
     for precision in precisions {
         println!("{precision:?}: {}", precision.instructions());
     }

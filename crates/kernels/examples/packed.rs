@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use attentive_kernels::gemm::Activation;
 use attentive_kernels::instruction_set::limit;
-use attentive_kernels::packed::{PackedWeightBuf, WeightType, linear_packed};
+use attentive_kernels::packed::{PackedWeightBuf, Precision, linear_packed};
 
-const TYPES: [WeightType; 3] = [WeightType::F32, WeightType::Bf16, WeightType::Int8];
+const TYPES: [Precision; 3] = [Precision::F32, Precision::Bf16, Precision::Int8];
 
 /// (k, n)
 const SHAPES: [(usize, usize); 6] = [
@@ -62,7 +62,7 @@ fn main() {
     });
     for (k, n) in SHAPES {
         let weight = numbers(n * k);
-        let packed = TYPES.map(|weight_type| PackedWeightBuf::pack(weight_type, &weight, n, k));
+        let packed = TYPES.map(|precision| PackedWeightBuf::pack(precision, &weight, n, k));
         for rows in ROWS {
             print!("{k:>6}{n:>7}{rows:>6}");
             for packed in &packed {

@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 use rayon::prelude::*;
 
 use crate::area::{assert_shape, assert_shape_if_any};
-use crate::gemm::{Precision, Product, View};
+use crate::gemm::{Float, Product, View};
 use crate::linear::add_column_sums;
 use crate::parallel::is_large;
 use crate::scratch::with_scratch;
@@ -28,7 +28,7 @@ pub struct ProjectionShape {
     /// Classes.
     pub vocab: usize,
     /// Matmul precision.
-    pub precision: Precision,
+    pub precision: Float,
 }
 
 /// Sums over the positions whose target is not [`IGNORE`].

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use crate::area::assert_shape;
 use crate::parallel::{for_row_chunks, is_large};
+use crate::threads::Threads;
 
 /// Position embeddings for a batch of sequences, from position 0 on.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +86,7 @@ pub fn embedding_backward(ids: &[u32], grad_out: &[f32], d: usize, scale: f32, d
         }
     };
     if is_large(dtable.len()) {
-        let owned = vocab.div_ceil(4 * rayon::current_num_threads());
+        let owned = vocab.div_ceil(4 * Threads::current().count());
         dtable
             .par_chunks_mut(owned * d)
             .enumerate()

@@ -7,7 +7,7 @@
 //!   padding or the number of threads. The order of every sum is fixed by constants.
 //! - [`mod@reference`] holds a naive double-precision implementation that reads like the formula; tests compare the
 //!   two.
-//! - Small work stays on the calling thread; large work is parallelized with rayon.
+//! - Small work stays on the calling thread; large work is divided among the current [`threads::Threads`].
 //!
 //! This crate contains all `unsafe` code of the project: vector instructions selected at run time, and threads that
 //! write disjoint tiles of a matrix.
@@ -48,6 +48,7 @@ pub mod recurrent;
 pub mod reference;
 pub mod rotary;
 pub mod team;
+pub mod threads;
 pub mod top_k;
 
 #[cfg(test)]

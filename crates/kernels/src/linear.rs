@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::area::{area, assert_shape, assert_shape_if_any};
 use crate::dropout::Dropout;
-use crate::gemm::{Activation, Epilogue, Precision, Product, View};
+use crate::gemm::{Activation, Epilogue, Float, Product, View};
 use crate::parallel::{for_chunks, is_large};
 use crate::tile::TileMut;
 
@@ -28,7 +28,7 @@ pub struct LinearCall {
     /// mask.
     pub dropout: Option<Dropout>,
     /// Matmul precision.
-    pub precision: Precision,
+    pub precision: Float,
 }
 
 /// Weight and bias of one layer.

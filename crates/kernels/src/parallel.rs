@@ -2,6 +2,8 @@
 
 use rayon::prelude::*;
 
+use crate::threads::Threads;
+
 /// Number of elements above which an element-wise kernel uses several threads.
 const LARGE: usize = 1 << 16;
 /// Elements per task of an element-wise kernel.
@@ -9,7 +11,7 @@ pub(crate) const CHUNK: usize = 1 << 14;
 
 /// Whether an element-wise kernel over `elements` should use several threads.
 pub(crate) fn is_large(elements: usize) -> bool {
-    elements >= LARGE && rayon::current_num_threads() > 1
+    elements >= LARGE && Threads::current().count() > 1
 }
 
 /// Runs `task(0)` … `task(tasks - 1)`, on several threads if `parallel`.

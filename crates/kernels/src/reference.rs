@@ -23,7 +23,7 @@ pub use recurrent::Recurrent;
 use crate::cross_entropy::{IGNORE, LossSums, ProjectionShape};
 use crate::dropout::Dropout;
 use crate::gemm::Activation;
-use crate::gemm::{Precision, bf16};
+use crate::gemm::{Float, bf16};
 use crate::linear::LinearCall;
 use crate::optimizer::{AdamStep, SgdStep};
 use crate::philox::philox;
@@ -47,10 +47,10 @@ pub fn transpose(rows: usize, cols: usize, x: &[f64]) -> Vec<f64> {
 }
 
 /// Rounds an operand to the given precision.
-pub fn operand(precision: Precision, x: &[f64]) -> Vec<f64> {
+pub fn operand(precision: Float, x: &[f64]) -> Vec<f64> {
     let one = |&x: &f64| match precision {
-        Precision::F32 => x,
-        Precision::Bf16 => bf16::round(x as f32).into(),
+        Float::F32 => x,
+        Float::Bf16 => bf16::round(x as f32).into(),
     };
     x.iter().map(one).collect()
 }

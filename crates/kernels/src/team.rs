@@ -10,16 +10,38 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, TryLockError};
 use std::thread::{self, Thread};
 
+use crate::threads::Threads;
+
 /// How often a member looks for work before it sleeps: about 50 µs.
 const LOOKS: usize = 1000;
 
-/// The number of parts into which [`run`] should split work on this thread, including its own; 1 for work that already has
-/// threads of its own.
+/// The largest number of members, which are started when they are first needed.
+const MOST: usize = 255;
+
+/// The team of the process.
+static TEAM: Team = Team {
+    turn: Mutex::new(()),
+    members: [const { Member::new() }; MOST],
+    job: UnsafeCell::new(None),
+    busy: AtomicUsize::new(0),
+    panicked: AtomicBool::new(false),
+};
+
+/// True after [`disband`].
+static DISBANDED: AtomicBool = AtomicBool::new(false);
+
+/// Leaves all further work to the threads that call [`run`]. A process that was forked must call this before any other work: it
+/// has none of the threads of the process from which it comes.
+pub fn disband() {
+    DISBANDED.store(true, Ordering::Relaxed);
+}
+
+/// The number of parts into which [`run`] should split work on this thread, including its own: at most the number of the current
+/// [`Threads`].
 pub fn size() -> usize {
-    match rayon::current_num_threads() {
-        // Work on a single thread needs no team, and must not decide how large it is.
-        0 | 1 => 1,
-        threads => threads.min(1 + team().members.len()),
+    match DISBANDED.load(Ordering::Relaxed) {
+        true => 1,
+        false => Threads::current().count().min(1 + MOST),
     }
 }
 
@@ -32,14 +54,13 @@ pub fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) {
     if parts <= 1 || parts > size() {
         return (0..parts).for_each(work);
     }
-    let team = team();
-    let turn = match team.turn.try_lock() {
+    let turn = match TEAM.turn.try_lock() {
         Ok(turn) => Some(turn),
         Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
         Err(TryLockError::WouldBlock) => None,
     };
     match turn {
-        Some(_turn) => team.share(parts, work),
+        Some(_turn) => TEAM.share(parts, work),
         None => (0..parts).for_each(work),
     }
 }
@@ -47,7 +68,7 @@ pub fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) {
 struct Team {
     /// Held by the thread whose work is done.
     turn: Mutex<()>,
-    members: Vec<Member>,
+    members: [Member; MOST],
     job: UnsafeCell<Job>,
     /// Members that take part in the job and have not finished it.
     busy: AtomicUsize,
@@ -67,40 +88,48 @@ type Job = Option<&'static (dyn Fn(usize) + Sync)>;
 // after they have seen their new `number`, until they are no longer busy.
 unsafe impl Sync for Team {}
 
-fn team() -> &'static Team {
-    static TEAM: OnceLock<&'static Team> = OnceLock::new();
-    TEAM.get_or_init(|| {
-        // The pool of this thread may be smaller than that of the next one. Members that are not needed sleep.
-        let cpus = thread::available_parallelism().map_or(1, usize::from);
-        let members = cpus.max(rayon::current_num_threads()) - 1;
-        let member = |_| Member {
+impl Member {
+    const fn new() -> Self {
+        Self {
             thread: OnceLock::new(),
             number: AtomicUsize::new(0),
             asleep: AtomicBool::new(false),
-        };
-        let team: &'static Team = Box::leak(Box::new(Team {
-            turn: Mutex::new(()),
-            members: (0..members).map(member).collect(),
-            job: UnsafeCell::new(None),
-            busy: AtomicUsize::new(0),
-            panicked: AtomicBool::new(false),
-        }));
-        for (place, member) in team.members.iter().enumerate() {
-            let builder = thread::Builder::new().name(format!("team-{}", place + 1));
-            let started = builder.spawn(move || team.serve(place));
-            if let Ok(started) = started {
-                let _ = member.thread.set(started.thread().clone());
-            }
         }
-        team
-    })
+    }
+
+    /// Starts this member of the team for part `part` of its jobs, unless it runs already. False if the system has no more
+    /// threads.
+    fn start(&'static self, part: usize) -> bool {
+        if self.thread.get().is_some() {
+            return true;
+        }
+        let builder = thread::Builder::new().name(format!("team-{part}"));
+        let started = builder.spawn(move || TEAM.serve(self, part));
+        started.is_ok_and(|started| self.thread.set(started.thread().clone()).is_ok())
+    }
+
+    /// Waits for a job after number `done`.
+    fn wait(&self, done: usize) {
+        let is_new = || self.number.load(Ordering::SeqCst) != done;
+        for _ in 0..LOOKS {
+            if is_new() {
+                return;
+            }
+            spin_loop();
+        }
+        self.asleep.store(true, Ordering::SeqCst);
+        while !is_new() {
+            thread::park();
+        }
+        self.asleep.store(false, Ordering::SeqCst);
+    }
 }
 
 impl Team {
     /// Does all parts, of which this thread does the first.
-    fn share(&self, parts: usize, work: &(dyn Fn(usize) + Sync)) {
+    fn share(&'static self, parts: usize, work: &(dyn Fn(usize) + Sync)) {
         let members = &self.members[..parts - 1];
-        if members.iter().any(|member| member.thread.get().is_none()) {
+        if !(1..).zip(members).all(|(part, member)| member.start(part)) {
             // The system has no more threads.
             return (0..parts).for_each(work);
         }
@@ -137,39 +166,22 @@ impl Team {
         assert!(!panicked, "a part of the work panicked");
     }
 
-    /// The life of the member at `place`.
-    fn serve(&self, place: usize) {
+    /// The life of a member, which does part `part` of its jobs.
+    fn serve(&self, member: &Member, part: usize) {
         let mut done = 0;
         loop {
-            self.wait(place, done);
+            member.wait(done);
             done += 1;
             // SAFETY: a new number was seen, and this member is still busy.
             let job = unsafe { *self.job.get() };
             if let Some(work) = job {
-                let outcome = panic::catch_unwind(AssertUnwindSafe(|| work(place + 1)));
+                let outcome = panic::catch_unwind(AssertUnwindSafe(|| work(part)));
                 if outcome.is_err() {
                     self.panicked.store(true, Ordering::Relaxed);
                 }
             }
             self.busy.fetch_sub(1, Ordering::Release);
         }
-    }
-
-    /// Waits for a job after number `done`.
-    fn wait(&self, place: usize, done: usize) {
-        let member = &self.members[place];
-        let is_new = || member.number.load(Ordering::SeqCst) != done;
-        for _ in 0..LOOKS {
-            if is_new() {
-                return;
-            }
-            spin_loop();
-        }
-        member.asleep.store(true, Ordering::SeqCst);
-        while !is_new() {
-            thread::park();
-        }
-        member.asleep.store(false, Ordering::SeqCst);
     }
 }
 

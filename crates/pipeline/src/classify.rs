@@ -2,6 +2,7 @@
 
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::Example;
 use attentive_decode::{NextToken, likeliest};
@@ -56,6 +57,7 @@ impl Pipeline {
             .collect();
         let mut labels = vec![Vec::new(); lines.len()];
         for batch in batches(examples, self.tokenizers.src().special(), None)? {
+            Interrupt::check()?;
             let logits = self.model().forward(&batch, &Pass::inference());
             let found = likeliest_labels(logits, count, self.tokenizers.tgt())?;
             for (&line, best) in batch.lines.iter().zip(found) {

@@ -3,9 +3,10 @@
 use attentive_architecture::{Input, Items};
 use attentive_base::batch::Batch;
 use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::Example;
-use attentive_model::nn::Pass;
+use attentive_model::nn::{Pass, Sequence};
 
 use super::batches::batches;
 use super::source::Source;
@@ -29,13 +30,10 @@ impl Pipeline {
         let reads_tokens = |input: &Input| matches!(input.items, Items::Tokens { .. });
         let architecture = self.architecture();
         let labels = matches!(architecture.task(), Task::Tag);
-        if architecture.src.as_ref().is_some_and(reads_tokens) && !labels {
-            return Ok(());
+        match architecture.src().is_some_and(reads_tokens) && !labels {
+            true => Ok(()),
+            false => Err(no_encoder()),
         }
-        Err(Error::usage(
-            "this model has no text encoder",
-            "use a model of the family `encoder`, `encoder_only`, `transformer`, `seq2seq` or `classifier`",
-        ))
     }
 
     /// Returns the vector of each line: the average of the encoder's outputs over the line's tokens, without special tokens.
@@ -60,9 +58,10 @@ impl Pipeline {
             .collect();
         let mut vectors = vec![None; lines.len()];
         for batch in batches(examples, self.tokenizers.src().special(), None)? {
+            Interrupt::check()?;
             let found = match self.architecture().task() {
                 Task::Embed => self.pooled(&batch),
-                _ => self.means(&batch),
+                _ => self.means(&batch)?,
             };
             for (&line, vector) in batch.lines.iter().zip(found) {
                 vectors[line] = Some(vector);
@@ -86,17 +85,28 @@ impl Pipeline {
     }
 
     /// The average of each row's vectors, excluding the special tokens around the text.
-    fn means(&self, batch: &Batch) -> Vec<Vec<f32>> {
-        let encoded = self.model().encode(batch, &Pass::inference()).sequence.x;
-        let [_, width] = encoded.shape();
-        let values = encoded.into_vec();
-        let rows = values.chunks(batch.src.width() * width);
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a model without an encoder.
+    fn means(&self, batch: &Batch) -> Result<Vec<Vec<f32>>> {
+        let memory = self.model().encode(batch, &Pass::inference());
+        let Sequence { x, lengths } = memory.ok_or_else(no_encoder)?.sequence;
+        let [_, width] = x.shape();
+        let values = x.into_vec();
+        let rows = values.chunks(lengths.width() * width);
         let special = self.tokenizers.src().special();
         let (first, last) = (special.n_first(), special.n_last());
-        rows.zip(batch.src.lens())
-            .map(|(row, &len)| mean(&row[first * width..(len - last) * width], width))
-            .collect()
+        let rows = rows.zip(lengths.lens());
+        let means = rows.map(|(row, &len)| mean(&row[first * width..(len - last) * width], width));
+        Ok(means.collect())
     }
+}
+
+fn no_encoder() -> Error {
+    Error::usage(
+        "this model has no text encoder",
+        "use a model of the family `encoder`, `encoder_only`, `transformer`, `seq2seq` or `classifier`",
+    )
 }
 
 /// The average of vectors of width `width`.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
 use attentive_decode::{Ending, SampleOptions, TextRules, sample};
 use attentive_text::Detokenizer;
 
@@ -73,9 +74,12 @@ impl Pipeline {
             &prompt.ids,
             self.text_rules()?,
             &options.sample,
-            |token| match growing.push(token) {
-                ControlFlow::Continue(piece) => give(piece).map(ControlFlow::Continue),
-                ControlFlow::Break(piece) => give(piece).map(ControlFlow::Break),
+            |token| {
+                Interrupt::check()?;
+                match growing.push(token) {
+                    ControlFlow::Continue(piece) => give(piece).map(ControlFlow::Continue),
+                    ControlFlow::Break(piece) => give(piece).map(ControlFlow::Break),
+                }
             },
         )?;
         let (piece, generation) = growing.finish(drawn.ending);

@@ -5,6 +5,7 @@
 
 mod align;
 pub mod batches;
+mod changes;
 mod classify;
 mod embed;
 mod ensemble;
@@ -29,6 +30,7 @@ mod warning;
 mod written;
 
 pub use align::Alignment;
+pub use changes::SearchChanges;
 pub use classify::{Classified, LabelScore};
 pub use embed::Embedded;
 pub use fill::{Filled, Guess};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use attentive_base::error::Result;
-use rayon::prelude::*;
+use attentive_kernels::threads::Threads;
 
 use super::Warning;
 use super::source::Source;
@@ -149,15 +149,14 @@ pub(super) fn jobs(
         });
         of_requests.push(number);
     }
-    let read: Vec<_> = distinct.par_iter().map(|one| reader.read(one)).collect();
-    let numbered = requests.par_iter().zip(of_requests).enumerate();
-    numbered
-        .map(|(index, (request, number))| {
-            let line = first_line + index;
-            let place = request.place.unwrap_or(Place { line, sentence: 0 });
-            job(reader, place, request, &read[number])
-        })
-        .collect()
+    let threads = Threads::current();
+    let read = threads.map(distinct, |one| reader.read(one));
+    let numbered = (first_line..).zip(requests.iter().zip(of_requests));
+    let jobs = threads.map(numbered, |(line, (request, number))| {
+        let place = request.place.unwrap_or(Place { line, sentence: 0 });
+        job(reader, place, request, &read[number])
+    });
+    jobs.into_iter().collect()
 }
 
 /// The job of the request at `place`, whose constraints are `read`.

@@ -2,6 +2,7 @@
 
 use attentive_base::batch::{Batch, TokenId};
 use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::Example;
 use attentive_model::nn::Pass;
@@ -49,6 +50,7 @@ impl Pipeline {
         let first = self.contract()?.forced_first;
         let (mut results, examples) = self.pairs(first_line, src, tgt, first)?;
         for batch in batches(examples, self.tokenizers.sides(), None)? {
+            Interrupt::check()?;
             for (&number, mut log_probs) in batch.lines.iter().zip(self.forced(&batch)?) {
                 // The model generates this token in any case.
                 if first.is_some() {
@@ -94,18 +96,14 @@ impl Pipeline {
                 continue;
             }
             let tgt: Vec<TokenId> = first.into_iter().chain(tgt.ids).collect();
-            let mut example = Example {
-                src: src.ids,
-                ..Example::text(&tgt, tokenizer.special(), number)
-            };
+            let mut example = Example::pair(src.ids, &tgt, tokenizer.special(), number);
             let (all, room) = (example.tgt_len(), self.max_len());
             if all > room {
                 warn(format!(
                     "too long for the model, only the first {room} of {all} tokens were scored"
                 ));
             }
-            example.tgt_in.truncate(room);
-            example.tgt_out.truncate(room);
+            example.truncate_target(room);
             result.tokens.clone_from(&example.tgt_out);
             results.push(result);
             examples.push(example);

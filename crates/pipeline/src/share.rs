@@ -1,26 +1,23 @@
 //! Sharing a queue of work among threads.
 
 use std::cell::RefCell;
+use std::iter;
 use std::panic;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use attentive_kernels::threads::Threads;
 use attentive_model::engine::profile::{self, Part, Start};
-use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// The results of `work` for `items`, in their order. `work` is called once by each of `workers` threads with the items that it
-/// takes, and returns their results in that order. Kernels that it calls run on the same thread.
+/// The results of `work` for `items`, in their order. `work` is called once by each of `workers` threads, of which this is one,
+/// with the items that it takes, and returns their results in that order. Kernels that it calls run on the same thread.
 pub(super) fn share<T, R: Send>(
     items: impl Iterator<Item = T> + Send,
     workers: usize,
     work: impl Fn(&mut dyn Iterator<Item = T>) -> Vec<R> + Sync,
 ) -> Vec<R> {
     let mut items = items;
-    let pools: Vec<ThreadPool> = match workers {
-        0 | 1 => Vec::new(),
-        _ => (0..workers).map_while(|_| one_thread()).collect(),
-    };
-    if pools.len() < 2 {
+    if workers < 2 {
         return profile::time(Part::Search, || work(&mut items));
     }
     let queue = Mutex::new(items.enumerate());
@@ -33,20 +30,25 @@ pub(super) fn share<T, R: Send>(
                 item
             })
         });
-        let (results, profile) = start.search(|| work(&mut own));
+        let (results, profile) = start.search(|| Threads::alone(|| work(&mut own)));
         let numbered = taken.into_inner().into_iter().zip(results);
         (numbered.collect::<Vec<_>>(), profile)
     };
     let run_all = |start: Start| -> (Vec<Vec<(usize, R)>>, _) {
         thread::scope(|scope| {
             let run = &run;
-            let begin = |pool| scope.spawn(move || ThreadPool::install(pool, || run(start)));
-            let threads: Vec<_> = pools.iter().map(begin).collect();
-            let results = threads.into_iter().map(|thread| match thread.join() {
+            let begin = |_| {
+                thread::Builder::new()
+                    .spawn_scoped(scope, || run(start))
+                    .ok()
+            };
+            let threads: Vec<_> = (1..workers).map_while(begin).collect();
+            let own = run(start);
+            let others = threads.into_iter().map(|thread| match thread.join() {
                 Ok(results) => results,
                 Err(problem) => panic::resume_unwind(problem),
             });
-            results.unzip()
+            iter::once(own).chain(others).unzip()
         })
     };
     let mut all: Vec<(usize, R)> = profile::side_by_side(run_all)
@@ -55,11 +57,6 @@ pub(super) fn share<T, R: Send>(
         .collect();
     all.sort_by_key(|(number, _)| *number);
     all.into_iter().map(|(_, result)| result).collect()
-}
-
-/// A pool of one thread; `None` if the system has no more threads.
-pub(super) fn one_thread() -> Option<ThreadPool> {
-    ThreadPoolBuilder::new().num_threads(1).build().ok()
 }
 
 #[cfg(test)]
@@ -71,7 +68,7 @@ mod tests {
         for workers in [0, 1, 2, 5] {
             let squares = share(0..100, workers, |items| {
                 if workers > 1 {
-                    assert_eq!(rayon::current_num_threads(), 1);
+                    assert_eq!(Threads::current().count(), 1);
                 }
                 items.map(|item| item * item).collect()
             });

@@ -1,10 +1,11 @@
 //! An input line, encoded for the model.
 
 use attentive_base::batch::TokenId;
+use attentive_base::count::{count, number};
 use attentive_base::error::Result;
 use attentive_data::{MAX_LINE_BYTES, is_control};
+use attentive_kernels::threads::Threads;
 use attentive_text::Tokenizer;
-use rayon::prelude::*;
 
 use super::{Pipeline, Warning};
 
@@ -52,10 +53,9 @@ impl Source {
         lines: &[L],
         read: impl Fn(&str) -> Result<Self> + Sync,
     ) -> Result<Vec<Self>> {
-        let lines = lines.par_iter().enumerate();
-        let read =
-            |(index, line): (usize, &L)| Ok(read(line.as_ref())?.on_line(first_line + index));
-        lines.map(read).collect()
+        let read = |(line, text): (usize, &L)| Ok(read(text.as_ref())?.on_line(line));
+        let all = Threads::current().map((first_line..).zip(lines), read);
+        all.into_iter().collect()
     }
 
     /// Calls [`Source::with`] with the tokens of `tokenizer`.
@@ -94,7 +94,9 @@ impl Source {
         let all = self.ids.len();
         if all > room {
             self.warnings.push(Warning::new(format!(
-                "too long for the model, only the first {room} of {all} tokens were read"
+                "too long for the model, only the first {} of {} were read",
+                number(room as u64),
+                count(all, "token")
             )));
             self.ids.truncate(room);
             self.is_cut = true;

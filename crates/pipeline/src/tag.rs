@@ -4,14 +4,16 @@ mod pieces;
 
 use std::ops::Range;
 
-use attentive_base::batch::{Batch, TokenId};
+use attentive_base::batch::{Batch, Src, TokenId};
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::{Example, is_control};
 use attentive_decode::NextToken;
+use attentive_kernels::Lengths;
+use attentive_kernels::threads::Threads;
 use attentive_model::nn::Pass;
-use rayon::prelude::*;
 
 use super::batches::batches;
 use super::classify::ranked_labels;
@@ -51,10 +53,9 @@ impl Pipeline {
         if self.tokenizers.src().in_pieces() {
             return self.tag_pieces(first_line, lines);
         }
-        let read = lines.par_iter().enumerate();
-        let read: Vec<(Tagged, Vec<TokenId>)> = read
-            .map(|(index, line)| self.read_tokens(first_line + index, line.as_ref()))
-            .collect::<Result<_>>()?;
+        let read = |(line, text): (usize, &L)| self.read_tokens(line, text.as_ref());
+        let read = Threads::current().map((first_line..).zip(lines), read);
+        let read = read.into_iter().collect::<Result<Vec<_>>>()?;
         let (mut tagged, sequences): (Vec<Tagged>, Vec<Vec<TokenId>>) = read.into_iter().unzip();
         let example = |tokens: &[TokenId], line| Example::tokens(tokens.to_vec(), line);
         let tags = self.label(&sequences, self.config.model.max_len, example)?;
@@ -168,9 +169,7 @@ impl Pipeline {
                 });
             }
         }
-        let special = self.tokenizers.src().special();
-        let example =
-            |vectors: &[f32], line| Example::vectors(vectors.to_vec(), width, special, line);
+        let example = |vectors: &[f32], line| Example::vectors(vectors.to_vec(), width, line);
         let tags = self.label(sequences, self.config.model.max_len * width, example)?;
         let tagged = (first_line..).zip(tags).map(|(line, tags)| Tagged {
             warnings: self.pieces(line, tags.len()).into_iter().collect(),
@@ -216,6 +215,7 @@ impl Pipeline {
     fn tags_of(&self, examples: Vec<Example>) -> Result<Vec<Vec<String>>> {
         let mut found = vec![Vec::new(); examples.len()];
         for batch in batches(examples, self.tokenizers.src().special(), None)? {
+            Interrupt::check()?;
             for (&number, tags) in batch.lines.iter().zip(self.best_tags(&batch)?) {
                 found[number] = tags;
             }
@@ -227,14 +227,16 @@ impl Pipeline {
     fn best_tags(&self, batch: &Batch) -> Result<Vec<Vec<String>>> {
         let tokenizer = self.tokenizers.tgt();
         let logits = self.model().forward(batch, &Pass::inference());
-        let places = ranked_labels(logits, 1, tokenizer.special()).zip(batch.src.lengths.mask());
+        let none = Lengths::default();
+        let lengths = batch.src().map_or(&none, Src::lengths);
+        let places = ranked_labels(logits, 1, tokenizer.special()).zip(lengths.mask());
         let name = |best: Result<Vec<NextToken>>| -> Result<String> {
             let tag = best?.first().and_then(|best| tokenizer.token(best.token));
             Ok(tag.unwrap_or_default())
         };
         let real = places.filter(|(_, is_pad)| !is_pad);
         let mut tags = real.map(|(best, _)| name(best));
-        let rows = batch.src.lens().iter();
+        let rows = lengths.lens().iter();
         rows.map(|&len| tags.by_ref().take(len).collect()).collect()
     }
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
 use attentive_config::{DecodeConfig, Task};
 use attentive_decode::{Capacity, Hypothesis, SearchOptions, Sentence, Setting, search};
+use attentive_kernels::threads::Threads;
 use attentive_model::engine::profile::{self, Part};
-use rayon::prelude::*;
 
 use super::batches::SEARCH_POSITIONS;
 use super::request::{Job, Request, jobs};
@@ -68,9 +69,8 @@ impl Pipeline {
         lines: &[L],
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
-        let mut options = *options;
-        options.search.scored = false;
-        self.translate_with(lines, &options)
+        let search = options.search.unscored();
+        self.translate_with(lines, &TranslateOptions { search, ..*options })
     }
 
     /// Returns the `n_best` best translations of each line.
@@ -172,7 +172,7 @@ impl Pipeline {
     ) -> Result<Vec<Job>> {
         self.check(search)?;
         let has_phrases = |one: &Request| !one.demands.phrases.is_empty();
-        if search.sampling.is_some() && requests.iter().any(has_phrases) {
+        if search.strategy.samples() && requests.iter().any(has_phrases) {
             return Err(Error::usage(
                 "sampled translations cannot be made to contain phrases",
                 "search with a beam instead of sampling",
@@ -219,9 +219,8 @@ impl Pipeline {
             // Without `</s>`.
             let lens = order.iter().map(|&line| jobs[line].source.ids.len() - 1);
             counts.src_tokens += lens.sum::<usize>();
-            let given = results
-                .iter()
-                .flat_map(|found| found.iter().take(options.search.n_best));
+            let n_best = options.search.strategy.n_best();
+            let given = results.iter().flat_map(|found| found.iter().take(n_best));
             let tokens = given.map(|one| one.tokens.len());
             counts.tgt_tokens += tokens.sum::<usize>();
         });
@@ -229,15 +228,17 @@ impl Pipeline {
         for (line, hypotheses) in order.into_iter().zip(results) {
             found[line] = Some(hypotheses);
         }
-        let lines = jobs.into_par_iter().zip(found);
-        let read = lines.map(|(job, hypotheses)| match hypotheses {
+        let read = |(job, hypotheses): (Job, Option<Vec<Hypothesis>>)| match hypotheses {
             Some(found) => self.translation(job, found, &options.search),
             None => Ok(Translation::blank(job.source.warnings)),
-        });
-        profile::time(Part::Detokenization, || read.collect())
+        };
+        profile::time(Part::Detokenization, || {
+            let lines = Threads::current().map(jobs.into_iter().zip(found), read);
+            lines.into_iter().collect()
+        })
     }
 
-    /// The translation that a search with [`all_candidates`] found.
+    /// The translation that a search with [`SearchOptions::all_candidates`] found.
     ///
     /// # Errors
     /// [`Error::Data`] if it found none.
@@ -274,10 +275,10 @@ impl Pipeline {
     /// The search results for each of `sentences`, in order.
     fn search(
         &self,
-        sentences: impl Iterator<Item = Sentence> + Send,
+        sentences: impl ExactSizeIterator<Item = Sentence> + Send,
         options: &TranslateOptions,
     ) -> Result<Vec<Vec<Hypothesis>>> {
-        let workers = workers(options.batch_size);
+        let workers = workers(sentences.len(), options.batch_size);
         let capacity = Capacity {
             sentences: options.batch_size.div_ceil(workers),
             positions: SEARCH_POSITIONS.div_ceil(workers),
@@ -285,20 +286,23 @@ impl Pipeline {
         let contract = self.contract()?;
         let with = Setting {
             contract: &contract,
-            options: all_candidates(options.search),
+            options: options.search.all_candidates(),
             capacity,
         };
         let count = |_: &Vec<Hypothesis>| {
             self.translated.fetch_add(1, Ordering::Relaxed);
         };
-        Ok(share(sentences, workers, |sentences| {
-            match self.ensemble() {
+        let interrupt = Interrupt::current();
+        let found = share(sentences, workers, |sentences| {
+            interrupt.during(|| match self.ensemble() {
                 None => search(self.engine(), sentences, with)
                     .inspect(count)
                     .collect(),
                 Some(ensemble) => search(&ensemble, sentences, with).inspect(count).collect(),
-            }
-        }))
+            })
+        });
+        Interrupt::check()?;
+        Ok(found)
     }
 
     /// The best `n_best` hypotheses with distinct texts, or all samples; `terms` are the constraints of the search.
@@ -308,12 +312,12 @@ impl Pipeline {
         terms: &Terms,
         options: &SearchOptions,
     ) -> Vec<Candidate> {
-        let tgt = self.tokenizers.tgt();
-        let mut candidates: Vec<Candidate> = Vec::with_capacity(options.n_best);
+        let (tgt, strategy) = (self.tokenizers.tgt(), options.strategy);
+        let mut candidates: Vec<Candidate> = Vec::with_capacity(strategy.n_best());
         for found in hypotheses {
             let text = tgt.decode(&found.tokens);
             let is_new = || candidates.iter().all(|other| other.text != text);
-            if candidates.len() < options.n_best && (options.sampling.is_some() || is_new()) {
+            if candidates.len() < strategy.n_best() && (strategy.samples() || is_new()) {
                 let unmet = found.unmet.iter();
                 let unmet = unmet.map(|&number| Arc::clone(&terms.phrases[number]));
                 candidates.push(Candidate {
@@ -336,20 +340,6 @@ impl Pipeline {
     }
 }
 
-/// Options for a search that also returns further hypotheses, to replace those that spell the same text as a better one.
-pub(super) fn all_candidates(options: SearchOptions) -> SearchOptions {
-    let SearchOptions {
-        n_best, beam_width, ..
-    } = options;
-    SearchOptions {
-        n_best: match options.sampling {
-            None if n_best > 1 => beam_width,
-            _ => n_best,
-        },
-        ..options
-    }
-}
-
 fn check_batch_size(options: &TranslateOptions) -> Result<()> {
     match options.batch_size {
         0 => Err(Error::usage(
@@ -368,12 +358,16 @@ fn lacks(phrase: &str) -> Warning {
     ))
 }
 
-/// The number of searches that run side by side, each on one thread. With few sentences, the threads share the work of one
-/// search instead.
-fn workers(batch_size: usize) -> usize {
-    /// Fewer sentences per search would make its matrix products too small.
+/// The number of searches that run side by side, each on one thread. If there is not a sentence for each, the threads share the
+/// work of one search instead.
+fn workers(sentences: usize, batch_size: usize) -> usize {
+    /// Smaller batches would make the matrix products of each search too small.
     const FEWEST: usize = 8;
-    rayon::current_num_threads().min(batch_size / FEWEST).max(1)
+    let workers = Threads::current().count().min(batch_size / FEWEST);
+    match sentences < workers {
+        true => 1,
+        false => workers.max(1),
+    }
 }
 
 /// The indices of non-blank lines, given the number of tokens of each, longest first: sentences of similar length are encoded

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use attentive_decode::SearchOptions;
+use attentive_decode::{SearchOptions, Strategy};
 use attentive_document::{Document, Segment, Split, Translated};
 use attentive_pipeline::service::{Admission, Client, Sentences, Service};
 use attentive_pipeline::{Candidate, Pipeline, Request, Translation};
@@ -188,13 +188,11 @@ fn read(
 
 /// The model's own search options, with a wider beam if more translations are requested than it finds.
 fn options(pipeline: &Pipeline, alternatives: usize) -> SearchOptions {
-    let options = SearchOptions::from(&pipeline.config().decode);
-    let n_best = 1 + alternatives;
+    let (decode, n_best) = (&pipeline.config().decode, 1 + alternatives);
+    let width = decode.beam_width.max(n_best);
     SearchOptions {
-        scored: false,
-        n_best,
-        beam_width: options.beam_width.max(n_best),
-        ..options
+        strategy: Strategy::beam(width, n_best, decode.early_stopping).unscored(),
+        ..decode.into()
     }
 }
 

@@ -183,14 +183,14 @@ fn uses(nodes: &[Rc<Node>]) -> HashMap<ParamId, usize> {
 mod tests {
     use super::*;
     use crate::tests::{numbers, on_each_device, random};
-    use crate::{Epilogue, Map, Precision, Value, linear, scale};
+    use crate::{Epilogue, Float, Map, Value, linear, scale};
 
     fn apply(x: Value, weight: &Param) -> Value {
         let map = Map {
             weight: weight.value(),
             bias: None,
         };
-        linear(x, vec![map], Epilogue::plain(Precision::F32))
+        linear(x, vec![map], Epilogue::plain(Float::F32))
     }
 
     fn square(seed: u64) -> Param {
@@ -221,7 +221,7 @@ mod tests {
             assert!(apply(random(2, [4, 3]), &weight).origin.is_some());
             let map = |weight| Map { weight, bias: None };
             let plain = |weight| {
-                let epilogue = Epilogue::plain(Precision::F32);
+                let epilogue = Epilogue::plain(Float::F32);
                 linear(random(2, [4, 3]), vec![map(weight)], epilogue)
             };
             assert!(plain(weight.constant()).origin.is_none());

@@ -19,7 +19,7 @@ mod tests;
 mod value;
 
 pub use attentive_device::{Buffer, Count, Dropout, Lengths, LossSums, pooled, rehearse};
-pub use attentive_kernels::gemm::{Activation, Precision};
+pub use attentive_kernels::gemm::{Activation, Float};
 pub use attentive_kernels::norm::Norm;
 pub use backward::Gradients;
 pub use ops::*;

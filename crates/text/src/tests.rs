@@ -165,6 +165,25 @@ fn any_text_can_be_encoded() {
 }
 
 #[test]
+fn each_token_comes_from_its_part_of_the_text() {
+    let text = "die  Vögel singen";
+    for kind in KINDS {
+        let tokenizers = learned(&config(kind));
+        let (tokenizer, offsets) = (tokenizers.tgt(), tokenizers.tgt().offsets(text).unwrap());
+        let ids = tokenizer.encode(text).unwrap();
+        assert_eq!(offsets.len(), ids.len());
+        for (id, range) in ids.into_iter().zip(offsets) {
+            let part = text[range].trim();
+            let spelled = tokenizer.decode(&[id]);
+            assert!(
+                part == spelled.trim() || id == tokenizer.special().unk,
+                "{kind:?}: {part} {spelled}"
+            );
+        }
+    }
+}
+
+#[test]
 fn decoding_drops_special_and_unknown_ids() {
     for kind in KINDS {
         let tokenizer = learned(&config(kind)).src().clone();

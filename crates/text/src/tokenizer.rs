@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -166,6 +167,18 @@ impl Tokenizer {
             found.map_or(unk, |id| self.known(id))
         };
         Ok(ids.map(spelled).collect())
+    }
+
+    /// Returns the range of bytes of `text` from which each token of [`Tokenizer::encode`] comes. A range may be empty, and it
+    /// may begin or end within a character that several tokens share.
+    ///
+    /// # Errors
+    /// See [`Tokenizer::encode`].
+    pub fn offsets(&self, text: &str) -> Result<Vec<Range<usize>>> {
+        let encoding = self.inner.encode(text, false);
+        let encoding = encoding.map_err(cannot_encode(text))?;
+        let offsets = encoding.get_offsets().iter();
+        Ok(offsets.map(|&(start, end)| start..end).collect())
     }
 
     /// Returns the parts of `text` that are read as `<unk>`, each of them once, in the order of the text.

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use attentive_base::error::Result;
+use attentive_base::count::count;
+use attentive_base::error::{Error, Result};
 use attentive_config::{Config, CorpusSource};
-use attentive_data::{self as data, Corpus, Filters, Form, Progress};
+use attentive_data::{self as data, Corpus, Filters, Form, Item, Progress};
 
 use super::report::{Event, Observer, Preparing, Silent};
 
@@ -15,20 +16,39 @@ pub(super) const VALIDATION: &str = "validation data";
 /// The built-in validation pairs come from a different part of the generator's sequence than the training pairs.
 const VALIDATION_SEED: u64 = 0x5eed_0f7a_11da_7e00;
 
+/// The lines of corpora in RAM ([`CorpusSource::InMemory`]), which the program gives that trains. They must have the form of
+/// the task ([`Form::of`]).
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// The training corpus; empty if it is not in RAM.
+    pub train: Vec<Item>,
+    /// The validation corpus; empty if it is not in RAM.
+    pub valid: Vec<Item>,
+}
+
 /// Returns the validation corpus of `config`, if it has one.
 ///
 /// # Errors
 /// The errors of [`data::read`] and [`Corpus::hold_out`].
 pub fn validation_corpus(config: &Config) -> Result<Option<Corpus>> {
-    let mut train = training(config, &mut Silent)?;
-    validation(config, Some(&mut train), &mut Silent)
+    let mut train = training(config, Vec::new(), &mut Silent)?;
+    validation(config, Vec::new(), Some(&mut train), &mut Silent)
 }
 
-/// Reads the training corpus.
-pub(super) fn training(config: &Config, observer: &mut dyn Observer) -> Result<Corpus> {
+/// Reads the training corpus, or takes the lines `given` if it is in RAM.
+pub(super) fn training(
+    config: &Config,
+    given: Vec<Item>,
+    observer: &mut dyn Observer,
+) -> Result<Corpus> {
     let source = config.data.training()?;
     let (filters, seed) = (filters(config), config.seed);
-    let train = read(config, source, TRAINING, seed, filters, observer)?;
+    let train = match source {
+        CorpusSource::InMemory { lines } => {
+            take(config, *lines, given, TRAINING, filters, observer)
+        }
+        _ => read(config, source, TRAINING, seed, filters, observer),
+    }?;
     note(observer, TRAINING, &train);
     Ok(train)
 }
@@ -46,6 +66,28 @@ fn read(
     data::read_filtered(source, Form::of(config), dir, seed, filters, watch)
 }
 
+/// Makes a corpus of the `lines` lines `given`.
+fn take(
+    config: &Config,
+    lines: usize,
+    given: Vec<Item>,
+    what: &str,
+    filters: Filters,
+    observer: &mut dyn Observer,
+) -> Result<Corpus> {
+    if given.len() != lines {
+        return Err(Error::Data {
+            problem: format!(
+                "the {what} are {} in RAM, and the program gives {}",
+                count(lines, "line"),
+                given.len()
+            ),
+            hint: Some("only the program that has these lines can train on them".into()),
+        });
+    }
+    data::read_given(Form::of(config), given, filters, &mut watch(what, observer))
+}
+
 /// The filters that drop lines of the training corpus.
 pub(super) fn filters(config: &Config) -> Filters {
     Filters {
@@ -59,10 +101,11 @@ pub(super) fn watch(what: &str, observer: &mut dyn Observer) -> impl FnMut(Progr
     move |progress| observer.on(&Event::Preparing(Preparing::Corpus { what, progress }))
 }
 
-/// Reads the validation corpus, or splits it off the end of `train`. Built-in validation data contain none of the training data
+/// Reads the validation corpus, takes the lines `given` if it is in RAM, or splits it off the end of `train`. Built-in validation data contain none of the training data
 /// if these are in memory.
 pub(super) fn validation(
     config: &Config,
+    given: Vec<Item>,
     mut train: Option<&mut Corpus>,
     observer: &mut dyn Observer,
 ) -> Result<Option<Corpus>> {
@@ -74,7 +117,12 @@ pub(super) fn validation(
     };
     let seed = config.seed ^ VALIDATION_SEED;
     let keep_all = Filters::default();
-    let mut valid = read(config, source, VALIDATION, seed, keep_all, observer)?;
+    let mut valid = match source {
+        CorpusSource::InMemory { lines } => {
+            take(config, *lines, given, VALIDATION, keep_all, observer)
+        }
+        _ => read(config, source, VALIDATION, seed, keep_all, observer),
+    }?;
     if let (CorpusSource::Builtin { .. }, Some(train)) = (source, train) {
         let seen: HashSet<String> = train.entries().iter().map(|e| e.item.input()).collect();
         valid.retain(|item| !seen.contains(&item.input()));

@@ -6,12 +6,12 @@ use std::ops::{AddAssign, Range};
 
 use attentive_base::batch::Batch;
 use attentive_checkpoint::Products;
-use attentive_config::{Config, TrainPrecision};
+use attentive_config::Config;
 use attentive_device::current;
 use attentive_model::model::{Loss, Model, Parameter};
 use attentive_model::nn::Pass;
 use attentive_processes::Processes;
-use attentive_tape::{Buffer, Param, ParamId, Precision};
+use attentive_tape::{Buffer, Float, Param, ParamId};
 
 use super::exchange::{Exchange, Reduced};
 use super::scheduled_sampling::ScheduledSampling;
@@ -27,7 +27,7 @@ pub struct Learner {
     pub(super) label_smoothing: f64,
     pub(super) clip_norm: f64,
     sampling: ScheduledSampling,
-    precision: Precision,
+    precision: Float,
     /// The index of each of the architecture's parameters among the trained ones, without the frozen ones.
     places: Vec<usize>,
 }
@@ -48,7 +48,7 @@ impl Learner {
         let exchange = Exchange::new(
             &model,
             processes,
-            config.train.exchange_precision,
+            config.train.exchange_precision.into(),
             n_batches,
         );
         let parts = exchange.parts().to_vec();
@@ -61,11 +61,7 @@ impl Learner {
             label_smoothing: config.train.label_smoothing,
             clip_norm: config.train.clip_norm,
             sampling: ScheduledSampling::new(config),
-            precision: match config.train.precision {
-                TrainPrecision::F32 => Precision::F32,
-                TrainPrecision::Bf16 => Precision::Bf16,
-                TrainPrecision::Auto => Precision::fastest(),
-            },
+            precision: config.train.precision.resolve(),
         }
     }
 
@@ -77,10 +73,7 @@ impl Learner {
     /// Returns the precision of linear maps, with `auto` resolved, and the instruction set.
     pub fn products(&self) -> Products {
         Products {
-            matmul: match self.precision {
-                Precision::F32 => TrainPrecision::F32,
-                Precision::Bf16 => TrainPrecision::Bf16,
-            },
+            matmul: self.precision.into(),
             instructions: self.precision.instructions().into(),
         }
     }

@@ -30,7 +30,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use corpora::validation_corpus;
+pub use corpora::{Given, validation_corpus};
 pub use learner::Learner;
 pub use memory::Memory;
 pub use optimizer::{Optimizer, UpdateScale};
@@ -136,7 +136,20 @@ pub fn train(
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<Summary> {
-    let prepared = prepare::prepare(config, options, observer)?;
+    train_on(config, Given::default(), options, observer)
+}
+
+/// Trains a model according to `config`, whose corpora in RAM are `given`.
+///
+/// # Errors
+/// The errors of [`train`]; [`attentive_base::Error::Data`] if the number of given lines differs from the configuration.
+pub fn train_on(
+    config: &Config,
+    given: Given,
+    options: &RunOptions,
+    observer: &mut dyn Observer,
+) -> Result<Summary> {
+    let prepared = prepare::prepare(config, given, options, observer)?;
     trainer::Trainer::new(prepared, &options.interrupt, observer)?.run()
 }
 

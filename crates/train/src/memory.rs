@@ -7,9 +7,9 @@ pub(super) use machine::{high_water_mark, limit, resident};
 
 use attentive_architecture::{Architecture, Decoder, Encoder};
 use attentive_base::error::{Error, Result};
-use attentive_config::{Config, TrainPrecision};
+use attentive_config::Config;
 use attentive_data::BatchSize;
-use attentive_tape::Precision;
+use attentive_tape::Float;
 
 use self::rehearsed::floats;
 use super::frozen::Frozen;
@@ -175,12 +175,12 @@ impl Memory {
 
 /// The width of the widest hidden layer: of a feed-forward network, or of the gates of a recurrent layer.
 fn d_inner(architecture: &Architecture) -> usize {
-    let encoder = match &architecture.encoder {
+    let encoder = match architecture.encoder() {
         Some(Encoder::Transformer(stack)) => stack.feed_forward.d_ff,
         Some(Encoder::Recurrent(stack)) => stack.cell.gates() * stack.d_hidden,
         None => 0,
     };
-    let decoder = match &architecture.decoder {
+    let decoder = match architecture.decoder() {
         Some(Decoder::Transformer(stack)) => stack.feed_forward.d_ff,
         Some(Decoder::Recurrent(stack)) => stack.cell.gates() * stack.d_hidden,
         None => 0,
@@ -191,8 +191,8 @@ fn d_inner(architecture: &Architecture) -> usize {
 /// The number of bytes of the packed operands shared by all threads, on CPUs with bfloat16 dot-product instructions.
 fn packed(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
     const PACKED: f64 = 2.0;
-    let matmul = subject.config.train.precision;
-    let pairs = Precision::fastest() == Precision::Bf16 && matmul != TrainPrecision::F32;
+    let wanted = subject.config.train.precision.resolve();
+    let pairs = Float::fastest() == Float::Bf16 && wanted == Float::Bf16;
     if !pairs {
         return 0.0;
     }

@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, Lock, Provenance, Run, files};
-use attentive_config::{Config, Difference, TrainPrecision};
+use attentive_config::{Config, Difference};
 use attentive_interop::ExportFormat;
+use attentive_kernels::threads::Threads;
+use attentive_model::engine::Precision;
 use attentive_model::model::{Model, Parameter};
 use attentive_processes::Processes;
 use attentive_text::Tokenizers;
 
+use super::corpora::Given;
 use super::directory::{self, Found};
 use super::duplicates;
 use super::exchange::parameters_of_first;
@@ -103,6 +106,7 @@ impl Opened {
 /// Reads, learns and checks everything; changes the run directory only once nothing else can fail.
 pub(super) fn prepare(
     config: &Config,
+    given: Given,
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<Prepared> {
@@ -119,7 +123,14 @@ pub(super) fn prepare(
     let opened = processes.agree("the run directory was opened", opened)?;
     let known = opened.as_ref().map(|opened| opened.known(dir));
     let known = known.unwrap_or_default();
-    let material = material(config, known, &options.interrupt, processes, observer)?;
+    let material = material(
+        config,
+        known,
+        given,
+        &options.interrupt,
+        processes,
+        observer,
+    )?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture);
     let frozen = processes.agree("frozen parameters were named", frozen)?;
@@ -139,28 +150,13 @@ pub(super) fn prepare(
         }
         false => fresh_model(config, &architecture),
     };
-    if frozen.n_weights() > 0 {
-        observer.on(&Event::Note(&format!(
-            "{} of {} weights are frozen",
-            frozen.n_weights(),
-            architecture.n_weights()
-        )));
-    }
+    note_frozen(&frozen, &architecture, observer);
     if resume_at.is_none() {
         observer.on(&Event::Note(&export_limits(config, &material.tokenizers)));
     }
     frozen.apply(&model);
     let learner = Learner::among(processes.clone(), model, config);
-    let products = learner.products();
-    // Products in f32 have the same bits on all machines.
-    let products = match products.matmul {
-        TrainPrecision::F32 => "f32".into(),
-        _ => products.to_string(),
-    };
-    processes.require_same(
-        "the precision of products (`train.precision`) or the CPU's instructions",
-        &products,
-    )?;
+    require_same_products(&learner, processes)?;
     let (tokenizers, provenance) = (&material.tokenizers, &material.provenance);
     let claimed = opened.map(|Opened { found, lock, .. }| {
         directory::claim(dir, found, config, tokenizers, provenance)?;
@@ -177,6 +173,28 @@ pub(super) fn prepare(
         resume_at,
         _lock: lock,
     })
+}
+
+fn note_frozen(frozen: &Frozen, architecture: &Architecture, observer: &mut dyn Observer) {
+    let (n_frozen, n) = (frozen.n_weights(), architecture.n_weights());
+    if n_frozen > 0 {
+        let note = format!("{n_frozen} of {n} weights are frozen");
+        observer.on(&Event::Note(&note));
+    }
+}
+
+/// Refuses processes whose matrix products differ in their bits.
+fn require_same_products(learner: &Learner, processes: &Processes) -> Result<()> {
+    let products = learner.products();
+    // Products in f32 have the same bits on all machines.
+    let products = match products.matmul {
+        Precision::F32 => Precision::F32.to_string(),
+        _ => products.to_string(),
+    };
+    processes.require_same(
+        "the precision of products (`train.precision`) or the CPU's instructions",
+        &products,
+    )
 }
 
 /// Describes the formats to which the model can be exported, or the setting that prevents an export, since settings cannot be
@@ -329,7 +347,7 @@ pub(super) fn check_memory(
         frozen,
         data: material.bytes(),
         resident: memory::resident(),
-        threads: rayon::current_num_threads(),
+        threads: Threads::current().count(),
         processes: processes.count(),
     };
     let feed = &material.feed;

@@ -28,6 +28,40 @@ fn written_parameters_are_read_back() {
 }
 
 #[test]
+fn mapped_parameters_are_those_that_are_read() {
+    let folder = tempfile::tempdir().expect("tempdir");
+    let path = folder.path().join("model.safetensors");
+    let parameter = |name: &str, values: &[f32]| Parameter {
+        name: name.into(),
+        shape: vec![values.len()],
+        values: values.into(),
+    };
+    let parameters = [parameter("b", &[1.5, -2.0, 0.25]), parameter("a", &[4.0])];
+    write(&path, &parameters).expect("write");
+    let expected = parameters
+        .each_ref()
+        .map(|parameter| (parameter.name.clone(), parameter.shape.clone()));
+    let mapped = Stored::open(&path, None).expect("open").mapped(&expected);
+    let mapped = mapped.expect("map");
+    assert_eq!(mapped.len(), 2);
+    for (index, read) in read(&path, &expected)
+        .expect("read")
+        .into_iter()
+        .enumerate()
+    {
+        assert_eq!(mapped.parameter(index), (&*read.name, &*read.shape));
+        assert_eq!(*mapped.values(index), *read.values);
+    }
+    let other = [("a".into(), vec![1])];
+    assert!(
+        Stored::open(&path, None)
+            .expect("open")
+            .mapped(&other)
+            .is_err()
+    );
+}
+
+#[test]
 fn damage_and_mismatches_are_reported() {
     let (_folder, path, expected) = saved();
     let problem = |expected: &[(String, Vec<usize>)]| {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use attentive_base::count::count;
 use attentive_base::error::Result;
 use attentive_config::{LengthPenaltyFormula, Task};
-use attentive_decode::SearchOptions;
+use attentive_decode::{SearchOptions, Strategy};
 use attentive_evaluate::{self as evaluate, Evaluation, Orders};
 use attentive_metrics::Bleu;
 use attentive_pipeline::Pipeline;
@@ -104,8 +104,8 @@ fn warn_of_other_order(
 fn too_short(evaluation: &Evaluation, search: &SearchOptions) -> String {
     let penalty = evaluation.brevity_penalty;
     let by_length = search.length_penalty_formula == LengthPenaltyFormula::Length;
-    let advice = match (search.beam_width, by_length) {
-        (1, _) => {
+    let advice = match (search.strategy, by_length) {
+        (Strategy::Greedy { .. }, _) => {
             "a beam compares translations of different lengths: try `--beam-width 5 --length-penalty-formula length --length-penalty 1`"
         }
         (_, false) => {

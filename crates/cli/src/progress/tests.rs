@@ -2,7 +2,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use attentive_checkpoint::Products;
-use attentive_config::TrainPrecision;
+use attentive_model::engine::Precision;
 use attentive_train::report::Sample;
 
 use super::*;
@@ -61,7 +61,7 @@ fn start() -> StartReport {
         steps_per_epoch: 120,
         memory: 400_000_000,
         products: Products {
-            matmul: TrainPrecision::F32,
+            matmul: Precision::F32,
             instructions: "AVX2".into(),
         },
         processes: 1,

@@ -4,11 +4,10 @@ use std::num::NonZeroUsize;
 
 use attentive_base::count::count;
 use attentive_metrics::{
-    Bootstrap, Difference, Estimate, Randomization, SIGNIFICANCE_LEVEL, Segments,
+    Bootstrap, Difference, Estimate, Measure, Randomization, SIGNIFICANCE_LEVEL, Segments,
 };
 use serde::Serialize;
 
-use super::Measure;
 use crate::table::aligned;
 
 /// A paired test with its options. Intervals come from the bootstrap in either case.

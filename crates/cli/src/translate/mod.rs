@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::Result;
 use attentive_config::Task;
+use attentive_decode::Strategy;
 use attentive_model::engine::profile::profiled;
 use attentive_pipeline::{Pipeline, TranslateOptions};
 use attentive_processes::Processes;
@@ -146,8 +147,10 @@ impl Args {
             return self.search.options(config, n_best);
         };
         let mut options = self.search.options(config, 1)?;
-        options.search.sampling = Some(sampling);
-        options.search.n_best = n_best;
+        options.search.strategy = Strategy::Sample {
+            sampling,
+            count: n_best,
+        };
         options.search.check()?;
         Ok(options)
     }
@@ -222,7 +225,9 @@ fn load(args: &Args, dir: &Path) -> Result<(Pipeline, TranslateOptions)> {
         pipeline = pipeline.with_shortlist(None);
     }
     let mut options = args.options(&pipeline)?;
-    options.search.scored = !matches!(args.style(), Style::Text);
+    if matches!(args.style(), Style::Text) {
+        options.search = options.search.unscored();
+    }
     if args.alignments {
         // Refuses a model without attention before anything is read.
         pipeline.align::<&str>(&[])?;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use attentive_base::count::count;
+use attentive_kernels::threads::Threads;
 use attentive_model::engine::profile::{Counts, Part, Profile};
 use attentive_pipeline::Pipeline;
 
@@ -13,7 +14,7 @@ use crate::message;
 pub(super) fn show(pipeline: &Pipeline, profile: &Profile) {
     let engine = pipeline.engine();
     let (precision, instructions) = (engine.precision(), engine.instructions());
-    let threads = count(rayon::current_num_threads(), "thread");
+    let threads = count(Threads::current().count(), "thread");
     message::say(format_args!(
         "\n{}\n{precision} ({instructions}), {threads}\n\n{}",
         summary(profile),

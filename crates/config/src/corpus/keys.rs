@@ -46,6 +46,11 @@ pub(crate) struct CorpusKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = MAX_PAIRS), extend("examples" = [20_000]))]
     pairs: Option<usize>,
+    /// The number of lines of a corpus in the RAM of the program that trains, such as lists of Python. The program sets it; a
+    /// corpus in a file has another key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), extend("examples" = [29_000]))]
+    in_memory: Option<usize>,
     /// How many times an epoch contains each line of this corpus, on average. Only the corpora of a list have weights; the default
     /// is 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,12 +62,13 @@ pub(crate) struct CorpusKeys {
 const MAX_PAIRS: usize = 100_000_000;
 
 /// The keys that name a corpus; exactly one group of them does.
-const WAYS: [&[&str]; 5] = [
+const WAYS: [&[&str]; 6] = [
     &["src", "tgt"],
     &["tsv"],
     &["jsonl"],
     &["text"],
     &["builtin"],
+    &["in_memory"],
 ];
 
 /// The schema of a corpus that is no part of a list.
@@ -106,6 +112,7 @@ impl CorpusKeys {
             self.jsonl.is_some(),
             self.text.is_some(),
             self.builtin.is_some(),
+            self.in_memory.is_some(),
         ];
         let ways = WAYS.iter().zip(given).filter(|(_, given)| *given);
         ways.map(|(keys, _)| {
@@ -140,13 +147,14 @@ impl TryFrom<CorpusKeys> for CorpusSource {
                 found: pairs.to_string(),
             });
         }
-        let files = [
+        let single = [
             keys.tsv.map(Self::Tsv),
             keys.jsonl.map(Self::Jsonl),
             keys.text.map(Self::Text),
+            keys.in_memory.map(|lines| Self::InMemory { lines }),
         ];
-        if let Some(file) = files.into_iter().flatten().next() {
-            return Ok(file);
+        if let Some(single) = single.into_iter().flatten().next() {
+            return Ok(single);
         }
         match (keys.builtin, keys.src, keys.tgt) {
             (Some(task), ..) => match keys.pairs {
@@ -184,6 +192,10 @@ impl From<CorpusSource> for CorpusKeys {
             CorpusSource::Builtin { task, pairs } => Self {
                 builtin: Some(task),
                 pairs: Some(pairs),
+                ..none
+            },
+            CorpusSource::InMemory { lines } => Self {
+                in_memory: Some(lines),
                 ..none
             },
             // Corpora are not nested.

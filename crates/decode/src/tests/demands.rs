@@ -2,10 +2,10 @@
 
 use attentive_base::batch::TokenId;
 use attentive_base::random::Random;
-use attentive_config::LengthPenaltyFormula;
+use attentive_config::{EarlyStopping, LengthPenaltyFormula};
 
 use super::toy::*;
-use crate::{Capacity, Hypothesis, SearchOptions, Sentence, Setting, search};
+use crate::{Capacity, Hypothesis, Sampling, SearchOptions, Sentence, Setting, Strategy, search};
 
 fn guided(beam_width: usize) -> SearchOptions {
     SearchOptions {
@@ -91,12 +91,12 @@ fn a_wide_beam_with_constraints_equals_brute_force() {
             let mut expected = everything(&toy, &[7], 4);
             expected.retain(|(tokens, _, finished)| !finished || missing(tokens) == 0);
             let every = SearchOptions {
-                n_best: usize::MAX,
+                strategy: Strategy::beam(700, usize::MAX, EarlyStopping::Never),
                 ..options
             };
             let mut expected = ranked(expected, &every);
             expected.sort_by_key(|(tokens, ..)| missing(tokens));
-            expected.truncate(options.n_best);
+            expected.truncate(options.strategy.n_best());
             let found = results(&toy, demanding(&[7], &[], phrases), &options);
             assert_same(&found, &expected);
             for hypothesis in found {
@@ -229,10 +229,16 @@ fn no_output_is_shorter_than_the_shortest() {
         let toy = Toy::new(&logits);
         for width in [1, 4] {
             for (sampled, min_length) in [(false, 0), (false, 3), (true, 3), (false, 99)] {
+                let sample = Strategy::Sample {
+                    sampling: Sampling::default(),
+                    count: width,
+                };
                 let options = SearchOptions {
                     min_length,
-                    sampling: sampled.then(crate::Sampling::default),
-                    n_best: width,
+                    strategy: match sampled {
+                        true => sample,
+                        false => Strategy::beam(width, width, EarlyStopping::Never),
+                    },
                     max_new_extra: 5,
                     guided: false,
                     ..guided(width)

@@ -8,7 +8,7 @@ use attentive_base::random::Random;
 use attentive_config::{EarlyStopping, LengthPenaltyFormula};
 use attentive_text::SpecialTokens;
 
-use super::super::{Capacity, Hypothesis, SearchOptions, Setting, search};
+use super::super::{Capacity, Hypothesis, SearchOptions, Setting, Strategy, search};
 use crate::{Logits, NextToken, Stepper, likeliest};
 
 pub(super) const SPECIAL: SpecialTokens = SpecialTokens {
@@ -187,20 +187,16 @@ pub(super) fn options(
     length_penalty: f64,
 ) -> SearchOptions {
     SearchOptions {
-        beam_width,
+        strategy: Strategy::beam(beam_width, beam_width.min(10), EarlyStopping::Never),
         length_penalty_formula,
         length_penalty,
         max_new_factor: 1.0,
         max_new_extra: 3,
         max_new_tokens: usize::MAX,
-        n_best: beam_width.min(10),
-        early_stopping: EarlyStopping::Never,
         min_length: 0,
         no_repeat_ngram: 0,
         coverage_penalty: 0.0,
-        sampling: None,
         guided: false,
-        scored: true,
     }
 }
 
@@ -229,7 +225,7 @@ pub(super) fn ranked(mut found: Vec<Found>, options: &SearchOptions) -> Vec<Foun
         options.score(*log_prob, tokens.len() + usize::from(*finished))
     };
     found.sort_by(|a, b| b.2.cmp(&a.2).then(score(b).total_cmp(&score(a))));
-    found.truncate(options.n_best);
+    found.truncate(options.strategy.n_best());
     found
 }
 
@@ -287,16 +283,16 @@ pub(super) fn patient_beam(toy: &Toy<'_>, src: &[TokenId], options: &SearchOptio
             }
         }
         candidates.sort_by(|a, b| b.2.total_cmp(&a.2));
-        candidates.truncate(2 * options.beam_width);
+        candidates.truncate(2 * options.strategy.rows());
         live.clear();
         for (rank, (prefix, token, log_prob)) in candidates.into_iter().enumerate() {
             if token != SPECIAL.eos {
                 live.push(([prefix.as_slice(), &[token]].concat(), log_prob));
-            } else if rank < options.beam_width {
+            } else if rank < options.strategy.rows() {
                 found.push((prefix, log_prob, true));
             }
         }
-        live.truncate(options.beam_width);
+        live.truncate(options.strategy.rows());
     }
     found.extend(
         live.into_iter()

@@ -6,7 +6,9 @@ use attentive_base::batch::TokenId;
 use attentive_config::LengthPenaltyFormula;
 
 use super::toy::*;
-use crate::{Capacity, Ensemble, Hypothesis, Sampling, SearchOptions, Sentence, Setting, search};
+use crate::{
+    Capacity, Ensemble, Hypothesis, Sampling, SearchOptions, Sentence, Setting, Strategy, search,
+};
 
 fn repeats(tokens: &[TokenId], n: usize) -> bool {
     let ngrams: Vec<&[TokenId]> = tokens.windows(n).collect();
@@ -78,7 +80,7 @@ fn coverage_ranks_as_its_definition_says() {
             let mut expected = everything(&toy, &src, 4);
             let score = |found: &Found| covered(&src, found, &options);
             expected.sort_by(|a, b| b.2.cmp(&a.2).then(score(b).total_cmp(&score(a))));
-            expected.truncate(options.n_best);
+            expected.truncate(options.strategy.n_best());
             let found = one(&toy, &src, &options);
             assert_same(&found, &expected);
             for (found, expected) in found.iter().zip(&expected) {
@@ -112,10 +114,9 @@ fn sampled(
     .collect()
 }
 
-fn sampling(n_best: usize, sampling: Sampling) -> SearchOptions {
+fn sampling(count: usize, sampling: Sampling) -> SearchOptions {
     SearchOptions {
-        n_best,
-        sampling: Some(sampling),
+        strategy: Strategy::Sample { sampling, count },
         ..options(1, LengthPenaltyFormula::Gnmt, 0.6)
     }
 }

@@ -127,8 +127,10 @@ impl Device for Plain {
         out: &mut Buffer,
     ) {
         let rows = positions.map(|rows| wide(&rows.table[..rows.len * d]));
-        let found = reference::embedding(ids, of(table), d, scale.into(), rows.as_deref());
-        put(out, found);
+        put(
+            out,
+            reference::embedding(ids, of(table), d, scale.into(), rows.as_deref()),
+        );
     }
 
     fn embedding_backward(
@@ -140,8 +142,10 @@ impl Device for Plain {
         dtable: &mut Buffer,
     ) {
         let vocab = dtable.len() / d.max(1);
-        let found = reference::embedding_backward(ids, of(grad), vocab, d, scale.into());
-        put(dtable, found);
+        put(
+            dtable,
+            reference::embedding_backward(ids, of(grad), vocab, d, scale.into()),
+        );
     }
 
     fn linear(&self, call: LinearCall, x: &Buffer, maps: &[Affine<&Buffer>], out: &mut Buffer) {

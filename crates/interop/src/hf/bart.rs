@@ -14,118 +14,49 @@ use super::export::{self, Equal};
 use super::{Described, activation};
 use crate::export::{Differences, NoEqual};
 use crate::keys::Keys;
-use crate::recipe::{Names, Sinusoids, Source::Same, Unused};
+use crate::recipe::{Names, Sinusoids, Source::Same, Unused, names};
 use crate::tensors::Tensors;
 
 /// The bias of the output. No other tensor's name begins like this.
 const FINAL_BIAS: &str = "final_logits_bias";
 
-const NAMES: Names = &[
-    ("src.embedding", Same("shared")),
-    ("head.bias", Same(FINAL_BIAS)),
-    (
-        "src.positions.learned",
-        Same("encoder.embed_positions.weight"),
-    ),
-    (
-        "tgt.positions.learned",
-        Same("decoder.embed_positions.weight"),
-    ),
-    ("src.norm", Same("encoder.layernorm_embedding")),
-    ("tgt.norm", Same("decoder.layernorm_embedding")),
-    (
-        "encoder.layers.{}.self_attention.query",
-        Same("encoder.layers.{}.self_attn.q_proj"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.key",
-        Same("encoder.layers.{}.self_attn.k_proj"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.value",
-        Same("encoder.layers.{}.self_attn.v_proj"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.output",
-        Same("encoder.layers.{}.self_attn.out_proj"),
-    ),
-    (
-        "encoder.layers.{}.self_attention_residual.norm",
-        Same("encoder.layers.{}.self_attn_layer_norm"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward.inner",
-        Same("encoder.layers.{}.fc1"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward.outer",
-        Same("encoder.layers.{}.fc2"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward_residual.norm",
-        Same("encoder.layers.{}.final_layer_norm"),
-    ),
-    ("encoder.norm", Same("encoder.layer_norm")),
-    (
-        "decoder.layers.{}.self_attention.query",
-        Same("decoder.layers.{}.self_attn.q_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention.key",
-        Same("decoder.layers.{}.self_attn.k_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention.value",
-        Same("decoder.layers.{}.self_attn.v_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention.output",
-        Same("decoder.layers.{}.self_attn.out_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention_residual.norm",
-        Same("decoder.layers.{}.self_attn_layer_norm"),
-    ),
-    (
-        "decoder.layers.{}.cross_attention.query",
-        Same("decoder.layers.{}.encoder_attn.q_proj"),
-    ),
-    (
-        "decoder.layers.{}.cross_attention.key",
-        Same("decoder.layers.{}.encoder_attn.k_proj"),
-    ),
-    (
-        "decoder.layers.{}.cross_attention.value",
-        Same("decoder.layers.{}.encoder_attn.v_proj"),
-    ),
-    (
-        "decoder.layers.{}.cross_attention.output",
-        Same("decoder.layers.{}.encoder_attn.out_proj"),
-    ),
-    (
-        "decoder.layers.{}.cross_attention_residual.norm",
-        Same("decoder.layers.{}.encoder_attn_layer_norm"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward.inner",
-        Same("decoder.layers.{}.fc1"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward.outer",
-        Same("decoder.layers.{}.fc2"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward_residual.norm",
-        Same("decoder.layers.{}.final_layer_norm"),
-    ),
-    ("decoder.norm", Same("decoder.layer_norm")),
-];
+const NAMES: Names = names! {
+    "src.embedding" => Same("shared"),
+    "head.bias" => Same(FINAL_BIAS),
+    "src.positions.learned" => Same("encoder.embed_positions.weight"),
+    "tgt.positions.learned" => Same("decoder.embed_positions.weight"),
+    "src.norm" => Same("encoder.layernorm_embedding"),
+    "tgt.norm" => Same("decoder.layernorm_embedding"),
+    "encoder.layers.{}.self_attention.query" => Same("encoder.layers.{}.self_attn.q_proj"),
+    "encoder.layers.{}.self_attention.key" => Same("encoder.layers.{}.self_attn.k_proj"),
+    "encoder.layers.{}.self_attention.value" => Same("encoder.layers.{}.self_attn.v_proj"),
+    "encoder.layers.{}.self_attention.output" => Same("encoder.layers.{}.self_attn.out_proj"),
+    "encoder.layers.{}.self_attention_residual.norm" => Same("encoder.layers.{}.self_attn_layer_norm"),
+    "encoder.layers.{}.feed_forward.inner" => Same("encoder.layers.{}.fc1"),
+    "encoder.layers.{}.feed_forward.outer" => Same("encoder.layers.{}.fc2"),
+    "encoder.layers.{}.feed_forward_residual.norm" => Same("encoder.layers.{}.final_layer_norm"),
+    "encoder.norm" => Same("encoder.layer_norm"),
+    "decoder.layers.{}.self_attention.query" => Same("decoder.layers.{}.self_attn.q_proj"),
+    "decoder.layers.{}.self_attention.key" => Same("decoder.layers.{}.self_attn.k_proj"),
+    "decoder.layers.{}.self_attention.value" => Same("decoder.layers.{}.self_attn.v_proj"),
+    "decoder.layers.{}.self_attention.output" => Same("decoder.layers.{}.self_attn.out_proj"),
+    "decoder.layers.{}.self_attention_residual.norm" => Same("decoder.layers.{}.self_attn_layer_norm"),
+    "decoder.layers.{}.cross_attention.query" => Same("decoder.layers.{}.encoder_attn.q_proj"),
+    "decoder.layers.{}.cross_attention.key" => Same("decoder.layers.{}.encoder_attn.k_proj"),
+    "decoder.layers.{}.cross_attention.value" => Same("decoder.layers.{}.encoder_attn.v_proj"),
+    "decoder.layers.{}.cross_attention.output" => Same("decoder.layers.{}.encoder_attn.out_proj"),
+    "decoder.layers.{}.cross_attention_residual.norm" => Same("decoder.layers.{}.encoder_attn_layer_norm"),
+    "decoder.layers.{}.feed_forward.inner" => Same("decoder.layers.{}.fc1"),
+    "decoder.layers.{}.feed_forward.outer" => Same("decoder.layers.{}.fc2"),
+    "decoder.layers.{}.feed_forward_residual.norm" => Same("decoder.layers.{}.final_layer_norm"),
+    "decoder.norm" => Same("decoder.layer_norm"),
+};
 
 /// The names of a model with a separate embedding for each side.
-const SEPARATE: Names = &[
-    ("src.embedding", Same("encoder.embed_tokens")),
-    ("tgt.embedding", Same("decoder.embed_tokens")),
-];
+const SEPARATE: Names = names! {
+    "src.embedding" => Same("encoder.embed_tokens"),
+    "tgt.embedding" => Same("decoder.embed_tokens"),
+};
 
 /// Describes the features that these kinds of models have in common.
 fn common(

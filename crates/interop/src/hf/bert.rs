@@ -11,63 +11,27 @@ use super::sentences::Sentences;
 use super::{Described, activation, tied_or_not};
 use crate::keys::Keys;
 use crate::recipe::Source::{Plus, Same};
-use crate::recipe::{Names, Unused};
+use crate::recipe::{Names, Unused, names};
 use crate::tensors::Tensors;
 
-pub(super) const NAMES: Names = &[
-    ("src.embedding", Same("embeddings.word_embeddings")),
+pub(super) const NAMES: Names = names! {
+    "src.embedding" => Same("embeddings.word_embeddings"),
     // All positions of a single text have type 0.
-    (
-        "src.positions.learned",
-        Plus(
-            "embeddings.position_embeddings.weight",
-            "embeddings.token_type_embeddings.weight",
-        ),
-    ),
-    ("src.norm", Same("embeddings.LayerNorm")),
-    (
-        "encoder.layers.{}.self_attention.query",
-        Same("encoder.layer.{}.attention.self.query"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.key",
-        Same("encoder.layer.{}.attention.self.key"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.value",
-        Same("encoder.layer.{}.attention.self.value"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.output",
-        Same("encoder.layer.{}.attention.output.dense"),
-    ),
-    (
-        "encoder.layers.{}.self_attention_residual.norm",
-        Same("encoder.layer.{}.attention.output.LayerNorm"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward.inner",
-        Same("encoder.layer.{}.intermediate.dense"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward.outer",
-        Same("encoder.layer.{}.output.dense"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward_residual.norm",
-        Same("encoder.layer.{}.output.LayerNorm"),
-    ),
-    (
-        "head.transform.linear",
-        Same("cls.predictions.transform.dense"),
-    ),
-    (
-        "head.transform.norm",
-        Same("cls.predictions.transform.LayerNorm"),
-    ),
-    ("head.weight", Same("cls.predictions.decoder.weight")),
-    ("head.bias", Same("cls.predictions.bias")),
-];
+    "src.positions.learned" => Plus("embeddings.position_embeddings.weight", "embeddings.token_type_embeddings.weight"),
+    "src.norm" => Same("embeddings.LayerNorm"),
+    "encoder.layers.{}.self_attention.query" => Same("encoder.layer.{}.attention.self.query"),
+    "encoder.layers.{}.self_attention.key" => Same("encoder.layer.{}.attention.self.key"),
+    "encoder.layers.{}.self_attention.value" => Same("encoder.layer.{}.attention.self.value"),
+    "encoder.layers.{}.self_attention.output" => Same("encoder.layer.{}.attention.output.dense"),
+    "encoder.layers.{}.self_attention_residual.norm" => Same("encoder.layer.{}.attention.output.LayerNorm"),
+    "encoder.layers.{}.feed_forward.inner" => Same("encoder.layer.{}.intermediate.dense"),
+    "encoder.layers.{}.feed_forward.outer" => Same("encoder.layer.{}.output.dense"),
+    "encoder.layers.{}.feed_forward_residual.norm" => Same("encoder.layer.{}.output.LayerNorm"),
+    "head.transform.linear" => Same("cls.predictions.transform.dense"),
+    "head.transform.norm" => Same("cls.predictions.transform.LayerNorm"),
+    "head.weight" => Same("cls.predictions.decoder.weight"),
+    "head.bias" => Same("cls.predictions.bias"),
+};
 
 pub(super) const TEXTS: Names = names_of_labels!("classifier", "pooler.dense");
 pub(super) const WORDS: Names = names_of_labels!("classifier");

@@ -11,53 +11,26 @@ use super::labels::{Head, names_of_labels};
 use super::{Described, activation};
 use crate::keys::Keys;
 use crate::recipe::Source::{Rows, Same};
-use crate::recipe::{Names, Unused};
+use crate::recipe::{Names, Unused, names};
 use crate::tensors::Tensors;
 
-pub(super) const NAMES: Names = &[
-    ("src.embedding", Same("embeddings.word_embeddings")),
-    (
-        "src.positions.learned",
-        Rows("embeddings.position_embeddings.weight"),
-    ),
-    ("src.norm", Same("embeddings.LayerNorm")),
-    (
-        "encoder.layers.{}.self_attention.query",
-        Same("transformer.layer.{}.attention.q_lin"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.key",
-        Same("transformer.layer.{}.attention.k_lin"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.value",
-        Same("transformer.layer.{}.attention.v_lin"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.output",
-        Same("transformer.layer.{}.attention.out_lin"),
-    ),
-    (
-        "encoder.layers.{}.self_attention_residual.norm",
-        Same("transformer.layer.{}.sa_layer_norm"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward.inner",
-        Same("transformer.layer.{}.ffn.lin1"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward.outer",
-        Same("transformer.layer.{}.ffn.lin2"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward_residual.norm",
-        Same("transformer.layer.{}.output_layer_norm"),
-    ),
-    ("head.transform.linear", Same("vocab_transform")),
-    ("head.transform.norm", Same("vocab_layer_norm")),
-    ("head.weight", Same("vocab_projector.weight")),
-    ("head.bias", Same("vocab_projector.bias")),
-];
+pub(super) const NAMES: Names = names! {
+    "src.embedding" => Same("embeddings.word_embeddings"),
+    "src.positions.learned" => Rows("embeddings.position_embeddings.weight"),
+    "src.norm" => Same("embeddings.LayerNorm"),
+    "encoder.layers.{}.self_attention.query" => Same("transformer.layer.{}.attention.q_lin"),
+    "encoder.layers.{}.self_attention.key" => Same("transformer.layer.{}.attention.k_lin"),
+    "encoder.layers.{}.self_attention.value" => Same("transformer.layer.{}.attention.v_lin"),
+    "encoder.layers.{}.self_attention.output" => Same("transformer.layer.{}.attention.out_lin"),
+    "encoder.layers.{}.self_attention_residual.norm" => Same("transformer.layer.{}.sa_layer_norm"),
+    "encoder.layers.{}.feed_forward.inner" => Same("transformer.layer.{}.ffn.lin1"),
+    "encoder.layers.{}.feed_forward.outer" => Same("transformer.layer.{}.ffn.lin2"),
+    "encoder.layers.{}.feed_forward_residual.norm" => Same("transformer.layer.{}.output_layer_norm"),
+    "head.transform.linear" => Same("vocab_transform"),
+    "head.transform.norm" => Same("vocab_layer_norm"),
+    "head.weight" => Same("vocab_projector.weight"),
+    "head.bias" => Same("vocab_projector.bias"),
+};
 
 pub(super) const TEXTS: Names = names_of_labels!("classifier", "pre_classifier");
 pub(super) const WORDS: Names = names_of_labels!("classifier");

@@ -11,37 +11,22 @@ use super::{Described, activation, decoder_only};
 use crate::export::{Differences, NoEqual};
 use crate::keys::Keys;
 use crate::recipe::Source::{Part, Same, Transposed};
-use crate::recipe::{Names, Source, Unused};
+use crate::recipe::{Names, Source, Unused, names};
 
-const NAMES: Names = &[
-    ("tgt.embedding", Same("wte")),
-    ("tgt.positions.learned", Same("wpe.weight")),
-    ("decoder.layers.{}.self_attention.query", joined(0)),
-    ("decoder.layers.{}.self_attention.key", joined(1)),
-    ("decoder.layers.{}.self_attention.value", joined(2)),
-    (
-        "decoder.layers.{}.self_attention.output",
-        Transposed("h.{}.attn.c_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention_residual.norm",
-        Same("h.{}.ln_1"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward.inner",
-        Transposed("h.{}.mlp.c_fc"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward.outer",
-        Transposed("h.{}.mlp.c_proj"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward_residual.norm",
-        Same("h.{}.ln_2"),
-    ),
-    ("decoder.norm", Same("ln_f")),
-    ("head.weight", Same("lm_head.weight")),
-];
+const NAMES: Names = names! {
+    "tgt.embedding" => Same("wte"),
+    "tgt.positions.learned" => Same("wpe.weight"),
+    "decoder.layers.{}.self_attention.query" => joined(0),
+    "decoder.layers.{}.self_attention.key" => joined(1),
+    "decoder.layers.{}.self_attention.value" => joined(2),
+    "decoder.layers.{}.self_attention.output" => Transposed("h.{}.attn.c_proj"),
+    "decoder.layers.{}.self_attention_residual.norm" => Same("h.{}.ln_1"),
+    "decoder.layers.{}.feed_forward.inner" => Transposed("h.{}.mlp.c_fc"),
+    "decoder.layers.{}.feed_forward.outer" => Transposed("h.{}.mlp.c_proj"),
+    "decoder.layers.{}.feed_forward_residual.norm" => Same("h.{}.ln_2"),
+    "decoder.norm" => Same("ln_f"),
+    "head.weight" => Same("lm_head.weight"),
+};
 
 /// Queries, keys and values are stored as one map.
 const fn joined(part: usize) -> Source {

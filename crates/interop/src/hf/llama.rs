@@ -10,49 +10,22 @@ use serde_json::{Map, Value};
 
 use super::{Described, activation, decoder_only};
 use crate::keys::Keys;
-use crate::recipe::{Names, Source::Same, Unused};
+use crate::recipe::{Names, Source::Same, Unused, names};
 
-const NAMES: Names = &[
-    ("tgt.embedding", Same("model.embed_tokens")),
-    ("head.weight", Same("lm_head.weight")),
-    (
-        "decoder.layers.{}.self_attention.query",
-        Same("model.layers.{}.self_attn.q_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention.key",
-        Same("model.layers.{}.self_attn.k_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention.value",
-        Same("model.layers.{}.self_attn.v_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention.output",
-        Same("model.layers.{}.self_attn.o_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention_residual.norm",
-        Same("model.layers.{}.input_layernorm"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward.inner",
-        Same("model.layers.{}.mlp.gate_proj"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward.gate",
-        Same("model.layers.{}.mlp.up_proj"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward.outer",
-        Same("model.layers.{}.mlp.down_proj"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward_residual.norm",
-        Same("model.layers.{}.post_attention_layernorm"),
-    ),
-    ("decoder.norm", Same("model.norm")),
-];
+const NAMES: Names = names! {
+    "tgt.embedding" => Same("model.embed_tokens"),
+    "head.weight" => Same("lm_head.weight"),
+    "decoder.layers.{}.self_attention.query" => Same("model.layers.{}.self_attn.q_proj"),
+    "decoder.layers.{}.self_attention.key" => Same("model.layers.{}.self_attn.k_proj"),
+    "decoder.layers.{}.self_attention.value" => Same("model.layers.{}.self_attn.v_proj"),
+    "decoder.layers.{}.self_attention.output" => Same("model.layers.{}.self_attn.o_proj"),
+    "decoder.layers.{}.self_attention_residual.norm" => Same("model.layers.{}.input_layernorm"),
+    "decoder.layers.{}.feed_forward.inner" => Same("model.layers.{}.mlp.gate_proj"),
+    "decoder.layers.{}.feed_forward.gate" => Same("model.layers.{}.mlp.up_proj"),
+    "decoder.layers.{}.feed_forward.outer" => Same("model.layers.{}.mlp.down_proj"),
+    "decoder.layers.{}.feed_forward_residual.norm" => Same("model.layers.{}.post_attention_layernorm"),
+    "decoder.norm" => Same("model.norm"),
+};
 
 /// The value of `rope_scaling`. Early versions call its kind `type`.
 #[derive(Deserialize)]

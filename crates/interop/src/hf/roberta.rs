@@ -12,16 +12,16 @@ use super::bert::{self, Shape};
 use super::labels::{Head, names_of_labels};
 use crate::keys::Keys;
 use crate::recipe::Source::Same;
-use crate::recipe::{Names, Unused};
+use crate::recipe::{Names, Unused, names};
 use crate::tensors::Tensors;
 
 /// The head of the masked language model.
-pub(super) const HEAD: Names = &[
-    ("head.transform.linear", Same("lm_head.dense")),
-    ("head.transform.norm", Same("lm_head.layer_norm")),
-    ("head.weight", Same("lm_head.decoder.weight")),
-    ("head.bias", Same("lm_head.bias")),
-];
+pub(super) const HEAD: Names = names! {
+    "head.transform.linear" => Same("lm_head.dense"),
+    "head.transform.norm" => Same("lm_head.layer_norm"),
+    "head.weight" => Same("lm_head.decoder.weight"),
+    "head.bias" => Same("lm_head.bias"),
+};
 pub(super) const TEXTS: Names = names_of_labels!("classifier.out_proj", "classifier.dense");
 pub(super) const WORDS: Names = names_of_labels!("classifier");
 

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use attentive_architecture::{NormKind, NormPosition, Positions, TieEmbeddings};
+use attentive_architecture::{ActivationKind, NormKind, NormPosition, Positions, TieEmbeddings};
 use attentive_base::error::Result;
 use attentive_config::{
     DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, OutputConfig, Translator,
@@ -14,7 +14,7 @@ use crate::keys::Keys;
 use crate::recipe::{Names, Source::Same, Unused};
 use crate::tensors::Tensors;
 
-macro_rules! names {
+macro_rules! names_with {
     ($inner:literal $(, $gate:literal)?) => {
         &[
             ("src.embedding", Same("shared")),
@@ -50,8 +50,8 @@ macro_rules! names {
     };
 }
 
-const NAMES: Names = names!("wi");
-const GATED_NAMES: Names = names!("wi_0", "wi_1");
+const NAMES: Names = names_with!("wi");
+const GATED_NAMES: Names = names_with!("wi_0", "wi_1");
 
 /// The maximum length in T5's training; the model itself has no limit.
 const LENGTH: usize = 512;
@@ -111,16 +111,9 @@ fn has_own_output(tensors: &Tensors) -> Result<bool> {
     }
 }
 
-fn describe(
-    keys: &mut Keys,
-    tensors: &Tensors,
-    projection: &str,
-    Output { tied, scaled }: Output,
-) -> Result<Described> {
-    keys.only("is_encoder_decoder", true)?;
-    let layers = keys.required("num_layers")?;
-    let d_model: usize = keys.required("d_model")?;
-    let projection: String = keys.or("feed_forward_proj", projection.to_owned())?;
+/// Returns true for a gated feed-forward network, and its activation function. `default` is the usual `feed_forward_proj`.
+fn feed_forward(keys: &mut Keys, default: &str) -> Result<(bool, ActivationKind)> {
+    let projection: String = keys.or("feed_forward_proj", default.to_owned())?;
     let (gated, default) = match projection.as_str() {
         "relu" => (false, "relu"),
         "gated-gelu" => (true, "gelu_new"),
@@ -130,6 +123,19 @@ fn describe(
     // These keys follow from `feed_forward_proj`, unless they are present.
     let activation = activation(keys, "dense_act_fn", default)?;
     keys.only("is_gated_act", gated)?;
+    Ok((gated, activation))
+}
+
+fn describe(
+    keys: &mut Keys,
+    tensors: &Tensors,
+    projection: &str,
+    Output { tied, scaled }: Output,
+) -> Result<Described> {
+    keys.only("is_encoder_decoder", true)?;
+    let layers = keys.required("num_layers")?;
+    let d_model: usize = keys.required("d_model")?;
+    let (gated, activation) = feed_forward(keys, projection)?;
     let output = OutputConfig {
         tie_embeddings: match tied {
             true => TieEmbeddings::All,

@@ -1,7 +1,8 @@
 //! Tests that models are unchanged after an export and an import.
 
 use attentive_base::error::Error;
-use attentive_config::{Config, FamilyConfig};
+use attentive_config::{Config, EarlyStopping, FamilyConfig};
+use attentive_decode::Strategy;
 use attentive_pipeline::Pipeline;
 use attentive_samples::{Sample, variant};
 use attentive_text::Languages;
@@ -149,7 +150,7 @@ fn the_order_of_sines_and_cosines_makes_no_difference() {
         let [own, back] = [dir, back].map(|dir| Pipeline::load(&dir).unwrap());
         let lines = ["ein Hund rennt", "eine Katze schläft", "Hund"];
         let mut options = TranslateOptions::from(&own.config().decode);
-        options.search.beam_width = 3;
+        options.search.strategy = Strategy::beam(3, 1, EarlyStopping::Never);
         options.search.max_new_tokens = 9;
         let [own, back] = [own, back].map(|pipeline| {
             let found = pipeline.translate_with(&lines, &options).unwrap();

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use attentive_architecture::{Pooling, Task};
 use attentive_base::batch::{Batch, Padded, TokenId};
+use attentive_base::body::Body;
 use attentive_base::error::Result;
 use attentive_checkpoint::{self as checkpoint, LoadedWeights};
 use attentive_decode::{SampleOptions, Sampling};

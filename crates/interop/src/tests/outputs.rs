@@ -1,5 +1,7 @@
 //! Tests of the outputs of models.
 
+use attentive_decode::Strategy;
+
 use super::*;
 
 /// The maximum length of the outputs of language models, in tokens.
@@ -24,24 +26,16 @@ fn logits_are_those_of_transformers() {
         };
         for number in 0..5 {
             let input = ids(&format!("{number}.input"));
-            let batch = match loaded.architecture.task() {
-                Task::Generate => Batch {
-                    tgt_in: input,
-                    ..Batch::default()
-                },
-                Task::Fill | Task::Embed | Task::Tag | Task::Classify => Batch {
-                    src: input,
-                    ..Batch::default()
-                },
-                _ => Batch {
-                    src: input,
-                    tgt_in: ids(&format!("{number}.decoder")),
-                    ..Batch::default()
-                },
-            };
+            let batch = Batch::of(match loaded.architecture.body {
+                Body::Encoder(_) => Body::Encoder(input.into()),
+                Body::Decoder(_) => Body::Decoder(input),
+                Body::EncoderDecoder(..) => {
+                    Body::EncoderDecoder(input.into(), ids(&format!("{number}.decoder")))
+                }
+            });
             let pass = Pass::inference();
             let found = match loaded.architecture.task() {
-                Task::Embed => model.encode(&batch, &pass).sequence.x,
+                Task::Embed => model.encode(&batch, &pass).unwrap().sequence.x,
                 _ => model.forward(&batch, &pass),
             };
             let found = labels_alone(rows(found), &loaded).concat();
@@ -125,8 +119,9 @@ fn translates(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
     let lines: Vec<&str> = expected.iter().map(|one| one.text.as_str()).collect();
     for beam_width in [1, 4] {
         let mut options = TranslateOptions::from(&pipeline.config().decode);
-        assert_eq!(options.search.beam_width, 4);
-        options.search.beam_width = beam_width;
+        assert_eq!(options.search.strategy.rows(), 4);
+        let early_stopping = pipeline.config().decode.early_stopping;
+        options.search.strategy = Strategy::beam(beam_width, 1, early_stopping);
         let found = pipeline.translate_with(&lines, &options).unwrap();
         for (found, expected) in found.iter().zip(expected) {
             let best = &found.hypotheses[0];

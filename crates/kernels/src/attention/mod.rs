@@ -23,6 +23,7 @@ use crate::lengths::Lengths;
 use crate::parallel::for_each;
 use crate::scratch::with_scratch;
 use crate::simd::LANES;
+use crate::threads::Threads;
 use crate::tile::TileMut;
 use operands::Views;
 
@@ -181,7 +182,7 @@ pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_, &[f32]>, out
 }
 
 fn is_large(shape: AttentionShape) -> bool {
-    shape.work() >= LARGE && rayon::current_num_threads() > 1
+    shape.work() >= LARGE && Threads::current().count() > 1
 }
 
 /// The row stride of scores for `keys` keys, rounded up to whole vectors.

@@ -1,7 +1,7 @@
 mod case;
 
 use super::*;
-use crate::gemm::Precision;
+use crate::gemm::Float;
 use crate::recurrent::{Cell, Direction, RecurrentGradients, recurrent};
 use crate::testing::{assert_same_on_all_pools, bits};
 use case::{Case, Sizes};
@@ -75,11 +75,7 @@ fn a_multithreaded_call_matches_the_reference() {
 #[test]
 fn a_sequence_depends_neither_on_its_batch_nor_on_padding() {
     for cell in CELLS {
-        for (initial, precision) in [
-            (true, Precision::F32),
-            (false, Precision::F32),
-            (true, Precision::Bf16),
-        ] {
+        for (initial, precision) in [(true, Float::F32), (false, Float::F32), (true, Float::Bf16)] {
             let mut batch = Case::new(cell, &[3, 0, 5, 1, 5, 4, 2], 6, (13, 19, 21, 35));
             batch.initial = batch.initial.filter(|_| initial);
             batch.precision = precision;
@@ -119,7 +115,7 @@ fn a_sequence_depends_neither_on_its_batch_nor_on_padding() {
 #[test]
 fn the_batch_size_changes_nothing() {
     for cell in CELLS {
-        for precision in [Precision::F32, Precision::Bf16] {
+        for precision in [Float::F32, Float::Bf16] {
             let out = |batch: usize| {
                 let mut case = Case::new(cell, &vec![2; batch], 2, (5, 37, 18, 33));
                 case.precision = precision;
@@ -137,11 +133,7 @@ fn the_batch_size_changes_nothing() {
 #[test]
 fn position_by_position_equals_all_at_once() {
     for cell in CELLS {
-        for (d, precision) in [
-            (1, Precision::F32),
-            (7, Precision::Bf16),
-            (300, Precision::F32),
-        ] {
+        for (d, precision) in [(1, Float::F32), (7, Float::Bf16), (300, Float::F32)] {
             let mut batch =
                 Case::new(cell, &[5, 5, 5], 5, (6, d, 9, 17)).pad(|sentence| 6 - 2 * sentence);
             batch.precision = precision;
@@ -267,7 +259,7 @@ fn huge_inputs_give_finite_results() {
 fn bf16_operands_give_nearly_the_same_results() {
     for cell in CELLS {
         let mut case = Case::new(cell, &[3, 5], 5, (7, 16, 24, 40));
-        case.precision = Precision::Bf16;
+        case.precision = Float::Bf16;
         case.assert_matches_the_reference(5e-2);
     }
 }

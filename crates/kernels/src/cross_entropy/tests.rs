@@ -25,7 +25,7 @@ impl Case {
                 rows,
                 d_model,
                 vocab,
-                precision: Precision::F32,
+                precision: Float::F32,
             },
             x: random(rows * d_model, 1).iter().map(|x| 2.0 * x).collect(),
             weight: random(vocab * d_model, 2),
@@ -66,10 +66,10 @@ impl Case {
 }
 
 /// The tolerance: the kernel may round a logit gradient to a different bfloat16 than the reference.
-fn slack(precision: Precision) -> f64 {
+fn slack(precision: Float) -> f64 {
     match precision {
-        Precision::F32 => 2e-5,
-        Precision::Bf16 => 1e-3,
+        Float::F32 => 2e-5,
+        Float::Bf16 => 1e-3,
     }
 }
 
@@ -84,11 +84,7 @@ fn sums_and_gradients_match_the_reference() {
         (400, 3, 2),
         (0, 4, 5),
     ] {
-        for (smoothing, precision) in [
-            (0.0, Precision::F32),
-            (0.1, Precision::F32),
-            (0.1, Precision::Bf16),
-        ] {
+        for (smoothing, precision) in [(0.0, Float::F32), (0.1, Float::F32), (0.1, Float::Bf16)] {
             let mut case = Case {
                 smoothing,
                 ..Case::new(rows, d_model, vocab)

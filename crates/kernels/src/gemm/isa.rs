@@ -1,6 +1,6 @@
 //! Selection of the vector and matrix instructions at run time.
 
-use super::Precision;
+use super::Float;
 use crate::instruction_set::{InstructionSet, is_allowed};
 
 /// Defines token types whose values prove that this CPU supports an instruction set: only this file can construct
@@ -218,10 +218,10 @@ pub(crate) enum Engine {
 
 impl Engine {
     /// The best engine of this CPU for `precision`.
-    pub(crate) fn detect(precision: Precision) -> Self {
+    pub(crate) fn detect(precision: Float) -> Self {
         match precision {
-            Precision::F32 => Self::F32(Isa::detect()),
-            Precision::Bf16 => match PairIsa::detect() {
+            Float::F32 => Self::F32(Isa::detect()),
+            Float::Bf16 => match PairIsa::detect() {
                 Some(isa) => Self::Pairs(isa),
                 None => Self::Rounded(Isa::detect()),
             },

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 #[cfg(target_arch = "x86_64")]
 use super::pairs;
-use super::{Engine, Isa, Precision, Right, Single, View};
+use super::{Engine, Float, Isa, Right, Single, View};
 use crate::area::assert_shape;
 use crate::tile::TileMut;
 
@@ -138,13 +138,13 @@ impl Product<'_> {
     ///
     /// # Panics
     /// If a slice is too short for its shape.
-    pub fn write(&self, precision: Precision, [m, n]: [usize; 2], out: &mut [f32]) {
+    pub fn write(&self, precision: Float, [m, n]: [usize; 2], out: &mut [f32]) {
         assert_shape("out", out, [m, n]);
         self.write_to(precision, &mut TileMut::new(out, m, n, n));
     }
 
     /// [`Self::write`] to a tile.
-    pub(crate) fn write_to(&self, precision: Precision, out: &mut TileMut<'_>) {
+    pub(crate) fn write_to(&self, precision: Float, out: &mut TileMut<'_>) {
         self.write_with(Engine::detect(precision), out);
     }
 
@@ -153,8 +153,8 @@ impl Product<'_> {
         self.check(out);
         let plain = self.with(self.a, Right::Plain(self.b));
         match engine {
-            Engine::F32(isa) => Single::new(isa, Precision::F32).product(&plain, out),
-            Engine::Rounded(isa) => Single::new(isa, Precision::Bf16).product(&plain, out),
+            Engine::F32(isa) => Single::new(isa, Float::F32).product(&plain, out),
+            Engine::Rounded(isa) => Single::new(isa, Float::Bf16).product(&plain, out),
             #[cfg(target_arch = "x86_64")]
             Engine::Pairs(isa) => pairs::product(isa, self, out),
             #[cfg(not(target_arch = "x86_64"))]
@@ -166,7 +166,7 @@ impl Product<'_> {
     pub(crate) fn write_here(&self, out: &mut TileMut<'_>) {
         self.check(out);
         let plain = self.with(self.a, Right::Plain(self.b));
-        Single::new(Isa::detect(), Precision::F32).rectangle(&plain, out);
+        Single::new(Isa::detect(), Float::F32).rectangle(&plain, out);
     }
 
     fn check(&self, out: &TileMut<'_>) {

@@ -7,7 +7,7 @@ use super::bf16::{round_all, round_into, widen_panel};
 use super::isa::Isa;
 use super::pack::KC;
 use super::task::{Grain, for_each_rectangle, wanted_tasks};
-use super::{Precision, Product, View, micro, pack};
+use super::{Float, Product, View, micro, pack};
 use crate::area::area;
 use crate::packed::{PANEL, PackedBf16, PackedF32};
 use crate::scratch::with_scratches;
@@ -30,8 +30,8 @@ const PACK_WORK: usize = 8;
 #[derive(Clone, Copy)]
 pub(crate) struct Single {
     isa: Isa,
-    /// Precision of the operands, which are rounded while they are packed.
-    precision: Precision,
+    /// Float of the operands, which are rounded while they are packed.
+    precision: Float,
 }
 
 /// The right operand of a product.
@@ -65,7 +65,7 @@ impl Product<'_, View<'_>, Right<'_>> {
 }
 
 impl Single {
-    pub(crate) fn new(isa: Isa, precision: Precision) -> Self {
+    pub(crate) fn new(isa: Isa, precision: Float) -> Self {
         Self { isa, precision }
     }
 
@@ -120,7 +120,7 @@ impl Single {
     fn column_block(self, product: &Product<'_, View<'_>, Right<'_>>, out: &mut TileMut<'_>) {
         let Self { isa, precision } = self;
         let Product { k, a, b, .. } = *product;
-        let in_place = a.col_stride == 1 && precision == Precision::F32;
+        let in_place = a.col_stride == 1 && precision == Float::F32;
         let (m, n) = (out.rows(), out.cols());
         let block = k.min(KC);
         let width = n.next_multiple_of(isa.nr());
@@ -160,7 +160,7 @@ impl Single {
             Right::Plain(b) => {
                 let packed = &mut packed[..n.next_multiple_of(isa.nr()) * depth];
                 pack::pack_b(isa, b.from(start, 0), depth, n, packed);
-                if self.precision == Precision::Bf16 {
+                if self.precision == Float::Bf16 {
                     round_all(packed);
                 }
                 micro::Right::of_tiles(isa, packed, depth)
@@ -198,8 +198,8 @@ impl Single {
             col: 1,
         };
         match (a.col_stride, self.precision) {
-            (1, Precision::F32) => by_rows(a.data, a.row_stride),
-            (1, Precision::Bf16) => {
+            (1, Float::F32) => by_rows(a.data, a.row_stride),
+            (1, Float::Bf16) => {
                 for (row, out) in packed.chunks_exact_mut(depth).enumerate().take(rows) {
                     round_into(&a.data[row * a.row_stride..][..depth], out);
                 }
@@ -207,7 +207,7 @@ impl Single {
             }
             (_, precision) => {
                 pack::pack_a(self.isa, a, rows, depth, packed);
-                if precision == Precision::Bf16 {
+                if precision == Float::Bf16 {
                     round_all(&mut packed[..rows.next_multiple_of(mr) * depth]);
                 }
                 micro::Left {

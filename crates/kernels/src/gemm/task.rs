@@ -1,6 +1,7 @@
 //! Splitting the output into tasks.
 
 use crate::parallel::for_each;
+use crate::threads::Threads;
 use crate::tile::TileMut;
 
 /// The task sizes preferred by an engine.
@@ -46,7 +47,7 @@ impl Grain {
 
 /// The number of tasks worth starting for `work` multiply-adds at `task_work` each.
 pub(crate) fn wanted_tasks(work: usize, task_work: usize) -> usize {
-    match rayon::current_num_threads() {
+    match Threads::current().count() {
         1 => 1,
         threads => (4 * threads).min(work / task_work),
     }

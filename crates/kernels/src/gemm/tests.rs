@@ -85,7 +85,7 @@ fn of<'a>(a: View<'a>, b: View<'a>, k: usize, added: bool) -> Product<'a> {
 
 #[test]
 fn the_best_engine_is_among_the_tested_ones() {
-    for precision in [Precision::F32, Precision::Bf16] {
+    for precision in [Float::F32, Float::Bf16] {
         let best = Engine::detect(precision);
         println!("{precision:?}: {} ({best:?})", precision.instructions());
         assert!(
@@ -94,7 +94,7 @@ fn the_best_engine_is_among_the_tested_ones() {
             engines()
         );
     }
-    println!("fastest: {:?}; all: {:?}", Precision::fastest(), engines());
+    println!("fastest: {:?}; all: {:?}", Float::fastest(), engines());
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn gemm_uses_the_best_engine() {
     let (m, n, k) = (13, 31, 257);
     let shape = [m, n, k];
     let data = operands(m, n, k);
-    for precision in [Precision::F32, Precision::Bf16] {
+    for precision in [Float::F32, Float::Bf16] {
         for (a, b) in layouts(m, n, k, &data) {
             let mut out = vec![f32::NAN; m * n];
             Product::new(k, a, b).write(precision, [m, n], &mut out);
@@ -329,14 +329,14 @@ fn columns_outside_the_tile_stay_untouched() {
 #[should_panic(expected = "`b` needs 12 elements but has 11")]
 fn a_short_operand_is_refused() {
     let (a, b) = (View::rows(&[1.0; 6], 3), View::rows(&[1.0; 11], 4));
-    Product::new(3, a, b).write(Precision::F32, [2, 4], &mut [0.0; 8]);
+    Product::new(3, a, b).write(Float::F32, [2, 4], &mut [0.0; 8]);
 }
 
 #[test]
 #[should_panic(expected = "larger than the address space")]
 fn an_overflowing_shape_is_refused() {
     let (side, none) = (1 << (usize::BITS / 2), View::rows(&[], 1));
-    Product::new(0, none, none).write(Precision::F32, [side, side], &mut []);
+    Product::new(0, none, none).write(Float::F32, [side, side], &mut []);
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn overflowing_strides_are_refused() {
         col_stride: 1,
     };
     let b = View::rows(&[1.0], 1);
-    Product::new(1, a, b).write(Precision::F32, [3, 1], &mut [0.0; 3]);
+    Product::new(1, a, b).write(Float::F32, [3, 1], &mut [0.0; 3]);
 }
 
 #[test]

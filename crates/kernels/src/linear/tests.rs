@@ -25,7 +25,7 @@ fn call(rows: usize, d_in: usize, d_out: usize, activation: Activation) -> Linea
         d_out,
         activation,
         dropout: None,
-        precision: Precision::F32,
+        precision: Float::F32,
     }
 }
 
@@ -89,7 +89,7 @@ struct Found<const N: usize> {
 
 #[test]
 fn forward_and_backward_match_the_reference() {
-    for (precision, (rows, d_in, d_out)) in [Precision::F32, Precision::Bf16]
+    for (precision, (rows, d_in, d_out)) in [Float::F32, Float::Bf16]
         .into_iter()
         .flat_map(|precision| SHAPES.map(|shape| (precision, shape)))
     {
@@ -193,7 +193,7 @@ fn rows_do_not_depend_on_each_other_and_bias_is_optional() {
         random(d_out * d_in, 2),
         vec![0.0; d_out],
     );
-    for precision in [Precision::F32, Precision::Bf16] {
+    for precision in [Float::F32, Float::Bf16] {
         let run = |rows: usize, bias: Option<&[f32]>| {
             let mut out = vec![0.0; rows * d_out];
             let call = LinearCall {
@@ -217,7 +217,7 @@ fn rows_do_not_depend_on_each_other_and_bias_is_optional() {
 
 #[test]
 fn relu_propagates_nan() {
-    for precision in [Precision::F32, Precision::Bf16] {
+    for precision in [Float::F32, Float::Bf16] {
         let mut out = [0.0];
         let map = Affine {
             weight: &[1.0][..],
@@ -234,7 +234,7 @@ fn relu_propagates_nan() {
 
 #[test]
 fn the_thread_count_changes_nothing() {
-    for precision in [Precision::F32, Precision::Bf16] {
+    for precision in [Float::F32, Float::Bf16] {
         let case = Case::<2>::new(LinearCall {
             precision,
             dropout: Some(DROPOUT),

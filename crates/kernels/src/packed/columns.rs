@@ -3,13 +3,13 @@
 use std::fmt;
 
 use super::lines::{self, Line, PANEL};
-use super::{PackedBf16, PackedF32, PackedInt8, PackedWeight, WeightType};
+use super::{PackedBf16, PackedF32, PackedInt8, PackedWeight, Precision};
 
 /// Output columns of a packed weight `[n, k]`, copied side by side: again a packed weight, with as many columns as were copied.
 /// A product with it has the same bits in a column as one with the whole weight.
 #[derive(Clone)]
 pub struct PackedColumns {
-    weight_type: WeightType,
+    precision: Precision,
     n: usize,
     k: usize,
     lines: Vec<Line>,
@@ -20,9 +20,9 @@ pub struct PackedColumns {
 
 impl PackedColumns {
     /// No columns yet of a weight of this type with k input columns.
-    pub fn new(weight_type: WeightType, k: usize) -> Self {
+    pub fn new(precision: Precision, k: usize) -> Self {
         Self {
-            weight_type,
+            precision,
             n: 0,
             k,
             lines: Vec::new(),
@@ -36,7 +36,7 @@ impl PackedColumns {
     /// # Panics
     /// If the weight has another type or other input columns, or does not have this column.
     pub fn push(&mut self, weight: PackedWeight<'_>, column: usize) {
-        assert_eq!(weight.weight_type(), self.weight_type, "type of the weight");
+        assert_eq!(weight.precision(), self.precision, "type of the weight");
         assert_eq!(weight.k(), self.k, "input columns");
         assert!(column < weight.n(), "column {column} of {}", weight.n());
         let (bytes, per_word) = match weight {
@@ -68,16 +68,16 @@ impl PackedColumns {
     pub fn view(&self) -> PackedWeight<'_> {
         const WHOLE: &str = "a value for each column";
         let (n, k) = (self.n, self.k);
-        match self.weight_type {
-            WeightType::F32 => {
+        match self.precision {
+            Precision::F32 => {
                 let values = lines::numbers(&self.lines);
                 PackedWeight::F32(PackedF32::new(n, k, values).expect(WHOLE))
             }
-            WeightType::Bf16 => {
+            Precision::Bf16 => {
                 let values = lines::numbers(&self.lines);
                 PackedWeight::Bf16(PackedBf16::new(n, k, values).expect(WHOLE))
             }
-            WeightType::Int8 => {
+            Precision::Int8 => {
                 let (values, scales) = (lines::numbers(&self.lines), &self.scales);
                 let weight = PackedInt8::new(n, k, values, scales, &self.sums);
                 PackedWeight::Int8(weight.expect(WHOLE))
@@ -89,6 +89,6 @@ impl PackedColumns {
 impl fmt::Debug for PackedColumns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { n, k, .. } = self;
-        write!(f, "PackedColumns [{n}, {k}] of {:?}", self.weight_type)
+        write!(f, "PackedColumns [{n}, {k}] of {:?}", self.precision)
     }
 }

@@ -1,11 +1,11 @@
 //! The left operand of products with packed weights.
 
-use super::WeightType;
+use super::Precision;
 use super::lines::{Line, numbers_mut};
 use crate::area::{area, assert_shape};
 #[cfg(target_arch = "x86_64")]
 use crate::gemm::pairs;
-use crate::gemm::{Engine, Isa, Precision, bf16, int8};
+use crate::gemm::{Engine, Float, Isa, bf16, int8};
 
 /// Memory for a [`Left`], to be used again and again.
 #[derive(Clone, Default)]
@@ -56,11 +56,11 @@ pub(super) enum Kernel {
 
 impl Kernel {
     /// The best one of this CPU.
-    pub(super) fn detect(weight_type: WeightType, rows: usize) -> Self {
-        match weight_type {
-            WeightType::F32 => Self::Float(Engine::detect(Precision::F32)),
-            WeightType::Bf16 => Self::Float(Engine::detect(Precision::Bf16)),
-            WeightType::Int8 => Self::Integer(int8::IntegerIsa::detect(rows)),
+    pub(super) fn detect(precision: Precision, rows: usize) -> Self {
+        match precision {
+            Precision::F32 => Self::Float(Engine::detect(Float::F32)),
+            Precision::Bf16 => Self::Float(Engine::detect(Float::Bf16)),
+            Precision::Int8 => Self::Integer(int8::IntegerIsa::detect(rows)),
         }
     }
 
@@ -82,18 +82,18 @@ impl Kernel {
 }
 
 impl<'a> Left<'a> {
-    /// Prepares `x` `[rows, k]` for products with weights of type `weight_type`, on the calling thread.
+    /// Prepares `x` `[rows, k]` for products with weights of type `precision`, on the calling thread.
     ///
     /// # Panics
     /// If `x` does not have rows · k elements.
     pub fn prepare(
-        weight_type: WeightType,
+        precision: Precision,
         rows: usize,
         k: usize,
         x: &'a [f32],
         buffer: &'a mut LeftBuf,
     ) -> Self {
-        let kernel = Kernel::detect(weight_type, rows);
+        let kernel = Kernel::detect(precision, rows);
         let LeftBuf { lines, scales } = buffer;
         let (needed, scales_needed) = (kernel.lines(rows, k), rows);
         if lines.len() < needed {

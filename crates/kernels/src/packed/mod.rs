@@ -20,6 +20,7 @@ mod int8;
 mod layout;
 mod left;
 mod lines;
+mod precision;
 mod product;
 mod weight;
 
@@ -29,11 +30,12 @@ pub use float::{PackedBf16, PackedBf16Buf, PackedF32, PackedF32Buf, PackedFloat,
 pub use int8::{MAX_INT8_K, PackedInt8, PackedInt8Buf};
 pub use left::{Left, LeftBuf};
 pub(crate) use lines::PANEL;
+pub use precision::Precision;
 pub use product::{
     PackedAffine, linear_packed, linear_packed_add, linear_packed_columns, linear_packed_joined,
     team_size,
 };
-pub use weight::{PackedWeight, PackedWeightBuf, WeightType};
+pub use weight::{PackedWeight, PackedWeightBuf};
 
 #[cfg(test)]
 mod tests;

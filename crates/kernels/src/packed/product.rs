@@ -7,7 +7,7 @@ use super::lines::{Line, PANEL, lines_in};
 use super::{Left, PackedWeight};
 use crate::area::{area, assert_shape, assert_shape_if_any};
 use crate::gemm::{
-    Activation, Epilogue, Grain, Precision, Product, Right, Single, View, for_each_rectangle, int8,
+    Activation, Epilogue, Float, Grain, Product, Right, Single, View, for_each_rectangle, int8,
     wanted_tasks,
 };
 use crate::parallel::is_large;
@@ -69,7 +69,7 @@ pub fn linear_packed_joined(
         return;
     };
     let tile = TileMut::new(out, rows, width, width);
-    let kernel = Kernel::detect(first.weight.weight_type(), rows);
+    let kernel = Kernel::detect(first.weight.precision(), rows);
     // Layers of one type share the rounded input.
     with_left(kernel, rows, first.weight.k(), x, |left| {
         let mut col = 0;
@@ -93,7 +93,7 @@ pub fn linear_packed_joined(
 pub fn linear_packed_add(rows: usize, x: &[f32], weight: PackedWeight<'_>, out: &mut [f32]) {
     let n = weight.n();
     assert_shape("out", out, [rows, n]);
-    let kernel = Kernel::detect(weight.weight_type(), rows);
+    let kernel = Kernel::detect(weight.precision(), rows);
     if matches!(weight, PackedWeight::F32(_)) {
         let (lines, scales) = (&mut [][..], &mut [][..]);
         let left = Left::prepare_in(kernel, rows, weight.k(), x, lines, scales, false);
@@ -285,6 +285,6 @@ impl<'a> PackedProduct<'a> {
         };
         let x = View::rows(x, self.left.k).from(self.row, 0);
         let product = Product::new(self.left.k, x, right).then(self.epilogue);
-        (Single::new(isa, Precision::F32), product)
+        (Single::new(isa, Float::F32), product)
     }
 }

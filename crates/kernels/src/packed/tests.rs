@@ -9,12 +9,12 @@ use super::left::Kernel;
 use super::product::PackedProduct;
 use super::*;
 use crate::gemm::int8::IntegerIsa;
-use crate::gemm::{Activation, Engine, Epilogue, Isa, PairIsa, Precision};
+use crate::gemm::{Activation, Engine, Epilogue, Float, Isa, PairIsa};
 use crate::linear::{Affine, LinearCall, linear};
 use crate::testing::{assert_same_on_all_pools, bits, random};
 use crate::tile::TileMut;
 
-const TYPES: [WeightType; 3] = [WeightType::F32, WeightType::Bf16, WeightType::Int8];
+const TYPES: [Precision; 3] = [Precision::F32, Precision::Bf16, Precision::Int8];
 
 /// (n, k) at and around the sizes of panels, words, tiles and blocks.
 const SHAPES: [(usize, usize); 15] = [
@@ -38,16 +38,16 @@ const SHAPES: [(usize, usize); 15] = [
 const ROWS: [usize; 14] = [0, 1, 2, 3, 4, 5, 6, 7, 12, 13, 16, 17, 33, 40];
 
 /// All kernels of this CPU for a type of weights.
-fn kernels(weight_type: WeightType) -> Vec<Kernel> {
+fn kernels(precision: Precision) -> Vec<Kernel> {
     let of_all = |engine: fn(Isa) -> Engine| Isa::available().into_iter().map(engine);
-    match weight_type {
-        WeightType::F32 => of_all(Engine::F32).map(Kernel::Float).collect(),
-        WeightType::Bf16 => {
+    match precision {
+        Precision::F32 => of_all(Engine::F32).map(Kernel::Float).collect(),
+        Precision::Bf16 => {
             let pairs = PairIsa::available().into_iter().map(Engine::Pairs);
             let engines = of_all(Engine::Rounded).chain(pairs);
             engines.map(Kernel::Float).collect()
         }
-        WeightType::Int8 => {
+        Precision::Int8 => {
             let isas = IntegerIsa::available().into_iter();
             isas.map(Kernel::Integer).collect()
         }
@@ -115,13 +115,13 @@ fn n_panels(n: usize) -> usize {
 
 #[test]
 fn the_best_kernel_is_among_the_tested_ones() {
-    for weight_type in TYPES {
+    for precision in TYPES {
         for rows in [1, 100] {
-            let best = Kernel::detect(weight_type, rows);
-            println!("{weight_type:?}, {rows} rows: {best:?}");
-            assert!(kernels(weight_type).contains(&best));
+            let best = Kernel::detect(precision, rows);
+            println!("{precision:?}, {rows} rows: {best:?}");
+            assert!(kernels(precision).contains(&best));
         }
-        println!("{weight_type:?}: {:?}", kernels(weight_type));
+        println!("{precision:?}: {:?}", kernels(precision));
     }
 }
 
@@ -132,9 +132,9 @@ fn float_products_give_the_bits_of_the_same_engine_with_plain_weights() {
         let (weight, bias) = (random(n * k, 1), random(n, 2));
         for rows in ROWS {
             let x = random(rows * k, 3);
-            for weight_type in [WeightType::F32, WeightType::Bf16] {
-                let packed = PackedWeightBuf::pack(weight_type, &weight, n, k);
-                for kernel in kernels(weight_type) {
+            for precision in [Precision::F32, Precision::Bf16] {
+                let packed = PackedWeightBuf::pack(precision, &weight, n, k);
+                for kernel in kernels(precision) {
                     let Kernel::Float(engine) = kernel else {
                         unreachable!("a float kernel")
                     };
@@ -161,10 +161,7 @@ fn float_products_give_the_bits_of_the_same_engine_with_plain_weights() {
 
 #[test]
 fn layers_give_the_bits_of_training() {
-    for (weight_type, precision) in [
-        (WeightType::F32, Precision::F32),
-        (WeightType::Bf16, Precision::Bf16),
-    ] {
+    for precision in [Float::F32, Float::Bf16] {
         for (rows, d_in, d_out) in [(1, 300, 512), (5, 300, 33), (70, 64, 700), (40, 600, 1100)] {
             let call = LinearCall {
                 rows,
@@ -186,7 +183,7 @@ fn layers_give_the_bits_of_training() {
                 bias,
             };
             linear(call, &x, &[weight_and_bias], &mut expected);
-            let packed = PackedWeightBuf::pack(weight_type, &weight, d_out, d_in);
+            let packed = PackedWeightBuf::pack(precision.into(), &weight, d_out, d_in);
             let mut out = vec![f32::NAN; rows * d_out];
             linear_packed(rows, &x, packed.view(), bias, Activation::Relu, &mut out);
             assert!(bits(&out) == bits(&expected), "{call:?}");
@@ -198,9 +195,9 @@ fn layers_give_the_bits_of_training() {
 fn a_row_does_not_depend_on_the_number_of_rows() {
     let (n, k) = (170, 600);
     let (x, weight) = (random(70 * k, 1), random(n * k, 2));
-    for weight_type in TYPES {
-        let packed = PackedWeightBuf::pack(weight_type, &weight, n, k);
-        for kernel in kernels(weight_type) {
+    for precision in TYPES {
+        let packed = PackedWeightBuf::pack(precision, &weight, n, k);
+        for kernel in kernels(precision) {
             let run = |first: usize, rows: usize| {
                 let x = &x[first * k..][..rows * k];
                 let (weight, none) = (packed.view(), Activation::Identity);
@@ -220,9 +217,9 @@ fn a_row_does_not_depend_on_the_number_of_rows() {
 #[test]
 fn the_thread_count_changes_nothing() {
     static WEIGHT: LazyLock<Vec<f32>> = LazyLock::new(|| random(3000 * 700, 1));
-    for weight_type in TYPES {
+    for precision in TYPES {
         for (n, k) in [(3000, 700), (700, 3000)] {
-            let packed = PackedWeightBuf::pack(weight_type, &WEIGHT, n, k);
+            let packed = PackedWeightBuf::pack(precision, &WEIGHT, n, k);
             for rows in [1, 40, 300] {
                 let (x, bias) = (random(rows * k, 2), random(n, 3));
                 assert_same_on_all_pools(|| {
@@ -241,7 +238,7 @@ fn the_thread_count_changes_nothing() {
 fn a_left_operand_of_another_type_is_refused() {
     let packed = PackedF32Buf::pack(&[1.0; 16], 16, 1);
     let mut buffer = LeftBuf::default();
-    let left = Left::prepare(WeightType::Int8, 1, 1, &[1.0], &mut buffer);
+    let left = Left::prepare(Precision::Int8, 1, 1, &[1.0], &mut buffer);
     let weight = PackedWeight::F32(packed.view());
     linear_packed_columns(
         &left,

@@ -1,33 +1,8 @@
-//! A packed weight of any type.
+//! A packed weight of any precision.
 
-use crate::gemm::Precision;
-use crate::gemm::int8::IntegerIsa;
-
-use super::{PackedBf16, PackedBf16Buf, PackedF32, PackedF32Buf, PackedInt8, PackedInt8Buf};
-
-/// The type of the numbers of a packed weight, to which the inputs of a product are rounded too. Products are summed exactly for
-/// `Int8` and in `f32` otherwise.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum WeightType {
-    /// Single precision.
-    F32,
-    /// Bfloat16.
-    Bf16,
-    /// 8-bit integers with a scale for each row of the weight and of the input.
-    Int8,
-}
-
-impl WeightType {
-    /// Name of the instructions of its products of many rows on this CPU, for logs.
-    pub fn instructions(self) -> &'static str {
-        const MANY_ROWS: usize = 32;
-        match self {
-            Self::F32 => Precision::F32.instructions(),
-            Self::Bf16 => Precision::Bf16.instructions(),
-            Self::Int8 => IntegerIsa::detect(MANY_ROWS).name(),
-        }
-    }
-}
+use super::{
+    PackedBf16, PackedBf16Buf, PackedF32, PackedF32Buf, PackedInt8, PackedInt8Buf, Precision,
+};
 
 /// A packed weight `[n, k]`.
 #[derive(Clone, Copy, Debug)]
@@ -59,12 +34,12 @@ impl PackedWeight<'_> {
         }
     }
 
-    /// The type of its numbers.
-    pub fn weight_type(&self) -> WeightType {
+    /// The number type.
+    pub fn precision(&self) -> Precision {
         match self {
-            Self::F32(_) => WeightType::F32,
-            Self::Bf16(_) => WeightType::Bf16,
-            Self::Int8(_) => WeightType::Int8,
+            Self::F32(_) => Precision::F32,
+            Self::Bf16(_) => Precision::Bf16,
+            Self::Int8(_) => Precision::Int8,
         }
     }
 
@@ -96,12 +71,12 @@ impl PackedWeightBuf {
     /// Packs the row-major `weight` `[n, k]`.
     ///
     /// # Panics
-    /// If `weight` does not have n · k elements, or k exceeds [`super::MAX_INT8_K`] for [`WeightType::Int8`].
-    pub fn pack(weight_type: WeightType, weight: &[f32], n: usize, k: usize) -> Self {
-        match weight_type {
-            WeightType::F32 => Self::F32(PackedF32Buf::pack(weight, n, k)),
-            WeightType::Bf16 => Self::Bf16(PackedBf16Buf::pack(weight, n, k)),
-            WeightType::Int8 => Self::Int8(PackedInt8Buf::pack(weight, n, k)),
+    /// If `weight` does not have n · k elements, or k exceeds [`super::MAX_INT8_K`] for [`Precision::Int8`].
+    pub fn pack(precision: Precision, weight: &[f32], n: usize, k: usize) -> Self {
+        match precision {
+            Precision::F32 => Self::F32(PackedF32Buf::pack(weight, n, k)),
+            Precision::Bf16 => Self::Bf16(PackedBf16Buf::pack(weight, n, k)),
+            Precision::Int8 => Self::Int8(PackedInt8Buf::pack(weight, n, k)),
         }
     }
 

@@ -7,7 +7,7 @@
 use super::gate_gradients::{Timestep, retreat};
 use super::{Recurrence, RecurrentCall, Schedule};
 use crate::area::{assert_shape, assert_shape_if_any};
-use crate::gemm::{Precision, Product, View};
+use crate::gemm::{Float, Product, View};
 use crate::linear::{Affine, add_column_sums};
 use crate::parallel::{for_each, for_row_chunks, is_large};
 use crate::scratch::{split, with_scratch, with_scratches};
@@ -138,7 +138,7 @@ pub fn recurrent_backward(
 /// The gradients of weight and bias of the hidden products from tapes: `grads` `[total, rows]` of the products and the previous
 /// states `before` `[total, cols]`.
 pub(crate) fn hidden_gradients(
-    precision: Precision,
+    precision: Float,
     total: usize,
     grads: View<'_>,
     before: View<'_>,
@@ -157,7 +157,7 @@ pub(crate) fn hidden_gradients(
 /// The gradient of a weight from whole rows of a tape: `grads` `[total, rows]` of its products and their `inputs`
 /// `[total, cols]`.
 pub(crate) fn weight_gradient(
-    precision: Precision,
+    precision: Float,
     total: usize,
     grads: View<'_>,
     inputs: View<'_>,

@@ -17,7 +17,7 @@ pub(crate) use forward::{ForwardPass, state_product};
 pub(crate) use schedule::Schedule;
 
 use crate::area::{assert_shape, assert_shape_if_any};
-use crate::gemm::Precision;
+use crate::gemm::Float;
 use crate::lengths::Lengths;
 use crate::linear::Affine;
 use crate::scratch::with_scratches;
@@ -114,7 +114,7 @@ pub struct RecurrentCall<'a> {
     /// Columns of h.
     pub d: usize,
     /// Matmul precision.
-    pub precision: Precision,
+    pub precision: Float,
 }
 
 /// Recurrent weights and initial states.

@@ -18,7 +18,7 @@ struct Case {
     direction: Direction,
     lengths: Lengths,
     d: usize,
-    precision: Precision,
+    precision: Float,
     projected: Vec<f32>,
     weight: Vec<f32>,
     bias: Option<Vec<f32>>,
@@ -61,7 +61,7 @@ impl Case {
             direction,
             lengths: Lengths::new(lens, len),
             d,
-            precision: Precision::F32,
+            precision: Float::F32,
             projected: random(rows * gates, 1).iter().map(|x| 2.0 * x).collect(),
             weight: random(cell.hidden_gates() * d * d, 2),
             bias: Some(random(cell.hidden_gates() * d, 3)),
@@ -223,11 +223,7 @@ fn a_multithreaded_call_matches_the_reference() {
 #[test]
 fn a_sequence_depends_neither_on_its_batch_nor_on_padding() {
     for_all_kinds(|cell, direction| {
-        for (initial, precision) in [
-            (true, Precision::F32),
-            (false, Precision::F32),
-            (true, Precision::Bf16),
-        ] {
+        for (initial, precision) in [(true, Float::F32), (false, Float::F32), (true, Float::Bf16)] {
             let mut batch = Case::new(cell, direction, &[3, 0, 5, 1, 5, 4, 2], 6, 19);
             batch.initial = batch.initial.filter(|_| initial);
             batch.precision = precision;
@@ -355,7 +351,7 @@ fn saturated_gates_stay_finite() {
 fn bf16_operands_give_nearly_the_same_results() {
     for_all_kinds(|cell, direction| {
         let mut case = Case::new(cell, direction, &[3, 5], 5, 16);
-        case.precision = Precision::Bf16;
+        case.precision = Float::Bf16;
         case.weight.iter_mut().for_each(|w| *w /= 4.0);
         case.assert_matches_the_reference(3e-2);
     });

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::attention::{AttentionShape, Causality};
-use crate::gemm::Precision;
+use crate::gemm::Float;
 use crate::lengths::Lengths;
 use crate::norm::{Norm, NormCall};
 use crate::recurrent::{Cell, Direction, RecurrentCall};
@@ -21,7 +21,7 @@ fn linear_gradients_are_derivatives() {
             d_out: 5,
             activation,
             dropout: None,
-            precision: Precision::F32,
+            precision: Float::F32,
         };
         let (x, w, b, g) = (
             numbers(12, 1),
@@ -121,7 +121,7 @@ fn cross_entropy_gradients_are_derivatives() {
         rows: 4,
         d_model: 3,
         vocab: 5,
-        precision: Precision::F32,
+        precision: Float::F32,
     };
     let targets = [2, IGNORE, 4, 0];
     for smoothing in [0.0, 0.2] {
@@ -166,7 +166,7 @@ fn recurrent_gradients_are_derivatives() {
                 direction,
                 lengths: &lengths,
                 d,
-                precision: Precision::F32,
+                precision: Float::F32,
             };
             let (gates, states) = (cell.gates() * d, cell.states() * d);
             let hidden = cell.hidden_gates() * d;
@@ -290,7 +290,7 @@ fn attentive_recurrent_gradients_are_derivatives() {
                 direction,
                 lengths: &lengths,
                 d,
-                precision: Precision::F32,
+                precision: Float::F32,
             };
             let (gates, states) = (cell.gates() * d, cell.states() * d);
             let sizes = [

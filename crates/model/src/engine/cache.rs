@@ -27,6 +27,11 @@ impl Cache {
         }
     }
 
+    /// Elements of a block; 0 if no layer has self-attention.
+    pub(super) fn block_len(&self) -> usize {
+        self.len
+    }
+
     /// Makes the block of `position`, the next of a row, writable for this row alone.
     pub(super) fn reserve(&mut self, table: &mut Table, position: usize) {
         let number = position / BLOCK;

@@ -36,7 +36,7 @@ impl Columns {
     pub(super) fn new(map: &Linear) -> Self {
         let weight = map.weight.view();
         Self {
-            weight: PackedColumns::new(weight.weight_type(), weight.k()),
+            weight: PackedColumns::new(weight.precision(), weight.k()),
             bias: map.bias.is_some().then(Vec::new),
             places: vec![NOWHERE; weight.n()],
             fresh: 0,

@@ -1,21 +1,20 @@
-//! Linear maps.
-
-use std::sync::Arc;
+//! Linear maps with packed weights.
 
 use attentive_kernels::gemm::Activation;
 use attentive_kernels::packed::{PackedAffine, linear_packed_add, linear_packed_joined};
 
-use super::matrix::Matrix;
+use super::packed::Packed;
 use super::profile::{self, Part};
 
 /// y = x·Wᵀ + b.
-#[derive(Clone, Debug)]
-pub(super) struct Linear {
-    pub(super) weight: Arc<Matrix>,
-    pub(super) bias: Option<Vec<f32>>,
-}
+pub(super) type Linear = crate::nn::Linear<Packed>;
 
 impl Linear {
+    /// Columns of the input.
+    pub(super) fn d_in(&self) -> usize {
+        self.weight.d_in()
+    }
+
     /// Columns of the result.
     pub(super) fn d_out(&self) -> usize {
         self.weight.d_out()
@@ -23,21 +22,7 @@ impl Linear {
 
     /// Maps `rows` rows of `x` to `out`.
     pub(super) fn apply(&self, rows: usize, x: &[f32], out: &mut [f32]) {
-        self.apply_with(rows, x, Activation::Identity, out);
-    }
-
-    /// As [`Linear::apply`], followed by `activation`.
-    pub(super) fn apply_with(
-        &self,
-        rows: usize,
-        x: &[f32],
-        activation: Activation,
-        out: &mut [f32],
-    ) {
-        let maps = [self.affine()];
-        profile::time(Part::Linear, || {
-            linear_packed_joined(rows, x, &maps, activation, out);
-        });
+        Self::side_by_side(&[self], rows, x, Activation::Identity, out);
     }
 
     /// Adds the result, without a bias, to `out`.
@@ -47,23 +32,24 @@ impl Linear {
         });
     }
 
-    /// The results of several maps side by side, `[rows, Σ d_out]`.
-    pub(super) fn side_by_side<const N: usize>(
-        maps: [&Self; N],
+    /// The results of several maps side by side, `[rows, Σ d_out]`, followed by `activation`.
+    pub(super) fn side_by_side(
+        maps: &[&Self],
         rows: usize,
         x: &[f32],
+        activation: Activation,
         out: &mut [f32],
     ) {
-        let maps = maps.map(Self::affine);
+        let maps: Vec<PackedAffine<'_>> = maps.iter().map(|map| map.affine()).collect();
         profile::time(Part::Linear, || {
-            linear_packed_joined(rows, x, &maps, Activation::Identity, out);
+            linear_packed_joined(rows, x, &maps, activation, out);
         });
     }
 
     fn affine(&self) -> PackedAffine<'_> {
         PackedAffine {
             weight: self.weight.view(),
-            bias: self.bias.as_deref(),
+            bias: self.bias.as_ref().map(|bias| bias.as_slice()),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use attentive_kernels::mapped::Mapped;
 use attentive_kernels::packed::{
-    PackedBf16, PackedError, PackedInt8, PackedWeight, PackedWeightBuf, WeightType,
+    PackedBf16, PackedError, PackedInt8, PackedWeight, PackedWeightBuf,
 };
 
 use super::Precision;
@@ -43,12 +43,7 @@ pub enum Places {
 impl Matrix {
     /// Packs `values`, `[d_out, d_in]` row after row.
     pub fn new(precision: Precision, values: &[f32], d_out: usize, d_in: usize) -> Self {
-        let weight_type = match precision {
-            Precision::F32 => WeightType::F32,
-            Precision::Bf16 => WeightType::Bf16,
-            Precision::Int8 => WeightType::Int8,
-        };
-        let packed = PackedWeightBuf::pack(weight_type, values, d_out, d_in);
+        let packed = PackedWeightBuf::pack(precision, values, d_out, d_in);
         Self(Storage::Owned(packed))
     }
 
@@ -97,11 +92,7 @@ impl Matrix {
 
     /// The number type.
     pub fn precision(&self) -> Precision {
-        match self.view() {
-            PackedWeight::F32(_) => Precision::F32,
-            PackedWeight::Bf16(_) => Precision::Bf16,
-            PackedWeight::Int8(_) => Precision::Int8,
-        }
+        self.view().precision()
     }
 
     /// Copies row `row` to `out`.

@@ -5,29 +5,25 @@
 //! its own position and its own source, and the encoder reads sequences without padding. Keys and values are appended to
 //! blocks that rows with a common beginning share; those of a source are stored once for all hypotheses.
 
-mod additive_attention;
-mod attention;
 mod buffers;
 mod cache;
 mod columns;
-mod encoder;
-mod feed_forward;
-mod input;
+mod decode;
+mod encode;
 mod linear;
 mod matrix;
-mod norm;
+mod packed;
 pub mod profile;
 mod projection;
 mod recurrent;
-mod recurrent_decoder;
-mod recurrent_encoder;
+mod rows;
 mod source;
 mod state;
 #[cfg(test)]
 mod tests;
-mod transformer;
 mod weights;
 
+pub use attentive_kernels::packed::Precision;
 pub use matrix::{Matrix, Places};
 pub use state::State;
 pub use weights::{Dense, Weight, Weights};
@@ -35,65 +31,32 @@ pub use weights::{Dense, Weight, Weights};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use attentive_architecture::{self as architecture, Architecture, Head};
+use attentive_architecture::Architecture;
 use attentive_base::batch::{Padded, TokenId};
 use attentive_decode::{Logits, NextToken, Stepper};
-use attentive_kernels::cached_attention::Products;
-use serde::{Deserialize, Serialize};
 
+use self::buffers::{Buffer, Buffers};
 use self::columns::Listed;
-use self::encoder::{Encoded, Encoder};
-use self::input::Input;
+use self::decode::Growing;
+use self::encode::encode;
+use self::packed::Packed;
 use self::projection::Projection;
-use self::recurrent_decoder::RecurrentDecoder;
-use self::transformer::TransformerDecoder;
-use self::weights::{Recorder, Scope};
+use self::rows::{Rows, Span};
+use self::source::sources;
+use self::weights::Recorder;
 use crate::model::Parameter;
+use crate::nn::{Decoder, Head, Mixer, RecurrentLayer, Stack, Stacks};
 use crate::shortlist::Shortlist;
-
-/// The number type of a model's weights, and of the products with them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
-#[serde(rename_all = "snake_case")]
-pub enum Precision {
-    /// Single precision: the numbers of training.
-    #[default]
-    F32,
-    /// Weights and activations are rounded to bfloat16; sums are `f32`.
-    Bf16,
-    /// Weights are rounded to 8 bits per output channel and activations per row; sums are exact.
-    Int8,
-}
-
-impl std::fmt::Display for Precision {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::F32 => "f32",
-            Self::Bf16 => "bf16",
-            Self::Int8 => "int8",
-        })
-    }
-}
 
 /// A model that decodes, with its weights packed.
 #[derive(Debug)]
 pub struct Engine {
-    encoder: Option<Encoder>,
-    tgt: Input,
-    decoder: Decoder,
+    layers: Stacks<Packed>,
     projection: Projection,
     shortlist: Option<Arc<Shortlist>>,
     max_len: usize,
     precision: Precision,
     weights: Vec<(String, Weight)>,
-}
-
-// An engine has one, so its size does not matter.
-#[allow(clippy::large_enum_variant)]
-#[derive(Debug)]
-enum Decoder {
-    Transformer(TransformerDecoder),
-    Recurrent(RecurrentDecoder),
 }
 
 /// The last layer at the last token of each row, `[rows, d_model]`.
@@ -109,44 +72,21 @@ impl Engine {
     /// The engine of `architecture` with these weights.
     ///
     /// # Panics
-    /// If the model does not decode; see [`architecture::Task`].
+    /// If the model does not decode; see [`attentive_architecture::Task`].
     pub fn new(architecture: &Architecture, weights: &mut dyn Weights) -> Self {
-        let (Some(decoder), Some(tgt)) = (&architecture.decoder, &architecture.tgt) else {
-            panic!("a model that decodes");
-        };
-        let Head::Vocabulary(head) = &architecture.head else {
+        let precision = weights.precision();
+        let mut recorder = Recorder::new(weights);
+        let layers = Stacks::new(architecture, &mut recorder);
+        assert!(layers.body.decoder().is_some(), "a model that decodes");
+        let Some(Head::Vocabulary(head)) = &layers.head else {
             panic!("a model that predicts tokens");
         };
         assert!(head.transform.is_none(), "of masked language models only");
-        let max_len = architecture.max_len;
-        // With integers, all results are the same for every instruction set.
-        let products = match weights.precision() {
-            Precision::F32 | Precision::Bf16 => Products::AsInMatrixProducts,
-            Precision::Int8 => Products::Fused,
-        };
-        let precision = weights.precision();
-        let mut recorder = Recorder::new(weights);
-        let mut root = Scope::root(&mut recorder);
-        let encoder = Encoder::new(architecture, products, &mut root);
-        let shared = encoder.as_ref().map(Encoder::table);
-        let tgt = Input::new(tgt, max_len, shared, &mut root.at("tgt"));
-        let scope = root.at("decoder");
-        let decoder = match decoder {
-            architecture::Decoder::Transformer(stack) => {
-                Decoder::Transformer(TransformerDecoder::new(stack, max_len, products, scope))
-            }
-            architecture::Decoder::Recurrent(stack) => {
-                Decoder::Recurrent(RecurrentDecoder::new(stack, products, scope))
-            }
-        };
-        let projection = Projection::new(head, tgt.table(), root.at("head"));
         Self {
-            encoder,
-            tgt,
-            decoder,
-            projection,
+            projection: Projection::new(layers.projection(), head.scale),
+            layers,
             shortlist: None,
-            max_len,
+            max_len: architecture.max_len,
             precision,
             weights: recorder.all,
         }
@@ -193,7 +133,7 @@ impl Engine {
         let parameters = architecture.parameters().into_iter();
         let values = |name: &str| match weights[name] {
             Weight::Matrix(matrix) => matrix.unpacked(),
-            Weight::Vector(values) => values.clone(),
+            Weight::Vector(values) => values.to_vec(),
         };
         parameters
             .map(|parameter| Parameter {
@@ -215,23 +155,12 @@ impl Engine {
         let spans = state.spans(lens.iter().copied());
         let positions = (spans.iter()).flat_map(|span| span.first..span.first + span.rows.len());
         let positions: Vec<usize> = positions.collect();
-        let d = self.projection.d_in();
-        let mut x = vec![0.0; tokens.len() * d];
-        self.tgt.apply(tokens, &positions, &mut x, &state.buffers);
-        match &self.decoder {
-            Decoder::Transformer(stack) => stack.extend(&mut x, &positions, &spans, state),
-            Decoder::Recurrent(stack) => profile::time(profile::Part::Cells, || {
-                stack.extend(&mut x, &spans, state);
-            }),
-        }
+        state.reserve(&spans);
+        let buffers = std::mem::take(&mut state.buffers);
+        let values = self.last_layer(tokens, &positions, &spans, &buffers, state);
+        state.buffers = buffers;
         state.advance(&spans);
         let rows = spans.len();
-        let values = if tokens.len() == rows {
-            x
-        } else {
-            let last = |span: &attention::Span| x[(span.rows.end - 1) * d..][..d].to_vec();
-            spans.iter().flat_map(last).collect()
-        };
         let candidates = state.rows.iter().map(|row| row.candidates.clone());
         let listed = state.columns.as_ref().map(|columns| Listed {
             rows: candidates.collect(),
@@ -245,24 +174,97 @@ impl Engine {
     }
 }
 
+/// The layers that decode.
+impl Engine {
+    fn writer(&self) -> &Stack<Packed, Decoder<Packed>> {
+        self.layers.body.decoder().expect("checked by `new`")
+    }
+
+    fn decoder(&self) -> &Decoder<Packed> {
+        &self.writer().layers
+    }
+
+    /// The last layer at the last position of each span, `[spans, d_model]`.
+    fn last_layer(
+        &self,
+        tokens: &[TokenId],
+        positions: &[usize],
+        spans: &[Span],
+        buffers: &Buffers,
+        state: &mut State,
+    ) -> Vec<f32> {
+        let Stack { input, layers } = self.writer();
+        let n_layers = match layers {
+            Decoder::Transformer(stack) => stack.layers.len(),
+            Decoder::Recurrent(stack) => stack.layers.len(),
+        };
+        let mut rows = Rows {
+            positions,
+            spans,
+            buffers,
+            precision: self.precision,
+            across: Growing { state, n_layers },
+        };
+        let x = input.forward(tokens, self.layers.tgt_table(), &mut rows);
+        let x = layers.forward(x, &mut rows);
+        if positions.len() == spans.len() {
+            return x.to_vec();
+        }
+        let d = self.projection.d_in();
+        let last = |span: &Span| &x[(span.rows.end - 1) * d..][..d];
+        spans.iter().flat_map(last).copied().collect()
+    }
+
+    /// The states from which the layers of sequence `number` start, given the final states of the encoder's layers.
+    fn starts<'f>(&self, finals: &'f [Buffer<'_>], number: usize) -> Vec<Option<&'f [f32]>> {
+        let Decoder::Recurrent(stack) = self.decoder() else {
+            return Vec::new();
+        };
+        let starts = stack.starts(finals).into_iter().zip(&stack.layers);
+        let of_sequence = |(start, layer): (Option<&'f Buffer<'_>>, &RecurrentLayer<Packed>)| {
+            let width = layer.state_width();
+            start.map(|start| &start[number * width..][..width])
+        };
+        starts.map(of_sequence).collect()
+    }
+
+    /// Elements of a block of the cache, and the widths of the states of the cells of all layers.
+    fn widths(&self) -> (usize, Vec<usize>) {
+        match self.decoder() {
+            Decoder::Transformer(stack) => {
+                let (mut block_len, mut cells) = (0, Vec::new());
+                for layer in &stack.layers {
+                    match &layer.mixer {
+                        Mixer::Attention(attention) => block_len += attention.heads.block_len(),
+                        Mixer::Recurrent(layer) => cells.push(layer.state_width()),
+                    }
+                }
+                (block_len, cells)
+            }
+            Decoder::Recurrent(stack) => {
+                let widths = stack.layers.iter().map(RecurrentLayer::state_width);
+                (0, widths.collect())
+            }
+        }
+    }
+}
+
 impl Stepper for Engine {
     type State = State;
     type Last = LastLayer;
 
     fn start(&self) -> State {
-        let mut state = match &self.decoder {
-            Decoder::Transformer(stack) => State::new(stack.block_len(), stack.state_widths()),
-            Decoder::Recurrent(stack) => State::new(0, stack.state_widths()),
-        };
+        let (block_len, cells) = self.widths();
+        let mut state = State::new(block_len, cells);
         let columns = || Arc::new(Mutex::new(self.projection.columns()));
         state.columns = self.shortlist.is_some().then(columns);
         state
     }
 
     fn start_watched(&self) -> Option<State> {
-        let attends = match &self.decoder {
-            Decoder::Transformer(stack) => stack.attends(),
-            Decoder::Recurrent(stack) => stack.attends(),
+        let attends = match self.decoder() {
+            Decoder::Transformer(stack) => stack.layers.iter().any(|layer| layer.cross.is_some()),
+            Decoder::Recurrent(stack) => stack.attention.is_some(),
         };
         attends.then(|| {
             let mut state = self.start();
@@ -272,30 +274,27 @@ impl Stepper for Engine {
     }
 
     fn admit(&self, src: &Padded, state: &mut State) {
-        let Some(encoder) = &self.encoder else {
-            (0..src.rows()).for_each(|_| state.admit(None, None));
+        let Some(encoder) = self.layers.body.encoder() else {
+            (0..src.rows()).for_each(|_| state.admit(None, &[]));
             return;
         };
         let buffers = std::mem::take(&mut state.buffers);
         let first = state.rows.len();
-        let each = |encoded: Encoded<'_>| {
-            let (memory, spans) = (encoded.memory, encoded.spans);
-            match &self.decoder {
-                Decoder::Transformer(stack) => {
-                    for source in stack.sources(memory, spans, &buffers) {
-                        state.admit(Some(source), None);
-                    }
-                }
-                Decoder::Recurrent(stack) => {
-                    let sources = stack.sources(memory, spans, &buffers);
+        profile::time(profile::Part::Encoder, || {
+            encode(
+                encoder,
+                self.layers.src_table(),
+                src,
+                self.precision,
+                &buffers,
+                |encoded, rows| {
+                    let sources = sources(self.decoder(), &encoded.memory, rows);
                     for (number, source) in sources.into_iter().enumerate() {
-                        let initial = stack.initial(encoded.finals, number);
-                        state.admit(source, initial.as_deref());
+                        state.admit(source, &self.starts(&encoded.finals, number));
                     }
-                }
-            }
-        };
-        profile::time(profile::Part::Encoder, || encoder.read(src, &buffers, each));
+                },
+            );
+        });
         state.buffers = buffers;
         if let Some(shortlist) = &self.shortlist {
             let rows = src.ids.chunks_exact(src.width().max(1)).zip(src.lens());

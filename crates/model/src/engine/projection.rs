@@ -1,9 +1,8 @@
 //! From the last layer to the next token.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError};
 
-use attentive_architecture as architecture;
 use attentive_base::batch::TokenId;
 use attentive_decode::{Logits, NextToken};
 use attentive_kernels::gemm::Activation;
@@ -14,8 +13,6 @@ use attentive_kernels::top_k::{ExpSum, Largest, SUM_CHUNK, exp_sum, log_of_sums}
 use super::LastLayer;
 use super::columns::{Columns, Listed};
 use super::linear::Linear;
-use super::matrix::Matrix;
-use super::weights::Scope;
 
 /// The output projection.
 #[derive(Debug)]
@@ -25,22 +22,11 @@ pub(super) struct Projection {
 }
 
 impl Projection {
-    /// The projection at `scope`, which uses `table` if tied.
-    pub(super) fn new(
-        head: &architecture::Vocabulary,
-        table: &Arc<Matrix>,
-        mut scope: Scope<'_>,
-    ) -> Self {
-        let weight = match head.tied {
-            true => Arc::clone(table),
-            false => scope.matrix("weight"),
-        };
+    /// The projection `map` of the last layer times `scale`.
+    pub(super) fn new(map: Linear, scale: f64) -> Self {
         Self {
-            map: Linear {
-                weight,
-                bias: head.bias.then(|| scope.vector("bias")),
-            },
-            scale: head.scale as f32,
+            map,
+            scale: scale as f32,
         }
     }
 
@@ -51,17 +37,12 @@ impl Projection {
 
     /// Width of the last layer.
     pub(super) fn d_in(&self) -> usize {
-        self.map.weight.d_in()
+        self.map.d_in()
     }
 
     /// The instructions of the product.
     pub(super) fn instructions(&self) -> String {
-        self.map
-            .weight
-            .view()
-            .weight_type()
-            .instructions()
-            .to_owned()
+        self.map.weight.view().precision().instructions().to_owned()
     }
 
     /// No columns of the projection yet.
@@ -121,7 +102,7 @@ impl Projection {
         }
         let weight = self.map.weight.view();
         let mut buffer = LeftBuf::default();
-        let left = Left::prepare(weight.weight_type(), rows, weight.k(), &values, &mut buffer);
+        let left = Left::prepare(weight.precision(), rows, weight.k(), &values, &mut buffer);
         let n_chunks = weight.n().div_ceil(SUM_CHUNK);
         let each = n_chunks.div_ceil(team_size(rows, weight));
         let n_parts = n_chunks.div_ceil(each);
@@ -169,7 +150,10 @@ impl Projection {
 
     /// What is kept of some chunks of columns.
     fn of_columns(&self, left: &Left<'_>, chunks: Range<usize>, keep: Keep<'_>) -> Part {
-        let (weight, bias) = (self.map.weight.view(), self.map.bias.as_deref());
+        let (weight, bias) = (
+            self.map.weight.view(),
+            self.map.bias.as_ref().map(|bias| bias.as_slice()),
+        );
         let rows = left.rows();
         let mut part = Part {
             largest: vec![Largest::new(keep.count); rows],

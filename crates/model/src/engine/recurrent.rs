@@ -1,118 +1,45 @@
-//! Recurrent layers.
+//! Recurrent layers, position by position.
 
-use attentive_architecture::CellKind;
-use attentive_kernels::recurrent::{Cell, advance};
+use attentive_kernels::additive_attention::additive_attention;
+use attentive_kernels::recurrent::{Direction, advance};
 
-use super::attention::Span;
-use super::buffers::Buffers;
-use super::linear::Linear;
-use super::weights::Scope;
+use super::buffers::{Buffer, Buffers};
+use super::decode::Growing;
+use super::packed::Packed;
+use super::profile::{self, Part};
+use super::rows::{Rows, Span};
+use super::source::{Source, SourceRows};
+use crate::nn::{AdditiveAttention, RecurrentLayer};
 
-/// One direction of one recurrent layer; see [`crate::nn::RecurrentLayer`].
-#[derive(Debug)]
-pub(super) struct RecurrentLayer {
-    forget: Option<Linear>,
-    input: Linear,
-    hidden: Option<Linear>,
-    cell: Cell,
-    pub(super) d: usize,
-}
-
-/// Columns of a matrix with one row per position, which receive h.
-pub(super) struct Hidden<'a> {
-    pub(super) values: &'a mut [f32],
-    pub(super) width: usize,
-    pub(super) column: usize,
-}
-
-impl RecurrentLayer {
-    /// The layer at `scope`, of `d` features.
-    pub(super) fn new(kind: CellKind, d: usize, mut scope: Scope<'_>) -> Self {
-        let cell = match kind {
-            CellKind::Rnn => Cell::Rnn,
-            CellKind::Lstm => Cell::Lstm,
-            CellKind::CoupledLstm => Cell::CoupledLstm,
-            CellKind::Gru => Cell::Gru,
-            CellKind::Ssru => Cell::Ssru,
-        };
-        let has_hidden = cell != Cell::Ssru;
-        Self {
-            forget: (!has_hidden).then(|| scope.linear("forget", true)),
-            input: scope.linear("input", has_hidden),
-            hidden: has_hidden.then(|| scope.linear("hidden", true)),
-            cell,
-            d,
-        }
-    }
-
-    /// Width of a state: h, then c if the cell has one.
-    pub(super) fn state_width(&self) -> usize {
-        self.cell.states() * self.d
-    }
-
-    /// Width of the projected input.
-    pub(super) fn gate_width(&self) -> usize {
-        self.cell.gates() * self.d
-    }
-
-    /// The gates' projection of the input, `[rows, gates · d]`.
-    pub(super) fn project(&self, rows: usize, x: &[f32], out: &mut [f32]) {
-        match &self.forget {
-            Some(forget) => Linear::side_by_side([forget, &self.input], rows, x, out),
-            None => self.input.apply(rows, x, out),
-        }
-    }
-
-    /// Reads the sequences `spans` of `x` and advances their `states`, forwards; `out` `[rows, d]` receives h.
-    pub(super) fn extend(
+impl RecurrentLayer<Packed> {
+    /// Reads the sequences of `rows` and advances their `states`, `[sequences, states · d]`. Returns h of every position.
+    pub(super) fn run<'a, A>(
         &self,
-        x: &[f32],
-        spans: &[Span],
+        x: &Buffer<'a>,
         states: &mut [f32],
-        out: &mut [f32],
-        buffers: &Buffers,
-    ) {
-        let hidden = Hidden {
-            values: out,
-            width: self.d,
-            column: 0,
-        };
-        self.read(x, spans, false, states, hidden, buffers);
-    }
-
-    /// Reads the sequences `spans` of `x` and advances their `states`, from the last position on if `backward`.
-    pub(super) fn read(
-        &self,
-        x: &[f32],
-        spans: &[Span],
-        backward: bool,
-        states: &mut [f32],
-        hidden: Hidden<'_>,
-        buffers: &Buffers,
-    ) {
-        let rows = spans.last().map_or(0, |span| span.rows.end);
-        let width = self.gate_width();
-        let mut projected = buffers.take(rows * width);
-        self.project(rows, x, &mut projected);
-        for step in 0..longest(spans) {
-            let active = active(spans, step);
-            let row_of = |&number: &usize| match &spans[number].rows {
-                rows if backward => rows.end - 1 - step,
-                rows => rows.start + step,
+        rows: &mut Rows<'a, A>,
+    ) -> Buffer<'a> {
+        let (d, width) = (self.d, self.gate_width());
+        let mut hidden = rows.buffers.take(rows.positions.len() * d);
+        let projected = self.project(x, rows);
+        for step in 0..longest(rows.spans) {
+            let active = active(rows.spans, step);
+            let row_of = |&number: &usize| match (self.direction, &rows.spans[number].rows) {
+                (Direction::Forward, span) => span.start + step,
+                (Direction::Backward, span) => span.end - 1 - step,
             };
-            let rows: Vec<usize> = active.iter().map(row_of).collect();
-            let input = |place: usize| &projected[rows[place] * width..][..width];
-            self.step(&active, input, states, buffers);
-            for (&number, row) in active.iter().zip(&rows) {
-                let h = &states[number * self.state_width()..][..self.d];
-                let to = &mut hidden.values[row * hidden.width + hidden.column..];
-                to[..self.d].copy_from_slice(h);
+            let places: Vec<usize> = active.iter().map(row_of).collect();
+            let input = |place: usize| &projected[places[place] * width..][..width];
+            self.step(&active, input, states, rows.buffers);
+            for (&number, row) in active.iter().zip(&places) {
+                hidden[row * d..][..d].copy_from_slice(self.hidden_of(number, states));
             }
         }
+        hidden
     }
 
     /// Advances the states of the sequences `active` by one position; `input(i)` is the projected input of the i-th of them.
-    pub(super) fn step<'x>(
+    fn step<'x>(
         &self,
         active: &[usize],
         input: impl Fn(usize) -> &'x [f32],
@@ -122,8 +49,8 @@ impl RecurrentLayer {
         let (width, state_width) = (self.gate_width(), self.state_width());
         let mut product = buffers.take(active.len() * width);
         if let Some(hidden) = &self.hidden {
-            let h = self.hidden_of(active, states, buffers);
-            hidden.apply(active.len(), &h, &mut product);
+            let before = self.all_hidden(active, states, buffers);
+            hidden.apply(active.len(), &before, &mut product);
         }
         let mut work = buffers.take(self.cell.work() * self.d);
         for (place, &number) in active.iter().enumerate() {
@@ -133,28 +60,97 @@ impl RecurrentLayer {
         }
     }
 
+    /// h of sequence `number`.
+    fn hidden_of<'s>(&self, number: usize, states: &'s [f32]) -> &'s [f32] {
+        &states[number * self.state_width()..][..self.d]
+    }
+
     /// h of the sequences `active`, `[active, d]`.
-    pub(super) fn hidden_of<'b>(
+    fn all_hidden<'b>(&self, active: &[usize], states: &[f32], buffers: &'b Buffers) -> Buffer<'b> {
+        let mut all = buffers.take(active.len() * self.d);
+        for (to, &number) in all.chunks_exact_mut(self.d).zip(active) {
+            to.copy_from_slice(self.hidden_of(number, states));
+        }
+        all
+    }
+}
+
+impl AdditiveAttention<Packed> {
+    /// Reads `x` with `layer` and advances its `states`. Returns h and the context of every position.
+    pub(super) fn run<'a>(
         &self,
+        layer: &RecurrentLayer<Packed>,
+        x: &Buffer<'a>,
+        states: &mut [f32],
+        rows: &mut Rows<'a, Growing<'_>>,
+    ) -> [Buffer<'a>; 2] {
+        let (d, gates) = (layer.d, layer.gate_width());
+        let d_memory = self.key.d_in();
+        let (buffers, spans) = (rows.buffers, rows.spans);
+        let mut hidden = buffers.take(rows.positions.len() * d);
+        let mut contexts = buffers.take(rows.positions.len() * d_memory);
+        let projected = layer.project(x, rows);
+        for step in 0..longest(spans) {
+            let active = active(spans, step);
+            let row_of = |number: usize| spans[number].rows.start + step;
+            let found = self.contexts(layer, &active, states, rows);
+            let mut input = buffers.take(active.len() * gates);
+            for (input, &number) in input.chunks_exact_mut(gates).zip(&active) {
+                input.copy_from_slice(&projected[row_of(number) * gates..][..gates]);
+            }
+            self.context.add(active.len(), &found, &mut input);
+            let input = |place: usize| &input[place * gates..][..gates];
+            layer.step(&active, input, states, buffers);
+            for (&number, context) in active.iter().zip(found.chunks_exact(d_memory)) {
+                let row = row_of(number);
+                hidden[row * d..][..d].copy_from_slice(layer.hidden_of(number, states));
+                contexts[row * d_memory..][..d_memory].copy_from_slice(context);
+            }
+        }
+        [hidden, contexts]
+    }
+
+    /// The contexts of the sequences `active` given their previous `states`, `[active, d_memory]`.
+    fn contexts<'a>(
+        &self,
+        layer: &RecurrentLayer<Packed>,
         active: &[usize],
         states: &[f32],
-        buffers: &'b Buffers,
-    ) -> super::buffers::Buffer<'b> {
-        let mut h = buffers.take(active.len() * self.d);
-        for (to, &number) in h.chunks_exact_mut(self.d).zip(active) {
-            to.copy_from_slice(&states[number * self.state_width()..][..self.d]);
+        rows: &mut Rows<'a, Growing<'_>>,
+    ) -> Buffer<'a> {
+        let (buffers, d_memory) = (rows.buffers, self.key.d_in());
+        let before = layer.all_hidden(active, states, buffers);
+        let queries = rows.side_by_side(&before, &[&self.query]);
+        let mut contexts = buffers.take(active.len() * d_memory);
+        let state = &mut *rows.across.state;
+        let queries = queries.chunks_exact(self.query.d_out());
+        for ((&number, query), context) in
+            (active.iter().zip(queries)).zip(contexts.chunks_exact_mut(d_memory))
+        {
+            let Some(Source::Rows(source)) = state.rows[number].source.as_deref() else {
+                panic!("attention without a source");
+            };
+            let SourceRows { len, keys, values } = source;
+            let mut weights = buffers.take(*len);
+            profile::time(Part::CrossAttention, || {
+                additive_attention(query, keys, values, &self.score, &mut weights, context);
+            });
+            if let Some(all) = &mut state.attention {
+                all.resize(state.rows.len(), Vec::new());
+                all[number] = weights.to_vec();
+            }
         }
-        h
+        contexts
     }
 }
 
 /// The length of the longest sequence.
-pub(super) fn longest(spans: &[Span]) -> usize {
+fn longest(spans: &[Span]) -> usize {
     spans.iter().map(|span| span.rows.len()).max().unwrap_or(0)
 }
 
 /// The sequences that have a position number `step`.
-pub(super) fn active(spans: &[Span], step: usize) -> Vec<usize> {
+fn active(spans: &[Span], step: usize) -> Vec<usize> {
     let has = |&number: &usize| spans[number].rows.len() > step;
     (0..spans.len()).filter(has).collect()
 }

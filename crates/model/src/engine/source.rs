@@ -1,8 +1,16 @@
 //! A sentence as the decoder's attention reads it.
 
+use std::sync::Arc;
+
 use attentive_kernels::cached_attention::Heads;
 
-use super::attention::blocks_len;
+use super::buffers::Buffer;
+use super::encode::{Whole, blocks_len, store_all};
+use super::packed::Packed;
+use super::rows::Rows;
+use crate::nn::{
+    Attention, Backend, Decoder, RecurrentAttention, RecurrentDecoder, TransformerDecoder,
+};
 
 /// A source sentence, shared by all hypotheses of its translation.
 #[derive(Debug)]
@@ -30,6 +38,83 @@ pub(super) struct SourceRows {
     pub(super) keys: Vec<f32>,
     /// `[len, d_memory]`
     pub(super) values: Vec<f32>,
+}
+
+/// The sequences of `rows`, whose encoder's output is `memory`, as `decoder` reads them; `None` if it reads none.
+pub(super) fn sources<'a>(
+    decoder: &Decoder<Packed>,
+    memory: &Buffer<'a>,
+    rows: &mut Rows<'a, Whole>,
+) -> Vec<Option<Arc<Source>>> {
+    let sources = match decoder {
+        Decoder::Transformer(stack) => blocks_of_layers(stack, memory, rows),
+        Decoder::Recurrent(stack) => of_attention(stack, memory, rows),
+    };
+    match sources {
+        Some(sources) => (sources.into_iter())
+            .map(|source| Some(Arc::new(source)))
+            .collect(),
+        None => vec![None; rows.spans.len()],
+    }
+}
+
+/// Keys and values of the cross-attention of each layer.
+fn blocks_of_layers<'a>(
+    stack: &TransformerDecoder<Packed>,
+    memory: &Buffer<'a>,
+    rows: &mut Rows<'a, Whole>,
+) -> Option<Vec<Source>> {
+    let cross = stack.layers.iter().filter_map(|layer| layer.cross.as_ref());
+    let attentions: Vec<&Attention<Packed>> = cross.map(|cross| &cross.attention).collect();
+    let heads: Vec<Heads> = attentions.iter().map(|cross| cross.heads).collect();
+    let mut sources: Vec<SourceBlocks> = (rows.spans.iter())
+        .map(|span| SourceBlocks::new(span.rows.len(), &heads))
+        .collect();
+    for (layer, attention) in attentions.iter().enumerate() {
+        let width = 2 * heads[layer].kv_width();
+        let keys_values = rows.linear(memory, &[&attention.key, &attention.value]);
+        for (span, source) in rows.spans.iter().zip(&mut sources) {
+            let rows = &keys_values[span.rows.start * width..span.rows.end * width];
+            store_all(heads[layer], rows, width, 0, source.layer_mut(layer));
+        }
+    }
+    (!heads.is_empty()).then(|| sources.into_iter().map(Source::Blocks).collect())
+}
+
+/// What the attention of a recurrent decoder reads.
+fn of_attention<'a>(
+    stack: &RecurrentDecoder<Packed>,
+    memory: &Buffer<'a>,
+    rows: &mut Rows<'a, Whole>,
+) -> Option<Vec<Source>> {
+    let d = memory.len() / rows.positions.len().max(1);
+    let spans = rows.spans.iter().map(|span| &span.rows);
+    let sources = match stack.attention.as_ref()? {
+        RecurrentAttention::Additive(attention) => {
+            let keys = rows.linear(memory, &[&attention.key]);
+            let d_key = attention.key.d_out();
+            let of = |span: &std::ops::Range<usize>| {
+                Source::Rows(SourceRows {
+                    len: span.len(),
+                    keys: keys[span.start * d_key..span.end * d_key].to_vec(),
+                    values: memory[span.start * d..span.end * d].to_vec(),
+                })
+            };
+            spans.map(of).collect()
+        }
+        RecurrentAttention::Multiplicative(attention) => {
+            let heads = attention.heads();
+            let of = |span: &std::ops::Range<usize>| {
+                let h = &memory[span.start * d..span.end * d];
+                let mut blocks = SourceBlocks::new(span.len(), &[heads]);
+                let twice: Vec<f32> = h.chunks_exact(d).flat_map(|h| [h, h].concat()).collect();
+                store_all(heads, &twice, 2 * d, 0, blocks.layer_mut(0));
+                Source::Blocks(blocks)
+            };
+            spans.map(of).collect()
+        }
+    };
+    Some(sources)
 }
 
 impl SourceBlocks {

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use super::attention::Span;
 use super::buffers::Buffers;
 use super::cache::{Cache, Table};
 use super::columns::{Candidates, Columns};
+use super::rows::Span;
 use super::source::Source;
 
 /// Rows in decoding, each at its own position of its own sentence.
@@ -49,15 +49,15 @@ impl State {
         }
     }
 
-    /// Adds a row at position 0 with the given source and states of cells, zeros if absent.
-    pub(super) fn admit(&mut self, source: Option<Arc<Source>>, initial: Option<&[Vec<f32>]>) {
+    /// Adds a row at position 0 with the given source and states of the layers' cells, zeros where there is none.
+    pub(super) fn admit(&mut self, source: Option<Arc<Source>>, initial: &[Option<&[f32]>]) {
         self.rows.push(Row {
             source,
             ..Row::default()
         });
         for (layer, (cells, width)) in self.cells.iter_mut().zip(&self.widths).enumerate() {
-            match initial {
-                Some(initial) => cells.extend_from_slice(&initial[layer]),
+            match initial.get(layer).copied().flatten() {
+                Some(initial) => cells.extend_from_slice(initial),
                 None => cells.resize(cells.len() + width, 0.0),
             }
         }
@@ -79,6 +79,9 @@ impl State {
 
     /// Makes room in the cache for the positions of `spans`.
     pub(super) fn reserve(&mut self, spans: &[Span]) {
+        if self.cache.block_len() == 0 {
+            return;
+        }
         for (row, span) in self.rows.iter_mut().zip(spans) {
             for position in span.first..span.first + span.rows.len() {
                 self.cache.reserve(&mut row.table, position);

@@ -1,13 +1,13 @@
 //! Where an engine finds the weights of a model.
 
 use std::collections::HashMap;
-use std::fmt::Display;
 use std::sync::Arc;
 
 use super::Precision;
-use super::linear::Linear;
 use super::matrix::Matrix;
+use super::packed::Packed;
 use crate::model::Parameter;
+use crate::nn::Source;
 
 /// The weights of a model, by the names of [`attentive_architecture::Architecture::parameters`]. Each is asked for once.
 pub trait Weights {
@@ -21,64 +21,13 @@ pub trait Weights {
     fn vector(&mut self, name: &str) -> Vec<f32>;
 }
 
-/// A place in the tree of layers, named by its path, for example `encoder.layers.0`.
-pub(super) struct Scope<'a> {
-    path: String,
-    weights: &'a mut dyn Weights,
-}
-
-impl<'a> Scope<'a> {
-    pub(super) fn root(weights: &'a mut dyn Weights) -> Self {
-        Self {
-            path: String::new(),
-            weights,
-        }
-    }
-
-    /// The place `name` below this one.
-    pub(super) fn at(&mut self, name: impl Display) -> Scope<'_> {
-        Scope {
-            path: self.below(name),
-            weights: &mut *self.weights,
-        }
-    }
-
-    /// The matrix `name` at this place.
-    pub(super) fn matrix(&mut self, name: &str) -> Arc<Matrix> {
-        let name = self.below(name);
-        self.weights.matrix(&name)
-    }
-
-    /// The vector `name` at this place.
-    pub(super) fn vector(&mut self, name: &str) -> Vec<f32> {
-        let name = self.below(name);
-        self.weights.vector(&name)
-    }
-
-    /// The linear map `name` at this place.
-    pub(super) fn linear(&mut self, name: &str, bias: bool) -> Linear {
-        let mut scope = self.at(name);
-        Linear {
-            weight: scope.matrix("weight"),
-            bias: bias.then(|| scope.vector("bias")),
-        }
-    }
-
-    fn below(&self, name: impl Display) -> String {
-        match self.path.as_str() {
-            "" => name.to_string(),
-            path => format!("{path}.{name}"),
-        }
-    }
-}
-
 /// A weight of an engine.
 #[derive(Clone, Debug)]
 pub enum Weight {
     /// A matrix.
     Matrix(Arc<Matrix>),
     /// Anything else, row after row.
-    Vector(Vec<f32>),
+    Vector(Arc<Vec<f32>>),
 }
 
 /// Keeps all weights that are asked for, by name.
@@ -96,22 +45,18 @@ impl<'a> Recorder<'a> {
     }
 }
 
-impl Weights for Recorder<'_> {
-    fn precision(&self) -> Precision {
-        self.weights.precision()
-    }
-
+impl Source<Packed> for Recorder<'_> {
     fn matrix(&mut self, name: &str) -> Arc<Matrix> {
         let matrix = self.weights.matrix(name);
-        self.all
-            .push((name.to_owned(), Weight::Matrix(matrix.clone())));
+        let weight = Weight::Matrix(matrix.clone());
+        self.all.push((name.to_owned(), weight));
         matrix
     }
 
-    fn vector(&mut self, name: &str) -> Vec<f32> {
-        let vector = self.weights.vector(name);
-        self.all
-            .push((name.to_owned(), Weight::Vector(vector.clone())));
+    fn vector(&mut self, name: &str) -> Arc<Vec<f32>> {
+        let vector = Arc::new(self.weights.vector(name));
+        let weight = Weight::Vector(vector.clone());
+        self.all.push((name.to_owned(), weight));
         vector
     }
 }

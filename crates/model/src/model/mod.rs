@@ -10,14 +10,16 @@ pub use parameters::Parameter;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use attentive_architecture::{self as architecture, Architecture, Init, Items, Pooling};
-use attentive_base::batch::{Batch, IGNORE, Padded, TokenId};
+use attentive_architecture::{self as architecture, Architecture, Body, Init, Pooling};
+use attentive_base::batch::{Batch, IGNORE, Padded, Src, TokenId};
 use attentive_decode::argmax;
-use attentive_tape::{self as tape, Buffer, CrossEntropy, Epilogue, LossSums, Map, Param, Value};
+use attentive_tape::{
+    self as tape, Buffer, CrossEntropy, Epilogue, Lengths, LossSums, Map, Param, Value,
+};
 
 use crate::nn::{
-    Construction, Embedding, Ids, Initial, Initializer, Input, Labels, Pass, RecurrentDecoder,
-    RecurrentEncoder, Sequence, TransformerDecoder, TransformerEncoder, Vocabulary,
+    Decoder, Encoded, Encoder, Head, Initial, Initializer, Input, Parameters, Pass, Sequence,
+    Sequences, Stack, Stacks, Trained,
 };
 
 /// The loss of a batch, summed over all targets: a value whose gradients can be computed if the pass records, and plain sums.
@@ -31,53 +33,10 @@ const SHORTEST: f64 = 1e-12;
 /// A model of any architecture, with its weights. Clones share them: a change of one is a change of all.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// The encoder's input.
-    pub src: Option<Input>,
-    /// The decoder's input.
-    pub tgt: Option<Input>,
-    /// The encoder.
-    pub encoder: Option<Encoder>,
-    /// The decoder.
-    pub decoder: Option<Decoder>,
-    /// The output layer; absent in a model that is only an encoder.
-    pub head: Option<Head>,
+    /// The layers.
+    pub layers: Stacks<Trained>,
     architecture: Arc<Architecture>,
     parameters: Vec<Param>,
-}
-
-/// A stack that reads whole sequences.
-// Each model has only one, so its size does not matter.
-#[allow(clippy::large_enum_variant)]
-#[derive(Clone, Debug)]
-pub enum Encoder {
-    /// Transformer layers.
-    Transformer(TransformerEncoder),
-    /// Recurrent layers.
-    Recurrent(RecurrentEncoder),
-}
-
-/// A stack that writes token by token.
-// Each model has only one, so its size does not matter.
-#[allow(clippy::large_enum_variant)]
-#[derive(Clone, Debug)]
-pub enum Decoder {
-    /// Transformer layers.
-    Transformer(TransformerDecoder),
-    /// Recurrent layers.
-    Recurrent(RecurrentDecoder),
-}
-
-/// The output layer.
-// Each model has only one, so its size does not matter.
-#[allow(clippy::large_enum_variant)]
-#[derive(Clone, Debug)]
-pub enum Head {
-    /// A token for every position.
-    Vocabulary(Vocabulary),
-    /// A label for every position.
-    Positions(Labels),
-    /// A label for the whole sequence.
-    Sequence(Labels),
 }
 
 /// The output of an encoder.
@@ -113,28 +72,11 @@ impl Model {
         architecture: &Architecture,
         values: &mut dyn FnMut(&str) -> Initial,
     ) -> Self {
-        let construction = Construction::new(values);
-        let root = construction.root();
-        // Dropout sites are numbered in this order, and masks depend on their numbers.
-        let encoder = architecture.encoder.as_ref();
-        let encoder = encoder.map(|stack| Encoder::new(stack, root.at("encoder")));
-        let decoder = architecture.decoder.as_ref();
-        let decoder = decoder.map(|stack| Decoder::new(stack, root.at("decoder")));
-        let input = |input: &Option<architecture::Input>, name| {
-            let input = input.as_ref()?;
-            Some(Input::new(input, architecture.max_len, root.at(name)))
-        };
-        let src = input(&architecture.src, "src");
-        let tgt = input(&architecture.tgt, "tgt");
-        let head = Head::new(&architecture.head, root.at("head"));
+        let mut parameters = Parameters::new(values);
         Self {
-            encoder,
-            decoder,
-            src,
-            tgt,
-            head,
+            layers: Stacks::new(architecture, &mut parameters),
             architecture: Arc::new(architecture.clone()),
-            parameters: parameters::in_order(construction.parameters()),
+            parameters: parameters::in_order(parameters.into_made()),
         }
     }
 
@@ -143,89 +85,80 @@ impl Model {
         &self.architecture
     }
 
-    /// Encodes the source.
-    ///
-    /// # Panics
-    /// If the model has no encoder.
-    pub fn encode(&self, batch: &Batch, pass: &Pass<'_>) -> Memory {
-        let (input, encoder) = (self.src.as_ref())
-            .zip(self.encoder.as_ref())
-            .expect("a model with an encoder");
-        let lengths = batch.src.lengths.clone();
-        let rows = lengths.rows();
-        let x = match &self.architecture.src {
-            Some(architecture::Input {
-                items: Items::Vectors,
-                d_model,
-                ..
-            }) => {
-                let vectors = batch.vectors.clone();
-                let vectors = Value::new(vectors, [lengths.positions(), *d_model]);
-                input.read_vectors(vectors, rows, pass)
+    /// Encodes the source; `None` for a model without an encoder, or a batch without a source.
+    pub fn encode(&self, batch: &Batch, pass: &Pass<'_>) -> Option<Memory> {
+        let encoder = self.layers.body.encoder();
+        let (encoder, src) = encoder.zip(batch.src())?;
+        Some(self.encode_with(encoder, src, pass))
+    }
+
+    fn encode_with(
+        &self,
+        encoder: &Stack<Trained, Encoder<Trained>>,
+        src: &Src,
+        pass: &Pass<'_>,
+    ) -> Memory {
+        let lengths = src.lengths().clone();
+        let mut sequences = Sequences::new(&lengths, pass);
+        let x = match src {
+            Src::Vectors {
+                values, d_input, ..
+            } => {
+                let vectors = Value::new(values.clone(), [lengths.positions(), *d_input]);
+                encoder.input.read_vectors(vectors, &mut sequences)
             }
-            _ => {
-                let ids = Ids {
-                    ids: &batch.src.ids,
-                    rows,
-                };
-                input.forward(self.src_table(), ids, pass)
+            Src::Tokens(tokens) => {
+                let table = self.layers.src_table();
+                encoder.input.forward(&tokens.ids, table, &mut sequences)
             }
         };
         pass.observe(|| "src".into(), &x);
-        encoder.forward(Sequence { x, lengths }, pass)
+        let Encoded { memory: x, finals } = encoder.layers.forward(x, &mut sequences);
+        Memory {
+            sequence: Sequence { x, lengths },
+            finals,
+        }
     }
 
     /// The output of the last layer at every predicted position, under teacher forcing: `[rows, d]`.
+    ///
+    /// # Panics
+    /// If the batch is for a model with other parts.
     fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Value {
-        // First the target: the gradient of a table that both share is the sum of those of the projection, the source and
-        // the target, in this order.
-        let tgt = self.tgt.as_ref();
-        let tgt = tgt.map(|input| self.embed_target(input, &batch.tgt_in, pass));
-        let memory = self.encoder.as_ref().map(|_| self.encode(batch, pass));
-        match (self.head(), self.decoder.as_ref().zip(tgt), memory) {
-            (Head::Vocabulary(head), Some((decoder, tgt)), memory) => {
-                head.prepared(decoder.forward(tgt, memory.as_ref(), pass), pass)
+        let (x, lengths) = match (&self.layers.body, &batch.inputs) {
+            (Body::Encoder(encoder), Body::Encoder(src)) => {
+                let memory = self.encode_with(encoder, src, pass);
+                let x = match self.architecture.head {
+                    architecture::Head::Sequence { pooling, .. } => pool(pooling, &memory),
+                    _ => memory.sequence.x,
+                };
+                (x, src.lengths())
             }
-            (Head::Vocabulary(head), None, Some(memory)) => head.prepared(memory.sequence.x, pass),
-            (Head::Positions(labels), _, Some(memory)) => labels.prepared(memory.sequence.x, pass),
-            (Head::Sequence(labels), _, Some(memory)) => labels.prepared(self.pool(&memory), pass),
-            (_, _, None) => panic!("a model without a stack"),
-        }
+            (Body::Decoder(decoder), Body::Decoder(tgt_in)) => {
+                let x = self.embed_target(&decoder.input, tgt_in, pass);
+                let lengths = &tgt_in.lengths;
+                (decode(&decoder.layers, x, lengths, None, pass), lengths)
+            }
+            (Body::EncoderDecoder(encoder, decoder), Body::EncoderDecoder(src, tgt_in)) => {
+                // First the target: the gradient of a table that both share is the sum of those of the projection, the source
+                // and the target, in this order.
+                let x = self.embed_target(&decoder.input, tgt_in, pass);
+                let memory = self.encode_with(encoder, src, pass);
+                let lengths = &tgt_in.lengths;
+                let x = decode(&decoder.layers, x, lengths, Some(&memory), pass);
+                (x, lengths)
+            }
+            _ => panic!("a batch for a model with other parts"),
+        };
+        self.head().prepared(x, &mut Sequences::new(lengths, pass))
     }
 
     /// The decoder's input.
-    fn embed_target(&self, input: &Input, tgt_in: &Padded, pass: &Pass<'_>) -> Sequence {
-        let ids = Ids {
-            ids: &tgt_in.ids,
-            rows: tgt_in.rows(),
-        };
-        let x = input.forward(self.tgt_table(), ids, pass);
+    fn embed_target(&self, input: &Input<Trained>, tgt_in: &Padded, pass: &Pass<'_>) -> Value {
+        let sequences = &mut Sequences::new(&tgt_in.lengths, pass);
+        let x = input.forward(&tgt_in.ids, self.layers.tgt_table(), sequences);
         pass.observe(|| "tgt".into(), &x);
-        let lengths = tgt_in.lengths.clone();
-        Sequence { x, lengths }
-    }
-
-    /// Pools each sequence into one vector, `[batch, d]`.
-    fn pool(&self, memory: &Memory) -> Value {
-        let pooling = match self.architecture.head {
-            architecture::Head::Sequence { pooling, .. }
-            | architecture::Head::Vector { pooling, .. } => pooling,
-            _ => panic!("a head over whole sequences"),
-        };
-        let Memory { sequence, finals } = memory;
-        match (pooling, finals.last()) {
-            (Pooling::Mean, _) => tape::mean_rows(sequence.x.clone(), &sequence.lengths),
-            (Pooling::First, _) => {
-                tape::select_rows(sequence.x.clone(), &sequence.lengths.first_rows())
-            }
-            (Pooling::Last, Some(state)) => {
-                let [_, d] = sequence.x.shape();
-                tape::columns(state.clone(), 0..d)
-            }
-            (Pooling::Last, None) => {
-                tape::select_rows(sequence.x.clone(), &sequence.lengths.last_rows())
-            }
-        }
+        x
     }
 
     /// Returns the pooled vector of each source of the batch, `[batch, d]`.
@@ -233,7 +166,13 @@ impl Model {
     /// # Panics
     /// If the model has no vector for a whole sequence.
     pub fn vectors(&self, batch: &Batch, pass: &Pass<'_>) -> Value {
-        let vectors = self.pool(&self.encode(batch, pass));
+        let pooling = match self.architecture.head {
+            architecture::Head::Sequence { pooling, .. }
+            | architecture::Head::Vector { pooling, .. } => Some(pooling),
+            architecture::Head::Vocabulary(_) | architecture::Head::Positions(_) => None,
+        };
+        let (pooling, memory) = pooling.zip(self.encode(batch, pass)).expect("a vector");
+        let vectors = pool(pooling, &memory);
         match self.architecture.head {
             architecture::Head::Vector { unit: true, .. } => {
                 let [rows, d] = vectors.shape();
@@ -245,30 +184,13 @@ impl Model {
         }
     }
 
-    fn head(&self) -> &Head {
-        self.head.as_ref().expect("a model that predicts")
-    }
-
-    fn src_table(&self) -> &Embedding {
-        let table = self.src.as_ref().and_then(|src| src.embedding.as_ref());
-        table.expect("an encoder of tokens has a table of embeddings")
-    }
-
-    fn tgt_table(&self) -> &Embedding {
-        let own = self.tgt.as_ref().and_then(|tgt| tgt.embedding.as_ref());
-        own.unwrap_or_else(|| self.src_table())
+    fn head(&self) -> &Head<Trained> {
+        self.layers.head.as_ref().expect("a model that predicts")
     }
 
     /// The linear map from the output of the last layer to logits.
     fn projection(&self, pass: &Pass<'_>) -> Map {
-        match (self.head(), &self.decoder) {
-            (Head::Vocabulary(head), Some(_)) => head.as_map(Some(self.tgt_table()), pass),
-            (Head::Vocabulary(head), None) => {
-                let table = self.src.as_ref().and_then(|src| src.embedding.as_ref());
-                head.as_map(table, pass)
-            }
-            (Head::Positions(labels) | Head::Sequence(labels), _) => labels.as_map(pass),
-        }
+        self.layers.projection().as_map(pass)
     }
 
     /// Returns the label-smoothed loss of a batch, summed over all targets.
@@ -319,72 +241,41 @@ impl Model {
     }
 }
 
-impl Encoder {
-    fn new(stack: &architecture::Encoder, scope: crate::nn::Scope<'_>) -> Self {
-        match stack {
-            architecture::Encoder::Transformer(stack) => {
-                Self::Transformer(TransformerEncoder::new(stack, scope))
-            }
-            architecture::Encoder::Recurrent(stack) => {
-                Self::Recurrent(RecurrentEncoder::new(stack, scope))
-            }
+/// The last layer of a decoder at every position of the embedded targets `x`.
+fn decode(
+    decoder: &Decoder<Trained>,
+    x: Value,
+    lengths: &Lengths,
+    memory: Option<&Memory>,
+    pass: &Pass<'_>,
+) -> Value {
+    let starts = match decoder {
+        Decoder::Transformer(_) => Vec::new(),
+        Decoder::Recurrent(stack) => {
+            let finals = memory.map_or(&[][..], |memory| &memory.finals);
+            stack.initial(lengths.rows(), finals)
         }
-    }
-
-    fn forward(&self, src: Sequence, pass: &Pass<'_>) -> Memory {
-        match self {
-            Self::Transformer(stack) => Memory {
-                sequence: stack.forward(src, pass),
-                finals: Vec::new(),
-            },
-            Self::Recurrent(stack) => {
-                let encoded = stack.forward(src.x, &src.lengths, pass);
-                Memory {
-                    sequence: Sequence {
-                        x: encoded.memory,
-                        lengths: src.lengths,
-                    },
-                    finals: encoded.finals,
-                }
-            }
-        }
-    }
+    };
+    let mut sequences = Sequences::new(lengths, pass)
+        .with_memory(memory.map(|memory| &memory.sequence))
+        .starting_from(starts);
+    decoder.forward(x, &mut sequences)
 }
 
-impl Decoder {
-    fn new(stack: &architecture::Decoder, scope: crate::nn::Scope<'_>) -> Self {
-        match stack {
-            architecture::Decoder::Transformer(stack) => {
-                Self::Transformer(TransformerDecoder::new(stack, scope))
-            }
-            architecture::Decoder::Recurrent(stack) => {
-                Self::Recurrent(RecurrentDecoder::new(stack, scope))
-            }
+/// Pools each sequence into one vector, `[batch, d]`.
+fn pool(pooling: Pooling, Memory { sequence, finals }: &Memory) -> Value {
+    match (pooling, finals.last()) {
+        (Pooling::Mean, _) => tape::mean_rows(sequence.x.clone(), &sequence.lengths),
+        (Pooling::First, _) => {
+            tape::select_rows(sequence.x.clone(), &sequence.lengths.first_rows())
         }
-    }
-
-    fn forward(&self, tgt: Sequence, memory: Option<&Memory>, pass: &Pass<'_>) -> Value {
-        let sequence = memory.map(|memory| &memory.sequence);
-        match self {
-            Self::Transformer(stack) => stack.forward(tgt, sequence, pass),
-            Self::Recurrent(stack) => {
-                let finals = memory.map_or(&[][..], |memory| &memory.finals);
-                stack.forward(tgt, sequence, finals, pass)
-            }
+        (Pooling::Last, Some(state)) => {
+            let [_, d] = sequence.x.shape();
+            tape::columns(state.clone(), 0..d)
         }
-    }
-}
-
-impl Head {
-    fn new(head: &architecture::Head, scope: crate::nn::Scope<'_>) -> Option<Self> {
-        Some(match head {
-            architecture::Head::Vocabulary(head) => Self::Vocabulary(Vocabulary::new(head, scope)),
-            architecture::Head::Positions(labels) => Self::Positions(Labels::new(labels, scope)),
-            architecture::Head::Sequence { labels, .. } => {
-                Self::Sequence(Labels::new(labels, scope))
-            }
-            architecture::Head::Vector { .. } => return None,
-        })
+        (Pooling::Last, None) => {
+            tape::select_rows(sequence.x.clone(), &sequence.lengths.last_rows())
+        }
     }
 }
 

@@ -1,36 +1,71 @@
-//! The Transformer's decoder stack (*Attention Is All You Need*, section 3.1), for whole sequences.
+//! The Transformer's decoder stack (*Attention Is All You Need*, section 3.1).
 
 use attentive_architecture::{SelfMixing, TransformerStack};
-use attentive_tape::{Causality, Direction, Lengths, Value};
+use attentive_tape::{Causality, Direction};
 
 use super::{
-    AttentionSite, DistanceBias, FeedForward, MultiHeadAttention, Norm, Pass, RecurrentLayer,
-    Residual, Scope, Sequence, Visible,
+    Attention, AttentionSite, Decode, FeedForward, Norm, RecurrentLayer, Residual, Scope, Storage,
 };
 
 /// A stack of decoder layers.
 #[derive(Clone, Debug)]
-pub struct TransformerDecoder {
+pub struct TransformerDecoder<S: Storage> {
     /// Relative positions.
-    pub distance_bias: Option<DistanceBias>,
+    pub relative: S::Relative,
     /// The layers, from the bottom up.
-    pub layers: Vec<DecoderLayer>,
+    pub layers: Vec<DecoderLayer<S>>,
     /// The final norm.
-    pub norm: Option<Norm>,
+    pub norm: Option<Norm<S>>,
 }
 
-impl TransformerDecoder {
-    /// The stack at `scope`.
-    pub fn new(stack: &TransformerStack, scope: Scope<'_>) -> Self {
+/// Causal self-attention or a recurrent cell, optional cross-attention, and a feed-forward network, each in a residual
+/// connection.
+#[derive(Clone, Debug)]
+pub struct DecoderLayer<S: Storage> {
+    /// Mixes each position with earlier ones.
+    pub mixer: Mixer<S>,
+    /// The residual connection around the mixer.
+    pub mixer_residual: Residual<S>,
+    /// Attention to the whole memory.
+    pub cross: Option<Cross<S>>,
+    /// Applied to each position separately.
+    pub feed_forward: FeedForward<S>,
+    /// The residual connection around the feed-forward network.
+    pub feed_forward_residual: Residual<S>,
+}
+
+/// Mixes the positions of a decoder layer.
+// Each layer has only one, so its size does not matter.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Debug)]
+pub enum Mixer<S: Storage> {
+    /// Causal self-attention.
+    Attention(Attention<S>),
+    /// A recurrent cell.
+    Recurrent(RecurrentLayer<S>),
+}
+
+/// Cross-attention in its residual connection.
+#[derive(Clone, Debug)]
+pub struct Cross<S: Storage> {
+    /// Attention to the memory.
+    pub attention: Attention<S>,
+    /// The residual connection around it.
+    pub residual: Residual<S>,
+}
+
+impl<S: Storage> TransformerDecoder<S> {
+    /// Makes the stack at `scope`, for sequences of up to `max_len` positions.
+    pub fn new(stack: &TransformerStack, max_len: usize, scope: Scope<'_, S>) -> Self {
         let layers = scope.at("layers");
-        let distance_bias = match &stack.mixing {
+        let relative = match &stack.mixing {
             SelfMixing::Attention(attention) => {
-                DistanceBias::new(attention, Causality::Causal, scope.at("distance_bias"))
+                S::relative(attention, Causality::Causal, max_len, &scope)
             }
-            SelfMixing::Recurrent(_) => None,
+            SelfMixing::Recurrent(_) => S::Relative::default(),
         };
         Self {
-            distance_bias,
+            relative,
             layers: (0..stack.n_layers)
                 .map(|number| DecoderLayer::new(stack, number, layers.at(number)))
                 .collect(),
@@ -38,131 +73,95 @@ impl TransformerDecoder {
         }
     }
 
-    /// All positions at once, each seeing itself and earlier ones: `[batch · len, d_model]`. `memory` is required by
-    /// cross-attention.
-    pub fn forward(&self, tgt: Sequence, memory: Option<&Sequence>, pass: &Pass<'_>) -> Value {
-        let (batch, lengths) = (tgt.batch(), &tgt.lengths);
-        let bias = self.distance_bias.as_ref();
-        let bias = bias.map(|bias| bias.forward(lengths.width(), pass));
-        self.run(tgt.x, pass, |layer, x| {
-            let x = layer.self_attention_residual.forward(x, pass, |x| {
-                let visible = Visible {
-                    keys: None,
-                    causality: Causality::Causal,
-                    bias: bias.clone(),
-                };
-                layer.self_attention.forward(x, lengths, visible, pass)
-            });
-            layer.finish(x, pass, |attention, x| {
-                let memory = memory.expect("a decoder with cross-attention is given a memory");
-                let source = attention.keys_values(memory.x.clone(), pass);
-                let visible = Visible::all(&memory.lengths);
-                attention.attend_memory(x, source, batch, visible, pass)
-            })
-        })
-    }
-
-    /// Applies `run_layer(layer, x)` for each layer, then the final norm.
-    fn run(
-        &self,
-        mut x: Value,
-        pass: &Pass<'_>,
-        mut run_layer: impl FnMut(&DecoderLayer, Value) -> Value,
-    ) -> Value {
+    /// Maps embedded positions, each of which sees itself, earlier ones and the memory; rows `[rows, d_model]` keep their
+    /// shape.
+    ///
+    /// # Panics
+    /// If it has cross-attention and `backend` has no memory.
+    pub fn forward<B: Decode<Storage = S>>(&self, mut x: B::Value, backend: &mut B) -> B::Value {
+        backend.enter(&self.relative);
         for (number, layer) in self.layers.iter().enumerate() {
-            x = run_layer(layer, x);
-            pass.observe(|| format!("decoder.layers.{number}"), &x);
+            x = layer.forward(x, number, &self.relative, backend);
+            backend.observe(|| format!("decoder.layers.{number}"), &x);
         }
         if let Some(norm) = &self.norm {
-            x = norm.forward(x, pass);
-            pass.observe(|| "decoder.norm".into(), &x);
+            x = norm.forward(&x, backend);
+            backend.observe(|| "decoder.norm".into(), &x);
         }
         x
     }
 }
 
-/// Causal self-attention or a recurrent cell, optional cross-attention, and a feed-forward network, each in a residual
-/// connection.
-#[derive(Clone, Debug)]
-pub struct DecoderLayer {
-    /// Mixes each position with earlier ones.
-    pub self_attention: SelfMixer,
-    /// The residual connection around the self-attention.
-    pub self_attention_residual: Residual,
-    /// Attention to the whole memory.
-    pub cross_attention: Option<MultiHeadAttention>,
-    /// The residual connection around the cross-attention.
-    pub cross_attention_residual: Option<Residual>,
-    /// Applied to each position separately.
-    pub feed_forward: FeedForward,
-    /// The residual connection around the feed-forward network.
-    pub feed_forward_residual: Residual,
-}
-
-/// Mixes the positions of a decoder layer.
-// Each layer has only one, so its size does not matter.
-#[allow(clippy::large_enum_variant)]
-#[derive(Clone, Debug)]
-pub enum SelfMixer {
-    /// Causal self-attention.
-    Attention(MultiHeadAttention),
-    /// A recurrent cell.
-    Recurrent(RecurrentLayer),
-}
-
-impl SelfMixer {
-    fn forward(&self, x: Value, lengths: &Lengths, visible: Visible<'_>, pass: &Pass<'_>) -> Value {
-        match self {
-            Self::Attention(attention) => attention.attend_itself(x, lengths.rows(), visible, pass),
-            Self::Recurrent(layer) => layer.hidden_part(layer.forward(x, lengths, None, pass)),
-        }
-    }
-}
-
-impl DecoderLayer {
-    fn new(stack: &TransformerStack, number: usize, scope: Scope<'_>) -> Self {
+impl<S: Storage> DecoderLayer<S> {
+    fn new(stack: &TransformerStack, number: usize, scope: Scope<'_, S>) -> Self {
         let residual = |name| Residual::new(stack, scope.at(name));
-        let attention = |attention, site, name| {
-            MultiHeadAttention::new(attention, site, number, scope.at(name))
-        };
-        let own = scope.at("self_attention");
-        let cross = stack.cross.as_ref().map(|cross| &cross.attention);
         Self {
-            self_attention: match &stack.mixing {
-                SelfMixing::Attention(values) => SelfMixer::Attention(attention(
-                    values,
-                    AttentionSite::DecoderSelf,
-                    "self_attention",
-                )),
-                SelfMixing::Recurrent(cell) => SelfMixer::Recurrent(RecurrentLayer::new(
-                    *cell,
-                    Direction::Forward,
-                    stack.d_model,
-                    own,
-                )),
-            },
-            self_attention_residual: residual("self_attention_residual"),
-            cross_attention: cross
-                .map(|values| attention(values, AttentionSite::Cross, "cross_attention")),
-            cross_attention_residual: cross.map(|_| residual("cross_attention_residual")),
+            mixer: Mixer::new(stack, number, scope.at("self_attention")),
+            mixer_residual: residual("self_attention_residual"),
+            cross: stack.cross.as_ref().map(|cross| {
+                let place = scope.at("cross_attention");
+                Cross {
+                    attention: Attention::new(
+                        &cross.attention,
+                        AttentionSite::Cross,
+                        number,
+                        place,
+                    ),
+                    residual: residual("cross_attention_residual"),
+                }
+            }),
             feed_forward: FeedForward::new(&stack.feed_forward, scope.at("feed_forward")),
             feed_forward_residual: residual("feed_forward_residual"),
         }
     }
 
-    /// The sublayers after the self-attention; `attend` applies the cross-attention to the memory.
-    fn finish(
+    fn forward<B: Decode<Storage = S>>(
         &self,
-        x: Value,
-        pass: &Pass<'_>,
-        attend: impl FnOnce(&MultiHeadAttention, Value) -> Value,
-    ) -> Value {
-        let cross = self.cross_attention.as_ref();
-        let x = match cross.zip(self.cross_attention_residual.as_ref()) {
-            Some((attention, residual)) => residual.forward(x, pass, |x| attend(attention, x)),
+        x: B::Value,
+        number: usize,
+        relative: &S::Relative,
+        backend: &mut B,
+    ) -> B::Value {
+        let x = self.mixer_residual.forward(x, backend, |x, backend| {
+            self.mixer.forward(x, number, relative, backend)
+        });
+        let x = match &self.cross {
+            Some(cross) => cross.residual.forward(x, backend, |x, backend| {
+                cross.attention.attend_memory(x, backend)
+            }),
             None => x,
         };
         self.feed_forward_residual
-            .forward(x, pass, |x| self.feed_forward.forward(x, pass))
+            .forward(x, backend, |x, backend| {
+                self.feed_forward.forward(x, backend)
+            })
+    }
+}
+
+impl<S: Storage> Mixer<S> {
+    fn new(stack: &TransformerStack, number: usize, scope: Scope<'_, S>) -> Self {
+        match &stack.mixing {
+            SelfMixing::Attention(attention) => {
+                let site = AttentionSite::DecoderSelf;
+                Self::Attention(Attention::new(attention, site, number, scope))
+            }
+            SelfMixing::Recurrent(cell) => {
+                let (direction, d) = (Direction::Forward, stack.d_model);
+                Self::Recurrent(RecurrentLayer::new(*cell, direction, d, scope))
+            }
+        }
+    }
+
+    fn forward<B: Decode<Storage = S>>(
+        &self,
+        x: &B::Value,
+        number: usize,
+        relative: &S::Relative,
+        backend: &mut B,
+    ) -> B::Value {
+        match self {
+            Self::Attention(attention) => attention.attend_earlier(x, relative, backend),
+            Self::Recurrent(layer) => backend.advance(x, layer, number),
+        }
     }
 }

@@ -1,26 +1,26 @@
 //! The position-wise feed-forward network (*Attention Is All You Need*, equation 2).
 
 use attentive_architecture::{self as architecture, ActivationKind};
-use attentive_tape::{self as tape, Activation, Epilogue, Nonlinearity, Value, dropout_add};
+use attentive_kernels::nonlinearity::Nonlinearity;
 
-use super::{Dropout, Linear, Pass, Scope};
+use super::{Backend, Dropout, Linear, Scope, Storage};
 
 /// activation(x·W₁ + b₁)·W₂ + b₂ for every row. If gated, (activation(x·W₁ + b₁) ∘ (x·W₃ + b₃))·W₂ + b₂ (Shazeer 2020).
 #[derive(Clone, Debug)]
-pub struct FeedForward {
+pub struct FeedForward<S: Storage> {
     /// `[d_ff, d_model]`: W₁.
-    pub inner: Linear,
+    pub inner: Linear<S>,
     /// `[d_ff, d_model]`: W₃.
-    pub gate: Option<Linear>,
+    pub gate: Option<Linear<S>>,
     /// `[d_model, d_ff]`: W₂.
-    pub outer: Linear,
+    pub outer: Linear<S>,
     activation: ActivationKind,
     dropout: Dropout,
 }
 
-impl FeedForward {
-    /// The network at `scope`.
-    pub fn new(network: &architecture::FeedForward, scope: Scope<'_>) -> Self {
+impl<S: Storage> FeedForward<S> {
+    /// Makes the network at `scope`.
+    pub fn new(network: &architecture::FeedForward, scope: Scope<'_, S>) -> Self {
         let linear = |name| Linear::new(network.bias, scope.at(name));
         Self {
             inner: linear("inner"),
@@ -32,33 +32,20 @@ impl FeedForward {
     }
 
     /// Maps rows `[rows, d_model]` to rows of the same shape.
-    pub fn forward(&self, x: Value, pass: &Pass<'_>) -> Value {
-        let dropout = pass.dropout(self.dropout);
-        let hidden = match (&self.gate, self.activation) {
-            (None, ActivationKind::Relu) => self.inner.forward_with(
-                x,
-                Epilogue {
-                    activation: Activation::Relu,
-                    dropout,
-                    precision: pass.precision(),
-                },
-                pass,
-            ),
-            (None, kind) => {
-                let x = self.inner.forward(x, pass);
-                dropout_add(tape::nonlinear(nonlinearity(kind), x), None, dropout)
-            }
-            (Some(gate), kind) => {
-                let both = Linear::forward_all([&self.inner, gate], x, pass);
-                dropout_add(tape::gated(nonlinearity(kind), both), None, dropout)
+    pub fn forward<B: Backend<Storage = S>>(&self, x: &B::Value, backend: &mut B) -> B::Value {
+        let hidden = match &self.gate {
+            None => backend.activated(x, &self.inner, self.activation, Some(self.dropout)),
+            Some(gate) => {
+                let both = backend.linear(x, &[&self.inner, gate]);
+                backend.gated(both, self.activation, self.dropout)
             }
         };
-        self.outer.forward(hidden, pass)
+        self.outer.forward(&hidden, backend)
     }
 }
 
-/// The operation of an activation function.
-pub(super) fn nonlinearity(kind: ActivationKind) -> Nonlinearity {
+/// Returns the operation of an activation function.
+pub(crate) fn nonlinearity(kind: ActivationKind) -> Nonlinearity {
     match kind {
         ActivationKind::Relu => Nonlinearity::Relu,
         ActivationKind::Gelu => Nonlinearity::Gelu,

@@ -1,41 +1,32 @@
 //! The input of a stack: from token ids to vectors.
 
 use attentive_architecture::{self as architecture, Items};
-use attentive_tape::{self as tape, Value};
+use attentive_base::batch::TokenId;
 
-use super::{Dropout, Embedding, Norm, Pass, PositionEncoding, Scope};
+use super::{Backend, Dropout, Norm, PositionEncoding, Scope, Storage};
 
-/// Embeddings, positions, norm and dropout.
+/// Embeddings, positions and norm of the input of a stack.
 #[derive(Clone, Debug)]
-pub struct Input {
-    /// Absent if shared with the encoder, or if vectors are read.
-    pub embedding: Option<Embedding>,
-    /// Positional vectors.
-    pub positions: PositionEncoding,
-    /// Norm of the sum.
-    pub norm: Option<Norm>,
-    scale: f64,
+pub struct Input<S: Storage> {
+    /// `[vocab, d_model]`: the vectors of tokens; absent if another input has them, or if the input is vectors.
+    pub table: Option<S::Matrix>,
+    /// Positions that are added to the embeddings.
+    pub positions: PositionEncoding<S>,
+    /// The norm of the sum.
+    pub norm: Option<Norm<S>>,
+    pub(crate) scale: f64,
     dropout: Dropout,
 }
 
-/// Token ids of a batch of rows of equal length.
-#[derive(Clone, Copy, Debug)]
-pub struct Ids<'a> {
-    /// Row after row.
-    pub ids: &'a [u32],
-    /// The number of rows.
-    pub rows: usize,
-}
-
-impl Input {
-    /// The input at `scope`.
-    pub fn new(input: &architecture::Input, max_len: usize, scope: Scope<'_>) -> Self {
+impl<S: Storage> Input<S> {
+    /// Makes the input at `scope`, for sequences of up to `max_len` positions.
+    pub fn new(input: &architecture::Input, max_len: usize, scope: Scope<'_, S>) -> Self {
         let (scale, own) = match input.items {
             Items::Tokens { scale, shared, .. } => (scale, !shared),
             Items::Vectors => (1.0, false),
         };
         Self {
-            embedding: own.then(|| Embedding::new(scope.at("embedding"))),
+            table: own.then(|| scope.at("embedding").matrix("weight")),
             positions: PositionEncoding::new(input, max_len, scope.at("positions")),
             norm: (input.norm.as_ref()).map(|norm| Norm::new(norm, scope.at("norm"))),
             scale,
@@ -43,29 +34,20 @@ impl Input {
         }
     }
 
-    /// dropout(norm(scale · embedding + position)) with the embeddings in `table`: `[ids.len(), d_model]`.
-    pub fn forward(&self, table: &Embedding, ids: Ids<'_>, pass: &Pass<'_>) -> Value {
-        let Ids { ids, rows } = ids;
-        let (table, dropout) = (pass.read(&table.weight), pass.dropout(self.dropout));
-        let positions = self.positions.fixed_rows(ids.len() / rows.max(1));
-        if self.positions.learned.is_none() && self.norm.is_none() {
-            return tape::embedding(ids, table, self.scale, positions, dropout);
-        }
-        let x = tape::embedding(ids, table, self.scale, positions, None);
-        let x = self.positions.add_learned(x, rows, pass);
-        let x = match &self.norm {
-            Some(norm) => norm.forward(x, pass),
-            None => x,
-        };
-        tape::dropout_add(x, None, dropout)
-    }
-
-    /// norm(vector + position), without dropout: `[rows · len, d_model]`.
-    pub fn read_vectors(&self, vectors: Value, rows: usize, pass: &Pass<'_>) -> Value {
-        let x = self.positions.add(vectors, rows, pass);
+    /// Returns dropout(norm(scale · embedding + position)) of each token, with the embeddings in `table`: `[ids.len(), d_model]`.
+    pub fn forward<B: Backend<Storage = S>>(
+        &self,
+        ids: &[TokenId],
+        table: &S::Matrix,
+        backend: &mut B,
+    ) -> B::Value {
         match &self.norm {
-            Some(norm) => norm.forward(x, pass),
-            None => x,
+            None => backend.embed(ids, table, self, Some(self.dropout)),
+            Some(norm) => {
+                let x = backend.embed(ids, table, self, None);
+                let x = norm.forward(&x, backend);
+                backend.dropout(x, self.dropout)
+            }
         }
     }
 }

@@ -1,56 +1,31 @@
 //! Linear maps.
 
-use attentive_tape::{self as tape, Epilogue, Map, Param, Value};
-
-use super::{Pass, Scope};
+use super::{Backend, Scope, Storage};
 
 /// y = x·Wᵀ + b.
 #[derive(Clone, Debug)]
-pub struct Linear {
+pub struct Linear<S: Storage> {
     /// `[d_out, d_in]`
-    pub weight: Param,
+    pub weight: S::Matrix,
     /// `[d_out]`
-    pub bias: Option<Param>,
+    pub bias: Option<S::Vector>,
 }
 
-impl Linear {
-    /// The map at `scope`.
-    pub fn new(bias: bool, scope: Scope<'_>) -> Self {
+impl<S: Storage> Linear<S> {
+    /// Makes the map at `scope`.
+    pub fn new(bias: bool, scope: Scope<'_, S>) -> Self {
         Self {
-            weight: scope.parameter("weight"),
-            bias: bias.then(|| scope.parameter("bias")),
+            weight: scope.matrix("weight"),
+            bias: bias.then(|| scope.vector("bias")),
         }
     }
 
+    /// Maps rows.
+    ///
     /// # Shapes
     /// - `x`: `[rows, d_in]`
     /// - result: `[rows, d_out]`
-    pub fn forward(&self, x: Value, pass: &Pass<'_>) -> Value {
-        self.forward_with(x, Epilogue::plain(pass.precision()), pass)
-    }
-
-    /// As [`Linear::forward`], followed by `epilogue`.
-    pub fn forward_with(&self, x: Value, epilogue: Epilogue, pass: &Pass<'_>) -> Value {
-        tape::linear(x, vec![self.as_map(pass)], epilogue)
-    }
-
-    /// The results of several maps side by side, `[rows, Σ d_out]`.
-    pub fn forward_all<const N: usize>(maps: [&Self; N], x: Value, pass: &Pass<'_>) -> Value {
-        let maps = maps.map(|map| map.as_map(pass));
-        let same = maps.iter().all(|map| map.d_out() == maps[0].d_out());
-        let epilogue = Epilogue::plain(pass.precision());
-        if same {
-            return tape::linear(x, maps.into(), epilogue);
-        }
-        let parts = maps.map(|map| tape::linear(x.clone(), vec![map], epilogue));
-        tape::join(parts.into())
-    }
-
-    /// Weight and bias.
-    pub fn as_map(&self, pass: &Pass<'_>) -> Map {
-        Map {
-            weight: pass.read(&self.weight),
-            bias: self.bias.as_ref().map(|bias| pass.read(bias)),
-        }
+    pub fn forward<B: Backend<Storage = S>>(&self, x: &B::Value, backend: &mut B) -> B::Value {
+        backend.linear(x, &[self])
     }
 }

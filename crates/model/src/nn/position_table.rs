@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attentive_architecture::{
-    AddedPositions, Architecture, Decoder, Encoder, Init, Input, SelfMixing, TransformerStack,
+    AddedPositions, Architecture, Decoder, Encoder, Init, SelfMixing, TransformerStack,
 };
 use attentive_tape::{Rotary, Value};
 
@@ -23,7 +23,7 @@ impl PositionTable {
     /// Rotary positions add no vectors but rotate those of each head. Their rows are the rotated vector whose first half is
     /// ones and whose second half is zeros: the cosines, then the sines of all angles.
     pub fn new(architecture: &Architecture, len: usize, init: Init, seed: u64) -> Option<Self> {
-        let (name, input) = first_input(architecture)?;
+        let (name, input) = architecture.first_input();
         match input.positions {
             AddedPositions::Sinusoidal(layout) => {
                 let d_model = input.d_model;
@@ -97,14 +97,9 @@ impl PositionTable {
     }
 }
 
-fn first_input(architecture: &Architecture) -> Option<(&'static str, &Input)> {
-    let src = architecture.src.as_ref().map(|input| ("src", input));
-    src.or(architecture.tgt.as_ref().map(|input| ("tgt", input)))
-}
-
 /// The frequencies of rotary positions, one for each pair of features of a head.
 fn frequencies(architecture: &Architecture) -> Option<Arc<[f64]>> {
-    let stack: &TransformerStack = match (&architecture.encoder, &architecture.decoder) {
+    let stack: &TransformerStack = match (architecture.encoder(), architecture.decoder()) {
         (Some(Encoder::Transformer(stack)), _) | (_, Some(Decoder::Transformer(stack))) => stack,
         _ => return None,
     };

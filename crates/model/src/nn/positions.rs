@@ -3,74 +3,40 @@
 use std::sync::Arc;
 
 use attentive_architecture::{AddedPositions, Input, Sinusoids};
-use attentive_tape::{Param, PositionRows, Value, add_positions};
 
-use super::{Pass, Scope};
+use super::{Scope, Storage};
 
 /// Wavelengths range from 2π to 2π times this base (*Attention Is All You Need*, section 3.5).
 const BASE: f64 = 10_000.0;
 
-/// Positional vectors added to the embeddings; none if the attention encodes positions.
+/// Positional vectors added to the embeddings.
 #[derive(Clone, Debug)]
-pub struct PositionEncoding {
-    /// `[rows, d_model]`, for learned positions.
-    pub learned: Option<Param>,
-    /// `[max_len, d_model]`, for sinusoids.
-    fixed: Option<Arc<Vec<f32>>>,
-    /// The row of position 0 in the learned table.
-    offset: usize,
+pub enum PositionEncoding<S: Storage> {
+    /// None: the attention encodes positions.
+    None,
+    /// Sines and cosines, `[max_len, d_model]`.
+    Fixed(Arc<Vec<f32>>),
+    /// Learned vectors.
+    Learned {
+        /// `[rows, d_model]`
+        table: S::Vector,
+        /// The row of position 0.
+        offset: usize,
+    },
 }
 
-impl PositionEncoding {
-    /// The positions of `input`, up to `max_len`.
-    pub fn new(input: &Input, max_len: usize, scope: Scope<'_>) -> Self {
-        let none = Self {
-            learned: None,
-            fixed: None,
-            offset: 0,
-        };
+impl<S: Storage> PositionEncoding<S> {
+    /// Makes the positions of `input`, up to `max_len`.
+    pub fn new(input: &Input, max_len: usize, scope: Scope<'_, S>) -> Self {
         match input.positions {
-            AddedPositions::None => none,
-            AddedPositions::Sinusoidal(layout) => Self {
-                fixed: Some(Arc::new(sinusoids(layout, max_len, input.d_model))),
-                ..none
-            },
-            AddedPositions::Learned { offset, .. } => Self {
-                learned: Some(scope.parameter("learned")),
-                offset,
-                ..none
-            },
-        }
-    }
-
-    /// The sinusoidal vectors of the first `len` positions, which the embedding operation adds.
-    pub fn fixed_rows(&self, len: usize) -> Option<PositionRows> {
-        let table = Arc::clone(self.fixed.as_ref()?);
-        Some(PositionRows { table, len })
-    }
-
-    /// Adds the learned vectors, if any, to `batch` sequences.
-    ///
-    /// # Shapes
-    /// - `x`, result: `[batch · len, d_model]`
-    pub fn add_learned(&self, x: Value, batch: usize, pass: &Pass<'_>) -> Value {
-        let Some(table) = &self.learned else {
-            return x;
-        };
-        let len = x.shape()[0] / batch.max(1);
-        add_positions(x, pass.read(table), self.offset, len)
-    }
-
-    /// Adds the vectors of positions 0, 1, … to `batch` sequences, `[batch · len, d_model]`.
-    pub fn add(&self, x: Value, batch: usize, pass: &Pass<'_>) -> Value {
-        let [rows, d] = x.shape();
-        let len = rows / batch.max(1);
-        match &self.fixed {
-            Some(table) => {
-                let vectors = Value::new(table[..len * d].to_vec(), [len, d]);
-                add_positions(x, vectors, 0, len)
+            AddedPositions::None => Self::None,
+            AddedPositions::Sinusoidal(layout) => {
+                Self::Fixed(Arc::new(sinusoids(layout, max_len, input.d_model)))
             }
-            None => self.add_learned(x, batch, pass),
+            AddedPositions::Learned { offset, .. } => Self::Learned {
+                table: scope.vector("learned"),
+                offset,
+            },
         }
     }
 }

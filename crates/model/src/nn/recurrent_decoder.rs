@@ -1,32 +1,28 @@
-//! The recurrent decoder, with and without attention, for whole sequences.
+//! The recurrent decoder, with and without attention.
 
 use attentive_architecture::{self as architecture, InitialState};
-use attentive_tape::{self as tape, Direction, Value};
+use attentive_kernels::recurrent::Direction;
 
-use super::recurrent_attention::{Memory, RecurrentAttention};
-use super::{Dropout, Linear, Pass, RecurrentLayer, Scope, Sequence};
-
-#[cfg(test)]
-mod tests;
+use super::{Decode, Dropout, Linear, RecurrentAttention, RecurrentLayer, Scope, Storage};
 
 /// A stack of recurrent layers with optional attention to the memory. Its output at a position is the readout
 /// t = tanh(W \[s; c\]) of the top state s and, with attention, the context c; without a readout, t = s.
 #[derive(Clone, Debug)]
-pub struct RecurrentDecoder {
+pub struct RecurrentDecoder<S: Storage> {
     /// The layers, from the bottom up.
-    pub layers: Vec<RecurrentLayer>,
+    pub layers: Vec<RecurrentLayer<S>>,
     /// Attention to the memory.
-    pub attention: Option<RecurrentAttention>,
+    pub attention: Option<RecurrentAttention<S>>,
     /// `[d_model, d_hidden]`, or `[d_model, d_hidden + d_memory]` with attention: W of t.
-    pub readout: Option<Linear>,
+    pub readout: Option<Linear<S>>,
     start: InitialState,
     /// Act on the output of each layer, and on t.
     dropouts: Vec<Dropout>,
 }
 
-impl RecurrentDecoder {
-    /// The stack at `scope`.
-    pub fn new(stack: &architecture::RecurrentDecoder, scope: Scope<'_>) -> Self {
+impl<S: Storage> RecurrentDecoder<S> {
+    /// Makes the stack at `scope`.
+    pub fn new(stack: &architecture::RecurrentDecoder, scope: Scope<'_, S>) -> Self {
         let layers = scope.at("layers");
         let layer = |number| {
             let forward = Direction::Forward;
@@ -43,65 +39,56 @@ impl RecurrentDecoder {
         }
     }
 
-    fn memory_of(&self, memory: &Sequence, pass: &Pass<'_>) -> Option<Memory> {
-        Some(self.attention.as_ref()?.memory(memory, pass))
-    }
-
-    /// The initial state of each layer for `batch` sequences, given the encoder's `finals`.
-    fn initial(&self, batch: usize, finals: &[Value]) -> Vec<Value> {
-        let state = |(number, layer): (usize, &RecurrentLayer)| match (self.start, finals) {
-            (InitialState::Encoder, [.., top]) => finals.get(number).unwrap_or(top).clone(),
-            _ => Value::zeros([batch, layer.state_width()]),
+    /// Returns for each layer the final state of the encoder's layer from which it starts; `None` if it starts from zeros.
+    pub(crate) fn starts<'f, T>(&self, finals: &'f [T]) -> Vec<Option<&'f T>> {
+        let start = |number| match (self.start, finals) {
+            (InitialState::Encoder, [.., top]) => Some(finals.get(number).unwrap_or(top)),
+            _ => None,
         };
-        self.layers.iter().enumerate().map(state).collect()
+        (0..self.layers.len()).map(start).collect()
     }
 
-    /// The readout t of all positions of whole sequences, `[batch · len, d_model]`. `finals` are the final states of a
-    /// recurrent encoder.
+    /// Returns the readout t of every position, `[rows, d_model]`.
     ///
     /// # Shapes
-    /// - `tgt.x`: `[batch · len, d_model]`
-    pub fn forward(
-        &self,
-        tgt: Sequence,
-        memory: Option<&Sequence>,
-        finals: &[Value],
-        pass: &Pass<'_>,
-    ) -> Value {
-        let initial = self.initial(tgt.batch(), finals);
-        let memory = memory.and_then(|memory| self.memory_of(memory, pass));
-        let Sequence { mut x, lengths } = tgt;
-        let (memory, lengths) = (memory.as_ref(), &lengths);
+    /// - `x`: `[rows, d_model]`
+    ///
+    /// # Panics
+    /// If it has attention and `backend` has no memory.
+    pub fn forward<B: Decode<Storage = S>>(&self, mut x: B::Value, backend: &mut B) -> B::Value {
         let mut context = None;
         let top = self.layers.len() - 1;
-        for ((number, layer), initial) in self.layers.iter().enumerate().zip(initial) {
-            let states = match (number, &self.attention, memory) {
-                (0, Some(RecurrentAttention::Additive(attention)), Some(memory)) => {
-                    let (states, found) = attention.run(layer, x, lengths, initial, memory, pass);
+        for (number, layer) in self.layers.iter().enumerate() {
+            x = match &self.attention {
+                Some(RecurrentAttention::Additive(attention)) if number == 0 => {
+                    let [hidden, found] = backend.advance_attentive(&x, layer, attention);
                     context = Some(found);
-                    states
+                    hidden
                 }
-                _ => layer.forward(x, lengths, Some(initial), pass),
+                _ => backend.advance(&x, layer, number),
             };
-            x = layer.hidden_part(states);
-            pass.observe(|| format!("decoder.layers.{number}"), &x);
+            backend.observe(|| format!("decoder.layers.{number}"), &x);
             if number < top {
-                x = tape::dropout_add(x, None, pass.dropout(self.dropouts[number]));
+                x = backend.dropout(x, self.dropouts[number]);
             }
         }
-        if let (Some(RecurrentAttention::Multiplicative(attention)), Some(memory)) =
-            (&self.attention, memory)
-        {
-            context = Some(attention.attend(x.clone(), lengths, memory, pass));
+        if let Some(RecurrentAttention::Multiplicative(attention)) = &self.attention {
+            context = Some(backend.attend_states(&x, attention));
         }
         let read = match context {
-            Some(context) => tape::join(vec![x, context]),
+            Some(context) => backend.join(vec![x, context]),
             None => x,
         };
         let out = match &self.readout {
-            Some(readout) => tape::tanh(readout.forward(read, pass)),
+            Some(readout) => {
+                let out = readout.forward(&read, backend);
+                backend.tanh(out)
+            }
             None => read,
         };
-        tape::dropout_add(out, None, pass.dropout(self.dropouts[top]))
+        backend.dropout(out, self.dropouts[top])
     }
 }
+
+#[cfg(test)]
+mod tests;

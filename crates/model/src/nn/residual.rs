@@ -1,23 +1,22 @@
 //! The residual connection, norm and dropout around a sublayer.
 
 use attentive_architecture::{DropoutPosition, NormPosition, TransformerStack};
-use attentive_tape::{Value, add, dropout_add};
 
-use super::{Dropout, Norm, Pass, Scope};
+use super::{Backend, Dropout, Norm, Scope, Storage};
 
 /// Joins a sublayer's output with its input (*Attention Is All You Need*, sections 3.1 and 5.4).
 #[derive(Clone, Debug)]
-pub struct Residual {
+pub struct Residual<S: Storage> {
     /// The norm of this sublayer.
-    pub norm: Norm,
+    pub norm: Norm<S>,
     dropout: Dropout,
     norm_position: NormPosition,
     dropout_position: DropoutPosition,
 }
 
-impl Residual {
-    /// The connection around one sublayer of `stack`.
-    pub fn new(stack: &TransformerStack, scope: Scope<'_>) -> Self {
+impl<S: Storage> Residual<S> {
+    /// Makes the connection around one sublayer of `stack`.
+    pub fn new(stack: &TransformerStack, scope: Scope<'_, S>) -> Self {
         Self {
             norm: Norm::new(&stack.norm, scope.at("norm")),
             dropout: scope.dropout(stack.dropout),
@@ -27,29 +26,32 @@ impl Residual {
     }
 
     /// Applies `sublayer` within the connection; rows `[rows, d_model]` keep their shape.
-    pub fn forward(
+    pub fn forward<B: Backend<Storage = S>>(
         &self,
-        x: Value,
-        pass: &Pass<'_>,
-        sublayer: impl FnOnce(Value) -> Value,
-    ) -> Value {
-        let dropout = pass.dropout(self.dropout);
+        x: B::Value,
+        backend: &mut B,
+        sublayer: impl FnOnce(&B::Value, &mut B) -> B::Value,
+    ) -> B::Value {
         match (self.norm_position, self.dropout_position) {
             (NormPosition::Post, DropoutPosition::Sublayer) => {
-                let y = sublayer(x.clone());
-                self.norm.forward_sum(x, y, dropout, pass)
+                let y = sublayer(&x, backend);
+                backend.residual_norm(x, y, Some(self.dropout), &self.norm)
             }
             (NormPosition::Post, DropoutPosition::AfterNorm) => {
-                let y = sublayer(x.clone());
-                dropout_add(self.norm.forward_sum(x, y, None, pass), None, dropout)
+                let y = sublayer(&x, backend);
+                let sum = backend.residual_norm(x, y, None, &self.norm);
+                backend.dropout(sum, self.dropout)
             }
             (NormPosition::Pre, DropoutPosition::Sublayer) => {
-                let y = sublayer(self.norm.forward(x.clone(), pass));
-                dropout_add(y, Some(x), dropout)
+                let read = self.norm.forward(&x, backend);
+                let y = sublayer(&read, backend);
+                backend.add(x, y, Some(self.dropout))
             }
             (NormPosition::Pre, DropoutPosition::AfterNorm) => {
-                let read = self.norm.forward(x.clone(), pass);
-                add(x, sublayer(dropout_add(read, None, dropout)))
+                let read = self.norm.forward(&x, backend);
+                let read = backend.dropout(read, self.dropout);
+                let y = sublayer(&read, backend);
+                backend.add(x, y, None)
             }
         }
     }

@@ -1,52 +1,42 @@
-//! Construction of a model: the source of its parameters and their names.
+//! Construction of layers: one walk names the parameters and numbers the dropout sites.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 
-use attentive_tape::{Buffer, Param};
+use super::{Dropout, Storage};
 
-use super::Dropout;
+/// Where layers find their weights, by the names of [`attentive_architecture::Architecture::parameters`]. Each is asked for once.
+pub trait Source<S: Storage> {
+    /// Returns the matrix `name`.
+    fn matrix(&mut self, name: &str) -> S::Matrix;
 
-/// The initial elements of a parameter.
-#[derive(Clone, Debug)]
-pub struct Initial {
-    /// One or two dimensions.
-    pub shape: Vec<usize>,
-    /// The elements, row after row.
-    pub values: Buffer,
+    /// Returns the vector `name`.
+    fn vector(&mut self, name: &str) -> S::Vector;
 }
 
-/// The construction of one model: makes its parameters and numbers its dropout sites.
-pub struct Construction<'a> {
-    values: RefCell<&'a mut dyn FnMut(&str) -> Initial>,
+/// The construction of one model.
+pub struct Construction<'a, S: Storage> {
+    source: RefCell<&'a mut dyn Source<S>>,
     sites: Cell<u32>,
-    made: RefCell<Vec<Param>>,
 }
 
 /// A place in the tree of layers, named by its path, for example `encoder.layers.0`.
-#[derive(Clone)]
-pub struct Scope<'a> {
+pub struct Scope<'a, S: Storage> {
     path: String,
-    construction: &'a Construction<'a>,
+    construction: &'a Construction<'a, S>,
 }
 
-impl<'a> Construction<'a> {
-    /// The construction of a model whose parameters are `values(name)`.
-    pub fn new(values: &'a mut dyn FnMut(&str) -> Initial) -> Self {
+impl<'a, S: Storage> Construction<'a, S> {
+    /// Begins a model with the weights of `source`.
+    pub fn new(source: &'a mut dyn Source<S>) -> Self {
         Self {
-            values: RefCell::new(values),
+            source: RefCell::new(source),
             sites: Cell::new(0),
-            made: RefCell::default(),
         }
     }
 
-    /// All parameters made so far, in this order.
-    pub fn parameters(&self) -> Vec<Param> {
-        self.made.borrow().clone()
-    }
-
-    /// The root of the tree.
-    pub fn root(&'a self) -> Scope<'a> {
+    /// Returns the root of the tree.
+    pub fn root(&'a self) -> Scope<'a, S> {
         Scope {
             path: String::new(),
             construction: self,
@@ -54,8 +44,8 @@ impl<'a> Construction<'a> {
     }
 }
 
-impl Scope<'_> {
-    /// The place `name` below this one.
+impl<S: Storage> Scope<'_, S> {
+    /// Returns the place `name` below this one.
     pub fn at(&self, name: impl Display) -> Self {
         Self {
             path: self.below(name),
@@ -63,22 +53,24 @@ impl Scope<'_> {
         }
     }
 
-    /// The path from the root.
+    /// Returns the path from the root.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The parameter `name` at this place.
-    pub fn parameter(&self, name: &str) -> Param {
-        let Construction { values, made, .. } = self.construction;
+    /// Returns the matrix `name` at this place.
+    pub fn matrix(&self, name: &str) -> S::Matrix {
         let name = self.below(name);
-        let Initial { shape, values } = values.borrow_mut()(&name);
-        let parameter = Param::new(name, shape, values);
-        made.borrow_mut().push(parameter.clone());
-        parameter
+        self.construction.source.borrow_mut().matrix(&name)
     }
 
-    /// The next dropout site of the model.
+    /// Returns the vector `name` at this place.
+    pub fn vector(&self, name: &str) -> S::Vector {
+        let name = self.below(name);
+        self.construction.source.borrow_mut().vector(&name)
+    }
+
+    /// Returns the next dropout site of the model.
     pub fn dropout(&self, rate: f64) -> Dropout {
         let site = self.construction.sites.get() + 1;
         self.construction.sites.set(site);

@@ -95,7 +95,7 @@ impl Cost {
         let phrases: usize = terms.constraints.iter().map(Vec::len).sum();
         let positions = 2 * src + terms.prefix.len() + phrases;
         Self {
-            rows: options.rows(),
+            rows: options.strategy.rows(),
             positions: positions.saturating_mul(1 + phrases / PHRASES),
         }
     }

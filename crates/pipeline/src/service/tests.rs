@@ -2,9 +2,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use attentive_config::Family;
-use attentive_config::{TokenizerKind, Units};
-use attentive_decode::Sampling;
+use attentive_config::{EarlyStopping, Family, TokenizerKind, Units};
+use attentive_decode::{Sampling, Strategy};
 
 use super::*;
 use crate::tests::{of, untrained, untrained_language_model, with};
@@ -74,8 +73,7 @@ fn requests(lines: &[String]) -> Vec<Request> {
 
 fn search(beam_width: usize, n_best: usize) -> SearchOptions {
     SearchOptions {
-        beam_width,
-        n_best,
+        strategy: Strategy::beam(beam_width, n_best, EarlyStopping::Never),
         ..(&untrained().config().decode).into()
     }
 }
@@ -83,8 +81,11 @@ fn search(beam_width: usize, n_best: usize) -> SearchOptions {
 #[test]
 fn answers_are_those_of_the_pipeline_whatever_else_is_asked() {
     let pipeline = untrained();
-    let mut sampled = search(1, 2);
-    sampled.sampling = Some(Sampling::default());
+    let mut sampled = search(1, 1);
+    sampled.strategy = Strategy::Sample {
+        sampling: Sampling::default(),
+        count: 2,
+    };
     let searches = [search(1, 1), search(4, 3), sampled, search(4, 1)];
     for limits in [limits(1, 1), limits(1, 7), limits(3, 12)] {
         let service = translator(limits);

@@ -7,12 +7,11 @@ use attentive_architecture::TokenContract;
 use attentive_decode::{
     Capacity, Decoding, Ending, Hypothesis, SearchOptions, Sentence, Setting, Texts,
 };
+use attentive_kernels::threads::Threads;
 use attentive_model::engine::Engine;
 
 use super::super::Pipeline;
 use super::super::generate::Growing;
-use super::super::share::one_thread;
-use super::super::translate::all_candidates;
 use super::job::{Canceled, Continuation, Event, Job, Reply, Translating, Work, Writing};
 use super::{Client, Generation, Limits, Shared};
 
@@ -82,9 +81,9 @@ impl<'p> Worker<'p> {
             while catch_unwind(AssertUnwindSafe(worker)).is_err() {}
         };
         // Kernels stay on the thread of their worker.
-        match one_thread().filter(|_| limits.workers > 1) {
-            Some(pool) => pool.install(run),
-            None => run(),
+        match limits.workers {
+            1 => run(),
+            _ => Threads::alone(run),
         }
     }
 
@@ -128,7 +127,7 @@ impl<'p> Worker<'p> {
 
     /// The maximum number of rows of the current jobs.
     fn rows(&self) -> usize {
-        let in_lane = |lane: &Lane<'_>| lane.decoding.len() * lane.options.rows();
+        let in_lane = |lane: &Lane<'_>| lane.decoding.len() * lane.options.strategy.rows();
         let in_lanes: usize = self.lanes.iter().map(in_lane).sum();
         in_lanes + self.texts.as_ref().map_or(0, Texts::len)
     }
@@ -199,9 +198,9 @@ impl<'p> Worker<'p> {
         const POSITIONS: usize = 256;
         let setting = Setting {
             contract: self.contract,
-            options: all_candidates(options),
+            options: options.all_candidates(),
             capacity: Capacity {
-                sentences: self.batch.div_ceil(options.rows()),
+                sentences: self.batch.div_ceil(options.strategy.rows()),
                 positions: self.batch * POSITIONS,
             },
         };

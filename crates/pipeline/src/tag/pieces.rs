@@ -3,7 +3,7 @@
 use attentive_base::batch::TokenId;
 use attentive_base::error::Result;
 use attentive_data::Example;
-use rayon::prelude::*;
+use attentive_kernels::threads::Threads;
 
 use super::Tagged;
 use crate::source::Source;
@@ -28,10 +28,9 @@ impl Pipeline {
         first_line: usize,
         lines: &[L],
     ) -> Result<Vec<Tagged>> {
-        let read = lines.par_iter().enumerate();
-        let read: Vec<(Tagged, Vec<Words>)> = read
-            .map(|(index, line)| self.read_pieces(first_line + index, line.as_ref()))
-            .collect::<Result<_>>()?;
+        let read = |(line, text): (usize, &L)| self.read_pieces(line, text.as_ref());
+        let read = Threads::current().map((first_line..).zip(lines), read);
+        let read = read.into_iter().collect::<Result<Vec<_>>>()?;
         let (mut tagged, lines): (Vec<Tagged>, Vec<Vec<Words>>) = read.into_iter().unzip();
         let special = self.tokenizers.src().special();
         let (mut parts, mut examples) = (Vec::new(), Vec::new());

@@ -1,6 +1,7 @@
 //! Tagging, classification, gap filling and text vectors.
 
 use attentive_base::batch::{Batch, Padded};
+use attentive_base::body::Body;
 use attentive_samples::TAGS;
 
 use super::*;
@@ -200,13 +201,11 @@ fn the_vector_of_a_text_is_the_mean_over_its_tokens() {
     let pipeline = of(Family::EncoderOnly);
     let mut ids = pipeline.tokenizers.tgt().encode("two cats").unwrap();
     ids.push(pipeline.tokenizers.tgt().special().eos);
-    let batch = Batch {
-        src: Padded::new(&[ids], 0),
-        ..Batch::default()
-    };
+    let batch = Batch::of(Body::Encoder(Padded::new(&[ids], 0).into()));
     let memory = pipeline
         .model()
-        .encode(&batch, &attentive_model::nn::Pass::inference());
+        .encode(&batch, &attentive_model::nn::Pass::inference())
+        .unwrap();
     let rows = memory.sequence.x.values();
     let (first, second) = rows[..32].split_at(16);
     let mean = first.iter().zip(second).map(|(a, b)| (a + b) / 2.0);

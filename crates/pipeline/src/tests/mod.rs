@@ -1,4 +1,6 @@
+mod alignments;
 mod demands;
+mod ensembles;
 mod inspect;
 mod labels;
 mod profile;
@@ -7,8 +9,10 @@ mod tokens;
 
 use std::sync::{Arc, OnceLock};
 
+use attentive_base::interrupt::Interrupt;
 use attentive_base::random::Random;
-use attentive_config::{Family, TokenizerKind, Units};
+use attentive_config::{EarlyStopping, Family, TokenizerKind, Units};
+use attentive_decode::Strategy;
 use attentive_samples::{Sample, WORDS};
 use attentive_text::{self as text, Masks};
 
@@ -87,7 +91,7 @@ fn a_translation_depends_on_its_line_alone(pipeline: &Pipeline) {
     lines[9].1 = " \t ".into();
     for beam_width in [1, 4] {
         let mut options = options(pipeline, 1);
-        options.search.beam_width = beam_width;
+        options.search.strategy = Strategy::beam(beam_width, 1, EarlyStopping::Never);
         let text: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
         let expected = pipeline.translate_with(&text, &options).unwrap();
         // Scores are compared exactly; they differ between lines.
@@ -124,7 +128,7 @@ fn blank_lines_stay_empty() {
 fn the_n_best_come_in_order() {
     let pipeline = untrained();
     let mut options = options(pipeline, 4);
-    options.search.n_best = 3;
+    options.search.strategy = Strategy::beam(3, 3, EarlyStopping::Never);
     let translations = pipeline
         .translate_with(&["two cats", "", "a dog barks"], &options)
         .unwrap();
@@ -207,9 +211,46 @@ fn lines_are_decoded_by_length() {
 fn impossible_options_are_refused() {
     let pipeline = untrained();
     let mut wrong = options(pipeline, 1);
-    wrong.search.n_best = 9;
+    wrong.search.strategy = Strategy::beam(3, 9, EarlyStopping::Never);
     for wrong in [wrong, options(pipeline, 0)] {
         let error = pipeline.translate_with(&["a dog"], &wrong).unwrap_err();
         assert_eq!(error.exit_code(), 2, "{error}");
     }
+}
+
+#[test]
+fn a_request_to_stop_ends_each_task() {
+    let stopped = Interrupt::none();
+    stopped.request(2);
+    let (translator, lines) = (untrained(), ["a dog runs", "two cats"]);
+    let batched = options(translator, 2);
+    let alone = TranslateOptions {
+        batch_size: 1,
+        ..batched
+    };
+    let writer = untrained_language_model(TokenizerKind::Char, Units::Stream);
+    let prompt = writer.prompt("Hund").unwrap();
+    let refused = |result: Result<()>| {
+        let error = result.unwrap_err();
+        assert_eq!(error.exit_code(), 130, "{error}");
+    };
+    stopped.during(|| {
+        refused(translator.translate_with(&lines, &batched).map(drop));
+        refused(translator.translate_with(&lines, &alone).map(drop));
+        refused(translator.embed(1, &lines).map(drop));
+        refused(translator.rescore(1, &lines, &lines).map(drop));
+        refused(of(Family::Tagger).tag(1, &lines).map(drop));
+        refused(of(Family::Classifier).classify(1, &lines, 1).map(drop));
+    });
+    let asked = Interrupt::none();
+    let mut pieces = 0;
+    let mut on_text = |_: &str| {
+        pieces += 1;
+        asked.request(2);
+        Ok(())
+    };
+    let written =
+        asked.during(|| writer.generate(&prompt, &GenerateOptions::default(), &mut on_text));
+    refused(written.map(drop));
+    assert_eq!(pieces, 1);
 }

@@ -10,7 +10,7 @@ const LINES: [&str; 4] = ["a dog runs", "", "two cats", "the green field and a d
 
 fn options(pipeline: &Pipeline, beam_width: usize, batch_size: usize) -> TranslateOptions {
     let mut options = TranslateOptions::from(&pipeline.config.decode);
-    options.search.beam_width = beam_width;
+    options.search.strategy = Strategy::beam(beam_width, 1, EarlyStopping::Never);
     TranslateOptions {
         batch_size,
         ..options

@@ -91,7 +91,7 @@ fn token_ids_do_not_affect_results() {
     assert_eq!((sides.src.eos, sides.tgt.eos), (12, 8));
     let options = TranslateOptions {
         search: SearchOptions {
-            n_best: 3,
+            strategy: Strategy::beam(3, 3, EarlyStopping::Never),
             ..(&usual.config.decode).into()
         },
         batch_size: 3,
@@ -133,7 +133,7 @@ fn training_and_decoding_start_with_the_same_token() {
         assert!(
             examples(&pipeline)
                 .iter()
-                .all(|example| example.tgt_in[0] == start)
+                .all(|example| example.tgt_in()[0] == start)
         );
         // Search and training assign the same probability.
         let options = TranslateOptions::from(&pipeline.config.decode);
@@ -143,8 +143,7 @@ fn training_and_decoding_start_with_the_same_token() {
             let mut example =
                 Example::translation(src, &found.tokens, pipeline.tokenizers.sides(), 0);
             if !found.finished {
-                example.tgt_in.pop();
-                example.tgt_out.pop();
+                example.truncate_target(example.tgt_len() - 1);
             }
             let expected = -loss(&pipeline, vec![example]);
             let difference = (found.log_prob - expected).abs();
@@ -163,7 +162,7 @@ fn forced_tokens_appear_and_barred_ones_do_not() {
     let mut n_cut = 0;
     for beam_width in [1, 4] {
         let mut options = TranslateOptions::from(&pipeline.config.decode);
-        options.search.beam_width = beam_width;
+        options.search.strategy = Strategy::beam(beam_width, 1, EarlyStopping::Never);
         for line in pipeline.translate_with(&LINES, &options).unwrap() {
             let found = &line.hypotheses[0];
             assert!(found.text.starts_with("two"), "{}", found.text);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use attentive_kernels::attention::{AttentionShape, Causality};
-use rayon::prelude::*;
+use attentive_kernels::threads::Threads;
 
 use super::{Attended, AttentiveRecurrence, Scores};
 use crate::{Lengths, Value};
@@ -66,8 +66,8 @@ pub fn attention_weights(
     let bias = scores.bias.as_ref().map(Value::values);
     let (scale, causality) = (f64::from(scores.scale), scores.causality);
     let mut values = vec![0.0; batch * n_heads * tgt_len * src_len];
-    let rows = values.par_chunks_exact_mut(src_len.max(1)).enumerate();
-    rows.for_each(|(number, weights)| {
+    let rows = values.chunks_exact_mut(src_len.max(1)).enumerate();
+    Threads::current().for_each(rows, |(number, weights)| {
         let (query, head) = (number % tgt_len, number / tgt_len % n_heads);
         let sequence = number / tgt_len / n_heads;
         let q = &queries.at(sequence * tgt_len + query)[head * d_head..][..d_head];
@@ -113,8 +113,8 @@ pub fn attentive_recurrent_weights(
     let (batch, src_len) = (src_lengths.rows(), src_lengths.width());
     let len = n_rows / batch.max(1);
     let mut values = vec![0.0; n_rows * src_len];
-    let rows = values.par_chunks_exact_mut(src_len.max(1)).enumerate();
-    rows.for_each(|(number, weights)| {
+    let rows = values.chunks_exact_mut(src_len.max(1)).enumerate();
+    Threads::current().for_each(rows, |(number, weights)| {
         let h = before.at(number);
         let q: Vec<f64> = query.chunks_exact(d).map(|row| dot(row, h)).collect();
         let sequence = number / len;

@@ -8,7 +8,7 @@ use attentive_device::{
 
 use super::{Cell, Direction, Recurrence};
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
-use crate::{Buffer, Lengths, Precision, Value};
+use crate::{Buffer, Float, Lengths, Value};
 
 /// Parameters and context of the state update.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub fn attentive_recurrent(
     lengths: &Lengths,
     projected: Value,
     recurrence: AttentiveRecurrence,
-    precision: Precision,
+    precision: Float,
 ) -> Value {
     let [rows, width] = projected.shape();
     let AttentiveRecurrence {
@@ -103,7 +103,7 @@ struct AttentiveRecurrent {
     d_key: usize,
     d_value: usize,
     src_lengths: Lengths,
-    precision: Precision,
+    precision: Float,
 }
 
 /// Additional values read by the backward pass.

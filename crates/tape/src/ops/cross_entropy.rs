@@ -6,7 +6,7 @@ use attentive_device::{LossSums, ProjectionGradients, ProjectionInputs, Projecti
 
 use super::Map;
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply_with_side};
-use crate::{Buffer, Precision, Value};
+use crate::{Buffer, Float, Value};
 
 /// Result of [`cross_entropy`].
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub fn cross_entropy(
     projection: Map,
     targets: &[u32],
     label_smoothing: f64,
-    precision: Precision,
+    precision: Float,
 ) -> CrossEntropy {
     let [rows, d_model] = x.shape();
     let vocab = projection.d_out();

@@ -1,6 +1,6 @@
 //! What follows the product of a linear layer.
 
-use crate::{Activation, Dropout, Precision};
+use crate::{Activation, Dropout, Float};
 
 /// Operations fused into a linear layer, and its matmul precision.
 #[derive(Clone, Copy, Debug)]
@@ -10,12 +10,12 @@ pub struct Epilogue {
     /// Applied after the activation.
     pub dropout: Option<Dropout>,
     /// The precision of the products.
-    pub precision: Precision,
+    pub precision: Float,
 }
 
 impl Epilogue {
     /// No activation and no dropout.
-    pub fn plain(precision: Precision) -> Self {
+    pub fn plain(precision: Float) -> Self {
         Self {
             activation: Activation::Identity,
             dropout: None,

@@ -8,7 +8,7 @@ pub use attentive_kernels::recurrent::{Cell, Direction};
 
 use super::Map;
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
-use crate::{Buffer, Lengths, Precision, Value};
+use crate::{Buffer, Float, Lengths, Value};
 
 /// Recurrent weights and initial states.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub fn recurrent(
     lengths: &Lengths,
     projected: Value,
     recurrence: Recurrence,
-    precision: Precision,
+    precision: Float,
 ) -> Value {
     let [rows, width] = projected.shape();
     let kernel = Recurrent {
@@ -66,7 +66,7 @@ struct Recurrent {
     direction: Direction,
     lengths: Lengths,
     d: usize,
-    precision: Precision,
+    precision: Float,
 }
 
 impl Recurrent {

@@ -14,7 +14,7 @@ fn losses() {
             Case::new(10, &shapes).check(&|inputs| {
                 let x = inputs[0].clone();
                 let projection = map_of(&inputs[1], inputs.get(2));
-                cross_entropy(x, projection, &targets, label_smoothing, Precision::F32).loss
+                cross_entropy(x, projection, &targets, label_smoothing, Float::F32).loss
             });
         }
     }

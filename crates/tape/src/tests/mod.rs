@@ -87,7 +87,7 @@ impl Case {
     fn weighted(&self, output: Value) -> Value {
         let weights = Value::new(self.weights(&output), output.shape());
         let weights = map_of(&row(weights), None);
-        let epilogue = Epilogue::plain(Precision::F32);
+        let epilogue = Epilogue::plain(Float::F32);
         linear(row(output), vec![weights], epilogue)
     }
 
@@ -227,7 +227,7 @@ fn linear_layers() {
                     let epilogue = Epilogue {
                         activation,
                         dropout,
-                        precision: Precision::F32,
+                        precision: Float::F32,
                     };
                     linear(inputs[0].clone(), (0..maps).map(map).collect(), epilogue)
                 });
@@ -241,7 +241,7 @@ fn linear_layers() {
 fn a_bias_after_a_layer_without_one_is_refused() {
     let (x, weight, bias) = (random(1, [2, 3]), random(2, [4, 3]), random(3, [1, 4]));
     let maps = vec![map_of(&weight, None), map_of(&weight, Some(&bias))];
-    linear(x, maps, Epilogue::plain(Precision::F32));
+    linear(x, maps, Epilogue::plain(Float::F32));
 }
 
 #[test]
@@ -327,8 +327,8 @@ fn products_in_bf16_differ_from_those_in_f32() {
                 .loss
                 .into_vec()
         };
-        assert_ne!(rows(Precision::F32), rows(Precision::Bf16));
-        assert_ne!(loss(Precision::F32), loss(Precision::Bf16));
+        assert_ne!(rows(Float::F32), rows(Float::Bf16));
+        assert_ne!(loss(Float::F32), loss(Float::Bf16));
     });
 }
 

@@ -40,7 +40,7 @@ fn recurrent_layers() {
                         initial: begun.then(|| inputs[shapes.len() - 1].clone()),
                     };
                     let x = inputs[0].clone();
-                    recurrent(cell, direction, &lengths, x, recurrence, Precision::F32)
+                    recurrent(cell, direction, &lengths, x, recurrence, Float::F32)
                 };
                 let case = Case::new(90 + seed, &shapes);
                 away_from_0(cell, &case);
@@ -85,7 +85,7 @@ fn attentive_recurrent_layers() {
                     },
                 };
                 let x = inputs[0].clone();
-                attentive_recurrent(cell, &lengths, x, recurrence, Precision::F32)
+                attentive_recurrent(cell, &lengths, x, recurrence, Float::F32)
             };
             let case = Case::new(120 + seed, &shapes);
             away_from_0(cell, &case);
@@ -113,7 +113,7 @@ fn weights_belong_to_the_contexts() {
             },
         };
         let projected = random(8, [2 * len, d]);
-        let out = attentive_recurrent(Cell::Rnn, &lengths, projected, recurrence(), Precision::F32);
+        let out = attentive_recurrent(Cell::Rnn, &lengths, projected, recurrence(), Float::F32);
         let states = columns(out.clone(), 0..d);
         let contexts = columns(out, d..d + d_value);
         let initial = random(7, [2, d]);

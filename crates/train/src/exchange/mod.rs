@@ -14,11 +14,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use attentive_base::error::NotFinite;
-use attentive_config::ExchangePrecision;
 use attentive_kernels::optimizer::SUM_CHUNK;
 use attentive_model::model::{Model, Parameter};
 use attentive_processes::Processes;
-use attentive_tape::{Buffer, LossSums, Param};
+use attentive_tape::{Buffer, Float, LossSums, Param};
 use serde::{Deserialize, Serialize};
 
 use self::partition::Partition;
@@ -30,7 +29,7 @@ use super::sum::{Node, PartialSums};
 pub(super) struct Exchange {
     processes: Processes,
     partition: Partition,
-    format: ExchangePrecision,
+    format: Float,
     /// The number of micro-batches of an update, over all processes.
     n_batches: usize,
 }
@@ -72,7 +71,7 @@ impl Exchange {
     pub(super) fn new(
         model: &Model,
         processes: Processes,
-        format: ExchangePrecision,
+        format: Float,
         n_batches: usize,
     ) -> Self {
         let lengths: Vec<usize> = model.trained().map(Param::size).collect();

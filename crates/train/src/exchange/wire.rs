@@ -1,20 +1,20 @@
 //! The encoding of numbers that are sent to another process.
 
-use attentive_config::ExchangePrecision;
+use attentive_tape::Float;
 
 /// The bytes of a number.
-pub(super) fn size(precision: ExchangePrecision) -> usize {
+pub(super) fn size(precision: Float) -> usize {
     match precision {
-        ExchangePrecision::F32 => 4,
-        ExchangePrecision::Bf16 => 2,
+        Float::F32 => 4,
+        Float::Bf16 => 2,
     }
 }
 
 /// Writes `numbers` into `bytes`, which has exactly enough room.
-pub(super) fn write(precision: ExchangePrecision, numbers: &[f32], bytes: &mut [u8]) {
+pub(super) fn write(precision: Float, numbers: &[f32], bytes: &mut [u8]) {
     match precision {
-        ExchangePrecision::F32 => bytes.copy_from_slice(bytemuck::cast_slice(numbers)),
-        ExchangePrecision::Bf16 => {
+        Float::F32 => bytes.copy_from_slice(bytemuck::cast_slice(numbers)),
+        Float::Bf16 => {
             let (halves, _) = bytes.as_chunks_mut();
             for (half, &number) in halves.iter_mut().zip(numbers) {
                 *half = to_bf16(number).to_ne_bytes();
@@ -24,10 +24,10 @@ pub(super) fn write(precision: ExchangePrecision, numbers: &[f32], bytes: &mut [
 }
 
 /// Reads the numbers in `bytes`.
-pub(super) fn read(precision: ExchangePrecision, bytes: &[u8]) -> Vec<f32> {
+pub(super) fn read(precision: Float, bytes: &[u8]) -> Vec<f32> {
     match precision {
-        ExchangePrecision::F32 => bytemuck::pod_collect_to_vec(bytes),
-        ExchangePrecision::Bf16 => {
+        Float::F32 => bytemuck::pod_collect_to_vec(bytes),
+        Float::Bf16 => {
             let (halves, _) = bytes.as_chunks();
             let halves = halves.iter().map(|&half| u16::from_ne_bytes(half));
             halves
@@ -52,7 +52,7 @@ fn to_bf16(number: f32) -> u16 {
 mod tests {
     use super::*;
 
-    fn sent(format: ExchangePrecision, numbers: &[f32]) -> Vec<f32> {
+    fn sent(format: Float, numbers: &[f32]) -> Vec<f32> {
         let mut bytes = vec![0; numbers.len() * size(format)];
         write(format, numbers, &mut bytes);
         read(format, &bytes)
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn f32_is_sent_as_it_is() {
         let numbers = [1.0, -2.5, f32::MIN_POSITIVE, -0.0];
-        let received = sent(ExchangePrecision::F32, &numbers);
+        let received = sent(Float::F32, &numbers);
         assert_eq!(received.map_bits(), numbers.to_vec().map_bits());
     }
 
@@ -78,9 +78,9 @@ mod tests {
             (f32::NEG_INFINITY, f32::NEG_INFINITY),
         ];
         let (numbers, expected): (Vec<f32>, Vec<f32>) = cases.into_iter().unzip();
-        let received = sent(ExchangePrecision::Bf16, &numbers);
+        let received = sent(Float::Bf16, &numbers);
         assert_eq!(received.map_bits(), expected.map_bits());
-        assert!(sent(ExchangePrecision::Bf16, &[bits(0x7FFF_FFFF)])[0].is_nan());
+        assert!(sent(Float::Bf16, &[bits(0x7FFF_FFFF)])[0].is_nan());
     }
 
     trait MapBits {

@@ -22,7 +22,7 @@ use attentive_processes::Processes;
 use attentive_text::{self as text, Masks, Tokenizers};
 
 use self::origin::{check_same_data, check_same_everywhere, provenance};
-use super::corpora::{self, TRAINING, VALIDATION, watch};
+use super::corpora::{self, Given, TRAINING, VALIDATION, watch};
 use super::directory::StoredRun;
 use super::report::{Event, Observer, Preparing, StartReport};
 use super::source::Source;
@@ -116,10 +116,11 @@ impl Material {
 }
 
 /// Reads the corpora, and learns tokenizers or takes the known ones. With several processes, all use the tokenizers of the
-/// first one.
+/// first one. Corpora in RAM are `given`.
 pub(super) fn material(
     config: &Config,
     known: Known<'_>,
+    given: Given,
     interrupt: &Interrupt,
     processes: &Processes,
     observer: &mut dyn Observer,
@@ -131,7 +132,7 @@ pub(super) fn material(
     if is_on_disk? {
         return on_disk::material(config, known, interrupt, processes, observer);
     }
-    let read = read(config, known, interrupt, observer);
+    let read = read(config, known, given, interrupt, observer);
     let (train, valid, provenance) = processes.agree("the training data were read", read)?;
     let checked = check_same_everywhere(processes, &provenance);
     processes.agree("the training data were compared", checked)?;
@@ -169,11 +170,12 @@ pub(super) fn material(
 fn read(
     config: &Config,
     known: Known<'_>,
+    given: Given,
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> Result<(Corpus, Option<Corpus>, Provenance)> {
-    let mut train = corpora::training(config, observer)?;
-    let valid = corpora::validation(config, Some(&mut train), observer)?;
+    let mut train = corpora::training(config, given.train, observer)?;
+    let valid = corpora::validation(config, given.valid, Some(&mut train), observer)?;
     stop_if_asked(interrupt)?;
     let provenance = provenance(config, known, train.sources(), valid.as_ref());
     if let Some((dir, run)) = known.run {

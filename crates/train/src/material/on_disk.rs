@@ -70,6 +70,10 @@ fn is_generated(source: &CorpusSource) -> bool {
     matches!(source, CorpusSource::Builtin { .. })
 }
 
+fn is_in_memory(source: &CorpusSource) -> bool {
+    matches!(source, CorpusSource::InMemory { .. })
+}
+
 /// Returns true if there is a file at `path` that can be read only once.
 fn is_stream(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| !metadata.is_file())
@@ -113,8 +117,12 @@ fn obstacle(config: &Config) -> Result<Option<&'static str>> {
         (source, _) if source.parts().iter().any(|(part, _)| is_generated(part)) => {
             Some("the corpus is generated")
         }
+        (source, _) if is_in_memory(source) => Some("the corpus is in RAM"),
+        _ if config.data.valid.as_ref().is_some_and(is_in_memory) => {
+            Some("the validation data are in RAM")
+        }
         _ if training_files(config)?.iter().any(|file| is_stream(file)) => Some("a file is a pipe"),
-        _ if matches!(config.data.valid, Some(CorpusSource::Builtin { .. })) => {
+        _ if config.data.valid.as_ref().is_some_and(is_generated) => {
             Some("the validation data are generated")
         }
         (_, Form::Stream) => Some("`data.units` is `stream`"),
@@ -147,7 +155,7 @@ pub(super) fn material(
     let store = own.map_or_else(find, Ok);
     let store = processes.agree("the training data were encoded", store)?;
     let mut read = || {
-        let valid = corpora::validation(config, None, observer)?;
+        let valid = corpora::validation(config, Vec::new(), None, observer)?;
         let provenance = provenance(config, known, store.files(), valid.as_ref());
         if let Some((dir, run)) = known.run {
             check_same_data(dir, &run.provenance, &provenance)?;

@@ -187,7 +187,7 @@ pub(super) fn activation(kind: ActivationKind) -> &'static str {
 
 /// Returns the table of sinusoidal positions, which `transformers` stores.
 pub(super) fn positions(architecture: &Architecture) -> Option<Vec<f32>> {
-    let input = architecture.src.as_ref().or(architecture.tgt.as_ref())?;
+    let (_, input) = architecture.first_input();
     match input.positions {
         AddedPositions::Sinusoidal(layout) => {
             Some(sinusoids(layout, architecture.max_len, input.d_model))
@@ -198,9 +198,8 @@ pub(super) fn positions(architecture: &Architecture) -> Option<Vec<f32>> {
 
 /// Returns the number of tokens that the model reads.
 pub(super) fn vocab(architecture: &Architecture) -> usize {
-    let input = architecture.src.as_ref().or(architecture.tgt.as_ref());
-    match input.map(|input| input.items) {
-        Some(Items::Tokens { vocab, .. }) => vocab,
-        Some(Items::Vectors) | None => 0,
+    match architecture.first_input().1.items {
+        Items::Tokens { vocab, .. } => vocab,
+        Items::Vectors => 0,
     }
 }

@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use attentive_base::batch::{Batch, Padded, TokenId};
+use attentive_base::body::Body;
 use attentive_checkpoint::{self as checkpoint, LoadedWeights};
 use attentive_config::{LengthPenaltyFormula, ModelConfig};
 use attentive_model::nn::Pass;

@@ -12,7 +12,7 @@ pub(super) type Sizes = (usize, usize, usize, usize);
 pub(super) struct Case {
     pub(super) cell: Cell,
     pub(super) direction: Direction,
-    pub(super) precision: Precision,
+    pub(super) precision: Float,
     pub(super) lengths: Lengths,
     pub(super) sizes: Sizes,
     pub(super) projected: Vec<f32>,
@@ -45,7 +45,7 @@ impl Case {
         let mut case = Self {
             cell,
             direction: Direction::Forward,
-            precision: Precision::F32,
+            precision: Float::F32,
             lengths: Lengths::new(lens, len),
             sizes,
             projected: random(rows * gates, 1),

@@ -4,18 +4,18 @@ use super::*;
 
 #[test]
 fn a_product_with_some_columns_has_the_bits_of_the_whole() {
-    for weight_type in TYPES {
+    for precision in TYPES {
         for (n, k) in SHAPES {
-            let weight = PackedWeightBuf::pack(weight_type, &rows_of_many_sizes(n, k, 3), n, k);
+            let weight = PackedWeightBuf::pack(precision, &rows_of_many_sizes(n, k, 3), n, k);
             let whole = weight.view();
             // Some columns twice, in an order of their own.
             let chosen: Vec<usize> = (0..n + n / 2).map(|i| (i * 7 + i / 3) % n.max(1)).collect();
-            let mut some = PackedColumns::new(weight_type, k);
+            let mut some = PackedColumns::new(precision, k);
             chosen.iter().for_each(|&column| some.push(whole, column));
             assert_eq!((some.view().n(), some.view().k()), (chosen.len(), k));
             for rows in [0, 1, 5, 33] {
                 let x = rows_of_many_sizes(rows, k, 4);
-                for kernel in kernels(weight_type) {
+                for kernel in kernels(precision) {
                     let on =
                         |weight| product_on(kernel, rows, &x, weight, None, Activation::Identity);
                     let (all, found) = (on(whole), on(some.view()));
@@ -35,6 +35,6 @@ fn a_product_with_some_columns_has_the_bits_of_the_whole() {
 #[test]
 #[should_panic(expected = "column 5 of 5")]
 fn a_column_must_exist() {
-    let weight = PackedWeightBuf::pack(WeightType::F32, &[0.0; 10], 5, 2);
-    PackedColumns::new(WeightType::F32, 2).push(weight.view(), 5);
+    let weight = PackedWeightBuf::pack(Precision::F32, &[0.0; 10], 5, 2);
+    PackedColumns::new(Precision::F32, 2).push(weight.view(), 5);
 }

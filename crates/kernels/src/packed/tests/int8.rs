@@ -26,7 +26,7 @@ fn integer_products_equal_the_definition_on_every_instruction_set() {
             let x = rows_of_many_sizes(rows, k, 3);
             for bias in [None, Some(&bias[..])] {
                 let expected = reference_int8(&x, &weight, k, bias);
-                for kernel in kernels(WeightType::Int8) {
+                for kernel in kernels(Precision::Int8) {
                     let weight = PackedWeight::Int8(packed.view());
                     let found = product_on(kernel, rows, &x, weight, bias, Activation::Identity);
                     assert!(
@@ -55,7 +55,7 @@ fn integer_products_are_exact_at_the_ends_of_the_range() {
             expected[0].abs(),
             127.0 * 127.0 * 8192.0 * (2.0 / 127.0 * (1.0 / 127.0))
         );
-        for kernel in kernels(WeightType::Int8) {
+        for kernel in kernels(Precision::Int8) {
             let weight = PackedWeight::Int8(packed.view());
             let found = product_on(kernel, rows, &x, weight, None, Activation::Identity);
             assert!(bits(&found) == bits(&expected), "{kernel:?}");
@@ -88,7 +88,7 @@ fn values_of_a_file_may_be_any_bytes() {
             expected.push(sum as f32 * (scale * 0.5));
         }
     }
-    for kernel in kernels(WeightType::Int8) {
+    for kernel in kernels(Precision::Int8) {
         let weight = PackedWeight::Int8(packed);
         let found = product_on(kernel, 5, &x, weight, None, Activation::Identity);
         assert!(bits(&found) == bits(&expected), "{kernel:?}");
@@ -103,7 +103,7 @@ fn numbers_that_are_not_finite_stay_in_their_rows_and_columns() {
     weight[33 * k + 2] = f32::INFINITY;
     let bias = random(n, 3);
     let packed = PackedInt8Buf::pack(&weight, n, k);
-    for kernel in kernels(WeightType::Int8) {
+    for kernel in kernels(Precision::Int8) {
         let weight = PackedWeight::Int8(packed.view());
         for activation in [Activation::Identity, Activation::Relu] {
             let found = product_on(kernel, rows, &x, weight, Some(&bias), activation);
@@ -121,7 +121,7 @@ fn rows_of_zeros_give_the_bias() {
     let (weight, bias) = (random(n * k, 2), random(n, 3));
     let x = [vec![0.0; k], vec![1e-40; k], vec![-0.0; k]].concat();
     let packed = PackedInt8Buf::pack(&weight, n, k);
-    for kernel in kernels(WeightType::Int8) {
+    for kernel in kernels(Precision::Int8) {
         let weight = PackedWeight::Int8(packed.view());
         let found = product_on(kernel, 3, &x, weight, Some(&bias), Activation::Identity);
         assert_eq!(found, bias.repeat(3), "{kernel:?}");

@@ -7,7 +7,7 @@ use crate::packed::lines::{Line, numbers};
 fn rows_of_the_weight_are_those_that_were_packed() {
     for (n, k) in SHAPES {
         let weight = rows_of_many_sizes(n, k, 1);
-        let of = |weight_type| PackedWeightBuf::pack(weight_type, &weight, n, k);
+        let of = |precision| PackedWeightBuf::pack(precision, &weight, n, k);
         let packed = TYPES.map(of);
         for row in 0..n {
             let exact = &weight[row * k..][..k];

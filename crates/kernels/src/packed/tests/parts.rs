@@ -1,21 +1,21 @@
 //! Parts of products, and several products at once.
 
 use super::*;
-use crate::gemm::{Precision, Product, View};
+use crate::gemm::{Float, Product, View};
 
 #[test]
 fn columns_give_the_bits_of_the_whole_product() {
     let (n, k) = (200, 150);
     let (weight, bias) = (random(n * k, 1), random(n, 2));
     let mut buffer = LeftBuf::default();
-    for weight_type in TYPES {
-        let packed = PackedWeightBuf::pack(weight_type, &weight, n, k);
+    for precision in TYPES {
+        let packed = PackedWeightBuf::pack(precision, &weight, n, k);
         for rows in ROWS {
             let x = random(rows * k, 3);
             let mut all = vec![f32::NAN; rows * n];
             let (bias, relu) = (Some(&bias[..]), Activation::Relu);
             linear_packed(rows, &x, packed.view(), bias, relu, &mut all);
-            let left = Left::prepare(weight_type, rows, k, &x, &mut buffer);
+            let left = Left::prepare(precision, rows, k, &x, &mut buffer);
             for columns in [0..16, 16..48, 16..200, 176..200, 192..200, 0..200, 32..32] {
                 let mut out = vec![f32::NAN; rows * columns.len()];
                 let part = columns.clone();
@@ -24,7 +24,7 @@ fn columns_give_the_bits_of_the_whole_product() {
                 let expected: Vec<f32> = expected.collect();
                 assert!(
                     bits(&out) == bits(&expected),
-                    "{weight_type:?}: {rows} rows, {columns:?}"
+                    "{precision:?}: {rows} rows, {columns:?}"
                 );
             }
         }
@@ -35,8 +35,8 @@ fn columns_give_the_bits_of_the_whole_product() {
 fn joined_layers_of_different_widths_give_the_bits_of_separate_ones() {
     let (rows, k) = (9, 40);
     let x = random(rows * k, 1);
-    for weight_type in TYPES {
-        let packed = [33, 16].map(|n| PackedWeightBuf::pack(weight_type, &random(n * k, 2), n, k));
+    for precision in TYPES {
+        let packed = [33, 16].map(|n| PackedWeightBuf::pack(precision, &random(n * k, 2), n, k));
         let biases = [random(33, 3), random(16, 4)];
         let maps = [0, 1].map(|i| PackedAffine {
             weight: packed[i].view(),
@@ -61,15 +61,15 @@ fn joined_layers_of_different_widths_give_the_bits_of_separate_ones() {
 fn products_are_added_to_the_output() {
     let (rows, n, k) = (5, 40, 600);
     let (weight, x, before) = (random(n * k, 1), random(rows * k, 2), random(rows * n, 3));
-    for weight_type in TYPES {
-        let packed = PackedWeightBuf::pack(weight_type, &weight, n, k);
+    for precision in TYPES {
+        let packed = PackedWeightBuf::pack(precision, &weight, n, k);
         let mut found = before.clone();
         linear_packed_add(rows, &x, packed.view(), &mut found);
         let mut expected = before.clone();
-        if weight_type == WeightType::F32 {
+        if precision == Precision::F32 {
             let (x, weight) = (View::rows(&x, k), View::transposed(&weight, k));
             let product = Product::new(k, x, weight).added();
-            product.write(Precision::F32, [rows, n], &mut expected);
+            product.write(Float::F32, [rows, n], &mut expected);
         } else {
             let mut product = vec![f32::NAN; rows * n];
             linear_packed(
@@ -85,6 +85,6 @@ fn products_are_added_to_the_output() {
                 .zip(&product)
                 .for_each(|(sum, y)| *sum += y);
         }
-        assert!(bits(&found) == bits(&expected), "{weight_type:?}");
+        assert!(bits(&found) == bits(&expected), "{precision:?}");
     }
 }

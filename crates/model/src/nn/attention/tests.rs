@@ -1,9 +1,13 @@
-use attentive_architecture::{Attention, RelativePositions};
+use attentive_architecture::{self as architecture, RelativePositions};
 use attentive_base::random::Random;
+use attentive_tape::{self as tape, Causality, Lengths, Value};
 
-use super::super::{AttentionMap, AttentionWatch, Construction, Initial};
 use super::*;
 use crate::model::tests::on_each_device;
+use crate::nn::{
+    AttentionMap, AttentionWatch, Construction, Initial, Parameters, Pass, Relative, Sequence,
+    Sequences, Trained,
+};
 
 const LENS: [usize; 3] = [4, 2, 3];
 const LEN: usize = 4;
@@ -25,13 +29,32 @@ fn lengths() -> Lengths {
     Lengths::new(LENS, LEN)
 }
 
+/// An attention, and the relative positions of its stack.
+struct Layer {
+    attention: Attention<Trained>,
+    relative: Relative,
+}
+
+impl Layer {
+    /// Self-attention of sequences of these lengths.
+    fn attend(&self, x: &Value, lengths: &Lengths, causality: Causality, pass: &Pass<'_>) -> Value {
+        let sequences = &mut Sequences::new(lengths, pass);
+        match causality {
+            Causality::Full => self.attention.attend_whole(x, &self.relative, sequences),
+            Causality::Causal => self.attention.attend_earlier(x, &self.relative, sequences),
+        }
+    }
+}
+
+/// A linear map of rows.
+fn mapped(map: &Linear<Trained>, x: &Value) -> Value {
+    let lengths = Lengths::full(1, x.shape()[0]);
+    map.forward(x, &mut Sequences::new(&lengths, &Pass::inference()))
+}
+
 /// Three heads, with keys and values of `n_kv_heads`.
-fn attention(
-    positions: RelativePositions,
-    n_kv_heads: usize,
-    site: AttentionSite,
-) -> MultiHeadAttention {
-    let attention = Attention {
+fn attention(positions: RelativePositions, n_kv_heads: usize, site: AttentionSite) -> Layer {
+    let attention = architecture::Attention {
         n_heads: 3,
         n_kv_heads,
         d_head: D_HEAD,
@@ -54,8 +77,13 @@ fn attention(
         let values = Vec::from_iter(numbers).into();
         Initial { shape, values }
     };
-    let construction = Construction::new(&mut values);
-    MultiHeadAttention::new(&attention, site, 0, construction.root())
+    let parameters = &mut Parameters::new(&mut values);
+    let construction = Construction::new(parameters);
+    let root = construction.root();
+    Layer {
+        relative: Trained::relative(&attention, Causality::Full, LEN, &root),
+        attention: Attention::new(&attention, site, 0, root),
+    }
 }
 
 fn watched(run: impl FnOnce(&Pass<'_>) -> Value) -> (Value, AttentionMap) {
@@ -72,16 +100,8 @@ fn assert_close(a: &Value, b: &Value) {
     }
 }
 
-fn causal() -> Visible<'static> {
-    Visible {
-        keys: None,
-        causality: Causality::Causal,
-        bias: None,
-    }
-}
-
 /// Σ weights · values of all heads, through the output projection.
-fn gathered(layer: &MultiHeadAttention, map: &AttentionMap, values: &Value) -> Value {
+fn gathered(layer: &Attention<Trained>, map: &AttentionMap, values: &Value) -> Value {
     let [batch, n_heads, tgt_len, src_len] = map.weights.shape;
     let mut context = vec![0.0; batch * tgt_len * D];
     for (number, weights) in map.weights.values.chunks(src_len).enumerate() {
@@ -105,10 +125,10 @@ fn add_scaled(sum: &mut [f32], factor: f32, x: &[f32]) {
 }
 
 /// The output projection of the contexts of all heads side by side.
-fn through_output(layer: &MultiHeadAttention, context: Vec<f32>) -> Value {
+fn through_output(layer: &Attention<Trained>, context: Vec<f32>) -> Value {
     let shape = [context.len() / D, D];
     let context = Value::new(context, shape);
-    layer.output.forward(context, &Pass::inference())
+    mapped(&layer.output, &context)
 }
 
 /// Checks that rows sum to 1, and that exactly the weights for which `hidden(sentence, query, key)` holds are 0.
@@ -128,26 +148,28 @@ fn recorded_weights_reproduce_the_output() {
     on_each_device(|| {
         for positions in [RelativePositions::None, ROTARY] {
             let layer = attention(positions, 3, AttentionSite::EncoderSelf);
-            let (x, batch) = (rows(LEN), LENS.len());
-            let values = layer.value.forward(x.clone(), &Pass::inference());
+            let (x, lengths) = (rows(LEN), lengths());
+            let values = mapped(&layer.attention.value, &x);
 
-            let (out, map) = watched(|pass| {
-                layer.attend_itself(x.clone(), batch, Visible::all(&lengths()), pass)
-            });
-            assert_close(&out, &gathered(&layer, &map, &values));
+            let (out, map) = watched(|pass| layer.attend(&x, &lengths, Causality::Full, pass));
+            assert_close(&out, &gathered(&layer.attention, &map, &values));
             check_weights(&map, |sentence, _, key| key >= LENS[sentence]);
 
-            let (out, map) = watched(|pass| layer.attend_itself(x.clone(), batch, causal(), pass));
-            assert_close(&out, &gathered(&layer, &map, &values));
+            let (out, map) = watched(|pass| layer.attend(&x, &lengths, Causality::Causal, pass));
+            assert_close(&out, &gathered(&layer.attention, &map, &values));
             check_weights(&map, |_, query, key| key > query);
         }
 
-        let layer = attention(RelativePositions::None, 3, AttentionSite::Cross);
-        let (memory, batch) = (rows(LEN), LENS.len());
-        let values = layer.value.forward(memory.clone(), &Pass::inference());
-        let source = layer.keys_values(memory, &Pass::inference());
+        let layer = attention(RelativePositions::None, 3, AttentionSite::Cross).attention;
+        let memory = Sequence {
+            x: rows(LEN),
+            lengths: lengths(),
+        };
+        let values = mapped(&layer.value, &memory.x);
+        let tgt = Lengths::full(LENS.len(), 2);
         let (out, map) = watched(|pass| {
-            layer.attend_memory(rows(2), source, batch, Visible::all(&lengths()), pass)
+            let mut sequences = Sequences::new(&tgt, pass).with_memory(Some(&memory));
+            layer.attend_memory(&rows(2), &mut sequences)
         });
         assert_close(&out, &gathered(&layer, &map, &values));
         check_weights(&map, |sentence, _, key| key >= LENS[sentence]);
@@ -160,7 +182,7 @@ fn watching_changes_nothing() {
     on_each_device(|| {
         let layer = attention(ROTARY, 3, AttentionSite::DecoderSelf);
         let x = rows(LEN);
-        let run = |pass: &Pass<'_>| layer.attend_itself(x.clone(), LENS.len(), causal(), pass);
+        let run = |pass: &Pass<'_>| layer.attend(&x, &lengths(), Causality::Causal, pass);
         let (out, _) = watched(run);
         assert_eq!(out.values(), run(&Pass::inference()).values());
     });
@@ -171,14 +193,15 @@ fn watching_changes_nothing() {
 fn one_matrix_for_all_heads_equals_one_for_each() {
     on_each_device(|| {
         for n_kv_heads in [3, 1] {
-            let layer = attention(
+            let whole = attention(
                 RelativePositions::None,
                 n_kv_heads,
                 AttentionSite::EncoderSelf,
             );
+            let layer = &whole.attention;
             let x = tape::row_range(rows(LEN), 0..LEN);
             // The queries, keys or values of a head, a row for each position.
-            let of = |linear: &Linear, head: usize| -> Vec<Vec<f32>> {
+            let of = |linear: &Linear<Trained>, head: usize| -> Vec<Vec<f32>> {
                 let weight = linear.weight.to_vec();
                 let bias = linear.bias.as_ref().expect("a bias").to_vec();
                 let map = |x: &[f32]| {
@@ -202,12 +225,9 @@ fn one_matrix_for_all_heads_equals_one_for_each() {
                     }
                 }
             }
-            let expected = through_output(&layer, context);
-            let full = Visible {
-                causality: Causality::Full,
-                ..causal()
-            };
-            let found = layer.attend_itself(x, 1, full, &Pass::inference());
+            let expected = through_output(layer, context);
+            let lengths = Lengths::full(1, LEN);
+            let found = whole.attend(&x, &lengths, Causality::Full, &Pass::inference());
             assert_close(&found, &expected);
         }
     });

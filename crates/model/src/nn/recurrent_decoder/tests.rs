@@ -1,11 +1,13 @@
 use attentive_architecture::{AttentionKind, CellKind, Init};
 use attentive_base::random::Random;
 use attentive_config::{FamilyConfig, ModelConfig, RecurrentConfig, StackKind, Translator};
-use attentive_tape::{AttentionWeights, Lengths};
+use attentive_tape::{self as tape, AttentionWeights, Lengths, Value};
 
-use super::super::{AttentionWatch, Construction, Initializer};
 use super::*;
 use crate::model::tests::on_each_device;
+use crate::nn::{
+    AttentionWatch, Construction, Initializer, Parameters, Pass, Sequence, Sequences, Trained,
+};
 
 const D: usize = 6;
 const SRC_LENS: [usize; 2] = [3, 2];
@@ -17,7 +19,7 @@ fn normal(random: &mut Random, rows: usize) -> Value {
     Value::new(numbers.collect::<Vec<_>>(), [rows, D])
 }
 
-fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> RecurrentDecoder {
+fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> RecurrentDecoder<Trained> {
     let mut translator = Translator {
         attention,
         ..Translator::default()
@@ -32,12 +34,13 @@ fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> Recurre
         ..ModelConfig::default()
     };
     let architecture = config.architecture(8, 8);
-    let Some(architecture::Decoder::Recurrent(stack)) = &architecture.decoder else {
+    let Some(architecture::Decoder::Recurrent(stack)) = architecture.decoder() else {
         panic!("a recurrent decoder");
     };
     let initializer = Initializer::new(&architecture, Init::Pytorch, 5);
     let mut values = |name: &str| initializer.draw(name);
-    let construction = Construction::new(&mut values);
+    let parameters = &mut Parameters::new(&mut values);
+    let construction = Construction::new(parameters);
     RecurrentDecoder::new(stack, construction.root().at("decoder"))
 }
 
@@ -92,20 +95,21 @@ fn recorded_weights_reproduce_the_contexts() {
             let decoder = decoder(attention, cell, 1);
             let values = normal(&mut random, batch * SRC_LEN);
             let x = normal(&mut random, batch * LEN);
-            let plain = Pass::inference();
             let memory = sequence(values.clone(), &SRC_LENS, SRC_LEN);
-            let memory = decoder.memory_of(&memory, &plain).expect("a memory");
             let layer = &decoder.layers[0];
-            let initial = vec![normal(&mut random, batch); layer.cell().states()];
-            let initial = tape::join(initial);
+            let initial = vec![normal(&mut random, batch); layer.cell.states()];
             let watch = AttentionWatch::default();
-            let pass = &plain.watched(&watch);
+            let pass = &Pass::inference().watched(&watch);
+            let sequences = &mut Sequences::new(&lengths, pass)
+                .with_memory(Some(&memory))
+                .starting_from(vec![tape::join(initial)]);
             let context = match decoder.attention.as_ref().expect("attention") {
                 RecurrentAttention::Additive(attention) => {
-                    attention.run(layer, x, &lengths, initial, &memory, pass).1
+                    let [_, context] = sequences.advance_attentive(&x, layer, attention);
+                    context
                 }
                 RecurrentAttention::Multiplicative(attention) => {
-                    attention.attend(x, &lengths, &memory, pass)
+                    sequences.attend_states(&x, attention)
                 }
             };
             let [map] = watch.into_maps().try_into().expect("one map");
@@ -121,7 +125,7 @@ fn recorded_weights_reproduce_the_contexts() {
 }
 
 /// W x + b
-fn map(linear: &Linear, x: &[f32]) -> Vec<f32> {
+fn map(linear: &Linear<Trained>, x: &[f32]) -> Vec<f32> {
     let weight = linear.weight.to_vec();
     let y = weight.chunks(x.len()).map(|row| dot(row, x)).collect();
     match &linear.bias {
@@ -149,7 +153,12 @@ fn tanh(x: Vec<f32>) -> Vec<f32> {
 /// - `h`: `[SRC_LEN, D]`, the memory
 /// - `x`: `[LEN, D]`
 /// - `states`: `[1, D]` for each layer
-fn by_the_formulas(decoder: &RecurrentDecoder, h: &Value, x: &Value, states: &[Value]) -> Vec<f32> {
+fn by_the_formulas(
+    decoder: &RecurrentDecoder<Trained>,
+    h: &Value,
+    x: &Value,
+    states: &[Value],
+) -> Vec<f32> {
     let h = h.values();
     let h: Vec<&[f32]> = h.chunks(D).collect();
     // Σ_j softmax(e)_j h_j
@@ -216,8 +225,11 @@ fn the_decoder_follows_its_formulas() {
                 let finals: Vec<Value> = (0..n_layers).map(|_| normal(&mut random, 1)).collect();
                 let expected = by_the_formulas(&decoder, &h, &x, &finals);
                 let memory = sequence(h, &[SRC_LEN], SRC_LEN);
-                let tgt = sequence(x, &[LEN], LEN);
-                let found = decoder.forward(tgt, Some(&memory), &finals, pass);
+                let lengths = Lengths::full(1, LEN);
+                let mut sequences = Sequences::new(&lengths, pass)
+                    .with_memory(Some(&memory))
+                    .starting_from(decoder.initial(1, &finals));
+                let found = decoder.forward(x, &mut sequences);
                 let what = format!("{attention:?}, {n_layers} layers");
                 assert_close(&what, &found.values(), &expected);
             }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use attentive_config::Task;
-use attentive_decode::{Sampling, SearchOptions};
+use attentive_config::{DecodeConfig, Task};
+use attentive_decode::{Sampling, SearchOptions, Strategy};
 use attentive_pipeline::service::Service;
 use attentive_pipeline::{Demands, Pipeline, Prefix};
 use axum::extract::{Request, State};
@@ -150,32 +150,13 @@ pub(super) async fn post_translate(
 
 impl Translate {
     fn options(&self, app: &Shared, pipeline: &Pipeline) -> Result<SearchOptions, Problem> {
-        let limits = app.config.limits;
-        let defaults = SearchOptions::from(&pipeline.config().decode);
+        let decode = &pipeline.config().decode;
+        let defaults = SearchOptions::from(decode);
         let options = SearchOptions {
-            beam_width: self.beam_width.unwrap_or(defaults.beam_width),
-            n_best: self.n_best.unwrap_or(1),
+            strategy: self.strategy(&app.config.limits, decode)?,
             max_new_tokens: self.max_new_tokens.unwrap_or(defaults.max_new_tokens),
-            sampling: self.sampling.map(Sampling::from),
             ..defaults
         };
-        if options.n_best > 1 + limits.alternatives {
-            let most = 1 + limits.alternatives;
-            let problem = format!(
-                "{} translations of a text requested; the server allows at most {most}",
-                options.n_best
-            );
-            return Err(Problem::field("n_best", problem));
-        }
-        // The model's own search may be wider.
-        let widest = limits.beam_width.max(defaults.beam_width);
-        if options.beam_width > widest {
-            let problem = format!(
-                "a beam width of {} requested; the server allows at most {widest}",
-                options.beam_width
-            );
-            return Err(Problem::field("beam_width", problem));
-        }
         if options.max_new_tokens == 0 {
             return Err(Problem::field(
                 "max_new_tokens",
@@ -190,6 +171,31 @@ impl Translate {
                 .map_err(|error| Problem::invalid(&error))?;
         }
         Ok(options)
+    }
+
+    fn strategy(&self, limits: &Limits, decode: &DecodeConfig) -> Result<Strategy, Problem> {
+        let (n_best, most) = (self.n_best.unwrap_or(1), 1 + limits.alternatives);
+        if n_best > most {
+            let problem = format!(
+                "{n_best} translations of a text requested; the server allows at most {most}"
+            );
+            return Err(Problem::field("n_best", problem));
+        }
+        // The model's own search may be wider.
+        let widest = limits.beam_width.max(decode.beam_width);
+        let width = self.beam_width.unwrap_or(decode.beam_width);
+        if width > widest {
+            let problem =
+                format!("a beam width of {width} requested; the server allows at most {widest}");
+            return Err(Problem::field("beam_width", problem));
+        }
+        Ok(match self.sampling {
+            Some(sampling) => Strategy::Sample {
+                sampling: sampling.into(),
+                count: n_best,
+            },
+            None => Strategy::beam(width, n_best, decode.early_stopping),
+        })
     }
 
     /// The texts, and the constraints on their translations.

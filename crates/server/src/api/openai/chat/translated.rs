@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use attentive_decode::SearchOptions;
+use attentive_decode::{SearchOptions, Strategy};
 use attentive_document as document;
 use attentive_pipeline::service::{Client, Service};
 use attentive_pipeline::{Demands, Translation, joined};
@@ -101,14 +101,22 @@ fn options(app: &Shared, model: &Model, wanted: &Wanted) -> Result<SearchOptions
         let problem = "translations need at least 1 token";
         return Err(Problem::field(wanted.wish.tokens_field, problem));
     }
-    let defaults = SearchOptions::from(&model.pipeline().config().decode);
+    let decode = &model.pipeline().config().decode;
+    let defaults = SearchOptions::from(decode);
     let drawn = wanted.wish.temperature.is_some_and(|t| t != 0.0);
+    let strategy = match drawn {
+        true => Strategy::Sample {
+            sampling: wanted.wish.sampling(),
+            count: copies,
+        },
+        false => {
+            let width = decode.beam_width.max(copies);
+            Strategy::beam(width, copies, decode.early_stopping).unscored()
+        }
+    };
     let options = SearchOptions {
-        n_best: copies,
-        beam_width: defaults.beam_width.max(copies),
+        strategy,
         max_new_tokens: wanted.new_tokens.unwrap_or(defaults.max_new_tokens),
-        sampling: drawn.then(|| wanted.wish.sampling()),
-        scored: false,
         ..defaults
     };
     options.check().map_err(|error| Problem::invalid(&error))?;

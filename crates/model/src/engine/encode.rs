@@ -1,0 +1,130 @@
+//! Whole sequences, without padding, each of which sees all of itself.
+
+use std::sync::Arc;
+
+use attentive_base::batch::{Padded, TokenId};
+use attentive_kernels::cached_attention::{BLOCK, Heads, Queries, Seen};
+
+use super::buffers::{Buffer, Buffers};
+use super::packed::{Packed, Relative};
+use super::rows::{Rows, Span};
+use super::{Matrix, Precision};
+use crate::nn::{Attention, Backend, Encode, Encoded, Encoder, RecurrentLayer, Stack, States};
+
+/// Positions to encode at a time; whole sequences are encoded, so there may be a few more.
+const AT_ONCE: usize = 512;
+
+/// The rows are whole sequences.
+pub(super) struct Whole;
+
+impl<'a> Encode for Rows<'a, Whole> {
+    fn attend_whole(
+        &mut self,
+        x: &Buffer<'a>,
+        attention: &Attention<Packed>,
+        relative: &Relative,
+    ) -> Buffer<'a> {
+        let joined = self.project(x, attention, relative);
+        let heads = attention.heads;
+        let d = heads.query_width();
+        let width = d + 2 * heads.kv_width();
+        let mut contexts = self.buffers.take(self.positions.len() * d);
+        for Span { rows, first } in self.spans {
+            let joined = &joined[rows.start * width..rows.end * width];
+            let mut blocks = self.buffers.take(blocks_len(heads, rows.len()));
+            store_all(heads, joined, width, d, &mut blocks);
+            let blocks: Vec<&[f32]> = blocks.chunks_exact(heads.block_len()).collect();
+            let queries = Queries {
+                rows: joined,
+                stride: width,
+                first: *first,
+                seen: Seen::All(rows.len()),
+            };
+            let out = &mut contexts[rows.start * d..rows.end * d];
+            let bias = relative.bias.as_deref();
+            heads.attend(queries, &blocks, bias, self.products(), out, None);
+        }
+        contexts
+    }
+
+    fn read(&mut self, x: &Buffer<'a>, layer: &RecurrentLayer<Packed>) -> States<Buffer<'a>> {
+        let mut last = self.buffers.take(self.spans.len() * layer.state_width());
+        last.fill(0.0);
+        let hidden = layer.run(x, &mut last, self);
+        States { hidden, last }
+    }
+
+    fn join_directions(&mut self, both: [States<Buffer<'a>>; 2], d: usize) -> States<Buffer<'a>> {
+        let [forward, backward] = both;
+        let mut last = self.buffers.take(2 * forward.last.len());
+        let states = (forward.last.chunks_exact(d)).zip(backward.last.chunks_exact(d));
+        for (out, (forward, backward)) in last.chunks_exact_mut(2 * d).zip(states) {
+            out[..d].copy_from_slice(forward);
+            out[d..].copy_from_slice(backward);
+        }
+        let hidden = self.join(vec![forward.hidden, backward.hidden]);
+        States { hidden, last }
+    }
+}
+
+/// Encodes the sequences of `src`, whose tokens have embeddings in `table`, in order, a few at a time, and passes on each output
+/// with its rows.
+pub(super) fn encode(
+    encoder: &Stack<Packed, Encoder<Packed>>,
+    table: &Arc<Matrix>,
+    src: &Padded,
+    precision: Precision,
+    buffers: &Buffers,
+    mut each: impl for<'b> FnMut(Encoded<Buffer<'b>>, &mut Rows<'b, Whole>),
+) {
+    let Stack { input, layers } = encoder;
+    let width = src.width();
+    let sequence = |row: usize| &src.ids[row * width..][..src.lens()[row]];
+    let mut first = 0;
+    while first < src.rows() {
+        let mut ids: Vec<TokenId> = Vec::new();
+        let mut spans = Vec::new();
+        while first < src.rows() && (spans.is_empty() || ids.len() < AT_ONCE) {
+            let start = ids.len();
+            ids.extend(sequence(first));
+            spans.push(Span {
+                rows: start..ids.len(),
+                first: 0,
+            });
+            first += 1;
+        }
+        let positions: Vec<usize> = spans.iter().flat_map(|span| 0..span.rows.len()).collect();
+        let mut rows = Rows {
+            positions: &positions,
+            spans: &spans,
+            buffers,
+            precision,
+            across: Whole,
+        };
+        let x = input.forward(&ids, table, &mut rows);
+        let output = layers.forward(x, &mut rows);
+        each(output, &mut rows);
+    }
+}
+
+/// Elements of the blocks of `positions` positions.
+pub(super) fn blocks_len(heads: Heads, positions: usize) -> usize {
+    positions.div_ceil(BLOCK) * heads.block_len()
+}
+
+/// Fills `blocks` with the keys and values in `rows`, which are `width` wide and have them from `column` on.
+pub(super) fn store_all(
+    heads: Heads,
+    rows: &[f32],
+    width: usize,
+    column: usize,
+    blocks: &mut [f32],
+) {
+    let blocks = blocks.chunks_exact_mut(heads.block_len());
+    for (rows, block) in rows.chunks(BLOCK * width).zip(blocks) {
+        for (place, row) in rows.chunks_exact(width).enumerate() {
+            let (keys, values) = row[column..].split_at(heads.kv_width());
+            heads.store(block, place, keys, &values[..heads.kv_width()]);
+        }
+    }
+}

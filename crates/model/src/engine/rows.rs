@@ -1,0 +1,229 @@
+//! Layers on rows that are computed together.
+
+use std::ops::Range;
+
+use attentive_architecture::ActivationKind;
+use attentive_base::batch::TokenId;
+use attentive_kernels::cached_attention::Products;
+use attentive_kernels::elementwise;
+use attentive_kernels::gemm::Activation;
+use attentive_kernels::nonlinearity::{Nonlinearity, exact_gelu, gated, nonlinear};
+use attentive_kernels::norm::{NormCall, norm, residual_norm};
+use attentive_kernels::rotary::{Positions, RotaryCall, Turn, rotary};
+
+use super::Precision;
+use super::buffers::{Buffer, Buffers};
+use super::linear::Linear;
+use super::matrix::Matrix;
+use super::packed::{Packed, Relative};
+use crate::nn::{self, Backend, Dropout, Input, PositionEncoding, nonlinearity};
+
+/// Positions that are computed together. `across` says what they see of other positions.
+pub(super) struct Rows<'a, A> {
+    /// The position of each row.
+    pub(super) positions: &'a [usize],
+    /// The rows of each sequence, in order.
+    pub(super) spans: &'a [Span],
+    pub(super) buffers: &'a Buffers,
+    pub(super) precision: Precision,
+    pub(super) across: A,
+}
+
+/// Rows of consecutive positions of one sequence.
+#[derive(Clone, Debug)]
+pub(super) struct Span {
+    pub(super) rows: Range<usize>,
+    /// Position of the first row.
+    pub(super) first: usize,
+}
+
+type Norm = nn::Norm<Packed>;
+
+impl<'a, A> Rows<'a, A> {
+    /// How attention multiplies. With integers, all results are the same for every instruction set.
+    pub(super) fn products(&self) -> Products {
+        match self.precision {
+            Precision::F32 | Precision::Bf16 => Products::AsInMatrixProducts,
+            Precision::Int8 => Products::Fused,
+        }
+    }
+
+    /// Queries, keys and values side by side, the first two rotated by their positions if those are rotary.
+    pub(super) fn project(
+        &mut self,
+        x: &[f32],
+        attention: &nn::Attention<Packed>,
+        relative: &Relative,
+    ) -> Buffer<'a> {
+        let plain = self.side_by_side(x, &[&attention.query, &attention.key, &attention.value]);
+        let Some(table) = &relative.rotary else {
+            return plain;
+        };
+        let heads = attention.heads;
+        let call = RotaryCall {
+            table,
+            positions: Positions::Each(self.positions),
+            width: heads.query_width() + 2 * heads.kv_width(),
+            heads: heads.n_heads + heads.n_kv_heads,
+        };
+        let mut turned = self.buffers.take(plain.len());
+        rotary(call, Turn::Forward, &plain, &mut turned);
+        turned
+    }
+
+    /// The results of several maps of the rows of `x` side by side.
+    pub(super) fn side_by_side(&self, x: &[f32], maps: &[&Linear]) -> Buffer<'a> {
+        self.mapped(x, maps, Activation::Identity)
+    }
+
+    fn mapped(&self, x: &[f32], maps: &[&Linear], activation: Activation) -> Buffer<'a> {
+        let rows = x.len() / maps[0].d_in();
+        let width: usize = maps.iter().map(|map| map.d_out()).sum();
+        let mut out = self.buffers.take(rows * width);
+        Linear::side_by_side(maps, rows, x, activation, &mut out);
+        out
+    }
+
+    fn norm_call(&self, x: &[f32], norm: &Norm) -> NormCall {
+        let rows = self.positions.len();
+        NormCall {
+            kind: norm.kind,
+            rows,
+            d: x.len() / rows.max(1),
+            epsilon: norm.epsilon as f32,
+        }
+    }
+}
+
+impl<'a, A> Backend for Rows<'a, A> {
+    type Storage = Packed;
+    type Value = Buffer<'a>;
+
+    fn embed(
+        &mut self,
+        ids: &[TokenId],
+        table: &std::sync::Arc<Matrix>,
+        input: &Input<Packed>,
+        _dropout: Option<Dropout>,
+    ) -> Buffer<'a> {
+        let d = table.d_in();
+        let (vectors, offset): (&[f32], usize) = match &input.positions {
+            PositionEncoding::None => (&[], 0),
+            PositionEncoding::Fixed(rows) => (rows, 0),
+            PositionEncoding::Learned { table, offset } => (table, *offset),
+        };
+        let scale = input.scale as f32;
+        let mut out = self.buffers.take(ids.len() * d);
+        let rows = ids.iter().zip(self.positions).zip(out.chunks_exact_mut(d));
+        for ((&id, &position), out) in rows {
+            table.row(id as usize, out);
+            out.iter_mut().for_each(|x| *x *= scale);
+            if !vectors.is_empty() {
+                let vector = &vectors[(offset + position) * d..][..d];
+                out.iter_mut().zip(vector).for_each(|(x, p)| *x += p);
+            }
+        }
+        out
+    }
+
+    fn linear(&mut self, x: &Buffer<'a>, maps: &[&Linear]) -> Buffer<'a> {
+        self.side_by_side(x, maps)
+    }
+
+    fn activated(
+        &mut self,
+        x: &Buffer<'a>,
+        map: &Linear,
+        activation: ActivationKind,
+        _dropout: Option<Dropout>,
+    ) -> Buffer<'a> {
+        let function = match activation {
+            ActivationKind::Relu => return self.mapped(x, &[map], Activation::Relu),
+            kind => nonlinearity(kind),
+        };
+        let linear = self.side_by_side(x, &[map]);
+        let mut out = self.buffers.take(linear.len());
+        match (function, self.precision) {
+            // The bits of training, which uses a slower error function.
+            (Nonlinearity::Gelu, Precision::F32) => exact_gelu(&linear, &mut out),
+            _ => nonlinear(function, &linear, &mut out),
+        }
+        out
+    }
+
+    fn gated(
+        &mut self,
+        both: Buffer<'a>,
+        activation: ActivationKind,
+        _dropout: Dropout,
+    ) -> Buffer<'a> {
+        let mut out = self.buffers.take(both.len() / 2);
+        let d = out.len() / self.positions.len().max(1);
+        gated(nonlinearity(activation), d, &both, &mut out);
+        out
+    }
+
+    fn norm(&mut self, x: &Buffer<'a>, layer: &Norm) -> Buffer<'a> {
+        let call = self.norm_call(x, layer);
+        let mut out = self.buffers.take(x.len());
+        norm(call, x, &layer.gain, bias(layer), &mut out);
+        out
+    }
+
+    fn residual_norm(
+        &mut self,
+        x: Buffer<'a>,
+        y: Buffer<'a>,
+        _dropout: Option<Dropout>,
+        layer: &Norm,
+    ) -> Buffer<'a> {
+        let call = self.norm_call(&x, layer);
+        let mut sum = self.buffers.take(x.len());
+        let mut out = self.buffers.take(x.len());
+        let operands: [&[f32]; 2] = [&x, &y];
+        residual_norm(
+            call,
+            None,
+            operands,
+            &layer.gain,
+            bias(layer),
+            &mut sum,
+            &mut out,
+        );
+        out
+    }
+
+    fn add(&mut self, mut x: Buffer<'a>, y: Buffer<'a>, _dropout: Option<Dropout>) -> Buffer<'a> {
+        elementwise::add(&mut x, &y);
+        x
+    }
+
+    fn dropout(&mut self, x: Buffer<'a>, _dropout: Dropout) -> Buffer<'a> {
+        x
+    }
+
+    fn tanh(&mut self, mut x: Buffer<'a>) -> Buffer<'a> {
+        x.iter_mut().for_each(|x| *x = x.tanh());
+        x
+    }
+
+    fn join(&mut self, parts: Vec<Buffer<'a>>) -> Buffer<'a> {
+        let rows = self.positions.len();
+        let widths: Vec<usize> = parts.iter().map(|part| part.len() / rows.max(1)).collect();
+        let width: usize = widths.iter().sum();
+        let mut out = self.buffers.take(rows * width);
+        for (row, out) in out.chunks_exact_mut(width.max(1)).enumerate() {
+            let mut rest = out;
+            for (part, &width) in parts.iter().zip(&widths) {
+                let (to, behind) = rest.split_at_mut(width);
+                to.copy_from_slice(&part[row * width..][..width]);
+                rest = behind;
+            }
+        }
+        out
+    }
+}
+
+fn bias(norm: &Norm) -> Option<&[f32]> {
+    norm.bias.as_ref().map(|bias| bias.as_slice())
+}

@@ -1,0 +1,81 @@
+//! Attention of sequences to themselves and to the memory.
+
+use attentive_tape::{
+    self as tape, Attended, AttentionShape, Causality, Dropout, Lengths, Scores, Value,
+};
+
+use super::{Relative, Sequences, Trained};
+use crate::nn::{Attention, AttentionPlace};
+
+/// Queries, keys and values, and who sees what.
+pub(super) struct Attending<'a> {
+    pub(super) attended: Attended,
+    /// The number of keys of each sequence that are not padding, if padding would be seen.
+    pub(super) keys: Option<&'a Lengths>,
+    pub(super) scores: Scores,
+    /// `[n_heads, n_kv_heads, d_head]`
+    pub(super) heads: [usize; 3],
+    pub(super) dropout: Option<Dropout>,
+}
+
+impl Sequences<'_> {
+    /// Self-attention; with [`Causality::Full`], every position sees all keys but padding.
+    pub(super) fn attend_itself(
+        &self,
+        x: &Value,
+        attention: &Attention<Trained>,
+        relative: &Relative,
+        causality: Causality,
+    ) -> Value {
+        let heads = attention.heads;
+        let maps = [&attention.query, &attention.key, &attention.value];
+        let mut all = self.side_by_side(x, &maps);
+        if let Some(rotary) = &relative.rotary {
+            let turned = heads.n_heads + heads.n_kv_heads;
+            all = rotary.turn(all, turned, self.lengths.width());
+        }
+        let attending = Attending {
+            attended: Attended::Itself(all),
+            keys: (causality == Causality::Full).then_some(self.lengths),
+            scores: Scores {
+                scale: heads.scale,
+                causality,
+                bias: self.bias.clone(),
+            },
+            heads: [heads.n_heads, heads.n_kv_heads, heads.d_head],
+            dropout: self.pass.dropout(attention.dropout),
+        };
+        self.contexts(attending, &attention.place)
+    }
+
+    /// The contexts of all positions, `[batch · tgt_len, n_heads · d_head]`.
+    pub(super) fn contexts(&self, attending: Attending<'_>, place: &AttentionPlace) -> Value {
+        let Attending {
+            attended,
+            keys,
+            scores,
+            heads: [n_heads, n_kv_heads, d_head],
+            dropout,
+        } = attending;
+        let len = |x: &Value| x.shape()[0] / self.batch().max(1);
+        let (tgt_len, src_len) = match &attended {
+            Attended::Itself(all) => (len(all), len(all)),
+            Attended::Other {
+                queries,
+                keys_values,
+            } => (len(queries), len(keys_values)),
+        };
+        let shape = AttentionShape {
+            batch: self.batch(),
+            n_heads,
+            n_kv_heads,
+            tgt_len,
+            src_len,
+            d_head,
+        };
+        self.pass.record_attention(place, || {
+            tape::attention_weights(shape, &attended, keys, &scores)
+        });
+        tape::attention(shape, attended, keys, &scores, dropout)
+    }
+}

@@ -1,0 +1,146 @@
+//! Settings of a forward pass.
+
+use std::cell::RefCell;
+
+use attentive_tape::{self as tape, AttentionWeights, Float, Param, Value};
+
+use super::{AttentionPlace, AttentionWatch};
+use crate::nn::Dropout;
+
+/// One forward pass: inference or training, with or without recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass<'a> {
+    dropout: Option<DropoutKey>,
+    is_recorded: bool,
+    precision: Float,
+    probe: Option<&'a Probe>,
+    watch: Option<&'a AttentionWatch>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct DropoutKey {
+    seed: u64,
+    micro_batch: u64,
+}
+
+impl<'a> Pass<'a> {
+    /// Inference in `f32`, without dropout.
+    pub fn inference() -> Self {
+        Self::inference_in(Float::F32)
+    }
+
+    /// Inference without dropout, with matrix products of linear maps in `precision`.
+    pub fn inference_in(precision: Float) -> Self {
+        Self {
+            dropout: None,
+            is_recorded: false,
+            precision,
+            probe: None,
+            watch: None,
+        }
+    }
+
+    /// Training, with dropout drawn for micro-batch number `micro_batch` of the run seeded with `seed` and matrix products of
+    /// linear maps in `precision`.
+    pub fn training(seed: u64, micro_batch: u64, precision: Float) -> Self {
+        Self {
+            dropout: Some(DropoutKey { seed, micro_batch }),
+            is_recorded: true,
+            precision,
+            probe: None,
+            watch: None,
+        }
+    }
+
+    /// The same pass, of whose results gradients can be computed, as they can in training.
+    pub fn recorded(self) -> Self {
+        Self {
+            is_recorded: true,
+            ..self
+        }
+    }
+
+    /// The same pass with the same dropout, without gradients.
+    pub fn unrecorded(self) -> Self {
+        Self {
+            is_recorded: false,
+            ..self
+        }
+    }
+
+    /// Float of the matrix products of linear maps.
+    pub fn precision(&self) -> Float {
+        self.precision
+    }
+
+    /// The same pass, observed by `probe`.
+    pub fn probed(self, probe: &'a Probe) -> Self {
+        Self {
+            probe: Some(probe),
+            ..self
+        }
+    }
+
+    /// The same pass, with attention weights recorded in `watch`.
+    pub fn watched(self, watch: &'a AttentionWatch) -> Self {
+        Self {
+            watch: Some(watch),
+            ..self
+        }
+    }
+
+    /// The parameter as an operand. In training, its gradient can be computed unless it is frozen.
+    pub(crate) fn read(&self, parameter: &Param) -> Value {
+        match self.is_recorded {
+            true => parameter.value(),
+            false => parameter.constant(),
+        }
+    }
+
+    /// The mask of `dropout` in this pass; `None` if nothing is dropped.
+    pub fn dropout(&self, dropout: Dropout) -> Option<tape::Dropout> {
+        let DropoutKey { seed, micro_batch } = self.dropout?;
+        (dropout.rate > 0.0).then_some(tape::Dropout {
+            rate: dropout.rate as f32,
+            seed,
+            micro_batch,
+            site: dropout.site,
+        })
+    }
+
+    /// Passes the output of layer `name()` to the probe, if there is one.
+    pub fn observe(&self, name: impl FnOnce() -> String, output: &Value) {
+        if let Some(probe) = self.probe {
+            probe.observe(name, output);
+        }
+    }
+
+    /// Records the weights of the attention at `place`, which are only computed if there is a watch.
+    pub(super) fn record_attention(
+        &self,
+        place: &AttentionPlace,
+        weights: impl FnOnce() -> AttentionWeights,
+    ) {
+        if let Some(watch) = self.watch {
+            watch.record(place, weights());
+        }
+    }
+}
+
+/// Finds the first layer whose output is NaN or infinite.
+#[derive(Debug, Default)]
+pub struct Probe(RefCell<Option<String>>);
+
+impl Probe {
+    fn observe(&self, name: impl FnOnce() -> String, output: &Value) {
+        let mut first = self.0.borrow_mut();
+        if first.is_none() && !output.values().iter().all(|value| value.is_finite()) {
+            *first = Some(name());
+        }
+    }
+
+    /// The name of the first such layer in the pass, if any.
+    pub fn first_non_finite(self) -> Option<String> {
+        self.0.into_inner()
+    }
+}

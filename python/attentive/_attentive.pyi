@@ -1,0 +1,136 @@
+"""The native module, which the other modules document."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ._events import Watcher
+from ._results import Sampling
+
+Hypothesis = tuple[str, float, float, list[str], list[float], bool, list[str], list[tuple[int, int]] | None]
+Range = tuple[float, float, float]
+Scored = tuple[str, float, str, str, Range | None]
+Estimated = tuple[float, Range]
+Parallel = tuple[list[str], list[list[str]]]
+Lines = list[str] | list[tuple[str, str]] | list[tuple[list[str], list[str]]]
+
+class Tensor:
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+
+class Tokenizer:
+    def encode(self, text: str) -> list[int]: ...
+    def decode(self, ids: list[int]) -> str: ...
+    def offsets(self, text: str) -> list[tuple[int, int]]: ...
+    def tokens(self, ids: list[int]) -> list[str]: ...
+    def ids(self, tokens: list[str]) -> list[int]: ...
+    @property
+    def vocab_size(self) -> int: ...
+    @property
+    def mask(self) -> str | None: ...
+
+class Model:
+    def __init__(
+        self,
+        path: str,
+        precision: str | None,
+        threads: int | None,
+        source_lang: str | None,
+        target_lang: str | None,
+    ) -> None: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def n_weights(self) -> int: ...
+    @property
+    def batch_size(self) -> int: ...
+    @property
+    def translated(self) -> int: ...
+    @property
+    def source_tokenizer(self) -> Tokenizer: ...
+    @property
+    def target_tokenizer(self) -> Tokenizer: ...
+    def config(self) -> str: ...
+    def weights(self) -> list[tuple[str, Tensor]]: ...
+    def save(self, out: str) -> None: ...
+
+def translate(
+    model: Model,
+    first: int,
+    texts: list[str],
+    demands: list[tuple[str, list[str]]] | None,
+    search: dict[str, Any],
+    sampling: Sampling | None,
+    n_best: int,
+    scored: bool,
+    aligned: bool,
+) -> list[tuple[list[Hypothesis], list[str]]]: ...
+def rescore(
+    model: Model, first: int, sources: list[str], translations: list[str]
+) -> list[tuple[float, list[str], list[float], list[str]]]: ...
+def generate(
+    model: Model,
+    prompt: str,
+    sampling: Sampling,
+    number: int,
+    max_new_tokens: int,
+    stop: list[str],
+    on_text: Callable[[str], object] | None,
+) -> tuple[str, str, list[str], str, list[str]]: ...
+def fill(
+    model: Model, texts: list[str], top: int
+) -> list[tuple[str, list[list[tuple[str, bool, float]]], list[str]]]: ...
+def tag(model: Model, first: int, texts: list[str]) -> list[tuple[list[str], list[str], int, list[str]]]: ...
+def classify(
+    model: Model, first: int, texts: list[str], top: int
+) -> list[tuple[list[tuple[str, float]], list[str]]]: ...
+def embed(model: Model, first: int, texts: list[str]) -> tuple[Tensor, list[list[str]]]: ...
+def attention(
+    model: Model, text: str, translation: str | None
+) -> tuple[list[str], list[str], list[tuple[str, str, int, Tensor]], str, list[str]]: ...
+def train(
+    path: str | None,
+    overrides: list[str],
+    train_data: Lines | None,
+    valid_data: Lines | None,
+    out: str,
+    existing: str,
+    threads: int | None,
+    watcher: Watcher,
+) -> str: ...
+def evaluate(
+    model: Model, lines: Lines, references: list[list[str]], search: dict[str, Any], tokenize: str
+) -> tuple[str, list[str]]: ...
+def score(
+    options: dict[str, Any], hypotheses: list[str], references: list[list[str]], resamples: int, seed: int
+) -> Scored: ...
+def sentence_scores(
+    options: dict[str, Any], hypotheses: list[str], references: list[list[str]]
+) -> list[Scored]: ...
+def paired(
+    options: dict[str, Any],
+    baseline: list[str],
+    system: list[str],
+    references: list[list[str]],
+    resamples: int,
+    trials: int,
+    seed: int,
+) -> tuple[Estimated, Estimated, Estimated, float]: ...
+def quantize(
+    model: str,
+    out: str,
+    precision: str,
+    test: Parallel | None,
+    max_drop: float | None,
+    shortlist: tuple[list[str], list[str]] | None,
+    resamples: int,
+    threads: int | None,
+) -> str: ...
+def import_model(
+    path: str, out: str, format: str | None, source_lang: str | None, target_lang: str | None
+) -> tuple[str, int, list[str]]: ...
+def export(model: str, out: str, format: str) -> tuple[str, list[str]]: ...
+def main(arguments: list[str]) -> int: ...

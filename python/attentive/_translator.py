@@ -1,0 +1,209 @@
+"""Translation, and what belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from . import _attentive
+from ._attention import Attention, AttentionMap
+from ._loaded import Loaded, Texts, by_rule, checked, warn
+from ._requests import Request, paired, requests
+from ._results import Hypothesis, Rescored, Sampling, Translation
+from ._search import LengthPenaltyFormula, SearchOptions, Stopping, complete
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+H = TypeVar("H", bound=Hypothesis)
+
+PAIRS = 256
+"""The number of translations that are scored first from a stream."""
+
+
+class TranslateOptions(SearchOptions, total=False):
+    """The options of `Model.translate`."""
+
+    n_best: int
+    prefix: str | Iterable[str] | None
+    constraints: Iterable[str] | Iterable[Iterable[str]] | None
+    sampling: Sampling | None
+    alignments: bool
+    return_scores: bool
+    progress: bool | None
+
+
+class Translator(Loaded):
+    """A model that translates."""
+
+    @overload
+    def translate(self, texts: str, **options: Unpack[TranslateOptions]) -> Translation: ...  # type: ignore[overload-overlap]
+    @overload
+    def translate(self, texts: Texts[str], **options: Unpack[TranslateOptions]) -> list[Translation]: ...  # type: ignore[overload-overlap]
+    @overload
+    def translate(self, texts: Iterable[str], **options: Unpack[TranslateOptions]) -> Iterator[Translation]: ...
+    def translate(
+        self,
+        texts: Any,
+        *,
+        n_best: int = 1,
+        prefix: str | Iterable[str] | None = None,
+        constraints: Iterable[str] | Iterable[Iterable[str]] | None = None,
+        sampling: Sampling | None = None,
+        alignments: bool = False,
+        return_scores: bool = False,
+        progress: bool | None = None,
+        beam_width: int | None = None,
+        length_penalty: float | None = None,
+        length_penalty_formula: LengthPenaltyFormula | None = None,
+        max_new_tokens: int | None = None,
+        early_stopping: Stopping | None = None,
+        min_length: int | None = None,
+        no_repeat_ngram: int | None = None,
+        coverage_penalty: float | None = None,
+        batch_size: int | None = None,
+    ) -> Any:
+        """Translates texts, each of which should be one sentence. Results are those of `attentive translate`.
+
+        Options of the search that are `None` are as the model's configuration says.
+
+        Args:
+            texts: A text, a sequence of texts, or any other iterable of texts.
+            n_best: The number of candidates of each text, at most `beam_width`; or of samples.
+            prefix: The beginning of the translation: one for all texts, or one for each text.
+            constraints: Phrases that the translation must contain: a list for all texts, or a list for each text. A beam width
+                of 10 or more is useful.
+            sampling: Draws translations at random instead of searching for the likeliest.
+            alignments: Whether to add word alignments, taken from the attention.
+            return_scores: Whether to add scores; always with `n_best` above 1.
+            progress: Whether to show a bar of tqdm, if it is installed. By default, only in terminals and notebooks.
+            beam_width: The number of hypotheses kept at each step; 1 is greedy search.
+            length_penalty: An exponent; higher values favor longer translations.
+            length_penalty_formula: By what log-probabilities are divided.
+            max_new_tokens: The largest number of tokens of a translation.
+            early_stopping: When the search of a text ends.
+            min_length: The smallest number of tokens of a translation.
+            no_repeat_ngram: The length of n-grams that no translation may contain twice; 0 allows all.
+            coverage_penalty: Favors translations that attend to the whole source; 0.2 is usual.
+            batch_size: The number of texts that are translated together. Results do not depend on it.
+
+        Raises:
+            UsageError: The model does not translate, or an option is unsuitable.
+            DataError: No translation can have a prefix or contain the phrases.
+
+        >>> model = attentive.load("en-de")
+        >>> model.translate("a dog runs")
+        'ein Hund rennt'
+        >>> for translation in model.translate(["a dog runs", "two cats sleep"], n_best=2):
+        ...     print(translation, len(translation.hypotheses))
+        ein Hund rennt 2
+        zwei Katzen schlafen 2
+        """
+        search = complete(
+            {
+                "beam_width": beam_width,
+                "length_penalty": length_penalty,
+                "length_penalty_formula": length_penalty_formula,
+                "max_new_tokens": max_new_tokens,
+                "early_stopping": early_stopping,
+                "min_length": min_length,
+                "no_repeat_ngram": no_repeat_ngram,
+                "coverage_penalty": coverage_penalty,
+                "batch_size": batch_size,
+            }
+        )
+        scored = return_scores or n_best > 1
+        demanding = prefix is not None or constraints is not None
+
+        def work(first: int, chunk: list[Request]) -> Iterator[Translation]:
+            sources = checked(first, (text for text, _, _ in chunk))
+            demands = [(prefix, phrases) for _, prefix, phrases in chunk] if demanding else None
+            found = _attentive.translate(self._native, first, sources, demands, search, sampling, n_best, scored, alignments)
+            warn(first, (warnings for _, warnings in found))
+            for source, (hypotheses, warnings) in zip(sources, found):
+                yield translation(source, hypotheses, warnings, scored)
+
+        return by_rule(
+            texts,
+            work,
+            batch_size=batch_size or self._native.batch_size,
+            progress=progress,
+            items=lambda texts: requests(texts, prefix, constraints),
+        )
+
+    @overload
+    def rescore(self, sources: str, translations: str) -> Rescored: ...  # type: ignore[overload-overlap]
+    @overload
+    def rescore(self, sources: Texts[str], translations: Iterable[str]) -> list[Rescored]: ...  # type: ignore[overload-overlap]
+    @overload
+    def rescore(self, sources: Iterable[str], translations: Iterable[str]) -> Iterator[Rescored]: ...
+    def rescore(self, sources: Any, translations: Any) -> Any:
+        """Computes the probabilities of given translations.
+
+        Args:
+            sources: A text, a sequence of texts, or any other iterable of texts.
+            translations: The translation of each of them.
+
+        Raises:
+            UsageError: The model does not translate.
+            DataError: The numbers of sources and translations differ.
+
+        >>> model = attentive.load("en-de")
+        >>> good, bad = model.rescore(["a dog runs"] * 2, ["ein Hund rennt", "zwei Katzen schlafen"])
+        >>> good.log_prob > bad.log_prob
+        True
+        """
+        if isinstance(sources, str):
+            translations = [translations]
+
+        def work(first: int, chunk: list[tuple[str, str]]) -> Iterator[Rescored]:
+            texts, targets = (checked(first, side) for side in zip(*chunk))
+            found = _attentive.rescore(self._native, first, texts, targets)
+            warn(first, (warnings for *_, warnings in found))
+            return (Rescored(*one) for one in found)
+
+        return by_rule(sources, work, batch_size=PAIRS, items=lambda texts: paired(texts, translations))
+
+    def attention(self, text: str, translation: str | None = None) -> Attention:
+        """Runs the model on a text and returns the weights of every attention, which a notebook shows as a picture.
+
+        Args:
+            text: A text; a language model reads it as the beginning of a text.
+            translation: A translation of the text; by default, the model's own.
+
+        Raises:
+            UsageError: The text is blank, or the model does not translate but there is a translation.
+
+        >>> attention = attentive.load("en-de").attention("a dog runs")
+        >>> attention.source
+        ['a', 'dog', 'runs', '</s>']
+        >>> attention.target
+        ['<s>', 'ein', 'Hund', 'rennt']
+        >>> attention.cross.shape   # layers, heads, target, source
+        (1, 2, 4, 4)
+        """
+        source, target, maps, page, warnings = _attentive.attention(self._native, text, translation)
+        warn(1, [warnings])
+        return Attention(source, target, [AttentionMap(*one) for one in maps], page)
+
+
+def translation(
+    source: str, hypotheses: list[_attentive.Hypothesis], warnings: list[str], scored: bool
+) -> Translation:
+    """The translation of `source` that the native module found."""
+    first, *others = hypotheses
+    best = hypothesis(Translation, first, scored)
+    best.source = source
+    best.hypotheses = [best, *(hypothesis(Hypothesis, other, scored) for other in others)]
+    best.warnings = warnings
+    return best
+
+
+def hypothesis(kind: type[H], found: _attentive.Hypothesis, scored: bool) -> H:
+    """A candidate that the native module found."""
+    text, score, log_prob, tokens, token_log_probs, finished, missing, alignment = found
+    made = kind(text)
+    made.score, made.log_prob = (score, log_prob) if scored else (None, None)
+    made.tokens, made.token_log_probs = tokens, token_log_probs if scored else None
+    made.finished, made.missing, made.alignment = finished, missing, alignment
+    return made

@@ -1,0 +1,105 @@
+//! Models in other formats.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use attentive::error::{Error, Result};
+use attentive::interop::{self, Foreign};
+use attentive::metrics::Bootstrap;
+use attentive::quantize::{QuantizeOptions, Test, quantize as quantize_model};
+use attentive::text::Languages;
+use pyo3::prelude::*;
+
+use crate::choice::{choice, choice_or_none};
+use crate::errors::exception;
+use crate::json::json;
+use crate::threads::Threads;
+use crate::work;
+
+/// Sentences, and streams of their references or translations.
+type Parallel = (Vec<String>, Vec<Vec<String>>);
+
+/// Quantizes the model directory `model` into the new directory `out`. Returns the report, or the sizes, as JSON.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the options of Python")]
+pub(crate) fn quantize(
+    py: Python<'_>,
+    model: PathBuf,
+    out: PathBuf,
+    precision: &str,
+    test: Option<Parallel>,
+    max_drop: Option<f64>,
+    shortlist: Option<(Vec<String>, Vec<String>)>,
+    resamples: usize,
+    threads: Option<usize>,
+) -> PyResult<String> {
+    run(py, threads, || {
+        let default = Bootstrap::default();
+        let options = QuantizeOptions {
+            precision: choice("precision", precision)?,
+            bootstrap: Bootstrap {
+                resamples: NonZeroUsize::new(resamples).unwrap_or(default.resamples),
+                ..default
+            },
+            max_drop,
+            shortlist: shortlist.as_ref().map(|(src, tgt)| [&src[..], &tgt[..]]),
+            search: None,
+        };
+        let test = test
+            .as_ref()
+            .map(|(src, references)| Test { src, references });
+        let quantized = quantize_model(&model, &out, test, &options)?;
+        Ok(match &quantized.report {
+            Some(report) => json(report),
+            None => json(&quantized),
+        })
+    })
+}
+
+/// Converts the model `path` of another tool into the new model directory `out`. Returns its kind, its number of weights, and
+/// notes on differences.
+#[pyfunction]
+pub(crate) fn import_model(
+    py: Python<'_>,
+    path: PathBuf,
+    out: PathBuf,
+    format: Option<&str>,
+    source_lang: Option<String>,
+    target_lang: Option<String>,
+) -> PyResult<(String, usize, Vec<String>)> {
+    run(py, None, || {
+        let languages = Languages {
+            source: source_lang,
+            target: target_lang,
+        };
+        let foreign = Foreign::open(&path, choice_or_none("format", format)?, &languages)?;
+        let (kind, weights) = (foreign.kind.clone(), foreign.architecture.n_weights());
+        let notes = foreign.notes.clone();
+        foreign.write(&out)?;
+        Ok((kind, weights, notes))
+    })
+}
+
+/// Writes the model directory `model` for another tool to the new directory `out`. Returns the kind of model there, and notes on
+/// differences.
+#[pyfunction]
+pub(crate) fn export(
+    py: Python<'_>,
+    model: PathBuf,
+    out: PathBuf,
+    format: &str,
+) -> PyResult<(&'static str, Vec<String>)> {
+    run(py, None, || {
+        let exported = interop::export(&model, choice("format", format)?, &out)?;
+        Ok((exported.kind, exported.notes))
+    })
+}
+
+fn run<T: Send>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let threads = Threads::new(threads).map_err(|error| exception(py, &error))?;
+    work::run(py, threads, work)
+}

@@ -1,0 +1,86 @@
+//! Corpora from lists of Python.
+
+use attentive::data::{Form, Item, TagInput};
+use attentive::error::{Error, Result};
+use pyo3::prelude::*;
+
+/// The lines of a corpus.
+#[derive(FromPyObject)]
+pub(crate) enum Lines {
+    /// Texts of language models.
+    Texts(Vec<String>),
+    /// Sentences and their translations, texts and their labels, or words and their tags, separated by blanks.
+    Pairs(Vec<(String, String)>),
+    /// Words and their tags.
+    Tagged(Vec<(Vec<String>, Vec<String>)>),
+}
+
+impl Lines {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Texts(texts) => texts.len(),
+            Self::Pairs(pairs) => pairs.len(),
+            Self::Tagged(sequences) => sequences.len(),
+        }
+    }
+
+    /// The lines as items of `form`.
+    ///
+    /// # Errors
+    /// [`Error::Data`] for lines of another form.
+    pub(crate) fn items(self, form: Form) -> Result<Vec<Item>> {
+        match (self, form) {
+            (Self::Texts(texts), Form::Lines | Form::Stream) => {
+                Ok(texts.into_iter().map(Item::Text).collect())
+            }
+            (Self::Pairs(pairs), Form::Translations) => Ok(pairs
+                .into_iter()
+                .map(|(src, tgt)| Item::Translation { src, tgt })
+                .collect()),
+            (Self::Pairs(pairs), Form::Labeled | Form::TaggedTokens) => {
+                each(pairs, |(src, tgt)| Item::from_columns(&src, &tgt, form))
+            }
+            (Self::Tagged(sequences), Form::TaggedTokens) => each(sequences, tagged),
+            (_, form) => Err(unfit(form)),
+        }
+    }
+}
+
+/// The items that `make` makes of `lines`.
+fn each<T>(lines: Vec<T>, make: impl Fn(T) -> Result<Item, String>) -> Result<Vec<Item>> {
+    let numbered = (1..).zip(lines);
+    let item = |(number, line): (usize, T)| {
+        make(line).map_err(|problem| Error::Data {
+            problem: format!("line {number} of the given corpus: {problem}"),
+            hint: None,
+        })
+    };
+    numbered.map(item).collect()
+}
+
+fn tagged((tokens, tags): (Vec<String>, Vec<String>)) -> Result<Item, String> {
+    let mut words = tokens.iter().chain(&tags);
+    let is_no_word = |word: &&String| word.is_empty() || word.contains(char::is_whitespace);
+    match words.find(is_no_word) {
+        Some(word) => Err(format!("`{word}` is not a word")),
+        None => Ok(Item::Tagged {
+            input: TagInput::Tokens(tokens),
+            tags,
+        }),
+    }
+}
+
+/// The error for lines of another form than `form`.
+fn unfit(form: Form) -> Error {
+    let (expected, hint) = match form {
+        Form::Translations => ("sentences and their translations", "`src` and `tgt`"),
+        Form::Labeled => ("texts and their labels", "`text` and `label`"),
+        Form::TaggedTokens => ("tokens and their tags", "`tokens` and `tags`"),
+        Form::Lines | Form::Stream => ("texts", "`text`"),
+        Form::TaggedVectors(_) => ("vectors and their tags", "a file (`jsonl`)"),
+    };
+    Error::Data {
+        problem: format!("the model needs {expected}, and the given corpus has something else"),
+        hint: Some(format!("give it as {hint}")),
+    }
+}

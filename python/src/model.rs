@@ -1,0 +1,197 @@
+//! Models.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use attentive::checkpoint::{self, LoadedWeights, MappedWeights};
+use attentive::config::Task;
+use attentive::error::{Error, Result};
+use attentive::pipeline::Pipeline;
+use attentive::text::Languages;
+use pyo3::prelude::*;
+
+use crate::choice::choice_or_none;
+use crate::errors::exception;
+use crate::json::json;
+use crate::tensor::Tensor;
+use crate::threads::Threads;
+use crate::tokenizer::Tokenizer;
+use crate::work;
+
+/// A loaded model. Several threads may use it at the same time.
+#[pyclass(frozen, module = "attentive._attentive")]
+pub(crate) struct Model {
+    pub(crate) pipeline: Pipeline,
+    path: PathBuf,
+    pub(crate) threads: Threads,
+    /// True if the pipeline has the representation for whole sequences.
+    is_whole: AtomicBool,
+}
+
+impl Model {
+    /// Calls `work` with the pipeline, on the model's threads.
+    pub(crate) fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Pipeline) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        work::run(py, self.threads, || work(&self.pipeline))
+    }
+
+    /// Like [`Model::run`], for work with whole sequences.
+    pub(crate) fn run_whole<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Pipeline) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        work::run(py, self.threads, || {
+            if !self.is_whole.load(Ordering::Acquire) {
+                // On these threads, the representation is made without pauses: a thread that waits for others does other
+                // work, which could wait for this representation.
+                self.threads.own()?.install(|| {
+                    self.pipeline.model();
+                });
+                self.is_whole.store(true, Ordering::Release);
+            }
+            work(&self.pipeline)
+        })
+    }
+
+    /// The path of the model, as its name.
+    pub(crate) fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// The weights in `f32`: those of the file, or those of a quantized model.
+    fn tensors(&self) -> Result<Vec<(String, Tensor)>> {
+        let quantized = match checkpoint::describe(&self.path)?.precision {
+            attentive::engine::Precision::F32 => None,
+            _ => Some(checkpoint::load(&self.path)?),
+        };
+        let Some(loaded) = quantized else {
+            let weights = Arc::new(MappedWeights::open(&self.path)?);
+            let tensor = |index| {
+                let (name, _) = weights.parameter(index);
+                (name.to_owned(), Tensor::mapped(&weights, index))
+            };
+            return Ok((0..weights.len()).map(tensor).collect());
+        };
+        let LoadedWeights::Packed(packed) = loaded.weights else {
+            return Err(Error::model(&self.path, "it has changed while it was read"));
+        };
+        let engine = attentive::engine::Engine::new(&loaded.architecture, &mut &packed);
+        let parameters = engine.parameters(&loaded.architecture).into_iter();
+        Ok(parameters
+            .map(|parameter| {
+                (
+                    parameter.name,
+                    Tensor::new(parameter.shape, parameter.values),
+                )
+            })
+            .collect())
+    }
+}
+
+#[pymethods]
+impl Model {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        precision: Option<&str>,
+        threads: Option<usize>,
+        source_lang: Option<String>,
+        target_lang: Option<String>,
+    ) -> PyResult<Self> {
+        let chosen = || {
+            Ok((
+                choice_or_none("precision", precision)?,
+                Threads::new(threads)?,
+            ))
+        };
+        let (precision, threads) = chosen().map_err(|error| exception(py, &error))?;
+        let languages = Languages {
+            source: source_lang,
+            target: target_lang,
+        };
+        let pipeline = work::run(py, threads, || {
+            let pipeline = Pipeline::load_in(&path, precision)?;
+            match languages == Languages::default() {
+                true => Ok(pipeline),
+                false => pipeline.with_languages(&languages),
+            }
+        })?;
+        let task = pipeline.architecture().task();
+        Ok(Self {
+            is_whole: AtomicBool::new(!matches!(task, Task::Translate | Task::Generate)),
+            pipeline,
+            path,
+            threads,
+        })
+    }
+
+    #[getter]
+    fn path(&self) -> &PathBuf {
+        &self.path
+    }
+
+    #[getter]
+    fn threads(&self) -> usize {
+        self.threads.count()
+    }
+
+    /// What the model does: `translate`, `generate`, `fill`, `tag`, `classify` or `embed`.
+    #[getter]
+    fn task(&self) -> &'static str {
+        match self.pipeline.architecture().task() {
+            Task::Translate => "translate",
+            Task::Generate => "generate",
+            Task::Fill => "fill",
+            Task::Tag => "tag",
+            Task::Classify => "classify",
+            Task::Embed => "embed",
+        }
+    }
+
+    /// The number of weights.
+    #[getter]
+    fn n_weights(&self) -> usize {
+        self.pipeline.architecture().n_weights()
+    }
+
+    #[getter]
+    fn batch_size(&self) -> usize {
+        self.pipeline.config().decode.batch_size
+    }
+
+    /// The number of sentences translated so far.
+    #[getter]
+    fn translated(&self) -> usize {
+        self.pipeline.translated().load(Ordering::Relaxed)
+    }
+
+    /// The configuration as JSON.
+    fn config(&self) -> String {
+        json(self.pipeline.config())
+    }
+
+    #[getter]
+    fn source_tokenizer(&self) -> Tokenizer {
+        Tokenizer::new(self.pipeline.tokenizers().src())
+    }
+
+    #[getter]
+    fn target_tokenizer(&self) -> Tokenizer {
+        Tokenizer::new(self.pipeline.tokenizers().tgt())
+    }
+
+    /// The weights by their names.
+    fn weights(&self, py: Python<'_>) -> PyResult<Vec<(String, Tensor)>> {
+        work::run(py, self.threads, || self.tensors())
+    }
+
+    fn save(&self, py: Python<'_>, out: PathBuf) -> PyResult<()> {
+        work::run(py, self.threads, || checkpoint::copy(&self.path, &out))
+    }
+}

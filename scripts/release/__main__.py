@@ -1,0 +1,68 @@
+"""Builds packages that need no compiler, from a clean checkout.
+
+    python3 scripts/release [-o DIR] [archive] [deb] [image] [wheel]
+
+Without names, it builds all of them into DIR (default: dist):
+
+- archive: the program, which needs no shared library, with manual pages, completions and licenses (.tar.gz);
+- deb: the same for Debian and its relatives, with a systemd unit (.deb);
+- image: the same program as an OCI image (.oci.tar);
+- wheel: the Python package (.whl).
+
+Each package contains the licenses of all its dependencies and a list of them (an SBOM in the format of CycloneDX). `SHA256SUMS`
+has the checksums of all files in DIR.
+
+It needs cargo, a C compiler, Python 3.10 and, for the image, Debian's `umoci`; for the wheel, it installs maturin from PyPI
+into a virtual environment.
+"""
+
+import argparse
+import hashlib
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import archive  # noqa: E402
+import deb  # noqa: E402
+import image  # noqa: E402
+import wheel  # noqa: E402
+from program import Program  # noqa: E402
+
+PACKAGES = {"archive": archive.build, "deb": deb.build, "image": image.build}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="archive, deb, image, wheel; default: all")
+    parser.add_argument("-o", "--output", type=Path, default=Path("dist"), metavar="DIR")
+    args = parser.parse_args()
+    known = [*PACKAGES, "wheel"]
+    unknown = [name for name in args.packages if name not in known]
+    if unknown:
+        parser.error(f"unknown package `{unknown[0]}`; known are {', '.join(known)}")
+    wanted = args.packages or known
+    args.output.mkdir(parents=True, exist_ok=True)
+    if set(wanted) - {"wheel"}:
+        program = Program.build()
+        for name in wanted:
+            if name in PACKAGES:
+                report(PACKAGES[name](program, args.output))
+    if "wheel" in wanted:
+        report(wheel.build(args.output))
+    sums = [
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
+        for file in sorted(args.output.iterdir())
+        if file.is_file() and file.name != "SHA256SUMS"
+    ]
+    (args.output / "SHA256SUMS").write_text("".join(sums))
+
+
+def report(file):
+    print(f"{file} ({file.stat().st_size / 1e6:.1f} MB)", flush=True)
+
+
+if __name__ == "__main__":
+    main()
