@@ -330,7 +330,9 @@ mod tests {
                     ..SamplingConfig::default()
                 };
                 let mut learner = Learner::new(model(family), &config);
-                let update = learner.learn(1, 0.1, &[batch()], &mut Unwatched).unwrap();
+                let update = learner
+                    .learn(1, 0.1, &[batch(family)], &mut Unwatched)
+                    .unwrap();
                 (update.sums.loss, learner.model().copied())
             };
             let (forced, sampled) = (learned(SamplingKind::None), learned(SamplingKind::Constant));
@@ -343,7 +345,10 @@ mod tests {
     #[test]
     fn mixtures_repeat_with_their_number() {
         let model = model(Family::Seq2seq);
-        let (sampling, batch) = (sampling(SamplingKind::Constant, 0.5, 1.0), batch());
+        let (sampling, batch) = (
+            sampling(SamplingKind::Constant, 0.5, 1.0),
+            batch(Family::Seq2seq),
+        );
         let mix = |number| sampling.mix(&batch, number, &model).into_owned();
         assert_eq!(mix(1), mix(1));
         assert!((2..9).any(|number| mix(1) != mix(number)));
