@@ -84,17 +84,12 @@ fn section(description: &str, keys: Value) -> Value {
 /// The keys of `[model]` that not all families have, for each family.
 pub(super) fn keys_of_families() -> Vec<Vec<String>> {
     let schema = schema_of::<FamilyConfig>();
-    let families = schema["oneOf"].as_array().into_iter().flatten();
-    let names = |family| {
-        properties(family)
-            .into_iter()
-            .flatten()
-            .map(|(name, _)| name)
+    let keys = |family| -> Vec<String> {
+        let names = properties(family).into_iter().flatten();
+        names.map(|(name, _)| join("model", name)).collect()
     };
-    let keys = |family| names(family).filter(|name| *name != "family");
-    families
-        .map(|family| keys(family).map(|name| join("model", name)).collect())
-        .collect()
+    let families = schema["oneOf"].as_array();
+    families.into_iter().flatten().map(keys).collect()
 }
 
 /// Every key in the order of the structs, sections before their keys.

@@ -173,7 +173,10 @@ fn heir(source: &Config, family: Family) -> Config {
             },
             _ => FamilyConfig::Classifier {
                 encoder,
-                pooling: Pooling::default(),
+                pooling: match source.model.family {
+                    FamilyConfig::Encoder { pooling, .. } => pooling,
+                    _ => Pooling::default(),
+                },
                 label_layer: LabelLayer::default(),
             },
         };

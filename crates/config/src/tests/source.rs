@@ -173,6 +173,26 @@ fn a_masked_language_model_becomes_a_classifier_or_a_tagger() {
     );
 }
 
+#[test]
+fn a_classifier_reduces_texts_as_the_encoder_did_from_which_it_starts() {
+    let (_folder, dir) = source("model.family = 'encoder_only'");
+    let mut theirs = Config::load_stored(&dir.join("config.toml")).expect("a source");
+    let encoder = EncoderConfig::default();
+    theirs.model.family = FamilyConfig::Encoder {
+        encoder: encoder.clone(),
+        pooling: Pooling::Last,
+        normalize_embeddings: true,
+    };
+    write(&dir, &theirs);
+    let config = from(&dir, "model.family = 'classifier'").expect("a classifier");
+    let classifier = FamilyConfig::Classifier {
+        encoder,
+        pooling: Pooling::Last,
+        label_layer: LabelLayer::None,
+    };
+    assert_eq!(config.model.family, classifier);
+}
+
 /// What `tokenizer.from` named is in the model directory, and a tagger may not name it.
 #[test]
 fn a_model_with_a_given_tokenizer_becomes_a_tagger() {
