@@ -268,11 +268,11 @@ fn mistakes_are_reported() {
     );
     refused(
         "--set model.recurrent.d_input=16",
-        &["model.recurrent.d_input", "only taggers"],
+        &["model.recurrent.d_input", "only the family `tagger`"],
     );
     refused(
         "--set model.tie_embeddings=none",
-        &["model.tie_embeddings", "labels"],
+        &["model.tie_embeddings", "`decoder_only` and `encoder_only`"],
     );
     refused(
         "--set data.train={builtin='reverse',pairs=9}",

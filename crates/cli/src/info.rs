@@ -166,11 +166,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
 
 fn show(info: &Info, out: &mut Output) -> Result<()> {
     let model = &info.config.model;
-    let family = serde_json::json!(model.family);
-    let family = family.as_str().unwrap_or_default();
     out.line(format_args!(
-        "{:<26}{family:>14}, {}",
+        "{:<26}{:>14}, {}",
         "family",
+        model.family.family(),
         model.family.task().verb()
     ))?;
     let mut number = |label: &str, n: usize| {

@@ -175,7 +175,7 @@ pub fn main() -> ExitCode {
 /// If the reader of standard output closes it early, as `head` does, the program exits silently with success. A request for help
 /// and a mistake in the command line end the process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let line = renamed::Line::read(arguments.into_iter());
+    let line = renamed::Line::read(arguments);
     let words = line.words();
     let Cli {
         command,

@@ -142,14 +142,13 @@ fn recurrent() -> Vec<String> {
             push("tagger", "d_input = 3");
         }
     }
-    variants.push(format!(
+    let others = [
         "family = 'seq2seq', n_encoder_layers = 1, n_decoder_layers = 3, \
-         recurrent = {{ cell = 'rnn', d_hidden = 10, attention = 'none' }}"
-    ));
-    variants.push(format!(
-        "family = 'seq2seq', recurrent = {{ cell = 'gru', d_hidden = 12, bidirectional = false, attention = 'none', \
-         readout = false }}"
-    ));
+         recurrent = { cell = 'rnn', d_hidden = 10, attention = 'none' }",
+        "family = 'seq2seq', recurrent = { cell = 'gru', d_hidden = 12, bidirectional = false, attention = 'none', \
+         readout = false }",
+    ];
+    variants.extend(others.map(str::to_owned));
     variants
 }
 
