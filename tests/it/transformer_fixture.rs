@@ -3,7 +3,8 @@
 use attentive::architecture::Body;
 use attentive::batch::{Batch, Padded};
 use attentive::config::{
-    ActivationKind, ModelConfig, NormPosition, OptimizerConfig, Positions, TieEmbeddings,
+    ActivationKind, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, NormPosition,
+    OptimizerConfig, Positions, Translator,
 };
 use attentive::model::Model;
 use attentive::nn::Pass;
@@ -17,17 +18,25 @@ const VOCAB: usize = 11;
 
 fn config(norm_position: NormPosition, activation: ActivationKind) -> ModelConfig {
     ModelConfig {
+        family: FamilyConfig::Transformer(Translator {
+            encoder: EncoderConfig {
+                n_encoder_layers: 2,
+                ..EncoderConfig::default()
+            },
+            decoder: DecoderConfig {
+                n_decoder_layers: 2,
+                ..DecoderConfig::default()
+            },
+            ..Translator::default()
+        }),
         d_model: 8,
         d_ff: 16,
         n_heads: 2,
-        n_encoder_layers: 2,
-        n_decoder_layers: 2,
         max_len: 16,
         dropout: 0.0,
         norm_position,
         activation,
         positions: Positions::SinusoidalInterleaved,
-        tie_embeddings: TieEmbeddings::All,
         ..ModelConfig::default()
     }
 }

@@ -233,9 +233,9 @@ fn sizes(info: &Info) -> Vec<(&'static str, usize)> {
         Task::Translate => vec![("source vocabulary", src), ("target vocabulary", tgt)],
         Task::Generate | Task::Fill | Task::Embed => vec![("vocabulary", tgt)],
         Task::Tag => {
-            let read = match model.recurrent.d_input {
-                0 => ("vocabulary", src),
-                width => ("numbers per vector", width),
+            let read = match model.family.d_input() {
+                None => ("vocabulary", src),
+                Some(width) => ("numbers per vector", width),
             };
             vec![read, ("tags and special tokens", tgt)]
         }

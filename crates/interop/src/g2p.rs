@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use attentive_architecture::{AttentionKind, CellKind, TieEmbeddings};
 use attentive_base::error::Result;
 use attentive_config::{
-    Config, DataConfig, DecodeConfig, Family, ModelConfig, RecurrentConfig, SpecialNames,
-    TokenizerConfig, TokenizerKind, Vocabulary,
+    Config, DataConfig, DecodeConfig, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig,
+    OutputConfig, RecurrentConfig, SpecialNames, StackKind, TokenizerConfig, TokenizerKind,
+    Translator, Vocabulary,
 };
 use attentive_text::{Tokenizer, Tokenizers};
 use serde_json::{Value, json};
@@ -63,22 +64,34 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
     };
     let config = Config {
         model: ModelConfig {
-            family: Family::Seq2seq,
+            family: FamilyConfig::Seq2seq(Translator {
+                encoder: EncoderConfig {
+                    stack: StackKind::Recurrent,
+                    n_encoder_layers: 1,
+                    bidirectional: false,
+                    ..EncoderConfig::default()
+                },
+                decoder: DecoderConfig {
+                    stack: StackKind::Recurrent,
+                    n_decoder_layers: 1,
+                    readout: false,
+                    suppress_tokens: Some(Vec::new()),
+                    ..DecoderConfig::default()
+                },
+                output: OutputConfig {
+                    tie_embeddings: TieEmbeddings::None,
+                    output_bias: true,
+                    ..OutputConfig::default()
+                },
+                attention: AttentionKind::None,
+                ..Translator::default()
+            }),
             d_model: width("enc_emb")?,
-            n_encoder_layers: 1,
-            n_decoder_layers: 1,
             max_len: MAX_LEN,
             scale_embeddings: false,
-            tie_embeddings: TieEmbeddings::None,
-            output_bias: true,
-            suppress_tokens: Some(Vec::new()),
             recurrent: RecurrentConfig {
                 cell: CellKind::Gru,
                 d_hidden: width("enc_w_hh")?,
-                bidirectional: false,
-                attention: AttentionKind::None,
-                readout: false,
-                ..RecurrentConfig::default()
             },
             ..ModelConfig::default()
         },

@@ -197,8 +197,8 @@ impl Pipeline {
     }
 
     fn show_tagged(&self, text: &str) -> Result<Shown> {
-        let attends = self.config.model.encoder() == Some(StackKind::Transformer);
-        if !attends || self.config.model.recurrent.d_input > 0 {
+        let model = &self.config.model;
+        if !model.has(StackKind::Transformer) || model.family.d_input().is_some() {
             let problem = "this tagger has no attention over tokens to explain";
             return Err(Error::usage(problem, "use it with `attentive tag`"));
         }

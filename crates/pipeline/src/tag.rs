@@ -44,8 +44,7 @@ impl Pipeline {
     /// [`Error::Usage`] for a model that does not tag tokens; [`Error::Data`] if its outputs are NaN or infinite.
     pub fn tag<L: AsRef<str> + Sync>(&self, first_line: usize, lines: &[L]) -> Result<Vec<Tagged>> {
         self.require(Task::Tag)?;
-        let width = self.config.model.recurrent.d_input;
-        if width > 0 {
+        if let Some(width) = self.config.model.family.d_input() {
             return Err(Error::usage(
                 "this model labels vectors, not tokens",
                 format!("use vectors of {}", count(width, "number")),
@@ -153,13 +152,12 @@ impl Pipeline {
     /// `model.recurrent.d_input`, and if the model's outputs are NaN or infinite.
     pub fn tag_vectors(&self, first_line: usize, sequences: &[Vec<f32>]) -> Result<Vec<Tagged>> {
         self.require(Task::Tag)?;
-        let width = self.config.model.recurrent.d_input;
-        if width == 0 {
+        let Some(width) = self.config.model.family.d_input() else {
             return Err(Error::usage(
                 "this model labels tokens, not vectors",
                 "use tokens separated by blanks",
             ));
-        }
+        };
         for (number, sequence) in (first_line..).zip(sequences) {
             if !sequence.len().is_multiple_of(width) || !sequence.iter().all(|x| x.is_finite()) {
                 let problem = format!(

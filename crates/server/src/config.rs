@@ -12,7 +12,7 @@ use toml::Table;
 
 use super::hosts;
 use super::language::{Direction, Language};
-use super::limits::{LimitKeys, Limits};
+use super::limits::Limits;
 use super::wording::plain;
 
 /// The maximum size of a configuration file, in bytes.
@@ -106,15 +106,15 @@ impl ServeConfig {
     ///
     /// # Errors
     /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, [`Error::Toml`] if it is not TOML,
-    /// [`Error::Usage`] for unknown keys, values of the wrong type, and invalid times.
+    /// [`Error::Usage`] for unknown keys, values of the wrong type, and times that are negative or too long.
     pub fn load(path: &Path) -> Result<Self> {
         let text = read_text(path, MOST_BYTES)?;
         toml::from_str::<Table>(&text).map_err(|error| Error::Toml {
             path: path.into(),
             problem: format!("line {}: {}", line(&text, &error), error.message()),
         })?;
-        let file = toml::from_str(&text).map_err(|error| mistake(path, &text, &error));
-        File::config(file?)
+        let file: File = toml::from_str(&text).map_err(|error| mistake(path, &text, &error))?;
+        Ok(file.config())
     }
 
     /// Refuses a configuration with which no server can run.
@@ -193,7 +193,7 @@ struct File {
     log_text: Option<bool>,
     allowed_hosts: Option<Vec<String>>,
     #[serde(default)]
-    limits: LimitKeys,
+    limits: Limits,
     #[serde(default)]
     models: BTreeMap<String, ModelKeys>,
 }
@@ -209,7 +209,7 @@ struct ModelKeys {
 }
 
 impl File {
-    fn config(self) -> Result<ServeConfig> {
+    fn config(self) -> ServeConfig {
         let models = self.models.into_iter().map(|(name, keys)| {
             let named = ServedModel::new(name, keys.dir);
             let (source, target) = named.direction.map(|d| (d.source, d.target)).unzip();
@@ -223,16 +223,16 @@ impl File {
             }
         });
         let defaults = ServeConfig::new(models.collect());
-        Ok(ServeConfig {
+        ServeConfig {
             listen: self.listen.unwrap_or(defaults.listen),
             api_key_file: self.api_key_file,
             precision: self.precision,
             threads: self.threads.unwrap_or(defaults.threads),
-            limits: self.limits.over(defaults.limits)?,
+            limits: self.limits,
             log_text: self.log_text.unwrap_or(defaults.log_text),
             allowed_hosts: self.allowed_hosts.unwrap_or(defaults.allowed_hosts),
             models: defaults.models,
-        })
+        }
     }
 }
 
@@ -311,6 +311,14 @@ mod tests {
             (
                 "precision = 'f8'",
                 "line 1: unknown value `f8`, expected one of `f32`",
+            ),
+            (
+                "[limits]\ntimeout = -1",
+                "line 2: a time is -1: use a number of seconds",
+            ),
+            (
+                "[limits]\n\ndrain_timeout = nan",
+                "line 3: a time is NaN: use a number of seconds",
             ),
             (
                 "threads = -1",

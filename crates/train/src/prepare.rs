@@ -81,6 +81,13 @@ impl Opened {
         }
     }
 
+    /// Makes the directory that of this run.
+    fn claim(self, dir: &Path, config: &Config, material: &Material) -> Result<Lock> {
+        let (tokenizers, provenance) = (&material.tokenizers, &material.provenance);
+        directory::claim(dir, self.found, config, tokenizers, provenance)?;
+        Ok(self.lock)
+    }
+
     /// The weights, unless they are initialized randomly.
     fn weights(
         &self,
@@ -143,11 +150,7 @@ pub(super) fn prepare(
     });
     let weights = processes.agree("the weights were read", weights)?;
     let model = match resume_at.is_some() || config.model.from.is_some() {
-        true => {
-            let shapes = checkpoint::shapes(&architecture);
-            let weights = parameters_of_first(processes, weights, shapes);
-            checkpoint::build(&architecture, weights)
-        }
+        true => model_of_first(processes, weights, &architecture),
         false => fresh_model(config, &architecture),
     };
     note_frozen(&frozen, &architecture, observer);
@@ -157,12 +160,8 @@ pub(super) fn prepare(
     frozen.apply(&model);
     let learner = Learner::among(processes.clone(), model, config);
     require_same_products(&learner, processes)?;
-    let (tokenizers, provenance) = (&material.tokenizers, &material.provenance);
-    let claimed = opened.map(|Opened { found, lock, .. }| {
-        directory::claim(dir, found, config, tokenizers, provenance)?;
-        Ok(lock)
-    });
-    let lock = processes.agree("the run directory was claimed", claimed.transpose())?;
+    let lock = opened.map(|opened| opened.claim(dir, config, &material));
+    let lock = processes.agree("the run directory was claimed", lock.transpose())?;
     Ok(Prepared {
         config: config.clone(),
         processes: processes.clone(),
@@ -173,6 +172,17 @@ pub(super) fn prepare(
         resume_at,
         _lock: lock,
     })
+}
+
+/// The model with the `weights` that the first process has.
+fn model_of_first(
+    processes: &Processes,
+    weights: Option<Vec<Parameter>>,
+    architecture: &Architecture,
+) -> Model {
+    let shapes = checkpoint::shapes(architecture);
+    let weights = parameters_of_first(processes, weights, shapes);
+    checkpoint::build(architecture, weights)
 }
 
 fn note_frozen(frozen: &Frozen, architecture: &Architecture, observer: &mut dyn Observer) {

@@ -123,7 +123,7 @@ fn engine(model: &Model) -> Engine {
 
 #[cfg(test)]
 mod tests {
-    use attentive_config::{Family, ModelConfig, RecurrentConfig};
+    use attentive_config::{Family, ModelConfig};
 
     use super::*;
     use crate::{Learner, Unwatched};
@@ -164,7 +164,7 @@ mod tests {
     /// A batch for a model with a decoder, without expected output.
     fn of(family: Family, src: Padded, tgt_in: Padded) -> Batch {
         let tgt = |_| tgt_in;
-        Batch::of(network(family).body().map(|_| src.into(), tgt))
+        Batch::of(network(family).family.body().map(|_| src.into(), tgt))
     }
 
     fn tgt_in(batch: &Batch) -> &Padded {
@@ -172,19 +172,11 @@ mod tests {
     }
 
     fn network(family: Family) -> ModelConfig {
-        ModelConfig {
-            family,
-            d_model: 12,
-            d_ff: 16,
-            n_heads: 2,
-            n_encoder_layers: 1,
-            n_decoder_layers: 1,
-            recurrent: RecurrentConfig {
-                d_hidden: 8,
-                ..RecurrentConfig::default()
-            },
-            ..ModelConfig::default()
-        }
+        let one =
+            "n_encoder_layers = 1, n_decoder_layers = 1, max_len = 512, init = 'xavier_uniform'";
+        attentive_samples::variant(&format!(
+            "family = '{family}', d_ff = 16, n_heads = 2, {one}, recurrent = {{ d_hidden = 8 }}"
+        ))
     }
 
     fn model(family: Family) -> Model {

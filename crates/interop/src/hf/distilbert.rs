@@ -6,8 +6,9 @@ use attentive_architecture::LabelLayer;
 use attentive_base::error::Result;
 use attentive_config::ModelConfig;
 
+use super::bert::{self, Shape};
 use super::labels::{Head, names_of_labels};
-use super::{Described, activation, bert};
+use super::{Described, activation};
 use crate::keys::Keys;
 use crate::recipe::Source::{Rows, Same};
 use crate::recipe::{Names, Unused, names};
@@ -43,19 +44,22 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         "tie_weights_",
     ]);
     let tied = keys.or("tie_word_embeddings", true)?;
-    let max_len = keys.required("max_position_embeddings")?;
     let head = Head::of(keys, dir, tensors, "vocab_projector.bias")?;
+    let shape = Shape {
+        n_encoder_layers: keys.required("n_layers")?,
+        max_len: keys.required("max_position_embeddings")?,
+        tied,
+        label_layer: LabelLayer::Relu,
+    };
     let model = ModelConfig {
-        label_layer: head.layer(LabelLayer::Relu),
         d_model: keys.required("dim")?,
         d_ff: keys.required("hidden_dim")?,
         n_heads: keys.required("n_heads")?,
-        n_encoder_layers: keys.required("n_layers")?,
         dropout: keys.or("dropout", 0.1)?,
         attention_dropout: keys.or("attention_dropout", 0.1)?,
         activation: activation(keys, "activation", "gelu")?,
         norm_epsilon: 1e-12,
-        ..bert::encoder(dir, max_len, &head, tied)?
+        ..bert::encoder(dir, &head, shape)?
     };
     let mut unused = vec![Unused::Ignored("embeddings.position_ids")];
     if head != Head::Masked {

@@ -1,12 +1,14 @@
 //! Llama (Touvron et al. 2023).
 
-use attentive_architecture::{NormKind, NormPosition, Positions, TieEmbeddings};
+use std::num::NonZeroUsize;
+
+use attentive_architecture::{NormKind, NormPosition, Positions};
 use attentive_base::error::Result;
-use attentive_config::{Family, ModelConfig, RotaryScalingConfig, RotaryScalingKind};
+use attentive_config::{ModelConfig, RotaryScalingConfig, RotaryScalingKind};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Described, activation};
+use super::{Described, activation, decoder_only};
 use crate::keys::Keys;
 use crate::recipe::{Names, Source::Same, Unused, names};
 
@@ -124,13 +126,12 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
     let (rotary_base, rotary_scaling) = rotary(keys)?;
     let n_heads = keys.required("num_attention_heads")?;
     let model = ModelConfig {
-        family: Family::DecoderOnly,
+        family: decoder_only(keys.required("num_hidden_layers")?, tied),
         d_model: keys.required("hidden_size")?,
-        d_head: keys.or("head_dim", 0)?,
+        d_head: NonZeroUsize::new(keys.or("head_dim", 0)?),
         d_ff: keys.required("intermediate_size")?,
         n_heads,
-        n_kv_heads: keys.or("num_key_value_heads", n_heads)?,
-        n_decoder_layers: keys.required("num_hidden_layers")?,
+        n_kv_heads: NonZeroUsize::new(keys.or("num_key_value_heads", n_heads)?),
         max_len: keys.required("max_position_embeddings")?,
         dropout: 0.0,
         attention_dropout: keys.or("attention_dropout", 0.0)?,
@@ -144,10 +145,6 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
         rotary_base,
         rotary_scaling,
         scale_embeddings: false,
-        tie_embeddings: match tied {
-            true => TieEmbeddings::All,
-            false => TieEmbeddings::None,
-        },
         attention_bias: false,
         ..ModelConfig::default()
     };

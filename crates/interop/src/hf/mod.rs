@@ -21,9 +21,11 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 pub(super) use self::export::{export, kind};
-use attentive_architecture::{ActivationKind, Task};
+use attentive_architecture::{ActivationKind, Task, TieEmbeddings};
 use attentive_base::error::{Error, Result};
-use attentive_config::{Config, DataConfig, ModelConfig, Vocabulary};
+use attentive_config::{
+    Config, DataConfig, DecoderConfig, FamilyConfig, ModelConfig, OutputConfig, Vocabulary,
+};
 use attentive_text::{Languages, Tokenizers};
 
 use self::generation::Generation;
@@ -181,7 +183,8 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
     if let Some(labels) = &labels {
         tokenizers = with_labels(&tokenizers, labels, dir)?;
     }
-    let ties_inputs = model.tie_embeddings.ties_inputs();
+    let ties_inputs = |output: &OutputConfig| output.tie_embeddings.ties_inputs();
+    let ties_inputs = model.family.output().is_none_or(ties_inputs);
     tokenizer.vocabulary = match &tokenizers {
         Tokenizers::Separate { .. } if labels.is_some() || !ties_inputs => Vocabulary::Separate,
         _ => Vocabulary::Shared,
@@ -279,6 +282,28 @@ fn describe(kind: &str) -> Option<Describe> {
 fn json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     let text = fs::read(path).map_err(Error::io("read", path))?;
     serde_json::from_slice(&text).map_err(|error| not_understood(path, format!("damaged: {error}")))
+}
+
+/// The family of a causal language model, whose output projection may be the embedding.
+fn decoder_only(n_decoder_layers: usize, tied: bool) -> FamilyConfig {
+    FamilyConfig::DecoderOnly {
+        decoder: DecoderConfig {
+            n_decoder_layers,
+            ..DecoderConfig::default()
+        },
+        output: OutputConfig {
+            tie_embeddings: tied_or_not(tied),
+            ..OutputConfig::default()
+        },
+        extra_eos_tokens: None,
+    }
+}
+
+fn tied_or_not(tied: bool) -> TieEmbeddings {
+    match tied {
+        true => TieEmbeddings::All,
+        false => TieEmbeddings::None,
+    }
 }
 
 /// Reads the activation function that `key` names.

@@ -7,8 +7,9 @@ use attentive_architecture::{ActivationKind, LabelLayer};
 use attentive_base::error::Result;
 use attentive_config::ModelConfig;
 
+use super::Described;
+use super::bert::{self, Shape};
 use super::labels::{Head, names_of_labels};
-use super::{Described, bert};
 use crate::keys::Keys;
 use crate::recipe::Source::Same;
 use crate::recipe::{Names, Unused, names};
@@ -44,10 +45,15 @@ pub(super) fn relative(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         return Err(keys.refuse("max_position_embeddings", &rows.into()));
     };
     let head = Head::of(keys, dir, tensors, "lm_head.bias")?;
+    let shape = Shape {
+        n_encoder_layers: keys.required("num_hidden_layers")?,
+        max_len,
+        tied,
+        label_layer: LabelLayer::Tanh,
+    };
     let model = ModelConfig {
-        label_layer: head.layer(LabelLayer::Tanh),
         position_offset: offset,
-        ..bert::sizes(keys, bert::encoder(dir, max_len, &head, tied)?)?
+        ..bert::sizes(keys, bert::encoder(dir, &head, shape)?)?
     };
     let is_masked = head == Head::Masked;
     if is_masked && model.activation != ActivationKind::Gelu {

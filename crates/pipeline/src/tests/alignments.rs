@@ -4,21 +4,8 @@ use super::*;
 
 #[test]
 fn alignments_follow_the_attention() {
-    let families = [(Family::Transformer, AttentionKind::None)];
-    let attentions = [
-        AttentionKind::Additive,
-        AttentionKind::Dot,
-        AttentionKind::General,
-    ];
-    let recurrent = attentions.map(|attention| (Family::Seq2seq, attention));
-    for (family, attention) in families.into_iter().chain(recurrent) {
-        let pipeline = with(|model| {
-            model.family = family;
-            if family == Family::Seq2seq {
-                model.init = Init::Pytorch;
-                model.recurrent.attention = attention;
-            }
-        });
+    let recurrent = ["additive", "dot", "general"].map(recurrent);
+    for pipeline in std::iter::once(of(Family::Transformer)).chain(recurrent) {
         let tgt = pipeline.tokenizers().tgt();
         let pairs = ["two cats", "a dog runs over the field", "", "a"].map(|src| {
             let text = format!("{src} barks");
@@ -57,17 +44,14 @@ fn alignments_follow_the_attention() {
                 }
             }
             expected.sort_unstable();
-            assert_eq!(alignment.0, expected, "{attention:?}");
+            assert_eq!(alignment.0, expected, "{:?}", pipeline.config.model);
         }
     }
 }
 
 #[test]
 fn models_without_attention_are_told_apart() {
-    let blind = with(|model| {
-        model.family = Family::Seq2seq;
-        model.recurrent.attention = AttentionKind::None;
-    });
+    let blind = recurrent("none");
     let mut options = options(&blind, 1);
     options.search.coverage_penalty = 0.2;
     for error in [
@@ -85,13 +69,7 @@ fn models_without_attention_are_told_apart() {
 /// The scores of a search with coverage equal those from the attention under teacher forcing.
 #[test]
 fn coverage_is_that_of_the_attention() {
-    for family in [Family::Transformer, Family::Seq2seq] {
-        let pipeline = with(|model| {
-            model.family = family;
-            if family == Family::Seq2seq {
-                model.init = Init::Pytorch;
-            }
-        });
+    for pipeline in [of(Family::Transformer), recurrent("additive")] {
         let mut options = options(&pipeline, 3);
         options.search.coverage_penalty = 0.4;
         options.search.strategy = Strategy::beam(3, 3, EarlyStopping::Never);

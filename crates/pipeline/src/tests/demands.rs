@@ -31,7 +31,7 @@ fn best(pipeline: &Pipeline, request: Request) -> (Candidate, Vec<String>) {
 
 #[test]
 fn translations_begin_and_contain_what_they_must() {
-    for pipeline in [untrained(), &of(Family::Seq2seq, 0)] {
+    for pipeline in [untrained(), &of(Family::Seq2seq)] {
         let src = "the dog barks at two cats";
         let free = pipeline.translate(&[src]).unwrap().remove(0);
         assert!(!free.starts_with("over the"), "{free}");
@@ -112,7 +112,7 @@ fn demands_that_nothing_can_meet_are_refused_by_line() {
         assert!(message.contains(words), "{message}");
         assert!(error.hint().is_some());
     }
-    let barring = with(|model| model.suppress_tokens = Some(vec!["dog".into()]));
+    let barring = with("suppress_tokens = ['dog']");
     let error = barring.translate_requests(1, &[request("a", "", &["dog"])], &options(&barring, 1));
     let error = error.unwrap_err().to_string();
     assert!(
@@ -211,7 +211,7 @@ fn samples(count: usize) -> Strategy {
 
 #[test]
 fn samples_depend_on_line_numbers_alone() {
-    for pipeline in [untrained(), &of(Family::Seq2seq, 0)] {
+    for pipeline in [untrained(), &of(Family::Seq2seq)] {
         let lines: Vec<String> = {
             let mut random = Random::new(9, 0);
             (0..12).map(|_| sentence(&mut random)).collect()

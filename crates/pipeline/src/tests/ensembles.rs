@@ -4,7 +4,7 @@ use super::*;
 
 /// A model with other weights.
 fn another(family: Family) -> Pipeline {
-    let pipeline = of(family, 0);
+    let pipeline = of(family);
     for parameter in pipeline.model().parameters() {
         parameter.change(|values| values.iter_mut().for_each(|value| *value *= 1.3));
     }
@@ -16,7 +16,7 @@ fn an_ensemble_mixes_architectures_and_scores_what_it_finds() {
     let lines = ["a dog runs over the green field", "two cats", "", "the dog"];
     let members = || {
         [
-            of(Family::Transformer, 0),
+            of(Family::Transformer),
             another(Family::Seq2seq),
             another(Family::Transformer),
         ]
@@ -52,21 +52,21 @@ fn an_ensemble_mixes_architectures_and_scores_what_it_finds() {
 #[test]
 fn ensembles_that_do_not_match_are_refused() {
     let refused = |other: Pipeline, words: &str| {
-        let error = of(Family::Transformer, 0).with(other).unwrap_err();
+        let error = of(Family::Transformer).with(other).unwrap_err();
         assert!(error.exit_code() == 2 && error.hint().is_some());
         assert!(error.to_string().contains(words), "{error}");
     };
-    refused(of(Family::DecoderOnly, 0), "continues texts");
-    let other_start = with(|model| model.decoder_start_token = Some("<pad>".into()));
+    refused(of(Family::DecoderOnly), "continues texts");
+    let other_start = with("decoder_start_token = '<pad>'");
     refused(other_start, "starts or ends translations");
-    let mut other = of(Family::Transformer, 0);
+    let mut other = of(Family::Transformer);
     let text = [WORDS[1..].join(" ")];
     other.tokenizers = text::learn(&other.config.tokenizer, Masks::Without, &text, &text).unwrap();
     refused(
         other,
         "its source vocabulary differs from the first model's: 15 tokens, not 16",
     );
-    let mut other = of(Family::Transformer, 0);
+    let mut other = of(Family::Transformer);
     let text = [["cats"; 3].join(" "), WORDS.join(" ")];
     other.tokenizers = text::learn(&other.config.tokenizer, Masks::Without, &text, &text).unwrap();
     refused(other, "token 4 is `cats`, not");

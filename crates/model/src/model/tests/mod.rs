@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use attentive_base::batch::{Batch, Padded, Src, TokenId};
 use attentive_base::body::Body;
-use attentive_config::{ModelConfig, Pooling, Task, TieEmbeddings};
+use attentive_config::{FamilyConfig, ModelConfig, Pooling, Task};
 use attentive_device::{Cpu, Device, Plain, on};
-use attentive_samples::{VOCAB, base, rows, variants};
+use attentive_samples::{VOCAB, base, rows, variant, variants};
 use attentive_tape::{Buffer, Float, Lengths, Param, ParamId, pooled, rehearse};
 
 use super::Model;
@@ -49,17 +49,19 @@ pub(crate) fn batch_of(config: &ModelConfig, rows: Range<usize>) -> Batch {
 
 /// What the parts of the model read.
 fn inputs(config: &ModelConfig, src: Padded, tgt_in: Padded) -> Body<Src, Padded> {
-    let d_input = config.recurrent.d_input;
-    let numbers = |&id: &TokenId| (0..d_input).map(move |i| (id as f32 * (i as f32 + 0.7)).sin());
+    let d_input = config.family.d_input();
+    let numbers = |id: TokenId, i: usize| (id as f32 * (i as f32 + 0.7)).sin();
     let src = match d_input {
-        0 => src.into(),
-        _ => Src::Vectors {
-            values: src.ids.iter().flat_map(numbers).collect(),
+        None => src.into(),
+        Some(d_input) => Src::Vectors {
+            values: { src.ids.iter() }
+                .flat_map(|&id| (0..d_input).map(move |i| numbers(id, i)))
+                .collect(),
             d_input,
             lengths: src.lengths,
         },
     };
-    config.body().map(|_| src, |_| tgt_in)
+    config.family.body().map(|_| src, |_| tgt_in)
 }
 
 #[test]
@@ -261,8 +263,8 @@ fn frozen_parameters_have_no_gradient_and_change_no_other() {
 
 /// A forward recurrent encoder has no state before the first position.
 fn is_out_of_sight(name: &str, config: &ModelConfig) -> bool {
-    config.family.task() == Task::Classify
-        && config.pooling == Pooling::First
+    let first = Pooling::First;
+    matches!(config.family, FamilyConfig::Classifier { pooling, .. } if pooling == first)
         && name == "encoder.layers.1.forward.hidden.weight"
 }
 
@@ -287,22 +289,19 @@ fn dropout_depends_on_the_micro_batch() {
 
 #[test]
 fn tied_matrices_are_stored_once() {
-    let names = |tie_embeddings| -> Vec<String> {
-        let model = model(&ModelConfig {
-            tie_embeddings,
-            ..base()
-        });
+    let names = |tied: &str| -> Vec<String> {
+        let model = model(&variant(&format!("tie_embeddings = '{tied}'")));
         let all = model.parameters().iter();
         let large = all.filter(|parameter| parameter.shape() == [VOCAB, 12]);
         large.map(|parameter| parameter.name().to_owned()).collect()
     };
-    assert_eq!(names(TieEmbeddings::All), ["src.embedding.weight"]);
+    assert_eq!(names("all"), ["src.embedding.weight"]);
     assert_eq!(
-        names(TieEmbeddings::Decoder),
+        names("decoder"),
         ["src.embedding.weight", "tgt.embedding.weight"]
     );
     assert_eq!(
-        names(TieEmbeddings::None),
+        names("none"),
         [
             "src.embedding.weight",
             "tgt.embedding.weight",
