@@ -278,7 +278,8 @@ impl Pipeline {
         sentences: impl ExactSizeIterator<Item = Sentence> + Send,
         options: &TranslateOptions,
     ) -> Result<Vec<Vec<Hypothesis>>> {
-        let workers = workers(sentences.len(), options.batch_size);
+        let threads = Threads::current().count();
+        let workers = workers(threads, sentences.len(), options.batch_size);
         let capacity = Capacity {
             sentences: options.batch_size.div_ceil(workers),
             positions: SEARCH_POSITIONS.div_ceil(workers),
@@ -358,12 +359,12 @@ fn lacks(phrase: &str) -> Warning {
     ))
 }
 
-/// The number of searches that run side by side, each on one thread. If there is not a sentence for each, the threads share the
-/// work of one search instead.
-fn workers(sentences: usize, batch_size: usize) -> usize {
+/// The number of searches that run side by side, each on one of `threads`. If there is not a sentence for each, the threads share
+/// the work of one search instead.
+pub(super) fn workers(threads: usize, sentences: usize, batch_size: usize) -> usize {
     /// Smaller batches would make the matrix products of each search too small.
     const FEWEST: usize = 8;
-    let workers = Threads::current().count().min(batch_size / FEWEST);
+    let workers = threads.min(batch_size / FEWEST);
     match sentences < workers {
         true => 1,
         false => workers.max(1),

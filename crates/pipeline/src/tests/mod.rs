@@ -17,7 +17,7 @@ use attentive_samples::{Sample, WORDS};
 use attentive_text::{self as text, Masks};
 
 use super::source::Source;
-use super::translate::longest_first;
+use super::translate::{longest_first, workers};
 use super::*;
 
 /// The model of `sample`, ready for use.
@@ -205,6 +205,23 @@ fn lines_are_decoded_by_length() {
     order.sort_unstable();
     let real: Vec<usize> = (0..1000).filter(|&line| len(line) > 0).collect();
     assert_eq!(order, real);
+}
+
+#[test]
+fn no_search_is_without_a_sentence() {
+    for (threads, sentences, batch_size, expected) in [
+        (1, 100, 64, 1),
+        (8, 1, 64, 1),
+        (8, 7, 64, 1),
+        (8, 8, 64, 8),
+        (8, 1000, 64, 8),
+        (8, 1000, 31, 3),
+        (8, 2, 31, 1),
+        (8, 1000, 1, 1),
+        (8, 0, 64, 1),
+    ] {
+        assert_eq!(workers(threads, sentences, batch_size), expected);
+    }
 }
 
 #[test]
