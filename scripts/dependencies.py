@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Lists the direct dependencies of the program with what they cost: the number of crates that would be gone without them, and
-the processor time of compiling these crates.
+"""Lists the direct dependencies of the program with what they cost: the number of crates that would be gone without them, the
+processor time of compiling these, and that of all crates that they need.
 
     scripts/dependencies.py
 
@@ -81,13 +81,13 @@ def main():
     rows = []
     for package in set().union(*(needs[one] for one in own)) - own:
         alone = everything - reached(needs, own, package)
-        rows.append((sum(seconds[one] for one in alone), seconds[package], len(alone), package))
-    print("package\tcrates alone\tseconds of these\tseconds of the package")
-    for of_alone, of_package, count, package in sorted(rows, reverse=True):
-        print(f"{package}\t{count}\t{of_alone:.1f}\t{of_package:.1f}")
-    others = everything - own
-    print(f"all {len(others)} dependencies\t\t{sum(seconds[one] for one in others):.1f}")
-    print(f"the {len(own)} crates of the workspace\t\t{sum(seconds[one] for one in own):.1f}")
+        cost = [sum(seconds[one] for one in crates) for crates in (alone, reached(needs, {package}))]
+        rows.append((*cost, len(alone), package))
+    print("package\tcrates alone\tseconds of these\tseconds of all that it needs")
+    for of_alone, of_all, count, package in sorted(rows, reverse=True):
+        print(f"{package}\t{count}\t{of_alone:.1f}\t{of_all:.1f}")
+    for what, crates in (("dependencies", everything - own), ("crates of the workspace", own)):
+        print(f"{len(crates)} {what}\t\t{sum(seconds[one] for one in crates):.1f}")
 
 
 if __name__ == "__main__":

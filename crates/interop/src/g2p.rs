@@ -62,7 +62,14 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
         let found = shape.get(1).copied();
         found.ok_or_else(|| not_understood(weights, format!("`{name}` is not a matrix")))
     };
-    let config = Config {
+    let config = config(width("enc_emb")?, width("enc_w_hh")?);
+    let tokenizers = tokenizers().map_err(|problem| not_understood(weights, problem))?;
+    let recipe = Recipe::new(weights, tensors, vec![NAMES]);
+    Foreign::new("g2p-en".into(), config, tokenizers, recipe)
+}
+
+fn config(d_model: usize, d_hidden: usize) -> Config {
+    Config {
         model: ModelConfig {
             family: FamilyConfig::Seq2seq(Translator {
                 encoder: EncoderConfig {
@@ -86,12 +93,12 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
                 attention: AttentionKind::None,
                 ..Translator::default()
             }),
-            d_model: width("enc_emb")?,
+            d_model,
             max_len: MAX_LEN,
             scale_embeddings: false,
             recurrent: RecurrentConfig {
                 cell: CellKind::Gru,
-                d_hidden: width("enc_w_hh")?,
+                d_hidden,
             },
             ..ModelConfig::default()
         },
@@ -111,10 +118,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
             ..DecodeConfig::default()
         },
         ..Config::default()
-    };
-    let tokenizers = tokenizers().map_err(|problem| not_understood(weights, problem))?;
-    let recipe = Recipe::new(weights, tensors, vec![NAMES]);
-    Foreign::new("g2p-en".into(), config, tokenizers, recipe)
+    }
 }
 
 /// Tokenizers for letters on one side and phonemes on the other. The letters have no `<s>`, which is added.

@@ -130,14 +130,8 @@ pub(super) fn prepare(
     let opened = processes.agree("the run directory was opened", opened)?;
     let known = opened.as_ref().map(|opened| opened.known(dir));
     let known = known.unwrap_or_default();
-    let material = material(
-        config,
-        known,
-        given,
-        &options.interrupt,
-        processes,
-        observer,
-    )?;
+    let interrupt = &options.interrupt;
+    let material = material(config, known, given, interrupt, processes, observer)?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture);
     let frozen = processes.agree("frozen parameters were named", frozen)?;

@@ -58,6 +58,16 @@ const SEPARATE: Names = names! {
     "tgt.embedding" => Same("decoder.embed_tokens"),
 };
 
+/// Keys that do not affect the output.
+const IGNORED: &[&str] = &[
+    "encoder_layerdrop",
+    "decoder_layerdrop",
+    "add_bias_logits",
+    "add_final_layer_norm",
+    "extra_pos_embeddings",
+    "num_hidden_layers",
+];
+
 /// Describes the features that these kinds of models have in common.
 fn common(
     keys: &mut Keys,
@@ -73,14 +83,7 @@ fn common(
     let unless_same = |own, encoders| NonZeroUsize::new(own).filter(|own| own.get() != encoders);
     keys.only("is_encoder_decoder", true)?;
     keys.only("tie_word_embeddings", true)?;
-    keys.ignore(&[
-        "encoder_layerdrop",
-        "decoder_layerdrop",
-        "add_bias_logits",
-        "add_final_layer_norm",
-        "extra_pos_embeddings",
-        "num_hidden_layers",
-    ]);
+    keys.ignore(IGNORED);
     let model = ModelConfig {
         family: FamilyConfig::Transformer(Translator {
             encoder: EncoderConfig {

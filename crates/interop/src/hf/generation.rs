@@ -104,12 +104,15 @@ impl Generation {
         Ok(())
     }
 
-    /// Returns the settings of a model that only reads; tokens that begin or end a text in `config.json` do not matter to it.
-    pub(super) fn of_encoder(self) -> Self {
-        Self {
-            path: self.path,
-            pad: self.pad,
-            ..Self::default()
+    /// Returns the settings that matter to `task`: to a model that only reads, tokens that begin or end a text do not.
+    pub(super) fn of(self, task: Task) -> Self {
+        match task {
+            Task::Translate | Task::Generate => self,
+            Task::Fill | Task::Tag | Task::Classify | Task::Embed => Self {
+                path: self.path,
+                pad: self.pad,
+                ..Self::default()
+            },
         }
     }
 

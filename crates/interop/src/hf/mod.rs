@@ -165,10 +165,7 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
         mut notes,
     } = describe(&mut keys, dir, &tensors)?;
     let task = model.family.task();
-    let mut generation = Generation::read(dir, &kind, &mut keys)?;
-    if !matches!(task, Task::Translate | Task::Generate) {
-        generation = generation.of_encoder();
-    }
+    let generation = Generation::read(dir, &kind, &mut keys)?.of(task);
     end(keys)?;
     let read = tokenizer::read(dir, &kind, vocab, &generation)?;
     generation.apply(&read, &mut model)?;

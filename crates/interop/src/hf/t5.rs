@@ -65,6 +65,22 @@ struct Output {
     scaled: bool,
 }
 
+impl Output {
+    fn config(&self, d_model: usize) -> OutputConfig {
+        OutputConfig {
+            tie_embeddings: match self.tied {
+                true => TieEmbeddings::All,
+                false => TieEmbeddings::Inputs,
+            },
+            output_bias: false,
+            logit_scale: match self.scaled {
+                true => (d_model as f64).powf(-0.5),
+                false => 1.0,
+            },
+        }
+    }
+}
+
 /// T5 (Raffel et al. 2020).
 pub(super) fn t5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     let tied = keys.or("tie_word_embeddings", true)?;
@@ -130,23 +146,12 @@ fn describe(
     keys: &mut Keys,
     tensors: &Tensors,
     projection: &str,
-    Output { tied, scaled }: Output,
+    output: Output,
 ) -> Result<Described> {
     keys.only("is_encoder_decoder", true)?;
     let layers = keys.required("num_layers")?;
     let d_model: usize = keys.required("d_model")?;
     let (gated, activation) = feed_forward(keys, projection)?;
-    let output = OutputConfig {
-        tie_embeddings: match tied {
-            true => TieEmbeddings::All,
-            false => TieEmbeddings::Inputs,
-        },
-        output_bias: false,
-        logit_scale: match scaled {
-            true => (d_model as f64).powf(-0.5),
-            false => 1.0,
-        },
-    };
     let model = ModelConfig {
         family: FamilyConfig::Transformer(Translator {
             encoder: EncoderConfig {
@@ -157,7 +162,7 @@ fn describe(
                 n_decoder_layers: keys.or("num_decoder_layers", layers)?,
                 ..DecoderConfig::default()
             },
-            output,
+            output: output.config(d_model),
             ..Translator::default()
         }),
         d_model,
@@ -193,6 +198,6 @@ fn describe(
         "decoder.embed_tokens.weight",
         OUTPUT,
     ];
-    let n_copies = if tied { 3 } else { 2 };
+    let n_copies = if output.tied { 3 } else { 2 };
     Ok(described.sharing(tensors, &copies[..n_copies]))
 }
