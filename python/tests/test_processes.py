@@ -17,7 +17,7 @@ from pathlib import Path
 import attentive
 import pytest
 
-from conftest import PAIRS
+from small_models import PAIRS
 
 CALLS = int(os.environ.get("ATTENTIVE_TEST_CALLS", "3000"))
 """The number of calls over which memory must not grow; 100000 for the long check."""

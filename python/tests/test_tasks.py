@@ -9,7 +9,7 @@ from pathlib import Path
 import attentive
 import pytest
 
-from conftest import GERMAN, PAIRS, QUESTIONS
+from small_models import GERMAN, PAIRS, QUESTIONS
 
 np = pytest.importorskip("numpy")
 

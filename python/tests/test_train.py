@@ -11,7 +11,7 @@ from typing import Any
 import attentive
 import pytest
 
-from conftest import GERMAN, PAIRS, QUESTIONS, config
+from small_models import GERMAN, PAIRS, QUESTIONS, config
 
 SHORT = config("transformer", max_steps=6)
 

@@ -12,7 +12,7 @@ from typing import Any
 import attentive
 import pytest
 
-from conftest import PAIRS
+from small_models import PAIRS
 
 SOURCES = [source for source, _ in PAIRS]
 TARGETS = [target for _, target in PAIRS]

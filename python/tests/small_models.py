@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,15 +65,14 @@ def model(models: Path) -> attentive.Model:
 
 
 @pytest.fixture(autouse=True)
-def place_of_examples(request: pytest.FixtureRequest, tmp_path: Path, doctest_namespace: dict[str, Any]) -> Any:
+def place_of_examples(request: pytest.FixtureRequest, doctest_namespace: dict[str, Any]) -> Iterator[None]:
     """Examples run in a folder of their own, with the models in it."""
-    if not isinstance(request.node, pytest.Item) or "doctest" not in type(request.node).__name__.lower():
+    if not isinstance(request.node, pytest.DoctestItem):
         yield
         return
+    folder = request.getfixturevalue("tmp_path")
     for trained in request.getfixturevalue("models").iterdir():
-        os.symlink(trained, tmp_path / trained.name)
+        (folder / trained.name).symlink_to(trained)
     doctest_namespace["attentive"] = attentive
-    before = os.getcwd()
-    os.chdir(tmp_path)
+    request.getfixturevalue("monkeypatch").chdir(folder)
     yield
-    os.chdir(before)
