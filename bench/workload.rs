@@ -1,7 +1,11 @@
 //! The workload that the training benchmarks share: a Transformer and a batch of random tokens without padding.
 
+use attentive::architecture::Body;
 use attentive::batch::{Batch, Padded, TokenId};
-use attentive::config::{Config, ModelConfig, TieEmbeddings, TrainPrecision};
+use attentive::config::{
+    Config, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, OutputConfig, TieEmbeddings,
+    TrainPrecision, Translator,
+};
 use attentive::model::Model;
 use attentive::random::Random;
 use attentive::train::{Learner, Unwatched};
@@ -44,16 +48,28 @@ impl Workload {
     pub(crate) fn learner(&self, matmul: TrainPrecision) -> Learner {
         let mut config = Config::default();
         config.model = ModelConfig {
+            family: FamilyConfig::Transformer(Translator {
+                encoder: EncoderConfig {
+                    n_encoder_layers: self.n_layers,
+                    ..EncoderConfig::default()
+                },
+                decoder: DecoderConfig {
+                    n_decoder_layers: self.n_layers,
+                    ..DecoderConfig::default()
+                },
+                output: OutputConfig {
+                    tie_embeddings: TieEmbeddings::None,
+                    output_bias: true,
+                    ..OutputConfig::default()
+                },
+                ..Translator::default()
+            }),
             d_model: self.d_model,
             d_ff: self.d_ff,
             n_heads: self.n_heads,
-            n_encoder_layers: self.n_layers,
-            n_decoder_layers: self.n_layers,
             dropout: self.dropout,
             attention_dropout: self.dropout,
             activation_dropout: self.dropout,
-            tie_embeddings: TieEmbeddings::None,
-            output_bias: true,
             ..config.model
         };
         config.train.precision = matmul;
@@ -75,11 +91,9 @@ impl Workload {
             Padded::new(&sentences, 0)
         };
         Batch {
-            src: side(),
-            tgt_in: side(),
+            inputs: Body::EncoderDecoder(side().into(), side()),
             tgt_out: side(),
             lines: (1..=self.batch).collect(),
-            ..Batch::default()
         }
     }
 }

@@ -144,13 +144,13 @@ def large_markup(target):
     return target.send_all([html("<b>" * ((8 << 20) // 3))])
 
 
-@attack("2048 texts, each with the same 30 000 phrases (1.9 MB)")
+@attack("2048 texts, each with the same 30,000 phrases (1.9 MB)")
 def phrases_times_texts(target):
     phrases = [f"{number:05d}{'x' * 50}" for number in range(30_000)]
     return target.send_all([post("/api/translate", {"text": ["a"] * 2048, "phrases": phrases})])
 
 
-@attack("200 texts, each with 650 000 empty phrases (2.0 MB)")
+@attack("200 texts, each with 650,000 empty phrases (2.0 MB)")
 def empty_phrases(target):
     body = json.dumps({"text": ["a"] * 200, "phrases": [""] * 650_000}, separators=(",", ":")).encode()
     return target.send_all([request("/api/translate", body)])
@@ -169,7 +169,7 @@ def prefix_times_texts(target):
     )
 
 
-@attack("2000 prompts, each with the same 40 000 strings `stop`, or 4 of 400 kB")
+@attack("2000 prompts, each with the same 40,000 strings `stop`, or 4 of 400 kB")
 def stops(target):
     prompts = ["a"] * 2000
     lists = [[f"stop {number}" for number in range(40_000)], ["x" * 100_000] * 4, [""] * 600_000]
@@ -178,13 +178,13 @@ def stops(target):
     return target.send_all([post("/v1/completions", one) for one in fields] + [post("/api/generate", one) for one in generate])
 
 
-@attack("three requests with 40 000 phrases of 10 letters each (589 kB)")
+@attack("three requests with 40,000 phrases of 10 letters each (589 kB)")
 def distinct_phrases(target):
     phrases = [f"{number:010d}" for number in range(40_000)]
     return target.send_all([post("/api/translate", {"text": "a dog", "phrases": phrases})] * 3)
 
 
-@attack("eight requests of 480 000 characters: one word, no blanks, all digits, all emoji, only blanks", decodes=True)
+@attack("eight requests of 480,000 characters: one word, no blanks, all digits, all emoji, only blanks", decodes=True)
 def long_words(target):
     size = 480_000
     texts = ["a" * size, "1" * size, "🐕" * size, " " * size, "a\n" * (size // 2), "ä́" * (size // 2), ". " * (size // 2), "\0" * size]
@@ -197,20 +197,20 @@ def texts_of(characters, count=2048):
     return [text] * count
 
 
-@attack("gaps of 2048 texts filled (490 000 characters) for three clients that leave")
+@attack("gaps of 2048 texts filled (490,000 characters) for three clients that leave")
 def fills(target):
     texts = [f"{text[:200]} <mask> {number}" for number, text in enumerate(texts_of(440_000))]
     return target.send_and_leave([post("/api/fill", {"text": texts})] * 3, 1)
 
 
-@attack("vectors of 2048 texts (490 000 characters) for three clients that leave, and one that stays")
+@attack("vectors of 2048 texts (490,000 characters) for three clients that leave, and one that stays")
 def vectors(target):
     payload = post("/api/embed", {"model": "mlm", "text": texts_of(490_000)})
     left = target.send_and_leave([payload] * 3, 1)
     return f"{left}, {target.send_all([payload])}"
 
 
-@attack("explanations of 450, 2000 and 100 000 words")
+@attack("explanations of 450, 2000 and 100,000 words")
 def explanations(target):
     def text(count):
         return " ".join([" ".join(LINES)] * (1 + count // 2000)).split(" ")[:count]
@@ -266,7 +266,7 @@ def unfinished_bodies(target):
     return counted(found)
 
 
-@attack("64 bodies of 490 000 characters at the same time", decodes=True)
+@attack("64 bodies of 490,000 characters at the same time", decodes=True)
 def many_bodies(target):
     texts = [text[:200] for text in texts_of(490_000)]
     return target.send_all([post("/translate", {"q": texts, "source": "en", "target": "de"})] * 64)
@@ -337,7 +337,7 @@ def vanishing(target):
     return "500 clients that left"
 
 
-@attack("JSON of 600 000 levels, of 650 000 numbers, of 300 000 unknown fields, of 250 000 objects in a field that is ignored")
+@attack("JSON of 600,000 levels, of 650,000 numbers, of 300,000 unknown fields, of 250,000 objects in a field that is ignored")
 def shapes(target):
     bodies = [
         b"[" * 600_000,

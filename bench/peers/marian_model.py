@@ -1,6 +1,6 @@
 """Writes a MarianMT model with random weights in the format of `transformers`: python marian_model.py OUT
 
-Its shape is that of OPUS-MT: 6 + 6 layers of 512 features, 8 heads, swish, and 58 101 tokens, here made-up words. It never generates
+Its shape is that of OPUS-MT: 6 + 6 layers of 512 features, 8 heads, swish, and 58,101 tokens, here made-up words. It never generates
 `</s>`, so that every translation reaches the limit. Used by translate.py, which imports it.
 """
 

@@ -3,7 +3,7 @@
 
     python3 bench/scale/corpus.py --pairs 20000000 --out target/scale
 
-`text.src` has lines of 4 to 24 words, drawn with Zipf's frequencies from a vocabulary of 30 000 made-up words; `text.tgt` has their
+`text.src` has lines of 4 to 24 words, drawn with Zipf's frequencies from a vocabulary of 30,000 made-up words; `text.tgt` has their
 translations, word by word and in reverse order. The same arguments give the same files. Needs numpy.
 """
 

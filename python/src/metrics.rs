@@ -9,7 +9,7 @@ use attentive::metrics::{
 };
 use pyo3::prelude::*;
 
-use crate::choice::choice;
+use crate::choice::{choice, unknown};
 use crate::threads::Threads;
 use crate::work;
 
@@ -57,12 +57,7 @@ impl Options {
                 ..Chrf::default()
             }),
             "ter" => Measure::Ter(Ter::default()),
-            other => {
-                return Err(Error::usage(
-                    format!("`metric` is \"{other}\""),
-                    "choose one of \"bleu\", \"chrf\", \"ter\"",
-                ));
-            }
+            other => return Err(unknown("metric", other, &["bleu", "chrf", "ter"])),
         })
     }
 }

@@ -2,17 +2,18 @@
 
 use std::env;
 use std::io::{BufRead, BufReader, ErrorKind};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use serde_json::{Value, json};
-use ureq::http::Response;
-use ureq::{Agent, Body};
+
+use crate::http::{self, Connection, Reply};
 
 /// A running `chromedriver`, ended when dropped.
 pub(crate) struct Driver {
     process: Child,
-    address: String,
+    address: SocketAddr,
 }
 
 impl Driver {
@@ -36,9 +37,10 @@ impl Driver {
         let port = lines.find_map(|line| {
             let line = line.ok()?;
             let (_, port) = line.split_once("successfully on port ")?;
-            Some(port.trim_end_matches('.').to_owned())
+            port.trim_end_matches('.').parse().ok()
         });
-        let address = format!("http://127.0.0.1:{}", port.expect("a port"));
+        let port: u16 = port.expect("a port");
+        let address = (Ipv4Addr::LOCALHOST, port).into();
         // Whatever else it says must be read, or it stops.
         thread::spawn(move || lines.for_each(drop));
         Some(Self { process, address })
@@ -53,59 +55,51 @@ impl Driver {
             "--window-size=1400,1000",
         ];
         let wanted = json!({"goog:chromeOptions": {"args": options}, "goog:loggingPrefs": {"browser": "ALL"}});
-        let agent = Agent::new_with_defaults();
-        let sessions = format!("{}/session", self.address);
         let wanted = json!({"capabilities": {"alwaysMatch": wanted}});
-        let opened = send(&agent, &sessions, wanted);
+        let opened = value(http::post(self.address, "/session", &wanted));
         let id = opened["sessionId"].as_str().expect("a session");
         Session {
-            address: format!("{sessions}/{id}"),
-            agent,
+            driver: self.address,
+            path: format!("/session/{id}"),
         }
     }
 }
 
 /// A browser, closed when dropped. Commands are those of the WebDriver standard (W3C 2018) and of `chromedriver`.
 pub(crate) struct Session {
-    agent: Agent,
-    address: String,
+    driver: SocketAddr,
+    path: String,
 }
 
 impl Session {
     /// Sends the command with this path and returns its result.
     pub(crate) fn post(&self, path: &str, body: Value) -> Value {
-        send(&self.agent, &format!("{}/{path}", self.address), body)
+        value(http::post(
+            self.driver,
+            &format!("{}/{path}", self.path),
+            &body,
+        ))
     }
 
     /// What the command with this path tells.
     pub(crate) fn get(&self, path: &str) -> Value {
-        let address = format!("{}/{path}", self.address);
-        value(path, self.agent.get(&address).call())
+        value(http::get(self.driver, &format!("{}/{path}", self.path)))
     }
 }
 
-fn send(agent: &Agent, address: &str, body: Value) -> Value {
-    let request = agent.post(address).config().http_status_as_error(false);
-    value(address, request.build().send_json(body))
-}
-
 /// What the driver answers to a command.
-fn value(command: &str, answer: Result<Response<Body>, ureq::Error>) -> Value {
-    let mut answer = answer.unwrap_or_else(|error| panic!("{command}: {error}"));
-    let text = answer
-        .body_mut()
-        .with_config()
-        .limit(1 << 30)
-        .read_to_string();
-    let mut answer: Value = serde_json::from_str(&text.unwrap()).unwrap();
-    let value = answer["value"].take();
-    assert!(value["error"].is_null(), "{command}: {value}");
+#[track_caller]
+fn value(reply: Reply) -> Value {
+    let value = reply.json()["value"].take();
+    assert!(value["error"].is_null(), "{value}");
     value
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let _ = self.agent.delete(&self.address).call();
+        let mut connection = Connection::open(self.driver);
+        connection.ask("DELETE", &self.path, "", "");
+        let _ = connection.reply();
     }
 }
 

@@ -10,6 +10,9 @@ mod explain;
 mod files;
 mod fill;
 mod generate;
+#[allow(dead_code, reason = "the other tests need more of it")]
+#[path = "../it/support/http.rs"]
+mod http;
 mod keys;
 mod labels;
 mod looks;

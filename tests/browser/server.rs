@@ -3,8 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::http;
 use crate::models;
 use crate::run::Folder;
 
@@ -55,11 +56,8 @@ impl Server {
     /// The first translation of `text`, as one sentence, by `model`.
     pub(crate) fn translation(&self, model: &str, text: &str) -> String {
         let request = json!({"model": model, "text": text, "split_sentences": false});
-        let mut answer = ureq::post(format!("{}/api/translate", self.address))
-            .send_json(request)
-            .unwrap();
-        let answer: Value =
-            serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap();
+        let address = self.address.trim_start_matches("http://").parse().unwrap();
+        let answer = http::post(address, "/api/translate", &request).expect(200);
         let text = &answer["results"][0]["translations"][0]["text"];
         text.as_str().unwrap().to_owned()
     }

@@ -172,8 +172,14 @@ fn the_api_is_one_click_away() {
         assert!(
             page.texts("#reference dd")
                 .iter()
-                .all(|text| !text.is_empty())
+                .all(|text| !text.is_empty() && !text.contains('`'))
         );
+        for width in [1400, 390] {
+            page.resize(width);
+            page.picture(&format!("api-{width}"));
+            let wide = page.run("return document.documentElement.scrollWidth");
+            assert_eq!(wide, json!(width));
+        }
         page.press("#api-link");
         page.until("location.pathname === '/openapi.json' && document.body.textContent.includes('/api/translate')");
     });

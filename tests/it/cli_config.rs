@@ -57,7 +57,11 @@ fn new_configurations_of_every_family_train() {
 #[test]
 fn families_and_sources_that_do_not_fit_are_refused() {
     let folder = Folder::new();
-    folder.fails("config new --family lstm", 2, &["transformer", "seq2seq"]);
+    folder.fails(
+        "config new --family lstm",
+        2,
+        &["expected one of `transformer`", "did you mean `seq2seq`?"],
+    );
     folder.fails("config new --family encoder", 2, &["`--family`: expected"]);
     for (arguments, expected) in [
         (

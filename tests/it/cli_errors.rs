@@ -54,6 +54,8 @@ fn options_are_not_keys() {
         ("num_threads", threads),
         ("train.output_dir", "`--output DIR` is an option"),
         ("train.resume", "`--resume` is an option"),
+        ("decode.top_k", "`--top-k K` is an option"),
+        ("decode.sample", "`--sample` is an option"),
         ("train.steps", "did you mean `train.max_steps`?"),
     ] {
         let command = format!("config show c.toml --set {key}=2");

@@ -2,9 +2,10 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "demo",
     "train",
+    "prepare",
     "translate",
     "generate",
     "tag",
@@ -32,6 +33,8 @@ fn every_command_is_listed_and_helps_with_examples() {
     let folder = Folder::new();
     let overview = folder.run("--help");
     assert_eq!(overview.code, Some(0));
+    let first = "Train, evaluate, run and explain sequence models from raw text\n";
+    assert!(overview.stdout.starts_with(first), "{}", overview.stdout);
     for command in COMMANDS {
         assert!(
             overview.stdout.contains(&format!("\n  {command} ")),

@@ -268,6 +268,7 @@ fn texts_and_options_in_the_wrong_place_are_explained() {
             "`attentive score out.txt REF --confidence`",
         ),
         ("score a b -m bleu", "it is called `--metric` here"),
+        ("evaluate runs/c src tgt", "such as `--src test.en --ref"),
     ] {
         let said = run(command, &[]);
         assert!(said.contains("tip: ") && said.contains(expected), "{said}");

@@ -58,7 +58,7 @@ new     41.38  μ = 40.75 ± 19.52       +7.91  [-0.48, +20.41]  0.2907
 hyp     33.48  μ = 32.00 ± 21.19       +0.00   [+0.00, +0.00]  1.0000
 
 baseline: hyp
-* p < 0.05, paired bootstrap with 1000 resamples
+* p < 0.05, paired bootstrap with 1,000 resamples
 ";
     assert_eq!(text, expected);
 }

@@ -165,7 +165,7 @@ fn wrong_key(code: &str) -> Option<String> {
         ([section, _, ..], _) if TRAINING.contains(section) => wrong_training_key(key, value),
         (["limits", _], _) => {
             let refused = refused_by_server(&format!("{key} = {}", value.unwrap_or("1")))?;
-            (value.is_some() || refused.contains("unknown field")).then_some(refused)
+            (value.is_some() || refused.contains("unknown key")).then_some(refused)
         }
         ([name], Some(value)) if !is_placeholder(value) => wrong_name(name, value),
         _ => None,
@@ -195,7 +195,7 @@ fn serves(name: &str, value: &str) -> bool {
     let is_known = |refused: &Option<String>| {
         !refused
             .as_ref()
-            .is_some_and(|said| said.contains("unknown field"))
+            .is_some_and(|said| said.contains("unknown key"))
     };
     refused.iter().any(is_known)
 }

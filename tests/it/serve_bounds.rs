@@ -181,10 +181,7 @@ fn what_never_fits_is_too_large() {
     post(server.address, "/api/explain", &asked("the")).expect(200);
     let refused = post(server.address, "/api/explain", &asked("the dog runs over")).expect(413);
     let error = refused["error"].to_string();
-    assert!(
-        error.contains("more memory than a client may use"),
-        "{error}"
-    );
+    assert!(error.contains("more RAM than a client may use"), "{error}");
     assert!(error.contains("`limits.bodies`"), "{error}");
 }
 

@@ -213,6 +213,13 @@ fn exact_tokens_are_continued_and_explained() {
 fn everything_is_described() {
     let server = Running::start(config());
     let found = get(server.address, "/openapi.json").expect(200);
+    let info = json!({
+        "title": "Attentive",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": "Models that translate, generate, fill, tag, classify and embed text.",
+        "license": {"name": "MIT OR Apache-2.0"},
+    });
+    assert_eq!(found["info"], info);
     let paths = found["paths"].as_object().unwrap();
     for path in [
         "/translate",

@@ -174,7 +174,7 @@ fn libretranslate_refuses_in_its_own_way() {
     refuse(
         json!({"q": vec!["1"; 3000], "source": "en", "target": "de"}),
         413,
-        "3000 texts",
+        "3,000 texts",
     );
     let long = "1 ".repeat(300_000);
     refuse(

@@ -1,8 +1,10 @@
 //! The Transformer compared with PyTorch: logits, loss, gradients and ten Adam updates (`scripts/fixtures/transformer.py`).
 
+use attentive::architecture::Body;
 use attentive::batch::{Batch, Padded};
 use attentive::config::{
-    ActivationKind, ModelConfig, NormPosition, OptimizerConfig, Positions, TieEmbeddings,
+    ActivationKind, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, NormPosition,
+    OptimizerConfig, Positions, Translator,
 };
 use attentive::model::Model;
 use attentive::nn::Pass;
@@ -16,28 +18,36 @@ const VOCAB: usize = 11;
 
 fn config(norm_position: NormPosition, activation: ActivationKind) -> ModelConfig {
     ModelConfig {
+        family: FamilyConfig::Transformer(Translator {
+            encoder: EncoderConfig {
+                n_encoder_layers: 2,
+                ..EncoderConfig::default()
+            },
+            decoder: DecoderConfig {
+                n_decoder_layers: 2,
+                ..DecoderConfig::default()
+            },
+            ..Translator::default()
+        }),
         d_model: 8,
         d_ff: 16,
         n_heads: 2,
-        n_encoder_layers: 2,
-        n_decoder_layers: 2,
         max_len: 16,
         dropout: 0.0,
         norm_position,
         activation,
         positions: Positions::SinusoidalInterleaved,
-        tie_embeddings: TieEmbeddings::All,
         ..ModelConfig::default()
     }
 }
 
 fn batch() -> Batch {
+    let src = Padded::new(&[vec![4, 5, 6, 7, 3], vec![8, 3], vec![9, 10, 4, 3]], 0);
+    let tgt_in = Padded::new(&[vec![2, 7, 6, 5], vec![2, 8], vec![2, 10, 9]], 0);
     Batch {
-        src: Padded::new(&[vec![4, 5, 6, 7, 3], vec![8, 3], vec![9, 10, 4, 3]], 0),
-        tgt_in: Padded::new(&[vec![2, 7, 6, 5], vec![2, 8], vec![2, 10, 9]], 0),
+        inputs: Body::EncoderDecoder(src.into(), tgt_in),
         tgt_out: Padded::new(&[vec![7, 6, 5, 3], vec![8, 3], vec![10, 9, 3]], 0),
         lines: vec![1, 2, 3],
-        ..Batch::default()
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use attentive::random::Random;
 
 /// The event times of a Poisson process, counted from its start.
 pub(crate) struct Arrivals {
-    random: Pcg64Mcg,
+    random: Random,
     rate: f64,
     now: f64,
 }
@@ -16,7 +15,7 @@ impl Arrivals {
     /// Creates a process with `rate` arrivals per second on average.
     pub(crate) fn new(rate: f64, seed: u64) -> Self {
         Self {
-            random: Pcg64Mcg::seed_from_u64(seed),
+            random: Random::new(seed, 0),
             rate,
             now: 0.0,
         }
@@ -27,8 +26,8 @@ impl Iterator for Arrivals {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
-        // In (0, 1], with 53 random bits.
-        let uniform = ((self.random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+        // In (0, 1].
+        let uniform = 1.0 - self.random.uniform();
         self.now -= uniform.ln() / self.rate;
         Some(Duration::from_secs_f64(self.now))
     }

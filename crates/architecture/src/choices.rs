@@ -21,13 +21,14 @@ pub enum CellKind {
 }
 
 /// Attention of a recurrent decoder to the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AttentionKind {
     /// No attention. The decoder only sees the encoder's final state.
     None,
     /// Scores are vᵀ tanh(W s + U h), where s is the decoder's previous state and h an output of the encoder. The context enters the
     /// next state (Bahdanau et al. 2015).
+    #[default]
     Additive,
     /// Scores are sᵀ h, where s is the decoder's current state (Luong et al. 2015, section 3.1). Only the prediction uses the
     /// context: there is no input feeding (their section 3.3).
@@ -162,10 +163,11 @@ pub enum Init {
 }
 
 /// The function of a layer before the labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LabelLayer {
     /// No layer. Labels are predicted from the text's vector.
+    #[default]
     None,
     /// A linear map and tanh, as in BERT (Devlin et al. 2019).
     Tanh,
@@ -174,10 +176,11 @@ pub enum LabelLayer {
 }
 
 /// Reduction of a sequence to one vector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pooling {
     /// The average over all positions.
+    #[default]
     Mean,
     /// The first position.
     First,

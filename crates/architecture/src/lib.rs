@@ -5,7 +5,6 @@
 //! and shapes (loading, averaging, `info`, the prediction of RAM use) builds no model.
 
 mod attention;
-mod body;
 mod choices;
 mod feed_forward;
 mod head;
@@ -19,7 +18,7 @@ mod tokens;
 mod transformer;
 
 pub use attention::{Attention, RelativePositions, bucket, earlier_bucket};
-pub use body::{Body, Stack};
+pub use attentive_base::body::Body;
 pub use choices::{
     ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind,
     NormPosition, Pooling, Positions, TieEmbeddings,
@@ -45,6 +44,15 @@ pub struct Architecture {
     pub head: Head,
     /// The longest sequence that the model accepts, in tokens.
     pub max_len: usize,
+}
+
+/// Layers, and the input that they read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stack<T> {
+    /// The input.
+    pub input: Input,
+    /// The layers.
+    pub layers: T,
 }
 
 /// A stack that reads a whole sequence.

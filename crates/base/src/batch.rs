@@ -2,6 +2,8 @@
 
 use attentive_kernels::Lengths;
 
+use super::body::Body;
+
 /// The ignore index: a target that contributes nothing to the loss.
 pub use attentive_kernels::cross_entropy::IGNORE;
 
@@ -66,17 +68,80 @@ impl Padded {
     }
 }
 
-/// Sentence pairs prepared for teacher forcing, or the equivalent for models without an encoder or a decoder.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Sequences that an encoder reads.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Src {
+    /// Sources closed by `</s>`, tokens to label, or masked texts.
+    Tokens(Padded),
+    /// Vectors in place of tokens.
+    Vectors {
+        /// `[rows, width, d_input]`, zero at padding.
+        values: Vec<f32>,
+        /// The width of a vector.
+        d_input: usize,
+        /// Number of real vectors per row, and the common width.
+        lengths: Lengths,
+    },
+}
+
+impl Src {
+    /// Returns the number of real positions per row, and the common width.
+    pub fn lengths(&self) -> &Lengths {
+        match self {
+            Self::Tokens(tokens) => &tokens.lengths,
+            Self::Vectors { lengths, .. } => lengths,
+        }
+    }
+
+    /// Returns the tokens; `None` for vectors.
+    pub fn tokens(&self) -> Option<&Padded> {
+        match self {
+            Self::Tokens(tokens) => Some(tokens),
+            Self::Vectors { .. } => None,
+        }
+    }
+}
+
+impl From<Padded> for Src {
+    fn from(tokens: Padded) -> Self {
+        Self::Tokens(tokens)
+    }
+}
+
+/// Sequences prepared for teacher forcing, as the body of a model reads them.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// Encoder input: source tokens closed by `</s>`, tokens to label, or a masked text.
-    pub src: Padded,
-    /// `[rows, src.width, d_input]`: vectors that the encoder reads instead of tokens; empty if it reads tokens.
-    pub vectors: Vec<f32>,
-    /// Decoder input: `<s>` and the target tokens.
-    pub tgt_in: Padded,
-    /// Expected output: the target tokens and `</s>`, or tags, or the original tokens at masks.
+    /// What each part of the model reads. The decoder reads `<s>` and the target tokens.
+    pub inputs: Body<Src, Padded>,
+    /// Expected output: the target tokens and `</s>`, or tags, or one label, or the original tokens at masks. Without tokens if
+    /// it is not known.
     pub tgt_out: Padded,
     /// Corpus line of each row, starting at 1; empty for windows of a stream.
     pub lines: Vec<usize>,
+}
+
+impl Batch {
+    /// Creates a batch that only serves to compute outputs.
+    pub fn of(inputs: Body<Src, Padded>) -> Self {
+        Self {
+            inputs,
+            tgt_out: Padded::default(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// Returns what the encoder reads, if there is an encoder.
+    pub fn src(&self) -> Option<&Src> {
+        self.inputs.encoder()
+    }
+
+    /// Returns the tokens that the encoder reads, if it reads tokens.
+    pub fn src_tokens(&self) -> Option<&Padded> {
+        self.src()?.tokens()
+    }
+
+    /// Returns the tokens that the decoder reads, if there is a decoder.
+    pub fn tgt_in(&self) -> Option<&Padded> {
+        self.inputs.decoder()
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use attentive_base::count::plural;
+use attentive_base::count::count;
 use attentive_base::error::Result;
 use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::atomic;
@@ -168,9 +168,8 @@ fn report(summary: &Summary, samples: &[Sample]) -> Result<()> {
 
     let mut out = Output::stdout();
     out.line(format_args!(
-        "{} {} in {:.0} s; results on {N_TEST} unseen sentences:",
-        summary.step,
-        plural(summary.step, "update"),
+        "{} in {:.0} s; results on {N_TEST} unseen sentences:",
+        count(summary.step as usize, "update"),
         summary.seconds
     ))?;
     out.line(format_args!(

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_interop::{self as interop, Foreign, ForeignForm};
 
@@ -71,8 +72,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
     foreign.write(&out)?;
     let mut line = Output::stdout();
     line.line(format!(
-        "{}: {kind}, {n_weights} parameters, written to {}",
+        "{}: {kind}, {}, written to {}",
         args.model.display(),
+        count(n_weights, "parameter"),
         out.display()
     ))?;
     line.flush()

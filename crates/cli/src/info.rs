@@ -166,13 +166,12 @@ pub(super) fn run(args: &Args) -> Result<()> {
 
 fn show(info: &Info, out: &mut Output) -> Result<()> {
     let model = &info.config.model;
-    let task = model.family.task();
     let family = serde_json::json!(model.family);
     let family = family.as_str().unwrap_or_default();
     out.line(format_args!(
         "{:<26}{family:>14}, {}",
         "family",
-        task.verb()
+        model.family.task().verb()
     ))?;
     let mut number = |label: &str, n: usize| {
         out.line(format_args!(
@@ -184,23 +183,8 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
     info.parts
         .iter()
         .try_for_each(|part| number(&format!("  {}", part.name), part.n_parameters))?;
-    match task {
-        Task::Translate => {
-            number("source vocabulary", info.src_vocab)?;
-            number("target vocabulary", info.tgt_vocab)?;
-        }
-        Task::Generate | Task::Fill | Task::Embed => number("vocabulary", info.tgt_vocab)?,
-        Task::Tag => {
-            match model.recurrent.d_input {
-                0 => number("vocabulary", info.src_vocab)?,
-                width => number("numbers per vector", width)?,
-            }
-            number("tags and special tokens", info.tgt_vocab)?;
-        }
-        Task::Classify => {
-            number("vocabulary", info.src_vocab)?;
-            number("labels and special tokens", info.tgt_vocab)?;
-        }
+    for (label, n) in sizes(info) {
+        number(label, n)?;
     }
     out.line(format_args!(
         "{:<26}{:>14}",
@@ -239,6 +223,24 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
         .to_toml()
         .lines()
         .try_for_each(|line| out.line(format_args!("  {line}").to_string().trim_end()))
+}
+
+/// The sizes of what the model reads and writes, with their names.
+fn sizes(info: &Info) -> Vec<(&'static str, usize)> {
+    let (src, tgt) = (info.src_vocab, info.tgt_vocab);
+    let model = &info.config.model;
+    match model.family.task() {
+        Task::Translate => vec![("source vocabulary", src), ("target vocabulary", tgt)],
+        Task::Generate | Task::Fill | Task::Embed => vec![("vocabulary", tgt)],
+        Task::Tag => {
+            let read = match model.family.d_input() {
+                None => ("vocabulary", src),
+                Some(width) => ("numbers per vector", width),
+            };
+            vec![read, ("tags and special tokens", tgt)]
+        }
+        Task::Classify => vec![("vocabulary", src), ("labels and special tokens", tgt)],
+    }
 }
 
 fn show_origin(provenance: &Provenance, out: &mut Output) -> Result<()> {

@@ -74,7 +74,7 @@ const SUCCESS: u8 = 0;
 
 /// Train, evaluate, run and explain sequence models from raw text.
 #[derive(Parser)]
-#[command(name = "attentive", version, about, after_help = EXAMPLES)]
+#[command(name = "attentive", version, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use attentive_base::count::count;
+use attentive_base::count::{count, number};
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint as checkpoint;
 use attentive_decode::{SearchOptions, Strategy};
@@ -32,7 +32,7 @@ Examples:
   attentive translate runs/multi30k-int8 < in.en
 
 The new directory is used like any other model directory, but cannot be trained further. It holds the weights \
-(`packed.safetensors`), which are mapped into memory instead of being read and converted, and, with a test set, the report \
+(`packed.safetensors`), which are memory-mapped instead of read and converted, and, with a test set, the report \
 (`report.json`). The test set is translated with the model's own search settings, unless options change them; the new model \
 keeps its own. Use a few hundred sentences that the model was not trained on; with fewer, the intervals are wide.
   Sums of 8-bit integers are exact, so int8 translations are the same on every CPU.
@@ -203,8 +203,9 @@ fn show(report: &Report, out: &mut Output) -> Result<()> {
     ];
     show_rows(rows, out)?;
     out.line(format_args!(
-        "{:<9}{changed_lines} of {}",
+        "{:<9}{} of {}",
         "changed",
+        number(*changed_lines as u64),
         count(*lines, "line")
     ))?;
     out.line(format_args!(

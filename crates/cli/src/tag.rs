@@ -47,16 +47,16 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = Pipeline::load(&dir)?;
     pipeline.require(Task::Tag)?;
     let (mut input, mut out) = args.lines.open(&dir)?;
-    let config = &pipeline.config().model;
+    let d_input = pipeline.config().model.family.d_input();
     let (mut unknown, mut tokens) = (0, 0);
     loop {
         let first_line = input.count() + 1;
         let Some(lines) = input.next_chunk(LINES_PER_CHUNK)? else {
             break;
         };
-        let tagged = match config.recurrent.d_input {
-            0 => pipeline.tag(first_line, &lines)?,
-            width => {
+        let tagged = match d_input {
+            None => pipeline.tag(first_line, &lines)?,
+            Some(width) => {
                 let vectors = vectors(&lines, width, &input, first_line)?;
                 pipeline.tag_vectors(first_line, &vectors)?
             }
@@ -67,7 +67,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
             tokens += line.tokens.len();
             if args.json {
                 out.json_line(&Line {
-                    tokens: (config.recurrent.d_input == 0).then_some(&line.tokens[..]),
+                    tokens: d_input.is_none().then_some(&line.tokens[..]),
                     tags: &line.tags,
                 })?;
             } else {

@@ -20,6 +20,9 @@ const ELSEWHERE: &str = "docs/coming-from.md maps the options of other programs 
 /// Commands that read texts line by line.
 const READERS: [&str; 4] = ["translate", "tag", "classify", "embed"];
 
+/// Commands that read a test set.
+const TESTERS: [&str; 2] = ["evaluate", "quantize"];
+
 /// Adds a tip to the error of a command line with these `words`, if there is one.
 pub(super) fn added(mut error: clap::Error, words: &[String]) -> clap::Error {
     let context = |kind| match error.get(kind) {
@@ -147,6 +150,11 @@ fn of_text(text: &str) -> Option<String> {
              `echo {text} | attentive generate MODEL`"
         ));
     }
+    if TESTERS.into_iter().any(given) {
+        return Some(
+            "a test set is given by options, such as `--src test.en --ref test.de`".into(),
+        );
+    }
     let reader = READERS.into_iter().find(|command| given(command))?;
     Some(format!(
         "texts are read from standard input, or from one file: `echo {} | attentive {reader} MODEL`",
@@ -162,15 +170,19 @@ pub(super) fn instead(error: &Error) -> Option<String> {
     }
 }
 
-/// A hint for a key of a configuration that is an option of `train`.
+/// A hint for a key of a configuration that is an option of `train` or, if it is one of `[decode]`, of `translate`.
 fn of_key(key: &str) -> Option<String> {
-    let (_, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
     let own = (AS_KEYS.iter()).find(|(_, names)| names.contains(&name));
     let name = own.map_or(name, |(own, _)| own).replace('_', "-");
     let mut cli = Cli::command();
     cli.build();
-    let mut options = cli.find_subcommand("train")?.get_arguments();
-    let option = options.find(|option| option.get_long() == Some(name.as_str()))?;
+    let commands = ["train", "translate"].into_iter();
+    let mut commands = commands.take(if section == "decode" { 2 } else { 1 });
+    let option = commands.find_map(|command| {
+        let mut options = cli.find_subcommand(command)?.get_arguments();
+        options.find(|option| option.get_long() == Some(name.as_str()))
+    })?;
     let takes_value = option.get_action().takes_values();
     let values = option.get_value_names().filter(|_| takes_value);
     let values = values.unwrap_or_default().iter();

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-use attentive_base::count::plural;
+use attentive_base::count::{count, number};
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_processes::Processes;
@@ -124,7 +124,8 @@ fn sentence(summary: &Summary) -> String {
             .map_or(String::new(), |bleu| format!(", BLEU {bleu:.2}"));
         format!(
             "; best validation at update {}: loss {:.3}{bleu}",
-            best.step, best.loss
+            number(best.step),
+            best.loss
         )
     });
     let exchange = exchange.map_or(String::new(), |exchange| {
@@ -134,11 +135,11 @@ fn sentence(summary: &Summary) -> String {
         )
     });
     let since = resumed_at.map_or(String::new(), |before| {
-        format!(", {} since resuming", step.saturating_sub(before))
+        format!(", {} since resuming", number(step.saturating_sub(before)))
     });
     format!(
-        "{step} {}{since} in {seconds:.0} s{exchange}{why}{best}; the model is in `{}`",
-        plural(*step, "update"),
+        "{}{since} in {seconds:.0} s{exchange}{why}{best}; the model is in `{}`",
+        count(*step as usize, "update"),
         path.display()
     )
 }

@@ -1,36 +1,43 @@
 //! From `[model]` to an [`Architecture`].
 
+use std::num::NonZeroUsize;
+
 use attentive_architecture::{
-    AddedPositions, Architecture, Attention, CellKind, CrossAttention, Decoder, Encoder,
-    FeedForward, Head, InitialState, Input, Items, Labels, Norm, NormPosition, Positions,
-    RecurrentDecoder, RecurrentEncoder, RelativePositions, SelfMixing, Sinusoids, Stack, Transform,
-    TransformerStack, Vocabulary,
+    AddedPositions, Architecture, Attention, AttentionKind, CellKind, CrossAttention, Decoder,
+    Encoder, FeedForward, Head, InitialState, Input, Items, LabelLayer, Labels, Norm, NormPosition,
+    Positions, RecurrentDecoder, RecurrentEncoder, RelativePositions, SelfMixing, Sinusoids, Stack,
+    Task, Transform, TransformerStack, Vocabulary,
 };
 
-use super::{Family, MixingKind, ModelConfig, StackKind};
+use super::{
+    DecoderConfig, EncoderConfig, FamilyConfig, MixingKind, ModelConfig, OutputConfig, StackKind,
+    Translator,
+};
 
 impl ModelConfig {
     /// The architecture of this configuration for vocabularies of these sizes. Language models only use that of the target;
     /// labels are target tokens.
     pub fn architecture(&self, src_vocab: usize, tgt_vocab: usize) -> Architecture {
-        let read = match self.family {
-            Family::EncoderOnly | Family::Encoder => tgt_vocab,
+        let read = match self.family.task() {
+            Task::Fill | Task::Embed => tgt_vocab,
             _ => src_vocab,
         };
-        let encoder = |kind| Stack {
-            input: self.source(kind, read),
-            layers: match kind {
-                StackKind::Transformer => Encoder::Transformer(self.transformer_encoder()),
-                StackKind::Recurrent => Encoder::Recurrent(self.recurrent_encoder()),
+        let encoder = |keys: &EncoderConfig| Stack {
+            input: self.source(keys.stack, read),
+            layers: match keys.stack {
+                StackKind::Transformer => Encoder::Transformer(self.transformer_encoder(keys)),
+                StackKind::Recurrent => Encoder::Recurrent(self.recurrent_encoder(keys)),
             },
         };
-        let body = self.body().map(encoder, |kind| kind);
+        let body = self.family.body().map(encoder, |keys| keys);
         let d_memory = body.encoder().map(|encoder| encoder.layers.d_out());
-        let decoder = |kind| Stack {
-            input: self.target(kind, tgt_vocab),
-            layers: match kind {
-                StackKind::Transformer => Decoder::Transformer(self.transformer_decoder(d_memory)),
-                StackKind::Recurrent => Decoder::Recurrent(self.recurrent_decoder(d_memory)),
+        let decoder = |keys: &DecoderConfig| Stack {
+            input: self.target(keys.stack, tgt_vocab),
+            layers: match keys.stack {
+                StackKind::Transformer => {
+                    Decoder::Transformer(self.transformer_decoder(keys, d_memory))
+                }
+                StackKind::Recurrent => Decoder::Recurrent(self.recurrent_decoder(keys, d_memory)),
             },
         };
         Architecture {
@@ -41,9 +48,9 @@ impl ModelConfig {
     }
 
     fn source(&self, stack: StackKind, vocab: usize) -> Input {
-        match self.recurrent.d_input {
-            0 => self.tokens(stack, vocab, false),
-            width => Input {
+        match self.family.d_input() {
+            None => self.tokens(stack, vocab, false),
+            Some(width) => Input {
                 items: Items::Vectors,
                 d_model: width,
                 ..self.tokens(stack, vocab, false)
@@ -52,7 +59,8 @@ impl ModelConfig {
     }
 
     fn target(&self, stack: StackKind, vocab: usize) -> Input {
-        let shared = self.encoder().is_some() && self.tie_embeddings.ties_inputs();
+        let translator = self.family.translator();
+        let shared = translator.is_some_and(|keys| keys.output.tie_embeddings.ties_inputs());
         self.tokens(stack, vocab, shared)
     }
 
@@ -104,8 +112,8 @@ impl ModelConfig {
     fn attention(&self, n_heads: usize, positions: RelativePositions) -> Attention {
         Attention {
             n_heads,
-            n_kv_heads: or(self.n_kv_heads, n_heads),
-            d_head: or(self.d_head, self.d_model / n_heads.max(1)),
+            n_kv_heads: self.n_kv_heads.map_or(n_heads, NonZeroUsize::get),
+            d_head: (self.d_head).map_or(self.d_model / n_heads.max(1), NonZeroUsize::get),
             bias: self.attention_bias,
             scale: self.attention_scale,
             dropout: self.attention_dropout,
@@ -130,22 +138,27 @@ impl ModelConfig {
 
     /// Attention heads of the decoder.
     pub fn decoder_heads(&self) -> usize {
-        or(self.n_decoder_heads, self.n_heads)
+        let own = self
+            .family
+            .translator()
+            .and_then(|keys| keys.n_decoder_heads);
+        own.map_or(self.n_heads, NonZeroUsize::get)
     }
 
     /// Width of the inner layer of the decoder's feed-forward networks.
     pub fn decoder_d_ff(&self) -> usize {
-        or(self.d_decoder_ff, self.d_ff)
+        let own = self.family.translator().and_then(|keys| keys.d_decoder_ff);
+        own.map_or(self.d_ff, NonZeroUsize::get)
     }
 
-    fn transformer_encoder(&self) -> TransformerStack {
+    fn transformer(&self, n_layers: usize, mixing: SelfMixing, d_ff: usize) -> TransformerStack {
         TransformerStack {
-            n_layers: self.n_encoder_layers,
+            n_layers,
             d_model: self.d_model,
-            mixing: self.self_attention(self.n_heads),
+            mixing,
             cross: None,
             feed_forward: FeedForward {
-                d_ff: self.d_ff,
+                d_ff,
                 activation: self.activation,
                 gated: self.feed_forward_gate,
                 bias: self.feed_forward_bias,
@@ -159,60 +172,56 @@ impl ModelConfig {
         }
     }
 
-    fn transformer_decoder(&self, d_memory: Option<usize>) -> TransformerStack {
-        let recurrent = SelfMixing::Recurrent;
+    fn transformer_encoder(&self, keys: &EncoderConfig) -> TransformerStack {
+        let mixing = self.self_attention(self.n_heads);
+        self.transformer(keys.n_encoder_layers, mixing, self.d_ff)
+    }
+
+    fn transformer_decoder(
+        &self,
+        keys: &DecoderConfig,
+        d_memory: Option<usize>,
+    ) -> TransformerStack {
         let n_heads = self.decoder_heads();
-        let encoder = self.transformer_encoder();
+        let mixing = match keys.decoder_mixing {
+            MixingKind::Attention => self.self_attention(n_heads),
+            MixingKind::Rnn => SelfMixing::Recurrent(CellKind::Rnn),
+            MixingKind::Lstm => SelfMixing::Recurrent(CellKind::Lstm),
+            MixingKind::CoupledLstm => SelfMixing::Recurrent(CellKind::CoupledLstm),
+            MixingKind::Gru => SelfMixing::Recurrent(CellKind::Gru),
+            MixingKind::Ssru => SelfMixing::Recurrent(CellKind::Ssru),
+        };
         TransformerStack {
-            n_layers: self.n_decoder_layers,
-            mixing: match self.decoder_mixing {
-                MixingKind::Attention => self.self_attention(n_heads),
-                MixingKind::Rnn => recurrent(CellKind::Rnn),
-                MixingKind::Lstm => recurrent(CellKind::Lstm),
-                MixingKind::CoupledLstm => recurrent(CellKind::CoupledLstm),
-                MixingKind::Gru => recurrent(CellKind::Gru),
-                MixingKind::Ssru => recurrent(CellKind::Ssru),
-            },
             cross: d_memory.map(|d_memory| CrossAttention {
                 attention: self.attention(n_heads, RelativePositions::None),
                 d_memory,
             }),
-            feed_forward: FeedForward {
-                d_ff: self.decoder_d_ff(),
-                ..encoder.feed_forward
-            },
-            ..encoder
+            ..self.transformer(keys.n_decoder_layers, mixing, self.decoder_d_ff())
         }
     }
 
-    fn recurrent_encoder(&self) -> RecurrentEncoder {
+    fn recurrent_encoder(&self, keys: &EncoderConfig) -> RecurrentEncoder {
         RecurrentEncoder {
-            n_layers: self.n_encoder_layers,
-            d_in: match self.recurrent.d_input {
-                0 => self.d_model,
-                width => width,
-            },
+            n_layers: keys.n_encoder_layers,
+            d_in: self.family.d_input().unwrap_or(self.d_model),
             d_hidden: self.recurrent.d_hidden,
             cell: self.recurrent.cell,
-            bidirectional: self.recurrent.bidirectional,
+            bidirectional: keys.bidirectional,
             dropout: self.dropout,
         }
     }
 
-    fn recurrent_decoder(&self, d_memory: Option<usize>) -> RecurrentDecoder {
-        use attentive_architecture::AttentionKind;
+    fn recurrent_decoder(&self, keys: &DecoderConfig, d_memory: Option<usize>) -> RecurrentDecoder {
+        let translator = self.family.translator();
         RecurrentDecoder {
-            n_layers: self.n_decoder_layers,
+            n_layers: keys.n_decoder_layers,
             d_model: self.d_model,
             d_hidden: self.recurrent.d_hidden,
             cell: self.recurrent.cell,
-            attention: match d_memory {
-                Some(_) => self.recurrent.attention,
-                None => AttentionKind::None,
-            },
+            attention: translator.map_or(AttentionKind::None, |keys| keys.attention),
             d_memory: d_memory.unwrap_or(0),
-            readout: self.recurrent.readout,
-            start: match self.encoder() {
+            readout: keys.readout,
+            start: match translator.map(|keys| keys.encoder.stack) {
                 Some(StackKind::Recurrent) => InitialState::Encoder,
                 Some(StackKind::Transformer) | None => InitialState::Zeros,
             },
@@ -222,47 +231,64 @@ impl ModelConfig {
 
     /// The head; an encoder's output is `d_encoder` wide.
     fn head(&self, size: usize, d_encoder: usize) -> Head {
-        let labels = Labels {
+        let labels = |layer| Labels {
             size,
             d_in: d_encoder,
-            layer: self.label_layer,
+            layer,
             dropout: self.dropout,
         };
-        match self.family {
-            Family::Tagger => Head::Positions(labels),
-            Family::Classifier => Head::Sequence {
-                pooling: self.pooling,
-                labels,
+        match &self.family {
+            FamilyConfig::Tagger { .. } => Head::Positions(labels(LabelLayer::None)),
+            FamilyConfig::Classifier {
+                pooling,
+                label_layer,
+                ..
+            } => Head::Sequence {
+                pooling: *pooling,
+                labels: labels(*label_layer),
             },
-            Family::Encoder => Head::Vector {
-                pooling: self.pooling,
+            FamilyConfig::Encoder {
+                pooling,
+                normalize_embeddings,
+                ..
+            } => Head::Vector {
+                pooling: *pooling,
                 d: d_encoder,
-                unit: self.normalize_embeddings,
+                unit: *normalize_embeddings,
             },
-            Family::EncoderOnly => self.vocabulary(size, d_encoder),
-            Family::Transformer | Family::Seq2seq | Family::DecoderOnly => {
-                self.vocabulary(size, self.d_model)
+            FamilyConfig::EncoderOnly {
+                output,
+                output_transform,
+                ..
+            } => {
+                let transform = output_transform.then(|| Transform {
+                    d: d_encoder,
+                    activation: self.activation,
+                    norm: self.norm(),
+                });
+                vocabulary(size, d_encoder, output, transform)
+            }
+            FamilyConfig::DecoderOnly { output, .. }
+            | FamilyConfig::Transformer(Translator { output, .. })
+            | FamilyConfig::Seq2seq(Translator { output, .. }) => {
+                vocabulary(size, self.d_model, output, None)
             }
         }
     }
-
-    fn vocabulary(&self, size: usize, d_model: usize) -> Head {
-        Head::Vocabulary(Vocabulary {
-            size,
-            transform: self.output_transform.then(|| Transform {
-                d: d_model,
-                activation: self.activation,
-                norm: self.norm(),
-            }),
-            d_model,
-            tied: self.tie_embeddings.ties_output(),
-            bias: self.output_bias,
-            scale: self.logit_scale,
-        })
-    }
 }
 
-/// `value`, or `default` if it is 0.
-fn or(value: usize, default: usize) -> usize {
-    if value == 0 { default } else { value }
+fn vocabulary(
+    size: usize,
+    d_model: usize,
+    output: &OutputConfig,
+    transform: Option<Transform>,
+) -> Head {
+    Head::Vocabulary(Vocabulary {
+        size,
+        transform,
+        d_model,
+        tied: output.tie_embeddings.ties_output(),
+        bias: output.output_bias,
+        scale: output.logit_scale,
+    })
 }

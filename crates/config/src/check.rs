@@ -2,6 +2,7 @@
 
 mod family;
 mod network;
+mod ranges;
 mod training;
 pub(super) mod unused;
 
@@ -9,11 +10,9 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use attentive_base::error::{Error, Result};
+use toml::Table;
 
-use super::range::Range;
-use super::{
-    Config, CorpusSource, DataConfig, DecodeConfig, Family, ModelConfig, TokenizerConfig, Units,
-};
+use super::{Config, CorpusSource, DataConfig, DecodeConfig, ModelConfig, Task, Units};
 
 impl Config {
     /// Refuses values out of range, values that contradict each other, and values without effect.
@@ -21,42 +20,47 @@ impl Config {
     /// # Errors
     /// [`Error::Config`] for the first mistake.
     pub fn validate(&self) -> Result<()> {
+        self.validate_read(&Table::new())
+    }
+
+    /// [`Config::validate`] for a configuration read from `table`, which may have keys of other families.
+    pub(super) fn validate_read(&self, table: &Table) -> Result<()> {
         require(
-            self.model.family != Family::Encoder,
+            self.model.family.task() != Task::Embed,
             "model.family",
             "a family that learns to predict something",
             "`encoder`, which only computes text vectors",
         )?;
         self.data.training()?;
         self.validate_stored()?;
-        // Earlier versions had no such limit.
-        at_most(
-            "train.micro_batches_per_update",
-            self.train.micro_batches_per_update,
-        )?;
+        let parts = self.train.micro_batches_per_update;
+        ranges::whole(ranges::LIMITED_LATER, parts as u64)?;
         family::windows(self)?;
-        unused::check(self)
+        unused::check(self, table)
     }
 
     /// As [`Config::validate`], but accepts unused values, which earlier versions wrote to model directories, and what an imported
     /// model may have: no corpus, and windows that are longer than a batch.
     pub fn validate_stored(&self) -> Result<()> {
-        whole("seed", self.seed)?;
+        require(
+            i64::try_from(self.seed).is_ok(),
+            "seed",
+            format!("a whole number up to {}", i64::MAX),
+            self.seed,
+        )?;
         data(&self.data)?;
-        tokenizer(&self.tokenizer)?;
-        model(&self.model)?;
+        path("tokenizer.from", self.tokenizer.from.as_ref())?;
+        path("model.from", self.model.from.as_ref())?;
+        ranges::check(self, "")?;
+        network::check(&self.model)?;
         family::check(self)?;
         training::check(&self.train)?;
-        decode(&self.decode)?;
         lengths(self)?;
         training::validation(self)
     }
 }
 
 fn data(data: &DataConfig) -> Result<()> {
-    size("data.max_len", data.max_len)?;
-    number("data.hold_out", data.hold_out)?;
-    number("data.max_ratio", data.max_ratio)?;
     if data.hold_out > 0.0 && data.valid.is_some() {
         return refuse(
             "data.hold_out",
@@ -87,13 +91,13 @@ fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
         CorpusSource::Jsonl(jsonl) => file("jsonl", jsonl),
         CorpusSource::Text(text) => file("text", text),
         CorpusSource::Builtin { pairs, .. } => {
-            let key = format!("{section}.pairs");
-            size(&key, *pairs)?;
-            at_most(&key, *pairs)
+            ranges::whole(&format!("{section}.pairs"), *pairs as u64)
         }
-        CorpusSource::InMemory { lines } => size(&format!("{section}.in_memory"), *lines),
+        CorpusSource::InMemory { lines } => {
+            ranges::whole(&format!("{section}.in_memory"), *lines as u64)
+        }
         CorpusSource::Mixed(parts) => parts.iter().try_for_each(|part| {
-            number(&format!("{section}.weight"), part.weight)?;
+            ranges::number(&format!("{section}.weight"), part.weight)?;
             if matches!(part.source, CorpusSource::InMemory { .. }) {
                 return refuse(section, "one corpus, since it is in RAM", "a list");
             }
@@ -102,43 +106,21 @@ fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
     }
 }
 
-fn tokenizer(tokenizer: &TokenizerConfig) -> Result<()> {
-    path("tokenizer.from", tokenizer.from.as_ref())?;
-    size("tokenizer.vocab_size", tokenizer.vocab_size)?;
-    at_most("tokenizer.vocab_size", tokenizer.vocab_size)?;
-    size("tokenizer.sample_lines", tokenizer.sample_lines)?;
-    whole("tokenizer.min_frequency", tokenizer.min_frequency)
-}
-
 pub(super) fn model(model: &ModelConfig) -> Result<()> {
-    size("model.d_model", model.d_model)?;
-    size("model.d_ff", model.d_ff)?;
-    size("model.n_heads", model.n_heads)?;
-    size("model.n_encoder_layers", model.n_encoder_layers)?;
-    size("model.n_decoder_layers", model.n_decoder_layers)?;
-    size("model.max_len", model.max_len)?;
-    at_most("model.d_model", model.d_model)?;
-    at_most("model.d_ff", model.d_ff)?;
-    at_most("model.d_decoder_ff", model.d_decoder_ff)?;
-    at_most("model.n_encoder_layers", model.n_encoder_layers)?;
-    at_most("model.n_decoder_layers", model.n_decoder_layers)?;
-    at_most("model.max_len", model.max_len)?;
-    path("model.from", model.from.as_ref())?;
-    number("model.dropout", model.dropout)?;
-    number("model.attention_dropout", model.attention_dropout)?;
-    number("model.activation_dropout", model.activation_dropout)?;
-    number("model.norm_epsilon", model.norm_epsilon)?;
-    number("model.logit_scale", model.logit_scale)?;
+    let config = Config {
+        model: model.clone(),
+        ..Config::default()
+    };
+    ranges::check(&config, "model.")?;
     network::check(model)
 }
 
 pub(super) fn decode(decode: &DecodeConfig) -> Result<()> {
-    size("decode.beam_width", decode.beam_width)?;
-    at_most("decode.beam_width", decode.beam_width)?;
-    number("decode.length_penalty", decode.length_penalty)?;
-    number("decode.max_new_factor", decode.max_new_factor)?;
-    size("decode.max_new_extra", decode.max_new_extra)?;
-    size("decode.batch_size", decode.batch_size)
+    let config = Config {
+        decode: decode.clone(),
+        ..Config::default()
+    };
+    ranges::check(&config, "decode.")
 }
 
 /// Checks `data.max_len`, which a stream does not use.
@@ -149,49 +131,6 @@ fn lengths(config: &Config) -> Result<()> {
     let (data, model) = (config.data.max_len, config.model.max_len);
     let expected = format!("at most `model.max_len` = {model}, the longest that the model accepts");
     require(data <= model, "data.max_len", expected, data)
-}
-
-/// Checks the lower limit of a count; TOML holds no more than 63 bits.
-fn whole(key: &str, value: u64) -> Result<()> {
-    let least = Range::of(key).least.unwrap_or(0.0);
-    whole_from(key, value, least as u64)
-}
-
-/// As [`whole`], with a lower limit that depends on other keys.
-fn whole_from(key: &str, value: u64, least: u64) -> Result<()> {
-    require(
-        value >= least,
-        key,
-        format!("a whole number, {least} or more"),
-        value,
-    )?;
-    require(
-        i64::try_from(value).is_ok(),
-        key,
-        format!("a whole number up to {}", i64::MAX),
-        value,
-    )
-}
-
-fn size(key: &str, value: usize) -> Result<()> {
-    whole(key, value as u64)
-}
-
-/// Checks an upper limit; larger sizes are typing errors, and their allocation would fail.
-fn at_most(key: &str, value: usize) -> Result<()> {
-    let most = Range::of(key).most.unwrap_or(f64::MAX);
-    require(value as f64 <= most, key, format!("at most {most}"), value)
-}
-
-/// Checks the range of any number.
-fn number(key: &str, value: f64) -> Result<()> {
-    let range = Range::of(key);
-    require(
-        range.contains(value),
-        key,
-        format!("a number{range}"),
-        value,
-    )
 }
 
 fn path(key: &str, path: Option<&PathBuf>) -> Result<()> {

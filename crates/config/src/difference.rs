@@ -1,8 +1,8 @@
 //! Differences between configurations that prevent resuming a run.
 
-use toml::Value;
+use toml::{Table, Value};
 
-use super::{Config, ScheduleKind};
+use super::{Config, ScheduleKind, table};
 
 /// Keys that may change when a run is resumed: limits, validation, checkpoints, and search.
 const FREE: &[&str] = &[
@@ -58,20 +58,21 @@ impl Config {
         other: &Config,
         matters: impl Fn(&str) -> bool,
     ) -> Option<Difference> {
-        let (ours, theirs) = (flatten(self), flatten(other));
-        let value_in = |list: &[(String, String)], key: &str| {
-            list.iter()
-                .find(|(known, _)| known == key)
-                .map_or_else(|| "nothing".to_owned(), |(_, value)| value.clone())
+        let [ours, theirs] =
+            [self, other].map(|config| Table::try_from(config).unwrap_or_default());
+        let shown = |table: &Table, key: &str| {
+            table::get(table, key).map_or_else(|| "nothing".to_owned(), Value::to_string)
         };
-        let keys = ours.iter().chain(&theirs).map(|(key, _)| key);
-        keys.filter(|key| matters(key)).find_map(|key| {
-            let (ours, theirs) = (value_in(&ours, key), value_in(&theirs, key));
-            (ours != theirs).then(|| Difference {
-                key: key.clone(),
-                ours,
-                theirs,
-            })
+        // Another family has other keys.
+        let keys = std::iter::once("model.family".to_owned());
+        let others = [&ours, &theirs].map(table::leaves).into_iter().flatten();
+        let mut keys = keys.chain(others.map(|(key, _)| key));
+        let key =
+            keys.find(|key| matters(key) && table::get(&ours, key) != table::get(&theirs, key))?;
+        Some(Difference {
+            ours: shown(&ours, &key),
+            theirs: shown(&theirs, &key),
+            key,
         })
     }
 }
@@ -90,31 +91,6 @@ fn is_free(key: &str) -> bool {
         key.strip_prefix(free)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     })
-}
-
-/// Every value with its dotted key.
-fn flatten(config: &Config) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    if let Ok(value) = Value::try_from(config) {
-        descend(String::new(), &value, &mut found);
-    }
-    found
-}
-
-fn descend(key: String, value: &Value, found: &mut Vec<(String, String)>) {
-    match value {
-        Value::Table(table) => {
-            for (name, value) in table {
-                let key = if key.is_empty() {
-                    name.clone()
-                } else {
-                    format!("{key}.{name}")
-                };
-                descend(key, value, found);
-            }
-        }
-        value => found.push((key, value.to_string())),
-    }
 }
 
 #[cfg(test)]

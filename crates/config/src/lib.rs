@@ -9,6 +9,7 @@ mod data;
 mod decode;
 mod dependent;
 mod difference;
+mod family;
 mod load;
 mod model;
 mod older;
@@ -19,15 +20,17 @@ mod reference;
 mod renamed;
 mod rotary;
 mod schema;
+mod sections;
 mod show;
 mod source;
 mod start;
 mod strict;
+mod table;
 #[cfg(test)]
 mod tests;
 mod tokenizer;
 mod train;
-mod uses;
+mod users;
 mod usual;
 
 pub use attentive_architecture::{
@@ -38,8 +41,12 @@ pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
 pub use decode::{DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WIDTH};
 pub use difference::Difference;
+pub use family::{
+    DecoderConfig, EncoderConfig, Family, FamilyConfig, MixingKind, OutputConfig, StackKind,
+    Translator,
+};
 pub use load::{Draft, Known};
-pub use model::{Family, MixingKind, ModelConfig, RecurrentConfig, StackKind};
+pub use model::{ModelConfig, RecurrentConfig};
 pub use origin::{Origins, ValueOrigin};
 pub use reference::reference;
 pub use renamed::Renamed;
@@ -69,6 +76,8 @@ pub struct Config {
     /// How text is divided into tokens. The vocabulary is learned from the training corpus, unless `tokenizer.from` names one.
     pub tokenizer: TokenizerConfig,
     /// The network. Keys that the chosen architecture does not use are refused, unless they have their default value.
+    #[serde(with = "sections")]
+    #[schemars(with = "ModelConfig")]
     pub model: ModelConfig,
     /// Batches, loss, validation, checkpoints and limits of training.
     pub train: TrainConfig,

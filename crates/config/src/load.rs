@@ -7,7 +7,6 @@ use attentive_base::small_file::read_text;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use super::dependent::Dependent;
 use super::origin::{Origins, ValueOrigin};
 use super::place::{line_of, not_toml, place_in_file};
 use super::renamed::{self, Renamed};
@@ -185,9 +184,9 @@ impl Draft {
             origins.add(&self.table, |_| ValueOrigin::Run);
         }
         let source = source.as_ref();
-        let config = self.finish(source, &mut origins, |config| {
+        let config = self.finish(source, &mut origins, |config, table| {
             source.map_or(Ok(()), |source| config.check_source(source))?;
-            config.validate()
+            config.validate_read(table)
         })?;
         Ok((config, origins))
     }
@@ -204,7 +203,7 @@ impl Draft {
         });
         older::fill_in(&mut self.table);
         origins.add(&self.table, |_| ValueOrigin::FormerDefault);
-        let config = self.finish(None, &mut origins, Config::validate_stored)?;
+        let config = self.finish(None, &mut origins, |config, _| config.validate_stored())?;
         Ok((config, origins))
     }
 
@@ -224,24 +223,23 @@ impl Draft {
         mut self,
         source: Option<&Config>,
         origins: &mut Origins,
-        validate: impl Fn(&Config) -> Result<()>,
+        validate: impl Fn(&Config, &Table) -> Result<()>,
     ) -> Result<Config> {
         let mut table = std::mem::take(&mut self.table);
         if let Some(source) = source {
             source::fill_in(&mut table, source);
             origins.add(&table, |_| ValueOrigin::BaseModel);
         }
-        for Dependent { key, on } in dependent::fill_in(&mut table) {
-            origins.insert(key, ValueOrigin::DependentDefault { on });
+        for (key, on) in dependent::fill_in(&mut table) {
+            origins.insert(key.to_owned(), ValueOrigin::DependentDefault { on });
         }
         // The checks above have already refused, with better messages, everything that serde could refuse.
-        let config: Config = table
-            .try_into()
-            .map_err(|error: toml::de::Error| Error::Toml {
+        let config =
+            Config::deserialize(table.clone()).map_err(|error: toml::de::Error| Error::Toml {
                 path: self.path.clone(),
                 problem: error.message().into(),
             })?;
-        validate(&config).map_err(|error| self.located(error))?;
+        validate(&config, &table).map_err(|error| self.located(error))?;
         Ok(config)
     }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use toml::{Table, Value};
+use toml::Table;
 
-use super::schema::join;
+use super::table;
 
 /// The origin of a value. It displays as a few words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,9 +69,7 @@ impl Origins {
 
     /// The origin of each value in `table` that has none yet.
     pub(super) fn add(&mut self, table: &Table, origin: impl Fn(&str) -> ValueOrigin) {
-        let mut keys = Vec::new();
-        descend("", table, &mut keys);
-        for key in keys {
+        for (key, _) in table::leaves(table) {
             let new = || origin(&key);
             self.0.entry(key.clone()).or_insert_with(new);
         }
@@ -84,15 +82,5 @@ impl Origins {
     /// The origin of the value of `key`.
     pub fn of(&self, key: &str) -> &ValueOrigin {
         self.0.get(key).unwrap_or(&ValueOrigin::Default)
-    }
-}
-
-fn descend(section: &str, table: &Table, keys: &mut Vec<String>) {
-    for (name, value) in table {
-        let key = join(section, name);
-        match value {
-            Value::Table(table) => descend(&key, table, keys),
-            _ => keys.push(key),
-        }
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
-use serde_json::{Map, Value};
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
 
-use super::{Config, renamed};
+use super::{Config, Family, FamilyConfig, ModelConfig, renamed};
 
 /// The type of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,13 +41,56 @@ pub(super) struct Key {
 
 /// The JSON Schema of all keys by their present names.
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
+    let mut schema = schema_of::<Config>();
+    schema["title"] = "Attentive configuration".into();
+    join_families(&mut schema["properties"]["model"]);
+    schema
+});
+
+fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)
         .with_transform(RecursiveTransform(simplify));
-    let mut schema = settings.into_generator().into_root_schema_for::<Config>();
-    schema.insert("title".into(), "Attentive configuration".into());
-    schema.to_value()
-});
+    settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value()
+}
+
+/// Makes the schema of `[model]`, which has one for each family, that of a section with the keys of all families.
+fn join_families(model: &mut Value) {
+    let mut keys = json!({ "family": schema_of::<Family>(), "recurrent": {} });
+    keys["family"]["default"] = json!(ModelConfig::default().family.family());
+    let families = model["oneOf"].take();
+    let all = std::iter::once(&*model).chain(families.as_array().into_iter().flatten());
+    for (name, schema) in all.filter_map(properties).flatten() {
+        let place = match name.strip_prefix("recurrent.") {
+            Some(name) => &mut keys["recurrent"][name],
+            None => &mut keys[name],
+        };
+        if place.is_null() {
+            *place = schema.clone();
+        }
+    }
+    keys["recurrent"] = section("Recurrent layers.", keys["recurrent"].take());
+    *model = section(description(model), keys);
+}
+
+/// The schema of a section with these keys.
+fn section(description: &str, keys: Value) -> Value {
+    json!({ "type": "object", "description": description, "properties": keys, "additionalProperties": false })
+}
+
+/// The keys of `[model]` that not all families have, for each family.
+pub(super) fn keys_of_families() -> Vec<Vec<String>> {
+    let schema = schema_of::<FamilyConfig>();
+    let keys = |family| -> Vec<String> {
+        let names = properties(family).into_iter().flatten();
+        names.map(|(name, _)| join("model", name)).collect()
+    };
+    let families = schema["oneOf"].as_array();
+    families.into_iter().flatten().map(keys).collect()
+}
 
 /// Every key in the order of the structs, sections before their keys.
 pub(super) static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use toml::Value;
 
-use super::schema::{KEYS, Key, Kind};
+use super::schema::{self, KEYS, Key, Kind};
 use super::{Config, Origins};
 
 /// The column at which long comments are broken.
@@ -44,8 +44,7 @@ impl Config {
             }
         }
         let mut unused: Vec<&str> = unused;
-        unused.retain(|key| value(&config, key).is_some());
-        unused.dedup();
+        unused.retain(|key| schema::of(key).get("default").is_some());
         if !unused.is_empty() {
             let list = format!("Without effect here: {}.", unused.join(", "));
             text += "\n";

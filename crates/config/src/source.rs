@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use serde::Deserialize;
-use toml::{Table, Value};
+use toml::Table;
 
 use super::{
-    Config, DataConfig, Difference, Family, TokenizerConfig, TokenizerKind, Vocabulary, dependent,
+    Config, DataConfig, Difference, Family, FamilyConfig, LabelLayer, Pooling, TokenizerConfig,
+    TokenizerKind, Vocabulary, dependent, table,
 };
 
 /// The configuration in a model directory.
@@ -18,7 +19,7 @@ const FILE: &str = "config.toml";
 const CHECKPOINTS: &str = "checkpoints";
 
 /// Sections that come from the source, except for the keys that are set.
-const INHERITED: [&str; 3] = ["model", "tokenizer", "decode"];
+const INHERITED: [&str; 3] = ["model.", "tokenizer.", "decode."];
 
 /// Keys of `[model]` that may differ from those of the source: how the model is trained, and which tokens surround its
 /// sequences.
@@ -98,7 +99,7 @@ impl Config {
             let is_own = OWN.contains(&key) || new_head && OF_NEW_HEAD.contains(&key);
             (key.starts_with("model.") || key.starts_with("tokenizer.")) && !is_own
         };
-        let Some(Difference { key, ours, theirs }) = heir(source, self.model.family)
+        let Some(Difference { key, ours, theirs }) = heir(source, self.model.family.family())
             .with_from(self)
             .difference_among(self, is_bound)
         else {
@@ -122,7 +123,7 @@ impl Config {
 
     /// Whether this configuration is that of a model with another head than the model of `source`.
     pub fn has_new_head(&self, source: &Self) -> bool {
-        is_new_head(source.model.family, self.model.family)
+        is_new_head(source.model.family.family(), self.model.family.family())
     }
 
     /// As a model that starts from the same one as `other`.
@@ -133,11 +134,11 @@ impl Config {
 
     /// With the default value of every key that has no effect.
     fn without_unused(self) -> Self {
-        let Ok(Value::Table(mut table)) = Value::try_from(&self) else {
+        let Ok(mut table) = Table::try_from(&self) else {
             return self;
         };
         for key in self.unused_keys() {
-            remove(&mut table, key);
+            table::remove(&mut table, key);
         }
         table.try_into().unwrap_or(self)
     }
@@ -153,9 +154,9 @@ fn is_new_head(source: Family, new: Family) -> bool {
 fn heir(source: &Config, family: Family) -> Config {
     let mut heir = source.clone();
     heir.model.freeze.clear();
-    if is_new_head(source.model.family, family) {
-        heir.model.encoder = source.model.encoder();
-        heir.model.family = family;
+    let encoder = source.model.family.encoder().cloned();
+    let is_new_head = is_new_head(source.model.family.family(), family);
+    if let Some(encoder) = encoder.filter(|_| is_new_head) {
         if heir.tokenizer.from.take().is_some() {
             // It is the model's own by now.
             heir.tokenizer = TokenizerConfig {
@@ -164,52 +165,41 @@ fn heir(source: &Config, family: Family) -> Config {
             };
         }
         heir.tokenizer.vocabulary = Vocabulary::Separate;
-        heir.model.word_pieces =
-            family == Family::Tagger && heir.tokenizer.kind != TokenizerKind::Word;
+        heir.model.family = match family {
+            Family::Tagger => FamilyConfig::Tagger {
+                encoder,
+                word_pieces: heir.tokenizer.kind != TokenizerKind::Word,
+                d_input: None,
+            },
+            _ => FamilyConfig::Classifier {
+                encoder,
+                pooling: match source.model.family {
+                    FamilyConfig::Encoder { pooling, .. } => pooling,
+                    _ => Pooling::default(),
+                },
+                label_layer: LabelLayer::default(),
+            },
+        };
     }
     heir
 }
 
 /// Adds to `config` what it takes over from `source`. [`Config::check_source`] finds what contradicts it.
 pub(super) fn fill_in(config: &mut Table, source: &Config) {
-    let model = config.get("model").and_then(Value::as_table);
-    let asked = |key| model.and_then(|model| model.get(key)).cloned();
-    let family = asked("family").and_then(|family| Family::deserialize(family).ok());
-    let mut heir = heir(source, family.unwrap_or(source.model.family));
-    heir.model.from = asked("from").and_then(|from| from.try_into().ok());
+    let family = table::get(config, "model.family").cloned();
+    let family = family.and_then(|family| Family::deserialize(family).ok());
+    let mut heir = heir(source, family.unwrap_or(source.model.family.family()));
+    let from = table::get(config, "model.from").cloned();
+    heir.model.from = from.and_then(|from| from.try_into().ok());
     let heir = heir.without_unused();
+    let inherited = Table::try_from(&heir).unwrap_or_default();
+    let has_other_formula = dependent::has_other_formula(config, &source.decode);
+    for (key, value) in table::leaves(&inherited) {
+        let is_kept = INHERITED.iter().any(|section| key.starts_with(section));
+        if is_kept && !(has_other_formula && key == "decode.length_penalty") {
+            table::add(config, &key, value.clone());
+        }
+    }
     let max_len = heir.model.max_len.min(DataConfig::default().max_len);
-    if let Ok(Value::Table(mut inherited)) = Value::try_from(&heir) {
-        if dependent::has_other_formula(config, &source.decode) {
-            remove(&mut inherited, "decode.length_penalty");
-        }
-        let kept = |(name, _): &(String, Value)| INHERITED.contains(&name.as_str());
-        add(config, inherited.into_iter().filter(kept).collect());
-    }
-    let max_len = [("max_len".to_owned(), Value::Integer(max_len as i64))];
-    let data = Value::Table(max_len.into_iter().collect());
-    add(config, [("data".to_owned(), data)].into_iter().collect());
-}
-
-/// Adds the `missing` keys, also to sections that are there.
-fn add(table: &mut Table, missing: Table) {
-    for (name, value) in missing {
-        match (table.get_mut(&name), value) {
-            (None, value) => drop(table.insert(name, value)),
-            (Some(Value::Table(section)), Value::Table(missing)) => add(section, missing),
-            (Some(_), _) => {}
-        }
-    }
-}
-
-/// Removes the dotted `key`.
-fn remove(table: &mut Table, key: &str) {
-    match key.split_once('.') {
-        None => drop(table.remove(key)),
-        Some((section, rest)) => {
-            if let Some(Value::Table(section)) = table.get_mut(section) {
-                remove(section, rest);
-            }
-        }
-    }
+    table::add(config, "data.max_len", max_len as i64);
 }

@@ -93,10 +93,8 @@ impl Start {
     /// [`attentive_base::Error::Config`] if the family cannot be trained, or not from such a corpus.
     pub fn configuration(self, family: Family) -> Result<String> {
         let task = family.task();
-        let family = json!(family);
         let corpora = ["train", "valid"].map(|name| (name, toml(&self.corpus(task, name))));
-        let family_name = family.as_str().unwrap_or_default();
-        let mut settings = vec![format!("model.family={family_name}")];
+        let mut settings = vec![format!("model.family={family}")];
         settings.extend(BETTER.map(String::from));
         if task == Task::Translate {
             settings.push("train.best_by=bleu".into());
@@ -110,10 +108,12 @@ impl Start {
         let unused = config.unused_keys();
         let values = serde_json::to_value(&config).unwrap_or_default();
         let choice = schema::choices(schema::of("model.family"));
-        let about = choice.into_iter().find(|(name, _)| *name == family_name);
+        let about = choice
+            .into_iter()
+            .find(|(name, _)| *name == family.to_string());
         let about = about.map_or("", |(_, choice)| first_sentence(description(choice)));
         let mut text = format!(
-            "# {family_name}: {about}\n\
+            "# {family}: {about}\n\
              # Set the paths below, then run: attentive train FILE\n\
              # Keys that are left out have their defaults.\n\
              # docs/configuration.md and `attentive config reference` describe all keys.\n\n\

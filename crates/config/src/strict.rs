@@ -144,11 +144,8 @@ fn choice(key: &str, text: &str) -> Option<String> {
 }
 
 fn unknown_key(key: &str, value: &Value) -> Error {
-    let (section, name) = split(key);
-    let has_kind = SCHEMA.contains_key(&join(section, "kind"));
-    let hint = match (usual::instead(name), known_key(key)) {
+    let hint = match (usual::instead(split(key).1), known_key(key)) {
         (Some(hint), _) => hint.to_owned(),
-        (None, _) if has_kind && ["name", "type"].contains(&name) => keys_beside(key),
         (None, Some(known)) => meant_key(known, key, value),
         (None, None) => keys_beside(key),
     };
@@ -161,8 +158,18 @@ fn unknown_key(key: &str, value: &Value) -> Error {
 
 /// The known key that the unknown `key` probably stands for.
 fn known_key(key: &str) -> Option<&'static str> {
+    let (section, name) = split(key);
     let known = SCHEMA.keys().map(String::as_str);
-    usual::key(split(key).1).or_else(|| nearest(known, |known| likeness(known, key)))
+    usual::key(name)
+        .or_else(|| kind_key(section).filter(|_| ["name", "type"].contains(&name)))
+        .or_else(|| nearest(known, |known| likeness(known, key)))
+}
+
+/// The key of `section` that says of which kind it is, if there is one.
+fn kind_key(section: &str) -> Option<&'static str> {
+    let kinds = ["kind", "family"].map(|name| join(section, name));
+    let mut keys = SCHEMA.keys().map(String::as_str);
+    keys.find(|key| kinds.iter().any(|kind| kind == key))
 }
 
 /// A question whether `known` was meant by the unknown `key`, which has this value.

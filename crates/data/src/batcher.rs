@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 
-use attentive_base::batch::{Batch, Padded};
+use attentive_base::batch::{Batch, Padded, Src};
+use attentive_base::body::Body;
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_text::{Sides, SpecialTokens};
 use serde::{Deserialize, Serialize};
 
 use super::budget::{BatchSize, Budget, Lengths, sample};
-use super::example::Example;
+use super::example::{Example, Input};
 use super::examples::Examples;
 use super::masking::Masking;
 use super::order::{self, Order, Window};
@@ -257,7 +258,8 @@ impl Batcher {
     fn batch(&self) -> Batch {
         let chosen = self.order.batch(self.position.batch);
         let chosen: Vec<Cow<'_, Example>> = chosen.map(|index| self.examples.get(index)).collect();
-        let mut batch = assemble(chosen.iter().map(AsRef::as_ref), self.special);
+        let chosen: Vec<&Example> = chosen.iter().map(AsRef::as_ref).collect();
+        let mut batch = assemble(&chosen, self.special);
         if let Some(masking) = self.masking {
             masking.apply(&mut batch, self.position.epoch);
         }
@@ -288,7 +290,7 @@ pub fn fixed_batches(
     Ok(batches
         .into_iter()
         .map(|batch| {
-            let mut batch = assemble(examples[batch].iter(), special);
+            let mut batch = assemble(&examples[batch].iter().collect::<Vec<_>>(), special);
             if let Some(masking) = masking {
                 masking.apply(&mut batch, Masking::VALIDATION);
             }
@@ -297,31 +299,42 @@ pub fn fixed_batches(
         .collect())
 }
 
-fn assemble<'a>(examples: impl Iterator<Item = &'a Example> + Clone, special: Sides) -> Batch {
-    let rows = |side: fn(&Example) -> &[u32], special: SpecialTokens| -> Padded {
-        let rows: Vec<&[u32]> = examples.clone().map(side).collect();
+/// A batch of `examples`, which are of one kind.
+fn assemble(examples: &[&Example], special: Sides) -> Batch {
+    let rows = |of: fn(&Example) -> &[u32], special: SpecialTokens| {
+        let rows: Vec<&[u32]> = examples.iter().map(|example| of(example)).collect();
         Padded::new(&rows, special.pad)
     };
-    let src = rows(|example| &example.src, special.src);
+    let tgt_in = || rows(Example::tgt_in, special.tgt);
+    let src = |first: &Input| match first {
+        Input::Tokens(_) => rows(Example::src, special.src).into(),
+        Input::Vectors { width, .. } => vectors(examples, *width),
+    };
+    let inputs = examples
+        .first()
+        .map(|first| first.inputs.as_ref().map(src, |_| tgt_in()));
     Batch {
-        vectors: vectors(examples.clone(), src.width()),
-        src,
-        tgt_in: rows(|example| &example.tgt_in, special.tgt),
+        inputs: inputs.unwrap_or_else(|| Body::Decoder(tgt_in())),
         tgt_out: rows(|example| &example.tgt_out, special.tgt),
-        lines: examples.map(|example| example.line).collect(),
+        lines: examples.iter().map(|example| example.line).collect(),
     }
 }
 
-/// The vectors of all examples in rows of `width` vectors, zero at padding; empty if they have none.
-fn vectors<'a>(examples: impl Iterator<Item = &'a Example> + Clone, width: usize) -> Vec<f32> {
-    let d = examples
-        .clone()
-        .map(|example| example.vectors.len() / example.src_len().max(1));
-    let d = d.max().unwrap_or(0);
-    let mut all = Vec::new();
-    for example in examples {
-        all.extend_from_slice(&example.vectors);
-        all.resize(all.len() + (width - example.src_len()) * d, 0.0);
+/// The vectors of all examples, of `d` numbers each, in rows of equal length, zero at padding.
+fn vectors(examples: &[&Example], d: usize) -> Src {
+    let lens: Vec<usize> = examples.iter().map(|example| example.src_len()).collect();
+    let width = lens.iter().copied().max().unwrap_or(0);
+    let mut values = Vec::with_capacity(examples.len() * width * d);
+    for (row, example) in (1..).zip(examples) {
+        if let Some(Input::Vectors { values: own, .. }) = example.inputs.encoder() {
+            values.extend_from_slice(own);
+        }
+        values.resize(row * width * d, 0.0);
     }
-    all
+    let lengths = attentive_kernels::Lengths::new(lens, width);
+    Src::Vectors {
+        values,
+        d_input: d,
+        lengths,
+    }
 }

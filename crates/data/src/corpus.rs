@@ -187,18 +187,8 @@ impl Corpus {
         if !self.entries.is_empty() {
             return Ok(());
         }
-        let names = self.sources.iter();
-        let names: Vec<String> = names
-            .map(|file| format!("`{}`", file.path.display()))
-            .collect();
-        Err(Error::Data {
-            problem: format!(
-                "no usable data in {}: {}",
-                names.join(" and "),
-                self.stats()
-            ),
-            hint: Some("check that these are the right files".into()),
-        })
+        let paths = self.sources.iter().map(|file| file.path.as_path());
+        Err(self.stats().nothing_usable(paths))
     }
 
     /// Records a file that has been read completely.

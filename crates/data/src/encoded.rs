@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use attentive_base::batch::TokenId;
-use attentive_base::count::count;
+use attentive_base::count::{count, number};
 use attentive_base::error::{Error, Result};
 use attentive_config::Task;
 use attentive_text::{Sides, Tokenizer, Tokenizers, WordCache};
@@ -61,7 +61,10 @@ impl EncodeStats {
             0 => (
                 match lines {
                     1 => format!("the only line has a side of more than {most}"),
-                    _ => format!("all {lines} lines have a side of more than {most}"),
+                    _ => format!(
+                        "all {} have a side of more than {most}",
+                        count(lines, "line")
+                    ),
                 },
                 "raise `data.max_len` and `model.max_len`",
             ),
@@ -95,21 +98,20 @@ impl fmt::Display for EncodeStats {
             ..
         } = self;
         write!(f, "{} encoded", count(*kept, "line"))?;
-        if *dropped_long > 0 {
-            write!(
-                f,
-                ", {dropped_long} dropped with a side of more than {}",
-                count(*max_len, "token")
-            )?;
-        }
-        if *dropped_uneven > 0 {
-            write!(
-                f,
-                ", {dropped_uneven} dropped with sides of too different lengths"
-            )?;
-        }
-        if *dropped_unknown > 0 {
-            write!(f, ", {dropped_unknown} dropped without a known token")?;
+        for (dropped, reason) in [
+            (
+                *dropped_long,
+                format!("with a side of more than {}", count(*max_len, "token")),
+            ),
+            (
+                *dropped_uneven,
+                "with sides of too different lengths".to_owned(),
+            ),
+            (*dropped_unknown, "without a known token".to_owned()),
+        ] {
+            if dropped > 0 {
+                write!(f, ", {} dropped {reason}", number(dropped as u64))?;
+            }
         }
         Ok(())
     }
@@ -232,13 +234,11 @@ impl<'a> Encoder<'a> {
             Task::Generate | Task::Fill | Task::Embed => (false, true),
         };
         let of = |is_text: bool, side: fn(&Example) -> &[TokenId], special| {
-            let texts = examples
-                .par_iter()
-                .filter(|one| is_text && one.vectors.is_empty());
+            let texts = examples.par_iter().filter(|one| is_text && one.is_text());
             let counts = texts.map(|example| TokenCounts::of(side(example), special));
             counts.sum::<TokenCounts>()
         };
-        let src = of(reads, |example| &example.src, src);
+        let src = of(reads, Example::src, src);
         let tgt = of(writes, |example| &example.tgt_out, tgt);
         self.stats.src = [self.stats.src, src].into_iter().sum();
         self.stats.tgt = [self.stats.tgt, tgt].into_iter().sum();
@@ -302,7 +302,7 @@ fn encode_entry(
                 TagInput::Tokens(tokens) => Example::tokens(ids_of(tokens, src)?, line),
                 TagInput::Vectors(vectors) => {
                     let width = vectors.len() / tags.len().max(1);
-                    Example::vectors(vectors.clone(), width.max(1), src.special(), line)
+                    Example::vectors(vectors.clone(), width.max(1), line)
                 }
             };
             Example {

@@ -3,23 +3,57 @@
 use std::iter::repeat_n;
 
 use attentive_base::batch::{IGNORE, TokenId};
+use attentive_base::body::Body;
 use attentive_text::{Sides, SpecialTokens};
 
 use super::budget::Lengths;
 
 /// A line of a corpus, encoded for the model.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Example {
-    /// Encoder input: a source or text closed by `</s>`, or tokens.
-    pub src: Vec<TokenId>,
-    /// Vectors that the encoder reads instead of tokens; `src` then only determines their number.
-    pub vectors: Vec<f32>,
-    /// The decoder's input: the start token, usually `<s>`, and the target.
-    pub tgt_in: Vec<TokenId>,
-    /// Expected output: the target closed by `</s>`, or tags, or one label.
+    /// What each part of the model reads. The decoder reads the start token, usually `<s>`, and the target.
+    pub inputs: Body<Input, Vec<TokenId>>,
+    /// Expected output: the target closed by `</s>`, or tags, or one label; empty if it is not known.
     pub tgt_out: Vec<TokenId>,
     /// Line number in the corpus, starting at 1.
     pub line: usize,
+}
+
+/// What an encoder reads.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// A source or text closed by `</s>`, or tokens.
+    Tokens(Vec<TokenId>),
+    /// Vectors in place of tokens.
+    Vectors {
+        /// The numbers of all vectors, one vector after another.
+        values: Vec<f32>,
+        /// The number of numbers of each vector.
+        width: usize,
+    },
+}
+
+impl Input {
+    /// Returns the number of positions.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Tokens(tokens) => tokens.len(),
+            Self::Vectors { values, width } => values.len() / width,
+        }
+    }
+
+    /// Returns true if there are no positions.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the tokens; none for vectors.
+    pub fn tokens(&self) -> &[TokenId] {
+        match self {
+            Self::Tokens(tokens) => tokens,
+            Self::Vectors { .. } => &[],
+        }
+    }
 }
 
 impl Example {
@@ -33,20 +67,24 @@ impl Example {
         let special = special.into();
         let forced = special.tgt.forced.into_iter();
         let tgt: Vec<TokenId> = forced.chain(tgt.iter().copied()).collect();
+        Self::pair(special.src.framed(src), &tgt, special.tgt, line)
+    }
+
+    /// Returns the example of a source, as the encoder reads it, and a target without special tokens.
+    pub fn pair(src: Vec<TokenId>, tgt: &[TokenId], special: SpecialTokens, line: usize) -> Self {
+        let text = Self::text(tgt, special, line);
         Self {
-            src: special.src.framed(src),
-            line,
-            ..Self::text(&tgt, special.tgt, line)
+            inputs: Body::EncoderDecoder(Input::Tokens(src), [&[special.start], tgt].concat()),
+            ..text
         }
     }
 
     /// Returns the example of a text for a causal language model.
     pub fn text(tgt: &[TokenId], special: SpecialTokens, line: usize) -> Self {
         Self {
-            tgt_in: [&[special.start], tgt].concat(),
+            inputs: Body::Decoder([&[special.start], tgt].concat()),
             tgt_out: [tgt, &[special.eos]].concat(),
             line,
-            ..Self::default()
         }
     }
 
@@ -54,10 +92,8 @@ impl Example {
     pub fn whole(text: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
         let text = special.framed(text);
         Self {
-            src: text.clone(),
-            tgt_out: text,
-            line,
-            ..Self::default()
+            tgt_out: text.clone(),
+            ..Self::tokens(text, line)
         }
     }
 
@@ -85,22 +121,21 @@ impl Example {
         }
     }
 
-    /// Returns the example of tokens to tag, without their tags.
+    /// Returns the example of tokens for an encoder, without expected output.
     pub fn tokens(src: Vec<TokenId>, line: usize) -> Self {
-        Self {
-            src,
-            line,
-            ..Self::default()
-        }
+        Self::read(Input::Tokens(src), line)
     }
 
     /// Returns the example of vectors to tag, with `width` numbers each and concatenated, without their tags.
-    pub fn vectors(vectors: Vec<f32>, width: usize, special: SpecialTokens, line: usize) -> Self {
+    pub fn vectors(values: Vec<f32>, width: usize, line: usize) -> Self {
+        Self::read(Input::Vectors { values, width }, line)
+    }
+
+    fn read(src: Input, line: usize) -> Self {
         Self {
-            src: vec![special.pad; vectors.len() / width],
-            vectors,
+            inputs: Body::Encoder(src),
+            tgt_out: Vec::new(),
             line,
-            ..Self::default()
         }
     }
 
@@ -109,9 +144,33 @@ impl Example {
         Self::tokens(special.framed(text), line)
     }
 
+    /// Keeps at most the first `len` tokens that the decoder reads, and that it is expected to predict.
+    pub fn truncate_target(&mut self, len: usize) {
+        match &mut self.inputs {
+            Body::Decoder(tgt_in) | Body::EncoderDecoder(_, tgt_in) => tgt_in.truncate(len),
+            Body::Encoder(_) => {}
+        }
+        self.tgt_out.truncate(len);
+    }
+
+    /// Returns the tokens that the encoder reads; none without an encoder, and for vectors.
+    pub fn src(&self) -> &[TokenId] {
+        self.inputs.encoder().map_or(&[], Input::tokens)
+    }
+
+    /// Returns the tokens that the decoder reads; none without a decoder.
+    pub fn tgt_in(&self) -> &[TokenId] {
+        self.inputs.decoder().map_or(&[], Vec::as_slice)
+    }
+
+    /// True if no part of the model reads vectors.
+    pub(super) fn is_text(&self) -> bool {
+        !matches!(self.inputs.encoder(), Some(Input::Vectors { .. }))
+    }
+
     /// Returns the length of the encoder input.
     pub fn src_len(&self) -> usize {
-        self.src.len()
+        self.inputs.encoder().map_or(0, Input::len)
     }
 
     /// Returns the number of tokens to predict.
@@ -125,5 +184,19 @@ impl Example {
             tgt: self.tgt_len(),
             src: self.src_len(),
         }
+    }
+
+    /// An upper bound of the RAM that it takes, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        /// Allocator overhead of a small block.
+        const BLOCK: usize = 16;
+        let src = match self.inputs.encoder() {
+            Some(Input::Tokens(tokens)) => tokens.capacity(),
+            Some(Input::Vectors { values, .. }) => values.capacity(),
+            None => 0,
+        };
+        let numbers =
+            src + self.inputs.decoder().map_or(0, Vec::capacity) + self.tgt_out.capacity();
+        numbers * size_of::<TokenId>() + size_of::<Self>() + 3 * BLOCK
     }
 }

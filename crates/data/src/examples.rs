@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use attentive_base::batch::TokenId;
 use attentive_base::error::Result;
 
 use super::budget::Lengths;
@@ -75,21 +74,8 @@ impl Examples {
 
     /// Returns an upper bound of the RAM taken by the examples, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        // Allocator overhead of a small block.
-        const BLOCK: usize = 16;
-        let ids = |example: &Example| {
-            let vectors = example.vectors.capacity();
-            example.src.capacity()
-                + vectors
-                + example.tgt_in.capacity()
-                + example.tgt_out.capacity()
-        };
         match self {
-            Self::Memory(examples) => {
-                let ids: usize = examples.iter().map(ids).sum();
-                let each = size_of::<Example>() + 3 * BLOCK;
-                ids * size_of::<TokenId>() + examples.len() * each
-            }
+            Self::Memory(examples) => examples.iter().map(Example::bytes).sum(),
             Self::Disk(store) => store.bytes(),
         }
     }

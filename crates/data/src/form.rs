@@ -22,10 +22,10 @@ pub enum Form {
 impl Form {
     /// Returns the kind of corpora on which a model of this configuration is trained.
     pub fn of(config: &Config) -> Self {
-        match (config.model.family.task(), config.model.recurrent.d_input) {
+        match (config.model.family.task(), config.model.family.d_input()) {
             (Task::Translate, _) => Self::Translations,
-            (Task::Tag, 0) => Self::TaggedTokens,
-            (Task::Tag, width) => Self::TaggedVectors(width),
+            (Task::Tag, None) => Self::TaggedTokens,
+            (Task::Tag, Some(width)) => Self::TaggedVectors(width),
             (Task::Classify, _) => Self::Labeled,
             (Task::Generate | Task::Fill | Task::Embed, _) => match config.data.units {
                 Units::Lines => Self::Lines,

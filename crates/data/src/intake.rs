@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::path::Path;
 
-use attentive_base::count::count;
+use attentive_base::count::{count, number};
+use attentive_base::error::Error;
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
@@ -42,6 +44,15 @@ impl ReadStats {
         } = self;
         lines - empty - too_long - control - repeated - copies
     }
+
+    /// Returns the error for the files of a corpus without usable lines.
+    pub(super) fn nothing_usable<'a>(&self, paths: impl Iterator<Item = &'a Path>) -> Error {
+        let names: Vec<String> = paths.map(|path| format!("`{}`", path.display())).collect();
+        Error::Data {
+            problem: format!("no usable data in {}: {self}", names.join(" and ")),
+            hint: Some("check that these are the right files".into()),
+        }
+    }
 }
 
 impl fmt::Display for ReadStats {
@@ -54,16 +65,20 @@ impl fmt::Display for ReadStats {
             repeated,
             copies,
         } = *self;
-        write!(f, "{} of {} kept", self.kept(), count(lines, "line"))?;
-        for (count, reason) in [
+        let kept = number(self.kept() as u64);
+        write!(f, "{kept} of {} kept", count(lines, "line"))?;
+        for (dropped, reason) in [
             (empty, "with an empty side".to_owned()),
-            (too_long, format!("longer than {MAX_LINE_BYTES} bytes")),
+            (
+                too_long,
+                format!("longer than {}", count(MAX_LINE_BYTES, "byte")),
+            ),
             (control, "with control characters".to_owned()),
             (repeated, "that occurred before".to_owned()),
             (copies, "with equal sides".to_owned()),
         ] {
-            if count > 0 {
-                write!(f, ", {count} dropped {reason}")?;
+            if dropped > 0 {
+                write!(f, ", {} dropped {reason}", number(dropped as u64))?;
             }
         }
         Ok(())

@@ -37,7 +37,7 @@ pub use batcher::{Batcher, Position, fixed_batches};
 pub use budget::{BatchSize, Budget};
 pub use corpus::Corpus;
 pub use encoded::{EncodeStats, Encoder, encode};
-pub use example::Example;
+pub use example::{Example, Input};
 pub use examples::Examples;
 pub use feed::Feed;
 pub use form::Form;

@@ -1,6 +1,7 @@
 //! Masking for masked language models.
 
-use attentive_base::batch::{Batch, IGNORE, TokenId};
+use attentive_base::batch::{Batch, IGNORE, Src, TokenId};
+use attentive_base::body::Body;
 use attentive_base::random::Random;
 use attentive_text::{SpecialTokens, Tokenizer};
 
@@ -51,14 +52,17 @@ impl Masking {
         Self::new(tokenizer, FIXED_SEED)
     }
 
-    /// Masks the sources of a batch in pass `epoch` over the corpus; the targets of all other tokens become
-    /// [`IGNORE`].
+    /// Masks the tokens that the encoder reads in a batch of whole texts, in pass `epoch` over the corpus; the targets of all
+    /// other tokens become [`IGNORE`]. Other batches stay as they are.
     pub fn apply(&self, batch: &mut Batch, epoch: u64) {
-        let width = batch.src.width();
+        let Body::Encoder(Src::Tokens(read)) = &mut batch.inputs else {
+            return;
+        };
+        let width = read.width();
         for (row, &line) in batch.lines.iter().enumerate() {
-            let places = row * width..row * width + batch.src.lens()[row];
+            let places = row * width..row * width + read.lens()[row];
             let (src, tgt) = (
-                &mut batch.src.ids[places.clone()],
+                &mut read.ids[places.clone()],
                 &mut batch.tgt_out.ids[places],
             );
             let stream = FIRST_STREAM

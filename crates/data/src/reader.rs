@@ -191,16 +191,8 @@ impl Reader {
             return Ok(());
         }
         let read = self.files.iter().map(|file| file.path.as_path());
-        let names = read.chain(self.records.paths());
-        let names: Vec<String> = names.map(|path| format!("`{}`", path.display())).collect();
-        Err(Error::Data {
-            problem: format!(
-                "no usable data in {}: {}",
-                names.join(" and "),
-                self.stats()
-            ),
-            hint: Some("check that these are the right files".into()),
-        })
+        let paths = read.chain(self.records.paths());
+        Err(self.stats().nothing_usable(paths))
     }
 
     /// Returns the kind of data in the lines.

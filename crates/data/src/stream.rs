@@ -1,6 +1,7 @@
 //! Windows of one long text.
 
 use attentive_base::batch::{Batch, Padded, TokenId};
+use attentive_base::body::Body;
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_base::random::Random;
@@ -163,9 +164,7 @@ fn windows(ids: &[TokenId], window: usize, starts: &[usize]) -> Batch {
         Padded::new(&starts.iter().map(window).collect::<Vec<_>>(), 0)
     };
     Batch {
-        src: Padded::empty(0),
-        vectors: Vec::new(),
-        tgt_in: rows(0),
+        inputs: Body::Decoder(rows(0)),
         tgt_out: rows(1),
         lines: Vec::new(),
     }

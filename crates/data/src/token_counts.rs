@@ -54,24 +54,14 @@ impl Sum for TokenCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SPECIAL;
 
     #[test]
     fn unknown_tokens_are_counted_unless_the_token_has_another_meaning() {
-        let special = SpecialTokens {
-            pad: 0,
-            unk: 1,
-            bos: 2,
-            eos: 3,
-            mask: None,
-            start: 2,
-            first: None,
-            forced: None,
-            last: None,
-        };
-        let counts = TokenCounts::of(&[2, 7, 1, 8, 1, 3], special);
+        let counts = TokenCounts::of(&[2, 7, 1, 8, 1, 3], SPECIAL);
         assert_eq!((counts.tokens, counts.unknown), (4, 2));
         assert_eq!(counts.unknown_share(), 0.5);
-        let also_end = SpecialTokens { unk: 3, ..special };
+        let also_end = SpecialTokens { unk: 3, ..SPECIAL };
         assert_eq!(TokenCounts::of(&[7, 3], also_end).unknown, 0);
         assert_eq!(TokenCounts::default().unknown_share(), 0.0);
     }

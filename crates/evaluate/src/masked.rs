@@ -131,7 +131,7 @@ mod tests {
     fn an_untrained_model_is_no_better_than_a_uniform_one() {
         let long = "cats ".repeat(60);
         let lines = ["a dog runs over the green field", "two cats", &long];
-        let pipeline = of(Family::EncoderOnly, 0);
+        let pipeline = of(Family::EncoderOnly);
         let evaluation = masked(&pipeline, &corpus(&lines)).unwrap();
         assert_eq!((evaluation.texts, evaluation.too_long), (2, 1));
         let chosen = evaluation.accuracy.total;
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_baseline_with_one_choice_is_right() {
         let lines = ["dog dog dog", "dog"];
-        let evaluation = masked(&of(Family::EncoderOnly, 0), &corpus(&lines)).unwrap();
+        let evaluation = masked(&of(Family::EncoderOnly), &corpus(&lines)).unwrap();
         assert_eq!(evaluation.unigram.accuracy.fraction(), 1.0);
         assert_eq!(evaluation.unigram.perplexity, 1.0);
         assert!(masked(untrained(), &corpus(&lines)).is_err());
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn words_outside_the_vocabulary_are_not_chosen() {
-        let pipeline = of(Family::EncoderOnly, 0);
+        let pipeline = of(Family::EncoderOnly);
         // The unknown words are the most frequent.
         let lines = ["dog what who how why", "who dog", "why what", "dog dog"];
         let evaluation = masked(&pipeline, &corpus(&lines)).unwrap();
@@ -174,7 +174,7 @@ mod tests {
     fn the_choice_does_not_depend_on_the_seed() {
         let text = ["a dog runs over the green field and barks at two cats"; 20];
         let hidden = |seed| {
-            let pipeline = of(Family::EncoderOnly, 0);
+            let pipeline = of(Family::EncoderOnly);
             let mut config = pipeline.config().clone();
             config.seed = seed;
             let (tokenizers, model) = (pipeline.tokenizers().clone(), pipeline.model().clone());
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_damaged_model_has_no_perplexity() {
-        let pipeline = Sample::of(Family::EncoderOnly, 0).damaged("src.embedding.weight", 0);
+        let pipeline = Sample::of(Family::EncoderOnly).damaged("src.embedding.weight", 0);
         let pipeline = crate::tests::pipeline(pipeline);
         let error = masked(&pipeline, &corpus(&["a dog", "two cats"])).unwrap_err();
         assert!(error.to_string().contains("NaN or infinite"), "{error}");

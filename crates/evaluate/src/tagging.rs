@@ -28,9 +28,9 @@ pub struct TaggingEvaluation {
 /// Any error of [`Pipeline::tag`] and [`Pipeline::tag_vectors`].
 pub fn tagging(pipeline: &Pipeline, corpus: &Corpus) -> Result<TaggingEvaluation> {
     let start = Instant::now();
-    let found = match pipeline.config().model.recurrent.d_input {
-        0 => pipeline.tag(1, &tokens(corpus))?,
-        _ => pipeline.tag_vectors(1, &vectors(corpus))?,
+    let found = match pipeline.config().model.family.d_input() {
+        None => pipeline.tag(1, &tokens(corpus))?,
+        Some(_) => pipeline.tag_vectors(1, &vectors(corpus))?,
     };
     let mut evaluation = TaggingEvaluation {
         accuracy: Accuracy::default(),
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn accuracy_is_measured_overall_and_for_each_tag() {
-        let pipeline = of(Family::Tagger, 0);
+        let pipeline = of(Family::Tagger);
         let lines = ["a dog", "two cats and two dogs", "the unheard"];
         let found = pipeline.tag(1, &lines).unwrap();
         let mut found: Vec<Vec<String>> = found.into_iter().map(|line| line.tags).collect();

@@ -14,12 +14,12 @@ pub(crate) fn pipeline(sample: Sample) -> Pipeline {
 /// A tiny untrained translation model.
 pub(crate) fn untrained() -> &'static Pipeline {
     static PIPELINE: OnceLock<Pipeline> = OnceLock::new();
-    PIPELINE.get_or_init(|| of(Family::Transformer, 0))
+    PIPELINE.get_or_init(|| of(Family::Transformer))
 }
 
 /// See [`Sample::of`].
-pub(crate) fn of(family: Family, d_input: usize) -> Pipeline {
-    pipeline(Sample::of(family, d_input))
+pub(crate) fn of(family: Family) -> Pipeline {
+    pipeline(Sample::of(family))
 }
 
 /// See [`Sample::small_language_model`].

@@ -8,6 +8,9 @@
 //! nouns, each with about 8 adjectives or none, about 12 determiners and two numbers, thus 30 · 9 · 12 · 1.5 ≈ 5,000 objects,
 //! as many subjects, and about 10 tenses and modals, affirmative or negative: 5 · 10⁸ for this verb alone. Adverbials and
 //! additional clauses multiply this. Short sentences ("They dance.") repeat most often.
+//!
+//! The sentences are generated, not stored, since a configuration may ask for any number of them and any seed. Those of the demo
+//! alone would be a compressed file of over 2 MB.
 
 mod clause_type;
 mod english;

@@ -1,5 +1,6 @@
 //! Exports models to the formats of other tools.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use attentive_architecture::{NormKind, Positions};
@@ -176,9 +177,9 @@ impl Differences {
     pub(super) fn of(model: &ModelConfig) -> Self {
         let mut found = Self::default();
         let heads = [model.n_heads, model.decoder_heads()];
-        let plain_head =
-            model.d_head == 0 || heads.iter().all(|n| n * model.d_head == model.d_model);
-        let own_keys = model.n_kv_heads == 0 || heads == [model.n_kv_heads; 2];
+        let whole = |d_head: NonZeroUsize| heads.iter().all(|n| n * d_head.get() == model.d_model);
+        let plain_head = model.d_head.is_none_or(whole);
+        let own_keys = model.n_kv_heads.is_none_or(|n| heads == [n.get(); 2]);
         let relative = matches!(model.positions, Positions::Rotary | Positions::Relative);
         found.unless(!model.has(StackKind::Recurrent), "recurrent layers");
         found.unless(model.norm == NormKind::Layer, "`model.norm` is not `layer`");
@@ -202,7 +203,9 @@ impl Differences {
             model.attention_scale.is_none(),
             "`model.attention_scale` is set",
         );
-        found.unless(model.logit_scale == 1.0, "`model.logit_scale` is not 1");
+        let output = model.family.output();
+        let unscaled = output.is_none_or(|output| output.logit_scale == 1.0);
+        found.unless(unscaled, "`model.logit_scale` is not 1");
         found
     }
 }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use attentive_architecture::{AttentionKind, CellKind, TieEmbeddings};
 use attentive_base::error::Result;
 use attentive_config::{
-    Config, DataConfig, DecodeConfig, Family, ModelConfig, RecurrentConfig, SpecialNames,
-    TokenizerConfig, TokenizerKind, Vocabulary,
+    Config, DataConfig, DecodeConfig, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig,
+    OutputConfig, RecurrentConfig, SpecialNames, StackKind, TokenizerConfig, TokenizerKind,
+    Translator, Vocabulary,
 };
 use attentive_text::{Tokenizer, Tokenizers};
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 use super::Foreign;
 use super::keys::not_understood;
 use super::recipe::Source::{Extended, Same};
-use super::recipe::{Names, Recipe};
+use super::recipe::{Names, Recipe, names};
 use super::tensors::Tensors;
 
 const FILE: &str = "checkpoint20.npz";
@@ -24,20 +25,20 @@ const LONGEST: usize = 20;
 /// The maximum length of a word.
 const MAX_LEN: usize = 256;
 
-const NAMES: Names = &[
-    ("src.embedding.weight", Extended(&Same("enc_emb"), 0.0)),
-    ("tgt.embedding.weight", Same("dec_emb")),
-    ("encoder.layers.0.forward.input.weight", Same("enc_w_ih")),
-    ("encoder.layers.0.forward.input.bias", Same("enc_b_ih")),
-    ("encoder.layers.0.forward.hidden.weight", Same("enc_w_hh")),
-    ("encoder.layers.0.forward.hidden.bias", Same("enc_b_hh")),
-    ("decoder.layers.0.input.weight", Same("dec_w_ih")),
-    ("decoder.layers.0.input.bias", Same("dec_b_ih")),
-    ("decoder.layers.0.hidden.weight", Same("dec_w_hh")),
-    ("decoder.layers.0.hidden.bias", Same("dec_b_hh")),
-    ("head.weight", Same("fc_w")),
-    ("head.bias", Same("fc_b")),
-];
+const NAMES: Names = names! {
+    "src.embedding.weight" => Extended(&Same("enc_emb"), 0.0),
+    "tgt.embedding.weight" => Same("dec_emb"),
+    "encoder.layers.0.forward.input.weight" => Same("enc_w_ih"),
+    "encoder.layers.0.forward.input.bias" => Same("enc_b_ih"),
+    "encoder.layers.0.forward.hidden.weight" => Same("enc_w_hh"),
+    "encoder.layers.0.forward.hidden.bias" => Same("enc_b_hh"),
+    "decoder.layers.0.input.weight" => Same("dec_w_ih"),
+    "decoder.layers.0.input.bias" => Same("dec_b_ih"),
+    "decoder.layers.0.hidden.weight" => Same("dec_w_hh"),
+    "decoder.layers.0.hidden.bias" => Same("dec_b_hh"),
+    "head.weight" => Same("fc_w"),
+    "head.bias" => Same("fc_b"),
+};
 
 /// True if `path`, a file or directory, looks like this model.
 pub(super) fn recognizes(path: &Path) -> bool {
@@ -63,22 +64,34 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
     };
     let config = Config {
         model: ModelConfig {
-            family: Family::Seq2seq,
+            family: FamilyConfig::Seq2seq(Translator {
+                encoder: EncoderConfig {
+                    stack: StackKind::Recurrent,
+                    n_encoder_layers: 1,
+                    bidirectional: false,
+                    ..EncoderConfig::default()
+                },
+                decoder: DecoderConfig {
+                    stack: StackKind::Recurrent,
+                    n_decoder_layers: 1,
+                    readout: false,
+                    suppress_tokens: Some(Vec::new()),
+                    ..DecoderConfig::default()
+                },
+                output: OutputConfig {
+                    tie_embeddings: TieEmbeddings::None,
+                    output_bias: true,
+                    ..OutputConfig::default()
+                },
+                attention: AttentionKind::None,
+                ..Translator::default()
+            }),
             d_model: width("enc_emb")?,
-            n_encoder_layers: 1,
-            n_decoder_layers: 1,
             max_len: MAX_LEN,
             scale_embeddings: false,
-            tie_embeddings: TieEmbeddings::None,
-            output_bias: true,
-            suppress_tokens: Some(Vec::new()),
             recurrent: RecurrentConfig {
                 cell: CellKind::Gru,
                 d_hidden: width("enc_w_hh")?,
-                bidirectional: false,
-                attention: AttentionKind::None,
-                readout: false,
-                ..RecurrentConfig::default()
             },
             ..ModelConfig::default()
         },

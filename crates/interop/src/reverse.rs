@@ -207,27 +207,14 @@ fn side_by_side(matrices: &[Vec<f32>], columns: usize) -> Vec<f32> {
 mod tests {
     use super::*;
     use crate::recipe::Source::{Part, Same, Transposed};
+    use crate::recipe::names;
 
-    const NAMES: Names = &[
-        ("a", Same("A")),
-        ("b", Transposed("B")),
-        (
-            "q",
-            Part {
-                name: "QK",
-                part: 0,
-                of: 2,
-            },
-        ),
-        (
-            "k",
-            Part {
-                name: "QK",
-                part: 1,
-                of: 2,
-            },
-        ),
-    ];
+    const NAMES: Names = names! {
+        "a" => Same("A"),
+        "b" => Transposed("B"),
+        "q" => Part { name: "QK", part: 0, of: 2, },
+        "k" => Part { name: "QK", part: 1, of: 2, },
+    };
 
     #[test]
     fn matrices_are_transposed_and_joined() {

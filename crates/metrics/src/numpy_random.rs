@@ -1,11 +1,8 @@
 //! The random numbers of numpy's `default_rng(seed)`, on which sacreBLEU's resampling is based.
 
-use rand_pcg::Pcg64;
-use rand_pcg::rand_core::Rng;
-
 /// `numpy.random.default_rng(seed)`: PCG64 (O'Neill, 2014), seeded by `SeedSequence`.
 pub(super) struct NumpyRandom {
-    pcg: Pcg64,
+    pcg: Pcg,
     /// The upper half of the last 64 bits, if only the lower one was used.
     rest: Option<u32>,
 }
@@ -15,14 +12,14 @@ impl NumpyRandom {
         let [a, b, c, d] = seed_sequence(seed);
         let wide = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
         Self {
-            pcg: Pcg64::new(wide(a, b), wide(c, d)),
+            pcg: Pcg::new(wide(a, b), wide(c, d)),
             rest: None,
         }
     }
 
     fn next_u32(&mut self) -> u32 {
         self.rest.take().unwrap_or_else(|| {
-            let bits = self.pcg.next_u64();
+            let bits = self.pcg.next();
             self.rest = Some((bits >> 32) as u32);
             bits as u32
         })
@@ -50,6 +47,34 @@ impl NumpyRandom {
     pub(super) fn bits(&mut self) -> impl Iterator<Item = bool> {
         std::iter::repeat_with(|| self.next_u32())
             .flat_map(|word| (0..u32::BITS).map(move |bit| word >> bit & 1 == 1))
+    }
+}
+
+/// PCG64, a linear congruential generator of 128 bits whose output is permuted (PCG XSL RR 128/64).
+struct Pcg {
+    state: u128,
+    increment: u128,
+}
+
+impl Pcg {
+    const MULTIPLIER: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
+
+    fn new(state: u128, stream: u128) -> Self {
+        let increment = stream << 1 | 1;
+        let state = state.wrapping_add(increment);
+        let mut pcg = Self { state, increment };
+        pcg.step();
+        pcg
+    }
+
+    fn step(&mut self) {
+        self.state = (self.state.wrapping_mul(Self::MULTIPLIER)).wrapping_add(self.increment);
+    }
+
+    fn next(&mut self) -> u64 {
+        self.step();
+        let rotation = (self.state >> 122) as u32;
+        ((self.state >> 64) as u64 ^ self.state as u64).rotate_right(rotation)
     }
 }
 

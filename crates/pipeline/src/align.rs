@@ -69,10 +69,11 @@ impl Pipeline {
                 continue;
             }
             // The last token is predicted, but not read.
-            let mut example = Example::text(&tokens[..tokens.len() - 1], tgt.special(), number);
-            example.tgt_out = tokens.to_vec();
-            example.src = source.ids;
-            examples.push(example);
+            let read = &tokens[..tokens.len() - 1];
+            examples.push(Example {
+                tgt_out: tokens.to_vec(),
+                ..Example::pair(source.ids, read, tgt.special(), number)
+            });
         }
         let mut alignments = vec![Alignment::default(); pairs.len()];
         for batch in batches_within(POSITIONS, examples, self.tokenizers.sides(), None)? {
@@ -97,7 +98,8 @@ impl Pipeline {
             return Vec::new();
         };
         let [.., tgt_len, src_len] = shape;
-        let lens = batch.src.lens().iter().zip(batch.tgt_out.lens());
+        let lens = batch.src().map_or(&[][..], |src| src.lengths().lens());
+        let lens = lens.iter().zip(batch.tgt_out.lens());
         values
             .chunks(tgt_len * src_len)
             .zip(lens)

@@ -6,7 +6,7 @@ use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::Example;
-use attentive_model::nn::Pass;
+use attentive_model::nn::{Pass, Sequence};
 
 use super::batches::batches;
 use super::source::Source;
@@ -90,13 +90,13 @@ impl Pipeline {
     /// [`Error::Usage`] for a model without an encoder.
     fn means(&self, batch: &Batch) -> Result<Vec<Vec<f32>>> {
         let memory = self.model().encode(batch, &Pass::inference());
-        let encoded = memory.ok_or_else(no_encoder)?.sequence.x;
-        let [_, width] = encoded.shape();
-        let values = encoded.into_vec();
-        let rows = values.chunks(batch.src.width() * width);
+        let Sequence { x, lengths } = memory.ok_or_else(no_encoder)?.sequence;
+        let [_, width] = x.shape();
+        let values = x.into_vec();
+        let rows = values.chunks(lengths.width() * width);
         let special = self.tokenizers.src().special();
         let (first, last) = (special.n_first(), special.n_last());
-        let rows = rows.zip(batch.src.lens());
+        let rows = rows.zip(lengths.lens());
         let means = rows.map(|(row, &len)| mean(&row[first * width..(len - last) * width], width));
         Ok(means.collect())
     }

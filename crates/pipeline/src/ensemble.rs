@@ -1,5 +1,6 @@
 //! Ensembles: several models that translate together.
 
+use attentive_base::count::number;
 use attentive_base::error::{Error, Result};
 use attentive_config::Task;
 use attentive_decode::Ensemble;
@@ -80,7 +81,8 @@ fn difference(ours: &Tokenizer, theirs: &Tokenizer) -> Option<String> {
     }
     let sizes = [ours, theirs].map(Tokenizer::vocab_size);
     if sizes[0] != sizes[1] {
-        return Some(format!("{} tokens, not {}", sizes[1], sizes[0]));
+        let [ours, theirs] = sizes.map(|size| number(size as u64));
+        return Some(format!("{theirs} tokens, not {ours}"));
     }
     for id in 0..sizes[0] as u32 {
         let [our, their] = [ours, theirs].map(|tokenizer| tokenizer.token(id).unwrap_or_default());

@@ -1,6 +1,7 @@
 //! Filling the gaps of a text.
 
 use attentive_base::batch::{Batch, Padded, TokenId};
+use attentive_base::body::Body;
 use attentive_base::error::{Error, Result};
 use attentive_config::Task;
 use attentive_decode::{NextToken, likeliest};
@@ -58,10 +59,7 @@ impl Pipeline {
         let spelled = tokenizer.token(mask).unwrap_or_else(|| MASK.to_owned());
         let text = &*text.replace(&spelled, MASK);
         let Source { ids, warnings, .. } = self.read_gaps(text, mask)?;
-        let batch = Batch {
-            src: Padded::single(&ids),
-            ..Batch::default()
-        };
+        let batch = Batch::of(Body::Encoder(Padded::single(&ids).into()));
         let logits = self.model().forward(&batch, &Pass::inference());
         let no_guesses: Vec<TokenId> = tokenizer.special().ids().collect();
         let places = likeliest(logits, count, &no_guesses).into_iter().zip(&ids);

@@ -1,6 +1,7 @@
 //! Inspection of a model's attention and predictions.
 
 use attentive_base::batch::{Batch, Padded, TokenId};
+use attentive_base::body::Body;
 use attentive_base::error::{Error, Result};
 use attentive_config::{StackKind, Task, Units};
 use attentive_data::Example;
@@ -58,7 +59,8 @@ pub enum Target<'a> {
 /// A sentence prepared for an inspection.
 #[derive(Debug)]
 pub struct Shown {
-    example: Example,
+    /// `None` for a blank sentence.
+    example: Option<Example>,
     warnings: Vec<Warning>,
 }
 
@@ -111,7 +113,7 @@ impl Pipeline {
     fn show_pair(&self, src: &str, target: Target<'_>) -> Result<Shown> {
         let source = Source::read(src, self)?;
         if source.ids.is_empty() {
-            return Ok(Shown::new(Example::default(), []));
+            return Ok(Shown::new(None, []));
         }
         let tokenizer = self.tokenizers.tgt();
         // The target has one more token: `<s>` or `</s>`.
@@ -135,12 +137,9 @@ impl Pipeline {
                 (tokens, Vec::new())
             }
         };
-        let example = Example {
-            src: source.ids,
-            ..Example::text(&tgt, tokenizer.special(), 1)
-        };
+        let example = Example::pair(source.ids, &tgt, tokenizer.special(), 1);
         Ok(Shown::new(
-            example,
+            Some(example),
             [("sentence", source.warnings), ("target", warnings)],
         ))
     }
@@ -170,13 +169,13 @@ impl Pipeline {
     fn show_ids(&self, source: Source) -> Shown {
         let Source { ids, warnings, .. } = source;
         let example = match (ids.is_empty(), self.config.data.units) {
-            (true, _) => Example::default(),
-            (false, Units::Stream) => Example {
+            (true, _) => None,
+            (false, Units::Stream) => Some(Example {
                 tgt_out: ids[1..].to_vec(),
-                tgt_in: ids,
-                ..Example::default()
-            },
-            (false, Units::Lines) => Example::text(&ids, self.tokenizers.tgt().special(), 1),
+                inputs: Body::Decoder(ids),
+                line: 1,
+            }),
+            (false, Units::Lines) => Some(Example::text(&ids, self.tokenizers.tgt().special(), 1)),
         };
         Shown::new(example, [("text", warnings)])
     }
@@ -188,22 +187,18 @@ impl Pipeline {
         let mask = self.mask()?;
         let encode = |text: &str| tokenizer.encode_masked(text, mask);
         let Source { ids, warnings, .. } = Source::with(text, room, encode)?;
-        let example = match ids.is_empty() {
-            true => Example::default(),
-            false => Example::whole(ids, tokenizer.special(), 1),
-        };
+        let example = (!ids.is_empty()).then(|| Example::whole(ids, tokenizer.special(), 1));
         Ok(Shown::new(example, [("text", warnings)]))
     }
 
     fn show_labeled(&self, text: &str) -> Result<Shown> {
         let source = Source::read(text, self)?;
-        let example = Example::tokens(source.ids, 1);
-        Ok(Shown::new(example, [("text", source.warnings)]))
+        Ok(Shown::new(read(source.ids), [("text", source.warnings)]))
     }
 
     fn show_tagged(&self, text: &str) -> Result<Shown> {
-        let attends = self.config.model.encoder() == Some(StackKind::Transformer);
-        if !attends || self.config.model.recurrent.d_input > 0 {
+        let model = &self.config.model;
+        if !model.has(StackKind::Transformer) || model.family.d_input().is_some() {
             let problem = "this tagger has no attention over tokens to explain";
             return Err(Error::usage(problem, "use it with `attentive tag`"));
         }
@@ -213,7 +208,7 @@ impl Pipeline {
         }
         let encode = |text: &str| tokenizer.encode_words(text);
         let Source { ids, warnings, .. } = Source::with(text, self.architecture.max_len, encode)?;
-        Ok(Shown::new(Example::tokens(ids, 1), [("text", warnings)]))
+        Ok(Shown::new(read(ids), [("text", warnings)]))
     }
 
     /// The tokens that the model never generates.
@@ -226,20 +221,14 @@ impl Pipeline {
 
     fn look(&self, shown: Shown) -> Result<Inspection> {
         let Shown { example, warnings } = shown;
-        if example.src.is_empty() && example.tgt_in.is_empty() {
+        let Some(example) = example else {
             return Err(Error::usage("the sentence is blank", "give some text"));
-        }
-        let Example {
-            src,
-            tgt_in,
-            tgt_out,
-            ..
-        } = example;
-        let batch = Batch {
-            src: Padded::single(&src),
-            tgt_in: Padded::single(&tgt_in),
-            ..Batch::default()
         };
+        let inputs = example.inputs.as_ref().map(
+            |src| Padded::single(src.tokens()).into(),
+            |tgt_in| Padded::single(tgt_in),
+        );
+        let batch = Batch::of(inputs);
         let watch = AttentionWatch::default();
         let logits = self
             .model()
@@ -247,17 +236,20 @@ impl Pipeline {
         let (src_tokenizer, tgt_tokenizer) = (self.tokenizers.src(), self.tokenizers.tgt());
         let task = self.config.model.family.task();
         let predicted = predicted(task, &logits, tgt_tokenizer)?;
-        let written = match tgt_in.is_empty() {
-            true => Vec::new(),
-            false => written(logits, &tgt_out, tgt_tokenizer, &self.never_written()?),
+        let written = match batch.tgt_in() {
+            None => Vec::new(),
+            Some(_) => {
+                let never = self.never_written()?;
+                written(logits, &example.tgt_out, tgt_tokenizer, &never)
+            }
         };
         let reader = match task {
             Task::Translate | Task::Tag | Task::Classify | Task::Embed => src_tokenizer,
             Task::Generate | Task::Fill => tgt_tokenizer,
         };
         Ok(Inspection {
-            src: reader.spelled(&src),
-            tgt: tgt_tokenizer.spelled(&tgt_in),
+            src: reader.spelled(example.src()),
+            tgt: tgt_tokenizer.spelled(example.tgt_in()),
             written,
             predicted,
             maps: watch.into_maps(),
@@ -269,13 +261,19 @@ impl Pipeline {
 impl Shown {
     /// Returns the number of attention weights of the inspection.
     pub fn weights(&self, pipeline: &Pipeline) -> usize {
-        let (src, tgt) = (self.example.src.len(), self.example.tgt_in.len());
+        let [src, tgt] = self.lens();
         pipeline.architecture().attention_weights(src, tgt)
     }
 
     /// Returns the number of tokens that the model reads.
     pub fn tokens(&self) -> usize {
-        self.example.src.len() + self.example.tgt_in.len()
+        self.lens().iter().sum()
+    }
+
+    /// The numbers of tokens that the encoder and the decoder read.
+    fn lens(&self) -> [usize; 2] {
+        let lens = |example: &Example| [example.src().len(), example.tgt_in().len()];
+        self.example.as_ref().map_or([0; 2], lens)
     }
 
     /// Runs the model on the sentence.
@@ -287,7 +285,7 @@ impl Shown {
     }
 
     /// The `warnings` are labeled with the text that they refer to.
-    fn new<const N: usize>(example: Example, warnings: [(&str, Vec<Warning>); N]) -> Self {
+    fn new<const N: usize>(example: Option<Example>, warnings: [(&str, Vec<Warning>); N]) -> Self {
         let named = |(what, warnings): (&str, Vec<Warning>)| -> Vec<Warning> {
             let name = |warning: Warning| Warning::new(format!("the {what}: {}", warning.problem));
             warnings.into_iter().map(name).collect()
@@ -297,6 +295,11 @@ impl Shown {
             warnings: warnings.into_iter().flat_map(named).collect(),
         }
     }
+}
+
+/// The example of tokens that an encoder reads; `None` without tokens.
+fn read(tokens: Vec<TokenId>) -> Option<Example> {
+    (!tokens.is_empty()).then(|| Example::tokens(tokens, 1))
 }
 
 fn predicts_nothing() -> Error {

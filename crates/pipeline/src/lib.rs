@@ -205,7 +205,7 @@ impl Pipeline {
     /// # Errors
     /// [`Error::Usage`] for a language that the model does not have.
     pub fn with_languages(mut self, languages: &Languages) -> Result<Self> {
-        languages.apply(&self.tokenizers, &mut self.config.model)?;
+        languages.apply(&self.tokenizers, &mut self.config.model.family)?;
         self.tokenizers = self.tokenizers.for_model(&self.config.model)?;
         let partners = self.partners.into_iter();
         self.partners = partners

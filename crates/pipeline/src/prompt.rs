@@ -112,7 +112,8 @@ impl Pipeline {
     /// The token that replaces an empty text in a stream: the start token, if the model has one, or a line break.
     fn empty_text(&self) -> Result<TokenId> {
         let tokenizer = self.tokenizers.tgt();
-        if self.config.model.decoder_start_token.is_some() {
+        let decoder = self.config.model.family.decoder();
+        if decoder.is_some_and(|decoder| decoder.decoder_start_token.is_some()) {
             return Ok(tokenizer.special().start);
         }
         match tokenizer.encode("\n")?[..] {

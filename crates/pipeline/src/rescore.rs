@@ -96,18 +96,14 @@ impl Pipeline {
                 continue;
             }
             let tgt: Vec<TokenId> = first.into_iter().chain(tgt.ids).collect();
-            let mut example = Example {
-                src: src.ids,
-                ..Example::text(&tgt, tokenizer.special(), number)
-            };
+            let mut example = Example::pair(src.ids, &tgt, tokenizer.special(), number);
             let (all, room) = (example.tgt_len(), self.max_len());
             if all > room {
                 warn(format!(
                     "too long for the model, only the first {room} of {all} tokens were scored"
                 ));
             }
-            example.tgt_in.truncate(room);
-            example.tgt_out.truncate(room);
+            example.truncate_target(room);
             result.tokens.clone_from(&example.tgt_out);
             results.push(result);
             examples.push(example);

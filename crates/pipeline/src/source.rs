@@ -1,6 +1,7 @@
 //! An input line, encoded for the model.
 
 use attentive_base::batch::TokenId;
+use attentive_base::count::{count, number};
 use attentive_base::error::Result;
 use attentive_data::{MAX_LINE_BYTES, is_control};
 use attentive_kernels::threads::Threads;
@@ -93,7 +94,9 @@ impl Source {
         let all = self.ids.len();
         if all > room {
             self.warnings.push(Warning::new(format!(
-                "too long for the model, only the first {room} of {all} tokens were read"
+                "too long for the model, only the first {} of {} were read",
+                number(room as u64),
+                count(all, "token")
             )));
             self.ids.truncate(room);
             self.is_cut = true;

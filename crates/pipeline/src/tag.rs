@@ -4,13 +4,14 @@ mod pieces;
 
 use std::ops::Range;
 
-use attentive_base::batch::{Batch, TokenId};
+use attentive_base::batch::{Batch, Src, TokenId};
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::{Example, is_control};
 use attentive_decode::NextToken;
+use attentive_kernels::Lengths;
 use attentive_kernels::threads::Threads;
 use attentive_model::nn::Pass;
 
@@ -43,8 +44,7 @@ impl Pipeline {
     /// [`Error::Usage`] for a model that does not tag tokens; [`Error::Data`] if its outputs are NaN or infinite.
     pub fn tag<L: AsRef<str> + Sync>(&self, first_line: usize, lines: &[L]) -> Result<Vec<Tagged>> {
         self.require(Task::Tag)?;
-        let width = self.config.model.recurrent.d_input;
-        if width > 0 {
+        if let Some(width) = self.config.model.family.d_input() {
             return Err(Error::usage(
                 "this model labels vectors, not tokens",
                 format!("use vectors of {}", count(width, "number")),
@@ -152,13 +152,12 @@ impl Pipeline {
     /// `model.recurrent.d_input`, and if the model's outputs are NaN or infinite.
     pub fn tag_vectors(&self, first_line: usize, sequences: &[Vec<f32>]) -> Result<Vec<Tagged>> {
         self.require(Task::Tag)?;
-        let width = self.config.model.recurrent.d_input;
-        if width == 0 {
+        let Some(width) = self.config.model.family.d_input() else {
             return Err(Error::usage(
                 "this model labels tokens, not vectors",
                 "use tokens separated by blanks",
             ));
-        }
+        };
         for (number, sequence) in (first_line..).zip(sequences) {
             if !sequence.len().is_multiple_of(width) || !sequence.iter().all(|x| x.is_finite()) {
                 let problem = format!(
@@ -170,9 +169,7 @@ impl Pipeline {
                 });
             }
         }
-        let special = self.tokenizers.src().special();
-        let example =
-            |vectors: &[f32], line| Example::vectors(vectors.to_vec(), width, special, line);
+        let example = |vectors: &[f32], line| Example::vectors(vectors.to_vec(), width, line);
         let tags = self.label(sequences, self.config.model.max_len * width, example)?;
         let tagged = (first_line..).zip(tags).map(|(line, tags)| Tagged {
             warnings: self.pieces(line, tags.len()).into_iter().collect(),
@@ -230,14 +227,16 @@ impl Pipeline {
     fn best_tags(&self, batch: &Batch) -> Result<Vec<Vec<String>>> {
         let tokenizer = self.tokenizers.tgt();
         let logits = self.model().forward(batch, &Pass::inference());
-        let places = ranked_labels(logits, 1, tokenizer.special()).zip(batch.src.lengths.mask());
+        let none = Lengths::default();
+        let lengths = batch.src().map_or(&none, Src::lengths);
+        let places = ranked_labels(logits, 1, tokenizer.special()).zip(lengths.mask());
         let name = |best: Result<Vec<NextToken>>| -> Result<String> {
             let tag = best?.first().and_then(|best| tokenizer.token(best.token));
             Ok(tag.unwrap_or_default())
         };
         let real = places.filter(|(_, is_pad)| !is_pad);
         let mut tags = real.map(|(best, _)| name(best));
-        let rows = batch.src.lens().iter();
+        let rows = lengths.lens().iter();
         rows.map(|&len| tags.by_ref().take(len).collect()).collect()
     }
 }

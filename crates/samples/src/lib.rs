@@ -11,7 +11,7 @@ use attentive_decode::Logits;
 use attentive_model::model::Model;
 
 pub use sample::{Sample, TAGS, TEXT, WORDS};
-pub use variants::{base, variants};
+pub use variants::{base, variant, variants};
 
 /// The size of the vocabularies of [`model`].
 pub const VOCAB: usize = 13;

@@ -1,13 +1,19 @@
 //! Untrained models with tokenizers.
 
-use attentive_config::{Config, Family, ModelConfig, Task, TokenizerConfig, TokenizerKind, Units};
+use attentive_config::{Config, Family, Task, TokenizerConfig, TokenizerKind, Units};
 use attentive_model::model::Model;
 use attentive_text::{self as text, Masks, Tokenizers};
+
+use crate::variants;
 
 /// The words of the vocabularies of [`Sample::with`].
 pub const WORDS: [&str; 12] = [
     "a", "dog", "runs", "over", "the", "green", "field", "and", "barks", "at", "two", "cats",
 ];
+
+/// The models of [`Sample::with`].
+const SMALL: &str = "d_model = 16, d_ff = 32, n_heads = 2, n_encoder_layers = 1, n_decoder_layers = 2, max_len = 24, \
+    recurrent = { d_hidden = 16 }";
 
 /// The labels of its taggers and classifiers.
 pub const TAGS: [&str; 3] = ["NOUN", "VERB", "OTHER"];
@@ -26,30 +32,20 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// A model of `family`, over vectors of `d_input` values unless that is 0.
-    pub fn of(family: Family, d_input: usize) -> Self {
-        Self::with(|model| {
-            model.family = family;
-            model.recurrent.d_input = d_input;
-        })
+    /// A model of `family`.
+    pub fn of(family: Family) -> Self {
+        Self::with(&format!("family = '{family}'"))
     }
 
-    /// A Transformer with a changed configuration.
-    pub fn with(change: impl FnOnce(&mut ModelConfig)) -> Self {
+    /// A Transformer with these changes to `[model]`, in TOML on one line.
+    pub fn with(changes: &str) -> Self {
         let mut config = tokenized(TokenizerKind::Word, 17);
-        config.model.d_model = 16;
-        config.model.d_ff = 32;
-        config.model.n_heads = 2;
-        config.model.n_encoder_layers = 1;
-        config.model.n_decoder_layers = 2;
-        config.model.max_len = 24;
-        config.model.recurrent.d_hidden = 16;
+        config.model = variants::read(SMALL, changes);
         config.decode.beam_width = 3;
-        change(&mut config.model);
         let (tokenizer, words, tags) = (&config.tokenizer, [WORDS.join(" ")], [TAGS.join(" ")]);
         let task = config.model.family.task();
-        let tokenizers = match (task, config.model.recurrent.d_input) {
-            (Task::Tag, 0) | (Task::Classify, _) => text::learn_tagged(tokenizer, &words, &tags),
+        let tokenizers = match (task, config.model.family.d_input()) {
+            (Task::Tag, None) | (Task::Classify, _) => text::learn_tagged(tokenizer, &words, &tags),
             (Task::Tag, _) => text::learn_tagged(tokenizer, &[], &tags),
             (Task::Fill, _) => text::learn(tokenizer, Masks::With, &[], &words),
             _ => text::learn(tokenizer, Masks::Without, &words, &words),
@@ -61,12 +57,7 @@ impl Sample {
     pub fn small_language_model(kind: TokenizerKind, units: Units) -> Self {
         let mut config = tokenized(kind, 60);
         config.data.units = units;
-        config.model.family = Family::DecoderOnly;
-        config.model.d_model = 16;
-        config.model.d_ff = 32;
-        config.model.n_heads = 2;
-        config.model.n_decoder_layers = 2;
-        config.model.max_len = 24;
+        config.model = variants::read(SMALL, "family = 'decoder_only'");
         Self::language_model(config)
     }
 

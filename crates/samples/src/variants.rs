@@ -1,322 +1,176 @@
 //! The variants on which every property is tested.
 
-use attentive_config::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Family, Init, LabelLayer, MixingKind,
-    ModelConfig, NormKind, NormPosition, Pooling, Positions, RecurrentConfig, RotaryScalingConfig,
-    RotaryScalingKind, StackKind, TieEmbeddings,
-};
+use attentive_config::{Config, ModelConfig};
+use serde::Deserialize;
+use serde_json::Value as Json;
+use toml::{Table, Value};
+
+/// The small model that the variants change.
+const BASE: &str = "d_model = 12, d_ff = 20, n_heads = 3, n_encoder_layers = 2, n_decoder_layers = 2, max_len = 32, \
+    init = 'pytorch'";
 
 /// The small model that the variants change.
 pub fn base() -> ModelConfig {
-    ModelConfig {
-        d_model: 12,
-        d_ff: 20,
-        n_heads: 3,
-        n_encoder_layers: 2,
-        n_decoder_layers: 2,
-        max_len: 32,
-        init: Init::Pytorch,
-        ..ModelConfig::default()
+    variant("")
+}
+
+/// The small model with these changes to `[model]`, in TOML on one line.
+pub fn variant(changes: &str) -> ModelConfig {
+    read(BASE, changes)
+}
+
+/// `[model]` with the keys of `base` and `changes`. Keys of `base` that the family does not have are left out.
+pub(crate) fn read(base: &str, changes: &str) -> ModelConfig {
+    let mut model = Table::new();
+    for keys in [base, changes] {
+        let text: Table = format!("keys = {{ {keys} }}").parse().unwrap();
+        for (key, value) in text["keys"].as_table().unwrap().clone() {
+            match (model.get_mut(&key), value) {
+                (Some(Value::Table(section)), Value::Table(keys)) => section.extend(keys),
+                (_, value) => drop(model.insert(key, value)),
+            }
+        }
+    }
+    let known = &Config::json_schema()["properties"]["model"];
+    check(&model, known);
+    let config = Table::from_iter([("model".to_owned(), Value::Table(model))]);
+    Config::deserialize(config).unwrap().model
+}
+
+/// Panics at unknown keys.
+fn check(table: &Table, known: &Json) {
+    for (key, value) in table {
+        let known = &known["properties"][key];
+        assert!(known.is_object(), "`{key}` is no key");
+        if let Value::Table(section) = value {
+            check(section, known);
+        }
     }
 }
 
 /// A model of each family for each value of each variant.
 pub fn variants() -> Vec<ModelConfig> {
-    let mut variants = transformers();
+    let mut variants: Vec<String> = TRANSFORMERS.map(str::to_owned).into();
     variants.extend(recurrent());
-    variants.extend(mixed());
-    variants.extend(published());
+    variants.extend(MIXED.map(str::to_owned));
+    variants.extend(PUBLISHED.map(|keys| format!("family = 'decoder_only', {keys}")));
+    variants.extend(PUBLISHED.map(str::to_owned));
     variants.extend(labeling());
-    for family in [Family::DecoderOnly, Family::EncoderOnly] {
-        for positions in [
-            Positions::SinusoidalInterleaved,
-            Positions::Learned,
-            Positions::Rotary,
-        ] {
-            variants.push(ModelConfig {
-                family,
-                positions,
-                norm_position: NormPosition::Pre,
-                tie_embeddings: TieEmbeddings::None,
-                output_bias: true,
-                ..base()
-            });
-            variants.push(ModelConfig { family, ..base() });
+    for family in ["decoder_only", "encoder_only"] {
+        variants.push(format!("family = '{family}'"));
+        for positions in ["sinusoidal_interleaved", "learned", "rotary"] {
+            variants.push(format!(
+                "family = '{family}', positions = '{positions}', norm_position = 'pre', tie_embeddings = 'none', \
+                 output_bias = true"
+            ));
         }
     }
-    variants.push(ModelConfig {
-        family: Family::EncoderOnly,
-        activation: ActivationKind::Gelu,
-        output_transform: true,
-        ..base()
-    });
-    variants.push(ModelConfig {
-        family: Family::EncoderOnly,
-        positions: Positions::LearnedRelative,
-        position_offset: 2,
-        relative_buckets: 8,
-        relative_distance: 12,
-        ..base()
-    });
-    variants
-}
-
-fn recurrent() -> Vec<ModelConfig> {
-    let mut variants = Vec::new();
-    let family = |family, recurrent| ModelConfig {
-        family,
-        recurrent,
-        ..base()
-    };
-    let cells = [
-        CellKind::Rnn,
-        CellKind::Lstm,
-        CellKind::CoupledLstm,
-        CellKind::Gru,
-        CellKind::Ssru,
-    ];
-    let attentions = [
-        AttentionKind::None,
-        AttentionKind::Additive,
-        AttentionKind::Dot,
-        AttentionKind::General,
-    ];
-    for cell in cells {
-        for bidirectional in [true, false] {
-            let reads_context = |attention: &AttentionKind| {
-                cell != CellKind::Ssru || *attention != AttentionKind::Additive
-            };
-            for attention in attentions.into_iter().filter(reads_context) {
-                let recurrent = RecurrentConfig {
-                    cell,
-                    d_hidden: 10,
-                    bidirectional,
-                    attention,
-                    ..RecurrentConfig::default()
-                };
-                variants.push(family(Family::Seq2seq, recurrent));
-            }
-            for d_input in [0, 3] {
-                let recurrent = RecurrentConfig {
-                    cell,
-                    d_hidden: 10,
-                    bidirectional,
-                    d_input,
-                    ..RecurrentConfig::default()
-                };
-                variants.push(family(Family::Tagger, recurrent));
-            }
-        }
-    }
-    variants.push(ModelConfig {
-        n_decoder_layers: 3,
-        n_encoder_layers: 1,
-        ..variants[0].clone()
-    });
-    let no_readout = RecurrentConfig {
-        cell: CellKind::Gru,
-        d_hidden: base().d_model,
-        bidirectional: false,
-        attention: AttentionKind::None,
-        readout: false,
-        ..RecurrentConfig::default()
-    };
-    variants.push(family(Family::Seq2seq, no_readout));
-    variants
+    variants.extend(MASKED.map(str::to_owned));
+    variants.iter().map(|changes| variant(changes)).collect()
 }
 
 /// One Transformer for each value of each variant.
-fn transformers() -> Vec<ModelConfig> {
-    let mut variants = vec![base()];
-    variants.push(ModelConfig {
-        norm_position: NormPosition::Pre,
-        ..base()
-    });
-    variants.push(ModelConfig {
-        dropout_position: DropoutPosition::AfterNorm,
-        ..base()
-    });
-    variants.push(ModelConfig {
-        norm_position: NormPosition::Pre,
-        dropout_position: DropoutPosition::AfterNorm,
-        ..base()
-    });
-    for norm in [NormKind::Rms, NormKind::Scalar] {
-        variants.push(ModelConfig { norm, ..base() });
-    }
-    for positions in [
-        Positions::SinusoidalConcatenated,
-        Positions::SinusoidalTensor2tensor,
-        Positions::Learned,
-        Positions::Rotary,
-        Positions::None,
-    ] {
-        variants.push(ModelConfig {
-            positions,
-            ..base()
-        });
-    }
-    for tie_embeddings in [
-        TieEmbeddings::None,
-        TieEmbeddings::Decoder,
-        TieEmbeddings::Inputs,
-    ] {
-        variants.push(ModelConfig {
-            tie_embeddings,
-            output_bias: true,
-            ..base()
-        });
-    }
-    for init in [Init::XavierUniform, Init::Normal, Init::Gpt2] {
-        variants.push(ModelConfig { init, ..base() });
-    }
-    variants.push(ModelConfig {
-        activation: ActivationKind::Gelu,
-        attention_bias: false,
-        scale_embeddings: false,
-        ..base()
-    });
-    variants.push(ModelConfig {
-        n_decoder_heads: 4,
-        d_decoder_ff: 28,
-        ..base()
-    });
-    variants
-}
+const TRANSFORMERS: [&str; 21] = [
+    "",
+    "norm_position = 'pre'",
+    "dropout_position = 'after_norm'",
+    "norm_position = 'pre', dropout_position = 'after_norm'",
+    "norm = 'rms'",
+    "norm = 'scalar'",
+    "positions = 'sinusoidal_concatenated'",
+    "positions = 'sinusoidal_tensor2tensor'",
+    "positions = 'learned'",
+    "positions = 'rotary'",
+    "positions = 'none'",
+    "tie_embeddings = 'none', output_bias = true",
+    "tie_embeddings = 'decoder', output_bias = true",
+    "tie_embeddings = 'inputs', output_bias = true",
+    "init = 'xavier_uniform'",
+    "init = 'normal'",
+    "init = 'gpt2'",
+    "activation = 'gelu', attention_bias = false, scale_embeddings = false",
+    "n_decoder_heads = 4, d_decoder_ff = 28",
+    "decoder_mixing = 'ssru'",
+    "decoder_mixing = 'lstm'",
+];
 
 /// Stacks of both kinds.
-fn mixed() -> Vec<ModelConfig> {
-    let recurrent = |cell, attention| RecurrentConfig {
-        cell,
-        d_hidden: 12,
-        attention,
-        ..RecurrentConfig::default()
-    };
-    let mut variants = Vec::new();
-    for (cell, attention) in [
-        (CellKind::Lstm, AttentionKind::Additive),
-        (CellKind::Gru, AttentionKind::Dot),
-        (CellKind::Ssru, AttentionKind::General),
-    ] {
-        variants.push(ModelConfig {
-            decoder: Some(StackKind::Recurrent),
-            recurrent: recurrent(cell, attention),
-            ..base()
-        });
-    }
-    variants.push(ModelConfig {
-        encoder: Some(StackKind::Recurrent),
-        recurrent: RecurrentConfig {
-            d_hidden: 10,
-            ..RecurrentConfig::default()
-        },
-        ..base()
-    });
-    variants.push(ModelConfig {
-        family: Family::DecoderOnly,
-        decoder: Some(StackKind::Recurrent),
-        recurrent: recurrent(CellKind::Gru, AttentionKind::Additive),
-        ..base()
-    });
-    for decoder_mixing in [MixingKind::Ssru, MixingKind::Lstm, MixingKind::Gru] {
-        variants.push(ModelConfig {
-            decoder_mixing,
-            ..base()
-        });
-    }
-    variants
-}
+const MIXED: [&str; 6] = [
+    "decoder = 'recurrent', recurrent = { cell = 'lstm', d_hidden = 12, attention = 'additive' }",
+    "decoder = 'recurrent', recurrent = { cell = 'gru', d_hidden = 12, attention = 'dot' }",
+    "decoder = 'recurrent', recurrent = { cell = 'ssru', d_hidden = 12, attention = 'general' }",
+    "encoder = 'recurrent', recurrent = { d_hidden = 10 }",
+    "family = 'decoder_only', decoder = 'recurrent', recurrent = { cell = 'gru', d_hidden = 12 }",
+    "decoder_mixing = 'gru'",
+];
 
-/// The features in which published Transformers differ.
-fn published() -> Vec<ModelConfig> {
-    let llama = ModelConfig {
-        positions: Positions::Rotary,
-        rotary_base: 500.0,
-        rotary_scaling: RotaryScalingConfig {
-            kind: RotaryScalingKind::Llama3,
-            factor: 4.0,
-            original_len: 16,
-            ..RotaryScalingConfig::default()
-        },
-        norm: NormKind::Rms,
-        norm_position: NormPosition::Pre,
-        norm_epsilon: 1e-6,
-        activation: ActivationKind::Silu,
-        feed_forward_gate: true,
-        feed_forward_bias: false,
-        attention_bias: false,
-        n_kv_heads: 1,
-        d_head: 6,
-        ..base()
-    };
-    let t5 = ModelConfig {
-        positions: Positions::Relative,
-        relative_buckets: 8,
-        relative_distance: 8,
-        attention_scale: Some(1.0),
-        logit_scale: 0.5,
-        activation: ActivationKind::GeluTanh,
-        feed_forward_gate: true,
-        norm_position: NormPosition::Pre,
-        ..base()
-    };
-    let bart = ModelConfig {
-        positions: Positions::Learned,
-        position_offset: 2,
-        embedding_norm: true,
-        final_norm: Some(true),
-        activation: ActivationKind::GeluTanh,
-        ..base()
-    };
-    let families = |variant: ModelConfig| {
-        let decoder = ModelConfig {
-            family: Family::DecoderOnly,
-            ..variant.clone()
-        };
-        [decoder, variant]
-    };
-    [llama, t5, bart].into_iter().flat_map(families).collect()
+/// The features in which published Transformers differ: Llama, T5 and BART.
+const PUBLISHED: [&str; 3] = [
+    "positions = 'rotary', rotary_base = 500.0, rotary_scaling = { kind = 'llama3', factor = 4.0, original_len = 16 }, \
+     norm = 'rms', norm_position = 'pre', norm_epsilon = 1e-6, activation = 'silu', feed_forward_gate = true, \
+     feed_forward_bias = false, attention_bias = false, n_kv_heads = 1, d_head = 6",
+    "positions = 'relative', relative_buckets = 8, relative_distance = 8, attention_scale = 1.0, logit_scale = 0.5, \
+     activation = 'gelu_tanh', feed_forward_gate = true, norm_position = 'pre'",
+    "positions = 'learned', position_offset = 2, embedding_norm = true, final_norm = true, activation = 'gelu_tanh'",
+];
+
+/// The features of published masked language models.
+const MASKED: [&str; 2] = [
+    "family = 'encoder_only', activation = 'gelu', output_transform = true",
+    "family = 'encoder_only', positions = 'learned_relative', position_offset = 2, relative_buckets = 8, \
+     relative_distance = 12",
+];
+
+/// Recurrent encoders with and without a decoder.
+fn recurrent() -> Vec<String> {
+    let mut variants = Vec::new();
+    for cell in ["rnn", "lstm", "coupled_lstm", "gru", "ssru"] {
+        for bidirectional in [true, false] {
+            let mut push = |family: &str, key: &str| {
+                variants.push(format!(
+                    "family = '{family}', recurrent = {{ cell = '{cell}', d_hidden = 10, \
+                     bidirectional = {bidirectional}, {key} }}"
+                ));
+            };
+            // The gates of an SSRU read no context.
+            let attentions = ["none", "dot", "general", "additive"];
+            let fits = if cell == "ssru" { 3 } else { 4 };
+            for attention in &attentions[..fits] {
+                push("seq2seq", &format!("attention = '{attention}'"));
+            }
+            push("tagger", "d_input = 0");
+            push("tagger", "d_input = 3");
+        }
+    }
+    variants.push(format!(
+        "family = 'seq2seq', n_encoder_layers = 1, n_decoder_layers = 3, \
+         recurrent = {{ cell = 'rnn', d_hidden = 10, attention = 'none' }}"
+    ));
+    variants.push(format!(
+        "family = 'seq2seq', recurrent = {{ cell = 'gru', d_hidden = 12, bidirectional = false, attention = 'none', \
+         readout = false }}"
+    ));
+    variants
 }
 
 /// Labels for positions and for whole texts.
-fn labeling() -> Vec<ModelConfig> {
+fn labeling() -> Vec<String> {
     let mut variants = Vec::new();
-    for encoder in [StackKind::Transformer, StackKind::Recurrent] {
-        let recurrent = RecurrentConfig {
-            d_hidden: 10,
-            ..RecurrentConfig::default()
-        };
-        let config = ModelConfig {
-            encoder: Some(encoder),
-            recurrent,
-            ..base()
-        };
-        variants.push(ModelConfig {
-            family: Family::Tagger,
-            ..config.clone()
-        });
-        for pooling in [Pooling::Mean, Pooling::First, Pooling::Last] {
-            variants.push(ModelConfig {
-                family: Family::Classifier,
-                pooling,
-                ..config.clone()
-            });
+    for encoder in ["transformer", "recurrent"] {
+        let keys = format!("encoder = '{encoder}', recurrent = {{ d_hidden = 10 }}");
+        variants.push(format!("family = 'tagger', {keys}"));
+        for pooling in ["mean", "first", "last"] {
+            variants.push(format!(
+                "family = 'classifier', pooling = '{pooling}', {keys}"
+            ));
         }
     }
-    for label_layer in [LabelLayer::Tanh, LabelLayer::Relu] {
-        variants.push(ModelConfig {
-            family: Family::Classifier,
-            pooling: Pooling::First,
-            label_layer,
-            ..base()
-        });
+    for layer in ["tanh", "relu"] {
+        variants.push(format!(
+            "family = 'classifier', pooling = 'first', label_layer = '{layer}'"
+        ));
     }
-    let mut vectors = ModelConfig {
-        family: Family::Tagger,
-        encoder: Some(StackKind::Transformer),
-        ..base()
-    };
-    vectors.recurrent.d_input = vectors.d_model;
-    variants.push(vectors);
+    variants
+        .push("family = 'tagger', encoder = 'transformer', recurrent = { d_input = 12 }".into());
     variants
 }

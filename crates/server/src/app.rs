@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use attentive_base::count::{are, count};
+use attentive_base::count::{are, count, number};
 use attentive_base::error::Result;
 use attentive_pipeline::service::Client;
 use hyper::HeaderMap;
@@ -68,7 +68,7 @@ impl App {
         Ok(Arc::new(Self {
             models: Models::default(),
             keys: RwLock::new(keys),
-            metrics: Metrics::new(),
+            metrics: Metrics::default(),
             phase: Phase::new(),
             desk: Desk::new(Desk::places()),
             parsing: Desk::new(PARSED),
@@ -162,7 +162,8 @@ impl App {
         };
         let (found, most) = (texts.len(), limits.most_texts());
         if found > most {
-            let problem = format!("the request has {found} texts; {}", at_most(most));
+            let found = count(found, "text");
+            let problem = format!("the request has {found}; {}", at_most(most));
             return Err(too_large(field, problem));
         }
         for Strings {
@@ -184,7 +185,8 @@ impl App {
         let of_others: usize = strings.map(|text| characters(text)).sum();
         let (found, most) = (of_texts + of_others, limits.characters);
         if found > most {
-            let problem = format!("the request has {found} characters; {}", at_most(most));
+            let found = count(found, "character");
+            let problem = format!("the request has {found}; {}", at_most(most));
             return Err(too_large(field, problem));
         }
         visit.carried.grow(found)?;
@@ -200,7 +202,7 @@ impl App {
 
 /// Says how many are allowed, in an error about a number of things.
 pub(super) fn at_most(most: usize) -> String {
-    format!("at most {most} {} allowed", are(most))
+    format!("at most {} {} allowed", number(most as u64), are(most))
 }
 
 /// Strings of a request other than its texts.

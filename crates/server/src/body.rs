@@ -22,6 +22,7 @@ use super::problem::{Kind, Problem};
 use super::shares::Share;
 use super::values::{MOST_VALUES, object};
 use super::visit::Visit;
+use super::wording::plain;
 
 /// Reads a JSON body.
 ///
@@ -224,9 +225,10 @@ fn problem(path: &str, error: serde_json::Error) -> Problem {
     if !error.is_data() {
         return Problem::new(Kind::Malformed, format!("the body is not JSON: {error}"));
     }
+    let message = plain(&error.to_string(), "an object");
     match path {
-        "." => Problem::new(Kind::Invalid, error.to_string()),
-        path => Problem::field(path, format!("`{path}`: {error}")),
+        "." => Problem::new(Kind::Invalid, message),
+        path => Problem::field(path, format!("`{path}`: {message}")),
     }
 }
 

@@ -8,10 +8,12 @@ use attentive_base::error::{Error, Result};
 use attentive_base::small_file::read_text;
 use attentive_model::engine::Precision;
 use serde::Deserialize;
+use toml::Table;
 
 use super::hosts;
 use super::language::{Direction, Language};
-use super::limits::{LimitKeys, Limits};
+use super::limits::Limits;
+use super::wording::plain;
 
 /// The maximum size of a configuration file, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
@@ -103,15 +105,16 @@ impl ServeConfig {
     /// Reads a TOML file. Relative paths in it are resolved against the current directory.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, [`Error::Toml`] for unknown keys and
-    /// values of the wrong type, [`Error::Usage`] for invalid times.
+    /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, [`Error::Toml`] if it is not TOML,
+    /// [`Error::Usage`] for unknown keys, values of the wrong type, and times that are negative or too long.
     pub fn load(path: &Path) -> Result<Self> {
         let text = read_text(path, MOST_BYTES)?;
-        let file: File = toml::from_str(&text).map_err(|error| Error::Toml {
+        toml::from_str::<Table>(&text).map_err(|error| Error::Toml {
             path: path.into(),
-            problem: located(&text, &error),
+            problem: format!("line {}: {}", line(&text, &error), error.message()),
         })?;
-        file.config()
+        let file: File = toml::from_str(&text).map_err(|error| mistake(path, &text, &error))?;
+        Ok(file.config())
     }
 
     /// Refuses a configuration with which no server can run.
@@ -158,15 +161,24 @@ fn check_name(name: &str) -> Result<()> {
     ))
 }
 
-/// The message of `error`, with its line in `text`.
-fn located(text: &str, error: &toml::de::Error) -> String {
-    let message = error.message();
-    match error.span() {
-        Some(span) => {
-            let before = text.get(..span.start).unwrap_or_default();
-            format!("line {}: {message}", 1 + before.matches('\n').count())
-        }
-        None => message.to_owned(),
+/// The line of `error` in `text`, from 1.
+fn line(text: &str, error: &toml::de::Error) -> usize {
+    let start = error.span().map_or(0, |span| span.start);
+    let before = text.get(..start).unwrap_or_default();
+    1 + before.matches('\n').count()
+}
+
+/// The error for a key or value that is TOML, but does not belong in the file `path` with this `text`.
+fn mistake(path: &Path, text: &str, error: &toml::de::Error) -> Error {
+    let message = plain(error.message(), "a section of keys");
+    let message = match message.split_once(" field ") {
+        Some((what @ ("unknown" | "missing"), rest)) => format!("{what} key {rest}"),
+        _ => message,
+    };
+    let (path, line) = (path.display(), line(text, error));
+    Error::Usage {
+        problem: format!("`{path}`, line {line}: {message}"),
+        hint: None,
     }
 }
 
@@ -181,7 +193,7 @@ struct File {
     log_text: Option<bool>,
     allowed_hosts: Option<Vec<String>>,
     #[serde(default)]
-    limits: LimitKeys,
+    limits: Limits,
     #[serde(default)]
     models: BTreeMap<String, ModelKeys>,
 }
@@ -197,7 +209,7 @@ struct ModelKeys {
 }
 
 impl File {
-    fn config(self) -> Result<ServeConfig> {
+    fn config(self) -> ServeConfig {
         let models = self.models.into_iter().map(|(name, keys)| {
             let named = ServedModel::new(name, keys.dir);
             let (source, target) = named.direction.map(|d| (d.source, d.target)).unzip();
@@ -211,16 +223,16 @@ impl File {
             }
         });
         let defaults = ServeConfig::new(models.collect());
-        Ok(ServeConfig {
+        ServeConfig {
             listen: self.listen.unwrap_or(defaults.listen),
             api_key_file: self.api_key_file,
             precision: self.precision,
             threads: self.threads.unwrap_or(defaults.threads),
-            limits: self.limits.over(defaults.limits)?,
+            limits: self.limits,
             log_text: self.log_text.unwrap_or(defaults.log_text),
             allowed_hosts: self.allowed_hosts.unwrap_or(defaults.allowed_hosts),
             models: defaults.models,
-        })
+        }
     }
 }
 
@@ -281,15 +293,37 @@ mod tests {
     #[test]
     fn mistakes_are_located() {
         for (text, words) in [
-            ("[limits]\nqueu = 1\n", "line 2: unknown field `queu`"),
-            ("\nmodles = 1\n", "line 2: unknown field `modles`"),
-            ("[models.a]\nsource = 'en'\n", "missing field `dir`"),
+            (
+                "[limits]\nqueu = 1\n",
+                "serve.toml`, line 2: unknown key `queu`, expected one of `queue`",
+            ),
+            ("\nmodles = 1\n", "line 2: unknown key `modles`"),
+            ("[models.a]\nsource = 'en'\n", "missing key `dir`"),
+            (
+                "limits = 3",
+                "line 1: invalid type: integer `3`, expected a section of keys",
+            ),
+            ("listen = ", "serve.toml` is not valid TOML: line 1"),
             (
                 "[models.a]\ndir = 'd'\nsource = 'english'\n",
                 "line 3: `english` is not a language",
             ),
-            ("precision = 'f8'", "line 1: unknown variant `f8`"),
-            ("threads = -1", "line 1: invalid value"),
+            (
+                "precision = 'f8'",
+                "line 1: unknown value `f8`, expected one of `f32`",
+            ),
+            (
+                "[limits]\ntimeout = -1",
+                "line 2: a time is -1: use a number of seconds",
+            ),
+            (
+                "[limits]\n\ndrain_timeout = nan",
+                "line 3: a time is NaN: use a number of seconds",
+            ),
+            (
+                "threads = -1",
+                "line 1: invalid value: integer `-1`, expected a whole number, 0 or more",
+            ),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");

@@ -32,6 +32,7 @@ mod stamp;
 mod texts;
 mod values;
 mod visit;
+mod wording;
 
 pub use config::{DEFAULT_ADDRESS, ServeConfig, ServedModel};
 pub use language::{Direction, Language};
@@ -50,7 +51,8 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use tokio::runtime::{self, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::time::{interval, timeout};
+use tokio::time::timeout;
+use utoipa::openapi::{Info, License};
 use utoipa_axum::router::OpenApiRouter;
 
 use self::app::{App, Shared};
@@ -66,9 +68,6 @@ const THREADS: usize = 2;
 
 /// The number of threads that read large bodies of requests, in addition to those of the [`Desk`].
 const PARSERS: usize = 2;
-
-/// The time between two calls of [`Metrics::tidy`].
-const TIDYING: Duration = Duration::from_secs(5);
 
 /// A server that is bound to its address.
 pub struct Server {
@@ -203,13 +202,11 @@ impl Server {
         let result = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener)
                 .map_err(Error::io("set up", "the server"))?;
-            let tidying = tokio::spawn(tidy(Arc::clone(&app)));
             let net = tokio::spawn(net::serve(Arc::clone(&app), router(&app), listener));
             let result = obey(&app, &mut commands, &orders).await;
             // Requests that are still in progress are aborted now.
             app.phase.go_on(Stage::Ending);
             let _ = net.await;
-            tidying.abort();
             result
         });
         // Ends the loader. A model that is still being loaded is not waited for.
@@ -272,19 +269,12 @@ fn load(app: &App, control: &Control, orders: &sync::Receiver<()>) {
     }
 }
 
-async fn tidy(app: Shared) {
-    let mut ticks = interval(TIDYING);
-    loop {
-        ticks.tick().await;
-        app.metrics.tidy();
-    }
-}
-
 /// All paths, with their OpenAPI description.
 fn router(app: &Shared) -> Router {
     let (router, mut description) = OpenApiRouter::new().merge(api::routes()).split_for_parts();
-    description.info.title = "Attentive".to_owned();
-    description.info.version = env!("CARGO_PKG_VERSION").to_owned();
+    // In its place are the author and the license of the crate that makes routers.
+    description.info = Info::new("Attentive", env!("CARGO_PKG_VERSION"));
+    description.info.license = Some(License::new(env!("CARGO_PKG_LICENSE")));
     description.info.description =
         Some("Models that translate, generate, fill, tag, classify and embed text.".to_owned());
     let description = serde_json::to_string(&description).unwrap_or_default();

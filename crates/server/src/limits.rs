@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use attentive_base::error::{Error, Result};
 use attentive_config::MAX_BEAM_WIDTH;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 /// Any limit on a number of things above this is a mistake.
 const MANY: usize = 1_000_000;
@@ -41,8 +42,10 @@ const CHARACTERS: usize = 3_000_000;
 /// The number of texts of a request, unless the queue is shorter.
 const TEXTS: usize = 2048;
 
-/// Limits on the concurrent work of a server. Requests beyond them are refused immediately, so that memory stays bounded.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Limits on the concurrent work of a server. Requests beyond them are refused immediately, so that memory stays bounded. In a
+/// configuration file, this is `[limits]`, with times in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// The number of sentences and other jobs that may wait for a model. A client may have three quarters of them, or one
     /// request with as many texts as are allowed if that is more.
@@ -79,12 +82,16 @@ pub struct Limits {
     /// The number of connections from one address. The default is three quarters of all.
     pub connections_per_address: Option<usize>,
     /// The time from a request's head to the end of its response.
+    #[serde(deserialize_with = "time")]
     pub timeout: Duration,
     /// The time for the head of a request, and for the next request of a connection that is kept alive.
+    #[serde(deserialize_with = "time")]
     pub head_timeout: Duration,
     /// The time without progress while a body is read or written.
+    #[serde(deserialize_with = "time")]
     pub stall_timeout: Duration,
     /// The time for requests in progress when the server is told to stop.
+    #[serde(deserialize_with = "time")]
     pub drain_timeout: Duration,
 }
 
@@ -120,7 +127,8 @@ impl Limits {
     /// # Errors
     /// [`Error::Usage`] for anything but a positive number.
     pub fn set_timeout(&mut self, seconds: f64) -> Result<()> {
-        self.timeout = duration("timeout", seconds, INSTANT)?;
+        let found = time_of(seconds).filter(|found| *found >= INSTANT);
+        self.timeout = found.ok_or_else(|| wrong("timeout", POSITIVE_TIMES, &seconds))?;
         Ok(())
     }
 
@@ -185,14 +193,14 @@ impl Limits {
             let range = format!("a whole number from 1 to {most}");
             require((1..=most).contains(&found), name, &range, &found)?;
         }
-        for (name, found, least) in [
-            ("timeout", self.timeout, INSTANT),
-            ("head_timeout", self.head_timeout, INSTANT),
-            ("stall_timeout", self.stall_timeout, INSTANT),
-            ("drain_timeout", self.drain_timeout, Duration::ZERO),
+        for (name, found, least, times) in [
+            ("timeout", self.timeout, INSTANT, POSITIVE_TIMES),
+            ("head_timeout", self.head_timeout, INSTANT, POSITIVE_TIMES),
+            ("stall_timeout", self.stall_timeout, INSTANT, POSITIVE_TIMES),
+            ("drain_timeout", self.drain_timeout, Duration::ZERO, TIMES),
         ] {
             let fits = (least..=Duration::from_secs(MOST_SECONDS)).contains(&found);
-            require(fits, name, times_from(least), &found.as_secs_f64())?;
+            require(fits, name, times, &found.as_secs_f64())?;
         }
         let expected = "at least `body`, or the largest bodies are always refused";
         require(all >= self.body, "bodies", expected, &all)?;
@@ -223,24 +231,20 @@ fn most_of(all: usize) -> usize {
 /// The shortest time in which anything can be done.
 const INSTANT: Duration = Duration::from_nanos(1);
 
-/// Describes the values allowed for a limit of at least `least`.
-fn times_from(least: Duration) -> &'static str {
-    match least.is_zero() {
-        true => "a number of seconds from 0 to 1000000000",
-        false => "a positive number of seconds, 1000000000 at most",
-    }
+/// What a time is, and a time in which something has to be done.
+const TIMES: &str = "a number of seconds from 0 to 1000000000";
+const POSITIVE_TIMES: &str = "a positive number of seconds, 1000000000 at most";
+
+/// The time of so many seconds; `None` for a number that is negative, above [`MOST_SECONDS`] or NaN.
+fn time_of(seconds: f64) -> Option<Duration> {
+    let is_time = (0.0..=MOST_SECONDS as f64).contains(&seconds);
+    is_time.then(|| Duration::from_secs_f64(seconds))
 }
 
-/// `seconds` as the limit `name`, which is at least `least`.
-///
-/// # Errors
-/// [`Error::Usage`] for NaN, for less than `least`, and for more than [`MOST_SECONDS`].
-fn duration(name: &str, seconds: f64, least: Duration) -> Result<Duration> {
-    // NaN is in no range.
-    let is_time = (0.0..=MOST_SECONDS as f64).contains(&seconds);
-    let found = is_time.then(|| Duration::from_secs_f64(seconds));
-    let found = found.filter(|found| *found >= least);
-    found.ok_or_else(|| wrong(name, times_from(least), &seconds))
+fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let seconds = f64::deserialize(from)?;
+    let expected = || format!("a time is {seconds}: use {TIMES}");
+    time_of(seconds).ok_or_else(|| D::Error::custom(expected()))
 }
 
 fn require(fits: bool, name: &str, expected: &str, found: &dyn Display) -> Result<()> {
@@ -255,71 +259,4 @@ fn wrong(name: &str, expected: &str, found: &dyn Display) -> Error {
         format!("the limit `{name}` is {found}"),
         format!("use {expected}"),
     )
-}
-
-/// `[limits]` in a configuration file; times are in seconds.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct LimitKeys {
-    queue: Option<usize>,
-    batch: Option<usize>,
-    body: Option<usize>,
-    bodies: Option<usize>,
-    characters: Option<usize>,
-    in_progress: Option<usize>,
-    texts: Option<usize>,
-    tokens: Option<usize>,
-    phrases: Option<usize>,
-    stop: Option<usize>,
-    new_tokens: Option<usize>,
-    alternatives: Option<usize>,
-    beam_width: Option<usize>,
-    connections: Option<usize>,
-    connections_per_address: Option<usize>,
-    timeout: Option<f64>,
-    head_timeout: Option<f64>,
-    stall_timeout: Option<f64>,
-    drain_timeout: Option<f64>,
-}
-
-impl LimitKeys {
-    /// These limits, with those of `rest` for the missing ones.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] for a time that is negative, too long or not a number.
-    pub(super) fn over(&self, rest: Limits) -> Result<Limits> {
-        let time = |name, given: Option<f64>, rest, least| match given {
-            Some(seconds) => duration(name, seconds, least),
-            None => Ok(rest),
-        };
-        let positive = |name, given, rest| time(name, given, rest, INSTANT);
-        Ok(Limits {
-            queue: self.queue.unwrap_or(rest.queue),
-            batch: self.batch.unwrap_or(rest.batch),
-            body: self.body.unwrap_or(rest.body),
-            bodies: self.bodies.or(rest.bodies),
-            characters: self.characters.unwrap_or(rest.characters),
-            in_progress: self.in_progress.or(rest.in_progress),
-            texts: self.texts.or(rest.texts),
-            tokens: self.tokens.unwrap_or(rest.tokens),
-            phrases: self.phrases.unwrap_or(rest.phrases),
-            stop: self.stop.unwrap_or(rest.stop),
-            new_tokens: self.new_tokens.unwrap_or(rest.new_tokens),
-            alternatives: self.alternatives.unwrap_or(rest.alternatives),
-            beam_width: self.beam_width.unwrap_or(rest.beam_width),
-            connections: self.connections.unwrap_or(rest.connections),
-            connections_per_address: self
-                .connections_per_address
-                .or(rest.connections_per_address),
-            timeout: positive("timeout", self.timeout, rest.timeout)?,
-            head_timeout: positive("head_timeout", self.head_timeout, rest.head_timeout)?,
-            stall_timeout: positive("stall_timeout", self.stall_timeout, rest.stall_timeout)?,
-            drain_timeout: time(
-                "drain_timeout",
-                self.drain_timeout,
-                rest.drain_timeout,
-                Duration::ZERO,
-            )?,
-        })
-    }
 }

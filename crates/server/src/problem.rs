@@ -183,7 +183,7 @@ impl From<Exhausted> for Problem {
     fn from(_: Exhausted) -> Self {
         Self::new(
             Kind::Busy,
-            "other requests use all the memory that the server has for requests; try again later",
+            "other requests use all the RAM that the server has for requests; try again later",
         )
     }
 }

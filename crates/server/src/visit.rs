@@ -12,8 +12,8 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt;
-use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::Method;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use hyper::header::{CONNECTION, HeaderValue};
 use tokio::time::{Instant, timeout_at};
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use attentive_architecture::TokenContract;
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
-use attentive_config::{ModelConfig, Units};
+use attentive_config::{FamilyConfig, ModelConfig, Units};
 
 use super::special::SpecialTokens;
 use super::{Tokenizer, Tokenizers};
@@ -56,10 +56,13 @@ impl Tokenizers {
             let token = token.as_deref();
             token.map(|token| id_of(key, token, self.src())).transpose()
         };
-        let frame = [
-            around("model.source_first", &model.source_first)?,
-            around("model.source_last", &model.source_last)?,
-        ];
+        let frame = match model.family.encoder() {
+            Some(encoder) => [
+                around("model.source_first", &encoder.source_first)?,
+                around("model.source_last", &encoder.source_last)?,
+            ],
+            None => [None; 2],
+        };
         match &mut self {
             Self::Shared(both) => {
                 both.start_with(start);
@@ -70,7 +73,9 @@ impl Tokenizers {
                 tgt.start_with(start);
                 tgt.force(forced_first);
                 src.frame_with(frame);
-                src.read_in_pieces(model.word_pieces);
+                if let FamilyConfig::Tagger { word_pieces, .. } = model.family {
+                    src.read_in_pieces(word_pieces);
+                }
             }
         }
         Ok(self)
@@ -83,22 +88,24 @@ impl Tokenizers {
     pub fn contract(&self, model: &ModelConfig) -> Result<TokenContract> {
         let (src, tgt) = (self.src().special(), self.tgt());
         let special = tgt.special();
-        let id = |key, token: &Option<String>| -> Result<Option<TokenId>> {
-            let token = token.as_deref();
+        let id = |key, token: Option<&String>| -> Result<Option<TokenId>> {
             token.map(|token| id_of(key, token, tgt)).transpose()
         };
-        let never = match &model.suppress_tokens {
+        let (decoder, translator) = (model.family.decoder(), model.family.translator());
+        let never = match decoder.and_then(|keys| keys.suppress_tokens.as_ref()) {
             None => vec![special.pad, special.bos],
             Some(tokens) => suppress_tokens(tokens, tgt)?,
         };
+        let start = decoder.and_then(|keys| keys.decoder_start_token.as_ref());
+        let first = translator.and_then(|keys| keys.forced_bos_token.as_ref());
+        let last = translator.and_then(|keys| keys.forced_eos_token.as_ref());
         Ok(TokenContract {
-            start: id("model.decoder_start_token", &model.decoder_start_token)?
-                .unwrap_or(special.bos),
+            start: id("model.decoder_start_token", start)?.unwrap_or(special.bos),
             end: special.eos,
             pad: src.pad,
             never,
-            forced_first: id("model.forced_bos_token", &model.forced_bos_token)?,
-            forced_last: id("model.forced_eos_token", &model.forced_eos_token)?,
+            forced_first: id("model.forced_bos_token", first)?,
+            forced_last: id("model.forced_eos_token", last)?,
         })
     }
 
@@ -107,7 +114,14 @@ impl Tokenizers {
     /// # Errors
     /// [`Error::Config`] for a token of `model` that the vocabulary does not have.
     pub fn ends(&self, model: &ModelConfig) -> Result<Vec<TokenId>> {
-        let further = model.extra_eos_tokens.iter().flatten();
+        let further = match &model.family {
+            FamilyConfig::DecoderOnly {
+                extra_eos_tokens: Some(tokens),
+                ..
+            } => &tokens[..],
+            _ => &[],
+        };
+        let further = further.iter();
         let further = further.map(|token| id_of("model.extra_eos_tokens", token, self.tgt()));
         [Ok(self.tgt().special().eos)]
             .into_iter()
@@ -125,9 +139,10 @@ impl Tokenizers {
     pub fn never_in_texts(&self, model: &ModelConfig, units: Units) -> Result<Vec<TokenId>> {
         let special = self.tgt().special();
         let ends = |id: TokenId| id == special.eos && units == Units::Lines;
-        match model.suppress_tokens {
-            None => Ok(special.ids().filter(|&id| !ends(id)).collect()),
-            Some(_) => Ok(self.contract(model)?.never),
+        let decoder = model.family.decoder();
+        match decoder.is_some_and(|keys| keys.suppress_tokens.is_some()) {
+            false => Ok(special.ids().filter(|&id| !ends(id)).collect()),
+            true => Ok(self.contract(model)?.never),
         }
     }
 }

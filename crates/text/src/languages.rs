@@ -1,7 +1,7 @@
 //! The languages of multilingual translation models.
 
 use attentive_base::error::{Error, Result};
-use attentive_config::ModelConfig;
+use attentive_config::FamilyConfig;
 
 use super::{Tokenizer, Tokenizers};
 
@@ -33,28 +33,29 @@ impl Languages {
         }
     }
 
-    /// Sets the languages of `model`.
+    /// Sets the languages between which a model of this family translates.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a language without a token in the vocabulary.
-    pub fn apply(&self, tokenizers: &Tokenizers, model: &mut ModelConfig) -> Result<()> {
+    /// [`Error::Usage`] for a language without a token in the vocabulary, and for a model that does not translate.
+    pub fn apply(&self, tokenizers: &Tokenizers, family: &mut FamilyConfig) -> Result<()> {
+        let (FamilyConfig::Transformer(model) | FamilyConfig::Seq2seq(model)) = family else {
+            return self.refuse();
+        };
+        let (encoder, decoder) = (&mut model.encoder, &mut model.decoder);
         if let Some(code) = &self.source {
             let token = Some(tokenizers.src().language(code)?);
-            match model.source_last {
-                Some(_) => model.source_last = token,
-                None => model.source_first = token,
+            match encoder.source_last {
+                Some(_) => encoder.source_last = token,
+                None => encoder.source_first = token,
             }
         }
         if let Some(code) = &self.target {
             let token = tokenizers.tgt().language(code)?;
-            let starts = model
-                .decoder_start_token
-                .as_deref()
-                .and_then(code_of)
-                .is_some();
+            let start = decoder.decoder_start_token.as_deref();
+            let starts = start.and_then(code_of).is_some();
             match token.starts_with(BEFORE_SOURCE) {
-                true => model.source_first = Some(token),
-                false if starts => model.decoder_start_token = Some(token),
+                true => encoder.source_first = Some(token),
+                false if starts => decoder.decoder_start_token = Some(token),
                 false => model.forced_bos_token = Some(token),
             }
         }
@@ -124,7 +125,7 @@ pub fn some(languages: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use attentive_config::{TokenizerConfig, TokenizerKind};
+    use attentive_config::{TokenizerConfig, TokenizerKind, Translator};
 
     use super::*;
     use crate::{Masks, learn};
@@ -173,30 +174,32 @@ mod tests {
     #[test]
     fn languages_take_their_places() {
         let tokenizers = tokenizers();
-        let of = |source: Option<&str>, target: Option<&str>, mut model: ModelConfig| {
+        let of = |source: Option<&str>, target: Option<&str>, model: Translator| {
             let [source, target] = [source, target].map(|code| code.map(str::to_owned));
-            let applied = Languages { source, target }.apply(&tokenizers, &mut model);
-            applied.map(|()| model)
+            let mut family = FamilyConfig::Transformer(model);
+            let applied = Languages { source, target }.apply(&tokenizers, &mut family);
+            applied.map(|()| family.translator().unwrap().clone())
         };
-        let plain = ModelConfig::default;
+        let plain = Translator::default;
         let token = |token: &str| Some(token.to_owned());
         let both = of(Some("fr_XX"), Some("de"), plain()).unwrap();
-        assert_eq!(both.source_first, token("fr_XX"));
+        assert_eq!(both.encoder.source_first, token("fr_XX"));
         assert_eq!(both.forced_bos_token, token("__de__"));
         let marked = of(None, Some("deu"), plain()).unwrap();
-        assert_eq!(marked.source_first, token(">>deu<<"));
+        assert_eq!(marked.encoder.source_first, token(">>deu<<"));
         assert_eq!(marked.forced_bos_token, None);
-        let other_places = ModelConfig {
-            source_last: token("de_DE"),
-            decoder_start_token: token("de_DE"),
-            ..plain()
-        };
+        let mut other_places = plain();
+        other_places.encoder.source_last = token("de_DE");
+        other_places.decoder.decoder_start_token = token("de_DE");
         let both = of(Some("fr_XX"), Some("fr_XX"), other_places).unwrap();
         assert_eq!(
-            [both.source_last, both.decoder_start_token],
+            [both.encoder.source_last, both.decoder.decoder_start_token],
             [token("fr_XX"), token("fr_XX")]
         );
-        assert_eq!([both.source_first, both.forced_bos_token], [None, None]);
+        assert_eq!(
+            [both.encoder.source_first, both.forced_bos_token],
+            [None, None]
+        );
         let error = of(Some("plain"), None, plain()).unwrap_err();
         assert!(error.to_string().contains("no language `plain`"), "{error}");
         assert_eq!(

@@ -81,6 +81,13 @@ impl Opened {
         }
     }
 
+    /// Makes the directory that of this run.
+    fn claim(self, dir: &Path, config: &Config, material: &Material) -> Result<Lock> {
+        let (tokenizers, provenance) = (&material.tokenizers, &material.provenance);
+        directory::claim(dir, self.found, config, tokenizers, provenance)?;
+        Ok(self.lock)
+    }
+
     /// The weights, unless they are initialized randomly.
     fn weights(
         &self,
@@ -143,41 +150,18 @@ pub(super) fn prepare(
     });
     let weights = processes.agree("the weights were read", weights)?;
     let model = match resume_at.is_some() || config.model.from.is_some() {
-        true => {
-            let shapes = checkpoint::shapes(&architecture);
-            let weights = parameters_of_first(processes, weights, shapes);
-            checkpoint::build(&architecture, weights)
-        }
+        true => model_of_first(processes, weights, &architecture),
         false => fresh_model(config, &architecture),
     };
-    if frozen.n_weights() > 0 {
-        observer.on(&Event::Note(&format!(
-            "{} of {} weights are frozen",
-            frozen.n_weights(),
-            architecture.n_weights()
-        )));
-    }
+    note_frozen(&frozen, &architecture, observer);
     if resume_at.is_none() {
         observer.on(&Event::Note(&export_limits(config, &material.tokenizers)));
     }
     frozen.apply(&model);
     let learner = Learner::among(processes.clone(), model, config);
-    let products = learner.products();
-    // Products in f32 have the same bits on all machines.
-    let products = match products.matmul {
-        Precision::F32 => Precision::F32.to_string(),
-        _ => products.to_string(),
-    };
-    processes.require_same(
-        "the precision of products (`train.precision`) or the CPU's instructions",
-        &products,
-    )?;
-    let (tokenizers, provenance) = (&material.tokenizers, &material.provenance);
-    let claimed = opened.map(|Opened { found, lock, .. }| {
-        directory::claim(dir, found, config, tokenizers, provenance)?;
-        Ok(lock)
-    });
-    let lock = processes.agree("the run directory was claimed", claimed.transpose())?;
+    require_same_products(&learner, processes)?;
+    let lock = opened.map(|opened| opened.claim(dir, config, &material));
+    let lock = processes.agree("the run directory was claimed", lock.transpose())?;
     Ok(Prepared {
         config: config.clone(),
         processes: processes.clone(),
@@ -188,6 +172,39 @@ pub(super) fn prepare(
         resume_at,
         _lock: lock,
     })
+}
+
+/// The model with the `weights` that the first process has.
+fn model_of_first(
+    processes: &Processes,
+    weights: Option<Vec<Parameter>>,
+    architecture: &Architecture,
+) -> Model {
+    let shapes = checkpoint::shapes(architecture);
+    let weights = parameters_of_first(processes, weights, shapes);
+    checkpoint::build(architecture, weights)
+}
+
+fn note_frozen(frozen: &Frozen, architecture: &Architecture, observer: &mut dyn Observer) {
+    let (n_frozen, n) = (frozen.n_weights(), architecture.n_weights());
+    if n_frozen > 0 {
+        let note = format!("{n_frozen} of {n} weights are frozen");
+        observer.on(&Event::Note(&note));
+    }
+}
+
+/// Refuses processes whose matrix products differ in their bits.
+fn require_same_products(learner: &Learner, processes: &Processes) -> Result<()> {
+    let products = learner.products();
+    // Products in f32 have the same bits on all machines.
+    let products = match products.matmul {
+        Precision::F32 => Precision::F32.to_string(),
+        _ => products.to_string(),
+    };
+    processes.require_same(
+        "the precision of products (`train.precision`) or the CPU's instructions",
+        &products,
+    )
 }
 
 /// Describes the formats to which the model can be exported, or the setting that prevents an export, since settings cannot be

@@ -6,6 +6,7 @@ use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint as checkpoint;
 use attentive_config::Config;
+use attentive_data::Feed;
 use attentive_processes::Processes;
 use attentive_tape::{Spent, profiled};
 
@@ -67,7 +68,7 @@ pub fn profile(
         run: None,
         source: source.as_ref(),
     };
-    let mut material = material(config, known, Given::default(), interrupt, &alone, observer)?;
+    let material = material(config, known, Given::default(), interrupt, &alone, observer)?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture)?;
     let memory = check_memory(config, &architecture, &frozen, &material, &alone)?;
@@ -79,52 +80,67 @@ pub fn profile(
         }
     };
     frozen.apply(&model);
-    let mut learner = Learner::new(model, config);
+    let learner = Learner::new(model, config);
     let mut start = material.start_report(config, &learner, memory, 0);
     start.max_steps = updates;
     observer.on(&Event::Start(&start));
-    let schedule = Schedule::of(config);
+    let predicted_memory = start.memory;
+    let mut subject = Subject {
+        feed: material.feed,
+        learner,
+        schedule: Schedule::of(config),
+        interrupt,
+        observer,
+    };
+    subject.update(1, &mut Profile::default())?;
     let mut profile = Profile::default();
-    let mut update = |step, profile: &mut Profile| -> Result<()> {
-        let (begin, feed) = (Instant::now(), &mut material.feed);
-        let epoch = feed.position().epoch;
-        let learning_rate = schedule.learning_rate(step, &Plateau::default());
-        let n_batches = learner.n_batches();
-        let batches = profile.part(Part::Data, || feed.next_batches(n_batches, learner.share()))?;
-        let update = learner.learn(step, learning_rate, &batches, profile);
+    let (done, spent) =
+        profiled(|| (2..updates + 2).try_for_each(|step| subject.update(step, &mut profile)));
+    done?;
+    profile.operations = spent.into_iter().collect();
+    profile
+        .operations
+        .sort_by_key(|(_, spent)| std::cmp::Reverse(spent.forward + spent.backward));
+    profile.predicted_memory = predicted_memory;
+    profile.memory = memory::high_water_mark();
+    Ok(profile)
+}
+
+/// What is profiled.
+struct Subject<'a> {
+    feed: Feed,
+    learner: Learner,
+    schedule: Schedule,
+    interrupt: &'a Interrupt,
+    observer: &'a mut dyn Observer,
+}
+
+impl Subject<'_> {
+    /// Makes update number `step` and adds it to `profile`.
+    fn update(&mut self, step: u64, profile: &mut Profile) -> Result<()> {
+        let begin = Instant::now();
+        let epoch = self.feed.position().epoch;
+        let learning_rate = self.schedule.learning_rate(step, &Plateau::default());
+        let (n_batches, share) = (self.learner.n_batches(), self.learner.share());
+        let batches = profile.part(Part::Data, || self.feed.next_batches(n_batches, share))?;
+        let update = self.learner.learn(step, learning_rate, &batches, profile);
         let update = update.map_err(Error::NotFinite)?;
         profile.updates += 1;
         profile.tgt_tokens += update.sums.n_tokens;
-        let report = StepReport::new(
-            step,
-            epoch,
-            learning_rate,
-            &Span::of(&update, begin.elapsed()),
-        );
-        let logged = None;
-        observer.on(&Event::Step {
+        let span = Span::of(&update, begin.elapsed());
+        let report = StepReport::new(step, epoch, learning_rate, &span);
+        self.observer.on(&Event::Step {
             report: &report,
-            logged,
+            logged: None,
         });
-        match interrupt.requested() {
+        match self.interrupt.requested() {
             Some(signal) => Err(Error::Interrupted {
                 signal,
                 saved: "a profile saves nothing".into(),
             }),
             None => Ok(()),
         }
-    };
-    update(1, &mut Profile::default())?;
-    let (done, spent) =
-        profiled(|| (2..updates + 2).try_for_each(|step| update(step, &mut profile)));
-    done?;
-    profile.operations = spent.into_iter().collect();
-    profile
-        .operations
-        .sort_by_key(|(_, spent)| std::cmp::Reverse(spent.forward + spent.backward));
-    profile.predicted_memory = start.memory;
-    profile.memory = memory::high_water_mark();
-    Ok(profile)
+    }
 }
 
 impl Watch for Profile {

@@ -56,29 +56,30 @@ impl ScheduledSampling {
     /// Returns micro-batch `number` with mixed decoder inputs. `model` predicts.
     pub(super) fn mix<'a>(&self, batch: &'a Batch, number: u64, model: &Model) -> Cow<'a, Batch> {
         let probability = self.reference_probability(number / self.accumulate);
-        if probability >= 1.0 {
+        let Some(tgt_in) = batch.tgt_in().filter(|_| probability < 1.0) else {
             return Cow::Borrowed(batch);
-        }
+        };
         let mut random = Random::new(self.seed, FIRST_STREAM.wrapping_add(number));
-        let n_places = batch.tgt_in.ids.len();
+        let n_places = tgt_in.ids.len();
         let from_model: Vec<bool> = (0..n_places).map(|_| !random.chance(probability)).collect();
-        let tgt_in = match model.architecture().decoder() {
-            Some(Decoder::Recurrent(_)) => one_by_one(model, batch, &from_model),
-            _ => at_once(model, batch, &from_model),
+        let mixed = match model.architecture().decoder() {
+            Some(Decoder::Recurrent(_)) => one_by_one(model, batch, tgt_in, &from_model),
+            _ => at_once(model, batch, tgt_in, &from_model),
         };
         Cow::Owned(Batch {
-            tgt_in,
-            ..batch.clone()
+            inputs: batch.inputs.as_ref().map(Clone::clone, |_| mixed),
+            tgt_out: batch.tgt_out.clone(),
+            lines: batch.lines.clone(),
         })
     }
 }
 
 /// Predictions from the reference. The prediction at one position is read at the next.
-fn at_once(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
+fn at_once(model: &Model, batch: &Batch, tgt_in: &Padded, from_model: &[bool]) -> Padded {
     let predicted = model.predict(batch);
-    let mut mixed = batch.tgt_in.clone();
+    let mut mixed = tgt_in.clone();
     let width = mixed.width();
-    for (row, &len) in batch.tgt_in.lens().iter().enumerate() {
+    for (row, &len) in tgt_in.lens().iter().enumerate() {
         for place in row * width + 1..row * width + len.max(1) {
             if from_model[place] {
                 mixed.ids[place] = predicted[place - 1];
@@ -89,12 +90,14 @@ fn at_once(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
 }
 
 /// Predictions from the mixture so far.
-fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
-    let mut mixed = batch.tgt_in.clone();
+fn one_by_one(model: &Model, batch: &Batch, tgt_in: &Padded, from_model: &[bool]) -> Padded {
+    let mut mixed = tgt_in.clone();
     let width = mixed.width();
     let steps = engine(model);
     let mut state = steps.start();
-    steps.admit(&sources(batch), &mut state);
+    let none = || Padded::empty(tgt_in.rows());
+    let sources = batch.src_tokens().cloned().unwrap_or_else(none);
+    steps.admit(&sources, &mut state);
     for position in 1..width {
         let column = |ids: &[TokenId], position: usize| -> Vec<TokenId> {
             let rows = ids.chunks_exact(width);
@@ -102,7 +105,7 @@ fn one_by_one(model: &Model, batch: &Batch, from_model: &[bool]) -> Padded {
         };
         let last = column(&mixed.ids, position - 1);
         let predicted = argmax(steps.logits(steps.step(&last, &mut state)));
-        for (row, (&len, predicted)) in batch.tgt_in.lens().iter().zip(predicted).enumerate() {
+        for (row, (&len, predicted)) in tgt_in.lens().iter().zip(predicted).enumerate() {
             let place = row * width + position;
             if position < len && from_model[place] {
                 mixed.ids[place] = predicted;
@@ -118,17 +121,9 @@ fn engine(model: &Model) -> Engine {
     Engine::new(model.architecture(), weights)
 }
 
-/// The source sequences of `batch`; empty sequences for a model without an encoder.
-fn sources(batch: &Batch) -> Padded {
-    match batch.src.rows() {
-        0 => Padded::empty(batch.tgt_in.rows()),
-        _ => batch.src.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use attentive_config::{Family, ModelConfig, RecurrentConfig};
+    use attentive_config::{Family, ModelConfig};
 
     use super::*;
     use crate::{Learner, Unwatched};
@@ -156,30 +151,32 @@ mod tests {
         assert_eq!(at(SamplingKind::InverseSigmoid, 100_000), 0.25);
     }
 
-    fn batch() -> Batch {
+    fn batch(family: Family) -> Batch {
+        let src = Padded::new(&[vec![4, 5, 3], vec![6, 3]], 0);
+        let tgt_in = Padded::new(&[vec![2, 5, 6, 7, 8], vec![2, 9, 4]], 0);
         Batch {
-            src: Padded::new(&[vec![4, 5, 3], vec![6, 3]], 0),
-            tgt_in: Padded::new(&[vec![2, 5, 6, 7, 8], vec![2, 9, 4]], 0),
             tgt_out: Padded::new(&[vec![5, 6, 7, 8, 3], vec![9, 4, 3]], 0),
             lines: vec![1, 2],
-            ..Batch::default()
+            ..of(family, src, tgt_in)
         }
     }
 
+    /// A batch for a model with a decoder, without expected output.
+    fn of(family: Family, src: Padded, tgt_in: Padded) -> Batch {
+        let tgt = |_| tgt_in;
+        Batch::of(network(family).family.body().map(|_| src.into(), tgt))
+    }
+
+    fn tgt_in(batch: &Batch) -> &Padded {
+        batch.tgt_in().unwrap()
+    }
+
     fn network(family: Family) -> ModelConfig {
-        ModelConfig {
-            family,
-            d_model: 12,
-            d_ff: 16,
-            n_heads: 2,
-            n_encoder_layers: 1,
-            n_decoder_layers: 1,
-            recurrent: RecurrentConfig {
-                d_hidden: 8,
-                ..RecurrentConfig::default()
-            },
-            ..ModelConfig::default()
-        }
+        let one =
+            "n_encoder_layers = 1, n_decoder_layers = 1, max_len = 512, init = 'xavier_uniform'";
+        attentive_samples::variant(&format!(
+            "family = '{family}', d_ff = 16, n_heads = 2, {one}, recurrent = {{ d_hidden = 8 }}"
+        ))
     }
 
     fn model(family: Family) -> Model {
@@ -192,32 +189,33 @@ mod tests {
     /// Without reference tokens, a recurrent decoder reads the result of greedy search.
     #[test]
     fn a_recurrent_decoder_reads_its_own_greedy_output() {
-        let (model, batch) = (model(Family::Seq2seq), batch());
+        let (model, batch) = (model(Family::Seq2seq), batch(Family::Seq2seq));
         let mixed = sampling(SamplingKind::Constant, 0.0, 1.0);
-        let mixed = mixed.mix(&batch, 0, &model).tgt_in.clone();
+        let mixed = tgt_in(&mixed.mix(&batch, 0, &model)).clone();
         let steps = engine(&model);
         let mut state = steps.start();
-        steps.admit(&sources(&batch), &mut state);
+        steps.admit(batch.src_tokens().unwrap(), &mut state);
         let mut last = vec![2, 2];
         for position in 1..5 {
             last = argmax(steps.logits(steps.step(&last, &mut state)));
             assert_eq!(mixed.ids[position], last[0]);
         }
         assert_eq!(mixed.ids[8..], [0, 0], "padding stays");
-        assert_eq!(mixed.lens(), batch.tgt_in.lens());
+        assert_eq!(mixed.lens(), tgt_in(&batch).lens());
     }
 
     #[test]
     fn a_transformer_reads_what_it_predicts_from_the_reference() {
         for family in [Family::Transformer, Family::DecoderOnly] {
-            let (model, batch) = (model(family), batch());
+            let (model, batch) = (model(family), batch(family));
             let mixed = sampling(SamplingKind::Constant, 0.0, 1.0);
             let mixed = mixed.mix(&batch, 0, &model);
             let predicted = model.predict(&batch);
-            assert_eq!(mixed.tgt_in.ids[0], 2);
-            assert_eq!(mixed.tgt_in.ids[1..5], predicted[..4]);
-            assert_eq!(mixed.tgt_in.ids[6..8], predicted[5..7]);
-            assert_eq!(mixed.tgt_in.ids[8..], [0, 0]);
+            let read = &tgt_in(&mixed).ids;
+            assert_eq!(read[0], 2);
+            assert_eq!(read[1..5], predicted[..4]);
+            assert_eq!(read[6..8], predicted[5..7]);
+            assert_eq!(read[8..], [0, 0]);
         }
     }
 
@@ -233,7 +231,7 @@ mod tests {
         };
         let steps = engine(model);
         let mut state = steps.start();
-        steps.admit(&sources(batch), &mut state);
+        steps.admit(batch.src_tokens().unwrap(), &mut state);
         let mut all = vec![0; mixed.ids.len()];
         for position in 1..width {
             let last: Vec<TokenId> = mixed
@@ -260,19 +258,14 @@ mod tests {
                 .collect()
         };
         let all = Padded::new(&(0..rows).map(row).collect::<Vec<_>>(), 0);
-        let batch = Batch {
-            src: all.clone(),
-            tgt_in: all,
-            ..Batch::default()
-        };
         for family in FAMILIES {
-            let model = model(family);
+            let (model, batch) = (model(family), of(family, all.clone(), all.clone()));
             let mixed = sampling(SamplingKind::Constant, 0.25, 1.0);
-            let mixed = mixed.mix(&batch, 7, &model).tgt_in.clone();
+            let mixed = tgt_in(&mixed.mix(&batch, 7, &model)).clone();
             let (mut from_reference, mut from_model) = (0.0, 0.0);
             let predicted = predictions(&model, &batch, &mixed);
             for (place, (&read, &predicted)) in mixed.ids.iter().zip(&predicted).enumerate() {
-                let reference = batch.tgt_in.ids[place];
+                let reference = tgt_in(&batch).ids[place];
                 if place % len == 0 {
                     assert_eq!(read, 2);
                 } else if reference != predicted {
@@ -300,7 +293,7 @@ mod tests {
         };
         let falling = ScheduledSampling::new(&config);
         let without_reference = sampling(SamplingKind::Constant, 0.0, 1.0);
-        let (model, batch) = (model(Family::DecoderOnly), batch());
+        let (model, batch) = (model(Family::DecoderOnly), batch(Family::DecoderOnly));
         for number in [0, 1] {
             let mixed = falling.mix(&batch, number, &model);
             assert_eq!(*mixed, batch);
@@ -337,7 +330,9 @@ mod tests {
                     ..SamplingConfig::default()
                 };
                 let mut learner = Learner::new(model(family), &config);
-                let update = learner.learn(1, 0.1, &[batch()], &mut Unwatched).unwrap();
+                let update = learner
+                    .learn(1, 0.1, &[batch(family)], &mut Unwatched)
+                    .unwrap();
                 (update.sums.loss, learner.model().copied())
             };
             let (forced, sampled) = (learned(SamplingKind::None), learned(SamplingKind::Constant));
@@ -350,7 +345,10 @@ mod tests {
     #[test]
     fn mixtures_repeat_with_their_number() {
         let model = model(Family::Seq2seq);
-        let (sampling, batch) = (sampling(SamplingKind::Constant, 0.5, 1.0), batch());
+        let (sampling, batch) = (
+            sampling(SamplingKind::Constant, 0.5, 1.0),
+            batch(Family::Seq2seq),
+        );
         let mix = |number| sampling.mix(&batch, number, &model).into_owned();
         assert_eq!(mix(1), mix(1));
         assert!((2..9).any(|number| mix(1) != mix(number)));

@@ -249,7 +249,7 @@ impl<'a> Trainer<'a> {
                         self.step
                     ),
                     hint: Some(
-                        "look for faulty memory or network; the last checkpoint is from before"
+                        "look for faulty RAM or a faulty network; the last checkpoint is from before"
                             .into(),
                     ),
                 })

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use attentive_base::batch::{Batch, TokenId};
+use attentive_base::batch::{Batch, Src, TokenId};
 use attentive_base::error::Result;
 use attentive_config::Config;
 use attentive_decode::{SearchOptions, Strategy};
@@ -31,11 +31,16 @@ impl ValidationSet {
     /// The size of the batches in bytes.
     pub(super) fn bytes(&self) -> usize {
         let numbers = self.batches.iter().map(|batch| {
-            let sides = [&batch.src, &batch.tgt_in, &batch.tgt_out];
-            sides
-                .iter()
-                .map(|side| side.ids.len() + 2 * side.rows())
-                .sum::<usize>()
+            let sides = [batch.src_tokens(), batch.tgt_in(), Some(&batch.tgt_out)];
+            let sides = sides.into_iter().flatten();
+            let vectors = match batch.src() {
+                Some(Src::Vectors { values, .. }) => values.len(),
+                Some(Src::Tokens(_)) | None => 0,
+            };
+            vectors
+                + sides
+                    .map(|side| side.ids.len() + 2 * side.rows())
+                    .sum::<usize>()
         });
         numbers.sum::<usize>() * size_of::<TokenId>()
     }

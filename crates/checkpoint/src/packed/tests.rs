@@ -2,7 +2,7 @@ use std::fs::{self, File};
 
 use attentive_config::ModelConfig;
 use attentive_model::engine::Dense;
-use attentive_samples::{base, decodes, model, variants};
+use attentive_samples::{base, decodes, model, variant, variants};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Metadata, TensorInfo};
 
@@ -109,26 +109,20 @@ fn tensors_of_file(bytes: &[u8]) -> Tensors {
 fn files_of_other_models_are_refused() {
     let (architecture, engine) = engine(&base(), Precision::Int8);
     let bytes = written(&engine);
-    let other = |config| model(&config).architecture().clone();
-    let deeper = other(ModelConfig {
-        n_decoder_layers: 3,
-        ..base()
-    });
+    let other = |config: ModelConfig| model(&config).architecture().clone();
+    let deeper = other(variant("n_decoder_layers = 3"));
     let found = problem(&bytes, &deeper);
     assert!(
         found.contains("`decoder.layers.2.") && found.contains("is missing"),
         "{found}"
     );
-    let shallower = other(ModelConfig {
-        n_decoder_layers: 1,
-        ..base()
-    });
+    let shallower = other(variant("n_decoder_layers = 1"));
     let found = problem(&bytes, &shallower);
     assert!(
         found.contains("are not part of the configured model"),
         "{found}"
     );
-    let wider = other(ModelConfig { d_ff: 64, ..base() });
+    let wider = other(variant("d_ff = 64"));
     let found = problem(&bytes, &wider);
     assert!(found.contains("which does not fit [64, 12]"), "{found}");
     let cut = &bytes[..bytes.len() - 4];

@@ -1,9 +1,9 @@
 //! `attentive config new`: a short configuration to start from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
-use attentive_config::{Family, Start};
+use attentive_config::{Draft, Family, Start};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde::Deserialize;
@@ -34,8 +34,19 @@ pub(super) struct Args {
     output: Option<PathBuf>,
 }
 
-fn family(name: &str) -> std::result::Result<Family, value::Error> {
-    Family::deserialize(name.into_deserializer())
+/// The family called `name`, or why there is none, in the words about the key `model.family`.
+fn family(name: &str) -> std::result::Result<Family, String> {
+    let found: std::result::Result<_, value::Error> = Family::deserialize(name.into_deserializer());
+    found.map_err(|_| {
+        let key = format!("model.family={name:?}");
+        match Draft::parse("", Path::new(""), &[key]) {
+            Err(Error::Config { expected, hint, .. }) => {
+                let hint = hint.map(|hint| format!("; {hint}"));
+                format!("expected {expected}{}", hint.unwrap_or_default())
+            }
+            _ => "no family has this name".into(),
+        }
+    })
 }
 
 /// The error about a configuration of `family` with corpora from `source`, in terms of the options.

@@ -4,19 +4,25 @@ use attentive_base::error::Result;
 
 use super::{refuse, refuse_with, require};
 use crate::{
-    BuiltinTask, Config, CorpusSource, SamplingKind, Task, TokenizerKind, Units, Vocabulary,
+    BuiltinTask, Config, CorpusSource, FamilyConfig, SamplingKind, Task, TieEmbeddings,
+    TokenizerKind, Units, Vocabulary,
 };
 
 pub(super) fn check(config: &Config) -> Result<()> {
-    let model = &config.model;
     corpora(config)?;
     stream(config)?;
     sampling(config)?;
-    match model.family.task() {
-        Task::Translate => vocabularies(config),
-        Task::Tag => tags(config),
-        Task::Classify => labels(config),
-        Task::Generate | Task::Fill | Task::Embed => Ok(()),
+    match &config.model.family {
+        FamilyConfig::Transformer(translator) | FamilyConfig::Seq2seq(translator) => {
+            vocabularies(config, translator.output.tie_embeddings)
+        }
+        FamilyConfig::Tagger {
+            word_pieces,
+            d_input,
+            ..
+        } => tags(config, *word_pieces, d_input.is_some()),
+        FamilyConfig::Classifier { .. } => labels(config),
+        _ => Ok(()),
     }
 }
 
@@ -32,7 +38,7 @@ fn corpora(config: &Config) -> Result<()> {
     let corpora = train
         .map(|source| ("data.train", source))
         .chain(valid.map(|source| ("data.valid", source)));
-    let reads_vectors = config.model.recurrent.d_input > 0;
+    let reads_vectors = config.model.family.d_input().is_some();
     for (section, source) in corpora {
         let is_text = matches!(source, CorpusSource::Text(_));
         let is_jsonl = matches!(source, CorpusSource::Jsonl(_));
@@ -116,9 +122,9 @@ fn sampling(config: &Config) -> Result<()> {
     )
 }
 
-fn vocabularies(config: &Config) -> Result<()> {
+fn vocabularies(config: &Config, tie: TieEmbeddings) -> Result<()> {
     let separate = config.tokenizer.vocabulary == Vocabulary::Separate;
-    if separate && config.model.tie_embeddings.ties_inputs() {
+    if separate && tie.ties_inputs() {
         let hint = "`decoder` ties the decoder's embedding and the output projection";
         let expected = "`decoder` or `none`, since `tokenizer.vocabulary` is `separate`";
         return refuse_with(
@@ -142,7 +148,7 @@ fn labels(config: &Config) -> Result<()> {
 }
 
 /// Checks the tokenizer of a tagger, which labels whole words.
-fn tags(config: &Config) -> Result<()> {
+fn tags(config: &Config, word_pieces: bool, reads_vectors: bool) -> Result<()> {
     let tokenizer = &config.tokenizer;
     require(
         tokenizer.from.is_none(),
@@ -151,15 +157,13 @@ fn tags(config: &Config) -> Result<()> {
         "a tokenizer",
     )?;
     require(
-        tokenizer.kind == TokenizerKind::Word || config.model.word_pieces,
+        tokenizer.kind == TokenizerKind::Word || word_pieces,
         "tokenizer.kind",
         "`word`, since a tagger labels tokens separated by blanks, unless `model.word_pieces` is true",
         "another",
     )?;
-    let separate =
-        tokenizer.vocabulary == Vocabulary::Separate || config.model.recurrent.d_input > 0;
     require(
-        separate,
+        tokenizer.vocabulary == Vocabulary::Separate || reads_vectors,
         "tokenizer.vocabulary",
         "`separate`, since tags are not tokens",
         "`shared`",

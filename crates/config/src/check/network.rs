@@ -1,16 +1,24 @@
 //! Sizes and choices of `[model]` that depend on each other.
 
+use std::num::NonZeroUsize;
+
 use attentive_base::count::count;
 use attentive_base::error::Result;
 
-use super::{at_most, number, refuse, refuse_with, require, size, whole_from};
-use crate::range::Range;
+use super::{refuse, refuse_with, require};
 use crate::{
-    AttentionKind, CellKind, Family, ModelConfig, Positions, RotaryScalingConfig, StackKind,
+    AttentionKind, CellKind, DecoderConfig, EncoderConfig, ModelConfig, Positions,
+    RotaryScalingConfig, StackKind, Task, Translator,
 };
 
 pub(super) fn check(model: &ModelConfig) -> Result<()> {
-    stacks(model)?;
+    let family = &model.family;
+    if let Some(decoder) = family.decoder() {
+        readout(model, decoder)?;
+    }
+    if let Some(translator) = family.translator() {
+        attention(model, translator)?;
+    }
     if model.has(StackKind::Recurrent) {
         recurrent(model)?;
     }
@@ -21,44 +29,43 @@ pub(super) fn check(model: &ModelConfig) -> Result<()> {
         positions(model)?;
     }
     vectors(model)?;
-    tying(model)
+    output(model)
 }
 
-/// Refuses stacks that cannot be combined.
-fn stacks(model: &ModelConfig) -> Result<()> {
-    let [encoder, decoder] = [model.encoder(), model.decoder()];
-    for (key, name, given, has) in [
-        ("model.encoder", "encoder", model.encoder, encoder.is_some()),
-        ("model.decoder", "decoder", model.decoder, decoder.is_some()),
-    ] {
-        if given.is_some() && !has {
-            return refuse(
-                key,
-                format!("to be left out, since this family has no {name}"),
-                format!("the kind of {name}"),
-            );
-        }
-    }
-    if decoder != Some(StackKind::Recurrent) {
+/// Refuses a recurrent decoder without a readout whose top state cannot take its place.
+fn readout(model: &ModelConfig, decoder: &DecoderConfig) -> Result<()> {
+    let translator = model.family.translator();
+    let attends = translator.is_some_and(|keys| keys.attention != AttentionKind::None);
+    let fits = !attends && model.recurrent.d_hidden == model.d_model;
+    require(
+        fits || decoder.readout || decoder.stack == StackKind::Transformer,
+        "model.recurrent.readout",
+        "true, unless `attention` is `none` and `d_hidden` is `model.d_model`",
+        false,
+    )
+}
+
+/// Refuses attention that does not fit the stacks.
+fn attention(model: &ModelConfig, translator: &Translator) -> Result<()> {
+    let attention = translator.attention;
+    let encoder = translator.encoder.stack;
+    if translator.decoder.stack == StackKind::Transformer {
         return Ok(());
     }
-    let attention = model.recurrent.attention;
-    readout(model)?;
     let key = "model.recurrent.attention";
-    if encoder == Some(StackKind::Transformer) && attention == AttentionKind::None {
+    if encoder == StackKind::Transformer && attention == AttentionKind::None {
         let expected =
             "`additive`, `dot` or `general`, since a Transformer encoder has no final state";
         return refuse(key, expected, "`none`");
     }
-    let ssru = model.recurrent.cell == CellKind::Ssru;
-    if encoder.is_some() && ssru && attention == AttentionKind::Additive {
+    if model.recurrent.cell == CellKind::Ssru && attention == AttentionKind::Additive {
         let expected = "`dot`, `general` or `none`, since the gates of an SSRU read no context";
         return refuse(key, expected, "`additive`");
     }
     let d_hidden = model.recurrent.d_hidden;
     let d_memory = match encoder {
-        Some(StackKind::Transformer) => model.d_model,
-        Some(StackKind::Recurrent) | None => d_hidden,
+        StackKind::Transformer => model.d_model,
+        StackKind::Recurrent => d_hidden,
     };
     if attention == AttentionKind::Dot && d_memory != d_hidden {
         let hint = "`model.recurrent.attention = \"general\"` accepts any width";
@@ -72,28 +79,15 @@ fn stacks(model: &ModelConfig) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a recurrent decoder without a readout whose top state cannot take its place.
-fn readout(model: &ModelConfig) -> Result<()> {
-    let attends = model.encoder().is_some() && model.recurrent.attention != AttentionKind::None;
-    let fits = !attends && model.recurrent.d_hidden == model.d_model;
-    require(
-        fits || model.recurrent.readout,
-        "model.recurrent.readout",
-        "true, unless `attention` is `none` and `d_hidden` is `model.d_model`",
-        false,
-    )
-}
-
 fn recurrent(model: &ModelConfig) -> Result<()> {
-    let recurrent = &model.recurrent;
-    size("model.recurrent.d_hidden", recurrent.d_hidden)?;
-    at_most("model.recurrent.d_hidden", recurrent.d_hidden)?;
-    let halves = model.encoder() == Some(StackKind::Recurrent) && recurrent.bidirectional;
+    let d_hidden = model.recurrent.d_hidden;
+    let halves =
+        |encoder: &EncoderConfig| encoder.stack == StackKind::Recurrent && encoder.bidirectional;
     require(
-        recurrent.d_hidden.is_multiple_of(2) || !halves,
+        d_hidden.is_multiple_of(2) || !model.family.encoder().is_some_and(halves),
         "model.recurrent.d_hidden",
         "an even number, since each direction gives half",
-        recurrent.d_hidden,
+        d_hidden,
     )
 }
 
@@ -108,7 +102,7 @@ fn heads_of_stacks(model: &ModelConfig) -> [(&'static str, usize); 2] {
 fn heads(model: &ModelConfig) -> Result<()> {
     let d_model = model.d_model;
     for (key, n_heads) in heads_of_stacks(model) {
-        if model.d_head == 0 && !d_model.is_multiple_of(n_heads) {
+        if model.d_head.is_none() && !d_model.is_multiple_of(n_heads) {
             /// More heads than any model has.
             const MOST: usize = 4096;
             let nearest = (1..=d_model.min(MOST))
@@ -118,19 +112,15 @@ fn heads(model: &ModelConfig) -> Result<()> {
             let hint = nearest.map(|n| format!("the nearest is {n}"));
             return refuse_with(key, expected, n_heads, hint);
         }
-        at_most(key, n_heads)?;
+        let n_kv_heads = model.n_kv_heads.map_or(n_heads, NonZeroUsize::get);
         require(
-            model.n_kv_heads == 0 || n_heads.is_multiple_of(model.n_kv_heads),
+            n_heads.is_multiple_of(n_kv_heads),
             "model.n_kv_heads",
             format!("a divisor of `{key}` = {n_heads}, or 0"),
-            model.n_kv_heads,
+            n_kv_heads,
         )?;
     }
-    at_most("model.d_head", model.d_head)?;
-    match model.attention_scale {
-        Some(scale) => number("model.attention_scale", scale),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 fn positions(model: &ModelConfig) -> Result<()> {
@@ -153,28 +143,25 @@ fn positions(model: &ModelConfig) -> Result<()> {
         ),
         Positions::Rotary if model.self_attends() => rotary(model),
         Positions::Relative | Positions::LearnedRelative if model.self_attends() => {
-            at_most("model.position_offset", model.position_offset)?;
             let (buckets, distance) = (model.relative_buckets, model.relative_distance);
-            let key = "model.relative_buckets";
-            let range = Range::of(key);
-            let expected = format!("a whole number{range}");
-            require(range.contains(buckets as f64), key, expected, buckets)?;
-            whole_from("model.relative_distance", distance as u64, buckets as u64)?;
-            at_most("model.relative_distance", distance)
+            let expected = format!("a whole number, {buckets} or more");
+            require(
+                distance >= buckets,
+                "model.relative_distance",
+                expected,
+                distance,
+            )
         }
-        Positions::Learned => at_most("model.position_offset", model.position_offset),
         _ => Ok(()),
     }
 }
 
 fn rotary(model: &ModelConfig) -> Result<()> {
-    number("model.rotary_base", model.rotary_base)?;
     rotary_scaling(model.rotary_scaling)?;
     let d_model = model.d_model;
-    if model.d_head > 0 {
-        let even = model.d_head.is_multiple_of(2);
+    if let Some(d_head) = model.d_head.map(NonZeroUsize::get) {
         let expected = "an even number, for rotary positions";
-        return require(even, "model.d_head", expected, model.d_head);
+        return require(d_head.is_multiple_of(2), "model.d_head", expected, d_head);
     }
     let expected =
         format!("heads of even size, for rotary positions of `model.d_model` = {d_model}");
@@ -185,44 +172,40 @@ fn rotary(model: &ModelConfig) -> Result<()> {
 }
 
 fn rotary_scaling(scaling: RotaryScalingConfig) -> Result<()> {
-    number("model.rotary_scaling.factor", scaling.factor)?;
     let (low, high) = (scaling.low_frequency_factor, scaling.high_frequency_factor);
-    number("model.rotary_scaling.low_frequency_factor", low)?;
     require(
         high.is_finite() && high > low,
         "model.rotary_scaling.high_frequency_factor",
         format!("a number above `low_frequency_factor` = {low}"),
         high,
-    )?;
-    let key = "model.rotary_scaling.original_len";
-    size(key, scaling.original_len)
+    )
 }
 
 /// Checks the width of vectors read in place of tokens.
 fn vectors(model: &ModelConfig) -> Result<()> {
-    let width = model.recurrent.d_input;
+    let Some(width) = model.family.d_input() else {
+        return Ok(());
+    };
     let key = "model.recurrent.d_input";
-    at_most(key, width)?;
-    if width > 0 && model.family != Family::Tagger {
-        return refuse(key, "0, since only taggers read vectors", width);
-    }
-    let fits =
-        width == 0 || model.encoder() == Some(StackKind::Recurrent) || width == model.d_model;
     let expected = format!(
         "`model.d_model` = {}, since a Transformer reads vectors of its own width",
         model.d_model
     );
+    let fits = width == model.d_model || !model.has(StackKind::Transformer);
     require(fits, key, expected, width)
 }
 
-/// Checks that the input of a tied projection is as wide as the embeddings.
-fn tying(model: &ModelConfig) -> Result<()> {
-    let reads = match (model.family, model.encoder()) {
-        (Family::EncoderOnly, Some(StackKind::Recurrent)) => model.recurrent.d_hidden,
+/// Checks the prediction of tokens. The input of a tied projection is as wide as the embeddings.
+fn output(model: &ModelConfig) -> Result<()> {
+    let Some(output) = model.family.output() else {
+        return Ok(());
+    };
+    let reads = match model.family.task() {
+        Task::Fill if model.has(StackKind::Recurrent) => model.recurrent.d_hidden,
         _ => model.d_model,
     };
     require(
-        reads == model.d_model || !model.tie_embeddings.ties_output(),
+        reads == model.d_model || !output.tie_embeddings.ties_output(),
         "model.tie_embeddings",
         format!(
             "`none`, since the encoder's output is {reads} wide and the embeddings are {} wide",

@@ -1,33 +1,18 @@
 //! Keys that have no effect in a configuration.
 
 use attentive_base::error::Result;
-use toml::Value;
+use serde_json::Value as Json;
+use toml::{Table, Value};
 
 use super::refuse;
+use crate::schema::{self, KEYS, Kind};
+use crate::show::toml;
+use crate::table::get;
+use crate::usual::has_word;
 use crate::{
-    Config, Family, ModelConfig, OptimizerKind, Positions, RotaryScalingKind, StackKind, Task,
-    TokenizerKind, Units,
+    Config, FamilyConfig, OptimizerKind, Positions, RotaryScalingKind, StackKind, TokenizerKind,
+    Units, users,
 };
-
-/// Refuses unused keys, unless they have their default value, as in a configuration that is written out in full.
-pub(super) fn check(config: &Config) -> Result<()> {
-    let tables = [config, &Config::default()].map(|config| Value::try_from(config).ok());
-    for (key, reason) in unused(config) {
-        let [found, default] = tables.each_ref().map(|table| {
-            let mut parts = key.split('.');
-            parts.try_fold(table.as_ref()?, |table, part| table.get(part))
-        });
-        if found != default {
-            let show = |value: Option<&Value>| value.map_or("nothing".into(), Value::to_string);
-            let expected = match default {
-                Some(default) => format!("its default, {default}, since {reason}"),
-                None => format!("its default, which is to leave it out, since {reason}"),
-            };
-            return refuse(key, expected, show(found));
-        }
-    }
-    Ok(())
-}
 
 impl Config {
     /// The keys without effect in this configuration, such as `model.d_ff` in a model without a Transformer stack.
@@ -36,309 +21,200 @@ impl Config {
     }
 }
 
-/// Keys of Transformer stacks, whether they have attention or not.
-const TRANSFORMER: &[&str] = &[
-    "model.d_ff",
-    "model.activation_dropout",
-    "model.dropout_position",
-    "model.norm_position",
-    "model.final_norm",
-    "model.activation",
-    "model.feed_forward_gate",
-    "model.feed_forward_bias",
-    "model.positions",
-];
+/// Refuses unused keys of `config`, which was read from `table`, unless they have their default value, as in a configuration
+/// that is written out in full.
+pub(super) fn check(config: &Config, table: &Table) -> Result<()> {
+    let own = Table::try_from(config).unwrap_or_default();
+    for (key, reason) in unused(config) {
+        let default = schema::of(key).get("default");
+        let found = get(&own, key).or_else(|| get(table, key));
+        if let Some(found) = found.filter(|found| !is_default(found, default)) {
+            let expected = match default {
+                Some(default) => format!("its default, {}, since {reason}", toml(default)),
+                None => format!("its default, which is to leave it out, since {reason}"),
+            };
+            return refuse(key, expected, found);
+        }
+    }
+    Ok(())
+}
 
-/// Keys of multi-head attention.
-const HEADS: &[&str] = &[
-    "model.n_heads",
-    "model.n_kv_heads",
-    "model.d_head",
-    "model.attention_dropout",
-    "model.attention_bias",
-    "model.attention_scale",
-];
+/// Whether `found` means the default. A number without a default is 0 if it is not set.
+fn is_default(found: &Value, default: Option<&Json>) -> bool {
+    let number = |found: &Value| found.as_float().or(found.as_integer().map(|n| n as f64));
+    match (default, number(found)) {
+        (Some(default), Some(number)) => default.as_f64() == Some(number),
+        (Some(default), None) => serde_json::to_value(found).is_ok_and(|found| found == *default),
+        (None, _) => found.as_integer() == Some(0),
+    }
+}
 
-/// Where words are divided.
-const SPLITS: &[&str] = &[
-    "tokenizer.split_punctuation",
-    "tokenizer.split_digits",
-    "tokenizer.split_by_script",
-];
-
-/// Whether these keys are unused, and the reason.
-type Rule = (bool, &'static [&'static str], &'static str);
-
-/// Keys without effect, and the reasons.
-pub(crate) fn unused(config: &Config) -> Vec<(&'static str, &'static str)> {
-    let model = &config.model;
-    let rules = [
-        &transformer(model)[..],
-        &stacks(model),
-        &family(model),
-        &tokenizer(config),
-        &training(config),
-    ];
-    let unused = rules.concat().into_iter().filter(|(unused, ..)| *unused);
-    unused
-        .flat_map(|(_, keys, reason)| keys.iter().map(move |&key| (key, reason)))
+/// The keys without effect, each with a reason.
+fn unused(config: &Config) -> Vec<(&'static str, String)> {
+    let family = config.model.family.family();
+    let reason = |key: &str| {
+        let users = users::of(key);
+        if !users.contains(&family) {
+            return Some(users::reason(&users));
+        }
+        let rule = rules(key).find(|(_, applies, _)| applies(config));
+        rule.map(|(.., reason)| (*reason).to_owned())
+    };
+    let keys = KEYS.iter().filter(|key| key.kind != Kind::Section);
+    keys.filter_map(|key| Some((key.path.as_str(), reason(&key.path)?)))
         .collect()
 }
 
-fn transformer(model: &ModelConfig) -> [Rule; 8] {
-    let has_transformer = model.has(StackKind::Transformer);
-    let has_norm = has_transformer || model.embedding_norm;
-    let no_transformer = "the model has no Transformer stack";
-    let or_no_transformer = |reason| match has_transformer {
-        true => reason,
-        false => no_transformer,
-    };
-    let rotary = model.positions == Positions::Rotary;
-    let (relative, learned) = (
-        model.positions.are_relative(),
-        model.positions.are_learned(),
-    );
-    [
-        (!has_transformer, TRANSFORMER, no_transformer),
-        (
-            !model.attends(),
-            HEADS,
-            or_no_transformer("the model has no multi-head attention"),
-        ),
-        (
-            !has_norm,
-            &["model.norm", "model.norm_epsilon"],
-            no_transformer,
-        ),
-        (
-            has_transformer && (relative || rotary) && !model.self_attends(),
-            &["model.positions"],
-            "rotary and relative positions need self-attention, and the model has none",
-        ),
-        (
-            !relative || !model.self_attends(),
-            &["model.relative_buckets", "model.relative_distance"],
-            or_no_transformer("`model.positions` is not `relative`"),
-        ),
-        (
-            !rotary || !model.self_attends(),
-            &[
-                "model.rotary_base",
-                "model.rotary_scaling.kind",
-                "model.rotary_scaling.factor",
-            ],
-            or_no_transformer("`model.positions` is not `rotary`"),
-        ),
-        (
-            model.rotary_scaling.kind != RotaryScalingKind::Llama3,
-            &[
-                "model.rotary_scaling.low_frequency_factor",
-                "model.rotary_scaling.high_frequency_factor",
-                "model.rotary_scaling.original_len",
-            ],
-            "`model.rotary_scaling.kind` is not `llama3`",
-        ),
-        (
-            !learned || !has_transformer,
-            &["model.position_offset"],
-            or_no_transformer("`model.positions` is not `learned`"),
-        ),
-    ]
+/// The reasons for which `key` may have no effect in families that use it.
+pub(crate) fn reasons(key: &str) -> impl Iterator<Item = &'static str> {
+    rules(key).map(|(.., reason)| *reason)
 }
 
-fn stacks(model: &ModelConfig) -> [Rule; 8] {
-    let [encoder, decoder] = [model.encoder(), model.decoder()];
-    let recurrent = Some(StackKind::Recurrent);
-    let both = [encoder, decoder] == [Some(StackKind::Transformer); 2];
-    [
-        (
-            !both,
-            &["model.d_decoder_ff", "model.n_decoder_heads"],
-            "encoder and decoder are not both Transformer stacks",
-        ),
-        (
-            !model.has(StackKind::Recurrent),
-            &["model.recurrent.cell", "model.recurrent.d_hidden"],
-            "the model has no recurrent stack",
-        ),
-        (
-            encoder != recurrent,
-            &["model.recurrent.bidirectional"],
-            "the model has no recurrent encoder",
-        ),
-        (
-            decoder != recurrent || encoder.is_none(),
-            &["model.recurrent.attention"],
-            "the model has no recurrent decoder behind an encoder",
-        ),
-        (
-            decoder != recurrent,
-            &["model.recurrent.readout"],
-            "the model has no recurrent decoder",
-        ),
-        (
-            decoder != Some(StackKind::Transformer),
-            &["model.decoder_mixing"],
-            "the model has no Transformer decoder",
-        ),
-        (
-            encoder.is_none(),
-            &[
-                "model.n_encoder_layers",
-                "model.source_first",
-                "model.source_last",
-            ],
-            "the model has no encoder",
-        ),
-        (
-            decoder.is_none(),
-            &["model.n_decoder_layers", "model.decoder_start_token"],
-            "the model has no decoder",
-        ),
-    ]
+fn rules(key: &str) -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().filter(move |(keys, ..)| has_word(keys, key))
 }
 
-fn family(model: &ModelConfig) -> [Rule; 11] {
-    [
-        (
-            model.family == Family::Tagger && !model.word_pieces,
-            &["model.source_first", "model.source_last"],
-            "the model is a tagger without `model.word_pieces`, which reads nothing but the tokens that it labels",
-        ),
-        (
-            model.family != Family::Tagger || model.recurrent.d_input > 0,
-            &["model.word_pieces"],
-            "the model reads vectors, since only taggers of text label words",
-        ),
-        (
-            model.family != Family::Classifier,
-            &["model.label_layer"],
-            "only classifiers have such a layer",
-        ),
-        (
-            model.family.task() != Task::Translate,
-            &["model.forced_bos_token", "model.forced_eos_token"],
-            "the model does not translate",
-        ),
-        (
-            model.family.task() != Task::Generate,
-            &["model.extra_eos_tokens"],
-            "the model is no language model",
-        ),
-        (
-            model.decoder().is_none(),
-            &["model.suppress_tokens"],
-            "the model has no decoder",
-        ),
-        (
+/// Keys, separated by blanks, whether they have no effect, and the reason.
+type Rule = (&'static str, fn(&Config) -> bool, &'static str);
+
+/// What decides, besides the family, whether keys have an effect.
+const RULES: &[Rule] = &[
+    (
+        "model.d_ff model.n_heads model.n_kv_heads model.d_head model.attention_dropout \
+         model.activation_dropout model.dropout_position model.norm_position model.final_norm \
+         model.activation model.feed_forward_gate model.feed_forward_bias model.positions \
+         model.position_offset model.rotary_base model.rotary_scaling.kind \
+         model.rotary_scaling.factor model.relative_buckets model.relative_distance \
+         model.attention_bias model.attention_scale",
+        |config| !config.model.has(StackKind::Transformer),
+        "the model has no Transformer stack",
+    ),
+    (
+        "model.norm model.norm_epsilon",
+        |config| !config.model.has(StackKind::Transformer) && !config.model.embedding_norm,
+        "the model has no Transformer stack",
+    ),
+    (
+        "model.n_heads model.n_kv_heads model.d_head model.attention_dropout \
+         model.attention_bias model.attention_scale",
+        |config| !config.model.attends(),
+        "the model has no multi-head attention",
+    ),
+    (
+        "model.positions",
+        |config| {
+            let positions = config.model.positions;
+            let is_relative = positions.are_relative() || positions == Positions::Rotary;
+            is_relative && !config.model.self_attends()
+        },
+        "`model.positions` is `rotary` or `relative`, which need self-attention, and the model has none",
+    ),
+    (
+        "model.relative_buckets model.relative_distance",
+        |config| !config.model.positions.are_relative() || !config.model.self_attends(),
+        "`model.positions` is not `relative`",
+    ),
+    (
+        "model.rotary_base model.rotary_scaling.kind model.rotary_scaling.factor",
+        |config| config.model.positions != Positions::Rotary || !config.model.self_attends(),
+        "`model.positions` is not `rotary`",
+    ),
+    (
+        "model.rotary_scaling.low_frequency_factor model.rotary_scaling.high_frequency_factor \
+         model.rotary_scaling.original_len",
+        |config| config.model.rotary_scaling.kind != RotaryScalingKind::Llama3,
+        "`model.rotary_scaling.kind` is not `llama3`",
+    ),
+    (
+        "model.position_offset",
+        |config| !config.model.positions.are_learned(),
+        "`model.positions` is not `learned`",
+    ),
+    (
+        "model.d_decoder_ff model.n_decoder_heads",
+        |config| config.model.has(StackKind::Recurrent),
+        "encoder and decoder are not both Transformer stacks",
+    ),
+    (
+        "model.decoder_mixing",
+        |config| decoder_is(config, StackKind::Recurrent),
+        "the model has no Transformer decoder",
+    ),
+    (
+        "model.recurrent.cell model.recurrent.d_hidden",
+        |config| !config.model.has(StackKind::Recurrent),
+        "the model has no recurrent stack",
+    ),
+    (
+        "model.recurrent.bidirectional",
+        |config| {
+            let encoder = config.model.family.encoder();
+            encoder.is_some_and(|encoder| encoder.stack == StackKind::Transformer)
+        },
+        "the model has no recurrent encoder",
+    ),
+    (
+        "model.recurrent.attention model.recurrent.readout",
+        |config| decoder_is(config, StackKind::Transformer),
+        "the model has no recurrent decoder",
+    ),
+    (
+        "model.source_first model.source_last",
+        |config| matches!(config.model.family, FamilyConfig::Tagger { word_pieces, .. } if !word_pieces),
+        "the model is a tagger without `model.word_pieces`, which reads nothing but the tokens that it labels",
+    ),
+    (
+        "model.word_pieces model.scale_embeddings",
+        |config| config.model.family.d_input().is_some(),
+        "the model reads vectors",
+    ),
+    (
+        "model.decoder_start_token",
+        |config| config.data.units == Units::Stream,
+        "`data.units` is `stream`, and windows of a stream have no start token",
+    ),
+    (
+        "data.drop_repeated",
+        |config| config.data.units == Units::Stream,
+        "`data.units` is `stream`, and a stream is not divided into lines",
+    ),
+    (
+        "tokenizer.special.pad tokenizer.special.unk tokenizer.special.bos tokenizer.special.eos \
+         tokenizer.special.mask",
+        |config| config.model.from.is_none() && config.tokenizer.from.is_none(),
+        "the vocabulary is learned, and only vocabularies that are given have other special tokens",
+    ),
+    (
+        "tokenizer.special.unknown_from",
+        |config| config.model.from.is_none(),
+        "`model.from` is not set, and only imported vocabularies have such tokens",
+    ),
+    (
+        "tokenizer.kind tokenizer.vocab_size tokenizer.min_frequency tokenizer.lowercase \
+         tokenizer.normalization tokenizer.split_punctuation tokenizer.split_digits \
+         tokenizer.split_by_script tokenizer.sample_lines",
+        |config| config.tokenizer.from.is_some(),
+        "`tokenizer.from` names a tokenizer that is taken as it is",
+    ),
+    (
+        "tokenizer.split_punctuation tokenizer.split_digits tokenizer.split_by_script",
+        |config| {
             matches!(
-                model.family,
-                Family::Tagger | Family::Classifier | Family::Encoder
-            ),
-            &[
-                "model.tie_embeddings",
-                "model.output_bias",
-                "model.logit_scale",
-            ],
-            "the model predicts labels",
-        ),
-        (
-            model.family != Family::EncoderOnly,
-            &["model.output_transform"],
-            "only masked language models (`encoder_only`) have such a layer",
-        ),
-        (
-            !matches!(model.family, Family::Classifier | Family::Encoder),
-            &["model.pooling"],
-            "only classifiers and encoders alone (`encoder`) reduce a text to one vector",
-        ),
-        (
-            model.family != Family::Encoder,
-            &["model.normalize_embeddings"],
-            "only encoders alone (`encoder`) compute vectors of texts",
-        ),
-        (
-            model.recurrent.d_input > 0,
-            &["model.scale_embeddings"],
-            "the model reads vectors, which are not scaled",
-        ),
-    ]
-}
+                config.tokenizer.kind,
+                TokenizerKind::Word | TokenizerKind::Char
+            )
+        },
+        "tokens are words or characters, and only subwords (`bpe`, `unigram`) are learned within such limits",
+    ),
+    (
+        "train.optimizer.beta1 train.optimizer.beta2 train.optimizer.epsilon",
+        |config| config.train.optimizer.kind == OptimizerKind::Sgd,
+        "`train.optimizer.kind` is `sgd`, and SGD has no such value",
+    ),
+];
 
-fn tokenizer(config: &Config) -> [Rule; 5] {
-    let is_given = config.tokenizer.from.is_some();
-    let is_learned = config.model.from.is_none() && !is_given;
-    let has_subwords = matches!(
-        config.tokenizer.kind,
-        TokenizerKind::Bpe | TokenizerKind::Unigram
-    );
-    [
-        (
-            is_learned,
-            &[
-                "tokenizer.special.pad",
-                "tokenizer.special.unk",
-                "tokenizer.special.bos",
-                "tokenizer.special.eos",
-                "tokenizer.special.mask",
-            ],
-            "the vocabulary is learned, and only vocabularies that are given have other special tokens",
-        ),
-        (
-            config.model.from.is_none(),
-            &["tokenizer.special.unknown_from"],
-            "`model.from` is not set, and only imported vocabularies have such tokens",
-        ),
-        (
-            is_given,
-            &[
-                "tokenizer.kind",
-                "tokenizer.vocab_size",
-                "tokenizer.min_frequency",
-                "tokenizer.lowercase",
-                "tokenizer.normalization",
-                "tokenizer.sample_lines",
-            ],
-            "`tokenizer.from` names a tokenizer that is taken as it is",
-        ),
-        (
-            is_given,
-            SPLITS,
-            "`tokenizer.from` names a tokenizer that is taken as it is",
-        ),
-        (
-            !is_given && !has_subwords,
-            SPLITS,
-            "tokens are words or characters, and only subwords (`bpe`, `unigram`) are learned within such limits",
-        ),
-    ]
-}
-
-fn training(config: &Config) -> [Rule; 4] {
-    [
-        (
-            config.data.units == Units::Stream,
-            &["model.decoder_start_token"],
-            "`data.units` is `stream`, and windows of a stream have no start token",
-        ),
-        (
-            config.data.units == Units::Stream,
-            &["data.drop_repeated"],
-            "`data.units` is `stream`, and a stream is not divided into lines",
-        ),
-        (
-            config.model.family.task() != Task::Translate,
-            &["data.max_ratio", "data.drop_copies"],
-            "the training data are not pairs of sentences",
-        ),
-        (
-            config.train.optimizer.kind == OptimizerKind::Sgd,
-            &[
-                "train.optimizer.beta1",
-                "train.optimizer.beta2",
-                "train.optimizer.epsilon",
-            ],
-            "`train.optimizer.kind` is `sgd`, and SGD has no such value",
-        ),
-    ]
+/// Whether the decoder has a stack of this kind.
+fn decoder_is(config: &Config, kind: StackKind) -> bool {
+    let decoder = config.model.family.decoder();
+    decoder.is_some_and(|decoder| decoder.stack == kind)
 }

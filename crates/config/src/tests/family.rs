@@ -48,7 +48,7 @@ fn classifiers_need_texts_and_a_separate_vocabulary() {
         (
             &format!("{classifier}\nmodel.recurrent.d_input = 3"),
             "model.recurrent.d_input",
-            "0, since only taggers read vectors",
+            "since only the family `tagger` uses it, found 3",
         ),
         (
             &format!("{classifier}\ndata.valid = {{ builtin = 'reverse', pairs = 9 }}"),
@@ -63,12 +63,12 @@ fn classifiers_need_texts_and_a_separate_vocabulary() {
         (
             &format!("{classifier}\nmodel.n_decoder_layers = 2"),
             "model.n_decoder_layers",
-            "the model has no decoder",
+            "its default, 3, since only the families `transformer`, `seq2seq` and `decoder_only` use it",
         ),
         (
             "model.pooling = 'first'",
             "model.pooling",
-            "only classifiers and encoders alone (`encoder`) reduce a text to one vector",
+            "its default, \"mean\", since only the families `classifier` and `encoder` use it",
         ),
     ]);
     accepts(&[
@@ -131,7 +131,7 @@ fn recurrent_widths_are_checked() {
         (
             &format!("{seq2seq}\nmodel.recurrent.d_input = 7"),
             "model.recurrent.d_input",
-            "0, since only taggers read vectors",
+            "since only the family `tagger` uses it, found 7",
         ),
     ]);
     accepts(&[
@@ -171,5 +171,8 @@ fn special_tokens_are_checked() {
         message.contains("`model.decoder_start_token`: expected its default"),
         "{message}"
     );
-    assert!(message.contains("the model has no decoder"), "{message}");
+    assert!(
+        message.contains("only the families `transformer`, `seq2seq` and `decoder_only` use it"),
+        "{message}"
+    );
 }

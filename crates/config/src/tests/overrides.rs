@@ -4,7 +4,7 @@ use super::{CORPUS, message, parse};
 use crate::{CorpusSource, Positions};
 
 /// Overrides, and a part of the message about each.
-const REFUSED: [(&str, &str); 28] = [
+const REFUSED: [(&str, &str); 35] = [
     (
         "train.batch_tokens",
         "the override `train.batch_tokens` sets nothing: expected KEY=VALUE | as in `train.",
@@ -52,12 +52,28 @@ const REFUSED: [(&str, &str); 28] = [
     ),
     (
         "train.schedule.name=noam",
-        "the keys of `[train.schedule]` are `decay_steps`, `kind`",
+        "did you mean `train.schedule.kind = \"noam\"`?",
     ),
     (
-        "train.schedule.type=noam",
-        "the keys of `[train.schedule]` are `decay_steps`, `kind`",
+        "train.schedule.type=linear",
+        "did you mean `train.schedule.kind`?",
     ),
+    (
+        "tokenizer.type=sentencepiece",
+        "did you mean `tokenizer.kind = \"bpe\"`?",
+    ),
+    (
+        "model.type=bert",
+        "did you mean `model.family = \"encoder_only\"`?",
+    ),
+    ("model.rope=true", "write `positions = \"rotary\"`"),
+    ("model.pre_norm=true", "did you mean `model.norm_position`?"),
+    ("train.logging_steps=10", "did you mean `train.log_every`?"),
+    (
+        "tokenizer.vocab_file=my.model",
+        "did you mean `tokenizer.from`?",
+    ),
+    ("data.test=x", "a test set belongs to no run"),
     (
         "train.validate_beam=4",
         "did you mean `decode.beam_width`? (validation is always greedy)",

@@ -78,7 +78,7 @@ fn draft(lines: &str, overrides: &[&str]) -> Draft {
 /// The keys, whether or not the family can be trained.
 fn resolved(draft: Draft) -> Config {
     draft
-        .finish(None, &mut Origins::default(), |_| Ok(()))
+        .finish(None, &mut Origins::default(), |_, _| Ok(()))
         .expect("a configuration")
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::{Draft, Family, Pooling, TieEmbeddings, Vocabulary};
+use crate::{Draft, EncoderConfig, FamilyConfig, LabelLayer, Pooling, Vocabulary};
 
 /// A folder with the model directory `model`, as `text` describes it.
 fn source(text: &str) -> (tempfile::TempDir, PathBuf) {
@@ -94,7 +94,7 @@ fn contradictions_are_refused() {
         ),
         (
             "model.encoder = 'recurrent'",
-            "`model.encoder`: expected nothing",
+            "`model.encoder`: expected \"transformer\"",
         ),
         (
             "model.family = 'classifier'",
@@ -156,19 +156,41 @@ fn a_masked_language_model_becomes_a_classifier_or_a_tagger() {
     );
     let config = from(&dir, "model.family = 'classifier'\nmodel.pooling = 'first'");
     let config = config.expect("a classifier");
-    assert_eq!(config.model.family, Family::Classifier);
-    assert_eq!(config.model.pooling, Pooling::First);
-    assert_eq!(config.model.tie_embeddings, TieEmbeddings::All);
-    assert!(!config.model.output_bias && !config.model.output_transform);
+    let classifier = FamilyConfig::Classifier {
+        encoder: EncoderConfig::default(),
+        pooling: Pooling::First,
+        label_layer: LabelLayer::None,
+    };
+    assert_eq!(config.model.family, classifier);
     assert_eq!(config.tokenizer.vocabulary, Vocabulary::Separate);
     let config = from(&dir, "model.family = 'tagger'").expect("a tagger");
     assert_eq!(config.model.architecture(9, 5).task(), crate::Task::Tag);
-    assert_eq!(config.model.encoder(), Some(crate::StackKind::Transformer));
+    assert!(config.model.has(crate::StackKind::Transformer));
     let wrong = message(from(&dir, "model.family = 'transformer'"));
     assert!(
         wrong.contains("`model.family`: expected \"encoder_only\""),
         "{wrong}"
     );
+}
+
+#[test]
+fn a_classifier_reduces_texts_as_the_encoder_did_from_which_it_starts() {
+    let (_folder, dir) = source("model.family = 'encoder_only'");
+    let mut theirs = Config::load_stored(&dir.join("config.toml")).expect("a source");
+    let encoder = EncoderConfig::default();
+    theirs.model.family = FamilyConfig::Encoder {
+        encoder: encoder.clone(),
+        pooling: Pooling::Last,
+        normalize_embeddings: true,
+    };
+    write(&dir, &theirs);
+    let config = from(&dir, "model.family = 'classifier'").expect("a classifier");
+    let classifier = FamilyConfig::Classifier {
+        encoder,
+        pooling: Pooling::Last,
+        label_layer: LabelLayer::None,
+    };
+    assert_eq!(config.model.family, classifier);
 }
 
 /// What `tokenizer.from` named is in the model directory, and a tagger may not name it.
@@ -187,7 +209,9 @@ fn a_model_with_a_given_tokenizer_becomes_a_tagger() {
         assert_eq!(tokenizer.from, None);
         assert_eq!(tokenizer.special.unk, "x");
         assert!(!tokenizer.split_punctuation && !tokenizer.split_by_script);
-        assert_eq!(config.model.word_pieces, family == "tagger");
+        let has_pieces =
+            matches!(config.model.family, FamilyConfig::Tagger { word_pieces, .. } if word_pieces);
+        assert_eq!(has_pieces, family == "tagger");
     }
 }
 

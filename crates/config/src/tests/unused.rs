@@ -2,6 +2,7 @@
 
 use super::{CORPUS, accepts, message, parse, refuses};
 use crate::Config;
+use crate::range::Range;
 
 #[test]
 fn unused_keys_are_refused() {
@@ -19,7 +20,7 @@ fn unused_keys_are_refused() {
         (
             "model.pooling = 'first'",
             "model.pooling",
-            "only classifiers",
+            "only the families `classifier` and `encoder` use it",
         ),
         (
             "train.optimizer.kind = 'sgd'\ntrain.optimizer.beta1 = 0.5",
@@ -55,10 +56,10 @@ fn keys_of_attention_are_unused_without_attention() {
         ("model.attention_dropout=0.1", "no multi-head attention"),
         ("model.attention_bias=false", "no multi-head attention"),
         ("model.attention_scale=0.5", "no multi-head attention"),
-        ("model.n_decoder_heads=2", "not both Transformer stacks"),
-        ("model.d_decoder_ff=64", "not both Transformer stacks"),
-        ("model.word_pieces=true", "only taggers"),
-        ("model.label_layer=tanh", "only classifiers"),
+        ("model.n_decoder_heads=2", "only the families `transformer`"),
+        ("model.d_decoder_ff=64", "only the families `transformer`"),
+        ("model.word_pieces=true", "only the family `tagger`"),
+        ("model.label_layer=tanh", "only the family `classifier`"),
         ("model.positions=rotary", "need self-attention"),
         ("model.positions=relative", "need self-attention"),
         ("model.rotary_base=500.0", "is not `rotary`"),
@@ -73,6 +74,11 @@ fn keys_of_attention_are_unused_without_attention() {
     language_model("model.d_model=30").unwrap();
     language_model("model.positions=learned").unwrap();
 
+    refuses(&[(
+        "model.encoder = 'recurrent'\nmodel.d_decoder_ff = 64",
+        "model.d_decoder_ff",
+        "not both Transformer stacks",
+    )]);
     let mixing = "model.decoder_mixing = 'ssru'";
     let encoder = format!("{mixing}\nmodel.encoder = 'recurrent'");
     refuses(&[(
@@ -158,4 +164,24 @@ fn only_subwords_are_divided() {
         )]);
     }
     accepts(&["tokenizer.kind = 'unigram'\ntokenizer.split_by_script = false"]);
+}
+
+/// Configurations that are written out in full, such as those of version 0.2, have the keys of all families.
+#[test]
+fn defaults_of_other_families_are_accepted() {
+    let line = "model.family = 'classifier'\nmodel.n_decoder_layers = 3\nmodel.logit_scale = 1\n\
+                model.n_decoder_heads = 0\nmodel.recurrent = { attention = 'additive', d_input = 0 }";
+    accepts(&[line]);
+    let config = parse(&format!("{CORPUS}\n{line}"), &[]).unwrap();
+    assert!(!config.to_toml().contains("n_decoder_layers"));
+}
+
+#[test]
+fn zero_stands_for_the_default() {
+    let zeros = "model = { n_kv_heads = 0, d_head = 0, d_decoder_ff = 0, n_decoder_heads = 0 }";
+    let config = parse(&format!("{CORPUS}\n{zeros}"), &[]).unwrap();
+    assert_eq!(config, parse(CORPUS, &[]).unwrap());
+    for key in "n_kv_heads d_head d_decoder_ff n_decoder_heads".split(' ') {
+        assert!(Range::of(&format!("model.{key}")).contains(0.0), "{key}");
+    }
 }

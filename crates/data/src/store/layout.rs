@@ -1,10 +1,11 @@
 //! The parts of an example that are stored.
 
 use attentive_base::batch::TokenId;
+use attentive_base::body::Body;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Lengths;
-use crate::example::Example;
+use crate::example::{Example, Input};
 
 /// The parts of an example that are stored. The others follow from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +21,7 @@ impl Layout {
     /// The stored tokens of each side.
     pub(super) fn stored(self, example: &Example) -> [&[TokenId]; 2] {
         match self {
-            Self::Decoded => [&example.src, &example.tgt_out],
+            Self::Decoded => [example.src(), &example.tgt_out],
             Self::Masked => [&[], &example.tgt_out],
         }
     }
@@ -33,19 +34,18 @@ impl Layout {
         start: TokenId,
         line: usize,
     ) -> Example {
-        let (src, tgt_in) = match self {
-            Self::Decoded => {
-                let kept = tgt.len().saturating_sub(1);
-                (src, [&[start], &tgt[..kept]].concat())
-            }
-            Self::Masked => (tgt.clone(), Vec::new()),
+        let kept = tgt.len().saturating_sub(1);
+        let tgt_in = || [&[start], &tgt[..kept]].concat();
+        let inputs = match self {
+            // A source has at least `</s>`.
+            Self::Decoded if src.is_empty() => Body::Decoder(tgt_in()),
+            Self::Decoded => Body::EncoderDecoder(Input::Tokens(src), tgt_in()),
+            Self::Masked => Body::Encoder(Input::Tokens(tgt.clone())),
         };
         Example {
-            src,
-            tgt_in,
+            inputs,
             tgt_out: tgt,
             line,
-            ..Example::default()
         }
     }
 

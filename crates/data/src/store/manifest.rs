@@ -70,6 +70,7 @@ impl StoreKey {
     /// [`Error::Io`] if a file of the corpus cannot be accessed, and [`Error::Config`] without a corpus.
     pub fn of(config: &Config) -> Result<Self> {
         let (mut parts, mut sources) = (Vec::new(), Vec::new());
+        let family = &config.model.family;
         for (source, _) in config.data.training()?.parts() {
             let expanded = patterns::expand(source, config.data.dir.as_deref())?;
             parts.push((source.format().to_owned(), expanded.len()));
@@ -81,9 +82,9 @@ impl StoreKey {
             version: VERSION,
             parts,
             sources,
-            task: format!("{:?}", config.model.family.task()),
-            source_first: config.model.source_first.clone(),
-            forced_first: config.model.forced_bos_token.clone(),
+            task: format!("{:?}", family.task()),
+            source_first: family.encoder().and_then(|keys| keys.source_first.clone()),
+            forced_first: (family.translator()).and_then(|keys| keys.forced_bos_token.clone()),
             tokenizer: config.tokenizer.clone(),
             given: None,
             max_len: config.data.max_len.min(config.model.max_len),

@@ -77,7 +77,7 @@ fn examples_are_read_as_they_were_written() {
         let special = tokenizers.tgt().special();
         let pairs = pairs(500, &tokenizers);
         let texts = |make: fn(&[u32], text::SpecialTokens, usize) -> Example| -> Vec<Example> {
-            let of = |pair: &Example| make(&pair.src, special, pair.line);
+            let of = |pair: &Example| make(pair.src(), special, pair.line);
             pairs.iter().map(of).collect()
         };
         let whole = texts(|ids, special, line| Example::whole(ids.to_vec(), special, line));

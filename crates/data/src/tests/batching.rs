@@ -1,21 +1,11 @@
 use attentive_base::batch::Batch;
 use attentive_base::error::Error;
 use attentive_base::random::Random;
+
 use attentive_text::SpecialTokens;
 
+use super::SPECIAL;
 use crate::{BatchSize, Batcher, Budget, Example, Parts, Position, fixed_batches};
-
-const SPECIAL: SpecialTokens = SpecialTokens {
-    pad: 0,
-    unk: 1,
-    bos: 2,
-    eos: 3,
-    mask: None,
-    start: 2,
-    first: None,
-    forced: None,
-    last: None,
-};
 
 /// Pairs of random lengths; the ids encode the line number.
 fn pairs(n: usize) -> Vec<Example> {
@@ -66,7 +56,7 @@ fn batches_respect_the_budget_and_fill_it() {
     let batches = epoch(&mut batcher);
     for batch in &batches {
         assert!(batch.tgt_out.ids.len() <= 300);
-        assert!(batch.src.ids.len() <= 600);
+        assert!(batch.src_tokens().unwrap().ids.len() <= 600);
     }
     let real: usize = batches
         .iter()
@@ -94,9 +84,10 @@ fn rows_are_shifted_and_padded() {
         panic!("{} batches", batches.len())
     };
     assert_eq!(batch.lines, [1, 2]);
-    assert_eq!(batch.src.ids, [7, 8, 3, 5, 3, 0]);
-    assert_eq!(batch.src.lens(), [3, 2]);
-    assert_eq!(batch.tgt_in.ids, [2, 9, 0, 2, 6, 7]);
+    let src = batch.src_tokens().unwrap();
+    assert_eq!(src.ids, [7, 8, 3, 5, 3, 0]);
+    assert_eq!(src.lens(), [3, 2]);
+    assert_eq!(batch.tgt_in().unwrap().ids, [2, 9, 0, 2, 6, 7]);
     assert_eq!(batch.tgt_out.ids, [9, 3, 0, 6, 7, 3]);
     assert_eq!(batch.tgt_out.lens(), [2, 3]);
 }
@@ -108,10 +99,8 @@ fn a_translation_begins_with_the_token_that_search_forces() {
         ..SPECIAL
     };
     let pair = Example::translation(vec![7], &[6], special, 1);
-    assert_eq!(
-        (pair.src, pair.tgt_in, pair.tgt_out),
-        (vec![7, 3], vec![2, 9, 6], vec![9, 6, 3])
-    );
+    assert_eq!((pair.src(), pair.tgt_in()), (&[7, 3][..], &[2, 9, 6][..]));
+    assert_eq!(pair.tgt_out, [9, 6, 3]);
     let text = Example::text(&[6], special, 1);
     assert_eq!(text.tgt_out, [6, 3]);
 }

@@ -201,17 +201,17 @@ fn a_text_is_closed_and_has_one_label() {
         .unwrap();
         assert_eq!(stats.kept, 500);
         for (example, (text, label, line)) in examples.iter().zip(labeled(&corpus)) {
-            let (eos, text_ids) = example.src.split_last().unwrap();
+            let (eos, text_ids) = example.src().split_last().unwrap();
             assert_eq!(*eos, special.eos);
             assert_eq!(text_ids, tokenizers.src().encode(text).unwrap());
             assert_eq!(example.tgt_out.len(), 1);
             assert_eq!(tokenizers.tgt().token(example.tgt_out[0]).unwrap(), label);
-            assert!(example.tgt_in.is_empty() && example.line == line);
+            assert!(example.tgt_in().is_empty() && example.line == line);
         }
         let mut batcher = Batcher::new(examples, Budget::new(256), 1, special, None).unwrap();
         let batch = batcher.next_batch().unwrap();
         assert_eq!(batch.tgt_out.width(), 1);
-        assert_eq!(batch.tgt_out.rows(), batch.src.rows());
+        assert_eq!(batch.tgt_out.rows(), batch.src().unwrap().lengths().rows());
     }
 }
 

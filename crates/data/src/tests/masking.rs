@@ -1,4 +1,5 @@
 use attentive_base::batch::{Batch, IGNORE, Padded, TokenId};
+use attentive_base::body::Body;
 use attentive_config::{Task, TokenizerConfig, TokenizerKind};
 use attentive_text::{Masks, SpecialTokens, Tokenizer, Tokenizers, learn};
 
@@ -39,27 +40,36 @@ fn texts(n: usize, len: usize) -> Vec<Example> {
 }
 
 fn masked(n: usize, len: usize, seed: u64) -> Batch {
-    let rows: Vec<Vec<TokenId>> = texts(n, len).into_iter().map(|text| text.src).collect();
-    let mut batch = Batch {
-        src: Padded::new(&rows, 0),
-        tgt_out: Padded::new(&rows, 0),
-        lines: (1..=n).collect(),
-        ..Batch::default()
-    };
+    let texts = texts(n, len);
+    let rows: Vec<&[TokenId]> = texts.iter().map(Example::src).collect();
+    let mut batch = whole(&rows);
     masking(seed).apply(&mut batch, 0);
     batch
+}
+
+/// A batch of whole texts.
+fn whole<S: AsRef<[TokenId]>>(rows: &[S]) -> Batch {
+    let tokens = Padded::new(rows, 0);
+    Batch {
+        inputs: Body::Encoder(tokens.clone().into()),
+        tgt_out: tokens,
+        lines: (1..=rows.len()).collect(),
+    }
+}
+
+/// The tokens that the encoder reads.
+fn read(batch: &Batch) -> &Padded {
+    batch.src_tokens().unwrap()
 }
 
 #[test]
 fn masking_rates_match_the_paper() {
     let (n, len) = (500, 100);
     let batch = masked(n, len, 1);
-    let whole: Vec<TokenId> = texts(n, len)
-        .into_iter()
-        .flat_map(|text| text.src)
-        .collect();
+    let texts = texts(n, len);
+    let whole = texts.iter().flat_map(Example::src);
     let [mut chosen, mut hidden, mut kept, mut replaced] = [0.0; 4];
-    let tokens = batch.src.ids.iter().zip(&batch.tgt_out.ids).zip(&whole);
+    let tokens = read(&batch).ids.iter().zip(&batch.tgt_out.ids).zip(whole);
     for ((&token, &label), &original) in tokens {
         if label == IGNORE {
             assert_eq!(token, original, "tokens that are not chosen stay unchanged");
@@ -99,7 +109,7 @@ fn every_text_has_something_to_predict() {
 #[test]
 fn masks_depend_only_on_seed_line_and_epoch() {
     assert_eq!(masked(20, 30, 1), masked(20, 30, 1));
-    assert_ne!(masked(20, 30, 1).src, masked(20, 30, 2).src);
+    assert_ne!(masked(20, 30, 1).inputs, masked(20, 30, 2).inputs);
     let batcher = |tokens| {
         let budget = Budget::new(tokens);
         Batcher::new(texts(20, 30), budget, 5, special(), Some(masking(5))).unwrap()
@@ -108,8 +118,9 @@ fn masks_depend_only_on_seed_line_and_epoch() {
         let mut rows: Vec<(usize, Vec<TokenId>)> = Vec::new();
         for _ in 0..batcher.batches_per_epoch() {
             let batch = batcher.next_batch().unwrap();
-            let sources = batch.src.ids.chunks(batch.src.width()).map(<[_]>::to_vec);
-            rows.extend(batch.lines.into_iter().zip(sources));
+            let src = read(&batch);
+            let sources = src.ids.chunks(src.width()).map(<[_]>::to_vec);
+            rows.extend(batch.lines.iter().copied().zip(sources));
         }
         rows.sort();
         rows
@@ -128,8 +139,8 @@ fn validation_masks_the_same_tokens_each_time() {
     };
     let rows = |batches: Vec<Batch>| -> Vec<TokenId> {
         batches
-            .into_iter()
-            .flat_map(|batch| batch.src.ids)
+            .iter()
+            .flat_map(|batch| read(batch).ids.clone())
             .collect()
     };
     assert_eq!(rows(batches(50)), rows(batches(5000)));
@@ -140,14 +151,9 @@ fn validation_masks_the_same_tokens_each_time() {
 fn unknown_tokens_are_never_chosen() {
     let unk = special().unk;
     let rows: Vec<Vec<TokenId>> = (0..200).map(|_| vec![unk, unk, MASK + 9, unk, 3]).collect();
-    let mut batch = Batch {
-        src: Padded::new(&rows, 0),
-        tgt_out: Padded::new(&rows, 0),
-        lines: (1..=200).collect(),
-        ..Batch::default()
-    };
+    let mut batch = whole(&rows);
     masking(1).apply(&mut batch, 0);
-    for (read, targets) in batch.src.ids.chunks(5).zip(batch.tgt_out.ids.chunks(5)) {
+    for (read, targets) in read(&batch).ids.chunks(5).zip(batch.tgt_out.ids.chunks(5)) {
         assert_eq!(targets, [IGNORE, IGNORE, MASK + 9, IGNORE, IGNORE]);
         assert_eq!([read[0], read[1], read[3], read[4]], [unk, unk, unk, 3]);
     }

@@ -1,73 +1,12 @@
+//! Reading of corpora.
+
 use std::fs;
-use std::io::Write;
-use std::path::PathBuf;
 
-use attentive_base::error::{Error, Result};
-use attentive_config::{BuiltinTask, CorpusSource, Task, TokenizerConfig, TokenizerKind};
-use attentive_text::{self as text, Masks};
-use flate2::{Compression, write::GzEncoder};
-use tempfile::{TempDir, tempdir};
+use attentive_base::error::Error;
+use attentive_config::{BuiltinTask, CorpusSource};
 
-use crate::{
-    Corpus, EncodeStats, Encoder, Filters, Form, MAX_LINE_BYTES, Progress, ReadStats, encode, read,
-    read_filtered, read_lines, unwatched,
-};
-
-/// A directory with the files of a corpus.
-struct Files(TempDir);
-
-impl Files {
-    fn new(files: &[(&str, &[u8])]) -> Self {
-        let dir = tempdir().unwrap();
-        for (name, content) in files {
-            fs::write(dir.path().join(name), content).unwrap();
-        }
-        Self(dir)
-    }
-
-    fn read(&self, source: CorpusSource) -> Result<Corpus> {
-        self.read_as(Form::Translations, source)
-    }
-
-    fn read_as(&self, form: Form, source: CorpusSource) -> Result<Corpus> {
-        read(&source, form, Some(self.0.path()), 1, &mut unwatched)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-}
-
-fn aligned() -> CorpusSource {
-    CorpusSource::Aligned {
-        src: "src".into(),
-        tgt: "tgt".into(),
-    }
-}
-
-fn tsv() -> CorpusSource {
-    CorpusSource::Tsv("tsv".into())
-}
-
-fn jsonl() -> CorpusSource {
-    CorpusSource::Jsonl("jsonl".into())
-}
-
-fn gzip(content: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(content).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn zstd(content: &[u8]) -> Vec<u8> {
-    zstd::encode_all(content, 1).unwrap()
-}
-
-fn texts(corpus: &Corpus) -> Vec<(&str, &str, usize)> {
-    let lines = corpus.entries().iter().map(|entry| entry.line);
-    let texts = corpus.translations().zip(lines);
-    texts.map(|((src, tgt), line)| (src, tgt, line)).collect()
-}
+use super::files::{Files, aligned, gzip, jsonl, texts, tsv, zstd};
+use crate::{Form, ReadStats, read, read_lines, unwatched};
 
 #[test]
 fn every_file_format_gives_the_same_pairs() {
@@ -130,50 +69,6 @@ fn damaged_compression_is_an_error() {
 }
 
 #[test]
-fn filters_drop_and_count_lines() {
-    let tsv_file = b"a\tb\nc\tc \na\tb\nb\ta\n\na\tb\nc\tc\n";
-    let files = Files::new(&[("tsv", tsv_file)]);
-    let read = |repeated, copies| {
-        let filters = Filters { repeated, copies };
-        let (form, dir) = (Form::Translations, files.path(""));
-        let corpus = read_filtered(&tsv(), form, Some(&dir), 0, filters, &mut unwatched).unwrap();
-        let lines: Vec<usize> = corpus.entries().iter().map(|entry| entry.line).collect();
-        (lines, corpus.stats().to_string())
-    };
-    assert_eq!(read(false, false).0, [1, 2, 3, 4, 6, 7]);
-    let (lines, said) = read(true, true);
-    assert_eq!(lines, [1, 4]);
-    assert_eq!(
-        said,
-        "2 of 7 lines kept, 1 dropped with an empty side, 2 dropped that occurred before, 2 dropped with equal sides"
-    );
-    assert_eq!(read(false, true).0, [1, 3, 4, 6]);
-    // Two of the lines differ only in a space.
-    assert_eq!(read(true, false).0, [1, 2, 4, 7]);
-}
-
-#[test]
-fn pairs_of_too_different_lengths_are_dropped() {
-    let files = Files::new(&[("tsv", b"a a a\ta\na a\ta\na\ta a a a a\na\ta\n")]);
-    let corpus = files.read(tsv()).unwrap();
-    let config = TokenizerConfig {
-        kind: TokenizerKind::Word,
-        min_frequency: 1,
-        ..TokenizerConfig::default()
-    };
-    let (src, tgt) = (corpus.src_texts(), corpus.tgt_texts());
-    let tokenizers = text::learn(&config, Masks::Without, &src, &tgt).unwrap();
-    // With `</s>`, the sides have 4 and 2, 3 and 2, 2 and 6, 2 and 2 tokens.
-    for (ratio, kept) in [(0.0, &[1, 2, 3, 4][..]), (2.0, &[1, 2, 4]), (1.9, &[2, 4])] {
-        let encoder = Encoder::new(Task::Translate, &tokenizers, 99).within_ratio(ratio);
-        let (pairs, stats) = encode(&corpus, encoder, &mut unwatched).unwrap();
-        let lines: Vec<usize> = pairs.iter().map(|pair| pair.line).collect();
-        assert_eq!(lines, kept);
-        assert_eq!(stats.dropped_uneven, 4 - kept.len());
-    }
-}
-
-#[test]
 fn sources_are_identified_by_their_stored_bytes() {
     let files = Files::new(&[("src", b"abc"), ("tgt", &gzip(b"xyz"))]);
     let corpus = files.read(aligned()).unwrap();
@@ -187,40 +82,6 @@ fn sources_are_identified_by_their_stored_bytes() {
     fs::copy(files.path("tgt"), files.path("src")).unwrap();
     let again = files.read(aligned()).unwrap();
     assert_eq!(again.sources()[0].sha256, corpus.sources()[1].sha256);
-}
-
-#[test]
-fn unusable_pairs_are_dropped_and_counted() {
-    let long = "x".repeat(1_000_000);
-    let fits = "y".repeat(MAX_LINE_BYTES);
-    let tsv_file = format!(
-        "ok\tok\n \tb\na\t\n{long}\tb\na\t{long}\nnul\0\tb\na\tbell\u{7}\n{fits}\tz\u{85}z\n"
-    );
-    let corpus = Files::new(&[("tsv", tsv_file.as_bytes())])
-        .read(tsv())
-        .unwrap();
-    assert_eq!(
-        corpus.stats(),
-        ReadStats {
-            lines: 8,
-            empty: 2,
-            too_long: 2,
-            control: 2,
-            ..ReadStats::default()
-        }
-    );
-    assert_eq!(
-        texts(&corpus),
-        [("ok", "ok", 1), (fits.as_str(), "z\u{85}z", 8)]
-    );
-    assert_eq!(
-        corpus.stats().to_string(),
-        "2 of 8 lines kept, 2 dropped with an empty side, 2 dropped longer than 100000 bytes, \
-         2 dropped with control characters"
-    );
-    let json = Files::new(&[("jsonl", br#"{"src": "a\u0000", "tgt": "b"}"#)]);
-    let error = json.read(jsonl()).unwrap_err();
-    assert!(error.to_string().contains("0 of 1 line kept"), "{error}");
 }
 
 #[test]
@@ -374,62 +235,6 @@ fn lines_are_unchanged() {
     assert!(matches!(
         read_lines(&files.path("bad")),
         Err(Error::Line { line: 2, .. })
-    ));
-}
-
-#[test]
-fn long_pairs_are_dropped_when_encoded() {
-    let words = "w ".repeat(20);
-    let content = format!("a b\tx\n{words}\tx\na\t{words}\na b c\tx y z\n");
-    let corpus = Files::new(&[("tsv", content.as_bytes())])
-        .read(tsv())
-        .unwrap();
-    let config = TokenizerConfig {
-        kind: TokenizerKind::Word,
-        min_frequency: 1,
-        ..TokenizerConfig::default()
-    };
-    let tokenizers = text::learn(
-        &config,
-        Masks::Without,
-        &corpus.src_texts(),
-        &corpus.tgt_texts(),
-    )
-    .unwrap();
-    let mut progress = Vec::new();
-    let mut watch = |at| progress.push(at);
-    let (pairs, stats) = encode(
-        &corpus,
-        Encoder::new(Task::Translate, &tokenizers, 4),
-        &mut watch,
-    )
-    .unwrap();
-    assert_eq!(progress, [Progress::Encoded { done: 4, of: 4 }]);
-    assert_eq!(
-        stats,
-        EncodeStats {
-            kept: 2,
-            dropped_long: 2,
-            max_len: 4,
-            src: stats.src,
-            tgt: stats.tgt,
-            ..EncodeStats::default()
-        }
-    );
-    assert_eq!(
-        pairs.iter().map(|pair| pair.line).collect::<Vec<_>>(),
-        [1, 4]
-    );
-    assert_eq!(pairs[1].src.last(), Some(&3));
-    assert_eq!((pairs[1].src_len(), pairs[1].tgt_len()), (4, 4));
-    assert_eq!(pairs[1].tgt_in.len(), 4);
-    assert!(matches!(
-        encode(
-            &corpus,
-            Encoder::new(Task::Translate, &tokenizers, 1),
-            &mut unwatched
-        ),
-        Err(Error::Data { .. })
     ));
 }
 

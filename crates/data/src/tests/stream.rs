@@ -42,7 +42,7 @@ fn generated_sentences_make_one_stream() {
 
 /// The targets of each row; checks that the input is shifted by one token.
 fn targets(batch: &Batch) -> Vec<Vec<TokenId>> {
-    let (read, targets) = (&batch.tgt_in, &batch.tgt_out);
+    let (read, targets) = (batch.tgt_in().unwrap(), &batch.tgt_out);
     assert_eq!(
         (read.lens(), read.width()),
         (targets.lens(), targets.width())
@@ -66,7 +66,11 @@ fn fixed_windows_predict_every_token_but_the_first() {
     for len in [2, 7, 8, 9, 50] {
         let ids: Vec<TokenId> = (0..len).collect();
         let batches = fixed_windows(&ids, 7, 3).unwrap();
-        assert!(batches.iter().all(|batch| batch.tgt_in.rows() <= 3));
+        assert!(
+            batches
+                .iter()
+                .all(|batch| batch.tgt_in().unwrap().rows() <= 3)
+        );
         let all: Vec<TokenId> = batches.iter().flat_map(targets).flatten().collect();
         assert_eq!(all, ids[1..]);
     }

@@ -174,10 +174,10 @@ fn tags_are_literal_and_tokens_stay_whole() {
     let name = |&id: &u32| tokenizers.tgt().token(id).unwrap();
     let tags: Vec<String> = example.tgt_out.iter().map(name).collect();
     assert_eq!(tags, ["Det", "ﬁ", "NOUN", "DET"]);
-    let tokens = example.src.iter().map(|&id| tokenizers.src().token(id));
+    let tokens = example.src().iter().map(|&id| tokenizers.src().token(id));
     let tokens: Vec<String> = tokens.flatten().collect();
     assert_eq!(tokens, ["the", "<unk>", "dog", "<unk>"]);
-    assert!(example.tgt_in.is_empty());
+    assert!(example.tgt_in().is_empty());
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Recurrent layers: their backward pass computes the states again, so what it keeps are the projected inputs.
+//! Recurrent layers, whose backward pass computes the states again, so that what it keeps are the projected inputs; and the
+//! gradients of layers.
 
 use attentive_kernels::reference::{
     AdditiveAttention, AdditiveAttentionShape, AttentiveRecurrent, Recurrent,
@@ -80,4 +81,14 @@ pub(super) fn put_attentive_gradients(
     put(gradients.keys, keys);
     put(gradients.values, values);
     put(gradients.v, v);
+}
+
+/// Writes the gradients of the input, the gain and the bias of a norm.
+pub(super) fn put_norm_gradients(
+    gradients: NormGradients<&mut Buffer>,
+    [x, gain, bias]: [Vec<f64>; 3],
+) {
+    put(gradients.x, x);
+    put(gradients.gain, gain);
+    put_if(gradients.bias, bias);
 }

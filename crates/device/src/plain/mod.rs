@@ -190,10 +190,8 @@ impl Device for Plain {
         grad: &Buffer,
         gradients: NormGradients<&mut Buffer>,
     ) {
-        let [x, gain, bias] = reference::norm_backward(call, of(x), of(gain), of(grad));
-        put(gradients.x, x);
-        put(gradients.gain, gain);
-        put_if(gradients.bias, bias);
+        let found = reference::norm_backward(call, of(x), of(gain), of(grad));
+        layers::put_norm_gradients(gradients, found);
     }
 
     fn residual_norm(
@@ -224,9 +222,7 @@ impl Device for Plain {
         let ResidualNormCall { norm, dropout } = call;
         let (sum, gain, grad) = (of(sum), of(gain), of(grad));
         let [x, gain, bias, y] = reference::residual_norm_backward(norm, dropout, sum, gain, grad);
-        put(gradients.x, x);
-        put(gradients.gain, gain);
-        put_if(gradients.bias, bias);
+        layers::put_norm_gradients(gradients, [x, gain, bias]);
         put(dy, y);
     }
 
@@ -286,8 +282,7 @@ impl Device for Plain {
         dbias: Option<&mut Buffer>,
     ) {
         let attention = Attention::new(shape, inputs.map(of));
-        let found = attention.backward(of(grad), gradients.map(to));
-        put_if(dbias, found);
+        put_if(dbias, attention.backward(of(grad), gradients.map(to)));
     }
 
     fn rotary(&self, call: RotaryCall<'_>, turn: Turn, x: &Buffer, out: &mut Buffer) {

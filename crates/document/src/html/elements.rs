@@ -1,155 +1,50 @@
 //! The roles of HTML elements in translation, by their names in lower case.
 
+/// True if `$name` is one of these names.
+macro_rules! is_one_of {
+    ($name:ident: $($known:literal)*) => { matches!($name, $($known)|*) };
+}
+
 /// True for elements without content, which have no end tag.
 pub(super) fn is_void(name: &str) -> bool {
-    matches!(
-        name,
-        "area"
-            | "base"
-            | "basefont"
-            | "bgsound"
-            | "br"
-            | "col"
-            | "embed"
-            | "frame"
-            | "hr"
-            | "img"
-            | "input"
-            | "keygen"
-            | "link"
-            | "meta"
-            | "param"
-            | "source"
-            | "track"
-            | "wbr"
-    )
+    is_one_of! { name:
+        "area" "base" "basefont" "bgsound" "br" "col" "embed" "frame" "hr" "img" "input" "keygen"
+        "link" "meta" "param" "source" "track" "wbr"
+    }
 }
 
 /// True for elements that separate one text from the next. All others, including unknown ones, are part of a sentence.
 pub(super) fn is_block(name: &str) -> bool {
-    matches!(
-        name,
-        "address"
-            | "article"
-            | "aside"
-            | "blockquote"
-            | "body"
-            | "button"
-            | "caption"
-            | "center"
-            | "col"
-            | "colgroup"
-            | "dd"
-            | "details"
-            | "dialog"
-            | "dir"
-            | "div"
-            | "dl"
-            | "dt"
-            | "fieldset"
-            | "figcaption"
-            | "figure"
-            | "footer"
-            | "form"
-            | "frame"
-            | "frameset"
-            | "h1"
-            | "h2"
-            | "h3"
-            | "h4"
-            | "h5"
-            | "h6"
-            | "head"
-            | "header"
-            | "hgroup"
-            | "hr"
-            | "html"
-            | "legend"
-            | "li"
-            | "listing"
-            | "main"
-            | "menu"
-            | "nav"
-            | "ol"
-            | "optgroup"
-            | "option"
-            | "p"
-            | "plaintext"
-            | "pre"
-            | "search"
-            | "section"
-            | "select"
-            | "summary"
-            | "table"
-            | "tbody"
-            | "td"
-            | "template"
-            | "textarea"
-            | "tfoot"
-            | "th"
-            | "thead"
-            | "title"
-            | "tr"
-            | "ul"
-            | "xmp"
-    )
+    is_one_of! { name:
+        "address" "article" "aside" "blockquote" "body" "button" "caption" "center" "col" "colgroup"
+        "dd" "details" "dialog" "dir" "div" "dl" "dt" "fieldset" "figcaption" "figure" "footer"
+        "form" "frame" "frameset" "h1" "h2" "h3" "h4" "h5" "h6" "head" "header" "hgroup" "hr" "html"
+        "legend" "li" "listing" "main" "menu" "nav" "ol" "optgroup" "option" "p" "plaintext" "pre"
+        "search" "section" "select" "summary" "table" "tbody" "td" "template" "textarea" "tfoot"
+        "th" "thead" "title" "tr" "ul" "xmp"
+    }
 }
 
 /// True for elements whose content is not text in a human language, or is not displayed.
 pub(super) fn is_opaque(name: &str) -> bool {
     is_raw(name)
-        || matches!(
-            name,
-            "applet"
-                | "audio"
-                | "canvas"
-                | "code"
-                | "kbd"
-                | "listing"
-                | "map"
-                | "math"
-                | "noframes"
-                | "object"
-                | "pre"
-                | "rp"
-                | "rt"
-                | "samp"
-                | "svg"
-                | "tt"
-                | "var"
-                | "video"
-        )
+        || is_one_of! { name:
+            "applet" "audio" "canvas" "code" "kbd" "listing" "map" "math" "noframes" "object" "pre"
+            "rp" "rt" "samp" "svg" "tt" "var" "video"
+        }
 }
 
 /// True for opaque elements whose content the tokenizer does not read as HTML. Only their own end tag ends them.
 pub(super) fn is_raw(name: &str) -> bool {
-    matches!(
-        name,
-        "iframe" | "noembed" | "noscript" | "plaintext" | "script" | "style" | "textarea" | "xmp"
-    )
+    is_one_of! { name:
+        "iframe" "noembed" "noscript" "plaintext" "script" "style" "textarea" "xmp"
+    }
 }
 
 /// True if a void or protected element takes space in its line, so that blanks around it matter.
 pub(super) fn is_visible(name: &str) -> bool {
-    !matches!(
-        name,
-        "base"
-            | "basefont"
-            | "bgsound"
-            | "br"
-            | "link"
-            | "map"
-            | "meta"
-            | "noembed"
-            | "noframes"
-            | "noscript"
-            | "param"
-            | "rp"
-            | "rt"
-            | "script"
-            | "source"
-            | "style"
-            | "track"
-            | "wbr"
-    )
+    !is_one_of! { name:
+        "base" "basefont" "bgsound" "br" "link" "map" "meta" "noembed" "noframes" "noscript" "param"
+        "rp" "rt" "script" "source" "style" "track" "wbr"
+    }
 }

@@ -1,131 +1,76 @@
 //! BART and its relatives: mBART, M2M-100 and NLLB, MarianMT.
 
+use std::num::NonZeroUsize;
+
 use attentive_architecture::{NormPosition, Positions, TieEmbeddings};
 use attentive_base::error::Result;
 use attentive_checkpoint::LoadedModel;
-use attentive_config::{Family, MixingKind, ModelConfig};
+use attentive_config::{
+    DecoderConfig, EncoderConfig, FamilyConfig, MixingKind, ModelConfig, OutputConfig, Translator,
+};
 use serde_json::json;
 
 use super::export::{self, Equal};
 use super::{Described, activation};
 use crate::export::{Differences, NoEqual};
 use crate::keys::Keys;
-use crate::recipe::{Names, Sinusoids, Source::Same, Unused};
+use crate::recipe::{Names, Sinusoids, Source::Same, Unused, names};
 use crate::tensors::Tensors;
 
 /// The bias of the output. No other tensor's name begins like this.
 const FINAL_BIAS: &str = "final_logits_bias";
 
-const NAMES: Names = &[
-    ("src.embedding", Same("shared")),
-    ("head.bias", Same(FINAL_BIAS)),
-    (
-        "src.positions.learned",
-        Same("encoder.embed_positions.weight"),
-    ),
-    (
-        "tgt.positions.learned",
-        Same("decoder.embed_positions.weight"),
-    ),
-    ("src.norm", Same("encoder.layernorm_embedding")),
-    ("tgt.norm", Same("decoder.layernorm_embedding")),
-    (
-        "encoder.layers.{}.self_attention.query",
-        Same("encoder.layers.{}.self_attn.q_proj"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.key",
-        Same("encoder.layers.{}.self_attn.k_proj"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.value",
-        Same("encoder.layers.{}.self_attn.v_proj"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.output",
-        Same("encoder.layers.{}.self_attn.out_proj"),
-    ),
-    (
-        "encoder.layers.{}.self_attention_residual.norm",
-        Same("encoder.layers.{}.self_attn_layer_norm"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward.inner",
-        Same("encoder.layers.{}.fc1"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward.outer",
-        Same("encoder.layers.{}.fc2"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward_residual.norm",
-        Same("encoder.layers.{}.final_layer_norm"),
-    ),
-    ("encoder.norm", Same("encoder.layer_norm")),
-    (
-        "decoder.layers.{}.self_attention.query",
-        Same("decoder.layers.{}.self_attn.q_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention.key",
-        Same("decoder.layers.{}.self_attn.k_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention.value",
-        Same("decoder.layers.{}.self_attn.v_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention.output",
-        Same("decoder.layers.{}.self_attn.out_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention_residual.norm",
-        Same("decoder.layers.{}.self_attn_layer_norm"),
-    ),
-    (
-        "decoder.layers.{}.cross_attention.query",
-        Same("decoder.layers.{}.encoder_attn.q_proj"),
-    ),
-    (
-        "decoder.layers.{}.cross_attention.key",
-        Same("decoder.layers.{}.encoder_attn.k_proj"),
-    ),
-    (
-        "decoder.layers.{}.cross_attention.value",
-        Same("decoder.layers.{}.encoder_attn.v_proj"),
-    ),
-    (
-        "decoder.layers.{}.cross_attention.output",
-        Same("decoder.layers.{}.encoder_attn.out_proj"),
-    ),
-    (
-        "decoder.layers.{}.cross_attention_residual.norm",
-        Same("decoder.layers.{}.encoder_attn_layer_norm"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward.inner",
-        Same("decoder.layers.{}.fc1"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward.outer",
-        Same("decoder.layers.{}.fc2"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward_residual.norm",
-        Same("decoder.layers.{}.final_layer_norm"),
-    ),
-    ("decoder.norm", Same("decoder.layer_norm")),
-];
+const NAMES: Names = names! {
+    "src.embedding" => Same("shared"),
+    "head.bias" => Same(FINAL_BIAS),
+    "src.positions.learned" => Same("encoder.embed_positions.weight"),
+    "tgt.positions.learned" => Same("decoder.embed_positions.weight"),
+    "src.norm" => Same("encoder.layernorm_embedding"),
+    "tgt.norm" => Same("decoder.layernorm_embedding"),
+    "encoder.layers.{}.self_attention.query" => Same("encoder.layers.{}.self_attn.q_proj"),
+    "encoder.layers.{}.self_attention.key" => Same("encoder.layers.{}.self_attn.k_proj"),
+    "encoder.layers.{}.self_attention.value" => Same("encoder.layers.{}.self_attn.v_proj"),
+    "encoder.layers.{}.self_attention.output" => Same("encoder.layers.{}.self_attn.out_proj"),
+    "encoder.layers.{}.self_attention_residual.norm" => Same("encoder.layers.{}.self_attn_layer_norm"),
+    "encoder.layers.{}.feed_forward.inner" => Same("encoder.layers.{}.fc1"),
+    "encoder.layers.{}.feed_forward.outer" => Same("encoder.layers.{}.fc2"),
+    "encoder.layers.{}.feed_forward_residual.norm" => Same("encoder.layers.{}.final_layer_norm"),
+    "encoder.norm" => Same("encoder.layer_norm"),
+    "decoder.layers.{}.self_attention.query" => Same("decoder.layers.{}.self_attn.q_proj"),
+    "decoder.layers.{}.self_attention.key" => Same("decoder.layers.{}.self_attn.k_proj"),
+    "decoder.layers.{}.self_attention.value" => Same("decoder.layers.{}.self_attn.v_proj"),
+    "decoder.layers.{}.self_attention.output" => Same("decoder.layers.{}.self_attn.out_proj"),
+    "decoder.layers.{}.self_attention_residual.norm" => Same("decoder.layers.{}.self_attn_layer_norm"),
+    "decoder.layers.{}.cross_attention.query" => Same("decoder.layers.{}.encoder_attn.q_proj"),
+    "decoder.layers.{}.cross_attention.key" => Same("decoder.layers.{}.encoder_attn.k_proj"),
+    "decoder.layers.{}.cross_attention.value" => Same("decoder.layers.{}.encoder_attn.v_proj"),
+    "decoder.layers.{}.cross_attention.output" => Same("decoder.layers.{}.encoder_attn.out_proj"),
+    "decoder.layers.{}.cross_attention_residual.norm" => Same("decoder.layers.{}.encoder_attn_layer_norm"),
+    "decoder.layers.{}.feed_forward.inner" => Same("decoder.layers.{}.fc1"),
+    "decoder.layers.{}.feed_forward.outer" => Same("decoder.layers.{}.fc2"),
+    "decoder.layers.{}.feed_forward_residual.norm" => Same("decoder.layers.{}.final_layer_norm"),
+    "decoder.norm" => Same("decoder.layer_norm"),
+};
 
 /// The names of a model with a separate embedding for each side.
-const SEPARATE: Names = &[
-    ("src.embedding", Same("encoder.embed_tokens")),
-    ("tgt.embedding", Same("decoder.embed_tokens")),
-];
+const SEPARATE: Names = names! {
+    "src.embedding" => Same("encoder.embed_tokens"),
+    "tgt.embedding" => Same("decoder.embed_tokens"),
+};
 
 /// Describes the features that these kinds of models have in common.
-fn common(keys: &mut Keys, tensors: &Tensors, default_activation: &str) -> Result<Described> {
+fn common(
+    keys: &mut Keys,
+    tensors: &Tensors,
+    default_activation: &str,
+    output: OutputConfig,
+) -> Result<Described> {
     let vocab = keys.required("vocab_size")?;
+    let (d_ff, n_heads) = (
+        keys.required("encoder_ffn_dim")?,
+        keys.required("encoder_attention_heads")?,
+    );
+    let unless_same = |own, encoders| NonZeroUsize::new(own).filter(|own| own.get() != encoders);
     keys.only("is_encoder_decoder", true)?;
     keys.only("tie_word_embeddings", true)?;
     keys.ignore(&[
@@ -137,28 +82,36 @@ fn common(keys: &mut Keys, tensors: &Tensors, default_activation: &str) -> Resul
         "num_hidden_layers",
     ]);
     let model = ModelConfig {
-        family: Family::Transformer,
+        family: FamilyConfig::Transformer(Translator {
+            encoder: EncoderConfig {
+                n_encoder_layers: keys.required("encoder_layers")?,
+                ..EncoderConfig::default()
+            },
+            decoder: DecoderConfig {
+                n_decoder_layers: keys.required("decoder_layers")?,
+                ..DecoderConfig::default()
+            },
+            output,
+            d_decoder_ff: unless_same(keys.required("decoder_ffn_dim")?, d_ff),
+            n_decoder_heads: unless_same(keys.required("decoder_attention_heads")?, n_heads),
+            ..Translator::default()
+        }),
         d_model: keys.required("d_model")?,
-        d_ff: keys.required("encoder_ffn_dim")?,
-        d_decoder_ff: keys.required("decoder_ffn_dim")?,
-        n_heads: keys.required("encoder_attention_heads")?,
-        n_decoder_heads: keys.required("decoder_attention_heads")?,
-        n_encoder_layers: keys.required("encoder_layers")?,
-        n_decoder_layers: keys.required("decoder_layers")?,
+        d_ff,
+        n_heads,
         max_len: keys.required("max_position_embeddings")?,
         dropout: keys.or("dropout", 0.1)?,
         attention_dropout: keys.or("attention_dropout", 0.0)?,
         activation_dropout: keys.or("activation_dropout", 0.0)?,
         activation: activation(keys, "activation_function", default_activation)?,
         scale_embeddings: keys.or("scale_embedding", false)?,
-        tie_embeddings: TieEmbeddings::All,
         norm_position: NormPosition::Post,
         norm_epsilon: 1e-5,
         ..ModelConfig::default()
     };
     let described = Described {
         prefix: "model.",
-        ..Described::new(with_one_width(model), vocab, NAMES)
+        ..Described::new(model, vocab, NAMES)
     };
     let copies = [
         "lm_head.weight",
@@ -168,30 +121,20 @@ fn common(keys: &mut Keys, tensors: &Tensors, default_activation: &str) -> Resul
     Ok(described.sharing(tensors, &copies))
 }
 
-/// Returns `model` without settings of its decoder that equal those of the encoder.
-fn with_one_width(mut model: ModelConfig) -> ModelConfig {
-    for (one, other) in [
-        (model.d_ff, &mut model.d_decoder_ff),
-        (model.n_heads, &mut model.n_decoder_heads),
-    ] {
-        if *other == one {
-            *other = 0;
-        }
-    }
-    model
-}
-
 /// BART (Lewis et al. 2020).
 pub(super) fn bart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     keys.only("static_position_embeddings", false)?;
     keys.only("do_blenderbot_90_layernorm", false)?;
-    let mut described = common(keys, tensors, "gelu")?;
+    let output = OutputConfig {
+        // It is missing if the model was saved without its head, and then it is zero.
+        output_bias: tensors.has(FINAL_BIAS),
+        ..OutputConfig::default()
+    };
+    let mut described = common(keys, tensors, "gelu", output)?;
     let model = &mut described.model;
     model.positions = Positions::Learned;
     model.position_offset = 2;
     model.embedding_norm = true;
-    // It is missing if the model was saved without its head, and then it is zero.
-    model.output_bias = tensors.has(FINAL_BIAS);
     Ok(described)
 }
 
@@ -208,7 +151,7 @@ pub(super) fn m2m_100(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     keys.ignore(&["static_position_embeddings"]);
     let scale_embeddings = keys.or("scale_embedding", true)?;
     let attention_dropout = keys.or("attention_dropout", 0.1)?;
-    let mut described = common(keys, tensors, "relu")?;
+    let mut described = common(keys, tensors, "relu", OutputConfig::default())?;
     let padding = keys.peek("pad_token_id")?.unwrap_or(1);
     let model = &mut described.model;
     model.scale_embeddings = scale_embeddings;
@@ -228,21 +171,26 @@ pub(super) fn m2m_100(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
 pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     let is_shared = keys.or("share_encoder_decoder_embeddings", true)?;
     keys.only("static_position_embeddings", true)?;
-    let mut described = common(keys, tensors, "gelu")?;
+    let output = OutputConfig {
+        tie_embeddings: match is_shared {
+            true => TieEmbeddings::All,
+            false => TieEmbeddings::Decoder,
+        },
+        output_bias: tensors.has(FINAL_BIAS),
+        ..OutputConfig::default()
+    };
+    let mut described = common(keys, tensors, "gelu", output)?;
     // The tool cannot load other sizes, either.
     keys.only("decoder_vocab_size", described.vocab)?;
-    let model = &mut described.model;
     if !is_shared {
-        model.tie_embeddings = TieEmbeddings::Decoder;
         described.names.insert(0, SEPARATE);
         described.unused = vec![Unused::CopyOf(
             "lm_head.weight",
             "decoder.embed_tokens.weight",
         )];
     }
-    model.positions = Positions::SinusoidalConcatenated;
-    model.output_bias = tensors.has(FINAL_BIAS);
-    if !model.output_bias {
+    described.model.positions = Positions::SinusoidalConcatenated;
+    if !output.output_bias {
         described.notes.push(format!(
             "the weights have no `{FINAL_BIAS}`, which is lost where a model is loaded and saved as `AutoModel`; it counts as 0"
         ));
@@ -256,14 +204,14 @@ pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
 }
 
 /// Refuses a model that MarianMT cannot represent.
-pub(super) fn check(model: &ModelConfig) -> Result<(), NoEqual> {
+pub(super) fn check(model: &ModelConfig, translator: &Translator) -> Result<(), NoEqual> {
     let sinusoidal = matches!(
         model.positions,
         Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated
     );
     let mut differences = Differences::of(model);
     differences.unless(
-        model.decoder_mixing == MixingKind::Attention,
+        translator.decoder.decoder_mixing == MixingKind::Attention,
         "`model.decoder_mixing` is not `attention`",
     );
     differences.unless(
@@ -281,16 +229,16 @@ pub(super) fn check(model: &ModelConfig) -> Result<(), NoEqual> {
         "`model.positions` is not `sinusoidal_interleaved` or `sinusoidal_concatenated`",
     );
     differences.unless(
-        model.tie_embeddings == TieEmbeddings::All,
+        translator.output.tie_embeddings == TieEmbeddings::All,
         "`model.tie_embeddings` is not `all`",
     );
     differences.refuse("MarianMT")
 }
 
 /// Converts a model to MarianMT.
-pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
+pub(super) fn export(loaded: &LoadedModel, translator: &Translator) -> Result<Equal> {
     let model = &loaded.config.model;
-    check(model).map_err(NoEqual::into_error)?;
+    check(model, translator).map_err(NoEqual::into_error)?;
     let vocab = export::vocab(&loaded.architecture);
     let bias = (FINAL_BIAS, vec![vocab], vec![0.0; vocab]);
     Ok(Equal {
@@ -302,8 +250,8 @@ pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
             "vocab_size": vocab,
             "decoder_vocab_size": vocab,
             "d_model": model.d_model,
-            "encoder_layers": model.n_encoder_layers,
-            "decoder_layers": model.n_decoder_layers,
+            "encoder_layers": translator.encoder.n_encoder_layers,
+            "decoder_layers": translator.decoder.n_decoder_layers,
             "encoder_attention_heads": model.n_heads,
             "decoder_attention_heads": model.decoder_heads(),
             "encoder_ffn_dim": model.d_ff,
@@ -321,7 +269,7 @@ pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
         names: vec![NAMES],
         prefix: "model.",
         bare: &[FINAL_BIAS],
-        added: match model.output_bias {
+        added: match translator.output.output_bias {
             true => Vec::new(),
             false => vec![bias],
         },

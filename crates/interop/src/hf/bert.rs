@@ -2,72 +2,36 @@
 
 use std::path::Path;
 
-use attentive_architecture::{LabelLayer, Pooling, Positions, TieEmbeddings};
+use attentive_architecture::{LabelLayer, Pooling, Positions};
 use attentive_base::error::Result;
-use attentive_config::{Family, ModelConfig, StackKind};
+use attentive_config::{EncoderConfig, FamilyConfig, ModelConfig, OutputConfig};
 
 use super::labels::{Head, names_of_labels};
 use super::sentences::Sentences;
-use super::{Described, activation};
+use super::{Described, activation, tied_or_not};
 use crate::keys::Keys;
 use crate::recipe::Source::{Plus, Same};
-use crate::recipe::{Names, Unused};
+use crate::recipe::{Names, Unused, names};
 use crate::tensors::Tensors;
 
-pub(super) const NAMES: Names = &[
-    ("src.embedding", Same("embeddings.word_embeddings")),
+pub(super) const NAMES: Names = names! {
+    "src.embedding" => Same("embeddings.word_embeddings"),
     // All positions of a single text have type 0.
-    (
-        "src.positions.learned",
-        Plus(
-            "embeddings.position_embeddings.weight",
-            "embeddings.token_type_embeddings.weight",
-        ),
-    ),
-    ("src.norm", Same("embeddings.LayerNorm")),
-    (
-        "encoder.layers.{}.self_attention.query",
-        Same("encoder.layer.{}.attention.self.query"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.key",
-        Same("encoder.layer.{}.attention.self.key"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.value",
-        Same("encoder.layer.{}.attention.self.value"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.output",
-        Same("encoder.layer.{}.attention.output.dense"),
-    ),
-    (
-        "encoder.layers.{}.self_attention_residual.norm",
-        Same("encoder.layer.{}.attention.output.LayerNorm"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward.inner",
-        Same("encoder.layer.{}.intermediate.dense"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward.outer",
-        Same("encoder.layer.{}.output.dense"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward_residual.norm",
-        Same("encoder.layer.{}.output.LayerNorm"),
-    ),
-    (
-        "head.transform.linear",
-        Same("cls.predictions.transform.dense"),
-    ),
-    (
-        "head.transform.norm",
-        Same("cls.predictions.transform.LayerNorm"),
-    ),
-    ("head.weight", Same("cls.predictions.decoder.weight")),
-    ("head.bias", Same("cls.predictions.bias")),
-];
+    "src.positions.learned" => Plus("embeddings.position_embeddings.weight", "embeddings.token_type_embeddings.weight"),
+    "src.norm" => Same("embeddings.LayerNorm"),
+    "encoder.layers.{}.self_attention.query" => Same("encoder.layer.{}.attention.self.query"),
+    "encoder.layers.{}.self_attention.key" => Same("encoder.layer.{}.attention.self.key"),
+    "encoder.layers.{}.self_attention.value" => Same("encoder.layer.{}.attention.self.value"),
+    "encoder.layers.{}.self_attention.output" => Same("encoder.layer.{}.attention.output.dense"),
+    "encoder.layers.{}.self_attention_residual.norm" => Same("encoder.layer.{}.attention.output.LayerNorm"),
+    "encoder.layers.{}.feed_forward.inner" => Same("encoder.layer.{}.intermediate.dense"),
+    "encoder.layers.{}.feed_forward.outer" => Same("encoder.layer.{}.output.dense"),
+    "encoder.layers.{}.feed_forward_residual.norm" => Same("encoder.layer.{}.output.LayerNorm"),
+    "head.transform.linear" => Same("cls.predictions.transform.dense"),
+    "head.transform.norm" => Same("cls.predictions.transform.LayerNorm"),
+    "head.weight" => Same("cls.predictions.decoder.weight"),
+    "head.bias" => Same("cls.predictions.bias"),
+};
 
 pub(super) const TEXTS: Names = names_of_labels!("classifier", "pooler.dense");
 pub(super) const WORDS: Names = names_of_labels!("classifier");
@@ -84,12 +48,14 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
     ]);
     keys.only("position_embedding_type", "absolute")?;
     let tied = keys.or("tie_word_embeddings", true)?;
-    let max_len = keys.required("max_position_embeddings")?;
     let head = Head::of(keys, dir, tensors, "cls.predictions.bias")?;
-    let model = ModelConfig {
-        label_layer: head.layer(LabelLayer::Tanh),
-        ..sizes(keys, encoder(dir, max_len, &head, tied)?)?
+    let shape = Shape {
+        n_encoder_layers: keys.required("num_hidden_layers")?,
+        max_len: keys.required("max_position_embeddings")?,
+        tied,
+        label_layer: LabelLayer::Tanh,
     };
+    let model = sizes(keys, encoder(dir, &head, shape)?)?;
     let mut unused = vec![
         Unused::Ignored("embeddings.position_ids"),
         // This is used only for pairs of texts.
@@ -127,7 +93,6 @@ pub(super) fn sizes(keys: &mut Keys, model: ModelConfig) -> Result<ModelConfig> 
         d_model: keys.required("hidden_size")?,
         d_ff: keys.required("intermediate_size")?,
         n_heads: keys.required("num_attention_heads")?,
-        n_encoder_layers: keys.required("num_hidden_layers")?,
         dropout: keys.or("hidden_dropout_prob", 0.1)?,
         attention_dropout: keys.or("attention_probs_dropout_prob", 0.1)?,
         activation: activation(keys, "hidden_act", "gelu")?,
@@ -136,49 +101,62 @@ pub(super) fn sizes(keys: &mut Keys, model: ModelConfig) -> Result<ModelConfig> 
     })
 }
 
-/// Describes the features that BERT and its relatives have in common: an encoder with this head. The table of positions has
-/// `max_len` rows, counted from the row of the first position.
-pub(super) fn encoder(dir: &Path, max_len: usize, head: &Head, tied: bool) -> Result<ModelConfig> {
-    let shared = ModelConfig {
+/// What encoders with the same head differ in.
+pub(super) struct Shape {
+    pub(super) n_encoder_layers: usize,
+    /// The number of rows of the table of positions, counted from that of the first position.
+    pub(super) max_len: usize,
+    /// True if the output projection is the embedding.
+    pub(super) tied: bool,
+    /// The layer between a text's vector and its labels.
+    pub(super) label_layer: LabelLayer,
+}
+
+/// Describes the features that BERT and its relatives have in common: an encoder with this head.
+pub(super) fn encoder(dir: &Path, head: &Head, shape: Shape) -> Result<ModelConfig> {
+    let encoder = EncoderConfig {
+        n_encoder_layers: shape.n_encoder_layers,
+        ..EncoderConfig::default()
+    };
+    let mut max_len = shape.max_len;
+    let family = match head {
+        Head::Masked => FamilyConfig::EncoderOnly {
+            encoder,
+            output: OutputConfig {
+                tie_embeddings: tied_or_not(shape.tied),
+                output_bias: true,
+                ..OutputConfig::default()
+            },
+            output_transform: true,
+        },
+        Head::Texts(_) => FamilyConfig::Classifier {
+            encoder,
+            pooling: Pooling::First,
+            label_layer: shape.label_layer,
+        },
+        Head::Words(_) => FamilyConfig::Tagger {
+            encoder,
+            word_pieces: true,
+            d_input: None,
+        },
+        Head::None => {
+            let sentences = Sentences::read(dir)?;
+            max_len = sentences
+                .longest
+                .map_or(max_len, |longest| longest.min(max_len));
+            FamilyConfig::Encoder {
+                encoder,
+                pooling: sentences.pooling,
+                normalize_embeddings: sentences.unit,
+            }
+        }
+    };
+    Ok(ModelConfig {
+        family,
         positions: Positions::Learned,
         max_len,
         embedding_norm: true,
         scale_embeddings: false,
         ..ModelConfig::default()
-    };
-    Ok(match head {
-        Head::Masked => ModelConfig {
-            family: Family::EncoderOnly,
-            tie_embeddings: match tied {
-                true => TieEmbeddings::All,
-                false => TieEmbeddings::None,
-            },
-            output_transform: true,
-            output_bias: true,
-            ..shared
-        },
-        Head::Texts(_) => ModelConfig {
-            family: Family::Classifier,
-            pooling: Pooling::First,
-            ..shared
-        },
-        Head::Words(_) => ModelConfig {
-            family: Family::Tagger,
-            encoder: Some(StackKind::Transformer),
-            word_pieces: true,
-            ..shared
-        },
-        Head::None => {
-            let sentences = Sentences::read(dir)?;
-            ModelConfig {
-                family: Family::Encoder,
-                max_len: sentences
-                    .longest
-                    .map_or(max_len, |longest| longest.min(max_len)),
-                pooling: sentences.pooling,
-                normalize_embeddings: sentences.unit,
-                ..shared
-            }
-        }
     })
 }

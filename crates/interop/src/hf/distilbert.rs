@@ -6,57 +6,31 @@ use attentive_architecture::LabelLayer;
 use attentive_base::error::Result;
 use attentive_config::ModelConfig;
 
+use super::bert::{self, Shape};
 use super::labels::{Head, names_of_labels};
-use super::{Described, activation, bert};
+use super::{Described, activation};
 use crate::keys::Keys;
 use crate::recipe::Source::{Rows, Same};
-use crate::recipe::{Names, Unused};
+use crate::recipe::{Names, Unused, names};
 use crate::tensors::Tensors;
 
-pub(super) const NAMES: Names = &[
-    ("src.embedding", Same("embeddings.word_embeddings")),
-    (
-        "src.positions.learned",
-        Rows("embeddings.position_embeddings.weight"),
-    ),
-    ("src.norm", Same("embeddings.LayerNorm")),
-    (
-        "encoder.layers.{}.self_attention.query",
-        Same("transformer.layer.{}.attention.q_lin"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.key",
-        Same("transformer.layer.{}.attention.k_lin"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.value",
-        Same("transformer.layer.{}.attention.v_lin"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.output",
-        Same("transformer.layer.{}.attention.out_lin"),
-    ),
-    (
-        "encoder.layers.{}.self_attention_residual.norm",
-        Same("transformer.layer.{}.sa_layer_norm"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward.inner",
-        Same("transformer.layer.{}.ffn.lin1"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward.outer",
-        Same("transformer.layer.{}.ffn.lin2"),
-    ),
-    (
-        "encoder.layers.{}.feed_forward_residual.norm",
-        Same("transformer.layer.{}.output_layer_norm"),
-    ),
-    ("head.transform.linear", Same("vocab_transform")),
-    ("head.transform.norm", Same("vocab_layer_norm")),
-    ("head.weight", Same("vocab_projector.weight")),
-    ("head.bias", Same("vocab_projector.bias")),
-];
+pub(super) const NAMES: Names = names! {
+    "src.embedding" => Same("embeddings.word_embeddings"),
+    "src.positions.learned" => Rows("embeddings.position_embeddings.weight"),
+    "src.norm" => Same("embeddings.LayerNorm"),
+    "encoder.layers.{}.self_attention.query" => Same("transformer.layer.{}.attention.q_lin"),
+    "encoder.layers.{}.self_attention.key" => Same("transformer.layer.{}.attention.k_lin"),
+    "encoder.layers.{}.self_attention.value" => Same("transformer.layer.{}.attention.v_lin"),
+    "encoder.layers.{}.self_attention.output" => Same("transformer.layer.{}.attention.out_lin"),
+    "encoder.layers.{}.self_attention_residual.norm" => Same("transformer.layer.{}.sa_layer_norm"),
+    "encoder.layers.{}.feed_forward.inner" => Same("transformer.layer.{}.ffn.lin1"),
+    "encoder.layers.{}.feed_forward.outer" => Same("transformer.layer.{}.ffn.lin2"),
+    "encoder.layers.{}.feed_forward_residual.norm" => Same("transformer.layer.{}.output_layer_norm"),
+    "head.transform.linear" => Same("vocab_transform"),
+    "head.transform.norm" => Same("vocab_layer_norm"),
+    "head.weight" => Same("vocab_projector.weight"),
+    "head.bias" => Same("vocab_projector.bias"),
+};
 
 pub(super) const TEXTS: Names = names_of_labels!("classifier", "pre_classifier");
 pub(super) const WORDS: Names = names_of_labels!("classifier");
@@ -70,19 +44,22 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         "tie_weights_",
     ]);
     let tied = keys.or("tie_word_embeddings", true)?;
-    let max_len = keys.required("max_position_embeddings")?;
     let head = Head::of(keys, dir, tensors, "vocab_projector.bias")?;
+    let shape = Shape {
+        n_encoder_layers: keys.required("n_layers")?,
+        max_len: keys.required("max_position_embeddings")?,
+        tied,
+        label_layer: LabelLayer::Relu,
+    };
     let model = ModelConfig {
-        label_layer: head.layer(LabelLayer::Relu),
         d_model: keys.required("dim")?,
         d_ff: keys.required("hidden_dim")?,
         n_heads: keys.required("n_heads")?,
-        n_encoder_layers: keys.required("n_layers")?,
         dropout: keys.or("dropout", 0.1)?,
         attention_dropout: keys.or("attention_dropout", 0.1)?,
         activation: activation(keys, "activation", "gelu")?,
         norm_epsilon: 1e-12,
-        ..bert::encoder(dir, max_len, &head, tied)?
+        ..bert::encoder(dir, &head, shape)?
     };
     let mut unused = vec![Unused::Ignored("embeddings.position_ids")];
     if head != Head::Masked {

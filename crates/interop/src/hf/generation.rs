@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use attentive_architecture::Task;
 use attentive_base::batch::TokenId;
 use attentive_base::error::Result;
-use attentive_config::{DecodeConfig, ModelConfig};
+use attentive_config::{DecodeConfig, FamilyConfig, ModelConfig};
 use serde::Deserialize;
 
 use super::search::{self, Search};
@@ -132,7 +132,9 @@ impl Generation {
             return Ok(Vec::new());
         }
         let barred: Vec<TokenId> = self.search.never(&self.ends).collect();
-        let obstacle = match (self.search.bars_at_times(), model.output_bias) {
+        let output = model.family.output();
+        let has_bias = output.is_some_and(|output| output.output_bias);
+        let obstacle = match (self.search.bars_at_times(), has_bias) {
             (true, _) => "with `no_repeat_ngram_size` or `min_length`",
             (false, false) if !barred.is_empty() => {
                 "with `bad_words_ids` in a model whose output has no bias"
@@ -157,24 +159,29 @@ impl Generation {
             let ids = self.search.never(&self.ends);
             ids.map(|id| read.token(id)).collect()
         };
-        match model.family.task() {
-            Task::Translate => {
+        match &mut model.family {
+            FamilyConfig::Transformer(translator) | FamilyConfig::Seq2seq(translator) => {
                 if let Some(problem) = self.search.unsupported() {
                     return Err(not_understood(&self.path, problem));
                 }
-                model.decoder_start_token = name(self.start.or(self.bos))?;
-                model.forced_bos_token = name(self.search.forced_first)?;
-                model.forced_eos_token = name(self.search.forced_last)?;
-                model.suppress_tokens = Some(never()?);
+                let decoder = &mut translator.decoder;
+                decoder.decoder_start_token = name(self.start.or(self.bos))?;
+                decoder.suppress_tokens = Some(never()?);
+                translator.forced_bos_token = name(self.search.forced_first)?;
+                translator.forced_eos_token = name(self.search.forced_last)?;
                 self.has_one_end(read)?;
             }
-            Task::Generate => {
+            FamilyConfig::DecoderOnly {
+                decoder,
+                extra_eos_tokens,
+                ..
+            } => {
                 let ends = self.further_ends(read)?;
-                model.extra_eos_tokens = Some(ends).filter(|ends| !ends.is_empty());
-                model.decoder_start_token = name(self.bos)?;
-                model.suppress_tokens = Some(never()?);
+                *extra_eos_tokens = Some(ends).filter(|ends| !ends.is_empty());
+                decoder.decoder_start_token = name(self.bos)?;
+                decoder.suppress_tokens = Some(never()?);
             }
-            Task::Fill | Task::Tag | Task::Classify | Task::Embed => {}
+            _ => {}
         }
         Ok(())
     }

@@ -1,47 +1,32 @@
 //! GPT-2 (Radford et al. 2019).
 
-use attentive_architecture::{NormPosition, Positions, TieEmbeddings};
+use attentive_architecture::{NormPosition, Positions};
 use attentive_base::error::Result;
 use attentive_checkpoint::LoadedModel;
-use attentive_config::{Family, MixingKind, ModelConfig};
+use attentive_config::{DecoderConfig, MixingKind, ModelConfig, OutputConfig};
 use serde_json::json;
 
 use super::export::{self, Equal};
-use super::{Described, activation};
+use super::{Described, activation, decoder_only};
 use crate::export::{Differences, NoEqual};
 use crate::keys::Keys;
 use crate::recipe::Source::{Part, Same, Transposed};
-use crate::recipe::{Names, Source, Unused};
+use crate::recipe::{Names, Source, Unused, names};
 
-const NAMES: Names = &[
-    ("tgt.embedding", Same("wte")),
-    ("tgt.positions.learned", Same("wpe.weight")),
-    ("decoder.layers.{}.self_attention.query", joined(0)),
-    ("decoder.layers.{}.self_attention.key", joined(1)),
-    ("decoder.layers.{}.self_attention.value", joined(2)),
-    (
-        "decoder.layers.{}.self_attention.output",
-        Transposed("h.{}.attn.c_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention_residual.norm",
-        Same("h.{}.ln_1"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward.inner",
-        Transposed("h.{}.mlp.c_fc"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward.outer",
-        Transposed("h.{}.mlp.c_proj"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward_residual.norm",
-        Same("h.{}.ln_2"),
-    ),
-    ("decoder.norm", Same("ln_f")),
-    ("head.weight", Same("lm_head.weight")),
-];
+const NAMES: Names = names! {
+    "tgt.embedding" => Same("wte"),
+    "tgt.positions.learned" => Same("wpe.weight"),
+    "decoder.layers.{}.self_attention.query" => joined(0),
+    "decoder.layers.{}.self_attention.key" => joined(1),
+    "decoder.layers.{}.self_attention.value" => joined(2),
+    "decoder.layers.{}.self_attention.output" => Transposed("h.{}.attn.c_proj"),
+    "decoder.layers.{}.self_attention_residual.norm" => Same("h.{}.ln_1"),
+    "decoder.layers.{}.feed_forward.inner" => Transposed("h.{}.mlp.c_fc"),
+    "decoder.layers.{}.feed_forward.outer" => Transposed("h.{}.mlp.c_proj"),
+    "decoder.layers.{}.feed_forward_residual.norm" => Same("h.{}.ln_2"),
+    "decoder.norm" => Same("ln_f"),
+    "head.weight" => Same("lm_head.weight"),
+};
 
 /// Queries, keys and values are stored as one map.
 const fn joined(part: usize) -> Source {
@@ -70,11 +55,10 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
     let tied = keys.or("tie_word_embeddings", true)?;
     let d_model = keys.required("n_embd")?;
     let model = ModelConfig {
-        family: Family::DecoderOnly,
+        family: decoder_only(keys.required("n_layer")?, tied),
         d_model,
         d_ff: keys.or("n_inner", 4 * d_model)?,
         n_heads: keys.required("n_head")?,
-        n_decoder_layers: keys.required("n_layer")?,
         max_len: keys.required("n_positions")?,
         dropout: keys.or("resid_pdrop", 0.1)?,
         attention_dropout: keys.or("attn_pdrop", 0.1)?,
@@ -83,10 +67,6 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
         activation: activation(keys, "activation_function", "gelu_new")?,
         positions: Positions::Learned,
         scale_embeddings: false,
-        tie_embeddings: match tied {
-            true => TieEmbeddings::All,
-            false => TieEmbeddings::None,
-        },
         ..ModelConfig::default()
     };
     // These tensors are masks.
@@ -105,10 +85,14 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
 }
 
 /// Refuses a model that GPT-2 cannot represent.
-pub(super) fn check(model: &ModelConfig) -> Result<(), NoEqual> {
+pub(super) fn check(
+    model: &ModelConfig,
+    decoder: &DecoderConfig,
+    output: OutputConfig,
+) -> Result<(), NoEqual> {
     let mut differences = Differences::of(model);
     differences.unless(
-        model.decoder_mixing == MixingKind::Attention,
+        decoder.decoder_mixing == MixingKind::Attention,
         "`model.decoder_mixing` is not `attention`",
     );
     differences.unless(
@@ -129,14 +113,18 @@ pub(super) fn check(model: &ModelConfig) -> Result<(), NoEqual> {
         model.positions != Positions::LearnedRelative,
         "`model.positions` is `learned_relative`",
     );
-    differences.unless(!model.output_bias, "`model.output_bias` is true");
+    differences.unless(!output.output_bias, "`model.output_bias` is true");
     differences.refuse("GPT-2")
 }
 
 /// Converts a model to GPT-2.
-pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
+pub(super) fn export(
+    loaded: &LoadedModel,
+    decoder: &DecoderConfig,
+    output: OutputConfig,
+) -> Result<Equal> {
     let model = &loaded.config.model;
-    check(model).map_err(NoEqual::into_error)?;
+    check(model, decoder, output).map_err(NoEqual::into_error)?;
     let table = export::positions(&loaded.architecture);
     let table = table.map(|table| ("wpe.weight", vec![model.max_len, model.d_model], table));
     Ok(Equal {
@@ -146,7 +134,7 @@ pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
             "architectures": ["GPT2LMHeadModel"],
             "vocab_size": export::vocab(&loaded.architecture),
             "n_embd": model.d_model,
-            "n_layer": model.n_decoder_layers,
+            "n_layer": decoder.n_decoder_layers,
             "n_head": model.n_heads,
             "n_inner": model.d_ff,
             "n_positions": model.max_len,
@@ -155,7 +143,7 @@ pub(super) fn export(loaded: &LoadedModel) -> Result<Equal> {
             "embd_pdrop": model.dropout,
             "attn_pdrop": model.attention_dropout,
             "layer_norm_epsilon": model.norm_epsilon,
-            "tie_word_embeddings": model.tie_embeddings.ties_output(),
+            "tie_word_embeddings": output.tie_embeddings.ties_output(),
         }),
         names: vec![NAMES],
         prefix: "transformer.",

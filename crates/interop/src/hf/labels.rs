@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use attentive_architecture::LabelLayer;
 use attentive_base::count::count;
 use attentive_base::error::Result;
 use attentive_config::SpecialNames;
@@ -109,14 +108,6 @@ impl Head {
             return Ok(Self::Words(labels));
         }
         Err(keys.refuse("architectures", &json!(classes)))
-    }
-
-    /// The layer before the text classifier, which is `layer` in this kind of model.
-    pub(super) fn layer(&self, layer: LabelLayer) -> LabelLayer {
-        match self {
-            Self::Texts(_) => layer,
-            _ => LabelLayer::None,
-        }
     }
 
     /// The labels, if there are any.

@@ -1,56 +1,31 @@
 //! Llama (Touvron et al. 2023).
 
-use attentive_architecture::{NormKind, NormPosition, Positions, TieEmbeddings};
+use std::num::NonZeroUsize;
+
+use attentive_architecture::{NormKind, NormPosition, Positions};
 use attentive_base::error::Result;
-use attentive_config::{Family, ModelConfig, RotaryScalingConfig, RotaryScalingKind};
+use attentive_config::{ModelConfig, RotaryScalingConfig, RotaryScalingKind};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Described, activation};
+use super::{Described, activation, decoder_only};
 use crate::keys::Keys;
-use crate::recipe::{Names, Source::Same, Unused};
+use crate::recipe::{Names, Source::Same, Unused, names};
 
-const NAMES: Names = &[
-    ("tgt.embedding", Same("model.embed_tokens")),
-    ("head.weight", Same("lm_head.weight")),
-    (
-        "decoder.layers.{}.self_attention.query",
-        Same("model.layers.{}.self_attn.q_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention.key",
-        Same("model.layers.{}.self_attn.k_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention.value",
-        Same("model.layers.{}.self_attn.v_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention.output",
-        Same("model.layers.{}.self_attn.o_proj"),
-    ),
-    (
-        "decoder.layers.{}.self_attention_residual.norm",
-        Same("model.layers.{}.input_layernorm"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward.inner",
-        Same("model.layers.{}.mlp.gate_proj"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward.gate",
-        Same("model.layers.{}.mlp.up_proj"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward.outer",
-        Same("model.layers.{}.mlp.down_proj"),
-    ),
-    (
-        "decoder.layers.{}.feed_forward_residual.norm",
-        Same("model.layers.{}.post_attention_layernorm"),
-    ),
-    ("decoder.norm", Same("model.norm")),
-];
+const NAMES: Names = names! {
+    "tgt.embedding" => Same("model.embed_tokens"),
+    "head.weight" => Same("lm_head.weight"),
+    "decoder.layers.{}.self_attention.query" => Same("model.layers.{}.self_attn.q_proj"),
+    "decoder.layers.{}.self_attention.key" => Same("model.layers.{}.self_attn.k_proj"),
+    "decoder.layers.{}.self_attention.value" => Same("model.layers.{}.self_attn.v_proj"),
+    "decoder.layers.{}.self_attention.output" => Same("model.layers.{}.self_attn.o_proj"),
+    "decoder.layers.{}.self_attention_residual.norm" => Same("model.layers.{}.input_layernorm"),
+    "decoder.layers.{}.feed_forward.inner" => Same("model.layers.{}.mlp.gate_proj"),
+    "decoder.layers.{}.feed_forward.gate" => Same("model.layers.{}.mlp.up_proj"),
+    "decoder.layers.{}.feed_forward.outer" => Same("model.layers.{}.mlp.down_proj"),
+    "decoder.layers.{}.feed_forward_residual.norm" => Same("model.layers.{}.post_attention_layernorm"),
+    "decoder.norm" => Same("model.norm"),
+};
 
 /// The value of `rope_scaling`. Early versions call its kind `type`.
 #[derive(Deserialize)]
@@ -151,13 +126,12 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
     let (rotary_base, rotary_scaling) = rotary(keys)?;
     let n_heads = keys.required("num_attention_heads")?;
     let model = ModelConfig {
-        family: Family::DecoderOnly,
+        family: decoder_only(keys.required("num_hidden_layers")?, tied),
         d_model: keys.required("hidden_size")?,
-        d_head: keys.or("head_dim", 0)?,
+        d_head: NonZeroUsize::new(keys.or("head_dim", 0)?),
         d_ff: keys.required("intermediate_size")?,
         n_heads,
-        n_kv_heads: keys.or("num_key_value_heads", n_heads)?,
-        n_decoder_layers: keys.required("num_hidden_layers")?,
+        n_kv_heads: NonZeroUsize::new(keys.or("num_key_value_heads", n_heads)?),
         max_len: keys.required("max_position_embeddings")?,
         dropout: 0.0,
         attention_dropout: keys.or("attention_dropout", 0.0)?,
@@ -171,10 +145,6 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
         rotary_base,
         rotary_scaling,
         scale_embeddings: false,
-        tie_embeddings: match tied {
-            true => TieEmbeddings::All,
-            false => TieEmbeddings::None,
-        },
         attention_bias: false,
         ..ModelConfig::default()
     };

@@ -21,9 +21,11 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 pub(super) use self::export::{export, kind};
-use attentive_architecture::{ActivationKind, Task};
+use attentive_architecture::{ActivationKind, Task, TieEmbeddings};
 use attentive_base::error::{Error, Result};
-use attentive_config::{Config, DataConfig, ModelConfig, Vocabulary};
+use attentive_config::{
+    Config, DataConfig, DecoderConfig, FamilyConfig, ModelConfig, OutputConfig, Vocabulary,
+};
 use attentive_text::{Languages, Tokenizers};
 
 use self::generation::Generation;
@@ -32,7 +34,7 @@ use super::Foreign;
 use super::diagnosis;
 use super::keys::{Keys, not_understood};
 use super::listing::{directory_of, file_name};
-use super::recipe::{Names, Recipe, Sinusoids, Source, Unused};
+use super::recipe::{Names, Recipe, Sinusoids, Source, Unused, names};
 use super::tensors::{INDEX, Tensors, WHOLE};
 
 /// Keys of all kinds of models that do not affect the output.
@@ -83,7 +85,9 @@ const FALSE: &[&str] = &["add_cross_attention", "is_decoder", "tie_encoder_decod
 /// The embedding that both sides of an encoder-decoder share, and the copy of it in the decoder.
 const SHARED: &str = "shared.weight";
 const DECODERS_COPY: &str = "decoder.embed_tokens.weight";
-const FROM_DECODERS_COPY: Names = &[("src.embedding", Source::Same("decoder.embed_tokens"))];
+const FROM_DECODERS_COPY: Names = names! {
+    "src.embedding" => Source::Same("decoder.embed_tokens"),
+};
 
 /// A model as described by its `config.json`.
 struct Described {
@@ -148,24 +152,7 @@ type Describe = fn(&mut Keys, &Path, &Tensors) -> Result<Described>;
 /// Reads the model `path`, a directory or the file of its weights.
 pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
     let dir = directory(path);
-    let config = dir.join("config.json");
-    if !config.exists() {
-        let problem = "there is no `config.json` (`transformers`), and there are no weights of Marian or Firefox (`.npz`, `.bin`)";
-        return Err(diagnosis::of(dir, problem));
-    }
-    let mut keys = Keys::read(&config)?;
-    let Some(kind) = keys.optional::<String>("model_type")? else {
-        let problem = "`model_type` is missing in `config.json`";
-        return Err(diagnosis::of(dir, problem));
-    };
-    keys.ignore(IGNORED);
-    for key in FALSE {
-        keys.only(key, false)?;
-    }
-    keys.only("pruned_heads", Map::new())?;
-    let Some(describe) = describe(&kind) else {
-        return Err(keys.refuse("model_type", &Value::from(kind)));
-    };
+    let (mut keys, kind, describe) = begin(dir)?;
     let tensors = Tensors::safetensors(dir)?;
     let Described {
         mut model,
@@ -177,19 +164,15 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
         labels,
         mut notes,
     } = describe(&mut keys, dir, &tensors)?;
+    let task = model.family.task();
     let mut generation = Generation::read(dir, &kind, &mut keys)?;
-    if !matches!(model.family.task(), Task::Translate | Task::Generate) {
+    if !matches!(task, Task::Translate | Task::Generate) {
         generation = generation.of_encoder();
     }
-    keys.ignore(&[VERSION]);
-    keys.ignore(labels::KEYS);
-    // It has already been read for encoder-decoders.
-    keys.only("is_encoder_decoder", false)?;
-    keys.finish()?;
+    end(keys)?;
     let read = tokenizer::read(dir, &kind, vocab, &generation)?;
     generation.apply(&read, &mut model)?;
     read.apply(languages, &mut model)?;
-    let task = model.family.task();
     let units = read.units(task);
     notes.extend(generation.notes(&model));
     notes.extend(read.notes(task));
@@ -198,15 +181,12 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
     }
     let (mut tokenizer, mut tokenizers) = (read.config, read.tokenizers);
     if let Some(labels) = &labels {
-        let tgt = labels::tokenizer(labels);
-        tokenizers = Tokenizers::Separate {
-            src: tokenizers.src().clone(),
-            tgt: tgt.map_err(|problem| not_understood(dir, problem))?,
-        };
+        tokenizers = with_labels(&tokenizers, labels, dir)?;
     }
-    tokenizer.vocabulary = match (&tokenizers, model.tie_embeddings.ties_inputs()) {
-        (Tokenizers::Separate { .. }, _) if labels.is_some() => Vocabulary::Separate,
-        (Tokenizers::Separate { .. }, false) => Vocabulary::Separate,
+    let ties_inputs = |output: &OutputConfig| output.tie_embeddings.ties_inputs();
+    let ties_inputs = model.family.output().is_none_or(ties_inputs);
+    tokenizer.vocabulary = match &tokenizers {
+        Tokenizers::Separate { .. } if labels.is_some() || !ties_inputs => Vocabulary::Separate,
         _ => Vocabulary::Shared,
     };
     let config = Config {
@@ -230,6 +210,47 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
     let mut foreign = Foreign::new(kind, config, tokenizers, recipe)?;
     foreign.notes = notes;
     Ok(foreign)
+}
+
+/// Reads `config.json` up to the keys that only some kinds of models have. Also returns the kind, and what describes it.
+fn begin(dir: &Path) -> Result<(Keys, String, Describe)> {
+    let config = dir.join("config.json");
+    if !config.exists() {
+        let problem = "there is no `config.json` (`transformers`), and there are no weights of Marian or Firefox (`.npz`, `.bin`)";
+        return Err(diagnosis::of(dir, problem));
+    }
+    let mut keys = Keys::read(&config)?;
+    let Some(kind) = keys.optional::<String>("model_type")? else {
+        let problem = "`model_type` is missing in `config.json`";
+        return Err(diagnosis::of(dir, problem));
+    };
+    keys.ignore(IGNORED);
+    for key in FALSE {
+        keys.only(key, false)?;
+    }
+    keys.only("pruned_heads", Map::new())?;
+    match describe(&kind) {
+        Some(describe) => Ok((keys, kind, describe)),
+        None => Err(keys.refuse("model_type", &Value::from(kind))),
+    }
+}
+
+/// Refuses keys that nothing has read.
+fn end(mut keys: Keys) -> Result<()> {
+    keys.ignore(&[VERSION]);
+    keys.ignore(labels::KEYS);
+    // It has already been read for encoder-decoders.
+    keys.only("is_encoder_decoder", false)?;
+    keys.finish()
+}
+
+/// Returns the tokenizer of sources among `tokenizers`, and one of these labels.
+fn with_labels(tokenizers: &Tokenizers, labels: &[String], dir: &Path) -> Result<Tokenizers> {
+    let tgt = labels::tokenizer(labels);
+    Ok(Tokenizers::Separate {
+        src: tokenizers.src().clone(),
+        tgt: tgt.map_err(|problem| not_understood(dir, problem))?,
+    })
 }
 
 /// Returns the directory of the model `path`, which may be the file of its weights.
@@ -261,6 +282,28 @@ fn describe(kind: &str) -> Option<Describe> {
 fn json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     let text = fs::read(path).map_err(Error::io("read", path))?;
     serde_json::from_slice(&text).map_err(|error| not_understood(path, format!("damaged: {error}")))
+}
+
+/// The family of a causal language model, whose output projection may be the embedding.
+fn decoder_only(n_decoder_layers: usize, tied: bool) -> FamilyConfig {
+    FamilyConfig::DecoderOnly {
+        decoder: DecoderConfig {
+            n_decoder_layers,
+            ..DecoderConfig::default()
+        },
+        output: OutputConfig {
+            tie_embeddings: tied_or_not(tied),
+            ..OutputConfig::default()
+        },
+        extra_eos_tokens: None,
+    }
+}
+
+fn tied_or_not(tied: bool) -> TieEmbeddings {
+    match tied {
+        true => TieEmbeddings::All,
+        false => TieEmbeddings::None,
+    }
 }
 
 /// Reads the activation function that `key` names.

@@ -7,8 +7,8 @@ use attentive_base::error::Result;
 
 use super::{Described, roberta};
 use crate::keys::Keys;
-use crate::recipe::Names;
 use crate::recipe::Source::{Rows, Same};
+use crate::recipe::{Names, names};
 use crate::tensors::Tensors;
 
 /// The number of buckets of distances, and the distance from which on all share one. No file names other numbers.
@@ -16,36 +16,15 @@ const BUCKETS: usize = 32;
 const DISTANCE: usize = 128;
 
 /// The names that differ from BERT's.
-pub(super) const NAMES: Names = &[
-    (
-        "src.positions.learned",
-        Rows("embeddings.position_embeddings.weight"),
-    ),
-    (
-        "encoder.distance_bias.table",
-        Same("encoder.relative_attention_bias.weight"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.query",
-        Same("encoder.layer.{}.attention.attn.q"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.key",
-        Same("encoder.layer.{}.attention.attn.k"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.value",
-        Same("encoder.layer.{}.attention.attn.v"),
-    ),
-    (
-        "encoder.layers.{}.self_attention.output",
-        Same("encoder.layer.{}.attention.attn.o"),
-    ),
-    (
-        "encoder.layers.{}.self_attention_residual.norm",
-        Same("encoder.layer.{}.attention.LayerNorm"),
-    ),
-];
+pub(super) const NAMES: Names = names! {
+    "src.positions.learned" => Rows("embeddings.position_embeddings.weight"),
+    "encoder.distance_bias.table" => Same("encoder.relative_attention_bias.weight"),
+    "encoder.layers.{}.self_attention.query" => Same("encoder.layer.{}.attention.attn.q"),
+    "encoder.layers.{}.self_attention.key" => Same("encoder.layer.{}.attention.attn.k"),
+    "encoder.layers.{}.self_attention.value" => Same("encoder.layer.{}.attention.attn.v"),
+    "encoder.layers.{}.self_attention.output" => Same("encoder.layer.{}.attention.attn.o"),
+    "encoder.layers.{}.self_attention_residual.norm" => Same("encoder.layer.{}.attention.LayerNorm"),
+};
 
 pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
     keys.only("relative_attention_num_buckets", BUCKETS)?;

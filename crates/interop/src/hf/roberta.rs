@@ -7,20 +7,21 @@ use attentive_architecture::{ActivationKind, LabelLayer};
 use attentive_base::error::Result;
 use attentive_config::ModelConfig;
 
+use super::Described;
+use super::bert::{self, Shape};
 use super::labels::{Head, names_of_labels};
-use super::{Described, bert};
 use crate::keys::Keys;
 use crate::recipe::Source::Same;
-use crate::recipe::{Names, Unused};
+use crate::recipe::{Names, Unused, names};
 use crate::tensors::Tensors;
 
 /// The head of the masked language model.
-pub(super) const HEAD: Names = &[
-    ("head.transform.linear", Same("lm_head.dense")),
-    ("head.transform.norm", Same("lm_head.layer_norm")),
-    ("head.weight", Same("lm_head.decoder.weight")),
-    ("head.bias", Same("lm_head.bias")),
-];
+pub(super) const HEAD: Names = names! {
+    "head.transform.linear" => Same("lm_head.dense"),
+    "head.transform.norm" => Same("lm_head.layer_norm"),
+    "head.weight" => Same("lm_head.decoder.weight"),
+    "head.bias" => Same("lm_head.bias"),
+};
 pub(super) const TEXTS: Names = names_of_labels!("classifier.out_proj", "classifier.dense");
 pub(super) const WORDS: Names = names_of_labels!("classifier");
 
@@ -44,10 +45,15 @@ pub(super) fn relative(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         return Err(keys.refuse("max_position_embeddings", &rows.into()));
     };
     let head = Head::of(keys, dir, tensors, "lm_head.bias")?;
+    let shape = Shape {
+        n_encoder_layers: keys.required("num_hidden_layers")?,
+        max_len,
+        tied,
+        label_layer: LabelLayer::Tanh,
+    };
     let model = ModelConfig {
-        label_layer: head.layer(LabelLayer::Tanh),
         position_offset: offset,
-        ..bert::sizes(keys, bert::encoder(dir, max_len, &head, tied)?)?
+        ..bert::sizes(keys, bert::encoder(dir, &head, shape)?)?
     };
     let is_masked = head == Head::Masked;
     if is_masked && model.activation != ActivationKind::Gelu {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use attentive_architecture::Pooling;
 use attentive_base::error::Result;
-use attentive_config::ModelConfig;
+use attentive_config::{FamilyConfig, ModelConfig};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -134,21 +134,29 @@ fn settings(dir: &Path) -> Result<Option<Keys>> {
     file.map(|path| Keys::read(path)).transpose()
 }
 
-/// Returns the contents of `modules.json` and of the description of the pooling for a model.
-pub(super) fn files(model: &ModelConfig) -> [Value; 2] {
+/// Returns the contents of `modules.json` and of the description of the pooling for a model that computes vectors of texts.
+pub(super) fn files(model: &ModelConfig) -> Option<[Value; 2]> {
+    let FamilyConfig::Encoder {
+        pooling,
+        normalize_embeddings,
+        ..
+    } = model.family
+    else {
+        return None;
+    };
     let module = |number: usize, folder: &str, kind: &str| {
         let kind = format!("sentence_transformers.models.{kind}");
         json!({"idx": number, "name": number.to_string(), "path": folder, "type": kind})
     };
     let mut modules = vec![module(0, "", "Transformer"), module(1, POOLING, "Pooling")];
-    if model.normalize_embeddings {
+    if normalize_embeddings {
         modules.push(module(2, "2_Normalize", "Normalize"));
     }
-    let mut pooling = json!({"word_embedding_dimension": model.d_model});
+    let mut modes = json!({"word_embedding_dimension": model.d_model});
     for (key, mode) in MODES {
-        pooling[key] = (mode == model.pooling).into();
+        modes[key] = (mode == pooling).into();
     }
-    [modules.into(), pooling]
+    Some([modules.into(), modes])
 }
 
 /// Reads the pooling that the file `path` describes; mean pooling if there is none.

@@ -1,8 +1,12 @@
 //! T5 (Raffel et al. 2020), its version 1.1, and mT5.
 
-use attentive_architecture::{NormKind, NormPosition, Positions, TieEmbeddings};
+use std::num::NonZeroUsize;
+
+use attentive_architecture::{ActivationKind, NormKind, NormPosition, Positions, TieEmbeddings};
 use attentive_base::error::Result;
-use attentive_config::{Family, ModelConfig};
+use attentive_config::{
+    DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, OutputConfig, Translator,
+};
 use serde_json::Value;
 
 use super::{DECODERS_COPY, Described, SHARED, VERSION, activation};
@@ -10,7 +14,7 @@ use crate::keys::Keys;
 use crate::recipe::{Names, Source::Same, Unused};
 use crate::tensors::Tensors;
 
-macro_rules! names {
+macro_rules! names_with {
     ($inner:literal $(, $gate:literal)?) => {
         &[
             ("src.embedding", Same("shared")),
@@ -46,8 +50,8 @@ macro_rules! names {
     };
 }
 
-const NAMES: Names = names!("wi");
-const GATED_NAMES: Names = names!("wi_0", "wi_1");
+const NAMES: Names = names_with!("wi");
+const GATED_NAMES: Names = names_with!("wi_0", "wi_1");
 
 /// The maximum length in T5's training; the model itself has no limit.
 const LENGTH: usize = 512;
@@ -107,16 +111,9 @@ fn has_own_output(tensors: &Tensors) -> Result<bool> {
     }
 }
 
-fn describe(
-    keys: &mut Keys,
-    tensors: &Tensors,
-    projection: &str,
-    Output { tied, scaled }: Output,
-) -> Result<Described> {
-    keys.only("is_encoder_decoder", true)?;
-    let layers = keys.required("num_layers")?;
-    let d_model: usize = keys.required("d_model")?;
-    let projection: String = keys.or("feed_forward_proj", projection.to_owned())?;
+/// Returns true for a gated feed-forward network, and its activation function. `default` is the usual `feed_forward_proj`.
+fn feed_forward(keys: &mut Keys, default: &str) -> Result<(bool, ActivationKind)> {
+    let projection: String = keys.or("feed_forward_proj", default.to_owned())?;
     let (gated, default) = match projection.as_str() {
         "relu" => (false, "relu"),
         "gated-gelu" => (true, "gelu_new"),
@@ -126,14 +123,47 @@ fn describe(
     // These keys follow from `feed_forward_proj`, unless they are present.
     let activation = activation(keys, "dense_act_fn", default)?;
     keys.only("is_gated_act", gated)?;
+    Ok((gated, activation))
+}
+
+fn describe(
+    keys: &mut Keys,
+    tensors: &Tensors,
+    projection: &str,
+    Output { tied, scaled }: Output,
+) -> Result<Described> {
+    keys.only("is_encoder_decoder", true)?;
+    let layers = keys.required("num_layers")?;
+    let d_model: usize = keys.required("d_model")?;
+    let (gated, activation) = feed_forward(keys, projection)?;
+    let output = OutputConfig {
+        tie_embeddings: match tied {
+            true => TieEmbeddings::All,
+            false => TieEmbeddings::Inputs,
+        },
+        output_bias: false,
+        logit_scale: match scaled {
+            true => (d_model as f64).powf(-0.5),
+            false => 1.0,
+        },
+    };
     let model = ModelConfig {
-        family: Family::Transformer,
+        family: FamilyConfig::Transformer(Translator {
+            encoder: EncoderConfig {
+                n_encoder_layers: layers,
+                ..EncoderConfig::default()
+            },
+            decoder: DecoderConfig {
+                n_decoder_layers: keys.or("num_decoder_layers", layers)?,
+                ..DecoderConfig::default()
+            },
+            output,
+            ..Translator::default()
+        }),
         d_model,
-        d_head: keys.required("d_kv")?,
+        d_head: NonZeroUsize::new(keys.required("d_kv")?),
         d_ff: keys.required("d_ff")?,
         n_heads: keys.required("num_heads")?,
-        n_encoder_layers: layers,
-        n_decoder_layers: keys.or("num_decoder_layers", layers)?,
         max_len: keys.or("n_positions", LENGTH)?,
         dropout: keys.or("dropout_rate", 0.1)?,
         norm: NormKind::Rms,
@@ -146,16 +176,8 @@ fn describe(
         relative_buckets: keys.or("relative_attention_num_buckets", 32)?,
         relative_distance: keys.or("relative_attention_max_distance", 128)?,
         scale_embeddings: false,
-        tie_embeddings: match tied {
-            true => TieEmbeddings::All,
-            false => TieEmbeddings::Inputs,
-        },
         attention_bias: false,
         attention_scale: Some(1.0),
-        logit_scale: match scaled {
-            true => (d_model as f64).powf(-0.5),
-            false => 1.0,
-        },
         ..ModelConfig::default()
     };
     let names = if gated { GATED_NAMES } else { NAMES };

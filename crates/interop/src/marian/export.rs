@@ -10,7 +10,7 @@ use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, LoadedModel};
 use attentive_config::{
-    Config, EarlyStopping, LengthPenaltyFormula, MixingKind, ModelConfig, Task,
+    Config, EarlyStopping, LengthPenaltyFormula, MixingKind, ModelConfig, Translator,
 };
 use attentive_model::model::Parameter;
 use attentive_text::{Tokenizer, Tokenizers};
@@ -36,15 +36,21 @@ const VERSION: &str = "v1.12.0";
 /// # Errors
 /// Fails if Marian cannot represent the model.
 pub(crate) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static str, NoEqual> {
-    let task = config.model.family.task();
-    if task != Task::Translate {
-        let problem = format!("the model {}, but {KIND} models translate", task.verb());
-        return Err(Error::usage(problem, "export it in another format").into());
-    }
+    let translator = translator(&config.model)?;
     let tokenizer = shared(tokenizers)?;
     let start = tokenizers.contract(&config.model)?.start;
-    check(&config.model, start as usize + 1 == tokenizer.vocab_size())?;
+    let starts_with_zeros = start as usize + 1 == tokenizer.vocab_size();
+    check(&config.model, translator, starts_with_zeros)?;
     Ok(KIND)
+}
+
+/// Returns the keys of a model that translates.
+fn translator(model: &ModelConfig) -> Result<&Translator> {
+    model.family.translator().ok_or_else(|| {
+        let verb = model.family.task().verb();
+        let problem = format!("the model {verb}, but {KIND} models translate");
+        Error::usage(problem, "export it in another format")
+    })
 }
 
 /// Returns the vocabulary of both sides.
@@ -70,12 +76,12 @@ pub(crate) fn export(
         .collect();
     let start = loaded.tokenizers.contract(&loaded.config.model)?.start;
     let table = by_name.get("src.embedding.weight").copied();
-    let checked = check(&loaded.config.model, starts_with_zeros(table, start));
+    let model = &loaded.config.model;
+    let translator = translator(model)?;
+    let checked = check(model, translator, starts_with_zeros(table, start));
     checked.map_err(NoEqual::into_error)?;
-    let (reversed, options) = (
-        reversed(loaded)?,
-        options(&loaded.config.model, start as usize),
-    );
+    let reversed = reversed(loaded, translator)?;
+    let options = options(model, translator, start as usize);
     let ours = |name: &str| -> io::Result<Vec<f32>> {
         let parameter = by_name.get(name);
         let parameter = parameter.ok_or_else(|| io::Error::other(format!("no `{name}`")))?;
@@ -119,10 +125,16 @@ fn starts_with_zeros(table: Option<&Parameter>, start: TokenId) -> bool {
 }
 
 /// Refuses a model that Marian cannot represent.
-fn check(model: &ModelConfig, starts_with_zeros: bool) -> Result<(), NoEqual> {
+fn check(
+    model: &ModelConfig,
+    translator: &Translator,
+    starts_with_zeros: bool,
+) -> Result<(), NoEqual> {
+    let (encoder, decoder) = (&translator.encoder, &translator.decoder);
+    let output = translator.output;
     let mut differences = Differences::of(model);
     let attends = matches!(
-        model.decoder_mixing,
+        decoder.decoder_mixing,
         MixingKind::Attention | MixingKind::Ssru
     );
     let activation = matches!(
@@ -145,16 +157,16 @@ fn check(model: &ModelConfig, starts_with_zeros: bool) -> Result<(), NoEqual> {
         (activation, "`model.activation` is not `relu` or `silu`"),
         (model.scale_embeddings, "`model.scale_embeddings` is false"),
         (
-            model.tie_embeddings == TieEmbeddings::All,
+            output.tie_embeddings == TieEmbeddings::All,
             "`model.tie_embeddings` is not `all`",
         ),
-        (model.output_bias, "`model.output_bias` is false"),
+        (output.output_bias, "`model.output_bias` is false"),
         (
-            model.forced_bos_token.is_none() && model.forced_eos_token.is_none(),
+            translator.forced_bos_token.is_none() && translator.forced_eos_token.is_none(),
             "`model.forced_bos_token` or `model.forced_eos_token` is set",
         ),
         (
-            model.source_first.is_none() && model.source_last.is_none(),
+            encoder.source_first.is_none() && encoder.source_last.is_none(),
             "`model.source_first` or `model.source_last` is set",
         ),
         (
@@ -167,9 +179,9 @@ fn check(model: &ModelConfig, starts_with_zeros: bool) -> Result<(), NoEqual> {
     differences.refuse(KIND)
 }
 
-fn reversed(loaded: &LoadedModel) -> Result<Reversed> {
-    let model = &loaded.config.model;
-    let norms = names_of_norms(model.norm_position, model.decoder_mixing);
+fn reversed(loaded: &LoadedModel, translator: &Translator) -> Result<Reversed> {
+    let mixing = translator.decoder.decoder_mixing;
+    let norms = names_of_norms(loaded.config.model.norm_position, mixing);
     let tables: Vec<Names> = [names::SHARED_EMBEDDINGS, names::OUTPUT_BIAS, names::LAYERS]
         .into_iter()
         .chain(norms)
@@ -179,13 +191,14 @@ fn reversed(loaded: &LoadedModel) -> Result<Reversed> {
 }
 
 /// Returns the options of a model with `vocab` tokens, in YAML.
-fn options(model: &ModelConfig, vocab: usize) -> String {
+fn options(model: &ModelConfig, translator: &Translator, vocab: usize) -> String {
+    let (encoder, decoder) = (&translator.encoder, &translator.decoder);
     let (before, after) = match model.norm_position {
         NormPosition::Post => ("d", "dan"),
         NormPosition::Pre => ("n", "da"),
     };
     let norm = |is_there: bool| if is_there { "n" } else { "" };
-    let (mixing, cell) = match model.decoder_mixing {
+    let (mixing, cell) = match decoder.decoder_mixing {
         MixingKind::Ssru => ("rnn", "ssru"),
         _ => ("self-attention", "gru"),
     };
@@ -201,8 +214,8 @@ fn options(model: &ModelConfig, vocab: usize) -> String {
         ("version", VERSION.to_owned()),
         ("dim-vocabs", format!("[{vocab}, {vocab}]")),
         ("dim-emb", model.d_model.to_string()),
-        ("enc-depth", model.n_encoder_layers.to_string()),
-        ("dec-depth", model.n_decoder_layers.to_string()),
+        ("enc-depth", encoder.n_encoder_layers.to_string()),
+        ("dec-depth", decoder.n_decoder_layers.to_string()),
         ("dec-cell", cell.to_owned()),
         ("tied-embeddings-all", "true".to_owned()),
         ("transformer-heads", model.n_heads.to_string()),

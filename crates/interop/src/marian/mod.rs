@@ -20,7 +20,7 @@ pub(super) use self::export::{export, kind};
 pub(super) use self::files::recognizes;
 
 use attentive_base::error::{Error, Result};
-use attentive_config::{Config, DataConfig, Vocabulary};
+use attentive_config::{Config, DataConfig, FamilyConfig, Vocabulary};
 
 use self::files::{Files, Vocabs};
 use self::options::Described;
@@ -45,6 +45,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
     let options = Keys::of(&files.weights, read_options(&files.weights, &tensors)?);
     let Described {
         mut model,
+        mut translator,
         vocabs,
         names,
     } = options::describe(options, &tensors)?;
@@ -52,14 +53,18 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
         true => Search::of_firefox(),
         false => Search::default(),
     });
-    let vocabulary = match (&files.vocabs, model.tie_embeddings.ties_inputs()) {
+    let vocabulary = match (
+        &files.vocabs,
+        translator.output.tie_embeddings.ties_inputs(),
+    ) {
         (Vocabs::Separate(_), false) => Vocabulary::Separate,
         _ => Vocabulary::Shared,
     };
     let read = vocab::read(&files.vocabs, vocabs, vocabulary, &search)?;
     model.max_len = search.max_len.unwrap_or(MAX_LEN);
-    model.decoder_start_token = Some(read.start);
-    model.suppress_tokens = Some(read.never);
+    translator.decoder.decoder_start_token = Some(read.start);
+    translator.decoder.suppress_tokens = Some(read.never);
+    model.family = FamilyConfig::Transformer(translator);
     let config = Config {
         tokenizer: read.config,
         decode: search.decode(),

@@ -2,7 +2,7 @@
 
 use attentive_architecture::{ActivationKind, NormPosition, Positions, TieEmbeddings};
 use attentive_base::error::Result;
-use attentive_config::{Family, MixingKind, ModelConfig};
+use attentive_config::{MixingKind, ModelConfig, Translator};
 use serde_json::{Value, json};
 
 use super::names;
@@ -51,7 +51,9 @@ const FIRST_WITH_PRE_NORMS: [u32; 2] = [1, 11];
 
 /// A model as described by its options.
 pub(super) struct Described {
+    /// The configuration, without the keys of its family.
     pub(super) model: ModelConfig,
+    pub(super) translator: Translator,
     /// The number of tokens of each side.
     pub(super) vocabs: [usize; 2],
     pub(super) names: Vec<Names>,
@@ -76,14 +78,16 @@ pub(super) fn describe(mut keys: Keys, tensors: &Tensors) -> Result<Described> {
     }
     let vocabs = keys.required("dim-vocabs")?;
     check_rows(&keys, tie, vocabs, tensors)?;
+    let mut translator = Translator::default();
+    translator.encoder.n_encoder_layers = depth(&mut keys, "enc-depth", tensors)?;
+    translator.decoder.n_decoder_layers = depth(&mut keys, "dec-depth", tensors)?;
+    translator.decoder.decoder_mixing = decoder_mixing;
+    translator.output.tie_embeddings = tie;
+    translator.output.output_bias = true;
     let model = ModelConfig {
-        family: Family::Transformer,
-        decoder_mixing,
         d_model,
         d_ff: feed_forward(&mut keys)?,
         n_heads: keys.or("transformer-heads", 8)?,
-        n_encoder_layers: depth(&mut keys, "enc-depth", tensors)?,
-        n_decoder_layers: depth(&mut keys, "dec-depth", tensors)?,
         activation: activation(&mut keys)?,
         norm_position: norms,
         norm_epsilon: 1e-6,
@@ -91,12 +95,11 @@ pub(super) fn describe(mut keys: Keys, tensors: &Tensors) -> Result<Described> {
         final_norm: Some(final_norm),
         positions: Positions::SinusoidalTensor2tensor,
         scale_embeddings: true,
-        tie_embeddings: tie,
-        output_bias: true,
         ..ModelConfig::default()
     };
     keys.finish()?;
     Ok(Described {
+        translator,
         model,
         vocabs,
         names: tables,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) use self::sinusoids::Sinusoids;
 use self::source::numbered;
-pub(super) use self::source::{Names, Source, theirs};
+pub(super) use self::source::{Names, Source, names, theirs};
 use self::theirs::Shape;
 pub(super) use self::theirs::Theirs;
 use attentive_base::batch::TokenId;

@@ -11,6 +11,14 @@ const FROM_ONE: &str = "{1}";
 /// used. `{}` stands for the number of a layer.
 pub(crate) type Names = &'static [(&'static str, Source)];
 
+/// A table of [`Names`], with an entry a line: `ours => source`.
+macro_rules! names {
+    ($($ours:literal => $source:expr),* $(,)?) => {
+        &[$(($ours, $source)),*]
+    };
+}
+pub(crate) use names;
+
 /// The source of a parameter. For the path of a layer, `.weight` or `.bias` is appended to the name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Source {

@@ -124,7 +124,8 @@ fn models_saved_without_their_heads_are_read() {
             .collect();
     });
     let foreign = open(folder.path()).unwrap();
-    assert!(!foreign.config.model.output_bias);
+    let output = foreign.config.model.family.output().unwrap();
+    assert!(!output.output_bias);
     foreign.write(&folder.path().join("out")).unwrap();
 }
 
@@ -225,9 +226,9 @@ fn outputs_of_t5_are_scaled_and_tied_as_versions_say() {
         let folder = with_keys(kind, keys, None);
         let out = folder.path().join("out");
         let foreign = open(folder.path()).unwrap();
-        let model = foreign.config.model.clone();
+        let output = *foreign.config.model.family.output().unwrap();
         foreign.write(&out).unwrap();
-        (model.tie_embeddings == tied, model.logit_scale)
+        (output.tie_embeddings == tied, output.logit_scale)
     };
     let scale = 20f64.powf(-0.5);
     let version_5 = |scaled: bool| json!({"tie_word_embeddings": true, "scale_decoder_outputs": scaled, "transformers_version": "5.23.0"});
@@ -245,10 +246,14 @@ fn outputs_of_t5_are_scaled_and_tied_as_versions_say() {
 #[test]
 fn decoders_may_have_other_widths() {
     let model = open(&fixture("bart_uneven")).unwrap().config.model;
-    assert_eq!((model.n_heads, model.n_decoder_heads), (3, 4));
-    assert_eq!((model.d_ff, model.d_decoder_ff), (33, 21));
+    assert_eq!((model.n_heads, model.decoder_heads()), (3, 4));
+    assert_eq!((model.d_ff, model.decoder_d_ff()), (33, 21));
     let model = open(&fixture("bart")).unwrap().config.model;
-    assert_eq!((model.n_decoder_heads, model.d_decoder_ff), (0, 0));
+    let translator = model.family.translator().unwrap();
+    assert_eq!(
+        (translator.n_decoder_heads, translator.d_decoder_ff),
+        (None, None)
+    );
 }
 
 /// A model with an embedding and a tokenizer for each side, and the pieces of source and target.

@@ -1,10 +1,10 @@
 //! Tests that models are unchanged after an export and an import.
 
 use attentive_base::error::Error;
-use attentive_config::{Config, EarlyStopping, Family, ModelConfig};
+use attentive_config::{Config, EarlyStopping, FamilyConfig};
 use attentive_decode::Strategy;
 use attentive_pipeline::Pipeline;
-use attentive_samples::Sample;
+use attentive_samples::{Sample, variant};
 use attentive_text::Languages;
 
 use super::*;
@@ -89,7 +89,15 @@ fn vectors_of_texts_are_made_as_before() {
     open(folder.path()).unwrap().write(&dir).unwrap();
     let (_other, back) = and_back(&dir);
     let [before, after] = [&dir, &back].map(|dir| checkpoint::load(dir).unwrap().config.model);
-    assert!(before.normalize_embeddings && before.pooling == Pooling::First);
+    let FamilyConfig::Encoder {
+        pooling,
+        normalize_embeddings,
+        ..
+    } = before.family
+    else {
+        panic!("{before:?}");
+    };
+    assert!(normalize_embeddings && pooling == Pooling::First);
     assert_eq!(before, after);
 }
 
@@ -132,14 +140,11 @@ fn written(pipeline: &Pipeline) -> (tempfile::TempDir, PathBuf) {
 
 #[test]
 fn the_order_of_sines_and_cosines_makes_no_difference() {
-    for (positions, bias) in [
-        (Positions::SinusoidalInterleaved, true),
-        (Positions::SinusoidalConcatenated, false),
+    for changes in [
+        "positions = 'sinusoidal_interleaved', output_bias = true",
+        "positions = 'sinusoidal_concatenated'",
     ] {
-        let pipeline = pipeline(Sample::with(|model: &mut ModelConfig| {
-            model.positions = positions;
-            model.output_bias = bias;
-        }));
+        let pipeline = pipeline(Sample::with(changes));
         let (_folder, dir) = written(&pipeline);
         let (_other, back) = and_back(&dir);
         let [own, back] = [dir, back].map(|dir| Pipeline::load(&dir).unwrap());
@@ -165,23 +170,13 @@ fn the_order_of_sines_and_cosines_makes_no_difference() {
 
 #[test]
 fn our_own_models_come_back_to_the_bit() {
-    let translates = pipeline(Sample::with(|model: &mut ModelConfig| {
-        model.positions = Positions::SinusoidalConcatenated;
-        model.output_bias = true;
-    }));
-    let continues = |model: &mut ModelConfig| {
-        model.family = Family::DecoderOnly;
-        model.norm_position = attentive_architecture::NormPosition::Pre;
-    };
-    let fills = |model: &mut ModelConfig| {
-        model.family = Family::EncoderOnly;
-        (model.embedding_norm, model.output_transform) = (true, true);
-        model.output_bias = true;
-    };
+    let translates = "positions = 'sinusoidal_concatenated', output_bias = true";
+    let fills = "family = 'encoder_only', positions = 'learned', embedding_norm = true, \
+                 output_transform = true, output_bias = true";
     let pipelines = [
-        translates,
-        small(Positions::Learned, continues),
-        small(Positions::Learned, fills),
+        pipeline(Sample::with(translates)),
+        small(&format!("{CONTINUES}, positions = 'learned'")),
+        small(fills),
     ];
     for pipeline in pipelines {
         let (_folder, dir) = written(&pipeline);
@@ -194,27 +189,23 @@ fn our_own_models_come_back_to_the_bit() {
     }
 }
 
+/// A model that continues texts, as GPT-2 does.
+const CONTINUES: &str = "family = 'decoder_only', norm_position = 'pre'";
+
 /// A small model that continues texts or fills gaps.
-fn small(positions: Positions, change: impl FnOnce(&mut ModelConfig)) -> Pipeline {
+fn small(changes: &str) -> Pipeline {
     let mut config = Config::default();
     config.tokenizer.kind = attentive_config::TokenizerKind::Char;
     config.tokenizer.min_frequency = 1;
-    let model = &mut config.model;
-    (model.d_model, model.d_ff, model.n_heads) = (16, 32, 2);
-    (model.n_encoder_layers, model.n_decoder_layers) = (2, 2);
-    (model.max_len, model.positions) = (24, positions);
-    model.scale_embeddings = false;
-    change(model);
+    let small = "d_model = 16, d_ff = 32, n_heads = 2, max_len = 24, scale_embeddings = false, \
+                 init = 'xavier_uniform'";
+    config.model = variant(&format!("{small}, {changes}"));
     pipeline(Sample::language_model(config))
 }
 
 #[test]
 fn our_own_language_models_have_an_equal() {
-    let positions = ModelConfig::default().positions;
-    let pipeline = small(positions, |model| {
-        model.family = Family::DecoderOnly;
-        model.norm_position = attentive_architecture::NormPosition::Pre;
-    });
+    let pipeline = small(CONTINUES);
     let (_folder, dir) = written(&pipeline);
     let theirs = tempfile::tempdir().unwrap();
     let out = theirs.path().join("out");
@@ -270,7 +261,14 @@ fn the_search_comes_back() {
 fn all_ends_come_back() {
     let keys = json!({"eos_token_id": [2, 7, 9]});
     let [own, back] = config_and_back("gpt2", &[("generation_config.json", keys)]);
-    assert_eq!(own.model.extra_eos_tokens.as_ref().map(Vec::len), Some(2));
+    let FamilyConfig::DecoderOnly {
+        extra_eos_tokens: Some(ends),
+        ..
+    } = &own.model.family
+    else {
+        panic!("{:?}", own.model);
+    };
+    assert_eq!(ends.len(), 2);
     assert_eq!(own.model, back.model);
 }
 
@@ -289,7 +287,8 @@ fn tokens_around_a_text_come_back() {
     fs::write(&path, provenance.to_string()).unwrap();
     let (_other, back) = and_back(&dir);
     let [own, back] = [dir, back].map(|dir| checkpoint::load(&dir).unwrap());
-    assert_eq!(own.config.model.source_last.as_deref(), Some("w4"));
+    let encoder = own.config.model.family.encoder().unwrap();
+    assert_eq!(encoder.source_last.as_deref(), Some("w4"));
     assert_eq!(own.config.model, back.config.model);
 }
 
@@ -351,10 +350,6 @@ fn models_of_marian_come_back_to_the_bit() {
         import(&theirs, &back);
         assert!(weights(&own) == weights(&back), "{kind}");
         let [own, back] = [own, back].map(|dir| checkpoint::load(&dir).unwrap().config);
-        assert_eq!(
-            own.model.decoder_mixing, back.model.decoder_mixing,
-            "{kind}"
-        );
         assert_eq!(own.decode, back.decode, "{kind}");
         assert_eq!(own.model, back.model, "{kind}");
     }

@@ -1,9 +1,13 @@
 //! Tests of `generation_config.json`, and of the same keys in `config.json`.
 
-use attentive_config::EarlyStopping;
+use attentive_config::{Config, DecoderConfig, EarlyStopping, Translator};
 
 use super::configs::with_keys;
 use super::*;
+
+fn decoder(config: &Config) -> &DecoderConfig {
+    config.model.family.decoder().unwrap()
+}
 
 fn decode(folder: &tempfile::TempDir) -> attentive_config::DecodeConfig {
     open(folder.path()).unwrap().config.decode
@@ -66,7 +70,7 @@ fn the_search_is_that_of_one_file() {
         (copied.decode.beam_width, copied.decode.no_repeat_ngram),
         (7, 2)
     );
-    assert_eq!(copied.model.suppress_tokens, Some(Vec::new()));
+    assert_eq!(decoder(&copied).suppress_tokens, Some(Vec::new()));
     let usual =
         json!({"num_beams": 1, "max_length": 20, "length_penalty": 1, "forced_eos_token_id": 0});
     let config = open(with_keys("marian", usual, Some(file)).path())
@@ -76,7 +80,10 @@ fn the_search_is_that_of_one_file() {
         (config.decode.beam_width, config.decode.max_new_factor),
         (3, 1.5)
     );
-    assert_eq!(config.model.suppress_tokens, Some(vec!["<pad>".to_owned()]));
+    assert_eq!(
+        decoder(&config).suppress_tokens,
+        Some(vec!["<pad>".to_owned()])
+    );
 }
 
 #[test]
@@ -92,8 +99,10 @@ fn classes_have_tokens_of_their_own() {
     };
     let model = |kind: &str, key: &str, value| {
         let folder = folder(kind, key, value);
-        open(folder.path()).unwrap().config.model
+        let family = open(folder.path()).unwrap().config.model.family;
+        family.translator().unwrap().clone()
     };
+    let start_token = |model: Translator| model.decoder.decoder_start_token;
     let last = "forced_eos_token_id";
     assert_eq!(
         model("marian", last, None).forced_eos_token.as_deref(),
@@ -105,18 +114,19 @@ fn classes_have_tokens_of_their_own() {
     );
     let start = "decoder_start_token_id";
     assert_eq!(
-        model("bart", start, None).decoder_start_token.as_deref(),
+        start_token(model("bart", start, None)).as_deref(),
         Some("</s>")
     );
     // Without a start token of its own, the decoder starts with `<s>`.
     assert_eq!(
-        model("mbart", start, None).decoder_start_token.as_deref(),
+        start_token(model("mbart", start, None)).as_deref(),
         Some("<s>")
     );
     let forces = |kind: &str| {
         let keys = json!({"force_bos_token_to_be_generated": true, "forced_bos_token_id": null});
         let folder = with_keys(kind, keys, None);
-        open(folder.path()).unwrap().config.model.forced_bos_token
+        let family = open(folder.path()).unwrap().config.model.family;
+        family.translator().unwrap().forced_bos_token.clone()
     };
     assert_eq!(forces("bart").as_deref(), Some("<s>"));
     assert_eq!(forces("mbart"), None);
@@ -230,8 +240,11 @@ fn the_end_of_a_text_is_never_barred_by_bad_words() {
     let folder = changed("marian", "generation_config.json", |keys| {
         keys["bad_words_ids"] = json!([[44], [0]]);
     });
-    let never = open(folder.path()).unwrap().config.model.suppress_tokens;
-    assert_eq!(never, Some(vec!["<pad>".to_owned()]));
+    let config = open(folder.path()).unwrap().config;
+    assert_eq!(
+        decoder(&config).suppress_tokens,
+        Some(vec!["<pad>".to_owned()])
+    );
 }
 
 #[test]
@@ -257,11 +270,12 @@ fn the_owners_search_is_kept() {
     let decode = &config.decode;
     assert_eq!((decode.beam_width, decode.length_penalty), (4, 0.8));
     assert_eq!((decode.no_repeat_ngram, decode.max_new_extra), (3, 39));
-    let model = &config.model;
-    assert_eq!(model.decoder_start_token.as_deref(), Some("<pad>"));
-    assert_eq!(model.forced_eos_token.as_deref(), Some("</s>"));
+    let translator = config.model.family.translator().unwrap();
+    let decoder = decoder(&config);
+    assert_eq!(decoder.decoder_start_token.as_deref(), Some("<pad>"));
+    assert_eq!(translator.forced_eos_token.as_deref(), Some("</s>"));
     assert_eq!(
-        model.suppress_tokens.as_deref(),
+        decoder.suppress_tokens.as_deref(),
         Some(&["<pad>".to_owned()][..])
     );
 }

@@ -14,8 +14,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use attentive_architecture::{Pooling, Positions, Task};
+use attentive_architecture::{Pooling, Task};
 use attentive_base::batch::{Batch, Padded, TokenId};
+use attentive_base::body::Body;
 use attentive_base::error::Result;
 use attentive_checkpoint::{self as checkpoint, LoadedWeights};
 use attentive_decode::{SampleOptions, Sampling};

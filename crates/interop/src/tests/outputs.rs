@@ -26,21 +26,13 @@ fn logits_are_those_of_transformers() {
         };
         for number in 0..5 {
             let input = ids(&format!("{number}.input"));
-            let batch = match loaded.architecture.task() {
-                Task::Generate => Batch {
-                    tgt_in: input,
-                    ..Batch::default()
-                },
-                Task::Fill | Task::Embed | Task::Tag | Task::Classify => Batch {
-                    src: input,
-                    ..Batch::default()
-                },
-                _ => Batch {
-                    src: input,
-                    tgt_in: ids(&format!("{number}.decoder")),
-                    ..Batch::default()
-                },
-            };
+            let batch = Batch::of(match loaded.architecture.body {
+                Body::Encoder(_) => Body::Encoder(input.into()),
+                Body::Decoder(_) => Body::Decoder(input),
+                Body::EncoderDecoder(..) => {
+                    Body::EncoderDecoder(input.into(), ids(&format!("{number}.decoder")))
+                }
+            });
             let pass = Pass::inference();
             let found = match loaded.architecture.task() {
                 Task::Embed => model.encode(&batch, &pass).unwrap().sequence.x,

@@ -1,5 +1,7 @@
 //! Tests of encoders without a head, and of Sentence Transformers.
 
+use attentive_config::FamilyConfig;
+
 use super::*;
 
 #[test]
@@ -22,16 +24,18 @@ fn pooling_is_that_of_sentence_transformers() {
     fs::create_dir(&dir).unwrap();
     let modes = |modes: Value| fs::write(dir.join("config.json"), modes.to_string()).unwrap();
     modes(json!({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}));
-    let found = open(folder.path()).unwrap();
-    assert_eq!(found.config.model.pooling, Pooling::First);
-    for (mode, pooling) in [
+    let pooling = || match open(folder.path()).unwrap().config.model.family {
+        FamilyConfig::Encoder { pooling, .. } => pooling,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(pooling(), Pooling::First);
+    for (mode, expected) in [
         ("mean", Pooling::Mean),
         ("cls", Pooling::First),
         ("lasttoken", Pooling::Last),
     ] {
         modes(json!({"embedding_dimension": 24, "pooling_mode": mode}));
-        let model = open(folder.path()).unwrap().config.model;
-        assert_eq!(model.pooling, pooling, "{mode}");
+        assert_eq!(pooling(), expected, "{mode}");
     }
     modes(json!({"pooling_mode_mean_tokens": false}));
     assert!(refusal(&folder).contains("it names no pooling"));
@@ -94,7 +98,8 @@ fn modules_are_those_of_sentence_transformers() {
     )
     .unwrap();
     let model = open(folder.path()).unwrap().config.model;
-    assert!(model.family == attentive_config::Family::Encoder && model.normalize_embeddings);
+    let unit = matches!(model.family, FamilyConfig::Encoder { normalize_embeddings, .. } if normalize_embeddings);
+    assert!(unit, "{model:?}");
     for incomplete in [json!([usual[0]]), json!([usual[1], usual[0]])] {
         write("modules.json", incomplete);
         open(folder.path()).unwrap_err();

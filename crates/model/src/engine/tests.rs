@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use attentive_config::ModelConfig;
 use attentive_decode::likeliest;
-use attentive_samples::{base, decodes, rows, variants};
+use attentive_samples::{base, decodes, rows, variant, variants};
 
 use super::*;
 use crate::model::Model;
@@ -165,26 +165,12 @@ fn rows_come_and_go(config: &ModelConfig, precision: Precision) {
 /// Sums of more than 256 terms are added in blocks, whose order must be that of training.
 #[test]
 fn wide_layers_equal_the_full_forward_pass() {
-    use attentive_architecture::{AttentionKind, CellKind};
-    use attentive_config::{Family, RecurrentConfig};
-    let recurrent = |attention| ModelConfig {
-        family: Family::Seq2seq,
-        recurrent: RecurrentConfig {
-            cell: CellKind::Gru,
-            d_hidden: 300,
-            attention,
-            ..RecurrentConfig::default()
-        },
-        ..base()
-    };
-    let transformer = ModelConfig {
-        d_model: 520,
-        n_heads: 2,
-        d_ff: 530,
-        ..base()
-    };
-    let kinds = [AttentionKind::Additive, AttentionKind::General];
-    for config in kinds.map(recurrent).into_iter().chain([transformer]) {
+    for changes in [
+        "family = 'seq2seq', recurrent = { cell = 'gru', d_hidden = 300, attention = 'additive' }",
+        "family = 'seq2seq', recurrent = { cell = 'gru', d_hidden = 300, attention = 'general' }",
+        "d_model = 520, n_heads = 2, d_ff = 530",
+    ] {
+        let config = variant(changes);
         let model = model(&config);
         let engine = engine(&model);
         let full = rows(model.forward(&batch_of(&config, 0..1), &Pass::inference()));

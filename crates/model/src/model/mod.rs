@@ -10,8 +10,8 @@ pub use parameters::Parameter;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use attentive_architecture::{self as architecture, Architecture, Body, Init, Items, Pooling};
-use attentive_base::batch::{Batch, IGNORE, Padded, TokenId};
+use attentive_architecture::{self as architecture, Architecture, Body, Init, Pooling};
+use attentive_base::batch::{Batch, IGNORE, Padded, Src, TokenId};
 use attentive_decode::argmax;
 use attentive_tape::{
     self as tape, Buffer, CrossEntropy, Epilogue, Lengths, LossSums, Map, Param, Value,
@@ -85,33 +85,31 @@ impl Model {
         &self.architecture
     }
 
-    /// Encodes the source; `None` for a model without an encoder.
+    /// Encodes the source; `None` for a model without an encoder, or a batch without a source.
     pub fn encode(&self, batch: &Batch, pass: &Pass<'_>) -> Option<Memory> {
         let encoder = self.layers.body.encoder();
-        encoder.map(|encoder| self.encode_with(encoder, batch, pass))
+        let (encoder, src) = encoder.zip(batch.src())?;
+        Some(self.encode_with(encoder, src, pass))
     }
 
     fn encode_with(
         &self,
         encoder: &Stack<Trained, Encoder<Trained>>,
-        batch: &Batch,
+        src: &Src,
         pass: &Pass<'_>,
     ) -> Memory {
-        let lengths = batch.src.lengths.clone();
+        let lengths = src.lengths().clone();
         let mut sequences = Sequences::new(&lengths, pass);
-        let x = match self.architecture.src() {
-            Some(architecture::Input {
-                items: Items::Vectors,
-                d_model,
-                ..
-            }) => {
-                let vectors = batch.vectors.clone();
-                let vectors = Value::new(vectors, [lengths.positions(), *d_model]);
+        let x = match src {
+            Src::Vectors {
+                values, d_input, ..
+            } => {
+                let vectors = Value::new(values.clone(), [lengths.positions(), *d_input]);
                 encoder.input.read_vectors(vectors, &mut sequences)
             }
-            _ => {
+            Src::Tokens(tokens) => {
                 let table = self.layers.src_table();
-                encoder.input.forward(&batch.src.ids, table, &mut sequences)
+                encoder.input.forward(&tokens.ids, table, &mut sequences)
             }
         };
         pass.observe(|| "src".into(), &x);
@@ -123,30 +121,34 @@ impl Model {
     }
 
     /// The output of the last layer at every predicted position, under teacher forcing: `[rows, d]`.
+    ///
+    /// # Panics
+    /// If the batch is for a model with other parts.
     fn last_layer(&self, batch: &Batch, pass: &Pass<'_>) -> Value {
-        let (x, lengths) = match &self.layers.body {
-            Body::Encoder(encoder) => {
-                let memory = self.encode_with(encoder, batch, pass);
+        let (x, lengths) = match (&self.layers.body, &batch.inputs) {
+            (Body::Encoder(encoder), Body::Encoder(src)) => {
+                let memory = self.encode_with(encoder, src, pass);
                 let x = match self.architecture.head {
                     architecture::Head::Sequence { pooling, .. } => pool(pooling, &memory),
                     _ => memory.sequence.x,
                 };
-                (x, &batch.src.lengths)
+                (x, src.lengths())
             }
-            Body::Decoder(decoder) => {
-                let x = self.embed_target(&decoder.input, &batch.tgt_in, pass);
-                let lengths = &batch.tgt_in.lengths;
+            (Body::Decoder(decoder), Body::Decoder(tgt_in)) => {
+                let x = self.embed_target(&decoder.input, tgt_in, pass);
+                let lengths = &tgt_in.lengths;
                 (decode(&decoder.layers, x, lengths, None, pass), lengths)
             }
-            Body::EncoderDecoder(encoder, decoder) => {
+            (Body::EncoderDecoder(encoder, decoder), Body::EncoderDecoder(src, tgt_in)) => {
                 // First the target: the gradient of a table that both share is the sum of those of the projection, the source
                 // and the target, in this order.
-                let x = self.embed_target(&decoder.input, &batch.tgt_in, pass);
-                let memory = self.encode_with(encoder, batch, pass);
-                let lengths = &batch.tgt_in.lengths;
+                let x = self.embed_target(&decoder.input, tgt_in, pass);
+                let memory = self.encode_with(encoder, src, pass);
+                let lengths = &tgt_in.lengths;
                 let x = decode(&decoder.layers, x, lengths, Some(&memory), pass);
                 (x, lengths)
             }
+            _ => panic!("a batch for a model with other parts"),
         };
         self.head().prepared(x, &mut Sequences::new(lengths, pass))
     }

@@ -16,4 +16,7 @@ async function showReference() {
   }
 }
 
-const entry = (method, path, text) => [make("dt", {}, make("code", {}, `${method.toUpperCase()} ${path}`)), make("dd", {}, text)];
+const entry = (method, path, text) => [make("dt", {}, make("code", {}, `${method.toUpperCase()} ${path}`)), make("dd", {}, ...withCode(text))];
+
+// What stands between backquotes is code.
+const withCode = (text) => text.split("`").map((part, place) => (place % 2 ? make("code", {}, part) : part));

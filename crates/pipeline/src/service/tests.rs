@@ -55,7 +55,7 @@ fn limits(workers: usize, batch: usize) -> Limits {
 }
 
 fn translator(limits: Limits) -> Service {
-    Service::start(Arc::new(of(Family::Transformer, 0)), limits).unwrap()
+    Service::start(Arc::new(of(Family::Transformer)), limits).unwrap()
 }
 
 fn lines(first: usize, count: usize) -> Vec<String> {
@@ -267,7 +267,7 @@ fn other_work_has_its_turn() {
 #[test]
 fn what_cannot_be_done_is_refused_at_once() {
     let service = Service::start(
-        Arc::new(of(Family::Transformer, 0)),
+        Arc::new(of(Family::Transformer)),
         Limits {
             workers: 1,
             batch: 1,
@@ -365,7 +365,7 @@ fn chunks_take_turns_and_end_with_their_client() {
 #[test]
 fn a_long_sentence_keeps_nobody_waiting_and_waits_for_nobody() {
     // The long sentence exceeds the positions of a lane together with any other.
-    let pipeline = Arc::new(with(|model| model.max_len = 400));
+    let pipeline = Arc::new(with("max_len = 400"));
     let service = Service::start(Arc::clone(&pipeline), limits(1, 2)).unwrap();
     let long = vec!["dog ".repeat(300)];
     let options = search(1, 1);

@@ -1,4 +1,4 @@
-//! Constraints on translations, ensembles and alignments.
+//! Constraints on translations.
 
 use attentive_decode::{Sampling, SearchOptions};
 
@@ -31,7 +31,7 @@ fn best(pipeline: &Pipeline, request: Request) -> (Candidate, Vec<String>) {
 
 #[test]
 fn translations_begin_and_contain_what_they_must() {
-    for pipeline in [untrained(), &of(Family::Seq2seq, 0)] {
+    for pipeline in [untrained(), &of(Family::Seq2seq)] {
         let src = "the dog barks at two cats";
         let free = pipeline.translate(&[src]).unwrap().remove(0);
         assert!(!free.starts_with("over the"), "{free}");
@@ -112,7 +112,7 @@ fn demands_that_nothing_can_meet_are_refused_by_line() {
         assert!(message.contains(words), "{message}");
         assert!(error.hint().is_some());
     }
-    let barring = with(|model| model.suppress_tokens = Some(vec!["dog".into()]));
+    let barring = with("suppress_tokens = ['dog']");
     let error = barring.translate_requests(1, &[request("a", "", &["dog"])], &options(&barring, 1));
     let error = error.unwrap_err().to_string();
     assert!(
@@ -211,7 +211,7 @@ fn samples(count: usize) -> Strategy {
 
 #[test]
 fn samples_depend_on_line_numbers_alone() {
-    for pipeline in [untrained(), &of(Family::Seq2seq, 0)] {
+    for pipeline in [untrained(), &of(Family::Seq2seq)] {
         let lines: Vec<String> = {
             let mut random = Random::new(9, 0);
             (0..12).map(|_| sentence(&mut random)).collect()
@@ -240,204 +240,4 @@ fn samples_depend_on_line_numbers_alone() {
     wrong.search.strategy = samples(1);
     let error = untrained().translate_requests(1, &[request("a", "", &["a"])], &wrong);
     assert_eq!(error.unwrap_err().exit_code(), 2);
-}
-
-/// A model with other weights.
-fn another(family: Family) -> Pipeline {
-    let pipeline = of(family, 0);
-    for parameter in pipeline.model().parameters() {
-        parameter.change(|values| values.iter_mut().for_each(|value| *value *= 1.3));
-    }
-    pipeline
-}
-
-#[test]
-fn an_ensemble_mixes_architectures_and_scores_what_it_finds() {
-    let lines = ["a dog runs over the green field", "two cats", "", "the dog"];
-    let members = || {
-        [
-            of(Family::Transformer, 0),
-            another(Family::Seq2seq),
-            another(Family::Transformer),
-        ]
-    };
-    let [one, two, three] = members();
-    let together = one.with(two).unwrap().with(three).unwrap();
-    let found = together
-        .translate_with(&lines, &options(&together, 2))
-        .unwrap();
-    let alone = together
-        .translate_with(&lines[..1], &options(&together, 1))
-        .unwrap();
-    assert_eq!(found[0], alone[0]);
-    let texts: Vec<&str> = found
-        .iter()
-        .map(|line| line.hypotheses[0].text.as_str())
-        .collect();
-    let scored = together.rescore(1, &lines, &texts).unwrap();
-    let of_members = members().map(|member| member.rescore(1, &lines, &texts).unwrap());
-    for line in [0, 1, 3] {
-        let best = &found[line].hypotheses[0];
-        for (place, log_prob) in best.token_log_probs.iter().enumerate() {
-            let probabilities = of_members
-                .iter()
-                .map(|member| member[line].token_log_probs[place].exp());
-            let mean = probabilities.sum::<f64>() / 3.0;
-            assert!((f64::from(*log_prob) - mean.ln()).abs() < 1e-3);
-            assert!((scored[line].token_log_probs[place] - mean.ln()).abs() < 1e-9);
-        }
-    }
-}
-
-#[test]
-fn ensembles_that_do_not_match_are_refused() {
-    let refused = |other: Pipeline, words: &str| {
-        let error = of(Family::Transformer, 0).with(other).unwrap_err();
-        assert!(error.exit_code() == 2 && error.hint().is_some());
-        assert!(error.to_string().contains(words), "{error}");
-    };
-    refused(of(Family::DecoderOnly, 0), "continues texts");
-    let other_start = with(|model| model.decoder_start_token = Some("<pad>".into()));
-    refused(other_start, "starts or ends translations");
-    let mut other = of(Family::Transformer, 0);
-    let text = [WORDS[1..].join(" ")];
-    other.tokenizers = text::learn(&other.config.tokenizer, Masks::Without, &text, &text).unwrap();
-    refused(
-        other,
-        "its source vocabulary differs from the first model's: 15 tokens, not 16",
-    );
-    let mut other = of(Family::Transformer, 0);
-    let text = [["cats"; 3].join(" "), WORDS.join(" ")];
-    other.tokenizers = text::learn(&other.config.tokenizer, Masks::Without, &text, &text).unwrap();
-    refused(other, "token 4 is `cats`, not");
-}
-
-#[test]
-fn alignments_follow_the_attention() {
-    let families = [(Family::Transformer, AttentionKind::None)];
-    let attentions = [
-        AttentionKind::Additive,
-        AttentionKind::Dot,
-        AttentionKind::General,
-    ];
-    let recurrent = attentions.map(|attention| (Family::Seq2seq, attention));
-    for (family, attention) in families.into_iter().chain(recurrent) {
-        let pipeline = with(|model| {
-            model.family = family;
-            if family == Family::Seq2seq {
-                model.init = Init::Pytorch;
-                model.recurrent.attention = attention;
-            }
-        });
-        let tgt = pipeline.tokenizers().tgt();
-        let pairs = ["two cats", "a dog runs over the field", "", "a"].map(|src| {
-            let text = format!("{src} barks");
-            (src, tgt.encode(&text).unwrap())
-        });
-        let given: Vec<(&str, &[u32])> = pairs.iter().map(|(src, ids)| (*src, &ids[..])).collect();
-        let aligned = pipeline.align(&given).unwrap();
-        for ((src, ids), alignment) in pairs.iter().zip(aligned) {
-            if src.is_empty() {
-                assert_eq!(alignment, Alignment::default());
-                continue;
-            }
-            // Words are tokens here, so the alignment can be read off the inspection.
-            let text = tgt.decode(ids);
-            let inspection = pipeline.inspect(src, Some(&text)).unwrap();
-            let is_cross = |map: &&attentive_model::nn::AttentionMap| {
-                map.name.contains("attention")
-                    && map.site == attentive_model::nn::AttentionSite::Cross
-            };
-            let map = inspection.maps.iter().rfind(is_cross).unwrap();
-            let [_, heads, _, src_len] = map.weights.shape;
-            let weights = &map.weights.values;
-            let rows = weights.len() / heads / src_len;
-            let mut expected = Vec::new();
-            for j in 0..ids.len() {
-                let weight = |i: usize| -> f32 {
-                    (0..heads)
-                        .map(|head| weights[(head * rows + j) * src_len + i])
-                        .sum()
-                };
-                let best = (0..src_len)
-                    .max_by(|&a, &b| weight(a).total_cmp(&weight(b)))
-                    .unwrap();
-                if best + 1 < src_len {
-                    expected.push((best, j));
-                }
-            }
-            expected.sort_unstable();
-            assert_eq!(alignment.0, expected, "{attention:?}");
-        }
-    }
-}
-
-#[test]
-fn models_without_attention_are_told_apart() {
-    let blind = with(|model| {
-        model.family = Family::Seq2seq;
-        model.recurrent.attention = AttentionKind::None;
-    });
-    let mut options = options(&blind, 1);
-    options.search.coverage_penalty = 0.2;
-    for error in [
-        blind.align::<&str>(&[]).unwrap_err(),
-        blind.translate_with(&["a dog"], &options).unwrap_err(),
-    ] {
-        assert_eq!(error.exit_code(), 2);
-        assert!(
-            error.to_string().contains("needs attention to the source"),
-            "{error}"
-        );
-    }
-}
-
-/// The scores of a search with coverage equal those from the attention under teacher forcing.
-#[test]
-fn coverage_is_that_of_the_attention() {
-    for family in [Family::Transformer, Family::Seq2seq] {
-        let pipeline = with(|model| {
-            model.family = family;
-            if family == Family::Seq2seq {
-                model.init = Init::Pytorch;
-            }
-        });
-        let mut options = options(&pipeline, 3);
-        options.search.coverage_penalty = 0.4;
-        options.search.strategy = Strategy::beam(3, 3, EarlyStopping::Never);
-        let lines = [
-            "a dog runs over the green field",
-            "two cats",
-            "the dog barks at two cats",
-        ];
-        let found = pipeline.translate_with(&lines, &options).unwrap();
-        for (line, translation) in lines.iter().zip(found) {
-            for found in translation.hypotheses {
-                let inspection = pipeline.inspect(line, Some(&found.text)).unwrap();
-                let map = inspection
-                    .maps
-                    .iter()
-                    .rfind(|map| map.site == attentive_model::nn::AttentionSite::Cross);
-                let weights = &map.unwrap().weights;
-                let [_, heads, rows, src_len] = weights.shape;
-                let weights = &weights.values;
-                let steps = found.token_log_probs.len();
-                assert!(steps <= rows);
-                let mut penalty = 0.0;
-                for i in 0..src_len {
-                    let sum: f32 = (0..heads)
-                        .flat_map(|head| (0..steps).map(move |j| (head * rows + j) * src_len + i))
-                        .map(|place| weights[place] / heads as f32)
-                        .sum();
-                    penalty += f64::from(sum.min(1.0)).ln();
-                }
-                let expected = options.search.score(found.log_prob, steps) + 0.4 * penalty;
-                assert!(
-                    (found.score - expected).abs() < 1e-3,
-                    "{} {expected}",
-                    found.score
-                );
-            }
-        }
-    }
 }

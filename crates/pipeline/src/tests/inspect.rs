@@ -5,16 +5,8 @@ use crate::Target;
 
 #[test]
 fn the_number_of_weights_is_known_before_they_are_computed() {
-    let recurrent = with(|model| {
-        model.family = Family::Seq2seq;
-        model.init = Init::Pytorch;
-        model.recurrent.attention = AttentionKind::Dot;
-    });
-    let blind = with(|model| {
-        model.family = Family::Seq2seq;
-        model.recurrent.attention = AttentionKind::None;
-    });
-    let classifier = of(Family::Classifier, 0);
+    let (recurrent, blind) = (recurrent("dot"), recurrent("none"));
+    let classifier = of(Family::Classifier);
     let written = untrained_language_model(TokenizerKind::Bpe, Units::Lines);
     for (pipeline, target) in [
         (untrained(), Target::Text("a dog over the field")),
@@ -115,7 +107,7 @@ fn check_alternatives(written: &Written, tokens: usize) {
 
 #[test]
 fn the_alternatives_have_the_probabilities_of_their_own_inspection() {
-    for pipeline in [untrained(), &of(Family::Seq2seq, 0)] {
+    for pipeline in [untrained(), &of(Family::Seq2seq)] {
         let inspection = pipeline.inspect("two cats", Some("a dog")).unwrap();
         assert_eq!(written(&inspection), ["a", "dog", "</s>"]);
         // 12 words, `</s>` and `<unk>`.
@@ -185,6 +177,6 @@ fn exact_tokens_are_inspected_as_they_are() {
         ["d"]
     );
     assert_eq!(stream.inspect_tokens("", &[]).unwrap_err().exit_code(), 2);
-    let tagger = of(Family::Classifier, 0);
+    let tagger = of(Family::Classifier);
     assert_eq!(tagger.inspect_tokens("a", &[]).unwrap_err().exit_code(), 2);
 }

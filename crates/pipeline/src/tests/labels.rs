@@ -1,10 +1,13 @@
 //! Tagging, classification, gap filling and text vectors.
 
 use attentive_base::batch::{Batch, Padded};
-use attentive_config::{Pooling, StackKind};
+use attentive_base::body::Body;
 use attentive_samples::TAGS;
 
 use super::*;
+
+/// A tagger whose encoder is a Transformer.
+const TRANSFORMER: &str = "family = 'tagger', encoder = 'transformer'";
 
 /// Lines of various lengths, some blank and one too long for the model.
 fn lines(random: &mut Random) -> Vec<String> {
@@ -17,7 +20,7 @@ fn lines(random: &mut Random) -> Vec<String> {
 
 #[test]
 fn tags_do_not_depend_on_the_batch_and_are_as_many_as_tokens() {
-    let pipeline = of(Family::Tagger, 0);
+    let pipeline = of(Family::Tagger);
     let lines = lines(&mut Random::new(1, 0));
     let together = pipeline.tag(11, &lines).unwrap();
     for (number, (line, tagged)) in (11..).zip(lines.iter().zip(&together)) {
@@ -50,7 +53,7 @@ fn tags_do_not_depend_on_the_batch_and_are_as_many_as_tokens() {
 
 #[test]
 fn vectors_are_tagged_alone_as_in_a_batch() {
-    let pipeline = of(Family::Tagger, 3);
+    let pipeline = with("family = 'tagger', recurrent = { d_input = 3 }");
     let mut random = Random::new(2, 0);
     let mut vectors = |n: usize| -> Vec<f32> {
         let numbers = std::iter::repeat_with(|| random.normal() as f32);
@@ -75,7 +78,7 @@ fn vectors_are_tagged_alone_as_in_a_batch() {
         );
     }
     assert_eq!(pipeline.tag(1, &["a dog"]).unwrap_err().exit_code(), 2);
-    let tokens = of(Family::Tagger, 0);
+    let tokens = of(Family::Tagger);
     assert_eq!(
         tokens.tag_vectors(1, &sequences).unwrap_err().exit_code(),
         2
@@ -85,11 +88,9 @@ fn vectors_are_tagged_alone_as_in_a_batch() {
 #[test]
 fn a_transformer_tags_tokens_and_vectors_alone_as_in_a_batch() {
     let transformer = |d_input| {
-        with(|model| {
-            model.family = Family::Tagger;
-            model.encoder = Some(StackKind::Transformer);
-            model.recurrent.d_input = d_input;
-        })
+        with(&format!(
+            "{TRANSFORMER}, recurrent = {{ d_input = {d_input} }}"
+        ))
     };
     let pipeline = transformer(0);
     let lines = lines(&mut Random::new(4, 0));
@@ -116,17 +117,14 @@ fn a_transformer_tags_tokens_and_vectors_alone_as_in_a_batch() {
 #[test]
 fn labels_do_not_depend_on_the_batch() {
     let lines = lines(&mut Random::new(6, 0));
-    for encoder in [StackKind::Transformer, StackKind::Recurrent] {
-        for pooling in [Pooling::Mean, Pooling::First, Pooling::Last] {
-            let pipeline = with(|model| {
-                model.family = Family::Classifier;
-                model.encoder = Some(encoder);
-                model.pooling = pooling;
-            });
+    for encoder in ["transformer", "recurrent"] {
+        for pooling in ["mean", "first", "last"] {
+            let keys = format!("encoder = '{encoder}', pooling = '{pooling}'");
+            let pipeline = with(&format!("family = 'classifier', {keys}"));
             let together = pipeline.classify(11, &lines, 9).unwrap();
             for (number, (line, classified)) in lines.iter().zip(&together).enumerate() {
                 let alone = pipeline.classify(11 + number, &[line], 9).unwrap();
-                assert_eq!(alone[0], *classified, "{encoder:?} {pooling:?}");
+                assert_eq!(alone[0], *classified, "{keys}");
                 let labels = &classified.labels;
                 assert_eq!(labels.is_empty(), line.trim().is_empty());
                 if !labels.is_empty() {
@@ -140,7 +138,7 @@ fn labels_do_not_depend_on_the_batch() {
             assert_eq!(warned, [Some(31)]);
         }
     }
-    let nan = pipeline(Sample::of(Family::Classifier, 0).damaged("head.weight", 0));
+    let nan = pipeline(Sample::of(Family::Classifier).damaged("head.weight", 0));
     let error = nan.classify(1, &["a dog"], 1).unwrap_err();
     assert!(error.to_string().contains("any label"), "{error}");
     assert_eq!(
@@ -151,10 +149,7 @@ fn labels_do_not_depend_on_the_batch() {
 
 #[test]
 fn an_inspection_shows_the_labels() {
-    let tagger = with(|model| {
-        model.family = Family::Tagger;
-        model.encoder = Some(StackKind::Transformer);
-    });
+    let tagger = with(TRANSFORMER);
     let inspection = tagger.inspect("a dog runs", None).unwrap();
     assert_eq!(inspection.src, ["a", "dog", "runs"]);
     let Some(Predicted::Tags(tags)) = inspection.predicted else {
@@ -164,7 +159,7 @@ fn an_inspection_shows_the_labels() {
     assert_eq!(tags, tagger.tag(1, &["a dog runs"]).unwrap()[0].tags);
     assert_eq!(inspection.maps.len(), 1);
 
-    let classifier = of(Family::Classifier, 0);
+    let classifier = of(Family::Classifier);
     let inspection = classifier.inspect("a dog runs", None).unwrap();
     let found = classifier.classify(1, &["a dog runs"], 3).unwrap();
     assert_eq!(
@@ -172,7 +167,7 @@ fn an_inspection_shows_the_labels() {
         Some(Predicted::Labels(found[0].labels.clone()))
     );
     assert_eq!(untrained().inspect("a dog", None).unwrap().predicted, None);
-    let recurrent = of(Family::Tagger, 0).inspect("a dog", None).unwrap_err();
+    let recurrent = of(Family::Tagger).inspect("a dog", None).unwrap_err();
     assert_eq!(recurrent.exit_code(), 2);
 }
 
@@ -180,7 +175,7 @@ fn an_inspection_shows_the_labels() {
 fn vectors_of_texts_do_not_depend_on_the_batch() {
     let lines = lines(&mut Random::new(3, 0));
     for family in [Family::EncoderOnly, Family::Transformer, Family::Seq2seq] {
-        let pipeline = of(family, 0);
+        let pipeline = of(family);
         let together = pipeline.embed(11, &lines).unwrap();
         for (number, (line, embedded)) in lines.iter().zip(&together).enumerate() {
             let alone = pipeline.embed(11 + number, &[line]).unwrap();
@@ -196,20 +191,17 @@ fn vectors_of_texts_do_not_depend_on_the_batch() {
         assert_eq!(lines, [Some(31)]);
     }
     for family in [Family::DecoderOnly, Family::Tagger] {
-        let error = of(family, 0).embed(1, &["a"]).unwrap_err();
+        let error = of(family).embed(1, &["a"]).unwrap_err();
         assert_eq!(error.exit_code(), 2);
     }
 }
 
 #[test]
 fn the_vector_of_a_text_is_the_mean_over_its_tokens() {
-    let pipeline = of(Family::EncoderOnly, 0);
+    let pipeline = of(Family::EncoderOnly);
     let mut ids = pipeline.tokenizers.tgt().encode("two cats").unwrap();
     ids.push(pipeline.tokenizers.tgt().special().eos);
-    let batch = Batch {
-        src: Padded::new(&[ids], 0),
-        ..Batch::default()
-    };
+    let batch = Batch::of(Body::Encoder(Padded::new(&[ids], 0).into()));
     let memory = pipeline
         .model()
         .encode(&batch, &attentive_model::nn::Pass::inference())
@@ -225,7 +217,7 @@ fn the_vector_of_a_text_is_the_mean_over_its_tokens() {
 
 #[test]
 fn each_gap_has_its_likeliest_tokens() {
-    let pipeline = of(Family::EncoderOnly, 0);
+    let pipeline = of(Family::EncoderOnly);
     let filled = pipeline.fill("a <mask> runs <mask>", 3).unwrap();
     assert_eq!(filled.gaps.len(), 2);
     for gap in &filled.gaps {
@@ -247,7 +239,7 @@ fn each_gap_has_its_likeliest_tokens() {
 
 #[test]
 fn gaps_that_cannot_be_filled_are_refused() {
-    let pipeline = of(Family::EncoderOnly, 0);
+    let pipeline = of(Family::EncoderOnly);
     let long = format!("{}<mask>", "a ".repeat(23));
     for (text, count, problem) in [
         ("a dog", 1, "there is no `<mask>` in the text"),
@@ -269,13 +261,7 @@ fn gaps_that_cannot_be_filled_are_refused() {
 
 #[test]
 fn a_text_in_pieces_has_the_tags_of_the_whole() {
-    for tagger in [
-        of(Family::Tagger, 0),
-        with(|model| {
-            model.family = Family::Tagger;
-            model.encoder = Some(StackKind::Transformer);
-        }),
-    ] {
+    for tagger in [of(Family::Tagger), with(TRANSFORMER)] {
         let long = " a \u{1}dog\n runs".repeat(30);
         for text in ["", " \u{7} ", "a dog", "a\u{7}dog", &long] {
             let expected = tagger.tag(1, &[text]).unwrap().remove(0);

@@ -1,4 +1,6 @@
+mod alignments;
 mod demands;
+mod ensembles;
 mod inspect;
 mod labels;
 mod profile;
@@ -9,9 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use attentive_base::interrupt::Interrupt;
 use attentive_base::random::Random;
-use attentive_config::{
-    AttentionKind, EarlyStopping, Family, Init, ModelConfig, TokenizerKind, Units,
-};
+use attentive_config::{EarlyStopping, Family, TokenizerKind, Units};
 use attentive_decode::Strategy;
 use attentive_samples::{Sample, WORDS};
 use attentive_text::{self as text, Masks};
@@ -28,17 +28,25 @@ pub(crate) fn pipeline(sample: Sample) -> Pipeline {
 /// A tiny untrained translation model.
 pub(crate) fn untrained() -> &'static Pipeline {
     static PIPELINE: OnceLock<Pipeline> = OnceLock::new();
-    PIPELINE.get_or_init(|| of(Family::Transformer, 0))
+    PIPELINE.get_or_init(|| of(Family::Transformer))
 }
 
 /// See [`Sample::of`].
-pub(crate) fn of(family: Family, d_input: usize) -> Pipeline {
-    pipeline(Sample::of(family, d_input))
+pub(crate) fn of(family: Family) -> Pipeline {
+    pipeline(Sample::of(family))
 }
 
 /// See [`Sample::with`].
-pub(crate) fn with(change: impl FnOnce(&mut ModelConfig)) -> Pipeline {
-    pipeline(Sample::with(change))
+pub(crate) fn with(changes: &str) -> Pipeline {
+    pipeline(Sample::with(changes))
+}
+
+/// A recurrent model that translates, with this attention.
+pub(crate) fn recurrent(attention: &str) -> Pipeline {
+    let keys = "family = 'seq2seq', init = 'pytorch'";
+    with(&format!(
+        "{keys}, recurrent = {{ attention = '{attention}' }}"
+    ))
 }
 
 /// See [`Sample::small_language_model`].
@@ -63,23 +71,14 @@ fn options(pipeline: &Pipeline, batch_size: usize) -> TranslateOptions {
 #[test]
 fn a_translation_does_not_depend_on_its_batch() {
     a_translation_depends_on_its_line_alone(untrained());
-    for attention in [
-        AttentionKind::None,
-        AttentionKind::Additive,
-        AttentionKind::Dot,
-        AttentionKind::General,
-    ] {
-        a_translation_depends_on_its_line_alone(&with(|model| {
-            model.family = Family::Seq2seq;
-            model.init = Init::Pytorch;
-            model.recurrent.attention = attention;
-        }));
+    for attention in ["none", "additive", "dot", "general"] {
+        a_translation_depends_on_its_line_alone(&recurrent(attention));
     }
 }
 
 #[test]
 fn a_damaged_model_translates_nothing() {
-    let damaged = pipeline(Sample::of(Family::Transformer, 0).damaged("src.embedding.weight", 0));
+    let damaged = pipeline(Sample::of(Family::Transformer).damaged("src.embedding.weight", 0));
     let error = damaged.translate(&["", "a dog runs"]).unwrap_err();
     assert!(error.to_string().contains("NaN or infinite"), "{error}");
     assert_eq!(damaged.translate(&[""]).unwrap(), [""]);
@@ -240,8 +239,8 @@ fn a_request_to_stop_ends_each_task() {
         refused(translator.translate_with(&lines, &alone).map(drop));
         refused(translator.embed(1, &lines).map(drop));
         refused(translator.rescore(1, &lines, &lines).map(drop));
-        refused(of(Family::Tagger, 0).tag(1, &lines).map(drop));
-        refused(of(Family::Classifier, 0).classify(1, &lines, 1).map(drop));
+        refused(of(Family::Tagger).tag(1, &lines).map(drop));
+        refused(of(Family::Classifier).classify(1, &lines, 1).map(drop));
     });
     let asked = Interrupt::none();
     let mut pieces = 0;

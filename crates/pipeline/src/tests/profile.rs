@@ -20,7 +20,7 @@ fn options(pipeline: &Pipeline, beam_width: usize, batch_size: usize) -> Transla
 #[test]
 fn a_profile_adds_up_and_changes_nothing() {
     let lines: Vec<&str> = LINES.into_iter().cycle().take(80).collect();
-    for pipeline in [untrained(), &of(Family::Seq2seq, 0)] {
+    for pipeline in [untrained(), &of(Family::Seq2seq)] {
         for (beam_width, batch_size) in [(1, 1), (3, 4), (2, 64)] {
             let options = options(pipeline, beam_width, batch_size);
             let plain = pipeline.translate_with(&lines, &options).unwrap();
@@ -32,7 +32,7 @@ fn a_profile_adds_up_and_changes_nothing() {
             assert_eq!(profile.counts.src_tokens, 20 * (3 + 2 + 6));
             let best = plain.iter().map(|one| one.hypotheses[0].tokens.len());
             assert_eq!(profile.counts.tgt_tokens, best.sum::<usize>());
-            let mixing = match pipeline.config.model.family {
+            let mixing = match pipeline.config.model.family.family() {
                 Family::Transformer => Part::SelfAttention,
                 _ => Part::Cells,
             };

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn scores_are_those_of_an_inspection() {
-    for pipeline in [untrained(), &of(Family::Seq2seq, 0)] {
+    for pipeline in [untrained(), &of(Family::Seq2seq)] {
         let src = ["a dog runs", "two cats", "the green field and a dog"];
         let tgt = ["two cats", "", "a dog barks over the field"];
         let found = pipeline.rescore(1, &src, &tgt).unwrap();
@@ -51,7 +51,7 @@ fn what_cannot_be_scored_causes_a_warning() {
     let error = pipeline.rescore(1, &["a"], &[]).unwrap_err();
     assert!(error.to_string().contains("1 sources, but 0 translations"));
     let damaged =
-        super::pipeline(Sample::of(Family::Transformer, 0).damaged("src.embedding.weight", 0));
+        super::pipeline(Sample::of(Family::Transformer).damaged("src.embedding.weight", 0));
     let error = damaged.rescore(1, &["a"], &["a"]).unwrap_err();
     assert!(error.to_string().contains("NaN or infinite"), "{error}");
 }

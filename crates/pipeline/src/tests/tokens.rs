@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use attentive_architecture::TieEmbeddings;
 use attentive_base::batch::TokenId;
 use attentive_data::Example;
 use attentive_decode::SearchOptions;
@@ -36,7 +35,7 @@ fn renumbered(tokenizer: &Tokenizer, moved: impl Fn(TokenId) -> TokenId) -> Toke
 
 /// An untied model whose sides use different token ids, and an equivalent model with the usual ids.
 fn renumbered_and_usual() -> [Pipeline; 2] {
-    let untied = || with(|model| model.tie_embeddings = TieEmbeddings::None);
+    let untied = || with("tie_embeddings = 'none'");
     let usual = untied();
     let vocab = usual.tokenizers.src().vocab_size() as TokenId;
     let moved = |side: &str, id: TokenId| match side {
@@ -109,14 +108,14 @@ fn token_ids_do_not_affect_results() {
     assert!((losses[0] - losses[1]).abs() < 1e-4, "{losses:?}");
 }
 
-/// A model with the configuration changed by `change`, and its tokenizers as loaded from disk.
-fn loaded(change: impl FnOnce(&mut ModelConfig)) -> Result<Pipeline> {
+/// A model with these changes, and its tokenizers as loaded from disk.
+fn loaded(changes: &str) -> Result<Pipeline> {
     let Pipeline {
         config,
         tokenizers,
         model,
         ..
-    } = with(change);
+    } = with(changes);
     let tokenizers = tokenizers.for_model(&config.model)?;
     Ok(Pipeline::from_parts(
         config,
@@ -128,13 +127,13 @@ fn loaded(change: impl FnOnce(&mut ModelConfig)) -> Result<Pipeline> {
 #[test]
 fn training_and_decoding_start_with_the_same_token() {
     for token in ["<pad>", "</s>", "cats"] {
-        let pipeline = loaded(|model| model.decoder_start_token = Some(token.into())).unwrap();
+        let pipeline = loaded(&format!("decoder_start_token = '{token}'")).unwrap();
         let start = pipeline.tokenizers.tgt().id(token).unwrap();
         assert_eq!(pipeline.contract().unwrap().start, start);
         assert!(
             examples(&pipeline)
                 .iter()
-                .all(|example| example.tgt_in[0] == start)
+                .all(|example| example.tgt_in()[0] == start)
         );
         // Search and training assign the same probability.
         let options = TranslateOptions::from(&pipeline.config.decode);
@@ -144,8 +143,7 @@ fn training_and_decoding_start_with_the_same_token() {
             let mut example =
                 Example::translation(src, &found.tokens, pipeline.tokenizers.sides(), 0);
             if !found.finished {
-                example.tgt_in.pop();
-                example.tgt_out.pop();
+                example.truncate_target(example.tgt_len() - 1);
             }
             let expected = -loss(&pipeline, vec![example]);
             let difference = (found.log_prob - expected).abs();
@@ -157,11 +155,9 @@ fn training_and_decoding_start_with_the_same_token() {
 #[test]
 fn forced_tokens_appear_and_barred_ones_do_not() {
     let barred = ["<pad>", "<s>", "a", "dog", "field", "green"];
-    let pipeline = loaded(|model| {
-        model.forced_bos_token = Some("two".into());
-        model.forced_eos_token = Some("barks".into());
-        model.suppress_tokens = Some(barred.map(str::to_owned).into());
-    })
+    let pipeline = loaded(&format!(
+        "forced_bos_token = 'two', forced_eos_token = 'barks', suppress_tokens = {barred:?}"
+    ))
     .unwrap();
     let mut n_cut = 0;
     for beam_width in [1, 4] {
@@ -183,15 +179,15 @@ fn forced_tokens_appear_and_barred_ones_do_not() {
 
 #[test]
 fn one_ordinary_token_must_be_left() {
-    let tokenizer = with(|_| ()).tokenizers.tgt().clone();
+    let tokenizer = untrained().tokenizers.tgt().clone();
     let ids = 0..tokenizer.vocab_size() as TokenId;
     let ordinary: Vec<String> = ids
         .filter(|&id| !tokenizer.special().contains(id))
         .map(|id| tokenizer.token(id).unwrap())
         .collect();
-    loaded(|model| model.suppress_tokens = Some(ordinary[1..].into())).unwrap();
-    let error = loaded(|model| model.suppress_tokens = Some(ordinary.clone())).unwrap_err();
-    let error = error.to_string();
+    let suppress = |tokens: &[String]| loaded(&format!("suppress_tokens = {tokens:?}"));
+    suppress(&ordinary[1..]).unwrap();
+    let error = suppress(&ordinary).unwrap_err().to_string();
     assert!(error.contains("`model.suppress_tokens`"), "{error}");
     assert!(
         error.contains("leaves at least one ordinary token"),
@@ -201,23 +197,13 @@ fn one_ordinary_token_must_be_left() {
 
 #[test]
 fn tokens_outside_the_vocabulary_are_refused_by_key() {
-    type Change = fn(&mut ModelConfig);
-    let cases: [(&str, Change); 4] = [
-        ("decoder_start_token", |model| {
-            model.decoder_start_token = Some("<2de>".into())
-        }),
-        ("forced_bos_token", |model| {
-            model.forced_bos_token = Some("<2de>".into())
-        }),
-        ("forced_eos_token", |model| {
-            model.forced_eos_token = Some("<2de>".into())
-        }),
-        ("suppress_tokens", |model| {
-            model.suppress_tokens = Some(vec!["<s>".into(), "<2de>".into()]);
-        }),
-    ];
-    for (key, change) in cases {
-        let error = loaded(change).unwrap_err().to_string();
+    for (key, value) in [
+        ("decoder_start_token", "'<2de>'"),
+        ("forced_bos_token", "'<2de>'"),
+        ("forced_eos_token", "'<2de>'"),
+        ("suppress_tokens", "['<s>', '<2de>']"),
+    ] {
+        let error = loaded(&format!("{key} = {value}")).unwrap_err().to_string();
         assert!(error.contains(&format!("`model.{key}`")), "{error}");
         assert!(error.contains("`<2de>`"), "{error}");
     }

@@ -192,7 +192,7 @@ async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Resp
     Ok(reply(&guess.iter().map(found).collect::<Vec<_>>()))
 }
 
-/// The languages that models translate from, and those that each is translated into.
+/// Lists the languages that can be translated, and those that each is translated into.
 #[utoipa::path(get, path = "/languages", tag = "LibreTranslate",
     responses((status = 200, description = "A list of `code`, `name` and `targets`")))]
 async fn languages(State(app): State<Shared>) -> Response {
@@ -213,7 +213,7 @@ async fn languages(State(app): State<Shared>) -> Response {
     reply(&known.into_iter().map(entry).collect::<Vec<_>>())
 }
 
-/// The frontend settings: limits and default languages.
+/// Returns limits and default languages, for pages that use the server.
 #[utoipa::path(get, path = "/frontend/settings", tag = "LibreTranslate",
     responses((status = 200, description = "Limits and default languages")))]
 async fn settings(State(app): State<Shared>) -> Response {

@@ -21,7 +21,7 @@ use super::app::Shared;
 use super::problem::{Kind, Problem};
 
 /// An API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Api {
     LibreTranslate,
     DeepL,

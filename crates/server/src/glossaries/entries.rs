@@ -63,7 +63,7 @@ pub(super) fn read(
         };
         let entry = entry(line, draft).map_err(wrong)?;
         memory.grow(entry.memory()).map_err(|_| {
-            full("this glossary and the others need more memory than the server has for them")
+            full("this glossary and the others need more RAM than the server has for them")
         })?;
         let place = entries.len();
         if let Some(first) = finder.insert(&entry.source, place) {

@@ -185,13 +185,13 @@ struct Open<'a>(&'a Shared);
 
 impl<'a> Open<'a> {
     fn count(app: &'a Shared) -> Self {
-        app.metrics.connections(1.0);
+        app.metrics.opened_connection();
         Self(app)
     }
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        self.0.metrics.connections(-1.0);
+        self.0.metrics.closed_connection();
     }
 }

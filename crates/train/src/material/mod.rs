@@ -101,9 +101,9 @@ impl Material {
             max_steps: config.train.max_steps,
             n_parameters: learner.model().n_weights(),
             n_examples: self.n_examples,
-            src_vocab: match config.model.recurrent.d_input {
-                0 => self.tokenizers.src().vocab_size(),
-                _ => 0,
+            src_vocab: match config.model.family.d_input() {
+                None => self.tokenizers.src().vocab_size(),
+                Some(_) => 0,
             },
             tgt_vocab: tgt.vocab_size(),
             labels: has_labels.then(|| tgt.labels().len()),

@@ -1,7 +1,7 @@
 use std::fs;
 
-use attentive_base::batch::TokenId;
-use attentive_config::{CorpusSource, Family, TokenizerKind};
+use attentive_base::batch::{Batch, TokenId};
+use attentive_config::{CorpusSource, TokenizerKind};
 
 use super::super::report::Silent;
 use super::*;
@@ -19,15 +19,16 @@ fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
     config.data.train = Some(CorpusSource::Text("text".into()));
     config.data.hold_out = 0.5;
     config.tokenizer.kind = TokenizerKind::Word;
-    config.model.family = Family::EncoderOnly;
+    config.model = attentive_samples::variant("family = 'encoder_only'");
+    let read = |batch: &Batch| batch.src_tokens().unwrap().ids.clone();
     let (interrupt, alone) = (Interrupt::none(), Processes::alone());
     let known = Known::default();
     let given = Given::default();
     let mut material = material(&config, known, given, &interrupt, &alone, &mut Silent).unwrap();
     let validation = material.validation.unwrap().batches.into_iter();
     [
-        material.feed.next_batch().unwrap().src.ids,
-        validation.flat_map(|batch| batch.src.ids).collect(),
+        read(&material.feed.next_batch().unwrap()),
+        validation.flat_map(|batch| read(&batch)).collect(),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! The memory of buffers during an update, from a rehearsal.
 
-use attentive_architecture::{Items, Task};
-use attentive_base::batch::{Batch, Padded};
+use attentive_architecture::{Encoder, Items, Stack};
+use attentive_base::batch::{Batch, Padded, Src};
 use attentive_data::BatchSize;
 use attentive_model::model::Model;
 use attentive_model::nn::Pass;
@@ -32,25 +32,18 @@ fn batch(subject: &Subject<'_>, size: BatchSize) -> Batch {
         src_len,
         tgt_len,
     } = size;
-    let (src, tgt) = (padded(rows, src_len), padded(rows, tgt_len));
-    match subject.architecture.task() {
-        Task::Translate => Batch {
-            src,
-            tgt_in: tgt.clone(),
-            tgt_out: tgt,
-            ..Batch::default()
+    let src = |encoder: &Stack<Encoder>| match encoder.input.items {
+        Items::Tokens { .. } => padded(rows, src_len).into(),
+        Items::Vectors => Src::Vectors {
+            values: vec![0.0; size.src_tokens() * encoder.input.d_model],
+            d_input: encoder.input.d_model,
+            lengths: Lengths::full(rows, src_len),
         },
-        Task::Generate => Batch {
-            tgt_in: tgt.clone(),
-            tgt_out: tgt,
-            ..Batch::default()
-        },
-        Task::Fill | Task::Tag | Task::Classify | Task::Embed => Batch {
-            vectors: vectors(subject, size),
-            src,
-            tgt_out: tgt,
-            ..Batch::default()
-        },
+    };
+    let body = subject.architecture.body.as_ref();
+    Batch {
+        tgt_out: padded(rows, tgt_len),
+        ..Batch::of(body.map(src, |_| padded(rows, tgt_len)))
     }
 }
 
@@ -58,15 +51,5 @@ fn padded(rows: usize, len: usize) -> Padded {
     Padded {
         ids: vec![0; rows * len],
         lengths: Lengths::full(rows, len),
-    }
-}
-
-/// The vectors that the encoder reads; none if it reads tokens.
-fn vectors(subject: &Subject<'_>, size: BatchSize) -> Vec<f32> {
-    match subject.architecture.src() {
-        Some(input) if matches!(input.items, Items::Vectors) => {
-            vec![0.0; size.src_tokens() * input.d_model]
-        }
-        _ => Vec::new(),
     }
 }

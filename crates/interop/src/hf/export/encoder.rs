@@ -1,10 +1,10 @@
 //! Exports encoders as BERT, DistilBERT, RoBERTa and MPNet, with their heads.
 
-use attentive_architecture::{LabelLayer, NormPosition, Pooling, Positions};
+use attentive_architecture::{LabelLayer, NormPosition, Pooling, Positions, Task};
 use attentive_base::batch::TokenId;
 use attentive_base::error::Result;
 use attentive_checkpoint::LoadedModel;
-use attentive_config::{Family, ModelConfig, StackKind};
+use attentive_config::{EncoderConfig, FamilyConfig, ModelConfig, OutputConfig, StackKind};
 use attentive_text::Tokenizers;
 use serde_json::{Map, Value, json};
 
@@ -90,10 +90,14 @@ const MPNET: Form = Form {
 impl Form {
     /// Returns the kind that is most similar to `model`.
     fn of(model: &ModelConfig) -> Self {
-        match (model.positions, model.label_layer) {
+        match (model.positions, &model.family) {
             (Positions::LearnedRelative, _) => MPNET,
             _ if model.position_offset > 0 => ROBERTA,
-            (_, LabelLayer::Relu) => DISTILBERT,
+            (_, FamilyConfig::Classifier { label_layer, .. })
+                if *label_layer == LabelLayer::Relu =>
+            {
+                DISTILBERT
+            }
             _ => BERT,
         }
     }
@@ -101,9 +105,6 @@ impl Form {
     /// Refuses a model that differs from this kind. Its padding token is `pad`.
     fn check(&self, model: &ModelConfig, pad: TokenId) -> Result<(), NoEqual> {
         let mut differences = Differences::of(model);
-        let [predicts, classifies, tags] =
-            [Family::EncoderOnly, Family::Classifier, Family::Tagger]
-                .map(|family| model.family == family);
         let first = if self.has_offset() {
             pad as usize + 1
         } else {
@@ -112,7 +113,7 @@ impl Form {
         let relative = (model.relative_buckets, model.relative_distance);
         for (equal, difference) in [
             (
-                model.encoder() == Some(StackKind::Transformer),
+                model.has(StackKind::Transformer),
                 "the encoder is recurrent",
             ),
             (
@@ -122,10 +123,6 @@ impl Form {
             (model.final_norm != Some(true), "`model.final_norm` is true"),
             (model.embedding_norm, "`model.embedding_norm` is false"),
             (!model.scale_embeddings, "`model.scale_embeddings` is true"),
-            (
-                model.output_transform || !predicts,
-                "`model.output_transform` is false",
-            ),
             (
                 model.position_offset == first,
                 "`model.position_offset` is neither 0 nor that behind the row of the padding",
@@ -138,17 +135,27 @@ impl Form {
                 self.model_type != DISTILBERT.model_type || model.norm_epsilon == 1e-12,
                 "`model.norm_epsilon` is not 1e-12",
             ),
-            (
-                !classifies || model.label_layer == self.layer,
-                "`model.label_layer` is `none`",
-            ),
-            (
-                !classifies || model.pooling == Pooling::First,
-                "`model.pooling` is not `first`",
-            ),
-            (!tags || model.word_pieces, "`model.word_pieces` is false"),
         ] {
             differences.unless(equal, difference);
+        }
+        match model.family {
+            FamilyConfig::EncoderOnly {
+                output_transform, ..
+            } => differences.unless(output_transform, "`model.output_transform` is false"),
+            FamilyConfig::Classifier {
+                pooling,
+                label_layer,
+                ..
+            } => {
+                let same = label_layer == self.layer;
+                differences.unless(same, "`model.label_layer` is `none`");
+                let first = pooling == Pooling::First;
+                differences.unless(first, "`model.pooling` is not `first`");
+            }
+            FamilyConfig::Tagger { word_pieces, .. } => {
+                differences.unless(word_pieces, "`model.word_pieces` is false");
+            }
+            _ => {}
         }
         differences.refuse(self.kind)
     }
@@ -159,12 +166,12 @@ impl Form {
     }
 
     /// The keys for the sizes of `model`, which has `rows` positions.
-    fn sizes(&self, model: &ModelConfig, rows: usize) -> Value {
+    fn sizes(&self, model: &ModelConfig, n_layers: usize, rows: usize) -> Value {
         match self.model_type == DISTILBERT.model_type {
             true => json!({
                 "dim": model.d_model,
                 "hidden_dim": model.d_ff,
-                "n_layers": model.n_encoder_layers,
+                "n_layers": n_layers,
                 "n_heads": model.n_heads,
                 "max_position_embeddings": rows,
                 "activation": activation(model.activation),
@@ -175,7 +182,7 @@ impl Form {
             false => json!({
                 "hidden_size": model.d_model,
                 "intermediate_size": model.d_ff,
-                "num_hidden_layers": model.n_encoder_layers,
+                "num_hidden_layers": n_layers,
                 "num_attention_heads": model.n_heads,
                 "max_position_embeddings": rows,
                 "hidden_act": activation(model.activation),
@@ -195,16 +202,17 @@ pub(super) fn check(model: &ModelConfig, tokenizers: &Tokenizers) -> Result<&'st
 }
 
 /// Converts an encoder.
-pub(super) fn equal(loaded: &LoadedModel) -> Result<Equal> {
+pub(super) fn equal(loaded: &LoadedModel, encoder: &EncoderConfig) -> Result<Equal> {
     let model = &loaded.config.model;
     let form = Form::of(model);
     check(model, &loaded.tokenizers).map_err(NoEqual::into_error)?;
     let (vocab, d) = (vocab(&loaded.architecture), model.d_model);
     let rows = model.position_offset + model.max_len;
-    let mut config = form.sizes(model, rows);
+    let mut config = form.sizes(model, encoder.n_encoder_layers, rows);
     config["model_type"] = form.model_type.into();
     config["vocab_size"] = vocab.into();
-    config["tie_word_embeddings"] = model.tie_embeddings.ties_output().into();
+    let tied = |output: &OutputConfig| output.tie_embeddings.ties_output();
+    config["tie_word_embeddings"] = model.family.output().is_none_or(tied).into();
     let mut added = Vec::new();
     if form.types > 0 {
         config["type_vocab_size"] = form.types.into();
@@ -223,13 +231,17 @@ pub(super) fn equal(loaded: &LoadedModel) -> Result<Equal> {
         ));
     }
     let [masked, texts, words] = form.heads;
-    let (suffix, head, labels) = match model.family {
-        Family::Classifier => ("ForSequenceClassification", texts, Some(form.classifier)),
-        Family::Tagger => ("ForTokenClassification", words, Some("classifier")),
-        Family::EncoderOnly => ("ForMaskedLM", masked, None),
+    let (suffix, head, labels) = match model.family.task() {
+        Task::Classify => ("ForSequenceClassification", texts, Some(form.classifier)),
+        Task::Tag => ("ForTokenClassification", words, Some("classifier")),
+        Task::Fill => ("ForMaskedLM", masked, None),
         _ => ("Model", masked, None),
     };
-    if model.family == Family::EncoderOnly && !model.output_bias {
+    if model
+        .family
+        .output()
+        .is_some_and(|output| !output.output_bias)
+    {
         added.push((form.bias, vec![vocab], vec![0.0; vocab]));
     }
     if labels.is_some() {

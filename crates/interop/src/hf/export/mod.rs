@@ -11,10 +11,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use attentive_architecture::{ActivationKind, AddedPositions, Architecture, Items, Task};
+use attentive_architecture::{ActivationKind, AddedPositions, Architecture, Items};
 use attentive_base::error::Result;
 use attentive_checkpoint::{self as checkpoint, LoadedModel, weights};
-use attentive_config::Config;
+use attentive_config::{Config, FamilyConfig};
 use attentive_model::model::Parameter;
 use attentive_model::nn::sinusoids;
 use attentive_text::Tokenizers;
@@ -50,12 +50,20 @@ pub(super) struct Equal {
 /// Fails if `transformers` cannot represent the model.
 pub(crate) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static str, NoEqual> {
     let model = &config.model;
-    let kind = match model.family.task() {
-        Task::Translate => bart::check(model).map(|()| "MarianMT")?,
-        Task::Generate => gpt2::check(model).map(|()| "GPT-2")?,
-        Task::Fill | Task::Embed => encoder::check(model, tokenizers)?,
+    let kind = match &model.family {
+        FamilyConfig::Transformer(translator) | FamilyConfig::Seq2seq(translator) => {
+            bart::check(model, translator).map(|()| "MarianMT")?
+        }
+        FamilyConfig::DecoderOnly {
+            decoder, output, ..
+        } => gpt2::check(model, decoder, *output).map(|()| "GPT-2")?,
+        FamilyConfig::EncoderOnly { .. } | FamilyConfig::Encoder { .. } => {
+            encoder::check(model, tokenizers)?
+        }
         // The other vocabulary holds the labels.
-        Task::Tag | Task::Classify => return encoder::check(model, tokenizers),
+        FamilyConfig::Tagger { .. } | FamilyConfig::Classifier { .. } => {
+            return encoder::check(model, tokenizers);
+        }
     };
     tokenizer::check(tokenizers)?;
     Ok(kind)
@@ -67,11 +75,7 @@ pub(crate) fn export(
     parameters: &[Parameter],
     out: &Path,
 ) -> Result<Exported> {
-    let equal = match loaded.architecture.task() {
-        Task::Translate => bart::export(loaded)?,
-        Task::Fill | Task::Embed | Task::Tag | Task::Classify => encoder::equal(loaded)?,
-        Task::Generate => gpt2::export(loaded)?,
-    };
+    let equal = equal(loaded)?;
     let mut notes = Vec::new();
     let tokenizer = tokenizer::files(loaded, &mut notes)?;
     let generation = generation::of(loaded, &mut notes)?;
@@ -104,17 +108,34 @@ pub(crate) fn export(
         ("tokenizer_config.json", &settings),
         ("config.json", &config),
     ];
-    let [modules, pooling] = sentences::files(&loaded.config.model).map(|file| json_file(&file));
-    match loaded.architecture.task() {
-        Task::Embed => {
-            files.push((sentences::MODULES, &modules));
-            files.push((sentences::POOLING_CONFIG, &pooling));
+    let sentences = sentences::files(&loaded.config.model);
+    let sentences = sentences.map(|files| files.map(|file| json_file(&file)));
+    match &sentences {
+        Some([modules, pooling]) => {
+            files.push((sentences::MODULES, modules));
+            files.push((sentences::POOLING_CONFIG, pooling));
         }
-        _ => files.push(("generation_config.json", &generation)),
+        None => files.push(("generation_config.json", &generation)),
     }
     checkpoint::write_folder(out, &files)?;
     let kind = equal.kind;
     Ok(Exported { kind, notes })
+}
+
+/// Converts a model.
+fn equal(loaded: &LoadedModel) -> Result<Equal> {
+    match &loaded.config.model.family {
+        FamilyConfig::Transformer(translator) | FamilyConfig::Seq2seq(translator) => {
+            bart::export(loaded, translator)
+        }
+        FamilyConfig::DecoderOnly {
+            decoder, output, ..
+        } => gpt2::export(loaded, decoder, *output),
+        FamilyConfig::EncoderOnly { encoder, .. }
+        | FamilyConfig::Tagger { encoder, .. }
+        | FamilyConfig::Classifier { encoder, .. }
+        | FamilyConfig::Encoder { encoder, .. } => encoder::equal(loaded, encoder),
+    }
 }
 
 /// Writes a value as a file.

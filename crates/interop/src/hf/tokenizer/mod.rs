@@ -22,7 +22,9 @@ use attentive_architecture::Task;
 use attentive_base::batch::TokenId;
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
-use attentive_config::{ModelConfig, SpecialNames, TokenizerConfig, TokenizerKind, Units};
+use attentive_config::{
+    FamilyConfig, ModelConfig, SpecialNames, TokenizerConfig, TokenizerKind, Translator, Units,
+};
 use attentive_text::{Languages, Tokenizer, Tokenizers, vocabulary};
 use serde_json::Value;
 
@@ -81,25 +83,35 @@ impl Read {
     /// Writes to `model` the tokens around a text, and the `languages` between which it translates.
     pub(super) fn apply(&self, languages: &Languages, model: &mut ModelConfig) -> Result<()> {
         let (first, last) = (&self.frame.first, &self.frame.last);
-        if model.encoder().is_some() {
-            if last.is_none() {
-                return Err(self.refuse("it puts no token at the end of a text".into()));
+        match &mut model.family {
+            FamilyConfig::DecoderOnly { decoder, .. } => {
+                if let Some(last) = last {
+                    let problem =
+                        format!("it puts `{last}` at the end of a text, which is to be continued");
+                    return Err(self.refuse(problem));
+                }
+                if first.is_some() {
+                    decoder.decoder_start_token.clone_from(first);
+                }
             }
-            model.source_first.clone_from(first);
-            model.source_last.clone_from(&self.frame.language);
-        } else {
-            if let Some(last) = last {
-                let problem =
-                    format!("it puts `{last}` at the end of a text, which is to be continued");
-                return Err(self.refuse(problem));
-            }
-            if first.is_some() {
-                model.decoder_start_token.clone_from(first);
+            FamilyConfig::Transformer(Translator { encoder, .. })
+            | FamilyConfig::Seq2seq(Translator { encoder, .. })
+            | FamilyConfig::EncoderOnly { encoder, .. }
+            | FamilyConfig::Tagger { encoder, .. }
+            | FamilyConfig::Classifier { encoder, .. }
+            | FamilyConfig::Encoder { encoder, .. } => {
+                if last.is_none() {
+                    return Err(self.refuse("it puts no token at the end of a text".into()));
+                }
+                encoder.source_first.clone_from(first);
+                encoder.source_last.clone_from(&self.frame.language);
             }
         }
-        match &self.multilingual {
-            Some(multilingual) => multilingual.apply(languages, &self.tokenizers, model),
-            None => languages.apply(&self.tokenizers, model),
+        match (&mut model.family, &self.multilingual) {
+            (FamilyConfig::Transformer(model), Some(multilingual)) => {
+                multilingual.apply(languages, &self.tokenizers, model)
+            }
+            (family, _) => languages.apply(&self.tokenizers, family),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The places at which a multilingual model reads the languages of a translation.
 
 use attentive_base::error::{Error, Result};
-use attentive_config::ModelConfig;
+use attentive_config::Translator;
 use attentive_text::{Languages, Tokenizers, some_languages};
 
 use super::frame::Frame;
@@ -81,8 +81,9 @@ impl Multilingual {
         &self,
         languages: &Languages,
         tokenizers: &Tokenizers,
-        model: &mut ModelConfig,
+        model: &mut Translator,
     ) -> Result<()> {
+        let (encoder, decoder) = (&mut model.encoder, &mut model.decoder);
         let known = tokenizers.src().languages();
         let missing = |which, option| {
             Error::usage(
@@ -91,19 +92,20 @@ impl Multilingual {
             )
         };
         let language = |token: &Option<String>| token.clone().filter(|token| known.contains(token));
-        let framed = language(&model.source_first.take()).or(language(&model.source_last.take()));
+        let framed =
+            language(&encoder.source_first.take()).or(language(&encoder.source_last.take()));
         let source = languages.source.as_ref().or(self.owners.source.as_ref());
         let source = source
             .or(framed.as_ref())
             .ok_or_else(|| missing("source", "`Languages::source`"))?;
         let source = Some(tokenizers.src().language(source)?);
         match self.source {
-            SourcePlace::First => model.source_first = source,
-            SourcePlace::Last => model.source_last = source,
+            SourcePlace::First => encoder.source_first = source,
+            SourcePlace::Last => encoder.source_last = source,
         }
         let forced = language(&model.forced_bos_token);
         let place = match self.target {
-            TargetPlace::Start if forced.is_none() => &mut model.decoder_start_token,
+            TargetPlace::Start if forced.is_none() => &mut decoder.decoder_start_token,
             _ => &mut model.forced_bos_token,
         };
         let set = language(place);

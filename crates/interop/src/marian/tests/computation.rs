@@ -10,11 +10,8 @@ fn logits(dir: &Path, source: &[TokenId], target: &[TokenId]) -> Vec<Vec<f32>> {
     };
     let model = checkpoint::build(&loaded.architecture, weights);
     let start = loaded.tokenizers.tgt().special().start;
-    let batch = Batch {
-        src: Padded::single(source),
-        tgt_in: Padded::single(&[&[start], target].concat()),
-        ..Batch::default()
-    };
+    let target = Padded::single(&[&[start], target].concat());
+    let batch = Batch::of(Body::EncoderDecoder(Padded::single(source).into(), target));
     rows(model.forward(&batch, &Pass::inference()))
 }
 

@@ -11,8 +11,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use attentive_base::batch::{Batch, Padded, TokenId};
+use attentive_base::body::Body;
 use attentive_checkpoint::{self as checkpoint, LoadedWeights};
-use attentive_config::LengthPenaltyFormula;
+use attentive_config::{LengthPenaltyFormula, ModelConfig};
 use attentive_model::nn::Pass;
 use attentive_pipeline::Pipeline;
 use attentive_samples::rows;

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use attentive_base::batch::{Batch, Padded, TokenId};
-use attentive_config::{ModelConfig, Pooling, Task, TieEmbeddings};
+use attentive_base::batch::{Batch, Padded, Src, TokenId};
+use attentive_base::body::Body;
+use attentive_config::{FamilyConfig, ModelConfig, Pooling, Task};
 use attentive_device::{Cpu, Device, Plain, on};
-use attentive_samples::{VOCAB, base, rows, variants};
+use attentive_samples::{VOCAB, base, rows, variant, variants};
 use attentive_tape::{Buffer, Float, Lengths, Param, ParamId, pooled, rehearse};
 
 use super::Model;
@@ -32,37 +33,35 @@ pub(crate) const TGT: [&[TokenId]; 3] = [&[2, 7, 6, 5, 9, 9], &[2, 8], &[2, 10, 
 
 /// The batch of the sentences `rows` for the family.
 pub(crate) fn batch_of(config: &ModelConfig, rows: Range<usize>) -> Batch {
-    let task = config.family.task();
     let src = padded(&SRC[rows.clone()]);
     let batch = batch(&SRC[rows.clone()], &TGT[rows]);
-    match task {
-        Task::Translate => batch,
-        Task::Generate => Batch {
-            src: Padded::default(),
-            ..batch
-        },
-        Task::Fill | Task::Tag | Task::Embed => Batch {
-            vectors: vectors(config, &src),
-            tgt_in: Padded::default(),
-            tgt_out: src.clone(),
-            src,
-            ..batch
-        },
-        Task::Classify => Batch {
-            tgt_in: Padded::default(),
-            tgt_out: padded(&vec![&[5][..]; src.rows()]),
-            src,
-            ..batch
-        },
+    let tgt_out = match config.family.task() {
+        Task::Translate | Task::Generate => batch.tgt_out,
+        Task::Fill | Task::Tag | Task::Embed => src.clone(),
+        Task::Classify => padded(&vec![&[5][..]; src.rows()]),
+    };
+    Batch {
+        inputs: inputs(config, src, batch.inputs.decoder().unwrap().clone()),
+        tgt_out,
+        lines: batch.lines,
     }
 }
 
-/// `d_input` numbers for each position, zeros at padding.
-fn vectors(config: &ModelConfig, src: &Padded) -> Vec<f32> {
-    let numbers = |&id: &TokenId| {
-        (0..config.recurrent.d_input).map(move |i| (id as f32 * (i as f32 + 0.7)).sin())
+/// What the parts of the model read.
+fn inputs(config: &ModelConfig, src: Padded, tgt_in: Padded) -> Body<Src, Padded> {
+    let d_input = config.family.d_input();
+    let numbers = |id: TokenId, i: usize| (id as f32 * (i as f32 + 0.7)).sin();
+    let src = match d_input {
+        None => src.into(),
+        Some(d_input) => Src::Vectors {
+            values: { src.ids.iter() }
+                .flat_map(|&id| (0..d_input).map(move |i| numbers(id, i)))
+                .collect(),
+            d_input,
+            lengths: src.lengths,
+        },
     };
-    src.ids.iter().flat_map(numbers).collect()
+    config.family.body().map(|_| src, |_| tgt_in)
 }
 
 #[test]
@@ -112,12 +111,7 @@ fn short_and_empty_sources_give_finite_logits() {
         for config in variants() {
             let model = model(&config);
             let src = padded(&[&[3], &[], &[4, 3]]);
-            let batch = Batch {
-                vectors: vectors(&config, &src),
-                src,
-                tgt_in: padded(&[&[2], &[2], &[2, 4]]),
-                ..Batch::default()
-            };
+            let batch = Batch::of(inputs(&config, src, padded(&[&[2], &[2], &[2, 4]])));
             let logits = rows(model.forward(&batch, &Pass::inference()));
             assert!(
                 logits.concat().iter().all(|logit| logit.is_finite()),
@@ -130,11 +124,9 @@ fn short_and_empty_sources_give_finite_logits() {
 fn batch(src: &[&[TokenId]], tgt: &[&[TokenId]]) -> Batch {
     let out: Vec<Vec<TokenId>> = tgt.iter().map(|tgt| [&tgt[1..], &[3]].concat()).collect();
     Batch {
-        src: padded(src),
-        tgt_in: padded(tgt),
+        inputs: Body::EncoderDecoder(padded(src).into(), padded(tgt)),
         tgt_out: Padded::new(&out, 0),
         lines: vec![1; src.len()],
-        ..Batch::default()
     }
 }
 
@@ -271,8 +263,8 @@ fn frozen_parameters_have_no_gradient_and_change_no_other() {
 
 /// A forward recurrent encoder has no state before the first position.
 fn is_out_of_sight(name: &str, config: &ModelConfig) -> bool {
-    config.family.task() == Task::Classify
-        && config.pooling == Pooling::First
+    let first = Pooling::First;
+    matches!(config.family, FamilyConfig::Classifier { pooling, .. } if pooling == first)
         && name == "encoder.layers.1.forward.hidden.weight"
 }
 
@@ -297,22 +289,19 @@ fn dropout_depends_on_the_micro_batch() {
 
 #[test]
 fn tied_matrices_are_stored_once() {
-    let names = |tie_embeddings| -> Vec<String> {
-        let model = model(&ModelConfig {
-            tie_embeddings,
-            ..base()
-        });
+    let names = |tied: &str| -> Vec<String> {
+        let model = model(&variant(&format!("tie_embeddings = '{tied}'")));
         let all = model.parameters().iter();
         let large = all.filter(|parameter| parameter.shape() == [VOCAB, 12]);
         large.map(|parameter| parameter.name().to_owned()).collect()
     };
-    assert_eq!(names(TieEmbeddings::All), ["src.embedding.weight"]);
+    assert_eq!(names("all"), ["src.embedding.weight"]);
     assert_eq!(
-        names(TieEmbeddings::Decoder),
+        names("decoder"),
         ["src.embedding.weight", "tgt.embedding.weight"]
     );
     assert_eq!(
-        names(TieEmbeddings::None),
+        names("none"),
         [
             "src.embedding.weight",
             "tgt.embedding.weight",
@@ -373,10 +362,20 @@ fn repeated(batch: &Batch, times: usize) -> Batch {
         ids: padded.ids.repeat(times),
         lengths: Lengths::new(padded.lens().repeat(times), padded.width()),
     };
+    let src = |src: &Src| match src {
+        Src::Tokens(tokens) => rows(tokens).into(),
+        Src::Vectors {
+            values,
+            d_input,
+            lengths,
+        } => Src::Vectors {
+            values: values.repeat(times),
+            d_input: *d_input,
+            lengths: Lengths::new(lengths.lens().repeat(times), lengths.width()),
+        },
+    };
     Batch {
-        src: rows(&batch.src),
-        vectors: batch.vectors.repeat(times),
-        tgt_in: rows(&batch.tgt_in),
+        inputs: batch.inputs.as_ref().map(src, rows),
         tgt_out: rows(&batch.tgt_out),
         lines: Vec::new(),
     }

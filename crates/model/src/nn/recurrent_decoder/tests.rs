@@ -1,6 +1,6 @@
 use attentive_architecture::{AttentionKind, CellKind, Init};
 use attentive_base::random::Random;
-use attentive_config::{Family, ModelConfig, RecurrentConfig};
+use attentive_config::{FamilyConfig, ModelConfig, RecurrentConfig, StackKind, Translator};
 use attentive_tape::{self as tape, AttentionWeights, Lengths, Value};
 
 use super::*;
@@ -20,16 +20,17 @@ fn normal(random: &mut Random, rows: usize) -> Value {
 }
 
 fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> RecurrentDecoder<Trained> {
+    let mut translator = Translator {
+        attention,
+        ..Translator::default()
+    };
+    translator.encoder.stack = StackKind::Recurrent;
+    translator.decoder.stack = StackKind::Recurrent;
+    translator.decoder.n_decoder_layers = n_layers;
     let config = ModelConfig {
-        family: Family::Seq2seq,
+        family: FamilyConfig::Seq2seq(translator),
         d_model: D,
-        n_decoder_layers: n_layers,
-        recurrent: RecurrentConfig {
-            cell,
-            d_hidden: D,
-            attention,
-            ..RecurrentConfig::default()
-        },
+        recurrent: RecurrentConfig { cell, d_hidden: D },
         ..ModelConfig::default()
     };
     let architecture = config.architecture(8, 8);

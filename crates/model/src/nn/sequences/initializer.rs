@@ -112,7 +112,7 @@ fn distribution(parameter: &Parameter, kind: Init) -> Distribution {
 
 #[cfg(test)]
 mod tests {
-    use attentive_config::ModelConfig;
+    use attentive_config::Config;
 
     use super::*;
 
@@ -130,10 +130,11 @@ mod tests {
     #[test]
     fn gpt2_scales_the_weights_before_residual_connections() {
         for (family, sublayers) in [("decoder_only", 2.0_f64), ("transformer", 3.0)] {
-            let config: ModelConfig = toml::from_str(&format!(
-                "family = '{family}'\nd_model = 64\nd_ff = 128\nn_encoder_layers = 2\nn_decoder_layers = 3\ninit = 'gpt2'"
+            let config: Config = toml::from_str(&format!(
+                "[model]\nfamily = '{family}'\nd_model = 64\nd_ff = 128\nn_encoder_layers = 2\nn_decoder_layers = 3\ninit = 'gpt2'"
             ))
             .expect("a configuration");
+            let config = config.model;
             let drawn = Initializer::new(&config.architecture(20, 20), config.init, 1);
             let scaled = 0.02 / (3.0 * sublayers).sqrt();
             for layer in 0..3 {

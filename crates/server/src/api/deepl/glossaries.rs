@@ -100,7 +100,7 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
     Ok(with_status(StatusCode::CREATED, &described(&glossary)))
 }
 
-/// The glossaries.
+/// Lists the glossaries.
 #[utoipa::path(get, path = "/v2/glossaries", tag = "DeepL",
     responses((status = 200, description = "The list `glossaries`")))]
 async fn list(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
@@ -110,7 +110,7 @@ async fn list(State(app): State<Shared>, request: Request) -> Result<Response, P
     Ok(reply(&json!({"glossaries": all})))
 }
 
-/// A glossary.
+/// Describes a glossary.
 #[utoipa::path(get, path = "/v2/glossaries/{glossary_id}", tag = "DeepL",
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 200, description = "The glossary"), (status = 404, description = "There is no such glossary")))]
@@ -137,7 +137,7 @@ async fn delete(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// The entries of a glossary.
+/// Returns the entries of a glossary.
 #[utoipa::path(get, path = "/v2/glossaries/{glossary_id}/entries", tag = "DeepL",
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 200, description = "A line for each entry: a term, a tab, and its translation",

@@ -93,17 +93,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     let asked: Translate = json_or_form(request, &app, &["text"]).await?;
     let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
     asked.check()?;
-    let form = match asked.tag_handling.as_deref() {
-        None | Some("" | "0") => Form::Plain,
-        Some("html" | "xml") => Form::Markup,
-        Some(_) => {
-            return Err(Problem::field(
-                "tag_handling",
-                "Value for 'tag_handling' not supported.",
-            ));
-        }
-    };
-    let split = asked.split()?;
+    let (form, split) = (asked.form()?, asked.split()?);
     let target = language("target_lang", &asked.target_lang)?;
     let source = asked.source_lang.filter(|code| !code.is_empty());
     let source = source
@@ -194,6 +184,18 @@ async fn translate_each(
 }
 
 impl Translate {
+    /// The form of the texts.
+    fn form(&self) -> Result<Form, Problem> {
+        match self.tag_handling.as_deref() {
+            None | Some("" | "0") => Ok(Form::Plain),
+            Some("html" | "xml") => Ok(Form::Markup),
+            Some(_) => Err(Problem::field(
+                "tag_handling",
+                "Value for 'tag_handling' not supported.",
+            )),
+        }
+    }
+
     /// The places where texts are divided.
     fn split(&self) -> Result<Split, Problem> {
         let is_html = self.tag_handling.as_deref() == Some("html");
@@ -265,7 +267,7 @@ struct Languages {
     auth_key: Option<String>,
 }
 
-/// The languages that can be translated from or into.
+/// Lists the languages that can be translated from or into.
 #[utoipa::path(get, path = "/v2/languages", tag = "DeepL",
     params(("type" = Option<String>, Query, description = "`source` or `target`")),
     responses((status = 200, description = "A list of `language` and `name`")))]
@@ -296,14 +298,14 @@ async fn get_languages(State(app): State<Shared>, request: Request) -> Result<Re
     Ok(reply(&languages.into_iter().map(entry).collect::<Vec<_>>()))
 }
 
-/// The languages that can be translated from or into.
+/// Lists the languages that can be translated from or into.
 #[utoipa::path(post, path = "/v2/languages", tag = "DeepL", request_body = Languages,
     responses((status = 200, description = "A list of `language` and `name`")))]
 async fn post_languages(app: State<Shared>, request: Request) -> Result<Response, Problem> {
     get_languages(app, request).await
 }
 
-/// The characters that were translated since the server was started; there is no limit.
+/// Returns the number of characters that were translated since the server was started; there is no limit.
 #[utoipa::path(get, path = "/v2/usage", tag = "DeepL",
     responses((status = 200, description = "`character_count` and `character_limit`")))]
 async fn get_usage(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
@@ -315,7 +317,7 @@ async fn get_usage(State(app): State<Shared>, request: Request) -> Result<Respon
     ))
 }
 
-/// The characters that were translated since the server was started; there is no limit.
+/// Returns the number of characters that were translated since the server was started; there is no limit.
 #[utoipa::path(post, path = "/v2/usage", tag = "DeepL",
     responses((status = 200, description = "`character_count` and `character_limit`")))]
 async fn post_usage(app: State<Shared>, request: Request) -> Result<Response, Problem> {

@@ -35,7 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(model))
 }
 
-/// The models.
+/// Lists the models.
 #[utoipa::path(get, path = "/v1/models", tag = "OpenAI",
     responses((status = 200, description = "`data`, a list of models with `id`")))]
 async fn models(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
@@ -45,7 +45,7 @@ async fn models(State(app): State<Shared>, request: Request) -> Result<Response,
     Ok(reply(&json!({"object": "list", "data": data})))
 }
 
-/// A model.
+/// Describes a model.
 #[utoipa::path(get, path = "/v1/models/{id}", tag = "OpenAI",
     params(("id" = String, Path, description = "Name of the model")),
     responses((status = 200, description = "The model"), (status = 404, description = "There is no such model")))]

@@ -121,7 +121,7 @@ async fn explained(
 /// A [`Problem`] if there is no room for them, now or at any time.
 fn count(share: &Share, bytes: usize) -> Result<(), Problem> {
     if !share.may_grow(bytes) {
-        let problem = "the explanation needs more memory than a client may use";
+        let problem = "the explanation needs more RAM than a client may use";
         let problem = Problem::new(Kind::TooLarge, problem);
         return Err(problem.hint("ask for a shorter text, or raise `limits.bodies`"));
     }

@@ -56,7 +56,7 @@ struct Described {
     embeds: bool,
 }
 
-/// The models.
+/// Lists the models, and the limits of a request.
 #[utoipa::path(get, path = "/api/models", tag = "Attentive",
     responses((status = 200, description = "`models`, a list, and `limits`: how many `characters` and `texts` a request may have",
         body = [Described])))]

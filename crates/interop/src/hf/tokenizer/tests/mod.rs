@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use attentive_architecture::Positions;
 use attentive_config::Family;
+use attentive_samples::variant;
 use attentive_text::{Detokenizer, Joint, SpecialTokens};
 use serde::Deserialize;
 
@@ -88,7 +88,7 @@ impl Opened {
         let tokenizer = self.tokenizers.src();
         let special = tokenizer.special();
         let ids = tokenizer.encode(text).unwrap();
-        match (self.model.encoder(), self.units) {
+        match (self.model.family.encoder(), self.units) {
             (Some(_), _) => special.framed(ids),
             (None, Units::Lines) => [&[special.start], &*ids].concat(),
             (None, Units::Stream) => ids,
@@ -101,15 +101,12 @@ fn opened(dir: &Path, languages: &Languages) -> Result<Opened> {
     let kind: String = keys.required("model_type")?;
     let generation = Generation::read(dir, &kind, &mut keys)?;
     let read = read(dir, &kind, keys.required("vocab_size")?, &generation)?;
-    let mut model = ModelConfig {
-        family: match kind.as_str() {
-            "bert" | "roberta" | "xlm-roberta" | "mpnet" => Family::EncoderOnly,
-            "gpt2" | "llama" => Family::DecoderOnly,
-            _ => Family::Transformer,
-        },
-        positions: Positions::Learned,
-        ..ModelConfig::default()
+    let family = match kind.as_str() {
+        "bert" | "roberta" | "xlm-roberta" | "mpnet" => Family::EncoderOnly,
+        "gpt2" | "llama" => Family::DecoderOnly,
+        _ => Family::Transformer,
     };
+    let mut model = variant(&format!("family = '{family}'"));
     generation.apply(&read, &mut model)?;
     read.apply(languages, &mut model)?;
     Ok(Opened {

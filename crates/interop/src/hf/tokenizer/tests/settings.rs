@@ -122,7 +122,7 @@ fn languages_change_in_their_places() {
         } = opened(folder.path(), &languages(&before, &after)).unwrap();
         assert_ne!(model, fresh, "{name}");
         languages(source, target)
-            .apply(&tokenizers, &mut model)
+            .apply(&tokenizers, &mut model.family)
             .unwrap();
         assert_eq!(model, fresh, "{name}");
     }

@@ -1,8 +1,7 @@
 //! The parts of which a model consists.
 
-use super::Input;
-
-/// The parts of a model: a reader of whole sequences (`E`), a writer that goes on token by token (`D`), or both.
+/// The parts of a model, or what belongs to each of them: an encoder, which reads whole sequences, a decoder, which goes on token
+/// by token, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body<E, D> {
     /// Only an encoder.
@@ -54,13 +53,4 @@ impl<E, D> Body<E, D> {
             }
         }
     }
-}
-
-/// Layers, and the input that they read.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Stack<T> {
-    /// The input.
-    pub input: Input,
-    /// The layers.
-    pub layers: T,
 }

@@ -1,0 +1,40 @@
+//! The file names of a model directory.
+
+/// The resolved configuration.
+pub const CONFIG: &str = "config.toml";
+/// The weights.
+pub const WEIGHTS: &str = "model.safetensors";
+/// The weights of a quantized model.
+pub const PACKED: &str = "packed.safetensors";
+/// The shortlist.
+pub const SHORTLIST: &str = "shortlist.safetensors";
+/// The quantization report.
+pub const REPORT: &str = "report.json";
+/// The name of the quantization report in version 0.2.
+pub(crate) const OLD_REPORT: &str = "receipt.json";
+/// The origin of the model.
+pub const PROVENANCE: &str = "provenance.json";
+/// The training log.
+pub const METRICS: &str = "metrics.jsonl";
+/// The folder of TensorBoard's event files.
+pub const TENSORBOARD: &str = "tensorboard";
+/// The run's checkpoints.
+pub const CHECKPOINTS: &str = "checkpoints";
+
+/// True if a file or folder called `name` belongs to a model or run.
+pub fn include(name: &str) -> bool {
+    [
+        CONFIG,
+        WEIGHTS,
+        PACKED,
+        SHORTLIST,
+        REPORT,
+        OLD_REPORT,
+        PROVENANCE,
+        METRICS,
+        TENSORBOARD,
+        CHECKPOINTS,
+    ]
+    .contains(&name)
+        || name.starts_with("tokenizer.")
+}

@@ -1,0 +1,68 @@
+//! Files of corpora.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use attentive_base::error::Result;
+use attentive_config::CorpusSource;
+use flate2::{Compression, write::GzEncoder};
+use tempfile::{TempDir, tempdir};
+
+use crate::{Corpus, Form, read, unwatched};
+
+/// A directory with the files of a corpus.
+pub(super) struct Files(TempDir);
+
+impl Files {
+    pub(super) fn new(files: &[(&str, &[u8])]) -> Self {
+        let dir = tempdir().unwrap();
+        for (name, content) in files {
+            fs::write(dir.path().join(name), content).unwrap();
+        }
+        Self(dir)
+    }
+
+    pub(super) fn read(&self, source: CorpusSource) -> Result<Corpus> {
+        self.read_as(Form::Translations, source)
+    }
+
+    pub(super) fn read_as(&self, form: Form, source: CorpusSource) -> Result<Corpus> {
+        read(&source, form, Some(self.0.path()), 1, &mut unwatched)
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+pub(super) fn aligned() -> CorpusSource {
+    CorpusSource::Aligned {
+        src: "src".into(),
+        tgt: "tgt".into(),
+    }
+}
+
+pub(super) fn tsv() -> CorpusSource {
+    CorpusSource::Tsv("tsv".into())
+}
+
+pub(super) fn jsonl() -> CorpusSource {
+    CorpusSource::Jsonl("jsonl".into())
+}
+
+pub(super) fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub(super) fn zstd(content: &[u8]) -> Vec<u8> {
+    zstd::encode_all(content, 1).unwrap()
+}
+
+pub(super) fn texts(corpus: &Corpus) -> Vec<(&str, &str, usize)> {
+    let lines = corpus.entries().iter().map(|entry| entry.line);
+    let texts = corpus.translations().zip(lines);
+    texts.map(|((src, tgt), line)| (src, tgt, line)).collect()
+}
