@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use attentive::count::count;
 use attentive::error::{Error, Result};
 use attentive::metrics::{
     Bleu, BleuTokenizer, Bootstrap, Case, Chrf, Estimate, Interval, Measure, Randomization, Score,
@@ -168,8 +169,12 @@ fn check(lines: usize, references: &[Vec<String>]) -> Result<()> {
     }
     match references.iter().find(|stream| stream.len() != lines) {
         Some(stream) => refuse(
-            format!("{lines} hypotheses, but {} references", stream.len()),
-            "reference n belongs to hypothesis n; blank ones count",
+            format!(
+                "{}, but {}",
+                count(lines, "translation"),
+                count(stream.len(), "reference")
+            ),
+            "reference n belongs to translation n; blank ones count",
         ),
         None => Ok(()),
     }
