@@ -88,8 +88,10 @@ def import_model(
         ModelError: The model is damaged, or not understood.
         UsageError: `out` exists, or the model does not have a language.
 
-    >>> attentive.export("en-de-marian", "for-marian", format="marian")
-    'Marian'
+    >>> attentive.import_model("opus-mt", "imported")
+    PosixPath('imported')
+    >>> attentive.load("imported").task
+    'translate'
     """
     kind, n_weights, notes = _attentive.import_model(
         os.fspath(path), os.fspath(out), format, source_lang, target_lang
@@ -113,6 +115,10 @@ def export(model: AnyPath, out: AnyPath, *, format: Literal["hf", "marian"] = "h
 
     Raises:
         UsageError: The other tool has no such model, or `out` exists.
+
+    >>> path = attentive.import_model("opus-mt", "imported")
+    >>> attentive.export(path, "exported", format="hf")
+    'MarianMT'
     """
     kind, notes = _attentive.export(os.fspath(model), os.fspath(out), format)
     for note in notes:

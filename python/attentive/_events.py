@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Callable
 
-from ._stream import Bar, NoBar, progress_bar
+from ._progress import Bar, NoBar, progress_bar
 
 log = logging.getLogger("attentive")
 

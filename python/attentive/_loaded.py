@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
 from . import _attentive
-from ._stream import all_at_once, checked_text, in_chunks, is_sequence, progress_bar
+from ._progress import Progress, progress_bar
+from ._stream import all_at_once, checked_text, in_chunks, is_sequence
 from ._tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -143,15 +144,20 @@ def by_rule(
     *,
     batch_size: int,
     progress: bool | None = False,
+    counter: Callable[[], int] | None = None,
     items: Callable[[Iterable[Any]], Iterable[T]] = iter,
 ) -> Any:
-    """The results of `work` for the `items` of `texts`: one for a `str`, a list for a sequence, or else an iterator."""
+    """The results of `work` for the `items` of `texts`: one for a `str`, a list for a sequence, or else an iterator.
+
+    The progress of a sequence is shown by the `counter` of the texts done, if there is one.
+    """
     if isinstance(texts, str):
         return next(iter(work(1, list(items([texts])))))
     if is_sequence(texts):
-        few = len(texts) <= batch_size
-        bar = progress_bar(False if few else progress, len(texts), "texts")
-        return all_at_once(list(items(texts)), batch_size, work, bar)
+        total = len(texts)
+        few = total <= batch_size
+        bar = progress_bar(False if few else progress, total, "texts")
+        return all_at_once(list(items(texts)), batch_size, work, Progress(bar, total, counter))
     if not isinstance(texts, Iterable):
         raise TypeError(f"expected a text or several, found {type(texts).__name__}")
     return in_chunks(items(texts), batch_size, work)

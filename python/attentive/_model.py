@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
-LINES = 256
+LINES = 64
 """The number of texts that a model without search reads first from a stream."""
 
 
@@ -147,9 +147,9 @@ class Model(Translator):
         Raises:
             UsageError: The model does not fill gaps, or a text has none.
 
-        >>> filled = attentive.load("gaps").fill("ein <mask> rennt", top=2)
+        >>> filled = attentive.load("gaps").fill("<mask> Katzen schlafen", top=2)
         >>> filled, len(filled.gaps[0])
-        ('ein Hund rennt', 2)
+        ('zwei Katzen schlafen', 2)
         """
 
         def work(first: int, chunk: list[str]) -> Iterator[Filled]:

@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar
+
+from ._progress import Progress
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 GROWTH = 32
 """A stream is read in chunks that grow up to this many batches, so that texts of similar length share a batch."""
-
-
-class Bar(Protocol):
-    """Progress that is shown."""
-
-    def update(self, n: int = 1) -> object: ...
-
-    def close(self) -> object: ...
-
-
-class NoBar:
-    """Progress that nobody sees."""
-
-    def update(self, n: int = 1) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
-def progress_bar(shown: bool | None, total: int | None, unit: str) -> Bar:
-    """A bar of tqdm, if it is installed; by default, only for people: in terminals and notebooks."""
-    if shown is None:
-        shown = sys.stderr is not None and sys.stderr.isatty() or "ipykernel" in sys.modules
-    if not shown:
-        return NoBar()
-    try:
-        from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
-    except ImportError:
-        return NoBar()
-    return cast(Bar, tqdm(total=total, unit=unit))
 
 
 def is_sequence(items: object) -> bool:
@@ -93,16 +63,13 @@ def all_at_once(
     items: list[T],
     batch_size: int,
     work: Callable[[int, list[T]], Iterable[R]],
-    bar: Bar,
+    progress: Progress,
 ) -> list[R]:
     """The results of `work` for all `items`, in chunks of the largest size."""
     results: list[R] = []
     size = GROWTH * batch_size
-    try:
+    with progress:
         for start in range(0, len(items), size):
-            chunk = items[start : start + size]
-            results.extend(work(start + 1, chunk))
-            bar.update(len(chunk))
-    finally:
-        bar.close()
+            results.extend(work(start + 1, items[start : start + size]))
+            progress.reach(len(results))
     return results

@@ -103,7 +103,11 @@ def train(
         NotFiniteError: The loss became NaN or infinite.
 
     >>> pairs = [("a dog", "ein Hund"), ("two dogs", "zwei Hunde"), ("a cat", "eine Katze")]
-    >>> config = {"tokenizer": {"kind": "word"}, "model": {"d_model": 16, "n_heads": 2}, "train": {"max_steps": 20}}
+    >>> config = {
+    ...     "tokenizer": {"kind": "word", "min_frequency": 1},
+    ...     "model": {"d_model": 16, "n_heads": 2},
+    ...     "train": {"max_steps": 20, "log_every": 100},
+    ... }
     >>> def show(event):
     ...     if isinstance(event, attentive.Log):
     ...         print("update", event.step)

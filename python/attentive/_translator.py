@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 H = TypeVar("H", bound=Hypothesis)
 
-PAIRS = 256
+PAIRS = 64
 """The number of translations that are scored first from a stream."""
 
 
@@ -128,6 +128,7 @@ class Translator(Loaded):
             work,
             batch_size=batch_size or self._native.batch_size,
             progress=progress,
+            counter=lambda: self._native.translated,
             items=lambda texts: requests(texts, prefix, constraints),
         )
 

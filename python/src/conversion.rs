@@ -10,7 +10,7 @@ use attentive::quantize::{QuantizeOptions, Test, quantize as quantize_model};
 use attentive::text::Languages;
 use pyo3::prelude::*;
 
-use crate::choice::{choice, choice_or_none};
+use crate::choice::{self, choice, choice_or_none};
 use crate::errors::exception;
 use crate::json::json;
 use crate::threads::Threads;
@@ -36,7 +36,7 @@ pub(crate) fn quantize(
     run(py, threads, || {
         let default = Bootstrap::default();
         let options = QuantizeOptions {
-            precision: choice("precision", precision)?,
+            precision: choice::precision(precision)?,
             bootstrap: Bootstrap {
                 resamples: NonZeroUsize::new(resamples).unwrap_or(default.resamples),
                 ..default

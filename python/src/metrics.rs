@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use attentive::count::count;
 use attentive::error::{Error, Result};
 use attentive::metrics::{
     Bleu, BleuTokenizer, Bootstrap, Case, Chrf, Estimate, Interval, Measure, Randomization, Score,
@@ -9,7 +10,7 @@ use attentive::metrics::{
 };
 use pyo3::prelude::*;
 
-use crate::choice::choice;
+use crate::choice::{choice, unknown};
 use crate::threads::Threads;
 use crate::work;
 
@@ -57,12 +58,7 @@ impl Options {
                 ..Chrf::default()
             }),
             "ter" => Measure::Ter(Ter::default()),
-            other => {
-                return Err(Error::usage(
-                    format!("`metric` is \"{other}\""),
-                    "choose one of \"bleu\", \"chrf\", \"ter\"",
-                ));
-            }
+            other => return Err(unknown("metric", other, &["bleu", "chrf", "ter"])),
         })
     }
 }
@@ -173,8 +169,12 @@ fn check(lines: usize, references: &[Vec<String>]) -> Result<()> {
     }
     match references.iter().find(|stream| stream.len() != lines) {
         Some(stream) => refuse(
-            format!("{lines} hypotheses, but {} references", stream.len()),
-            "reference n belongs to hypothesis n; blank ones count",
+            format!(
+                "{}, but {}",
+                count(lines, "translation"),
+                count(stream.len(), "reference")
+            ),
+            "reference n belongs to translation n; blank ones count",
         ),
         None => Ok(()),
     }

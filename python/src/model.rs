@@ -11,7 +11,7 @@ use attentive::pipeline::Pipeline;
 use attentive::text::Languages;
 use pyo3::prelude::*;
 
-use crate::choice::choice_or_none;
+use crate::choice;
 use crate::errors::exception;
 use crate::json::json;
 use crate::tensor::Tensor;
@@ -106,7 +106,7 @@ impl Model {
     ) -> PyResult<Self> {
         let chosen = || {
             Ok((
-                choice_or_none("precision", precision)?,
+                precision.map(choice::precision).transpose()?,
                 Threads::new(threads)?,
             ))
         };

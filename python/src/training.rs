@@ -14,6 +14,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use serde::Serialize;
 
+use crate::choice::unknown;
 use crate::corpus::Lines;
 use crate::errors::{exception, in_python};
 use crate::json::json;
@@ -91,9 +92,10 @@ fn policy(name: &str) -> Result<Existing> {
         "refuse" => Ok(Existing::Refuse),
         "resume" => Ok(Existing::Resume),
         "overwrite" => Ok(Existing::Force),
-        _ => Err(Error::usage(
-            format!("`existing` is \"{name}\""),
-            "choose one of \"refuse\", \"resume\", \"overwrite\"",
+        _ => Err(unknown(
+            "existing",
+            name,
+            &["refuse", "resume", "overwrite"],
         )),
     }
 }

@@ -15,7 +15,7 @@ from typing import Any
 import attentive
 import pytest
 
-from conftest import PAIRS
+from small_models import PAIRS
 
 PROGRAM = [os.environ["ATTENTIVE_PROGRAM"]] if "ATTENTIVE_PROGRAM" in os.environ else [sys.executable, "-m", "attentive"]
 

@@ -45,9 +45,9 @@ def test_intervals_and_paired_tests() -> None:
 
 def test_other_numbers_of_lines_are_refused() -> None:
     for call in (metrics.bleu, metrics.chrf, metrics.ter, metrics.sentence_bleu, metrics.sentence_chrf, metrics.sentence_ter):
-        with pytest.raises(DataError, match="2 hypotheses, but 1 references"):
+        with pytest.raises(DataError, match="2 translations, but 1 reference"):
             call(["a", "b"], ["a"])
-    with pytest.raises(DataError, match="no references"):
+    with pytest.raises(DataError, match="1 translation, but 0 references"):
         metrics.bleu(["a"], [])
     with pytest.raises(Error, match='"13a"'):
         metrics.bleu(["a"], ["a"], tokenize="13b")  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from typing import Any
 import attentive
 import pytest
 
-from conftest import PAIRS
+from small_models import PAIRS
 
 SOURCES = [source for source, _ in PAIRS]
 TARGETS = [target for _, target in PAIRS]
@@ -127,7 +127,7 @@ def test_anything_but_text_is_refused(model: attentive.Model, texts: Any) -> Non
 
 def test_unsuitable_options_are_refused(model: attentive.Model) -> None:
     for options, kind, words in [
-        ({"beam_width": 0}, attentive.ConfigError, "at least 1"),
+        ({"beam_width": 0}, attentive.ConfigError, "1 or more"),
         ({"n_best": 9, "beam_width": 2}, attentive.UsageError, "`n_best`"),
         ({"early_stopping": "soon"}, attentive.UsageError, '"never"'),
         ({"length_penalty": float("nan")}, attentive.Error, "length_penalty"),
@@ -178,3 +178,11 @@ def test_precisions_and_threads(models: Path) -> None:
             loaded = attentive.load(models / "en-de", precision, threads)  # type: ignore[arg-type]
             assert loaded.threads == threads
             assert loaded.translate(SOURCES) == TARGETS
+
+
+def test_a_bar_shows_the_texts(model: attentive.Model, bars: list[Any]) -> None:
+    model.translate(SOURCES * 500, progress=True, batch_size=16)
+    [bar] = bars
+    assert (bar.total, bar.unit, bar.done, bar.closed) == (500 * len(SOURCES), "texts", bar.total, True)
+    model.translate(SOURCES * 500)
+    assert len(bars) == 1
