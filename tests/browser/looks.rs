@@ -54,8 +54,8 @@ fn everything_fits_on_a_screen_and_on_a_phone() {
             ("lm", "1 2 3"),
             ("mlm", "1 <mask> 3"),
         ] {
+            page.go("about:blank"); // or else only the part after `#` changes, which loads nothing
             page.go(&format!("{address}/#model={model}&text={text}&most=30"));
-            page.reload();
             page.text("h2");
             if model == "lm" {
                 page.press("#actions button");

@@ -60,7 +60,7 @@ fn a_budget_that_does_not_fit_is_refused_with_one_that_does() {
         ))
     };
     // The second budget is larger than the corpus.
-    for (megabytes, budget) in [(83, 2048), (113, 1_000_000)] {
+    for (megabytes, budget) in [(98, 2048), (113, 1_000_000)] {
         let Outcome { code, stderr, .. } = run(megabytes, budget);
         assert_eq!(code, Some(2), "{stderr}");
         let found = format!("found {budget},");

@@ -74,9 +74,9 @@ fn absurd_settings_are_refused_at_once() {
     );
     fails("[limits]\nbatch = 9223372036854775807", "`batch`");
     fails("[limits]\nqueue = 9223372036854775807", "`queue`");
-    fails("[limits]\ndrain_timeout = nan", "`drain_timeout`");
-    fails("[limits]\ntimeout = inf", "`timeout`");
-    fails("[limits]\ndrain_timeout = 1e300", "`drain_timeout`");
+    fails("[limits]\ndrain_timeout = nan", "line 2: a time is NaN");
+    fails("[limits]\ntimeout = inf", "line 2: a time is inf");
+    fails("[limits]\ndrain_timeout = 1e300", "line 2: a time is 1");
     fails("allowed_hosts = ['http://a']", "`http://a`");
     let fails = |arguments: &str, code: i32, words: &str| {
         let outcome = folder.run(&format!("serve en-de=run --listen 127.0.0.1:0 {arguments}"));
