@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::origin::{Origins, ValueOrigin};
-use super::place::{line_of, not_toml, place_in_file};
+use super::place::{Document, not_toml, place_in_file};
 use super::renamed::{self, Renamed};
 use super::strict::{check_key, check_table};
 use super::{Config, corpus, dependent, older, source};
@@ -178,7 +178,7 @@ impl Draft {
     /// Those of [`Config::parse`].
     pub fn resolve_with_origins(mut self, known: &Known) -> Result<(Config, Origins)> {
         let Known { source, begun } = known;
-        let mut origins = Origins::new(&self.table, |key| self.origin(key));
+        let mut origins = self.origins();
         if let Some(begun) = begun {
             older::keep(&mut self.table, begun);
             origins.add(&self.table, |_| ValueOrigin::Run);
@@ -197,26 +197,26 @@ impl Draft {
     /// # Errors
     /// Those of [`Config::load_stored`].
     pub fn resolve_stored(mut self) -> Result<(Config, Origins)> {
-        let mut origins = Origins::new(&self.table, |key| match self.origin(key) {
-            ValueOrigin::File { line, .. } => ValueOrigin::Stored { line },
-            other => other,
-        });
+        let mut origins = self.origins().stored();
         older::fill_in(&mut self.table);
         origins.add(&self.table, |_| ValueOrigin::FormerDefault);
         let config = self.finish(None, &mut origins, |config, _| config.validate_stored())?;
         Ok((config, origins))
     }
 
-    /// The origin of the value of `key` in the file with the overrides.
-    fn origin(&self, key: &str) -> ValueOrigin {
-        if self.overrides.iter().any(|o| o.sets(key)) {
-            return ValueOrigin::Override;
-        }
-        let path = self.path.clone();
-        match line_of(&self.text, key) {
-            Some(line) => ValueOrigin::File { path, line },
-            None => ValueOrigin::Override,
-        }
+    /// The origins of the values in the file with the overrides.
+    fn origins(&self) -> Origins {
+        let document = Document::read(&self.text);
+        Origins::new(&self.table, |key| {
+            let overridden = self.overrides.iter().any(|o| o.sets(key));
+            match document.line_of(key).filter(|_| !overridden) {
+                Some(line) => ValueOrigin::File {
+                    path: self.path.clone(),
+                    line,
+                },
+                None => ValueOrigin::Override,
+            }
+        })
     }
 
     pub(super) fn finish(
@@ -346,7 +346,7 @@ fn located(error: Error, place: impl FnOnce(&str) -> String) -> Error {
 fn place(text: &str, path: &Path, overrides: &[Override], key: &str) -> String {
     if overrides.iter().any(|o| o.sets(key)) {
         OVERRIDE.to_owned()
-    } else if line_of(text, key).is_some() {
+    } else if Document::read(text).line_of(key).is_some() {
         place_in_file(text, path, key)
     } else if overrides.iter().any(|o| is_within(&o.key, key)) {
         OVERRIDE.to_owned()

@@ -75,6 +75,16 @@ impl Origins {
         }
     }
 
+    /// The same origins, for a file that is the stored configuration of a model.
+    pub(super) fn stored(mut self) -> Self {
+        for origin in self.0.values_mut() {
+            if let ValueOrigin::File { line, .. } = *origin {
+                *origin = ValueOrigin::Stored { line };
+            }
+        }
+        self
+    }
+
     pub(super) fn insert(&mut self, key: String, origin: ValueOrigin) {
         self.0.insert(key, origin);
     }

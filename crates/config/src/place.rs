@@ -3,35 +3,50 @@
 use std::path::Path;
 
 use attentive_base::error::Error;
+use toml::Spanned;
 use toml::de::DeTable;
 
 use super::renamed;
 
 /// The file, and the line on which it names `key`, for messages.
 pub(super) fn place_in_file(text: &str, path: &Path, key: &str) -> String {
-    match line_of(text, key) {
+    match Document::read(text).line_of(key) {
         Some(line) => format!("`{}`, line {line}", path.display()),
         None => format!("`{}`", path.display()),
     }
 }
 
-/// The line, counted from 1, on which `text` names `key`.
-pub(super) fn line_of(text: &str, key: &str) -> Option<usize> {
-    let document = DeTable::parse(text).ok()?;
-    let (section, name) = key
-        .rsplit_once('.')
-        .map_or((None, key), |(section, name)| (Some(section), name));
-    let mut table = document.get_ref();
-    for part in section.into_iter().flat_map(|section| section.split('.')) {
-        table = table.get(part)?.get_ref().as_table()?;
+/// A text, and what it says where, if it is TOML.
+pub(super) struct Document<'a> {
+    text: &'a str,
+    table: Option<Spanned<DeTable<'a>>>,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn read(text: &'a str) -> Self {
+        Self {
+            text,
+            table: DeTable::parse(text).ok(),
+        }
     }
-    let section = section.unwrap_or("");
-    let found = renamed::names(section, name).find_map(|written| {
-        let (key, value) = table.get_key_value(written)?;
-        let value = value.get_ref().as_str();
-        renamed::stands_for(section, written, name, value).then_some(key)
-    })?;
-    Some(line_at(text, found.span().start))
+
+    /// The line, counted from 1, on which the text names `key`.
+    pub(super) fn line_of(&self, key: &str) -> Option<usize> {
+        let (section, name) = key
+            .rsplit_once('.')
+            .map_or((None, key), |(section, name)| (Some(section), name));
+        let mut table = self.table.as_ref()?.get_ref();
+        for part in section.into_iter().flat_map(|section| section.split('.')) {
+            table = table.get(part)?.get_ref().as_table()?;
+        }
+        let section = section.unwrap_or("");
+        let found = renamed::names(section, name).find_map(|written| {
+            let (key, value) = table.get_key_value(written)?;
+            let value = value.get_ref().as_str();
+            renamed::stands_for(section, written, name, value).then_some(key)
+        })?;
+        Some(line_at(self.text, found.span().start))
+    }
 }
 
 /// The line, counted from 1, of the byte at `offset`.
