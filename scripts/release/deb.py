@@ -1,9 +1,13 @@
 """The package for Debian and its relatives. It installs a service, which is started by who enables its socket."""
 
+import gzip
 import os
 import subprocess
 import tempfile
+from email.utils import formatdate
 from pathlib import Path
+
+from program import ROOT
 
 FILES = Path(__file__).parent / "files"
 PLACES = {
@@ -21,6 +25,10 @@ def build(program, output):
         put(root / "usr/bin/attentive", program.binary.read_bytes(), 0o755)
         for path, content in program.documents():
             put(root / "usr/share" / path, content, 0o644)
+        documents = root / "usr/share/doc/attentive"
+        put(documents / "copyright", (FILES / "copyright").read_bytes() + (ROOT / "LICENSE-MIT").read_bytes(), 0o644)
+        changes = (FILES / "changelog").read_text().format(version=program.version, date=formatdate(program.epoch))
+        put(documents / "changelog.gz", gzip.compress(changes.encode(), mtime=0), 0o644)
         for name, place in PLACES.items():
             put(root / place, (FILES / name).read_bytes(), 0o644)
         size = sum(file.stat().st_size for file in root.rglob("*") if file.is_file()) // 1024

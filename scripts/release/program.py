@@ -27,11 +27,11 @@ class Program:
     def build(cls):
         """Compiles the program for musl if its standard library is installed, and else with a static glibc."""
         target = MUSL if has_target(MUSL) else GNU
-        flags = os.environ.get("RUSTFLAGS", "")
+        # Random numbers come from the kernel even where there is no `/dev`.
+        flags = [os.environ.get("RUSTFLAGS", ""), "-C target-feature=+crt-static", '--cfg getrandom_backend="linux_getrandom"']
         environment = {
             **os.environ,
-            "RUSTFLAGS": f"{flags} -C target-feature=+crt-static".strip(),
-            "CARGO_PROFILE_RELEASE_STRIP": "symbols",
+            "RUSTFLAGS": " ".join(flags).strip(),
         }
         command = ["cargo", "build", "--release", "--locked", "--target", target]
         subprocess.run(command, cwd=ROOT, env=environment, check=True)

@@ -23,5 +23,5 @@ pub use current::{current, on};
 pub use device::Device;
 pub use operands::*;
 pub use plain::Plain;
-pub use pool::pooled;
+pub use pool::{pooled, release};
 pub use rehearsal::{Count, rehearse};

@@ -27,6 +27,11 @@ pub fn pooled() -> usize {
     POOL.with_borrow(|pool| pool.free.iter().map(Pages::capacity).sum())
 }
 
+/// Gives the free pages of this thread's pool back to the operating system, before work that has no use for them.
+pub fn release() {
+    POOL.with_borrow_mut(Pool::clear);
+}
+
 /// Returns pages with room for at least `len` elements of unspecified contents.
 pub(crate) fn take(len: usize) -> Pages {
     POOL.with_borrow_mut(|pool| pool.room(len))
@@ -160,9 +165,16 @@ impl<'a, R: Room> Pool<'a, R> {
     }
 }
 
+impl<R: Room> Pool<'_, R> {
+    fn clear(&mut self) {
+        self.limit.release(self.free.iter().map(R::capacity).sum());
+        self.free.clear();
+    }
+}
+
 impl<R: Room> Drop for Pool<'_, R> {
     fn drop(&mut self) {
-        self.limit.release(self.free.iter().map(R::capacity).sum());
+        self.clear();
     }
 }
 
@@ -185,6 +197,15 @@ mod tests {
         let address = pages.values().as_ptr();
         give(pages);
         assert_eq!(take(9_000).values().as_ptr(), address);
+    }
+
+    #[test]
+    fn free_pages_are_given_back() {
+        let pages = take(10_000);
+        give(pages);
+        assert!(pooled() >= 10_000);
+        release();
+        assert_eq!(pooled(), 0);
     }
 
     #[test]

@@ -18,6 +18,8 @@ impl Trainer<'_> {
         if last == 0 {
             return Ok(());
         }
+        // The sums in `f64` would otherwise be the peak of the run.
+        attentive_device::release();
         let doing = "checkpoints were averaged";
         let processes = setup.processes.clone();
         let architecture = checkpoint::architecture(&setup.config, &setup.material.tokenizers);
