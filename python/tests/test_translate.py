@@ -184,5 +184,5 @@ def test_a_bar_shows_the_texts(model: attentive.Model, bars: list[Any]) -> None:
     model.translate(SOURCES * 500, progress=True, batch_size=16)
     [bar] = bars
     assert (bar.total, bar.unit, bar.done, bar.closed) == (500 * len(SOURCES), "texts", bar.total, True)
-    model.translate(SOURCES * 500)
+    model.translate(SOURCES * 500, progress=False)
     assert len(bars) == 1

@@ -12,6 +12,7 @@ def build(program, output):
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
             add(archive, f"{name}/bin/attentive", program.binary.read_bytes(), 0o755, program.epoch)
             for path, content in program.documents():
+                path = path.replace("vendor-completions", "site-functions")  # where zsh looks below /usr/local
                 add(archive, f"{name}/share/{path}", content, 0o644, program.epoch)
     return file
 

@@ -18,7 +18,7 @@ Examples:
   attentive import nllb-200 --source-lang eng_Latn --target-lang deu_Latn --output models/nllb
   attentive translate models/en-de in.en > out.de
 
-The new directory works with all commands like any other model directory. It keeps the search settings of the original \
+The new directory works with all commands like any other model directory. It keeps the generation settings of the original \
 (`generation_config.json`, `decoder.yml`), which `attentive info` shows and options of `attentive translate` override.
 
 Models:

@@ -33,7 +33,7 @@ Examples:
 
 The new directory is used like any other model directory, but cannot be trained further. It holds the weights \
 (`packed.safetensors`), which are memory-mapped instead of read and converted, and, with a test set, the report \
-(`report.json`). The test set is translated with the model's own search settings, unless options change them; the new model \
+(`report.json`). The test set is translated with the model's own generation settings, unless options change them; the new model \
 keeps its own. Use a few hundred sentences that the model was not trained on; with fewer, the intervals are wide.
   Sums of 8-bit integers are exact, so int8 translations are the same on every CPU.
 
