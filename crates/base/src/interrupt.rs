@@ -44,7 +44,7 @@ impl Interrupt {
     /// 128 + its number. A SIGHUP that is ignored, as under `nohup`, stays ignored.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::error::Error::Io) if the system refuses to install a signal handler.
+    /// [`Error::Io`] if the system refuses to install a signal handler.
     #[cfg(feature = "signals")]
     pub fn install() -> Result<Self> {
         use std::sync::atomic::AtomicBool;
