@@ -46,7 +46,10 @@ fn deeds() -> Vec<(&'static str, Deed)> {
     vec![
         ("cargo install", Deed::Skip("the program is there already")),
         ("tar xf", Deed::Skip("a package")),
-        ("sudo", Deed::Skip("tests change nothing outside their folders")),
+        (
+            "sudo",
+            Deed::Skip("tests change nothing outside their folders"),
+        ),
         ("pip install", Deed::Skip("a package")),
         ("git clone", Deed::Skip("this is the checkout")),
         ("cd attentive", Deed::Skip("this is the checkout")),
