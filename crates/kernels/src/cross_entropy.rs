@@ -6,11 +6,12 @@ use std::ops::AddAssign;
 use rayon::prelude::*;
 
 use crate::area::{assert_shape, assert_shape_if_any};
-use crate::gemm::{Float, Product, View};
+use crate::gemm::{Float, Prepared, Product, View, with_prepared};
 use crate::linear::add_column_sums;
 use crate::parallel::is_large;
 use crate::scratch::with_scratch;
 use crate::simd::{exp_and_sum, max_of, sum_of};
+use crate::tile::TileMut;
 
 /// The ignore index: a position with this target contributes nothing.
 pub const IGNORE: u32 = u32::MAX;
@@ -146,10 +147,21 @@ pub fn cross_entropy(
     let is_real = |&row: &usize| inputs.targets[row] != IGNORE;
     let real: Vec<usize> = (0..shape.rows).filter(is_real).collect();
     let mut sums = LossSums::default();
-    for rows in real.chunks(BLOCK_ROWS) {
-        problem.block(rows, &mut gradients, &mut sums);
-    }
+    problem.with_weights(gradients.x.is_some(), |weights| {
+        for rows in real.chunks(BLOCK_ROWS) {
+            problem.block(rows, weights, &mut gradients, &mut sums);
+        }
+    });
     sums
+}
+
+/// The weight, packed once for all blocks.
+#[derive(Clone, Copy)]
+struct Weights<'a> {
+    /// `[d_model, vocab]`, for the logits.
+    forward: Prepared<'a>,
+    /// `[vocab, d_model]`, for the gradient of the input.
+    backward: Option<Prepared<'a>>,
 }
 
 /// Operands of a call.
@@ -176,15 +188,39 @@ impl Problem<'_> {
         }
     }
 
+    /// Calls `work` with the packed weight, for the gradient of the input too if `differentiate`.
+    fn with_weights(&self, differentiate: bool, work: impl FnOnce(Weights<'_>)) {
+        let ProjectionShape {
+            d_model,
+            vocab,
+            precision,
+            ..
+        } = self.shape;
+        let weight = View::rows(self.inputs.weight, d_model);
+        with_prepared(precision, weight.t(), [d_model, vocab], |forward| {
+            if !differentiate {
+                return work(Weights {
+                    forward,
+                    backward: None,
+                });
+            }
+            with_prepared(precision, weight, [vocab, d_model], |backward| {
+                let backward = Some(backward);
+                work(Weights { forward, backward });
+            });
+        });
+    }
+
     /// Processes one block of rows whose targets are not ignored.
     fn block(
         &self,
         rows: &[usize],
+        weights: Weights<'_>,
         gradients: &mut ProjectionGradients<&mut [f32]>,
         sums: &mut LossSums,
     ) {
         let differentiate = gradients.are_wanted();
-        let shape @ ProjectionShape { d_model, vocab, .. } = self.shape;
+        let ProjectionShape { d_model, vocab, .. } = self.shape;
         let n = rows.len();
         with_scratch(n * (d_model + vocab), |scratch| {
             let (gathered, logits) = scratch.split_at_mut(n * d_model);
@@ -192,9 +228,8 @@ impl Problem<'_> {
                 gathered[to * d_model..][..d_model]
                     .copy_from_slice(&self.inputs.x[row * d_model..][..d_model]);
             }
-            let weight = View::transposed(self.inputs.weight, d_model);
-            let product = Product::new(d_model, View::rows(gathered, d_model), weight);
-            product.write(shape.precision, [n, vocab], logits);
+            let product = Product::new(d_model, View::rows(gathered, d_model), weights.forward);
+            product.write_to(&mut TileMut::new(logits, n, vocab, vocab));
             for loss in self.rows_losses(rows, logits, differentiate) {
                 sums.loss += loss.smoothed;
                 sums.nll += loss.nll;
@@ -202,7 +237,7 @@ impl Problem<'_> {
             }
             sums.n_tokens += n;
             if differentiate {
-                self.block_backward(rows, gathered, logits, gradients);
+                self.block_backward(rows, weights, gathered, logits, gradients);
             }
         });
     }
@@ -237,6 +272,7 @@ impl Problem<'_> {
     fn block_backward(
         &self,
         rows: &[usize],
+        weights: Weights<'_>,
         gathered: &mut [f32],
         grad: &[f32],
         gradients: &mut ProjectionGradients<&mut [f32]>,
@@ -256,11 +292,10 @@ impl Problem<'_> {
         if let Some(dbias) = gradients.bias.as_deref_mut() {
             add_column_sums(grad, n, dbias);
         }
-        let Some(dx) = gradients.x.as_deref_mut() else {
+        let (Some(dx), Some(weight)) = (gradients.x.as_deref_mut(), weights.backward) else {
             return;
         };
-        let weight = View::rows(self.inputs.weight, d_model);
-        Product::new(vocab, grad, weight).write(precision, [n, d_model], gathered);
+        Product::new(vocab, grad, weight).write_to(&mut TileMut::new(gathered, n, d_model, d_model));
         for (from, &row) in rows.iter().enumerate() {
             dx[row * d_model..][..d_model].copy_from_slice(&gathered[from * d_model..][..d_model]);
         }

@@ -16,6 +16,7 @@ mod micro;
 mod pack;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod pairs;
+mod prepared;
 mod product;
 mod single;
 mod task;
@@ -23,6 +24,7 @@ mod view;
 
 pub use float::Float;
 pub(crate) use isa::{Engine, Isa, PairIsa};
+pub(crate) use prepared::{Prepared, with_prepared};
 pub(crate) use product::Epilogue;
 pub use product::{Activation, Product};
 pub(crate) use single::{Right, Single};

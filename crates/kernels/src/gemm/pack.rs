@@ -2,9 +2,14 @@
 
 use super::View;
 use super::isa::{Isa, MR, MR_512, NR, NR_512};
+use crate::packed::PANEL;
 
 /// Block size of the inner dimension: products summed in registers before they are added to the output.
 pub(super) const KC: usize = 256;
+
+/// Panels packed together from contiguous rows: so many that a row is read in pieces of several cache lines, which the processor
+/// fetches ahead.
+pub(super) const GROUP: usize = 4;
 
 /// Packs `b` `[depth, n]` into zero-padded panels as wide as the register tile, `[n / nr, depth, nr]`.
 pub(super) fn pack_b(isa: Isa, b: View<'_>, depth: usize, n: usize, packed: &mut [f32]) {
@@ -12,6 +17,21 @@ pub(super) fn pack_b(isa: Isa, b: View<'_>, depth: usize, n: usize, packed: &mut
         Isa::Portable => pack_b_panels::<NR>(false, b, depth, n, packed),
         Isa::Avx2(_) => pack_b_panels::<NR>(true, b, depth, n, packed),
         Isa::Avx512(_) => pack_b_panels::<NR_512>(true, b, depth, n, packed),
+    }
+}
+
+/// Packs `b` `[k, n]`, of any depth, into panels of [`PANEL`] columns, `[n / PANEL, k, PANEL]`, for products with packed weights.
+pub(super) fn pack_panels(isa: Isa, b: View<'_>, k: usize, n: usize, panels: &mut [f32]) {
+    let avx2 = isa != Isa::Portable;
+    if b.row_stride != 1 {
+        return pack_b_panels::<PANEL>(avx2, b, k, n, panels);
+    }
+    for (number, panel) in panels.chunks_exact_mut(k * PANEL).enumerate() {
+        let cols = PANEL.min(n - number * PANEL);
+        for (block, panel) in panel.chunks_mut(KC * PANEL).enumerate() {
+            let b = b.from(block * KC, number * PANEL);
+            pack_b_panels::<PANEL>(avx2, b, panel.len() / PANEL, cols, panel);
+        }
     }
 }
 
@@ -23,11 +43,17 @@ fn pack_b_panels<const NR: usize>(
     n: usize,
     packed: &mut [f32],
 ) {
-    for (panel, out) in packed
-        .chunks_exact_mut(depth * NR)
-        .take(n.div_ceil(NR))
-        .enumerate()
-    {
+    let panel_len = depth * NR;
+    let whole = match b.col_stride {
+        1 => n / NR / GROUP * GROUP,
+        _ => 0,
+    };
+    let (groups, rest) = packed[..n.div_ceil(NR) * panel_len].split_at_mut(whole * panel_len);
+    for (group, out) in groups.chunks_exact_mut(GROUP * panel_len).enumerate() {
+        let b = b.from(0, group * GROUP * NR);
+        copy_panels(NR, depth, b.data, b.row_stride, out);
+    }
+    for (panel, out) in (whole..).zip(rest.chunks_exact_mut(panel_len)) {
         let b = b.from(0, panel * NR);
         let cols = NR.min(n - panel * NR);
         if b.row_stride == 1 && avx2 {
@@ -42,6 +68,41 @@ fn pack_b_panels<const NR: usize>(
         } else {
             pack_strided::<NR>(b, depth, cols, out);
         }
+    }
+}
+
+vectorized! {
+    /// Copies the first `GROUP * width` elements of `depth` rows, whose distance is `stride`, to panels `[GROUP, depth, width]`.
+    fn copy_panels(width: usize, depth: usize, rows: &[f32], stride: usize, panels: &mut [f32]) {
+        match width {
+            MR => copy_panels_of::<MR>(depth, rows, stride, panels),
+            MR_512 => copy_panels_of::<MR_512>(depth, rows, stride, panels),
+            NR => copy_panels_of::<NR>(depth, rows, stride, panels),
+            NR_512 => copy_panels_of::<NR_512>(depth, rows, stride, panels),
+            _ => unreachable!("panels of {width}"),
+        }
+    }
+}
+
+/// [`copy_panels`] of a width that the compiler knows.
+#[inline(always)]
+fn copy_panels_of<const WIDTH: usize>(
+    depth: usize,
+    rows: &[f32],
+    stride: usize,
+    panels: &mut [f32],
+) {
+    let (first, panels) = panels.split_at_mut(depth * WIDTH);
+    let (second, panels) = panels.split_at_mut(depth * WIDTH);
+    let (third, fourth) = panels.split_at_mut(depth * WIDTH);
+    let (first, _) = first.as_chunks_mut::<WIDTH>();
+    let (second, _) = second.as_chunks_mut::<WIDTH>();
+    let (third, _) = third.as_chunks_mut::<WIDTH>();
+    let (fourth, _) = fourth.as_chunks_mut::<WIDTH>();
+    let lines = first.iter_mut().zip(second).zip(third).zip(fourth);
+    for (k, (((first, second), third), fourth)) in lines.enumerate() {
+        let (row, _) = rows[k * stride..][..GROUP * WIDTH].as_chunks::<WIDTH>();
+        (*first, *second, *third, *fourth) = (row[0], row[1], row[2], row[3]);
     }
 }
 
@@ -149,11 +210,17 @@ pub(super) fn pack_a(isa: Isa, a: View<'_>, rows: usize, depth: usize, packed: &
 
 /// [`pack_a`] for a tile of `MR` rows.
 fn pack_a_panels<const MR: usize>(a: View<'_>, rows: usize, depth: usize, packed: &mut [f32]) {
-    for (panel, out) in packed
-        .chunks_exact_mut(depth * MR)
-        .take(rows.div_ceil(MR))
-        .enumerate()
-    {
+    let panel_len = depth * MR;
+    let whole = match a.row_stride {
+        1 => rows / MR / GROUP * GROUP,
+        _ => 0,
+    };
+    let (groups, rest) = packed[..rows.div_ceil(MR) * panel_len].split_at_mut(whole * panel_len);
+    for (group, out) in groups.chunks_exact_mut(GROUP * panel_len).enumerate() {
+        let a = a.from(group * GROUP * MR, 0);
+        copy_panels(MR, depth, a.data, a.col_stride, out);
+    }
+    for (panel, out) in (whole..).zip(rest.chunks_exact_mut(panel_len)) {
         let a = a.from(panel * MR, 0);
         let rows = MR.min(rows - panel * MR);
         if a.row_stride == 1 && rows == MR {

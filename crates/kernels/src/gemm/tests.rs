@@ -366,3 +366,21 @@ fn a_product_keeps_little_scratch() {
     });
     assert!((1..1 << 18).contains(&kept), "{kept} elements are kept");
 }
+
+#[test]
+fn a_prepared_operand_gives_the_same_bits() {
+    for [m, n, k] in SHAPES {
+        let data = operands(m, n, k);
+        for (a, b) in layouts(m, n, k, &data) {
+            for precision in [Float::F32, Float::Bf16] {
+                let mut expected = vec![f32::NAN; m * n];
+                Product::new(k, a, b).write(precision, [m, n], &mut expected);
+                let mut out = vec![f32::NAN; m * n];
+                with_prepared(precision, b, [k, n], |b| {
+                    Product::new(k, a, b).write_to(&mut TileMut::new(&mut out, m, n, n));
+                });
+                assert!(bits(&out) == bits(&expected), "{precision:?}, {m} × {n} × {k}");
+            }
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! Memory for packed matrices: lines of 64 bytes, aligned to 64 bytes.
 
+use crate::scratch::with_scratch;
+
 /// A line of 16 words, one for each column of a panel.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -55,6 +57,13 @@ pub(super) fn of_words<T: Number>(words: &mut [u32]) -> &mut [T] {
 pub(super) fn lines_in(scratch: &mut [f32]) -> &mut [Line] {
     // SAFETY: every bit pattern is a line.
     unsafe { scratch.align_to_mut() }.1
+}
+
+/// Calls `work` with a scratch buffer of `len` numbers, aligned to lines, of unspecified contents.
+pub(crate) fn with_lines<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) -> R {
+    with_scratch((len.div_ceil(PANEL) + 1) * PANEL, |scratch| {
+        work(&mut numbers_mut(lines_in(scratch))[..len])
+    })
 }
 
 /// The bytes of numbers.

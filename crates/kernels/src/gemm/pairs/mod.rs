@@ -17,6 +17,7 @@ use super::task::{Grain, for_each_rectangle, wanted_tasks};
 use super::{Epilogue, Product, View};
 use crate::area::area;
 use crate::packed::PackedBf16;
+use crate::parallel::is_large;
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 use operand::{Operand, Panels, Part};
@@ -60,8 +61,21 @@ struct Tile<const LEFT: usize, const RIGHT: usize> {
     add: bool,
 }
 
+/// The right operand of a product.
+#[derive(Clone, Copy)]
+pub(super) enum Right<'a> {
+    /// Packed for this product.
+    Plain(View<'a>),
+    /// Packed before, by [`with_right`].
+    Packed(&'a [Block]),
+}
+
 /// Computes `out`, on several threads if that is faster.
-pub(super) fn product(isa: PairIsa, product: &Product<'_>, out: &mut TileMut<'_>) {
+pub(super) fn product(
+    isa: PairIsa,
+    product: &Product<'_, View<'_>, Right<'_>>,
+    out: &mut TileMut<'_>,
+) {
     if product.write_empty(out) {
         return;
     }
@@ -79,7 +93,10 @@ pub(super) fn product(isa: PairIsa, product: &Product<'_>, out: &mut TileMut<'_>
     let wanted = wanted_tasks(area(m, n).saturating_mul(k), TASK_WORK);
     let (rows, cols) = grain.rectangle(m, n, wanted);
     let left = Operand::new(Side::Left, a, m, k, n > cols);
-    let right = Operand::new(Side::Right, b.t(), n, k, m > rows);
+    let right = match b {
+        Right::Plain(b) => Operand::new(Side::Right, b.t(), n, k, m > rows),
+        Right::Packed(blocks) => Operand::packed(blocks, n, k),
+    };
     with_blocks(left.shared_len() + right.shared_len(), |blocks| {
         let (left_blocks, right_blocks) = blocks.split_at_mut(left.shared_len());
         if wanted > 1 {
@@ -129,6 +146,20 @@ pub(crate) fn prepare(rows: usize, k: usize, x: &[f32], blocks: &mut [Block], pa
     if rows > 0 && k > 0 {
         pack::pack(Side::Left, View::rows(x, k), rows, k, blocks, parallel);
     }
+}
+
+/// Calls `work` with `b` `[k, n]`, rounded and packed as the right operand of several products.
+pub(super) fn with_right<R>(
+    b: View<'_>,
+    [k, n]: [usize; 2],
+    work: impl FnOnce(&[Block]) -> R,
+) -> R {
+    with_blocks(n.div_ceil(WIDTH) * k.div_ceil(DEPTH), |blocks| {
+        if n > 0 && k > 0 {
+            pack::pack(Side::Right, b.t(), n, k, blocks, is_large(area(k, n)));
+        }
+        work(blocks)
+    })
 }
 
 /// `out` from rows `row..` of a left operand with `rows` rows, which [`prepare`] has packed, and columns `col..` of `weight`, on

@@ -9,44 +9,60 @@ use crate::parallel::is_large;
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'a> {
     side: Side,
-    view: View<'a>,
+    source: Source<'a>,
     count: usize,
     k: usize,
-    /// Whether several tasks read the same part.
-    shared: bool,
+}
+
+/// Where packed blocks come from.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    /// Packed before, for several products.
+    Packed(&'a [Block]),
+    /// Packed before the tasks start, since several of them read the same part.
+    Shared(View<'a>),
+    /// Packed part by part, each by the task that reads it.
+    Own(View<'a>),
 }
 
 impl<'a> Operand<'a> {
+    /// An operand whose parts are each read by several tasks if `shared`.
     pub(super) fn new(side: Side, view: View<'a>, count: usize, k: usize, shared: bool) -> Self {
+        let source = match shared {
+            true => Source::Shared(view),
+            false => Source::Own(view),
+        };
         Self {
             side,
-            view,
+            source,
             count,
             k,
-            shared,
+        }
+    }
+
+    /// The right operand that [`pack`] has packed.
+    pub(super) fn packed(blocks: &'a [Block], count: usize, k: usize) -> Self {
+        Self {
+            side: Side::Right,
+            source: Source::Packed(blocks),
+            count,
+            k,
         }
     }
 
     /// Number of blocks filled by [`Self::pack_shared`].
     pub(super) fn shared_len(&self) -> usize {
-        if self.shared {
-            self.count.div_ceil(WIDTH) * self.k.div_ceil(DEPTH)
-        } else {
-            0
+        match self.source {
+            Source::Shared(_) => self.count.div_ceil(WIDTH) * self.k.div_ceil(DEPTH),
+            Source::Packed(_) | Source::Own(_) => 0,
         }
     }
 
     /// Packs the whole operand if it is shared.
     pub(super) fn pack_shared(&self, blocks: &mut [Block]) {
-        if self.shared {
-            pack(
-                self.side,
-                self.view,
-                self.count,
-                self.k,
-                blocks,
-                is_large(self.count * self.k),
-            );
+        if let Source::Shared(view) = self.source {
+            let parallel = is_large(self.count * self.k);
+            pack(self.side, view, self.count, self.k, blocks, parallel);
         }
     }
 
@@ -55,11 +71,13 @@ impl<'a> Operand<'a> {
     where
         'a: 'p,
     {
-        match self.shared {
-            true => Part::packed(shared, self.count.div_ceil(WIDTH), row / WIDTH),
-            false => Part::Own {
+        let packed = |blocks| Part::packed(blocks, self.count.div_ceil(WIDTH), row / WIDTH);
+        match self.source {
+            Source::Packed(blocks) => packed(blocks),
+            Source::Shared(_) => packed(shared),
+            Source::Own(view) => Part::Own {
                 side: self.side,
-                view: self.view.from(row, 0),
+                view: view.from(row, 0),
                 rows,
             },
         }

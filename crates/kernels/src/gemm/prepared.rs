@@ -1,0 +1,98 @@
+//! Right operands that are packed once for several products.
+
+#[cfg(target_arch = "x86_64")]
+use super::pairs;
+use super::{Engine, Float, Isa, Product, Right, Single, View, bf16, pack};
+use crate::area::area;
+use crate::packed::{PANEL, PackedF32, with_lines};
+use crate::parallel::is_large;
+use crate::tile::TileMut;
+
+/// The right operand `[k, n]` of several products. They have the same bits as products with the operand itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Prepared<'a> {
+    k: usize,
+    n: usize,
+    values: Values<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Values<'a> {
+    /// In panels of `PANEL` columns, rounded if the precision asks for it.
+    Single(Single, &'a [f32]),
+    #[cfg(target_arch = "x86_64")]
+    Pairs(super::isa::PairIsa, &'a [pairs::Block]),
+}
+
+/// Calls `work` with `b` `[k, n]`, packed for products at `precision`.
+///
+/// # Panics
+/// If `b` is too small.
+pub(crate) fn with_prepared<R>(
+    precision: Float,
+    b: View<'_>,
+    [k, n]: [usize; 2],
+    work: impl FnOnce(Prepared<'_>) -> R,
+) -> R {
+    b.assert_holds("b", k, n);
+    match Engine::detect(precision) {
+        Engine::F32(isa) | Engine::Rounded(isa) => {
+            with_lines(area(n.next_multiple_of(PANEL), k), |values| {
+                pack_panels(isa, b, [k, n], values);
+                if precision == Float::Bf16 {
+                    bf16::round_all(values);
+                }
+                let values = Values::Single(Single::new(isa, precision), values);
+                work(Prepared { k, n, values })
+            })
+        }
+        #[cfg(target_arch = "x86_64")]
+        Engine::Pairs(isa) => pairs::with_right(b, [k, n], |blocks| {
+            let values = Values::Pairs(isa, blocks);
+            work(Prepared { k, n, values })
+        }),
+        #[cfg(not(target_arch = "x86_64"))]
+        Engine::Pairs(_) => unreachable!("x86-64 instruction sets"),
+    }
+}
+
+/// Packs `b` `[k, n]` into `panels` `[n / PANEL, k, PANEL]`, on several threads if that is faster.
+fn pack_panels(isa: Isa, b: View<'_>, [k, n]: [usize; 2], panels: &mut [f32]) {
+    use rayon::prelude::*;
+
+    if k == 0 || n == 0 {
+        return;
+    }
+    let group = pack::GROUP * PANEL;
+    let pack = |(number, panels): (usize, &mut [f32])| {
+        let first = number * group;
+        pack::pack_panels(isa, b.from(0, first), k, group.min(n - first), panels);
+    };
+    let len = area(group, k);
+    match is_large(area(k, n)) {
+        true => panels.par_chunks_mut(len).enumerate().for_each(pack),
+        false => panels.chunks_mut(len).enumerate().for_each(pack),
+    }
+}
+
+impl Product<'_, View<'_>, Prepared<'_>> {
+    /// Computes `out` `[m, n]`.
+    ///
+    /// # Panics
+    /// If an operand does not fit.
+    pub(crate) fn write_to(&self, out: &mut TileMut<'_>) {
+        let Prepared { k, n, values } = self.b;
+        assert_eq!((k, n), (self.k, out.cols()), "the prepared operand");
+        self.a.assert_holds("a", out.rows(), k);
+        match values {
+            Values::Single(single, values) => {
+                let right = PackedF32::new(n, k, values).expect("whole panels");
+                single.product(&self.with(self.a, Right::F32(right, 0)), out);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Values::Pairs(isa, blocks) => {
+                pairs::product(isa, &self.with(self.a, pairs::Right::Packed(blocks)), out);
+            }
+        }
+    }
+}
