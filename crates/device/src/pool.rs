@@ -17,9 +17,6 @@ thread_local! {
 
 /// Smaller buffers are left to the allocator.
 pub(crate) const SMALLEST: usize = 1 << 12;
-/// Bytes of the large pages of most CPUs.
-#[cfg(target_os = "linux")]
-const LARGE_PAGE: usize = 1 << 21;
 /// Maximum ratio between the size of a reused buffer and the requested size.
 const SLACK: usize = 2;
 /// Maximum number of elements kept by the pools of all threads together: 4 GiB.
@@ -104,13 +101,8 @@ impl Pages {
 impl Room for Pages {
     fn new(capacity: usize) -> Self {
         let layout = Layout::array::<f32>(capacity).expect("no buffer is larger than the memory");
-        let pages = MmapMut::map_anon(layout.size()).unwrap_or_else(|_| handle_alloc_error(layout));
-        // Reading along columns touches a page for each row; a system that has no large pages gives small ones.
-        #[cfg(target_os = "linux")]
-        if layout.size() >= LARGE_PAGE {
-            let _ = pages.advise(memmap2::Advice::HugePage);
-        }
-        Self(pages)
+        let pages = MmapMut::map_anon(layout.size());
+        Self(pages.unwrap_or_else(|_| handle_alloc_error(layout)))
     }
 
     fn capacity(&self) -> usize {

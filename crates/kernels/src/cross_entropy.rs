@@ -295,7 +295,8 @@ impl Problem<'_> {
         let (Some(dx), Some(weight)) = (gradients.x.as_deref_mut(), weights.backward) else {
             return;
         };
-        Product::new(vocab, grad, weight).write_to(&mut TileMut::new(gathered, n, d_model, d_model));
+        Product::new(vocab, grad, weight)
+            .write_to(&mut TileMut::new(gathered, n, d_model, d_model));
         for (from, &row) in rows.iter().enumerate() {
             dx[row * d_model..][..d_model].copy_from_slice(&gathered[from * d_model..][..d_model]);
         }

@@ -23,6 +23,17 @@ pub(crate) fn for_each(tasks: usize, parallel: bool, task: impl Fn(usize) + Sync
     }
 }
 
+/// [`for_each`] for many short tasks, of which a thread runs several, one after the other.
+pub(crate) fn for_each_short(tasks: usize, parallel: bool, task: impl Fn(usize) + Sync + Send) {
+    /// Enough for all threads to finish at about the same time.
+    const PARTS_PER_THREAD: usize = 16;
+    let parts = PARTS_PER_THREAD * Threads::current().count();
+    let each = (tasks / parts).max(1);
+    for_each(tasks.div_ceil(each), parallel, |part| {
+        (part * each..tasks.min((part + 1) * each)).for_each(&task);
+    });
+}
+
 /// Calls `work` with chunks of `inputs` and of `out`, all of the same length.
 ///
 /// # Panics

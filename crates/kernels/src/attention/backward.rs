@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use super::operands::{Targets, Views};
-use super::softmax::{add_row, drop_weights, scale_row, softmax_backward_row};
+use super::softmax::{add_row, drop_weights, scale_row, softmax_backward_rows};
 use super::{
     AttentionInputs, AttentionShape, Head, Operands, QUERY_BLOCK, is_large, query_block, row_stride,
 };
 use crate::dropout::Dropout;
 use crate::gemm::{Product, View};
-use crate::parallel::for_each;
+use crate::parallel::{for_each, for_each_short};
 use crate::scratch::with_scratches;
 use crate::tile::TileMut;
 
@@ -50,7 +50,7 @@ pub fn attention_backward(
         Some(_) => for_each(n_kv_heads, is_large(shape), |kv_head| {
             (0..batch).for_each(|sentence| backward.head_group(sentence, kv_head));
         }),
-        None => for_each(batch * n_kv_heads, is_large(shape), |index| {
+        None => for_each_short(batch * n_kv_heads, is_large(shape), |index| {
             backward.head_group(index / n_kv_heads, index % n_kv_heads);
         }),
     }
@@ -198,11 +198,7 @@ impl Block<'_> {
             Some(_) => 1.0,
             None => head.scores.scale,
         };
-        let grad_rows = grad.chunks_exact_mut(stride);
-        for (weights, grad) in weights.chunks_exact(stride).zip(grad_rows) {
-            grad[keys..].fill(0.0);
-            softmax_backward_row(weights, grad, scale);
-        }
+        softmax_backward_rows(weights, grad, stride, keys, scale);
         if let Some(bias) = bias {
             let bias = bias[queries.start * src_len..].chunks_exact_mut(src_len);
             for (grad, bias) in grad.chunks_exact_mut(stride).zip(bias) {

@@ -12,6 +12,7 @@ mod softmax;
 pub use backward::attention_backward;
 pub use operands::Operands;
 pub use scores::{Causality, Scores, scale_of};
+use softmax::softmax_rows;
 pub(crate) use softmax::{softmax_backward_row, softmax_row};
 
 use std::ops::Range;
@@ -20,7 +21,7 @@ use crate::area::area;
 use crate::dropout::Dropout;
 use crate::gemm::{Product, View};
 use crate::lengths::Lengths;
-use crate::parallel::for_each;
+use crate::parallel::for_each_short;
 use crate::scratch::with_scratch;
 use crate::simd::LANES;
 use crate::threads::Threads;
@@ -160,7 +161,7 @@ pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_, &[f32]>, out
     assert_eq!(out.len(), elements, "`out` of {shape:?}");
     let blocks = tgt_len.div_ceil(QUERY_BLOCK);
     let out = TileMut::new(out, batch * tgt_len, width, width);
-    for_each(batch * n_heads * blocks, is_large(shape), |task| {
+    for_each_short(batch * n_heads * blocks, is_large(shape), |task| {
         let head = Head::new(shape, inputs, views, task / blocks);
         let queries = query_block(tgt_len, task % blocks);
         let (rows, keys) = (queries.len(), head.keys_seen(&queries));
@@ -193,6 +194,29 @@ fn row_stride(keys: usize) -> usize {
 /// The range of queries in block `block`.
 fn query_block(tgt_len: usize, block: usize) -> Range<usize> {
     block * QUERY_BLOCK..tgt_len.min((block + 1) * QUERY_BLOCK)
+}
+
+/// Which keys of a sentence are visible.
+#[derive(Clone, Copy)]
+struct Visible {
+    causality: Causality,
+    /// Keys that are not padding.
+    n_keys: usize,
+    src_len: usize,
+    tgt_len: usize,
+}
+
+impl Visible {
+    /// The number of keys visible to `query`.
+    #[inline(always)]
+    fn to(self, query: usize) -> usize {
+        match self.causality {
+            Causality::Full => self.n_keys,
+            Causality::Causal => (query + 1 + self.src_len)
+                .saturating_sub(self.tgt_len)
+                .min(self.n_keys),
+        }
+    }
 }
 
 /// One head of one sentence.
@@ -235,13 +259,12 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// The number of keys visible to `query`.
-    fn visible(&self, query: usize) -> usize {
-        match self.scores.causality {
-            Causality::Full => self.n_keys,
-            Causality::Causal => (query + 1 + self.shape.src_len)
-                .saturating_sub(self.shape.tgt_len)
-                .min(self.n_keys),
+    fn visible(&self) -> Visible {
+        Visible {
+            causality: self.scores.causality,
+            n_keys: self.n_keys,
+            src_len: self.shape.src_len,
+            tgt_len: self.shape.tgt_len,
         }
     }
 
@@ -250,7 +273,7 @@ impl<'a> Head<'a> {
         queries
             .clone()
             .next_back()
-            .map_or(0, |last| self.visible(last))
+            .map_or(0, |last| self.visible().to(last))
     }
 
     /// The softmax of `queries` over the first `keys` keys, before dropout, in rows of [`row_stride`] that are zero
@@ -262,11 +285,8 @@ impl<'a> Head<'a> {
         let q = self.q.from(queries.start, 0);
         Product::new(d_head, q, self.k.t()).write_here(&mut tile);
         if keys > 0 {
-            for (query, row) in queries.clone().zip(weights.chunks_exact_mut(stride)) {
-                let src_len = self.shape.src_len;
-                let bias = self.bias.map(|bias| &bias[query * src_len..][..src_len]);
-                softmax_row(row, self.visible(query), self.scores.scale, bias);
-            }
+            let (visible, scale) = (self.visible(), self.scores.scale);
+            softmax_rows(weights, stride, queries.start, visible, scale, self.bias);
         }
     }
 

@@ -28,14 +28,13 @@ pub(super) struct Right<'a> {
 }
 
 impl<'a> Right<'a> {
-    /// Panels as wide as the register tile, one after the other.
-    pub(super) fn of_tiles(isa: Isa, data: &'a [f32], depth: usize) -> Self {
-        let nr = isa.nr();
+    /// A matrix in rows of the distance `row`, of which only whole panels of 16 columns are read.
+    pub(super) fn of_rows(isa: Isa, data: &'a [f32], row: usize) -> Self {
         Self {
             data,
-            tile: depth * nr,
+            tile: isa.nr(),
             half: PANEL,
-            step: nr,
+            step: row,
         }
     }
 
@@ -161,7 +160,13 @@ impl Tile {
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx2(_) => with_rows!(self.avx2, rows in 1 2 3 4 5 6),
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx512(_) => with_rows!(self.avx512, rows in 1 2 3 4 5 6 7 8 9 10 11 12),
+                Isa::Avx512(_) if self.cols <= PANEL => {
+                    with_rows!(self.avx512_narrow, rows in 1 2 3 4 5 6 7 8 9 10 11 12)
+                }
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512(_) => {
+                    with_rows!(self.avx512_square, rows in 1 2 3 4 5 6 7 8 9 10 11 12)
+                }
                 #[cfg(not(target_arch = "x86_64"))]
                 Isa::Avx2(_) | Isa::Avx512(_) => unreachable!("an x86-64 instruction set"),
             }
@@ -259,10 +264,29 @@ impl Tile {
     }
 
     /// # Safety
-    /// See [`Self::run`], with `ROWS` rows; the CPU has AVX-512F.
+    /// See [`Self::run`], with `ROWS` rows and more than 16 columns; the CPU has AVX-512F.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
-    unsafe fn avx512<const ROWS: usize>(&self) {
+    unsafe fn avx512_square<const ROWS: usize>(&self) {
+        // SAFETY: the caller upholds the contract.
+        unsafe { self.avx512::<ROWS, 2>() }
+    }
+
+    /// # Safety
+    /// See [`Self::run`], with `ROWS` rows and at most 16 columns; the CPU has AVX-512F.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn avx512_narrow<const ROWS: usize>(&self) {
+        // SAFETY: the caller upholds the contract.
+        unsafe { self.avx512::<ROWS, 1>() }
+    }
+
+    /// # Safety
+    /// See [`Self::run`], with `ROWS` rows and at most `HALVES` times 16 columns; the CPU has AVX-512F.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    unsafe fn avx512<const ROWS: usize, const HALVES: usize>(&self) {
         use std::arch::x86_64::{
             _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_storeu_ps,
             _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_setzero_ps,
@@ -270,17 +294,21 @@ impl Tile {
         use std::hint::black_box;
         // SAFETY: all addresses lie within the ranges that the caller guarantees; masked lanes are not accessed.
         unsafe {
-            let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
+            let mut sums = [[_mm512_setzero_ps(); HALVES]; ROWS];
             // Three addresses that the compiler cannot relate to each other; otherwise it computes each from the
             // previous one, a chain of additions as slow as the products.
             let mut a = [0, 4, 8].map(|row| black_box(self.a.wrapping_add(row * self.a_row)));
             let mut b = self.b;
             for _ in 0..self.depth {
-                let (b0, b1) = (_mm512_loadu_ps(b), _mm512_loadu_ps(b.add(self.b_half)));
+                let mut halves = [_mm512_setzero_ps(); HALVES];
+                for (half, values) in halves.iter_mut().enumerate() {
+                    *values = _mm512_loadu_ps(b.wrapping_add(half * self.b_half));
+                }
                 for (row, sums) in sums.iter_mut().enumerate() {
                     let a = _mm512_set1_ps(*a[row / 4].add(row % 4 * self.a_row));
-                    sums[0] = _mm512_fmadd_ps(a, b0, sums[0]);
-                    sums[1] = _mm512_fmadd_ps(a, b1, sums[1]);
+                    for (sum, b) in sums.iter_mut().zip(halves) {
+                        *sum = _mm512_fmadd_ps(a, b, *sum);
+                    }
                 }
                 a = a.map(|a| a.wrapping_add(self.a_col));
                 b = b.wrapping_add(self.b_step);

@@ -1,7 +1,7 @@
 //! Packing: copies the operands into the order in which the microkernels read them.
 
 use super::View;
-use super::isa::{Isa, MR, MR_512, NR, NR_512};
+use super::isa::{Isa, MR, MR_512};
 use crate::packed::PANEL;
 
 /// Block size of the inner dimension: products summed in registers before they are added to the output.
@@ -11,62 +11,38 @@ pub(super) const KC: usize = 256;
 /// fetches ahead.
 pub(super) const GROUP: usize = 4;
 
-/// Packs `b` `[depth, n]` into zero-padded panels as wide as the register tile, `[n / nr, depth, nr]`.
-pub(super) fn pack_b(isa: Isa, b: View<'_>, depth: usize, n: usize, packed: &mut [f32]) {
-    match isa {
-        Isa::Portable => pack_b_panels::<NR>(false, b, depth, n, packed),
-        Isa::Avx2(_) => pack_b_panels::<NR>(true, b, depth, n, packed),
-        Isa::Avx512(_) => pack_b_panels::<NR_512>(true, b, depth, n, packed),
-    }
-}
-
-/// Packs `b` `[k, n]`, of any depth, into panels of [`PANEL`] columns, `[n / PANEL, k, PANEL]`, for products with packed weights.
-pub(super) fn pack_panels(isa: Isa, b: View<'_>, k: usize, n: usize, panels: &mut [f32]) {
-    let avx2 = isa != Isa::Portable;
-    if b.row_stride != 1 {
-        return pack_b_panels::<PANEL>(avx2, b, k, n, panels);
-    }
-    for (number, panel) in panels.chunks_exact_mut(k * PANEL).enumerate() {
-        let cols = PANEL.min(n - number * PANEL);
-        for (block, panel) in panel.chunks_mut(KC * PANEL).enumerate() {
-            let b = b.from(block * KC, number * PANEL);
-            pack_b_panels::<PANEL>(avx2, b, panel.len() / PANEL, cols, panel);
+/// Packs `b` `[k, n]` into zero-padded panels of [`PANEL`] columns, `[n / PANEL, k, PANEL]`.
+pub(super) fn pack_b(isa: Isa, b: View<'_>, k: usize, n: usize, packed: &mut [f32]) {
+    let panel_len = k * PANEL;
+    let packed = &mut packed[..n.div_ceil(PANEL) * panel_len];
+    if b.row_stride == 1 && isa != Isa::Portable {
+        for (panel, out) in packed.chunks_exact_mut(panel_len).enumerate() {
+            let cols = PANEL.min(n - panel * PANEL);
+            for (block, out) in out.chunks_mut(KC * PANEL).enumerate() {
+                pack_columns(b.from(block * KC, panel * PANEL), cols, out);
+            }
         }
+        return;
     }
-}
-
-/// [`pack_b`], using AVX2 if `avx2`.
-fn pack_b_panels<const NR: usize>(
-    avx2: bool,
-    b: View<'_>,
-    depth: usize,
-    n: usize,
-    packed: &mut [f32],
-) {
-    let panel_len = depth * NR;
     let whole = match b.col_stride {
-        1 => n / NR / GROUP * GROUP,
+        1 => n / PANEL / GROUP * GROUP,
         _ => 0,
     };
-    let (groups, rest) = packed[..n.div_ceil(NR) * panel_len].split_at_mut(whole * panel_len);
+    let (groups, rest) = packed.split_at_mut(whole * panel_len);
     for (group, out) in groups.chunks_exact_mut(GROUP * panel_len).enumerate() {
-        let b = b.from(0, group * GROUP * NR);
-        copy_panels(NR, depth, b.data, b.row_stride, out);
+        let b = b.from(0, group * GROUP * PANEL);
+        copy_panels(PANEL, k, b.data, b.row_stride, out);
     }
     for (panel, out) in (whole..).zip(rest.chunks_exact_mut(panel_len)) {
-        let b = b.from(0, panel * NR);
-        let cols = NR.min(n - panel * NR);
-        if b.row_stride == 1 && avx2 {
-            pack_columns::<NR>(b, depth, cols, out);
-            continue;
-        }
-        if cols < NR {
+        let b = b.from(0, panel * PANEL);
+        let cols = PANEL.min(n - panel * PANEL);
+        if cols < PANEL {
             out.fill(0.0);
         }
         if b.col_stride == 1 {
-            pack_rows::<NR>(b, cols, out);
+            pack_rows(b, cols, out);
         } else {
-            pack_strided::<NR>(b, depth, cols, out);
+            pack_strided(b, k, cols, out);
         }
     }
 }
@@ -77,8 +53,7 @@ vectorized! {
         match width {
             MR => copy_panels_of::<MR>(depth, rows, stride, panels),
             MR_512 => copy_panels_of::<MR_512>(depth, rows, stride, panels),
-            NR => copy_panels_of::<NR>(depth, rows, stride, panels),
-            NR_512 => copy_panels_of::<NR_512>(depth, rows, stride, panels),
+            PANEL => copy_panels_of::<PANEL>(depth, rows, stride, panels),
             _ => unreachable!("panels of {width}"),
         }
     }
@@ -107,10 +82,10 @@ fn copy_panels_of<const WIDTH: usize>(
 }
 
 /// Packs `cols` columns of a matrix with contiguous rows into one panel.
-fn pack_rows<const NR: usize>(b: View<'_>, cols: usize, out: &mut [f32]) {
-    for (k, out) in out.as_chunks_mut::<NR>().0.iter_mut().enumerate() {
+fn pack_rows(b: View<'_>, cols: usize, out: &mut [f32]) {
+    for (k, out) in out.as_chunks_mut::<PANEL>().0.iter_mut().enumerate() {
         let row = &b.data[k * b.row_stride..][..cols];
-        match <&[f32; NR]>::try_from(row) {
+        match <&[f32; PANEL]>::try_from(row) {
             Ok(row) => *out = *row,
             Err(_) => out[..cols].copy_from_slice(row),
         }
@@ -118,48 +93,49 @@ fn pack_rows<const NR: usize>(b: View<'_>, cols: usize, out: &mut [f32]) {
 }
 
 /// Packs `cols` columns into one panel, element by element.
-fn pack_strided<const NR: usize>(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
+fn pack_strided(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
     for col in 0..cols {
         for k in 0..depth {
-            out[k * NR + col] = b.data[k * b.row_stride + col * b.col_stride];
+            out[k * PANEL + col] = b.data[k * b.row_stride + col * b.col_stride];
         }
     }
 }
 
-/// Packs `cols` columns of a matrix with contiguous columns into one zero-padded panel.
+/// Packs `cols` columns of a matrix with contiguous columns into one zero-padded panel of at most `KC` rows.
 #[cfg(target_arch = "x86_64")]
-fn pack_columns<const NR: usize>(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
+fn pack_columns(b: View<'_>, cols: usize, out: &mut [f32]) {
     static ZEROS: [f32; KC] = [0.0; KC];
-    let columns: [&[f32]; NR] = std::array::from_fn(|col| match col < cols {
+    let depth = out.len() / PANEL;
+    let columns: [&[f32]; PANEL] = std::array::from_fn(|col| match col < cols {
         true => &b.data[col * b.col_stride..][..depth],
         false => &ZEROS[..depth],
     });
-    assert_eq!(out.len(), depth * NR, "one panel");
+    assert_eq!(out.len(), depth * PANEL, "one panel");
     // SAFETY: the caller has checked that the CPU has AVX2; the lengths are checked above.
     unsafe { transpose_avx2(&columns, depth, out) }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn pack_columns<const NR: usize>(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
+fn pack_columns(b: View<'_>, cols: usize, out: &mut [f32]) {
     out.fill(0.0);
-    pack_strided::<NR>(b, depth, cols, out);
+    pack_strided(b, out.len() / PANEL, cols, out);
 }
 
-/// `out[k * NR + col] = columns[col][k]`, in blocks of 8 × 8.
+/// `out[k * PANEL + col] = columns[col][k]`, in blocks of 8 × 8.
 ///
 /// # Safety
-/// The CPU has AVX2, each column holds `depth` elements, and `out` holds `depth * NR`.
+/// The CPU has AVX2, each column holds `depth` elements, and `out` holds `depth * PANEL`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn transpose_avx2<const NR: usize>(columns: &[&[f32]; NR], depth: usize, out: &mut [f32]) {
+unsafe fn transpose_avx2(columns: &[&[f32]; PANEL], depth: usize, out: &mut [f32]) {
     use std::arch::x86_64::{
         _mm256_loadu_ps, _mm256_permute2f128_ps, _mm256_shuffle_ps, _mm256_storeu_ps,
         _mm256_unpackhi_ps, _mm256_unpacklo_ps,
     };
     let whole = depth - depth % 8;
     for k in (0..whole).step_by(8) {
-        for first in (0..NR).step_by(8) {
-            // SAFETY: eight elements from `k` on lie inside each column, and eight rows of `NR` inside `out`.
+        for first in (0..PANEL).step_by(8) {
+            // SAFETY: eight elements from `k` on lie inside each column, and eight rows of `PANEL` inside `out`.
             unsafe {
                 let r: [_; 8] =
                     std::array::from_fn(|i| _mm256_loadu_ps(columns[first + i].as_ptr().add(k)));
@@ -185,15 +161,15 @@ unsafe fn transpose_avx2<const NR: usize>(columns: &[&[f32]; NR], depth: usize, 
                 for i in 0..4 {
                     let low = _mm256_permute2f128_ps::<0x20>(quads[i], quads[i + 4]);
                     let high = _mm256_permute2f128_ps::<0x31>(quads[i], quads[i + 4]);
-                    _mm256_storeu_ps(out.as_mut_ptr().add((k + i) * NR + first), low);
-                    _mm256_storeu_ps(out.as_mut_ptr().add((k + i + 4) * NR + first), high);
+                    _mm256_storeu_ps(out.as_mut_ptr().add((k + i) * PANEL + first), low);
+                    _mm256_storeu_ps(out.as_mut_ptr().add((k + i + 4) * PANEL + first), high);
                 }
             }
         }
     }
     for (col, column) in columns.iter().enumerate() {
         for k in whole..depth {
-            out[k * NR + col] = column[k];
+            out[k * PANEL + col] = column[k];
         }
     }
 }

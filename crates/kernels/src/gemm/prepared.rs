@@ -66,7 +66,7 @@ fn pack_panels(isa: Isa, b: View<'_>, [k, n]: [usize; 2], panels: &mut [f32]) {
     let group = pack::GROUP * PANEL;
     let pack = |(number, panels): (usize, &mut [f32])| {
         let first = number * group;
-        pack::pack_panels(isa, b.from(0, first), k, group.min(n - first), panels);
+        pack::pack_b(isa, b.from(0, first), k, group.min(n - first), panels);
     };
     let len = area(group, k);
     match is_large(area(k, n)) {

@@ -156,7 +156,9 @@ impl Product<'_> {
             Engine::F32(isa) => Single::new(isa, Float::F32).product(&plain, out),
             Engine::Rounded(isa) => Single::new(isa, Float::Bf16).product(&plain, out),
             #[cfg(target_arch = "x86_64")]
-            Engine::Pairs(isa) => pairs::product(isa, &self.with(self.a, pairs::Right::Plain(self.b)), out),
+            Engine::Pairs(isa) => {
+                pairs::product(isa, &self.with(self.a, pairs::Right::Plain(self.b)), out)
+            }
             #[cfg(not(target_arch = "x86_64"))]
             Engine::Pairs(_) => unreachable!("x86-64 instruction sets"),
         }

@@ -23,6 +23,8 @@ const MIN_TASK_ROWS: usize = 48;
 const MIN_TASK_COLS: usize = 64;
 /// Minimum number of multiply-adds per task.
 const TASK_WORK: usize = 1 << 18;
+/// Elements of an operand that stays in the L1 cache beside another one: 16 KiB.
+const SMALL: usize = 1 << 12;
 /// Cost of packing one element of `b`, in multiply-adds.
 const PACK_WORK: usize = 8;
 
@@ -118,17 +120,19 @@ impl Single {
 
     /// [`Self::rectangle`] for at most `TASK_COLS` columns.
     fn column_block(self, product: &Product<'_, View<'_>, Right<'_>>, out: &mut TileMut<'_>) {
-        let Self { isa, precision } = self;
+        let isa = self.isa;
         let Product { k, a, b, .. } = *product;
-        let in_place = a.col_stride == 1 && precision == Float::F32;
         let (m, n) = (out.rows(), out.cols());
         let block = k.min(KC);
-        let width = n.next_multiple_of(isa.nr());
         let b_len = match b {
-            Right::Plain(_) | Right::Bf16(..) => width * block,
+            Right::Plain(b) if self.reads_in_place(b, block, n) => 0,
+            Right::Plain(_) | Right::Bf16(..) => n.next_multiple_of(PANEL) * block,
             Right::F32(..) => 0,
         };
-        let a_len = if in_place { 0 } else { MC * block };
+        let a_len = match self.reads_left_in_place(a, block, m, n) {
+            true => 0,
+            false => MC * block,
+        };
         with_scratches([b_len, a_len], |[packed_b, packed_a]| {
             for start in (0..k).step_by(KC) {
                 let depth = KC.min(k - start);
@@ -146,6 +150,22 @@ impl Single {
         });
     }
 
+    /// Whether the microkernel reads the right operand, of which it needs blocks of `depth` rows, where it is: if it is so small
+    /// that the rows stay in the L1 cache, and consists of whole panels.
+    fn reads_in_place(self, b: View<'_>, depth: usize, n: usize) -> bool {
+        self.precision == Float::F32
+            && b.col_stride == 1
+            && n.is_multiple_of(PANEL)
+            && n * depth <= SMALL
+    }
+
+    /// Whether the microkernel reads the left operand `[m, k]` where it is, in blocks of `depth` columns: if its rows are
+    /// contiguous, or few of its elements are read a few times each.
+    fn reads_left_in_place(self, a: View<'_>, depth: usize, m: usize, n: usize) -> bool {
+        let is_small = m * depth <= SMALL && n * depth <= SMALL;
+        self.precision == Float::F32 && (a.col_stride == 1 || is_small)
+    }
+
     /// The first `n` columns of `depth` rows of the right operand from row `start` on, copied to `packed` if necessary.
     fn right<'r>(
         self,
@@ -157,13 +177,16 @@ impl Single {
     ) -> micro::Right<'r> {
         let isa = self.isa;
         match b {
+            Right::Plain(b) if packed.is_empty() => {
+                micro::Right::of_rows(isa, b.from(start, 0).data, b.row_stride)
+            }
             Right::Plain(b) => {
-                let packed = &mut packed[..n.next_multiple_of(isa.nr()) * depth];
+                let packed = &mut packed[..n.next_multiple_of(PANEL) * depth];
                 pack::pack_b(isa, b.from(start, 0), depth, n, packed);
                 if self.precision == Float::Bf16 {
                     round_all(packed);
                 }
-                micro::Right::of_tiles(isa, packed, depth)
+                micro::Right::of_panels(isa, packed, depth * PANEL)
             }
             Right::F32(weight, col) => {
                 let panel = weight.k() * PANEL;
@@ -191,19 +214,19 @@ impl Single {
         packed: &'l mut [f32],
     ) -> micro::Left<'l> {
         let mr = self.isa.mr();
-        let by_rows = |data: &'l [f32], row: usize| micro::Left {
+        let strided = |data: &'l [f32], row: usize, col: usize| micro::Left {
             data,
             panel: mr * row,
             row,
-            col: 1,
+            col,
         };
         match (a.col_stride, self.precision) {
-            (1, Float::F32) => by_rows(a.data, a.row_stride),
+            _ if packed.is_empty() => strided(a.data, a.row_stride, a.col_stride),
             (1, Float::Bf16) => {
                 for (row, out) in packed.chunks_exact_mut(depth).enumerate().take(rows) {
                     round_into(&a.data[row * a.row_stride..][..depth], out);
                 }
-                by_rows(packed, depth)
+                strided(packed, depth, 1)
             }
             (_, precision) => {
                 pack::pack_a(self.isa, a, rows, depth, packed);

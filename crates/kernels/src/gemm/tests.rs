@@ -379,7 +379,10 @@ fn a_prepared_operand_gives_the_same_bits() {
                 with_prepared(precision, b, [k, n], |b| {
                     Product::new(k, a, b).write_to(&mut TileMut::new(&mut out, m, n, n));
                 });
-                assert!(bits(&out) == bits(&expected), "{precision:?}, {m} × {n} × {k}");
+                assert!(
+                    bits(&out) == bits(&expected),
+                    "{precision:?}, {m} × {n} × {k}"
+                );
             }
         }
     }
