@@ -5,7 +5,8 @@
 
 Needs Python 3.11, a release build of the program, a model trained with configs/multi30k.toml, and Multi30k's test set. Sets up
 CTranslate2 in a virtual environment (target/peers/ctranslate2), makes the base model of bench/models.json with random weights,
-and converts both models. `--models marian` measures an imported model of the shape of OPUS-MT with random weights. Prints Markdown tables and writes every measurement to target/peers/translate.jsonl.
+and converts both models. `--models marian` measures an imported model of the shape of OPUS-MT with random weights. Prints
+Markdown tables and writes every measurement to target/peers/translate.jsonl.
 
 Speed is output tokens per second, including `</s>`. Both programs run in alternation, in new processes each round; a number is
 the median over the rounds. Ours is (tokens of all sentences − tokens of the first) / (time of a process that translates all −
