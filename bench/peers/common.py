@@ -9,6 +9,8 @@ import subprocess
 import venv
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The models of `attentive bench`.
+MODELS_FILE = ROOT / "crates" / "cli" / "src" / "bench" / "models.json"
 
 VERSIONS = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))"
 

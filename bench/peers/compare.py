@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Compares training steps of Attentive and PyTorch on this machine: python3 bench/peers/compare.py
 
-Sets up PyTorch in a virtual environment (target/peers), builds bench/training_step.rs, and runs both programs in
+Sets up PyTorch in a virtual environment (target/peers), builds the program, and runs `attentive bench` and pytorch_step.py in
 alternation, in new processes each round, so that other load on the machine affects both. Prints target tokens per second
-(the median over the steps of all rounds, excluding the first step of each process), their ratio, and the peak memory, and
-writes the time of every step to target/peers/results.json. The models are those of bench/models.json.
+(the median over the steps of all rounds, excluding the first step of each process), their ratio, the share of the ceiling that
+`attentive bench` measures, and the peak memory, and writes the time of every step to target/peers/results.json. The models are
+those of `attentive bench`. `--compile` measures PyTorch with torch.compile too, and takes the faster one.
 """
 
 import argparse
@@ -16,12 +17,12 @@ import subprocess
 import sys
 import time
 
-from common import ROOT, high_water_mark, machine, python, target
+from common import MODELS_FILE, ROOT, high_water_mark, machine, python, target
 
 PACKAGES = {"torch": "2.15.0"}
 PIP_OPTIONS = ["numpy", "--extra-index-url", "https://download.pytorch.org/whl/cpu"]
 INSTRUCTIONS = ["avx2", "avx512f", "avx512_bf16", "amx_bf16"]
-MODELS = {model["name"]: model for model in json.loads((ROOT / "bench" / "models.json").read_text())}
+MODELS = {model["name"]: model for model in json.loads(MODELS_FILE.read_text())}
 
 LEGEND = """
 <  the process was stopped before its first step was complete: an upper bound
@@ -36,26 +37,29 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=6, help="steps per process")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--compile", action="store_true", help="measure PyTorch with torch.compile too")
     parser.add_argument("--limit", type=float, default=120, help="seconds after which a process is stopped")
     return parser.parse_args()
 
 
 def ours():
-    """Builds the example and returns its path."""
-    command = ["cargo", "build", "--release", "--example", "training_step", "--message-format=json"]
-    built = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    for line in built.stdout.splitlines():
-        message = json.loads(line)
-        if message.get("target", {}).get("name") == "training_step" and message.get("executable"):
-            return message["executable"]
-    sys.exit("cargo did not build the example `training_step`")
+    """Builds the program and returns its path."""
+    subprocess.run(["cargo", "build", "--release"], cwd=ROOT, check=True)
+    return target() / "release" / "attentive"
+
+
+def ceilings(program, threads):
+    """Operations a second by precision, of all threads together."""
+    command = [program, "--threads", str(threads), "bench", "--only", "ceilings", "--json"]
+    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return {each["precision"]: each["operations"][1] for each in found["products"]}
 
 
 class Side:
     """Results of the processes of one program."""
 
     def __init__(self):
-        self.steps, self.first_steps, self.peak = [], [], None
+        self.steps, self.first_steps, self.peak, self.flops = [], [], None, None
 
     def run(self, command, threads, limit):
         """Records the duration of every step and the peak memory in MB. Stops the process after `limit` seconds."""
@@ -72,6 +76,11 @@ class Side:
         text, _ = process.communicate()
         if process.returncode != 0 and not stopped:
             sys.exit(f"exit status {process.returncode}: {' '.join(map(str, command))}")
+        if text.startswith("{"):
+            found = json.loads(text)
+            self.steps += found["seconds"]
+            self.flops = sum(operation["flops"] for operation in found["operations"])
+            return
         seconds = [float(found) for found in re.findall(r"^([\d.]+) s, loss", text, re.MULTILINE)]
         if not seconds and not stopped:
             sys.exit(f"no step in the output of {' '.join(map(str, command))}:\n{text}")
@@ -87,8 +96,11 @@ class Side:
         return "<", tokens / limit
 
 
-def row(model, precision, attentive, pytorch, limit):
+def row(model, precision, sides, limit, ceiling):
     """A row of the table."""
+    attentive = sides["attentive"]
+    others = [side for name, side in sides.items() if name != "attentive"]
+    pytorch = max(others, key=lambda side: side.speed(1, limit)[1])
     tokens = MODELS[model]["batch"] * MODELS[model]["length"]
     (our_mark, our_speed), (their_mark, their_speed) = (side.speed(tokens, limit) for side in (attentive, pytorch))
     # The ratio of two bounds is unknown; dividing by PyTorch's upper bound gives a lower bound.
@@ -97,7 +109,8 @@ def row(model, precision, attentive, pytorch, limit):
     memory = " / ".join("–" if peak is None else f"{peak:.0f}" for peak in peaks)
     share = "–" if None in peaks else f"{peaks[0] / peaks[1]:.2f}"
     speeds = f"{our_mark}{our_speed:.0f}", f"{their_mark}{their_speed:.0f}", f"{mark}{our_speed / their_speed:.2f}"
-    return f"{model:<7}{precision:<10}{speeds[0]:>10}{speeds[1]:>10}{speeds[2]:>8}{memory:>15} MB{share:>8}"
+    used = f"{100 * attentive.flops / statistics.median(attentive.steps) / ceiling:.0f} %" if attentive.steps else "–"
+    return f"{model:<7}{precision:<10}{speeds[0]:>10}{used:>9}{speeds[1]:>10}{speeds[2]:>8}{memory:>15} MB{share:>8}"
 
 
 def main():
@@ -105,19 +118,26 @@ def main():
     work = target() / "peers"
     work.mkdir(parents=True, exist_ok=True)
     interpreter, (version,) = python(work / "venv", PACKAGES, *PIP_OPTIONS)
-    programs = {"attentive": [ours()], "pytorch": [interpreter, ROOT / "bench" / "peers" / "pytorch_step.py"]}
+    program, script = ours(), ROOT / "bench" / "peers" / "pytorch_step.py"
+    most = ceilings(program, options.threads)
     print(f"{machine(INSTRUCTIONS)}; {time.strftime('%Y-%m-%d')}; {options.threads} threads; PyTorch {version}")
-    print(f"{'model':<7}{'matmul':<10}{'attentive':>10}{'pytorch':>10}{'ratio':>8}{'memory':>18}{'ratio':>8}", flush=True)
+    head = f"{'model':<7}{'matmul':<10}{'attentive':>10}{'ceiling':>9}{'pytorch':>10}{'ratio':>8}{'memory':>18}{'ratio':>8}"
+    print(head, flush=True)
     results = []
     for precision in options.precisions:
         for model in options.models:
-            chosen = ["--model", model, "--steps", str(options.steps), "--threads", str(options.threads)]
-            chosen += ["--bf16"] if precision == "bf16" else []
-            sides = {name: Side() for name in programs}
+            chosen = ["--model", model, "--steps", options.steps]
+            theirs = [interpreter, script, *chosen, "--threads", options.threads]
+            theirs += ["--bf16"] if precision == "bf16" else []
+            bench = [program, "--threads", options.threads, "bench", "--only", "training", "--json"]
+            commands = {"attentive": [*bench, *chosen, "--precision", precision], "pytorch": theirs}
+            if options.compile:
+                commands["pytorch compiled"] = [*theirs, "--compile"]
+            sides = {name: Side() for name in commands}
             for _ in range(options.rounds):
-                for name, program in programs.items():
-                    sides[name].run([*map(str, program), *chosen], options.threads, options.limit)
-            print(row(model, precision, sides["attentive"], sides["pytorch"], options.limit), flush=True)
+                for name, command in commands.items():
+                    sides[name].run(list(map(str, command)), options.threads, options.limit)
+            print(row(model, precision, sides, options.limit, most[precision]), flush=True)
             results.append(dict(model=model, precision=precision, sides={name: vars(side) for name, side in sides.items()}))
     print(LEGEND)
     record = dict(

@@ -1,17 +1,16 @@
-"""Times eager PyTorch training steps of an encoder-decoder Transformer on random tokens without padding.
+"""Times PyTorch training steps of an encoder-decoder Transformer of `attentive bench` on random tokens without padding.
 
-Takes the arguments of bench/training_step.rs and prints the same lines: the time and the loss of each step.
+Prints the time and the loss of each step.
 """
 
 import argparse
 import json
-import pathlib
 import time
 
 import torch
 from torch import nn
 
-MODELS = pathlib.Path(__file__).resolve().parents[1] / "models.json"
+from common import MODELS_FILE
 
 
 class Model(nn.Module):
@@ -42,10 +41,11 @@ class Model(nn.Module):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
-    models = {model["name"]: model for model in json.loads(MODELS.read_text())}
-    parser.add_argument("--model", choices=models, required=True, help="of bench/models.json")
+    models = {model["name"]: model for model in json.loads(MODELS_FILE.read_text())}
+    parser.add_argument("--model", choices=models, required=True, help="a model of `attentive bench`")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--compile", action="store_true", help="use torch.compile")
     parser.add_argument("--bf16", action="store_true", help="autocast to bfloat16")
     options = parser.parse_args()
     return argparse.Namespace(**models[options.model], **vars(options))
@@ -56,13 +56,14 @@ def main():
     torch.manual_seed(1)
     torch.set_num_threads(options.threads)
     model = Model(options).train()
+    step_model = torch.compile(model) if options.compile else model
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
     criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
     src, tgt_in, tgt_out = (torch.randint(options.vocab, (options.batch, options.length)) for _ in range(3))
     for _ in range(options.steps):
         start = time.perf_counter()
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.bf16):
-            logits = model(src, tgt_in)
+            logits = step_model(src, tgt_in)
             loss = criterion(logits.flatten(0, 1).float(), tgt_out.flatten())
         optimizer.zero_grad(set_to_none=True)
         loss.backward()

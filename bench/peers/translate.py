@@ -4,7 +4,7 @@
     python3 bench/peers/translate.py --attentive target/release/attentive --model runs/multi30k
 
 Needs Python 3.11, a release build of the program, a model trained with configs/multi30k.toml, and Multi30k's test set. Sets up
-CTranslate2 in a virtual environment (target/peers/ctranslate2), makes the base model of bench/models.json with random weights,
+CTranslate2 in a virtual environment (target/peers/ctranslate2), makes the base model of `attentive bench` with random weights,
 and converts both models. `--models marian` measures an imported model of the shape of OPUS-MT with random weights. Prints
 Markdown tables and writes every measurement to target/peers/translate.jsonl.
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
-from common import ROOT
+from common import MODELS_FILE, ROOT
 
 # Multi30k's longest translations have about 50 tokens; the limit stops those that repeat themselves.
 TINY_LIMIT = 64
@@ -102,8 +102,8 @@ def tiny(model, data, work):
 
 
 def base(attentive, work):
-    """The base model of bench/models.json with random weights: after one update with a very small learning rate."""
-    models = {model["name"]: model for model in json.loads((ROOT / "bench" / "models.json").read_text())}
+    """The base model of `attentive bench` with random weights: after one update with a very small learning rate."""
+    models = {model["name"]: model for model in json.loads(MODELS_FILE.read_text())}
     shape = models["base"]
     words = [f"w{number}" for number in range(shape["vocab"] - N_SPECIAL)]
     folder = work / "base"

@@ -4,6 +4,7 @@
 
 #[cfg(feature = "server")]
 mod bombs;
+mod cli_bench;
 mod cli_checkpoint;
 mod cli_classify;
 mod cli_compare;

@@ -1,6 +1,7 @@
 //! The command line, with one file per command, each of which only combines parts of the library.
 
 mod average;
+mod bench;
 mod classify;
 mod cleanup;
 mod compare;
@@ -115,6 +116,7 @@ enum Command {
     Export(export::Args),
     Plot(plot::Args),
     Info(info::Args),
+    Bench(bench::Args),
     Config(config::Args),
     #[cfg(feature = "server")]
     Serve(serve::Args),
@@ -155,6 +157,7 @@ impl Command {
             Self::Export(args) => export::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Info(args) => info::run(args),
+            Self::Bench(args) => bench::run(args),
             Self::Config(args) => config::run(args),
             #[cfg(feature = "server")]
             Self::Serve(args) => serve::run(args, threads),

@@ -30,6 +30,7 @@ pub mod additive_attention;
 pub mod attention;
 pub mod attentive_recurrent;
 pub mod cached_attention;
+pub mod ceiling;
 pub mod cross_entropy;
 pub mod dropout;
 pub mod elementwise;

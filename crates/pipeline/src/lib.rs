@@ -39,6 +39,7 @@ pub use inspect::{Inspection, Predicted, Shown, Target};
 pub use prompt::Prompt;
 pub use request::{Demands, Place, Prefix, Request, Strictness};
 pub use rescore::Rescored;
+pub use share::share;
 pub use tag::Tagged;
 pub use translate::TranslateOptions;
 pub use translation::{Candidate, Translation};

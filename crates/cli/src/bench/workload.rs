@@ -1,51 +1,49 @@
-//! The workload that the training benchmarks share: a Transformer and a batch of random tokens without padding.
+//! The models that are measured: encoder-decoder Transformers with random weights, and random sentences without padding.
 
-use attentive::architecture::Body;
-use attentive::batch::{Batch, Padded, TokenId};
-use attentive::config::{
+use attentive_base::batch::{Batch, Padded, TokenId};
+use attentive_base::body::Body;
+use attentive_base::random::Random;
+use attentive_config::{
     Config, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, OutputConfig, TieEmbeddings,
-    TrainPrecision, Translator,
+    Translator,
 };
-use attentive::model::Model;
-use attentive::random::Random;
-use attentive::train::{Learner, Unwatched};
 use serde::Deserialize;
 
-/// The models of docs/development/performance.md, also read by bench/peers/pytorch_step.py.
+/// Also read by the scripts in `bench/peers`.
 const MODELS: &str = include_str!("models.json");
 
 /// An encoder-decoder and its batches.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Workload {
-    pub(crate) name: String,
+pub(super) struct Workload {
+    pub(super) name: String,
     d_model: usize,
     d_ff: usize,
     n_heads: usize,
     /// Number of encoder layers, and of decoder layers.
     n_layers: usize,
-    vocab: usize,
+    pub(super) vocab: usize,
     /// Sentences per batch.
-    batch: usize,
+    pub(super) batch: usize,
     /// Tokens per sentence, on both sides.
-    length: usize,
+    pub(super) length: usize,
     /// Rate of all dropouts: residual, attention, activation.
     dropout: f64,
 }
 
 /// All workloads.
-pub(crate) fn workloads() -> Vec<Workload> {
-    serde_json::from_str(MODELS).expect("bench/models.json is a list of models")
+pub(super) fn workloads() -> Vec<Workload> {
+    serde_json::from_str(MODELS).expect("models.json is a list of models")
 }
 
 impl Workload {
     /// Target tokens per step.
-    pub(crate) fn tokens(&self) -> usize {
+    pub(super) fn tokens(&self) -> usize {
         self.batch * self.length
     }
 
-    /// A new model with its optimizer.
-    pub(crate) fn learner(&self, matmul: TrainPrecision) -> Learner {
+    /// The configuration of the model.
+    pub(super) fn config(&self) -> Config {
         let mut config = Config::default();
         config.model = ModelConfig {
             family: FamilyConfig::Transformer(Translator {
@@ -72,17 +70,11 @@ impl Workload {
             activation_dropout: self.dropout,
             ..config.model
         };
-        config.train.precision = matmul;
-        let model = Model::new(
-            &config.model.architecture(self.vocab, self.vocab),
-            config.model.init,
-            config.seed,
-        );
-        Learner::new(model, &config)
+        config
     }
 
     /// Random sentences of equal length.
-    pub(crate) fn batch(&self) -> Batch {
+    pub(super) fn batch(&self) -> Batch {
         let mut random = Random::new(1, 1);
         let mut side = || {
             let mut token = || (random.uniform() * self.vocab as f64) as TokenId;
@@ -96,12 +88,4 @@ impl Workload {
             lines: (1..=self.batch).collect(),
         }
     }
-}
-
-/// Runs training step number `step`, counted from 1: forward, backward, update. Returns the loss per token.
-pub(crate) fn step(learner: &mut Learner, batch: &Batch, step: u64) -> f64 {
-    let batches = vec![batch.clone(); learner.n_batches()];
-    let update = learner.learn(step, 1e-4, &batches, &mut Unwatched);
-    let sums = update.expect("the loss on random tokens is finite").sums;
-    sums.loss / sums.n_tokens as f64
 }

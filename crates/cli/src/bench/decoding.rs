@@ -1,0 +1,239 @@
+//! Translation with a model in RAM, without text.
+
+use std::time::Instant;
+
+use attentive_architecture::TokenContract;
+use attentive_base::batch::TokenId;
+use attentive_config::{Config, EarlyStopping};
+use attentive_decode::{Capacity, SearchOptions, Sentence, Strategy, search};
+use attentive_kernels::ceiling::{self, On};
+use attentive_kernels::threads::Threads;
+use attentive_model::engine::profile::{Part, Profile, profiled};
+use attentive_model::engine::{Dense, Engine, Precision, Weight};
+use attentive_model::model::Model as Trained;
+use attentive_pipeline::share;
+use serde::Serialize;
+
+use super::ceilings::Ceilings;
+use super::workload::Workload;
+use super::{percent, row, threads};
+
+/// A batch and the width of a beam.
+#[derive(Clone, Copy)]
+pub(super) struct Setting {
+    /// Sentences that each thread decodes together; with one, all threads work on it.
+    batch: usize,
+    beam: usize,
+}
+
+pub(super) const SETTINGS: [Setting; 4] = [
+    Setting { batch: 32, beam: 1 },
+    Setting { batch: 32, beam: 5 },
+    Setting { batch: 1, beam: 1 },
+    Setting { batch: 1, beam: 5 },
+];
+
+/// A model with random weights.
+pub(super) struct Model<'a> {
+    workload: &'a Workload,
+    config: Config,
+    engine: Engine,
+    precision: Precision,
+    encoder: Matrices,
+    /// Includes the output projection.
+    decoder: Matrices,
+}
+
+/// The weights that each token of one side is multiplied with.
+#[derive(Clone, Copy, Default)]
+struct Matrices {
+    /// Elements: multiply-adds for a token.
+    elements: usize,
+    bytes: usize,
+}
+
+impl Matrices {
+    fn add(&mut self, matrix: &attentive_model::engine::Matrix) {
+        let elements = matrix.d_out() * matrix.d_in();
+        self.elements += elements;
+        self.bytes += elements
+            * match matrix.precision() {
+                Precision::F32 => 4,
+                Precision::Bf16 => 2,
+                Precision::Int8 => 1,
+            };
+    }
+}
+
+/// A translation of random sentences.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename = "translation")]
+pub(super) struct Translation {
+    model: String,
+    precision: Precision,
+    batch: usize,
+    beam: usize,
+    sentences: usize,
+    tokens: usize,
+    seconds: f64,
+    /// The least time for the matrix products.
+    bound: f64,
+    parts: Vec<(&'static str, f64)>,
+}
+
+impl<'a> Model<'a> {
+    pub(super) fn new(workload: &'a Workload, precision: Precision) -> Self {
+        let config = workload.config();
+        let architecture = config.model.architecture(workload.vocab, workload.vocab);
+        let trained = Trained::new(&architecture, config.model.init, config.seed);
+        let engine = Engine::new(&architecture, &mut Dense::new(precision, trained.copied()));
+        let (mut encoder, mut decoder) = (Matrices::default(), Matrices::default());
+        for (name, weight) in engine.weights() {
+            let Weight::Matrix(matrix) = weight else {
+                continue;
+            };
+            let of_memory = ["cross_attention.key", "cross_attention.value"];
+            match name.as_str() {
+                name if name.contains("embedding") => {}
+                name if name.starts_with("encoder.") => encoder.add(matrix),
+                name if of_memory.iter().any(|part| name.contains(part)) => encoder.add(matrix),
+                _ => decoder.add(matrix),
+            }
+        }
+        Self {
+            workload,
+            config,
+            engine,
+            precision,
+            encoder,
+            decoder,
+        }
+    }
+
+    pub(super) fn measure(&self, setting: Setting, ceilings: &Ceilings) -> Translation {
+        let Setting { batch, beam } = setting;
+        let workers = match batch {
+            1 => 1,
+            _ => Threads::current().count(),
+        };
+        let count = match batch {
+            1 => 16,
+            _ => workers * batch,
+        };
+        self.translate(setting, workers, count.min(4 * workers));
+        let start = Instant::now();
+        let (tokens, profile) = profiled(|| self.translate(setting, workers, count));
+        let seconds = start.elapsed().as_secs_f64();
+        let time = |&part: &Part| profile.time(part).as_secs_f64();
+        let parts = PARTS
+            .iter()
+            .map(|(name, parts)| (*name, parts.iter().map(time).sum()));
+        Translation {
+            model: self.workload.name.clone(),
+            precision: self.precision,
+            batch,
+            beam,
+            sentences: count,
+            tokens,
+            seconds,
+            bound: self.bound(&profile, count, ceilings),
+            parts: parts.collect(),
+        }
+    }
+
+    /// Translates `count` sentences and returns the number of tokens written.
+    fn translate(&self, setting: Setting, workers: usize, count: usize) -> usize {
+        let length = self.workload.length;
+        let options = SearchOptions {
+            strategy: Strategy::beam(setting.beam, 1, EarlyStopping::Never),
+            max_new_factor: 0.0,
+            max_new_extra: length,
+            min_length: length,
+            ..SearchOptions::from(&self.config.decode)
+        };
+        // No token ends a translation before the limit.
+        let contract = TokenContract {
+            start: 1,
+            end: 2,
+            pad: 0,
+            never: vec![0],
+            forced_first: None,
+            forced_last: None,
+        };
+        let with = attentive_decode::Setting {
+            contract: &contract,
+            options,
+            capacity: Capacity {
+                sentences: setting.batch,
+                positions: usize::MAX,
+            },
+        };
+        let found = share(
+            (0..count).map(|number| self.sentence(number)),
+            workers,
+            |sentences| search(&self.engine, sentences, with).collect(),
+        );
+        found.iter().map(|found| found[0].tokens.len()).sum()
+    }
+
+    /// Tokens without a pattern, the same in every run, after the special ones.
+    fn sentence(&self, number: usize) -> Sentence {
+        let token = |place: usize| {
+            let mixed = (number * self.workload.length + place).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            (3 + (mixed >> 32) % (self.workload.vocab - 3)) as TokenId
+        };
+        Sentence::from((0..self.workload.length).map(token).collect::<Vec<_>>())
+    }
+
+    /// The least time for the matrix products.
+    fn bound(&self, done: &Profile, count: usize, ceilings: &Ceilings) -> f64 {
+        let most = ceilings.operations(self.precision);
+        let src_tokens = (count * self.workload.length) as f64;
+        let encoder = 2.0 * src_tokens * self.encoder.elements as f64 / most;
+        let operations = 2.0 * done.counts.rows as f64 * self.decoder.elements as f64 / most;
+        let bytes = (done.counts.steps * self.decoder.bytes) as f64;
+        let rate = ceiling::read(self.decoder.bytes, On::All);
+        encoder + operations.max(bytes / rate)
+    }
+}
+
+/// The parts of the work by name.
+const PARTS: [(&str, &[Part]); 7] = [
+    ("encoder", &[Part::Encoder]),
+    ("decoder: linear maps", &[Part::Linear]),
+    ("decoder: self-attention", &[Part::SelfAttention]),
+    ("decoder: cross-attention", &[Part::CrossAttention]),
+    ("decoder: norms, the rest", &[Part::DecoderRest]),
+    ("output projection, top-k", &[Part::Projection]),
+    (
+        "search, waiting",
+        &[Part::Search, Part::Waiting, Part::Rest],
+    ),
+];
+
+impl Translation {
+    pub(super) fn title(&self) -> String {
+        let Self {
+            model,
+            precision,
+            batch,
+            beam,
+            ..
+        } = self;
+        format!(
+            "Translation with {model} in {precision}, batch {batch}, beam {beam}, {}: {:.0} output tokens/s, {} of the bound",
+            threads(),
+            self.tokens as f64 / self.seconds,
+            percent(self.bound, self.seconds),
+        )
+    }
+
+    pub(super) fn rows(&self) -> Vec<Vec<String>> {
+        let head = row(["part", "ms", "share"]);
+        let parts = self.parts.iter().map(|&(name, seconds)| {
+            let ms = format!("{:.1}", 1e3 * seconds);
+            row([name, &ms, &percent(seconds, self.seconds)])
+        });
+        std::iter::once(head).chain(parts).collect()
+    }
+}

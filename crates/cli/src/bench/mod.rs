@@ -1,0 +1,184 @@
+//! `attentive bench`: what this machine can do, and how much of it training and translation use.
+
+mod ceilings;
+mod decoding;
+mod training;
+mod workload;
+
+use std::cell::LazyCell;
+
+use attentive_base::error::{Error, Result};
+use attentive_kernels::threads::Threads;
+use attentive_model::engine::Precision;
+use clap::ValueEnum;
+use serde::Serialize;
+
+use self::ceilings::Ceilings;
+use self::workload::{Workload, workloads};
+use super::output::Output;
+use super::precision::one_of;
+use super::table::aligned;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive bench                                         everything: two minutes on two cores
+  attentive bench --only ceilings
+  attentive bench --only training --model small --precision bf16 --steps 10
+  attentive bench --only translation --model tiny --precision int8 --json
+
+The models are encoder-decoder Transformers with random weights, and the sentences random tokens, 32 on both sides: tiny \
+(4 + 4 layers of width 128, 10,000 tokens), small (3 + 3, 256, 8000) and base (6 + 6, 512, 32,000).
+
+A ceiling is the fastest of twenty runs: multiply-adds in registers, with the instructions that the products use, two operations \
+each; and bytes a second that are read in a loop over as many as stated.
+  The share of training is the operations of its matrix products, forward and backward, over those that the ceiling allows in \
+the time of the whole update.
+  The bound of translation is the least time for its matrix products: for each decoding step the operations at the ceiling or \
+reading all weights of the decoder once, whichever takes longer; and the operations of the encoder. The share is the bound over \
+the time.
+
+Run it on an idle machine. `ATTENTIVE_ISA` limits the instructions.";
+
+/// Measure this machine, and training and translation as shares of what it can do.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Model to measure; may be repeated [default: all].
+    #[arg(long = "model", value_name = "NAME", value_parser = ["tiny", "small", "base"])]
+    models: Vec<String>,
+    /// Number type of the matrix products; may be repeated [default: all; training has no int8].
+    #[arg(long = "precision", value_name = "TYPE", value_parser = one_of(&Precision::ALL))]
+    precisions: Vec<Precision>,
+    /// Measure only this; may be repeated [default: everything].
+    #[arg(long, value_name = "PART")]
+    only: Vec<Measured>,
+    /// Updates of training to measure, after one that is not.
+    #[arg(long, value_name = "N", default_value = "6", value_parser = clap::value_parser!(u64).range(1..))]
+    steps: u64,
+    /// Print one JSON object for each measurement.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Measured {
+    /// Multiply-adds and bytes, on one thread and on all
+    Ceilings,
+    /// Updates
+    Training,
+    /// Greedy search and beam search, in batches and sentence by sentence
+    Translation,
+}
+
+impl Args {
+    fn measures(&self, part: Measured) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+
+    fn precisions(&self) -> Vec<Precision> {
+        match self.precisions.is_empty() {
+            true => Precision::ALL.to_vec(),
+            false => self.precisions.clone(),
+        }
+    }
+
+    fn workloads(&self) -> Vec<Workload> {
+        let wanted = |known: &Workload| self.models.is_empty() || self.models.contains(&known.name);
+        workloads().into_iter().filter(wanted).collect()
+    }
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let trained: Vec<Precision> = (args.precisions().into_iter())
+        .filter(|&precision| precision != Precision::Int8)
+        .collect();
+    if args.only == [Measured::Training] && trained.is_empty() {
+        let hint = "use `--precision f32` or `--precision bf16`";
+        return Err(Error::usage("training has no int8", hint));
+    }
+    let mut report = Report::new(args.json);
+    let ceilings = LazyCell::new(Ceilings::measure);
+    if args.measures(Measured::Ceilings) {
+        report.table(&*ceilings, || (ceilings.title(), ceilings.rows()))?;
+    }
+    if args.measures(Measured::Training) {
+        for workload in &args.workloads() {
+            for &precision in &trained {
+                let found = training::measure(workload, precision, args.steps);
+                report.table(&found, || (found.title(&ceilings), found.rows(&ceilings)))?;
+            }
+        }
+    }
+    if args.measures(Measured::Translation) {
+        for workload in &args.workloads() {
+            for precision in args.precisions() {
+                let model = decoding::Model::new(workload, precision);
+                for setting in decoding::SETTINGS {
+                    let found = model.measure(setting, &ceilings);
+                    report.table(&found, || (found.title(), found.rows()))?;
+                }
+            }
+        }
+    }
+    report.out.flush()
+}
+
+/// Prints each measurement as soon as it is made.
+struct Report {
+    out: Output,
+    json: bool,
+    is_first: bool,
+}
+
+impl Report {
+    fn new(json: bool) -> Self {
+        Self {
+            out: Output::stdout(),
+            json,
+            is_first: true,
+        }
+    }
+
+    /// Prints `found`, as JSON or as a table with a title.
+    fn table(
+        &mut self,
+        found: &impl Serialize,
+        table: impl FnOnce() -> (String, Vec<Vec<String>>),
+    ) -> Result<()> {
+        if self.json {
+            let line = serde_json::to_string(found).expect("a measurement is JSON");
+            self.out.line(&line)?;
+            return self.out.flush();
+        }
+        if !std::mem::replace(&mut self.is_first, false) {
+            self.out.line("")?;
+        }
+        let (title, rows) = table();
+        self.out.line(&title)?;
+        for line in aligned(&rows) {
+            self.out.line(&line)?;
+        }
+        self.out.flush()
+    }
+}
+
+/// Cells of a row.
+fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.map(String::from).to_vec()
+}
+
+/// The number of threads, for titles.
+fn threads() -> String {
+    attentive_base::count::count(Threads::current().count(), "thread")
+}
+
+/// A part of a whole, in percent.
+fn percent(part: f64, whole: f64) -> String {
+    format!("{:.1} %", 100.0 * part / whole)
+}
+
+/// Billions of something, with as many digits as are of use.
+fn billions(number: f64) -> String {
+    format!("{:.1}", number / 1e9)
+}

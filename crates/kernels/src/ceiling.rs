@@ -1,0 +1,336 @@
+//! What this machine can do at most: multiply-adds in registers, with the instructions that the kernels use, and bytes read and
+//! copied.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use crate::gemm::Float;
+use crate::packed::Precision;
+use crate::threads::Threads;
+
+/// Runs of each measurement, of which the fastest counts.
+const RUNS: usize = 20;
+/// Multiply-adds of each sum in a run.
+const ROUNDS: usize = 2_000_000;
+/// Independent sums, enough to keep all multiply-add units busy.
+const SUMS: usize = 12;
+
+/// Returns the operations a second of multiply-adds in registers, two each, with the instructions for products of this type; on the
+/// calling thread, or all [`Threads`] together.
+pub fn operations(precision: Precision, on: On) -> f64 {
+    let work = work(precision);
+    on.fastest(|_| work())
+}
+
+/// Returns the bytes a second that are read from `bytes` of memory, which the threads share, when they have been read before.
+pub fn read(bytes: usize, on: On) -> f64 {
+    /// Bytes of one run: enough to take milliseconds.
+    const LEAST: usize = 1 << 28;
+    let numbers = (bytes / 8 / on.count()).next_multiple_of(64);
+    let rooms: Vec<Vec<u64>> = (0..on.count()).map(|_| vec![1; numbers]).collect();
+    let passes = LEAST.div_ceil(8 * numbers);
+    on.fastest(|thread| {
+        for _ in 0..passes {
+            black_box(touch(black_box(&rooms[thread])));
+        }
+        (8 * numbers * passes) as f64
+    })
+}
+
+/// Returns the bytes a second of copying, those read and those written, in memory that no cache holds.
+pub fn copy(on: On) -> f64 {
+    /// Numbers of 8 bytes that all threads together copy.
+    const NUMBERS: usize = 1 << 25;
+    let each = NUMBERS / on.count();
+    let from = vec![1u64; each];
+    let rooms: Vec<_> = (0..on.count())
+        .map(|_| std::sync::Mutex::new((from.clone(), vec![0; each])))
+        .collect();
+    on.fastest(|thread| {
+        let (from, to) = &mut *rooms[thread].lock().expect("each thread has its own");
+        black_box(to).copy_from_slice(black_box(from));
+        (16 * each) as f64
+    })
+}
+
+/// The threads that a measurement uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum On {
+    /// The calling thread.
+    One,
+    /// All threads of the process.
+    All,
+}
+
+impl On {
+    /// Returns the number of threads.
+    pub fn count(self) -> usize {
+        match self {
+            Self::One => 1,
+            Self::All => Threads::current().count(),
+        }
+    }
+
+    /// The highest rate of several runs of `work`, which returns how much it did, on each thread at once.
+    fn fastest(self, work: impl Fn(usize) -> f64 + Sync) -> f64 {
+        let run = || {
+            let start = Instant::now();
+            let done = match self {
+                Self::One => work(0),
+                Self::All => rayon::broadcast(|thread| work(thread.index())).iter().sum(),
+            };
+            done / start.elapsed().as_secs_f64()
+        };
+        (0..RUNS).map(|_| run()).fold(0.0, f64::max)
+    }
+}
+
+/// Reads a number of each cache line, which fetches all of it.
+fn touch(numbers: &[u64]) -> u64 {
+    /// Numbers in a cache line.
+    const LINE: usize = 8;
+    let [mut a, mut b, mut c, mut d] = [0; 4];
+    for lines in numbers.as_chunks::<{ 4 * LINE }>().0 {
+        a ^= lines[0];
+        b ^= lines[LINE];
+        c ^= lines[2 * LINE];
+        d ^= lines[3 * LINE];
+    }
+    a ^ b ^ c ^ d
+}
+
+/// Runs `ROUNDS` multiply-adds of each sum and returns the number of operations.
+type Work = fn() -> f64;
+
+/// The multiply-adds of the instructions used at this precision.
+fn work(precision: Precision) -> Work {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let instructions = match precision {
+            Precision::F32 => Float::F32.instructions(),
+            Precision::Bf16 => Float::Bf16.instructions(),
+            Precision::Int8 => precision.instructions(),
+        };
+        match instructions {
+            // SAFETY: the kernels selected these instructions for this CPU.
+            "AVX2" if precision == Precision::Int8 => return || unsafe { x86::avx2_int8() },
+            // SAFETY: as above.
+            "AVX2" => return || unsafe { x86::avx2() },
+            // SAFETY: as above.
+            "AVX-512" => return || unsafe { x86::avx512() },
+            // SAFETY: as above.
+            "AVX-512 BF16" => return || unsafe { x86::avx512_bf16() },
+            // SAFETY: as above.
+            "AVX-VNNI" => return || unsafe { x86::avx_vnni() },
+            // SAFETY: as above.
+            "AVX-512 VNNI" => return || unsafe { x86::avx512_vnni() },
+            // SAFETY: as above.
+            "AMX" => return || unsafe { x86::amx_bf16() },
+            // SAFETY: as above.
+            "AMX int8" => return || unsafe { x86::amx_int8() },
+            _ => {}
+        }
+    }
+    match precision {
+        Precision::F32 | Precision::Bf16 => portable,
+        Precision::Int8 => portable_int8,
+    }
+}
+
+/// The baseline of the target; fused only where that is one instruction.
+fn portable() -> f64 {
+    const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
+    const WIDTH: usize = 4;
+    let (x, y) = (black_box(0.999f32), black_box(0.001));
+    let mut sums = [[0.0f32; WIDTH]; SUMS];
+    for _ in 0..ROUNDS {
+        for lane in sums.as_flattened_mut() {
+            *lane = if FUSED {
+                lane.mul_add(x, y)
+            } else {
+                *lane * x + y
+            };
+        }
+    }
+    black_box(sums);
+    (2 * SUMS * WIDTH * ROUNDS) as f64
+}
+
+fn portable_int8() -> f64 {
+    const WIDTH: usize = 4;
+    let mut sums = [[0i32; WIDTH]; SUMS];
+    for _ in 0..ROUNDS {
+        let (x, y) = (black_box(3i8), black_box(5i8));
+        for lane in sums.as_flattened_mut() {
+            *lane = lane.wrapping_add(i32::from(x) * i32::from(y));
+        }
+        black_box(&mut sums);
+    }
+    (2 * SUMS * WIDTH * ROUNDS) as f64
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::asm;
+    use std::arch::x86_64::{
+        __m512bh, __m512i, _mm256_add_epi32, _mm256_dpbusd_avx_epi32, _mm256_fmadd_ps,
+        _mm256_madd_epi16, _mm256_maddubs_epi16, _mm256_set1_epi8, _mm256_set1_epi16,
+        _mm256_set1_ps, _mm256_sign_epi8, _mm512_dpbf16_ps, _mm512_dpbusd_epi32, _mm512_fmadd_ps,
+        _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_ps,
+    };
+    use std::hint::black_box;
+    use std::mem::transmute;
+
+    use super::{ROUNDS, SUMS};
+
+    /// Operations of `ROUNDS` instructions for each sum, which add `products` products to each of `lanes`.
+    fn done(lanes: usize, products: usize) -> f64 {
+        (2 * lanes * products * SUMS * ROUNDS) as f64
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn avx2() -> f64 {
+        let (x, y) = (
+            _mm256_set1_ps(black_box(0.999)),
+            _mm256_set1_ps(black_box(0.001)),
+        );
+        let mut sums = [y; SUMS];
+        for _ in 0..ROUNDS {
+            for sum in &mut sums {
+                *sum = _mm256_fmadd_ps(*sum, x, y);
+            }
+        }
+        black_box(sums);
+        done(8, 1)
+    }
+
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn avx512() -> f64 {
+        let (x, y) = (
+            _mm512_set1_ps(black_box(0.999)),
+            _mm512_set1_ps(black_box(0.001)),
+        );
+        let mut sums = [y; SUMS];
+        for _ in 0..ROUNDS {
+            for sum in &mut sums {
+                *sum = _mm512_fmadd_ps(*sum, x, y);
+            }
+        }
+        black_box(sums);
+        done(16, 1)
+    }
+
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    pub(super) fn avx512_bf16() -> f64 {
+        // SAFETY: both types are 512 bits.
+        let pairs = unsafe { transmute::<__m512i, __m512bh>(_mm512_set1_epi16(black_box(1))) };
+        let mut sums = [_mm512_set1_ps(0.0); SUMS];
+        for _ in 0..ROUNDS {
+            for sum in &mut sums {
+                *sum = _mm512_dpbf16_ps(*sum, pairs, pairs);
+            }
+        }
+        black_box(sums);
+        done(16, 2)
+    }
+
+    /// The kernel needs four instructions for the products of a vector.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn avx2_int8() -> f64 {
+        let (x, ones) = (_mm256_set1_epi8(black_box(3)), _mm256_set1_epi16(1));
+        let mut sums = [_mm256_set1_epi8(0); SUMS];
+        for _ in 0..ROUNDS {
+            for sum in &mut sums {
+                let signed = _mm256_sign_epi8(x, *sum);
+                let pairs = _mm256_maddubs_epi16(x, signed);
+                *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(pairs, ones));
+            }
+        }
+        black_box(sums);
+        done(8, 4)
+    }
+
+    #[target_feature(enable = "avx2,avxvnni")]
+    pub(super) fn avx_vnni() -> f64 {
+        let bytes = _mm256_set1_epi8(black_box(1));
+        let mut sums = [bytes; SUMS];
+        for _ in 0..ROUNDS {
+            for sum in &mut sums {
+                *sum = _mm256_dpbusd_avx_epi32(*sum, bytes, bytes);
+            }
+        }
+        black_box(sums);
+        done(8, 4)
+    }
+
+    #[target_feature(enable = "avx512f,avx512vnni")]
+    pub(super) fn avx512_vnni() -> f64 {
+        let bytes = _mm512_set1_epi8(black_box(1));
+        let mut sums = [bytes; SUMS];
+        for _ in 0..ROUNDS {
+            for sum in &mut sums {
+                *sum = _mm512_dpbusd_epi32(*sum, bytes, bytes);
+            }
+        }
+        black_box(sums);
+        done(16, 4)
+    }
+
+    /// Runs `ROUNDS` rounds of four products of tiles with instruction `$product`, and returns the number of operations if each
+    /// adds `$products` products to a sum.
+    macro_rules! tiles {
+        ($name:ident, $product:literal, $products:literal) => {
+            /// # Safety
+            /// The CPU has the instruction, and the system lets this process use it.
+            pub(super) unsafe fn $name() -> f64 {
+                #[repr(C, align(64))]
+                struct Configuration([u8; 64]);
+                let mut full = Configuration([0; 64]);
+                full.0[0] = 1;
+                for tile in 0..8 {
+                    (full.0[16 + 2 * tile], full.0[48 + tile]) = (64, 16);
+                }
+                // SAFETY: guaranteed by the caller; all eight tiles are configured before use.
+                unsafe {
+                    asm!(
+                        "ldtilecfg [{full}]",
+                        "tilezero tmm4", "tilezero tmm5", "tilezero tmm6", "tilezero tmm7",
+                        "2:",
+                        concat!($product, " tmm0, tmm4, tmm6"),
+                        concat!($product, " tmm1, tmm4, tmm7"),
+                        concat!($product, " tmm2, tmm5, tmm6"),
+                        concat!($product, " tmm3, tmm5, tmm7"),
+                        "dec {rounds}",
+                        "jnz 2b",
+                        "tilerelease",
+                        full = in(reg) &raw const full,
+                        rounds = inout(reg) ROUNDS => _,
+                        out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                        out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                        options(nostack),
+                    );
+                }
+                (2 * 4 * 16 * 16 * $products * ROUNDS) as f64
+            }
+        };
+    }
+
+    tiles!(amx_bf16, "tdpbf16ps", 32);
+    tiles!(amx_int8, "tdpbssd", 64);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ceiling_is_a_rate() {
+        for on in [On::One, On::All] {
+            for precision in Precision::ALL {
+                let found = operations(precision, on);
+                assert!(found > 1e6 && found.is_finite(), "{precision:?}: {found}");
+            }
+            assert!(read(1 << 16, on) > 1e6);
+        }
+    }
+}
