@@ -125,6 +125,11 @@ enum Command {
 }
 
 impl Command {
+    /// True if one thread calls all of the work, in short pieces.
+    fn trains(&self) -> bool {
+        matches!(self, Self::Train(_) | Self::Demo(_) | Self::Bench(_))
+    }
+
     #[cfg_attr(
         not(feature = "server"),
         expect(unused_variables, reason = "only a server has threads of its own")
@@ -199,7 +204,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return error.exit_code();
         }
     };
-    let ready = instructions().and_then(|()| threads::choose(threads));
+    let ready = instructions().and_then(|()| threads::choose(threads, command.trains()));
     match ready.and_then(|threads| command.run(threads, &processes)) {
         Ok(()) => SUCCESS,
         Err(error) if output::is_closed(&error) => SUCCESS,

@@ -14,12 +14,16 @@ use super::message;
 /// The maximum number of threads, unless the machine has more CPUs.
 const MOST: NonZeroUsize = NonZeroUsize::new(64).expect("not 0");
 
-/// Starts the threads of all work. Without a choice, the processes on this machine share its CPUs. Returns the
-/// choice, limited to the maximum.
-pub(super) fn choose(choice: Option<NonZeroUsize>) -> Result<Option<NonZeroUsize>> {
+/// Starts the threads of all work, this one among them if it `calls_all` of it. Without a choice, the processes on this machine
+/// share its CPUs. Returns the choice, limited to the maximum.
+pub(super) fn choose(
+    choice: Option<NonZeroUsize>,
+    calls_all: bool,
+) -> Result<Option<NonZeroUsize>> {
     let cpus = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let asked = match (choice, n_on_this_machine()) {
-        (None, 1) => return Ok(None),
+        (None, 1) if !calls_all => return Ok(None),
+        (None, 1) => cpus,
         (Some(asked), _) => asked,
         // Launchers often give each process CPUs of its own.
         (None, n) => {
@@ -40,6 +44,10 @@ pub(super) fn choose(choice: Option<NonZeroUsize>) -> Result<Option<NonZeroUsize
         let problem = format!("`--threads {threads}`: {error}");
         Error::usage(problem, "use fewer threads")
     };
-    Threads::start(threads).map_err(refused)?;
+    let started = match calls_all {
+        true => Threads::start_with_caller(threads),
+        false => Threads::start(threads),
+    };
+    started.map_err(refused)?;
     Ok(choice.and(Some(threads)))
 }

@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 use rayon::prelude::*;
 
 use crate::area::{assert_shape, assert_shape_if_any};
-use crate::gemm::{Float, Prepared, Product, View, with_prepared};
+use crate::gemm::{Epilogue, Float, PreparedRight, Product, View, with_prepared_right};
 use crate::linear::add_column_sums;
 use crate::parallel::is_large;
 use crate::scratch::with_scratch;
@@ -159,9 +159,9 @@ pub fn cross_entropy(
 #[derive(Clone, Copy)]
 struct Weights<'a> {
     /// `[d_model, vocab]`, for the logits.
-    forward: Prepared<'a>,
+    forward: PreparedRight<'a>,
     /// `[vocab, d_model]`, for the gradient of the input.
-    backward: Option<Prepared<'a>>,
+    backward: Option<PreparedRight<'a>>,
 }
 
 /// Operands of a call.
@@ -197,14 +197,14 @@ impl Problem<'_> {
             ..
         } = self.shape;
         let weight = View::rows(self.inputs.weight, d_model);
-        with_prepared(precision, weight.t(), [d_model, vocab], |forward| {
+        with_prepared_right(precision, weight.t(), [d_model, vocab], |forward| {
             if !differentiate {
                 return work(Weights {
                     forward,
                     backward: None,
                 });
             }
-            with_prepared(precision, weight, [vocab, d_model], |backward| {
+            with_prepared_right(precision, weight, [vocab, d_model], |backward| {
                 let backward = Some(backward);
                 work(Weights { forward, backward });
             });
@@ -228,7 +228,8 @@ impl Problem<'_> {
                 gathered[to * d_model..][..d_model]
                     .copy_from_slice(&self.inputs.x[row * d_model..][..d_model]);
             }
-            let product = Product::new(d_model, View::rows(gathered, d_model), weights.forward);
+            let product = Product::new(d_model, View::rows(gathered, d_model), weights.forward)
+                .then(Epilogue::bias(self.inputs.bias));
             product.write_to(&mut TileMut::new(logits, n, vocab, vocab));
             for loss in self.rows_losses(rows, logits, differentiate) {
                 sums.loss += loss.smoothed;
@@ -247,13 +248,7 @@ impl Problem<'_> {
         let (inputs, vocab) = (self.inputs, self.shape.vocab);
         let one = |(&row, logits): (&usize, &mut [f32])| {
             let target = inputs.targets[row] as usize;
-            row_loss(
-                logits,
-                inputs.bias,
-                target,
-                inputs.label_smoothing,
-                differentiate,
-            )
+            row_loss(logits, target, inputs.label_smoothing, differentiate)
         };
         if is_large(logits.len()) {
             rows.par_iter()
@@ -311,19 +306,13 @@ struct RowLoss {
 }
 
 vectorized! {
-    /// The loss of one row. `logits` come without the bias and, if `differentiate`, are replaced by their gradient.
+    /// The loss of one row of `logits`, which, if `differentiate`, are replaced by their gradient.
     fn row_loss(
         logits: &mut [f32],
-        bias: Option<&[f32]>,
         target: usize,
         smoothing: f32,
         differentiate: bool,
     ) -> RowLoss {
-        if let Some(bias) = bias {
-            for (logit, &bias) in logits.iter_mut().zip(bias) {
-                *logit += bias;
-            }
-        }
         let max = max_of(logits);
         let correct = logits[target] == max && max_of(&logits[..target]) < max;
         let share = smoothing / logits.len() as f32;

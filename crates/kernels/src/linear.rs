@@ -4,7 +4,9 @@ use rayon::prelude::*;
 
 use crate::area::{area, assert_shape, assert_shape_if_any};
 use crate::dropout::Dropout;
-use crate::gemm::{Activation, Epilogue, Float, Product, View};
+use crate::gemm::{
+    Activation, Epilogue, Float, Product, View, with_prepared_left, with_prepared_right,
+};
 use crate::parallel::{for_chunks, is_large};
 use crate::tile::TileMut;
 
@@ -114,17 +116,28 @@ pub fn linear(call: LinearCall, x: &[f32], maps: &[Affine<&[f32]>], out: &mut [f
     } = call;
     let width = maps.len() * d_out;
     let tile = TileMut::new(out, rows, width, width);
-    for (number, map) in maps.iter().enumerate() {
-        // SAFETY: the layers write disjoint columns, one layer after the other.
-        let mut part = unsafe { tile.part(0, number * d_out, rows, d_out) };
-        let epilogue = Epilogue {
-            bias: map.bias,
-            activation: call.activation,
-        };
-        let weight = View::transposed(map.weight, d_in);
-        Product::new(d_in, View::rows(x, d_in), weight)
-            .then(epilogue)
-            .write_to(call.precision, &mut part);
+    let write = |product: &dyn Fn(View<'_>, Epilogue<'_>, &mut TileMut<'_>)| {
+        for (number, map) in maps.iter().enumerate() {
+            // SAFETY: the layers write disjoint columns, one layer after the other.
+            let mut part = unsafe { tile.part(0, number * d_out, rows, d_out) };
+            let epilogue = Epilogue {
+                bias: map.bias,
+                activation: call.activation,
+            };
+            product(View::transposed(map.weight, d_in), epilogue, &mut part);
+        }
+    };
+    let x = View::rows(x, d_in);
+    match maps.len() {
+        1 => write(&|weight, epilogue, out| {
+            let product = Product::new(d_in, x, weight).then(epilogue);
+            product.write_to(call.precision, out);
+        }),
+        _ => with_prepared_left(call.precision, x, [rows, d_in], |x| {
+            write(&|weight, epilogue, out| {
+                Product::new(d_in, x, weight).then(epilogue).write_to(out);
+            });
+        }),
     }
     if let Some(dropout) = call.dropout {
         dropout.apply(out);
@@ -195,12 +208,20 @@ fn affine_backward(
             product.write(precision, [rows, d_in], dx);
         }
     }
+    if gradients.iter().any(|gradients| gradients.weight.is_some()) {
+        with_prepared_right(precision, View::rows(kept.x, d_in), [rows, d_in], |x| {
+            for (number, gradients) in gradients.iter_mut().enumerate() {
+                let grad = grad.from(0, number * d_out);
+                if let Some(dweight) = gradients.weight.as_deref_mut() {
+                    assert_shape("dweight", dweight, [d_out, d_in]);
+                    let mut dweight = TileMut::new(dweight, d_out, d_in, d_in);
+                    Product::new(rows, grad.t(), x).write_to(&mut dweight);
+                }
+            }
+        });
+    }
     for (number, gradients) in gradients.iter_mut().enumerate() {
         let grad = grad.from(0, number * d_out);
-        if let Some(dweight) = gradients.weight.as_deref_mut() {
-            let x = View::rows(kept.x, d_in);
-            Product::new(rows, grad.t(), x).write(precision, [d_out, d_in], dweight);
-        }
         if let Some(dbias) = gradients.bias.as_deref_mut() {
             assert_shape("dbias", dbias, [d_out]);
             dbias.fill(0.0);

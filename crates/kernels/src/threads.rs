@@ -29,6 +29,18 @@ impl Threads {
         builder.build_global().map(|()| Self(count.get()))
     }
 
+    /// Starts `count` threads for all work of the process, of which the calling one is the first. It then works itself instead of
+    /// waking another thread and waiting for it. While it does something else, work of other threads lacks it: this is for a
+    /// thread that calls all of the work.
+    ///
+    /// # Errors
+    /// Fails if the process has threads already, or the system has no more.
+    pub fn start_with_caller(count: NonZeroUsize) -> Result<Self, ThreadPoolBuildError> {
+        let builder = ThreadPoolBuilder::new().num_threads(count.get());
+        let builder = builder.use_current_thread();
+        builder.build_global().map(|()| Self(count.get()))
+    }
+
     /// Returns the threads among which work on this thread is divided. If the process has none yet, it starts as many as it has
     /// CPUs.
     pub fn current() -> Self {

@@ -1,16 +1,18 @@
-//! Right operands that are packed once for several products.
+//! Operands that are packed once for several products, which have the same bits as products with the operands themselves.
+
+use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
-use super::pairs;
+use super::pairs::{self, Given, Side};
 use super::{Engine, Float, Isa, Product, Right, Single, View, bf16, pack};
 use crate::area::area;
 use crate::packed::{PANEL, PackedF32, with_lines};
 use crate::parallel::is_large;
 use crate::tile::TileMut;
 
-/// The right operand `[k, n]` of several products. They have the same bits as products with the operand itself.
+/// The right operand `[k, n]` of several products.
 #[derive(Clone, Copy)]
-pub(crate) struct Prepared<'a> {
+pub(crate) struct PreparedRight<'a> {
     k: usize,
     n: usize,
     values: Values<'a>,
@@ -28,11 +30,11 @@ enum Values<'a> {
 ///
 /// # Panics
 /// If `b` is too small.
-pub(crate) fn with_prepared<R>(
+pub(crate) fn with_prepared_right<R>(
     precision: Float,
     b: View<'_>,
     [k, n]: [usize; 2],
-    work: impl FnOnce(Prepared<'_>) -> R,
+    work: impl FnOnce(PreparedRight<'_>) -> R,
 ) -> R {
     b.assert_holds("b", k, n);
     match Engine::detect(precision) {
@@ -43,13 +45,13 @@ pub(crate) fn with_prepared<R>(
                     bf16::round_all(values);
                 }
                 let values = Values::Single(Single::new(isa, precision), values);
-                work(Prepared { k, n, values })
+                work(PreparedRight { k, n, values })
             })
         }
         #[cfg(target_arch = "x86_64")]
-        Engine::Pairs(isa) => pairs::with_right(b, [k, n], |blocks| {
+        Engine::Pairs(isa) => pairs::with_packed(Side::Right, b.t(), [n, k], |blocks| {
             let values = Values::Pairs(isa, blocks);
-            work(Prepared { k, n, values })
+            work(PreparedRight { k, n, values })
         }),
         #[cfg(not(target_arch = "x86_64"))]
         Engine::Pairs(_) => unreachable!("x86-64 instruction sets"),
@@ -58,8 +60,6 @@ pub(crate) fn with_prepared<R>(
 
 /// Packs `b` `[k, n]` into `panels` `[n / PANEL, k, PANEL]`, on several threads if that is faster.
 fn pack_panels(isa: Isa, b: View<'_>, [k, n]: [usize; 2], panels: &mut [f32]) {
-    use rayon::prelude::*;
-
     if k == 0 || n == 0 {
         return;
     }
@@ -75,13 +75,13 @@ fn pack_panels(isa: Isa, b: View<'_>, [k, n]: [usize; 2], panels: &mut [f32]) {
     }
 }
 
-impl Product<'_, View<'_>, Prepared<'_>> {
+impl Product<'_, View<'_>, PreparedRight<'_>> {
     /// Computes `out` `[m, n]`.
     ///
     /// # Panics
     /// If an operand does not fit.
     pub(crate) fn write_to(&self, out: &mut TileMut<'_>) {
-        let Prepared { k, n, values } = self.b;
+        let PreparedRight { k, n, values } = self.b;
         assert_eq!((k, n), (self.k, out.cols()), "the prepared operand");
         self.a.assert_holds("a", out.rows(), k);
         match values {
@@ -91,8 +91,68 @@ impl Product<'_, View<'_>, Prepared<'_>> {
             }
             #[cfg(target_arch = "x86_64")]
             Values::Pairs(isa, blocks) => {
-                pairs::product(isa, &self.with(self.a, pairs::Right::Packed(blocks)), out);
+                let (a, b) = (Given::Plain(self.a), Given::Packed(blocks));
+                pairs::product(isa, &self.with(a, b), out);
             }
         }
+    }
+}
+
+/// The left operand `[m, k]` of several products at a precision.
+#[derive(Clone, Copy)]
+pub(crate) struct PreparedLeft<'a> {
+    precision: Float,
+    view: View<'a>,
+    /// The same for instructions that multiply pairs.
+    #[cfg(target_arch = "x86_64")]
+    pairs: Option<(super::isa::PairIsa, &'a [pairs::Block])>,
+}
+
+/// Calls `work` with `a` `[m, k]`, packed for products at `precision` if they read it packed.
+///
+/// # Panics
+/// If `a` is too small.
+pub(crate) fn with_prepared_left<R>(
+    precision: Float,
+    a: View<'_>,
+    [m, k]: [usize; 2],
+    work: impl FnOnce(PreparedLeft<'_>) -> R,
+) -> R {
+    a.assert_holds("a", m, k);
+    let plain = PreparedLeft {
+        precision,
+        view: a,
+        #[cfg(target_arch = "x86_64")]
+        pairs: None,
+    };
+    match Engine::detect(precision) {
+        #[cfg(target_arch = "x86_64")]
+        Engine::Pairs(isa) => pairs::with_packed(Side::Left, a, [m, k], |blocks| {
+            let pairs = Some((isa, blocks));
+            work(PreparedLeft { pairs, ..plain })
+        }),
+        _ => work(plain),
+    }
+}
+
+impl Product<'_, PreparedLeft<'_>, View<'_>> {
+    /// Computes `out` `[m, n]`.
+    ///
+    /// # Panics
+    /// If an operand does not fit.
+    pub(crate) fn write_to(&self, out: &mut TileMut<'_>) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some((isa, blocks)) = self.a.pairs {
+            self.b.assert_holds("b", self.k, out.cols());
+            assert_eq!(
+                blocks.len(),
+                pairs::left_len(out.rows(), self.k),
+                "the prepared operand"
+            );
+            let (a, b) = (Given::Packed(blocks), Given::Plain(self.b));
+            return pairs::product(isa, &self.with(a, b), out);
+        }
+        self.with(self.a.view, self.b)
+            .write_to(self.a.precision, out);
     }
 }

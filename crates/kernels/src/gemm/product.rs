@@ -157,7 +157,8 @@ impl Product<'_> {
             Engine::Rounded(isa) => Single::new(isa, Float::Bf16).product(&plain, out),
             #[cfg(target_arch = "x86_64")]
             Engine::Pairs(isa) => {
-                pairs::product(isa, &self.with(self.a, pairs::Right::Plain(self.b)), out)
+                let (a, b) = (pairs::Given::Plain(self.a), pairs::Given::Plain(self.b));
+                pairs::product(isa, &self.with(a, b), out);
             }
             #[cfg(not(target_arch = "x86_64"))]
             Engine::Pairs(_) => unreachable!("x86-64 instruction sets"),

@@ -368,7 +368,7 @@ fn a_product_keeps_little_scratch() {
 }
 
 #[test]
-fn a_prepared_operand_gives_the_same_bits() {
+fn prepared_operands_give_the_same_bits() {
     for [m, n, k] in SHAPES {
         let data = operands(m, n, k);
         for (a, b) in layouts(m, n, k, &data) {
@@ -376,12 +376,20 @@ fn a_prepared_operand_gives_the_same_bits() {
                 let mut expected = vec![f32::NAN; m * n];
                 Product::new(k, a, b).write(precision, [m, n], &mut expected);
                 let mut out = vec![f32::NAN; m * n];
-                with_prepared(precision, b, [k, n], |b| {
+                with_prepared_right(precision, b, [k, n], |b| {
                     Product::new(k, a, b).write_to(&mut TileMut::new(&mut out, m, n, n));
                 });
                 assert!(
                     bits(&out) == bits(&expected),
-                    "{precision:?}, {m} × {n} × {k}"
+                    "right: {precision:?}, {m} × {n} × {k}"
+                );
+                out.fill(f32::NAN);
+                with_prepared_left(precision, a, [m, k], |a| {
+                    Product::new(k, a, b).write_to(&mut TileMut::new(&mut out, m, n, n));
+                });
+                assert!(
+                    bits(&out) == bits(&expected),
+                    "left: {precision:?}, {m} × {n} × {k}"
                 );
             }
         }

@@ -21,7 +21,7 @@ use crate::parallel::is_large;
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
 use operand::{Operand, Panels, Part};
-use pack::Side;
+pub(super) use pack::Side;
 
 /// Depth of a block.
 const DEPTH: usize = 32;
@@ -61,19 +61,19 @@ struct Tile<const LEFT: usize, const RIGHT: usize> {
     add: bool,
 }
 
-/// The right operand of a product.
+/// An operand of a product.
 #[derive(Clone, Copy)]
-pub(super) enum Right<'a> {
+pub(super) enum Given<'a> {
     /// Packed for this product.
     Plain(View<'a>),
-    /// Packed before, by [`with_right`].
+    /// Packed before, by [`with_packed`].
     Packed(&'a [Block]),
 }
 
 /// Computes `out`, on several threads if that is faster.
 pub(super) fn product(
     isa: PairIsa,
-    product: &Product<'_, View<'_>, Right<'_>>,
+    product: &Product<'_, Given<'_>, Given<'_>>,
     out: &mut TileMut<'_>,
 ) {
     if product.write_empty(out) {
@@ -92,10 +92,13 @@ pub(super) fn product(
     };
     let wanted = wanted_tasks(area(m, n).saturating_mul(k), TASK_WORK);
     let (rows, cols) = grain.rectangle(m, n, wanted);
-    let left = Operand::new(Side::Left, a, m, k, n > cols);
+    let left = match a {
+        Given::Plain(a) => Operand::new(Side::Left, a, m, k, n > cols),
+        Given::Packed(blocks) => Operand::packed(Side::Left, blocks, m, k),
+    };
     let right = match b {
-        Right::Plain(b) => Operand::new(Side::Right, b.t(), n, k, m > rows),
-        Right::Packed(blocks) => Operand::packed(blocks, n, k),
+        Given::Plain(b) => Operand::new(Side::Right, b.t(), n, k, m > rows),
+        Given::Packed(blocks) => Operand::packed(Side::Right, blocks, n, k),
     };
     with_blocks(left.shared_len() + right.shared_len(), |blocks| {
         let (left_blocks, right_blocks) = blocks.split_at_mut(left.shared_len());
@@ -148,15 +151,16 @@ pub(crate) fn prepare(rows: usize, k: usize, x: &[f32], blocks: &mut [Block], pa
     }
 }
 
-/// Calls `work` with `b` `[k, n]`, rounded and packed as the right operand of several products.
-pub(super) fn with_right<R>(
-    b: View<'_>,
-    [k, n]: [usize; 2],
+/// Calls `work` with `x` `[count, k]`, the left operand of several products or the transpose of the right one, rounded and packed.
+pub(super) fn with_packed<R>(
+    side: Side,
+    x: View<'_>,
+    [count, k]: [usize; 2],
     work: impl FnOnce(&[Block]) -> R,
 ) -> R {
-    with_blocks(n.div_ceil(WIDTH) * k.div_ceil(DEPTH), |blocks| {
-        if n > 0 && k > 0 {
-            pack::pack(Side::Right, b.t(), n, k, blocks, is_large(area(k, n)));
+    with_blocks(left_len(count, k), |blocks| {
+        if count > 0 && k > 0 {
+            pack::pack(side, x, count, k, blocks, is_large(area(count, k)));
         }
         work(blocks)
     })

@@ -40,10 +40,10 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// The right operand that [`pack`] has packed.
-    pub(super) fn packed(blocks: &'a [Block], count: usize, k: usize) -> Self {
+    /// An operand that [`pack`] has packed.
+    pub(super) fn packed(side: Side, blocks: &'a [Block], count: usize, k: usize) -> Self {
         Self {
-            side: Side::Right,
+            side,
             source: Source::Packed(blocks),
             count,
             k,

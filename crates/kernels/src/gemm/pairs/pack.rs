@@ -17,7 +17,7 @@ const GROUP: usize = 4;
 
 /// The block layout of an operand.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(in crate::gemm) enum Side {
     Left,
     Right,
 }

@@ -11,7 +11,11 @@ fn through(isa: PairIsa, size: usize, x: View<'_>, left: bool) -> Vec<f32> {
     let mut out = vec![f32::NAN; size * size];
     let mut tile = TileMut::new(&mut out, size, size, size);
     let (a, b) = if left { (x, identity) } else { (identity, x) };
-    product(isa, &Product::new(size, a, Right::Plain(b)), &mut tile);
+    product(
+        isa,
+        &Product::new(size, Given::Plain(a), Given::Plain(b)),
+        &mut tile,
+    );
     out
 }
 
