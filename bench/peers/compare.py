@@ -27,7 +27,7 @@ MODELS = {model["name"]: model for model in json.loads(MODELS_FILE.read_text())}
 LEGEND = """
 <  the process was stopped before its first step was complete: an upper bound
 ~  the process was stopped before its second step was complete: based on the first step, which includes warm-up
-–  not reported by the system"""
+–  not known"""
 
 
 def arguments():
@@ -39,7 +39,10 @@ def arguments():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--compile", action="store_true", help="measure PyTorch with torch.compile too")
     parser.add_argument("--limit", type=float, default=120, help="seconds after which a process is stopped")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.steps < 2:
+        parser.error("the first step is not measured: --steps must be at least 2")
+    return options
 
 
 def ours():
@@ -61,7 +64,7 @@ class Side:
     def __init__(self):
         self.steps, self.first_steps, self.peak, self.flops = [], [], None, None
 
-    def run(self, command, threads, limit):
+    def run(self, program, command, threads, limit):
         """Records the duration of every step and the peak memory in MB. Stops the process after `limit` seconds."""
         environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
@@ -76,7 +79,9 @@ class Side:
         text, _ = process.communicate()
         if process.returncode != 0 and not stopped:
             sys.exit(f"exit status {process.returncode}: {' '.join(map(str, command))}")
-        if text.startswith("{"):
+        if program == "attentive":
+            if stopped:
+                sys.exit(f"`attentive bench` took longer than --limit {limit}")
             found = json.loads(text)
             self.steps += found["seconds"]
             self.flops = sum(operation["flops"] for operation in found["operations"])
@@ -126,17 +131,18 @@ def main():
     results = []
     for precision in options.precisions:
         for model in options.models:
-            chosen = ["--model", model, "--steps", options.steps]
-            theirs = [interpreter, script, *chosen, "--threads", options.threads]
+            theirs = [interpreter, script, "--model", model, "--steps", options.steps, "--threads", options.threads]
             theirs += ["--bf16"] if precision == "bf16" else []
+            # Ours does not count the first update.
             bench = [program, "--threads", options.threads, "bench", "--only", "training", "--json"]
-            commands = {"attentive": [*bench, *chosen, "--precision", precision], "pytorch": theirs}
+            bench += ["--model", model, "--steps", options.steps - 1, "--precision", precision]
+            commands = {"attentive": bench, "pytorch": theirs}
             if options.compile:
                 commands["pytorch compiled"] = [*theirs, "--compile"]
             sides = {name: Side() for name in commands}
             for _ in range(options.rounds):
                 for name, command in commands.items():
-                    sides[name].run(list(map(str, command)), options.threads, options.limit)
+                    sides[name].run(name, list(map(str, command)), options.threads, options.limit)
             print(row(model, precision, sides, options.limit, most[precision]), flush=True)
             results.append(dict(model=model, precision=precision, sides={name: vars(side) for name, side in sides.items()}))
     print(LEGEND)

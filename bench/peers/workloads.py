@@ -126,14 +126,16 @@ def marian(attentive, work, interpreter):
         shutil.rmtree(theirs, ignore_errors=True)
         subprocess.run([interpreter, pathlib.Path(__file__).with_name("marian_model.py"), theirs], check=True)
         subprocess.run([attentive, "import", theirs, "--output", folder], check=True, stdout=subprocess.DEVNULL)
-        # All translations have as many tokens as the limit, which does not count the first input of the decoder; CTranslate2
-        # cannot force `</s>` at the end.
-        config = (folder / "config.toml").read_text(encoding="utf-8")
-        config = re.sub(r"(?m)^forced_eos_token = .*\n", "", config)
-        config = re.sub(r"(?m)^max_new_extra = .*", f"max_new_extra = {BASE_LENGTH}", config)
-        (folder / "config.toml").write_text(config, encoding="utf-8")
-        provenance = folder / "provenance.json"
-        provenance.write_text(without_checksum(provenance), encoding="utf-8")
+    # All translations have as many tokens as the limit, which does not count the first input of the decoder; CTranslate2
+    # cannot force `</s>` at the end.
+    config = (folder / "config.toml").read_text(encoding="utf-8")
+    config = re.sub(r"(?m)^forced_eos_token = .*\n", "", config)
+    config, n_limits = re.subn(r"(?m)^max_new_extra = .*", f"max_new_extra = {BASE_LENGTH}", config)
+    if n_limits != 1:
+        sys.exit(f"no `max_new_extra` in {folder}/config.toml")
+    (folder / "config.toml").write_text(config, encoding="utf-8")
+    provenance = folder / "provenance.json"
+    provenance.write_text(without_checksum(provenance), encoding="utf-8")
     tokens = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     return random_workload("marian", folder, [token for token in tokens if token.startswith("w")])
 

@@ -45,7 +45,7 @@ fn training_is_measured_update_by_update() {
     // Random tokens of 10,000: ln 10,000.
     let loss = found["losses"][1].as_f64().unwrap();
     assert!((loss - 9.2).abs() < 0.5, "{loss}");
-    // 2 · 3 · 2.56 million multiply-adds a token, and those of attention.
+    // 2 · 3 · 2.59 million multiply-adds a token, and those of attention.
     let operations = found["operations"].as_array().unwrap();
     let flops: f64 = operations
         .iter()

@@ -125,8 +125,8 @@ enum Command {
 }
 
 impl Command {
-    /// True if one thread calls all of the work, in short pieces.
-    fn trains(&self) -> bool {
+    /// True if all work is called from the thread of the command, in short pieces.
+    fn works_from_one_thread(&self) -> bool {
         matches!(self, Self::Train(_) | Self::Demo(_) | Self::Bench(_))
     }
 
@@ -204,7 +204,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return error.exit_code();
         }
     };
-    let ready = instructions().and_then(|()| threads::choose(threads, command.trains()));
+    let ready =
+        instructions().and_then(|()| threads::choose(threads, command.works_from_one_thread()));
     match ready.and_then(|threads| command.run(threads, &processes)) {
         Ok(()) => SUCCESS,
         Err(error) if output::is_closed(&error) => SUCCESS,

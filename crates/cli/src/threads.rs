@@ -14,16 +14,21 @@ use super::message;
 /// The maximum number of threads, unless the machine has more CPUs.
 const MOST: NonZeroUsize = NonZeroUsize::new(64).expect("not 0");
 
-/// Starts the threads of all work, this one among them if it `calls_all` of it. Without a choice, the processes on this machine
+/// The number of threads that the environment sets.
+fn default_count() -> Option<NonZeroUsize> {
+    std::env::var("RAYON_NUM_THREADS").ok()?.parse().ok()
+}
+
+/// Starts the threads of all work, including this one if all work is called from it (`from_this_one`). Without a choice, the processes on this machine
 /// share its CPUs. Returns the choice, limited to the maximum.
 pub(super) fn choose(
     choice: Option<NonZeroUsize>,
-    calls_all: bool,
+    from_this_one: bool,
 ) -> Result<Option<NonZeroUsize>> {
     let cpus = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let asked = match (choice, n_on_this_machine()) {
-        (None, 1) if !calls_all => return Ok(None),
-        (None, 1) => cpus,
+        (None, 1) if !from_this_one => return Ok(None),
+        (None, 1) => default_count().unwrap_or(cpus),
         (Some(asked), _) => asked,
         // Launchers often give each process CPUs of its own.
         (None, n) => {
@@ -41,10 +46,10 @@ pub(super) fn choose(
         ));
     }
     let refused = |error| {
-        let problem = format!("`--threads {threads}`: {error}");
-        Error::usage(problem, "use fewer threads")
+        let problem = format!("cannot start {}: {error}", count(threads.get(), "thread"));
+        Error::usage(problem, "use fewer threads: `--threads 1`, for example")
     };
-    let started = match calls_all {
+    let started = match from_this_one {
         true => Threads::start_with_caller(threads),
         false => Threads::start(threads),
     };

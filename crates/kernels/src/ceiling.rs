@@ -2,6 +2,7 @@
 //! copied.
 
 use std::hint::black_box;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use crate::gemm::Float;
@@ -9,7 +10,7 @@ use crate::packed::Precision;
 use crate::threads::Threads;
 
 /// Runs of each measurement, of which the fastest counts.
-const RUNS: usize = 20;
+const RUNS: usize = 10;
 /// Multiply-adds of each sum in a run.
 const ROUNDS: usize = 2_000_000;
 /// Independent sums, enough to keep all multiply-add units busy.
@@ -22,12 +23,12 @@ pub fn operations(precision: Precision, on: On) -> f64 {
     on.fastest(|_| work())
 }
 
-/// Returns the bytes a second that are read from `bytes` of memory, which the threads share, when they have been read before.
+/// Returns the bytes per second that are read from `bytes` of memory, divided among the threads, after a first pass.
 pub fn read(bytes: usize, on: On) -> f64 {
     /// Bytes of one run: enough to take milliseconds.
     const LEAST: usize = 1 << 28;
     let numbers = (bytes / 8 / on.count()).next_multiple_of(64);
-    let rooms: Vec<Vec<u64>> = (0..on.count()).map(|_| vec![1; numbers]).collect();
+    let rooms = on.each(|| vec![1u64; numbers]);
     let passes = LEAST.div_ceil(8 * numbers);
     on.fastest(|thread| {
         for _ in 0..passes {
@@ -42,10 +43,7 @@ pub fn copy(on: On) -> f64 {
     /// Numbers of 8 bytes that all threads together copy.
     const NUMBERS: usize = 1 << 25;
     let each = NUMBERS / on.count();
-    let from = vec![1u64; each];
-    let rooms: Vec<_> = (0..on.count())
-        .map(|_| std::sync::Mutex::new((from.clone(), vec![0; each])))
-        .collect();
+    let rooms = on.each(|| Mutex::new((vec![1u64; each], vec![0; each])));
     on.fastest(|thread| {
         let (from, to) = &mut *rooms[thread].lock().expect("each thread has its own");
         black_box(to).copy_from_slice(black_box(from));
@@ -68,6 +66,14 @@ impl On {
         match self {
             Self::One => 1,
             Self::All => Threads::current().count(),
+        }
+    }
+
+    /// What `make` returns on each thread.
+    fn each<T: Send>(self, make: impl Fn() -> T + Sync) -> Vec<T> {
+        match self {
+            Self::One => vec![make()],
+            Self::All => rayon::broadcast(|_| make()),
         }
     }
 

@@ -6,7 +6,9 @@ use std::ops::AddAssign;
 use rayon::prelude::*;
 
 use crate::area::{assert_shape, assert_shape_if_any};
-use crate::gemm::{Epilogue, Float, PreparedRight, Product, View, with_prepared_right};
+use crate::gemm::{
+    Epilogue, Float, PreparedRight, Product, View, with_prepared_right, with_prepared_right_if_any,
+};
 use crate::linear::add_column_sums;
 use crate::parallel::is_large;
 use crate::scratch::with_scratch;
@@ -197,15 +199,9 @@ impl Problem<'_> {
             ..
         } = self.shape;
         let weight = View::rows(self.inputs.weight, d_model);
+        let to_input = differentiate.then_some(weight);
         with_prepared_right(precision, weight.t(), [d_model, vocab], |forward| {
-            if !differentiate {
-                return work(Weights {
-                    forward,
-                    backward: None,
-                });
-            }
-            with_prepared_right(precision, weight, [vocab, d_model], |backward| {
-                let backward = Some(backward);
+            with_prepared_right_if_any(precision, to_input, [vocab, d_model], |backward| {
                 work(Weights { forward, backward });
             });
         });

@@ -5,7 +5,8 @@ use rayon::prelude::*;
 use crate::area::{area, assert_shape, assert_shape_if_any};
 use crate::dropout::Dropout;
 use crate::gemm::{
-    Activation, Epilogue, Float, Product, View, with_prepared_left, with_prepared_right,
+    Activation, Epilogue, Float, PreparedLeft, Product, View, with_prepared_left,
+    with_prepared_right,
 };
 use crate::parallel::{for_chunks, is_large};
 use crate::tile::TileMut;
@@ -116,7 +117,7 @@ pub fn linear(call: LinearCall, x: &[f32], maps: &[Affine<&[f32]>], out: &mut [f
     } = call;
     let width = maps.len() * d_out;
     let tile = TileMut::new(out, rows, width, width);
-    let write = |product: &dyn Fn(View<'_>, Epilogue<'_>, &mut TileMut<'_>)| {
+    let write = |x: PreparedLeft<'_>| {
         for (number, map) in maps.iter().enumerate() {
             // SAFETY: the layers write disjoint columns, one layer after the other.
             let mut part = unsafe { tile.part(0, number * d_out, rows, d_out) };
@@ -124,20 +125,17 @@ pub fn linear(call: LinearCall, x: &[f32], maps: &[Affine<&[f32]>], out: &mut [f
                 bias: map.bias,
                 activation: call.activation,
             };
-            product(View::transposed(map.weight, d_in), epilogue, &mut part);
+            let weight = View::transposed(map.weight, d_in);
+            Product::new(d_in, x, weight)
+                .then(epilogue)
+                .write_to(&mut part);
         }
     };
     let x = View::rows(x, d_in);
     match maps.len() {
-        1 => write(&|weight, epilogue, out| {
-            let product = Product::new(d_in, x, weight).then(epilogue);
-            product.write_to(call.precision, out);
-        }),
-        _ => with_prepared_left(call.precision, x, [rows, d_in], |x| {
-            write(&|weight, epilogue, out| {
-                Product::new(d_in, x, weight).then(epilogue).write_to(out);
-            });
-        }),
+        // The tasks of a single product pack its input part by part, and find it in their caches.
+        1 => write(PreparedLeft::plain(call.precision, x)),
+        _ => with_prepared_left(call.precision, x, [rows, d_in], write),
     }
     if let Some(dropout) = call.dropout {
         dropout.apply(out);

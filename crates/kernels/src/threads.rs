@@ -30,8 +30,8 @@ impl Threads {
     }
 
     /// Starts `count` threads for all work of the process, of which the calling one is the first. It then works itself instead of
-    /// waking another thread and waiting for it. While it does something else, work of other threads lacks it: this is for a
-    /// thread that calls all of the work.
+    /// waking another thread and waiting for it. Other threads must not divide work: nobody may be there to do it. If they work,
+    /// they do so [alone](Threads::alone).
     ///
     /// # Errors
     /// Fails if the process has threads already, or the system has no more.

@@ -188,14 +188,11 @@ fn d_inner(architecture: &Architecture) -> usize {
     encoder.max(decoder)
 }
 
-/// The number of bytes of the packed operands shared by all threads, on CPUs with bfloat16 dot-product instructions.
+/// The number of bytes of the packed operands shared by all threads.
 fn packed(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
-    const PACKED: f64 = 2.0;
     let wanted = subject.config.train.precision.resolve();
+    // On CPUs with bfloat16 dot-product instructions, all operands are packed.
     let pairs = Float::fastest() == Float::Bf16 && wanted == Float::Bf16;
-    if !pairs {
-        return 0.0;
-    }
     let head = &subject.architecture.head;
     let (d, vocab) = (head.d_in() as f64, head.n_classes() as f64);
     let d_inner = d_inner(subject.architecture) as f64;
@@ -203,9 +200,15 @@ fn packed(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
         .iter()
         .map(|batch| batch.src_tokens().max(batch.tgt_tokens()));
     let rows = rows.max().unwrap_or(0) as f64;
-    let projection = (vocab + LOGIT_ROWS) * d + (vocab + d) * LOGIT_ROWS;
-    let maps = (rows + d.max(d_inner)) * (3.0 * d + d_inner);
-    PACKED * projection.max(maps).max((LOGIT_ROWS + d) * vocab)
+    // The weight of the projection for both directions, and the input of a layer.
+    let (projection, input) = (2.0 * vocab * d, rows * d.max(d_inner));
+    match pairs {
+        false => 4.0 * projection.max(input),
+        true => {
+            let maps = (rows + d.max(d_inner)) * (3.0 * d + d_inner);
+            2.0 * (projection + (vocab + d) * LOGIT_ROWS).max(maps)
+        }
+    }
 }
 
 #[cfg(test)]

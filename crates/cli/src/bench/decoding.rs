@@ -42,6 +42,8 @@ pub(super) struct Model<'a> {
     encoder: Matrices,
     /// Includes the output projection.
     decoder: Matrices,
+    /// Bytes of the decoder that all threads together read per second, again and again.
+    reading: f64,
 }
 
 /// The weights that each token of one side is multiplied with.
@@ -76,7 +78,7 @@ pub(super) struct Translation {
     sentences: usize,
     tokens: usize,
     seconds: f64,
-    /// The least time for the matrix products.
+    /// The least time for the products with weights.
     bound: f64,
     parts: Vec<(&'static str, f64)>,
 }
@@ -107,6 +109,7 @@ impl<'a> Model<'a> {
             precision,
             encoder,
             decoder,
+            reading: ceiling::read(decoder.bytes, On::All),
         }
     }
 
@@ -185,15 +188,14 @@ impl<'a> Model<'a> {
         Sentence::from((0..self.workload.length).map(token).collect::<Vec<_>>())
     }
 
-    /// The least time for the matrix products.
+    /// The least time for the products with weights.
     fn bound(&self, done: &Profile, count: usize, ceilings: &Ceilings) -> f64 {
         let most = ceilings.operations(self.precision);
         let src_tokens = (count * self.workload.length) as f64;
         let encoder = 2.0 * src_tokens * self.encoder.elements as f64 / most;
         let operations = 2.0 * done.counts.rows as f64 * self.decoder.elements as f64 / most;
         let bytes = (done.counts.steps * self.decoder.bytes) as f64;
-        let rate = ceiling::read(self.decoder.bytes, On::All);
-        encoder + operations.max(bytes / rate)
+        encoder + operations.max(bytes / self.reading)
     }
 }
 

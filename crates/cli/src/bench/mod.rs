@@ -29,11 +29,11 @@ Examples:
 The models are encoder-decoder Transformers with random weights, and the sentences random tokens, 32 on both sides: tiny \
 (4 + 4 layers of width 128, 10,000 tokens), small (3 + 3, 256, 8000) and base (6 + 6, 512, 32,000).
 
-A ceiling is the fastest of twenty runs: multiply-adds in registers, with the instructions that the products use, two operations \
-each; and bytes a second that are read in a loop over as many as stated.
+A ceiling is the fastest of thirty runs: multiply-adds in registers, with the instructions that the products use, two operations \
+each; and bytes per second, read in a loop over 256 KiB per thread (L2 cache) or 512 MiB (RAM), or copied in RAM.
   The share of training is the operations of its matrix products, forward and backward, over those that the ceiling allows in \
 the time of the whole update.
-  The bound of translation is the least time for its matrix products: for each decoding step the operations at the ceiling or \
+  The bound of translation is the least time for its products with weights: for each decoding step the operations at the ceiling or \
 reading all weights of the decoder once, whichever takes longer; and the operations of the encoder. The share is the bound over \
 the time.
 
@@ -93,7 +93,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let trained: Vec<Precision> = (args.precisions().into_iter())
         .filter(|&precision| precision != Precision::Int8)
         .collect();
-    if args.only == [Measured::Training] && trained.is_empty() {
+    if args.only.contains(&Measured::Training) && trained.is_empty() {
         let hint = "use `--precision f32` or `--precision bf16`";
         return Err(Error::usage("training has no int8", hint));
     }

@@ -41,7 +41,8 @@ pub(super) fn measure(workload: &Workload, precision: Precision, steps: u64) -> 
     let mut config = workload.config();
     config.train.precision = match precision {
         Precision::F32 => TrainPrecision::F32,
-        Precision::Bf16 | Precision::Int8 => TrainPrecision::Bf16,
+        Precision::Bf16 => TrainPrecision::Bf16,
+        Precision::Int8 => unreachable!("training has no int8"),
     };
     let architecture = config.model.architecture(workload.vocab, workload.vocab);
     let model = Model::new(&architecture, config.model.init, config.seed);

@@ -12,7 +12,7 @@ vectorized! {
 }
 
 vectorized! {
-    /// [`softmax_row`] for the rows of the queries from `first` on, of length `stride`, which all have keys; `bias`
+    /// [`softmax_row`] for the rows of the queries from `first` on, of length `stride`, with at least one key; `bias`
     /// `[tgt_len, src_len]` is that of all queries.
     pub(super) fn softmax_rows(
         rows: &mut [f32],

@@ -7,14 +7,25 @@ use super::attention_gradients::AttentionBackward;
 use super::layer::{AttentiveRecurrentResult, Layer};
 use super::{AttentiveRecurrentCall, AttentiveRecurrentInputs};
 use crate::area::{assert_shape, assert_shape_if_any};
-use crate::gemm::{Product, View};
-use crate::linear::{Affine, add_column_sums};
+use crate::gemm::{PreparedRight, Product, View, with_prepared_right, with_prepared_right_if_any};
+use crate::linear::add_column_sums;
 use crate::parallel::for_each;
 use crate::recurrent::{
-    BackwardPass, RecurrentGradients, Schedule, hidden_gradients, weight_gradient,
+    BackwardPass, RecurrentCall, RecurrentGradients, Schedule, hidden_gradients, weight_gradient,
 };
 use crate::scratch::{split, with_scratch, with_scratches};
 use crate::tile::TileMut;
+
+/// The weights of all positions, packed for products with gradients.
+#[derive(Clone, Copy)]
+struct PreparedWeights<'a> {
+    /// `[gates * d, d_value]`
+    context: PreparedRight<'a>,
+    /// `[d_key, d]`
+    query: PreparedRight<'a>,
+    /// `[gates * d, d]`
+    hidden: Option<PreparedRight<'a>>,
+}
 
 impl AttentiveRecurrentResult<&[f32]> {
     fn check(&self, call: AttentiveRecurrentCall<'_>) {
@@ -167,7 +178,9 @@ impl Layer<'_> {
             };
             let projected = TileMut::new(recurrence.projected, rows, cols, cols);
             let to_initial = recurrence.initial.is_some();
-            self.all_positions(&mut tapes, attention, projected, to_initial, flow);
+            self.with_prepared_weights(|weights| {
+                self.all_positions(weights, &mut tapes, attention, projected, to_initial, flow);
+            });
             self.values(dcontexts, values);
             v.fill(0.0);
             add_column_sums(View::rows(shares, d_key), batch, v);
@@ -202,9 +215,32 @@ impl Layer<'_> {
         Product::new(recurrent.d, before, weight).write(recurrent.precision, shape, tapes.queries);
     }
 
+    /// Calls `work` with the packed weights.
+    fn with_prepared_weights(&self, work: impl FnOnce(PreparedWeights<'_>)) {
+        let (inputs, d_value, d_key) = (self.inputs, self.call.d_value, self.call.d_key);
+        let RecurrentCall { precision, d, .. } = self.call.recurrent;
+        let cols = self.call.recurrent.gate_cols();
+        let context = View::rows(inputs.context_weight, d_value);
+        let query = View::rows(inputs.query_weight, d);
+        let hidden = inputs.recurrence.hidden;
+        let hidden = hidden.map(|hidden| View::rows(hidden.weight, d));
+        with_prepared_right(precision, context, [cols, d_value], |context| {
+            with_prepared_right(precision, query, [d_key, d], |query| {
+                with_prepared_right_if_any(precision, hidden, [cols, d], |hidden| {
+                    work(PreparedWeights {
+                        context,
+                        query,
+                        hidden,
+                    });
+                });
+            });
+        });
+    }
+
     /// Runs the pass backward through time.
     fn all_positions(
         &self,
+        weights: PreparedWeights<'_>,
         tapes: &mut Tapes<'_>,
         attention: AttentionBackward<'_>,
         projected: TileMut<'_>,
@@ -242,26 +278,18 @@ impl Layer<'_> {
                         input
                     }
                 };
-                self.through_context_weight(input, &mut dcontexts[..rows.len() * d_value]);
+                let dcontexts = &mut dcontexts[..rows.len() * d_value];
+                Product::new(cols, View::rows(input, cols), weights.context)
+                    .write_to(&mut TileMut::new(dcontexts, rows.len(), d_value, d_value));
                 let dqueries = &mut tapes.dqueries[part(d_key)];
                 let queries = &tapes.queries[part(d_key)];
                 attention.retreat(position, dcontexts, queries, dqueries);
-                if let Some(Affine { weight, .. }) = self.inputs.recurrence.hidden {
+                if let Some(weight) = weights.hidden {
                     pass.flow_through(position, View::rows(hidden, cols), weight, flow);
                 }
-                let weight = self.inputs.query_weight;
-                pass.flow_through(position, View::rows(dqueries, d_key), weight, flow);
+                pass.flow_through(position, View::rows(dqueries, d_key), weights.query, flow);
             }
         });
-    }
-
-    /// Computes `dcontexts` `[rows, d_value]` from the gradients of x, `[rows, gates * d]`.
-    fn through_context_weight(&self, input: &[f32], dcontexts: &mut [f32]) {
-        let (cols, d_value) = (self.call.recurrent.gate_cols(), self.call.d_value);
-        let weight = View::rows(self.inputs.context_weight, d_value);
-        let (rows, precision) = (input.len() / cols, self.call.recurrent.precision);
-        let product = Product::new(cols, View::rows(input, cols), weight);
-        product.write(precision, [rows, d_value], dcontexts);
     }
 
     /// The gradients of the values given those of all contexts, `[batch * len, d_value]`: one product per sequence.

@@ -21,11 +21,14 @@ pub use layer::AttentiveRecurrentResult;
 
 use crate::additive_attention::{AdditiveAttentionInputs, AdditiveAttentionShape};
 use crate::area::assert_shape;
-use crate::gemm::{Product, View};
+use crate::gemm::{PreparedRight, Product, View, with_prepared_right};
 use crate::lengths::Lengths;
 use crate::linear::Affine;
 use crate::parallel::for_each;
-use crate::recurrent::{ForwardPass, Recurrence, RecurrentCall, Schedule, state_product};
+use crate::recurrent::{
+    ForwardPass, Prepared, Recurrence, RecurrentCall, Schedule, state_product, with_prepared,
+    with_prepared_if_any,
+};
 use crate::scratch::{with_scratch, with_scratches};
 use crate::tile::TileMut;
 
@@ -197,17 +200,40 @@ pub fn attentive_recurrent(
         states,
         saved: saved.map(|saved| matrix(saved, recurrent.saved_cols())),
     };
-    all_positions(&attention, &states);
+    with_prepared_maps(&attention, |maps| through_time(&attention, &states, maps));
+}
+
+/// The weights of all positions, packed.
+#[derive(Clone, Copy)]
+struct PreparedMaps<'a> {
+    query: Prepared<'a>,
+    hidden: Option<Prepared<'a>>,
+    /// `[d_value, gates * d]`
+    context: PreparedRight<'a>,
+}
+
+/// Calls `work` with the packed weights.
+fn with_prepared_maps(attention: &AttentionPass<'_>, work: impl FnOnce(PreparedMaps<'_>)) {
+    let AttentionPass { call, inputs, .. } = attention;
+    let RecurrentCall { precision, d, .. } = call.recurrent;
+    let context = View::transposed(inputs.context_weight, call.d_value);
+    let shape = [call.d_value, call.recurrent.gate_cols()];
+    with_prepared_right(precision, context, shape, |context| {
+        with_prepared(precision, d, inputs.query_map(), |query| {
+            with_prepared_if_any(precision, d, inputs.recurrence.hidden, |hidden| {
+                work(PreparedMaps {
+                    query,
+                    hidden,
+                    context,
+                });
+            });
+        });
+    });
 }
 
 /// Runs the pass through time.
-fn all_positions(attention: &AttentionPass<'_>, states: &ForwardPass<'_>) {
-    let AttentionPass {
-        call,
-        inputs,
-        schedule,
-        ..
-    } = attention;
+fn through_time(attention: &AttentionPass<'_>, states: &ForwardPass<'_>, maps: PreparedMaps<'_>) {
+    let AttentionPass { call, schedule, .. } = attention;
     let recurrent = call.recurrent;
     let (batch, cols) = (recurrent.batch(), recurrent.gate_cols());
     let width = recurrent.cell.work() * recurrent.d;
@@ -223,17 +249,9 @@ fn all_positions(attention: &AttentionPass<'_>, states: &ForwardPass<'_>) {
         |[current, work, queries, x, contexts]| {
             schedule.gather_initial(current);
             for position in schedule.positions() {
-                let d_key = call.d_key;
-                state_product(
-                    schedule,
-                    position,
-                    current,
-                    inputs.query_map(),
-                    queries,
-                    d_key,
-                );
-                attention.attend(position, queries, contexts, x);
-                if let Some(hidden) = inputs.recurrence.hidden {
+                state_product(schedule, position, current, maps.query, queries, call.d_key);
+                attention.attend(position, queries, contexts, maps.context, x);
+                if let Some(hidden) = maps.hidden {
                     state_product(schedule, position, current, hidden, work, width);
                 }
                 let input = |rank: usize, _| &x[rank * cols..][..cols];
@@ -259,7 +277,14 @@ struct AttentionPass<'a> {
 impl AttentionPass<'_> {
     /// Computes the `contexts` `[batch, d_value]` and the inputs `x` `[batch, gates * d]` of the sequences at
     /// `position` from their `queries` `[batch, d_key]`, all in rank order.
-    fn attend(&self, position: usize, queries: &[f32], contexts: &mut [f32], x: &mut [f32]) {
+    fn attend(
+        &self,
+        position: usize,
+        queries: &[f32],
+        contexts: &mut [f32],
+        context_weight: PreparedRight<'_>,
+        x: &mut [f32],
+    ) {
         let Self { call, inputs, .. } = self;
         let (cols, d_value) = (call.recurrent.gate_cols(), call.d_value);
         let rows = self.schedule.active(position);
@@ -293,10 +318,9 @@ impl AttentionPass<'_> {
             });
         }
         let contexts = View::rows(contexts, d_value);
-        let weight = View::transposed(inputs.context_weight, d_value);
-        Product::new(d_value, contexts, weight)
+        Product::new(d_value, contexts, context_weight)
             .added()
-            .write_to(call.recurrent.precision, &mut x);
+            .write_to(&mut x);
     }
 }
 

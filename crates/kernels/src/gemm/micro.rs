@@ -92,8 +92,7 @@ pub(super) fn block_product(
             a_col: left.col,
             b: right.data[panel * right.tile..].as_ptr(),
             b_tile: right.tile,
-            // The second half of the last tile may be missing.
-            b_half: if cols > PANEL { right.half } else { 0 },
+            b_half: right.half,
             b_step: right.step,
             out: out.address(rows.start + row, panel * nr),
             out_row: out.row_stride(),
@@ -119,7 +118,7 @@ pub(super) fn block_product(
     }
 }
 
-/// Panels in a wide tile, which has few rows: so many sums that none waits for another.
+/// Tiles that a wide tile covers, which has few rows: so many sums that none waits for another.
 const WIDE: usize = 4;
 
 /// One register tile: the addresses of its operands and of its output.
@@ -173,7 +172,7 @@ impl Tile {
         }
     }
 
-    /// [`Self::run`] for `WIDE` panels, of which all columns are wanted.
+    /// [`Self::run`] for `WIDE` tiles side by side, of which all columns are wanted.
     ///
     /// # Safety
     /// The CPU supports `isa`; `a` is readable for `rows` rows and `depth` columns, `b` for `WIDE` tiles; `out` is

@@ -24,7 +24,10 @@ mod view;
 
 pub use float::Float;
 pub(crate) use isa::{Engine, Isa, PairIsa};
-pub(crate) use prepared::{PreparedRight, with_prepared_left, with_prepared_right};
+pub(crate) use prepared::{
+    PreparedLeft, PreparedRight, with_prepared_left, with_prepared_right,
+    with_prepared_right_if_any,
+};
 pub(crate) use product::Epilogue;
 pub use product::{Activation, Product};
 pub(crate) use single::{Right, Single};

@@ -40,10 +40,7 @@ pub(crate) fn with_prepared_right<R>(
     match Engine::detect(precision) {
         Engine::F32(isa) | Engine::Rounded(isa) => {
             with_lines(area(n.next_multiple_of(PANEL), k), |values| {
-                pack_panels(isa, b, [k, n], values);
-                if precision == Float::Bf16 {
-                    bf16::round_all(values);
-                }
+                pack_panels(isa, precision, b, [k, n], values);
                 let values = Values::Single(Single::new(isa, precision), values);
                 work(PreparedRight { k, n, values })
             })
@@ -58,8 +55,8 @@ pub(crate) fn with_prepared_right<R>(
     }
 }
 
-/// Packs `b` `[k, n]` into `panels` `[n / PANEL, k, PANEL]`, on several threads if that is faster.
-fn pack_panels(isa: Isa, b: View<'_>, [k, n]: [usize; 2], panels: &mut [f32]) {
+/// Packs and rounds `b` `[k, n]` into `panels` `[n / PANEL, k, PANEL]`, on several threads if that is faster.
+fn pack_panels(isa: Isa, precision: Float, b: View<'_>, [k, n]: [usize; 2], panels: &mut [f32]) {
     if k == 0 || n == 0 {
         return;
     }
@@ -67,11 +64,34 @@ fn pack_panels(isa: Isa, b: View<'_>, [k, n]: [usize; 2], panels: &mut [f32]) {
     let pack = |(number, panels): (usize, &mut [f32])| {
         let first = number * group;
         pack::pack_b(isa, b.from(0, first), k, group.min(n - first), panels);
+        if precision == Float::Bf16 {
+            bf16::round_all(panels);
+        }
     };
     let len = area(group, k);
     match is_large(area(k, n)) {
         true => panels.par_chunks_mut(len).enumerate().for_each(pack),
         false => panels.chunks_mut(len).enumerate().for_each(pack),
+    }
+}
+
+/// [`with_prepared_right`] if there is an operand.
+pub(crate) fn with_prepared_right_if_any<R>(
+    precision: Float,
+    b: Option<View<'_>>,
+    shape: [usize; 2],
+    work: impl FnOnce(Option<PreparedRight<'_>>) -> R,
+) -> R {
+    match b {
+        Some(b) => with_prepared_right(precision, b, shape, |b| work(Some(b))),
+        None => work(None),
+    }
+}
+
+impl PreparedRight<'_> {
+    /// The columns of the operand.
+    pub(crate) fn n(self) -> usize {
+        self.n
     }
 }
 
@@ -108,6 +128,18 @@ pub(crate) struct PreparedLeft<'a> {
     pairs: Option<(super::isa::PairIsa, &'a [pairs::Block])>,
 }
 
+impl<'a> PreparedLeft<'a> {
+    /// An operand that each product packs, if it reads it packed.
+    pub(crate) fn plain(precision: Float, view: View<'a>) -> Self {
+        Self {
+            precision,
+            view,
+            #[cfg(target_arch = "x86_64")]
+            pairs: None,
+        }
+    }
+}
+
 /// Calls `work` with `a` `[m, k]`, packed for products at `precision` if they read it packed.
 ///
 /// # Panics
@@ -119,12 +151,7 @@ pub(crate) fn with_prepared_left<R>(
     work: impl FnOnce(PreparedLeft<'_>) -> R,
 ) -> R {
     a.assert_holds("a", m, k);
-    let plain = PreparedLeft {
-        precision,
-        view: a,
-        #[cfg(target_arch = "x86_64")]
-        pairs: None,
-    };
+    let plain = PreparedLeft::plain(precision, a);
     match Engine::detect(precision) {
         #[cfg(target_arch = "x86_64")]
         Engine::Pairs(isa) => pairs::with_packed(Side::Left, a, [m, k], |blocks| {
@@ -146,7 +173,7 @@ impl Product<'_, PreparedLeft<'_>, View<'_>> {
             self.b.assert_holds("b", self.k, out.cols());
             assert_eq!(
                 blocks.len(),
-                pairs::left_len(out.rows(), self.k),
+                pairs::n_blocks(out.rows(), self.k),
                 "the prepared operand"
             );
             let (a, b) = (Given::Packed(blocks), Given::Plain(self.b));

@@ -125,7 +125,7 @@ impl Single {
         let (m, n) = (out.rows(), out.cols());
         let block = k.min(KC);
         let b_len = match b {
-            Right::Plain(b) if self.reads_in_place(b, block, n) => 0,
+            Right::Plain(b) if self.reads_right_in_place(b, block, n) => 0,
             Right::Plain(_) | Right::Bf16(..) => n.next_multiple_of(PANEL) * block,
             Right::F32(..) => 0,
         };
@@ -152,7 +152,7 @@ impl Single {
 
     /// Whether the microkernel reads the right operand, of which it needs blocks of `depth` rows, where it is: if it is so small
     /// that the rows stay in the L1 cache, and consists of whole panels.
-    fn reads_in_place(self, b: View<'_>, depth: usize, n: usize) -> bool {
+    fn reads_right_in_place(self, b: View<'_>, depth: usize, n: usize) -> bool {
         self.precision == Float::F32
             && b.col_stride == 1
             && n.is_multiple_of(PANEL)
@@ -160,7 +160,7 @@ impl Single {
     }
 
     /// Whether the microkernel reads the left operand `[m, k]` where it is, in blocks of `depth` columns: if its rows are
-    /// contiguous, or few of its elements are read a few times each.
+    /// contiguous, or both operands are small.
     fn reads_left_in_place(self, a: View<'_>, depth: usize, m: usize, n: usize) -> bool {
         let is_small = m * depth <= SMALL && n * depth <= SMALL;
         self.precision == Float::F32 && (a.col_stride == 1 || is_small)

@@ -71,7 +71,7 @@ impl Kernel {
             Self::Float(Engine::Rounded(_)) => area(area(rows, k), 4),
             #[cfg(target_arch = "x86_64")]
             Self::Float(Engine::Pairs(_)) => {
-                area(pairs::left_len(rows, k), size_of::<pairs::Block>())
+                area(pairs::n_blocks(rows, k), size_of::<pairs::Block>())
             }
             #[cfg(not(target_arch = "x86_64"))]
             Self::Float(Engine::Pairs(_)) => unreachable!("x86-64 instruction sets"),

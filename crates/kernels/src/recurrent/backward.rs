@@ -7,7 +7,7 @@
 use super::gate_gradients::{Timestep, retreat};
 use super::{Recurrence, RecurrentCall, Schedule};
 use crate::area::{assert_shape, assert_shape_if_any};
-use crate::gemm::{Float, Product, View};
+use crate::gemm::{Float, PreparedRight, Product, View, with_prepared_right};
 use crate::linear::{Affine, add_column_sums};
 use crate::parallel::{for_each, for_row_chunks, is_large};
 use crate::scratch::{split, with_scratch, with_scratches};
@@ -191,12 +191,21 @@ impl BackwardPass<'_> {
         let Some(Affine { weight, .. }) = hidden else {
             return self.sequences_apart(flow);
         };
-        let cols = self.schedule.call.gate_cols();
-        for (position, rows) in self.schedule.backwards() {
-            let grads = &mut grads[rows.start * cols..rows.end * cols];
-            self.retreat(position, flow, grads);
-            self.flow_through(position, View::rows(grads, cols), weight, flow);
-        }
+        let call = self.schedule.call;
+        let cols = call.gate_cols();
+        let shape = [cols, call.d];
+        with_prepared_right(
+            call.precision,
+            View::rows(weight, call.d),
+            shape,
+            |weight| {
+                for (position, rows) in self.schedule.backwards() {
+                    let grads = &mut grads[rows.start * cols..rows.end * cols];
+                    self.retreat(position, flow, grads);
+                    self.flow_through(position, View::rows(grads, cols), weight, flow);
+                }
+            },
+        );
     }
 
     /// The element-wise gradients of the sequences at `position`: writes those of their products with U to `hidden`,
@@ -287,7 +296,7 @@ impl BackwardPass<'_> {
         &self,
         position: usize,
         grads: View<'_>,
-        weight: &[f32],
+        weight: PreparedRight<'_>,
         flow: &mut [f32],
     ) {
         let call = self.schedule.call;
@@ -296,8 +305,8 @@ impl BackwardPass<'_> {
             false => self.schedule.continuing(position),
         };
         let mut flow = TileMut::new(flow, rows, call.d, call.state_cols());
-        Product::new(grads.row_stride, grads, View::rows(weight, call.d))
+        Product::new(grads.row_stride, grads, weight)
             .added()
-            .write_to(call.precision, &mut flow);
+            .write_to(&mut flow);
     }
 }

@@ -1,7 +1,7 @@
 //! The operations of the forward pass at one position.
 
 use super::{Schedule, gates};
-use crate::gemm::{Epilogue, Product, View};
+use crate::gemm::{Epilogue, Float, PreparedRight, Product, View, with_prepared_right};
 use crate::linear::Affine;
 use crate::parallel::{for_each, for_row_chunks, is_large};
 use crate::scratch::with_scratches;
@@ -13,12 +13,12 @@ pub(crate) fn state_product(
     schedule: &Schedule<'_>,
     position: usize,
     current: &[f32],
-    map: Affine<&[f32]>,
+    map: Prepared<'_>,
     out: &mut [f32],
     width: usize,
 ) {
     let call = schedule.call;
-    let cols = map.weight.len() / call.d;
+    let cols = map.weight.n();
     let rows = schedule.active(position);
     // Zero states need no product.
     let with_state = schedule.with_state(position);
@@ -34,9 +34,44 @@ pub(crate) fn state_product(
     }
     let states = View::rows(current, call.state_cols());
     let mut out = TileMut::new(out, with_state, cols, width);
-    Product::new(call.d, states, View::transposed(map.weight, call.d))
+    Product::new(call.d, states, map.weight)
         .then(Epilogue::bias(map.bias))
-        .write_to(call.precision, &mut out);
+        .write_to(&mut out);
+}
+
+/// A map of states whose weight is packed once for all positions.
+#[derive(Clone, Copy)]
+pub(crate) struct Prepared<'a> {
+    weight: PreparedRight<'a>,
+    bias: Option<&'a [f32]>,
+}
+
+/// [`with_prepared`] if there is a map.
+pub(crate) fn with_prepared_if_any<R>(
+    precision: Float,
+    d: usize,
+    map: Option<Affine<&[f32]>>,
+    work: impl FnOnce(Option<Prepared<'_>>) -> R,
+) -> R {
+    match map {
+        Some(map) => with_prepared(precision, d, map, |map| work(Some(map))),
+        None => work(None),
+    }
+}
+
+/// Calls `work` with `map`, prepared for states with rows of `d`.
+pub(crate) fn with_prepared<R>(
+    precision: Float,
+    d: usize,
+    map: Affine<&[f32]>,
+    work: impl FnOnce(Prepared<'_>) -> R,
+) -> R {
+    let weight = View::transposed(map.weight, d);
+    let shape = [d, map.weight.len() / d];
+    with_prepared_right(precision, weight, shape, |weight| {
+        let bias = map.bias;
+        work(Prepared { weight, bias })
+    })
 }
 
 /// Outputs of the element-wise operations of the forward pass.

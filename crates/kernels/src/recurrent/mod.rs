@@ -13,7 +13,9 @@ mod schedule;
 
 pub(crate) use backward::{BackwardPass, hidden_gradients, weight_gradient};
 pub use backward::{RecurrentGradients, RecurrentResult, recurrent_backward};
-pub(crate) use forward::{ForwardPass, state_product};
+pub(crate) use forward::{
+    ForwardPass, Prepared, state_product, with_prepared, with_prepared_if_any,
+};
 pub(crate) use schedule::Schedule;
 
 use crate::area::{assert_shape, assert_shape_if_any};
@@ -248,12 +250,14 @@ pub fn recurrent(
         return pass.sequences_apart(input);
     };
     let lens = [call.batch() * call.state_cols(), call.batch() * width];
-    with_scratches(lens, |[current, work]| {
-        schedule.gather_initial(current);
-        for position in schedule.positions() {
-            state_product(&schedule, position, current, hidden, work, width);
-            pass.advance(position, input, current, work);
-        }
+    with_prepared(call.precision, call.d, hidden, |hidden| {
+        with_scratches(lens, |[current, work]| {
+            schedule.gather_initial(current);
+            for position in schedule.positions() {
+                state_product(&schedule, position, current, hidden, work, width);
+                pass.advance(position, input, current, work);
+            }
+        });
     });
 }
 

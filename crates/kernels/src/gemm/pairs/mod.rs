@@ -131,9 +131,9 @@ fn with_blocks<R>(len: usize, work: impl FnOnce(&mut [Block]) -> R) -> R {
     })
 }
 
-/// The number of blocks that [`prepare`] fills.
-pub(crate) fn left_len(rows: usize, k: usize) -> usize {
-    rows.div_ceil(WIDTH) * k.div_ceil(DEPTH)
+/// The number of blocks of a packed operand `[count, k]`.
+pub(crate) fn n_blocks(count: usize, k: usize) -> usize {
+    count.div_ceil(WIDTH) * k.div_ceil(DEPTH)
 }
 
 /// The numbers, which are aligned to 64 bytes, as blocks.
@@ -158,7 +158,7 @@ pub(super) fn with_packed<R>(
     [count, k]: [usize; 2],
     work: impl FnOnce(&[Block]) -> R,
 ) -> R {
-    with_blocks(left_len(count, k), |blocks| {
+    with_blocks(n_blocks(count, k), |blocks| {
         if count > 0 && k > 0 {
             pack::pack(side, x, count, k, blocks, is_large(area(count, k)));
         }

@@ -1,7 +1,7 @@
 //! Packed operands: packed once for all tasks, or part by part by each task.
 
 use super::pack::{Side, pack, pack_group};
-use super::{Block, DEPTH, STEPS, View, WIDTH};
+use super::{Block, DEPTH, STEPS, View, WIDTH, n_blocks};
 use crate::packed::PackedBf16;
 use crate::parallel::is_large;
 
@@ -53,7 +53,7 @@ impl<'a> Operand<'a> {
     /// Number of blocks filled by [`Self::pack_shared`].
     pub(super) fn shared_len(&self) -> usize {
         match self.source {
-            Source::Shared(_) => self.count.div_ceil(WIDTH) * self.k.div_ceil(DEPTH),
+            Source::Shared(_) => n_blocks(self.count, self.k),
             Source::Packed(_) | Source::Own(_) => 0,
         }
     }
