@@ -8,7 +8,7 @@ use attentive_kernels::cached_attention::Products;
 use attentive_kernels::elementwise;
 use attentive_kernels::gemm::Activation;
 use attentive_kernels::nonlinearity::{Nonlinearity, exact_gelu, gated, nonlinear};
-use attentive_kernels::norm::{NormCall, norm, residual_norm};
+use attentive_kernels::norm::{NormCall, norm};
 use attentive_kernels::rotary::{Positions, RotaryCall, Turn, rotary};
 
 use super::Precision;
@@ -172,25 +172,20 @@ impl<'a, A> Backend for Rows<'a, A> {
 
     fn residual_norm(
         &mut self,
-        x: Buffer<'a>,
-        y: Buffer<'a>,
+        mut x: Buffer<'a>,
+        mut y: Buffer<'a>,
         _dropout: Option<Dropout>,
         layer: &Norm,
     ) -> Buffer<'a> {
-        let call = self.norm_call(&x, layer);
-        let mut sum = self.buffers.take(x.len());
-        let mut out = self.buffers.take(x.len());
-        let operands: [&[f32]; 2] = [&x, &y];
-        residual_norm(
-            call,
-            None,
-            operands,
+        elementwise::add(&mut x, &y);
+        norm(
+            self.norm_call(&x, layer),
+            &x,
             &layer.gain,
             bias(layer),
-            &mut sum,
-            &mut out,
+            &mut y,
         );
-        out
+        y
     }
 
     fn add(&mut self, mut x: Buffer<'a>, y: Buffer<'a>, _dropout: Option<Dropout>) -> Buffer<'a> {
