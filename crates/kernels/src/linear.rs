@@ -9,12 +9,14 @@ use crate::gemm::{
     with_prepared_right,
 };
 use crate::parallel::{for_chunks, is_large};
+use crate::simd::LANES;
+use crate::threads::Threads;
 use crate::tile::TileMut;
 
 /// Rows whose gradients are summed before they are added to the running total.
 const SUM_ROWS: usize = 128;
-/// Columns summed by one task.
-const SUM_COLS: usize = 64;
+/// The most columns summed together: their sums stay in the L1 cache.
+const SUM_COLS: usize = 1024;
 
 /// A call: `out = dropout(activation(x Wᵀ + b))` for each of several layers (W, b), with concatenated results.
 #[derive(Clone, Copy, Debug)]
@@ -230,25 +232,48 @@ fn affine_backward(
 
 /// Adds to `sums[j]` the sum of column j of the first `rows` rows of `matrix`, whose rows are contiguous.
 pub(crate) fn add_column_sums(matrix: View<'_>, rows: usize, sums: &mut [f32]) {
-    let task = |(block, sums): (usize, &mut [f32])| {
-        let columns = matrix.from(0, block * SUM_COLS);
-        add_column_block(columns.data, columns.row_stride, rows, sums);
-    };
-    if is_large(rows * sums.len()) {
-        sums.par_chunks_mut(SUM_COLS).enumerate().for_each(task);
+    let parallel = is_large(rows * sums.len());
+    let parts = if parallel {
+        Threads::current().count()
     } else {
-        sums.chunks_mut(SUM_COLS).enumerate().for_each(task);
+        1
+    };
+    // As wide as possible, since whole rows are read fastest.
+    let width = sums
+        .len()
+        .div_ceil(parts)
+        .next_multiple_of(LANES)
+        .clamp(LANES, SUM_COLS);
+    let task = |(part, sums): (usize, &mut [f32])| {
+        let columns = matrix.from(0, part * width);
+        add_columns(columns.data, columns.row_stride, rows, sums);
+    };
+    if parallel {
+        sums.par_chunks_mut(width).enumerate().for_each(task);
+    } else {
+        sums.chunks_mut(width).enumerate().for_each(task);
     }
 }
 
 vectorized! {
-    /// Adds to `sums[j]` the sum of `columns[i * stride + j]` over the rows i.
-    fn add_column_block(columns: &[f32], stride: usize, rows: usize, sums: &mut [f32]) {
+    /// Adds to `sums[j]` the sum of `columns[i * stride + j]` over the rows i. There are at most [`SUM_COLS`] columns.
+    fn add_columns(columns: &[f32], stride: usize, rows: usize, sums: &mut [f32]) {
+        let cols = sums.len();
+        let row = |row: usize| &columns[row * stride..][..cols];
+        let mut room = [0.0f32; SUM_COLS];
+        let block = &mut room[..cols];
         for first in (0..rows).step_by(SUM_ROWS) {
-            let mut block = [0.0f32; SUM_COLS];
-            let block = &mut block[..sums.len()];
-            for row in first..rows.min(first + SUM_ROWS) {
-                for (sum, &x) in block.iter_mut().zip(&columns[row * stride..]) {
+            let end = rows.min(first + SUM_ROWS);
+            let whole = end - (end - first) % 4;
+            block.fill(0.0);
+            for four in (first..whole).step_by(4) {
+                let others = row(four + 1).iter().zip(row(four + 2)).zip(row(four + 3));
+                for ((sum, &a), ((&b, &c), &d)) in block.iter_mut().zip(row(four)).zip(others) {
+                    *sum = *sum + a + b + c + d;
+                }
+            }
+            for last in whole..end {
+                for (sum, &x) in block.iter_mut().zip(row(last)) {
                     *sum += x;
                 }
             }

@@ -1,6 +1,8 @@
 //! Building blocks of the vectorized loops: compilation for AVX-512 and AVX2, reductions in a fixed order, a fast exponential and
 //! related functions.
 
+use std::hint::black_box;
+
 use crate::instruction_set::{InstructionSet, for_loops};
 
 /// Whether AVX2 and FMA are available.
@@ -56,8 +58,16 @@ pub(crate) const LANES: usize = 16;
 // Functions of arrays, such as `map`, are no alternative: they are compiled without the wider instructions.
 
 /// Combines the lanes in a fixed order.
+///
+/// They pass through memory. Otherwise the compiler sees that they are combined in pairs, and divides the loop that computes them
+/// into vectors of two numbers.
 #[inline(always)]
 fn combine(lanes: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
+    /// In one cache line.
+    #[repr(align(64))]
+    struct Line([f32; LANES]);
+
+    let Line(lanes) = black_box(Line(lanes));
     let (mut eight, mut four) = ([0.0; 8], [0.0; 4]);
     for (lane, x) in eight.iter_mut().enumerate() {
         *x = with(lanes[lane], lanes[lane + 8]);
@@ -114,10 +124,15 @@ pub(crate) fn sum_of_two(x: &[f32], y: &[f32], term: impl Fn(f32, f32) -> f32) -
     combine(lanes, |a, b| a + b)
 }
 
+/// The larger number; `a` if `b` is NaN.
+#[inline(always)]
+fn larger(a: f32, b: f32) -> f32 {
+    if b > a { b } else { a }
+}
+
 /// The largest element, or −∞ if there is none. NaN is ignored.
 #[inline(always)]
 pub(crate) fn max_of(x: &[f32]) -> f32 {
-    let larger = |a: f32, b: f32| if b > a { b } else { a };
     let mut lanes = [f32::NEG_INFINITY; LANES];
     let (chunks, rest) = x.as_chunks::<LANES>();
     for chunk in chunks {
@@ -132,6 +147,37 @@ pub(crate) fn max_of(x: &[f32]) -> f32 {
     }
     combine(lanes, larger)
 }
+
+/// Multiplies the first `visible` numbers by `scale`, sets the others to −∞, and returns the largest. NaN is ignored.
+#[inline(always)]
+pub(crate) fn scale_and_hide(x: &mut [[f32; LANES]], visible: usize, scale: f32) -> f32 {
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let mut left = i32::try_from(visible).unwrap_or(i32::MAX);
+    for chunk in x {
+        for ((largest, x), number) in lanes.iter_mut().zip(chunk).zip(NUMBERS) {
+            let scaled = *x * scale;
+            *x = if number < left {
+                scaled
+            } else {
+                f32::NEG_INFINITY
+            };
+            *largest = larger(*largest, *x);
+        }
+        left = left.saturating_sub(LANES as i32);
+    }
+    combine(lanes, larger)
+}
+
+/// The numbers of the lanes; with 32 bits, so that they are compared in as many lanes.
+const NUMBERS: [i32; LANES] = {
+    let mut numbers = [0; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        numbers[lane] = lane as i32;
+        lane += 1;
+    }
+    numbers
+};
 
 /// Below this, eˣ is subnormal.
 const EXP_UNDERFLOW: f32 = -87.336_54;

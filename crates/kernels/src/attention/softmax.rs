@@ -1,7 +1,7 @@
 //! Row operations between the two matrix products of attention.
 
 use super::Visible;
-use crate::simd::{LANES, exp_and_sum, max_of, sum_of_two};
+use crate::simd::{LANES, exp_and_sum, max_of, scale_and_hide, sum_of_two};
 
 vectorized! {
     /// Turns scores into attention weights in place: the softmax of `scale` times the first `visible` scores, plus
@@ -33,7 +33,9 @@ vectorized! {
 #[inline(always)]
 fn softmax(row: &mut [f32], visible: usize, scale: f32, bias: Option<&[f32]>) {
     let max = match bias {
-        None if row.len().is_multiple_of(LANES) => scale_whole_vectors(row, visible, scale),
+        None if row.len().is_multiple_of(LANES) => {
+            scale_and_hide(row.as_chunks_mut().0, visible, scale)
+        }
         _ => scale_and_bias(row, visible, scale, bias),
     };
     if max == f32::NEG_INFINITY && row.iter().all(|score| *score == max) {
@@ -54,23 +56,6 @@ fn scale_and_bias(row: &mut [f32], visible: usize, scale: f32, bias: Option<&[f3
     if let Some(bias) = bias {
         for (score, &bias) in seen.iter_mut().zip(bias) {
             *score += bias;
-        }
-    }
-    max_of(row)
-}
-
-/// [`scale_and_bias`] without a bias, for whole vectors. The rows of decoding have one or two, so that every loop over single
-/// numbers counts.
-#[inline(always)]
-fn scale_whole_vectors(row: &mut [f32], visible: usize, scale: f32) -> f32 {
-    let (vectors, _) = row.as_chunks_mut::<LANES>();
-    for (number, vector) in vectors.iter_mut().enumerate() {
-        for (lane, score) in vector.iter_mut().enumerate() {
-            let scaled = *score * scale;
-            *score = match number * LANES + lane < visible {
-                true => scaled,
-                false => f32::NEG_INFINITY,
-            };
         }
     }
     max_of(row)
