@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokenizers::models::TrainerWrapper;
 use tokenizers::{Model, ModelWrapper, Token};
 
@@ -70,17 +71,38 @@ struct Best {
     last: Option<(usize, Option<u32>)>,
 }
 
+/// What says how to read a `model` section.
+#[derive(Deserialize)]
+struct Kind {
+    #[serde(default, rename = "type")]
+    name: Value,
+    #[serde(default)]
+    sums: Value,
+}
+
 impl<'de> Deserialize<'de> for Pieces {
+    /// Reads the text of the section directly into the model: the `tokenizers` library would copy all tokens several times.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let file = Value::deserialize(deserializer)?;
-        if file["type"] == "Unigram" && file["sums"] == SUMS {
-            let section: Section = serde_json::from_value(file).map_err(D::Error::custom)?;
-            return Unigram::new(section)
-                .map(Self::Single)
-                .map_err(D::Error::custom);
-        }
-        let model = serde_json::from_value(file).map_err(D::Error::custom)?;
-        Ok(Self::Plain(model))
+        let file = <&RawValue>::deserialize(deserializer)?.get();
+        Self::parse(file).map_err(D::Error::custom)
+    }
+}
+
+impl Pieces {
+    /// Reads the JSON of a `model` section.
+    fn parse(file: &str) -> Result<Self, String> {
+        let invalid = |error: serde_json::Error| error.to_string();
+        let kind: Kind = serde_json::from_str(file).map_err(invalid)?;
+        let model = match kind.name.as_str() {
+            Some("Unigram") if kind.sums == SUMS => {
+                let section = serde_json::from_str(file).map_err(invalid)?;
+                return Unigram::new(section).map(Self::Single);
+            }
+            Some("BPE") => serde_json::from_str(file).map(ModelWrapper::BPE),
+            Some("WordLevel") => serde_json::from_str(file).map(ModelWrapper::WordLevel),
+            _ => serde_json::from_str(file),
+        };
+        model.map(Self::Plain).map_err(invalid)
     }
 }
 
@@ -286,7 +308,7 @@ mod tests {
         });
         let extra = extra.as_object().unwrap().clone();
         file.as_object_mut().unwrap().extend(extra);
-        match serde_json::from_value(file).unwrap() {
+        match Pieces::parse(&file.to_string()).unwrap() {
             Pieces::Single(model) => model,
             Pieces::Plain(_) => panic!("another model"),
         }
@@ -343,6 +365,6 @@ mod tests {
     #[test]
     fn tokens_that_are_not_there_are_refused() {
         let file = json!({"type": "Unigram", "sums": SUMS, "vocab": [["a", 0.0]], "unk_id": 3});
-        assert!(serde_json::from_value::<Pieces>(file).is_err());
+        assert!(Pieces::parse(&file.to_string()).is_err());
     }
 }
