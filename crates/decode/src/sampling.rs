@@ -58,34 +58,121 @@ impl Sampling {
 
     /// Returns the token at `uniform`, a number in `[0, 1)`, of the distribution of a row of logits without `barred` tokens;
     /// `None` if all logits are NaN.
+    ///
+    /// Tokens count from the likeliest downwards, so only as many as are needed are put in order.
     pub(super) fn draw(&self, row: &[f32], barred: &[TokenId], uniform: f64) -> Option<TokenId> {
-        let count = match (self.temperature, self.top_k) {
+        /// The number of tokens that are put in order at first; most draws need no more.
+        const FEW: usize = 64;
+        let mut count = match (self.temperature, self.top_k) {
             (0.0, _) => 1,
-            (_, 0) => row.len(),
-            (_, k) => k.min(row.len()),
+            (_, 0) => FEW,
+            (_, k) => k,
         };
-        let candidates = largest(row, count, barred);
+        let mut candidates = largest(row, count, barred);
         let &(top, likeliest) = candidates.first()?;
         if count == 1 {
             return Some(likeliest);
         }
-        let weights: Vec<f64> = candidates
-            .iter()
-            .map(|&(logit, _)| ((f64::from(logit) - f64::from(top)) / self.temperature).exp())
-            .collect();
-        let nucleus = reaching(&weights, self.top_p * weights.iter().sum::<f64>());
-        let total: f64 = weights[..nucleus].iter().sum();
-        let chosen = reaching(&weights[..nucleus], uniform * total);
-        Some(candidates[chosen - 1].1)
+        let weight = |logit: f32| ((f64::from(logit) - f64::from(top)) / self.temperature).exp();
+        let total = match self.top_k {
+            0 => possible(row, barred).map(weight).sum(),
+            _ => candidates.iter().map(|&(logit, _)| weight(logit)).sum(),
+        };
+        loop {
+            let weights: Vec<f64> = candidates.iter().map(|&(logit, _)| weight(logit)).collect();
+            let is_complete = self.top_k > 0 || candidates.len() < count;
+            if let Some(place) = self.place(&weights, total, is_complete, uniform) {
+                return Some(candidates[place].1);
+            }
+            count *= 16;
+            candidates = largest(row, count, barred);
+        }
+    }
+
+    /// The place among `weights`, the largest of those whose sum is `total`, of the token at `uniform`; `None` if it depends on
+    /// further ones. There are none if `is_complete`.
+    fn place(&self, weights: &[f64], total: f64, is_complete: bool, uniform: f64) -> Option<usize> {
+        let all = is_complete.then_some(weights.len());
+        if self.top_p == 1.0 {
+            return Some(reaching(weights, uniform * total).or(all)? - 1);
+        }
+        let nucleus = &weights[..reaching(weights, self.top_p * total).or(all)?];
+        let total: f64 = nucleus.iter().sum();
+        Some(reaching(nucleus, uniform * total).unwrap_or(nucleus.len()) - 1)
     }
 }
 
-/// The number of leading `weights` needed to reach `sum`: at least one, and all if rounding keeps them below it.
-fn reaching(weights: &[f64], sum: f64) -> usize {
-    let sums = weights.iter().scan(0.0, |sum, weight| {
-        *sum += weight;
-        Some(*sum)
+/// The logits of a row that can be drawn: all but NaN, −∞ and `barred` ones. +∞ counts as the largest finite number.
+fn possible(row: &[f32], barred: &[TokenId]) -> impl Iterator<Item = f32> {
+    let possible = row.iter().zip(0..);
+    let possible = possible.filter(|(x, token)| **x > f32::NEG_INFINITY && !barred.contains(token));
+    possible.map(|(x, _)| x.min(f32::MAX))
+}
+
+/// The number of leading `weights` needed to reach `sum`, if they do.
+fn reaching(weights: &[f64], sum: f64) -> Option<usize> {
+    let mut reached = 0.0;
+    let place = weights.iter().position(|weight| {
+        reached += weight;
+        reached >= sum
     });
-    let before = sums.take_while(|&reached| reached < sum).count();
-    (before + 1).min(weights.len())
+    place.map(|place| place + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Puts all tokens in order.
+    fn drawn_plainly(
+        sampling: &Sampling,
+        row: &[f32],
+        barred: &[TokenId],
+        uniform: f64,
+    ) -> Option<TokenId> {
+        let k = match sampling.top_k {
+            0 => row.len(),
+            k => k,
+        };
+        let mut all: Vec<(f32, TokenId)> = row.iter().copied().zip(0..).collect();
+        all.retain(|(x, token)| *x > f32::NEG_INFINITY && !barred.contains(token));
+        all.sort_by(|(a, _), (b, _)| b.partial_cmp(a).unwrap());
+        all.truncate(k);
+        let top = f64::from(all.first()?.0);
+        let weights = all
+            .iter()
+            .map(|(x, _)| (f64::from(*x) - top) / sampling.temperature);
+        let weights: Vec<f64> = weights.map(f64::exp).collect();
+        let end = |weights: &[f64], sum| reaching(weights, sum).unwrap_or(weights.len());
+        let nucleus = end(&weights, sampling.top_p * weights.iter().sum::<f64>());
+        let total: f64 = weights[..nucleus].iter().sum();
+        Some(all[end(&weights[..nucleus], uniform * total) - 1].1)
+    }
+
+    #[test]
+    fn as_many_tokens_are_put_in_order_as_are_needed() {
+        let spread = |width: f32| -> Vec<f32> {
+            let logit = |i: usize| ((i * 7919) % 5003) as f32 / 5003.0 * width;
+            (0..5003).map(logit).collect()
+        };
+        // From all tokens alike to only a few.
+        for width in [0.0, 0.5, 5.0, 50.0, 5000.0] {
+            let mut row = spread(width);
+            row[17] = f32::NAN;
+            row[18] = f32::NEG_INFINITY;
+            for (top_k, top_p) in [(0, 1.0), (0, 0.3), (0, 0.97), (40, 1.0), (300, 0.9)] {
+                let sampling = Sampling {
+                    temperature: 0.7,
+                    top_k,
+                    top_p,
+                    seed: 0,
+                };
+                for number in 0..50 {
+                    let uniform = f64::from(number) / 50.0 + 0.003;
+                    let drawn = sampling.draw(&row, &[3, 4], uniform);
+                    assert_eq!(drawn, drawn_plainly(&sampling, &row, &[3, 4], uniform));
+                }
+            }
+        }
+    }
 }

@@ -22,8 +22,15 @@ fn sort_largest(row: &[f32], count: usize, barred: &[u32]) -> Vec<(f32, u32)> {
         .zip(0..)
         .filter(|(x, index)| **x > f32::NEG_INFINITY && !barred.contains(index));
     let mut all: Vec<(f32, u32)> = all.map(|(&x, index)| (finite(x), index)).collect();
-    all.sort_by(|(a, _), (b, _)| b.partial_cmp(a).unwrap_or(Ordering::Equal));
-    all.truncate(count);
+    let order = |(a, i): &(f32, u32), (b, j): &(f32, u32)| {
+        let by_value = b.partial_cmp(a).unwrap_or(Ordering::Equal);
+        by_value.then(i.cmp(j))
+    };
+    if count < all.len() {
+        all.select_nth_unstable_by(count, order);
+        all.truncate(count);
+    }
+    all.sort_unstable_by(order);
     all
 }
 
