@@ -36,6 +36,7 @@ def arguments():
     parser.add_argument("--precisions", nargs="+", choices=["f32", "bf16"], default=["f32", "bf16"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=6, help="steps per process")
+    parser.add_argument("--length", type=int, help="tokens of a sentence; a batch has as many tokens as with the default")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--compile", action="store_true", help="measure PyTorch with torch.compile too")
     parser.add_argument("--limit", type=float, default=120, help="seconds after which a process is stopped")
@@ -133,9 +134,11 @@ def main():
         for model in options.models:
             theirs = [interpreter, script, "--model", model, "--steps", options.steps, "--threads", options.threads]
             theirs += ["--bf16"] if precision == "bf16" else []
+            theirs += ["--length", options.length] if options.length else []
             # Ours does not count the first update.
             bench = [program, "--threads", options.threads, "bench", "--only", "training", "--json"]
             bench += ["--model", model, "--steps", options.steps - 1, "--precision", precision]
+            bench += ["--length", options.length] if options.length else []
             commands = {"attentive": bench, "pytorch": theirs}
             if options.compile:
                 commands["pytorch compiled"] = [*theirs, "--compile"]

@@ -25,9 +25,11 @@ Examples:
   attentive bench --only ceilings
   attentive bench --only training --model small --precision bf16 --steps 10
   attentive bench --only translation --model tiny --precision int8 --json
+  attentive bench --only training --model small --length 32 --length 256
 
-The models are encoder-decoder Transformers with random weights, and the sentences random tokens, 32 on both sides: tiny \
-(4 + 4 layers of width 128, 10,000 tokens), small (3 + 3, 256, 8000) and base (6 + 6, 512, 32,000).
+The models have random weights, and the sentences random tokens, 32 on both sides: Transformers with encoder and decoder, tiny \
+(4 + 4 layers of width 128, 10,000 tokens), small (3 + 3, 256, 8000) and base (6 + 6, 512, 32,000); and lstm, with an LSTM in \
+both directions and one with additive attention (256, 8000), of which only training is measured.
 
 A ceiling is the fastest of thirty runs: multiply-adds in registers, with the instructions that the products use, two operations \
 each; and bytes per second, read in a loop over 256 KiB per thread (L2 cache) or 512 MiB (RAM), or copied in RAM.
@@ -44,7 +46,7 @@ Run it on an idle machine. `ATTENTIVE_ISA` limits the instructions.";
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// Model to measure; may be repeated [default: all].
-    #[arg(long = "model", value_name = "NAME", value_parser = ["tiny", "small", "base"])]
+    #[arg(long = "model", value_name = "NAME", value_parser = ["tiny", "small", "base", "lstm"])]
     models: Vec<String>,
     /// Number type of the matrix products; may be repeated [default: all; training has no int8].
     #[arg(long = "precision", value_name = "TYPE", value_parser = one_of(&Precision::ALL))]
@@ -52,6 +54,9 @@ pub(super) struct Args {
     /// Measure only this; may be repeated [default: everything].
     #[arg(long, value_name = "PART")]
     only: Vec<Measured>,
+    /// Tokens of a sentence, on both sides; may be repeated. A batch has as many tokens as with the default [default: 32].
+    #[arg(long = "length", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
+    lengths: Vec<u64>,
     /// Updates of training to measure, after one that is not.
     #[arg(long, value_name = "N", default_value = "6", value_parser = clap::value_parser!(u64).range(1..))]
     steps: u64,
@@ -85,7 +90,19 @@ impl Args {
 
     fn workloads(&self) -> Vec<Workload> {
         let wanted = |known: &Workload| self.models.is_empty() || self.models.contains(&known.name);
-        workloads().into_iter().filter(wanted).collect()
+        let wanted = workloads().into_iter().filter(wanted);
+        if self.lengths.is_empty() {
+            return wanted.collect();
+        }
+        let of_length =
+            |workload: &Workload, &length| workload.clone().with_length(length as usize);
+        wanted
+            .flat_map(|workload| {
+                self.lengths
+                    .iter()
+                    .map(move |length| of_length(&workload, length))
+            })
+            .collect()
     }
 }
 
@@ -111,7 +128,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         }
     }
     if args.measures(Measured::Translation) {
-        for workload in &args.workloads() {
+        for workload in args.workloads().iter().filter(|one| one.is_translated()) {
             for precision in args.precisions() {
                 let model = decoding::Model::new(workload, precision);
                 for setting in decoding::SETTINGS {

@@ -19,6 +19,8 @@ use super::{billions, percent, row, threads};
 pub(super) struct Training {
     model: String,
     precision: Precision,
+    /// Tokens of a sentence.
+    length: usize,
     /// Target tokens of an update.
     tokens: usize,
     /// Of each update, without the first.
@@ -68,6 +70,7 @@ pub(super) fn measure(workload: &Workload, precision: Precision, steps: u64) -> 
     Training {
         model: workload.name.clone(),
         precision,
+        length: workload.length,
         tokens: workload.tokens() * batches.len(),
         seconds,
         losses,
@@ -93,9 +96,10 @@ impl Training {
     pub(super) fn title(&self, ceilings: &Ceilings) -> String {
         let (seconds, most) = (self.seconds(), ceilings.operations(self.precision));
         format!(
-            "Training {} in {}, {}: {:.0} target tokens/s, {:.1} ms an update, {} of the ceiling",
+            "Training {} in {}, {} tokens a sentence, {}: {:.0} target tokens/s, {:.1} ms an update, {} of the ceiling",
             self.model,
             self.precision,
+            self.length,
             threads(),
             self.tokens as f64 / seconds,
             1e3 * seconds,

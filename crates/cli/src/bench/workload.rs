@@ -1,11 +1,12 @@
-//! The models that are measured: encoder-decoder Transformers with random weights, and random sentences without padding.
+//! The models that are measured: encoder-decoders with random weights, and random sentences without padding.
 
+use attentive_architecture::CellKind;
 use attentive_base::batch::{Batch, Padded, TokenId};
 use attentive_base::body::Body;
 use attentive_base::random::Random;
 use attentive_config::{
-    Config, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, OutputConfig, TieEmbeddings,
-    Translator,
+    Config, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, OutputConfig, StackKind,
+    TieEmbeddings, Translator,
 };
 use serde::Deserialize;
 
@@ -14,12 +15,11 @@ const MODELS: &str = include_str!("models.json");
 
 /// An encoder-decoder and its batches.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Workload {
     pub(super) name: String,
     d_model: usize,
-    d_ff: usize,
-    n_heads: usize,
+    #[serde(flatten)]
+    kind: Kind,
     /// Number of encoder layers, and of decoder layers.
     n_layers: usize,
     pub(super) vocab: usize,
@@ -29,6 +29,16 @@ pub(super) struct Workload {
     pub(super) length: usize,
     /// Rate of all dropouts: residual, attention, activation.
     dropout: f64,
+}
+
+/// The kind of the layers.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged)]
+enum Kind {
+    /// A Transformer.
+    Transformer { d_ff: usize, n_heads: usize },
+    /// LSTMs: one in both directions, and one with additive attention.
+    Lstm {},
 }
 
 /// All workloads.
@@ -42,34 +52,61 @@ impl Workload {
         self.batch * self.length
     }
 
+    /// Whether translation is measured.
+    pub(super) fn is_translated(&self) -> bool {
+        matches!(self.kind, Kind::Transformer { .. })
+    }
+
+    /// The same with sentences of `length` tokens, of which a batch has as many as before.
+    pub(super) fn with_length(mut self, length: usize) -> Self {
+        self.batch = (self.tokens() / length).max(1);
+        self.length = length;
+        self
+    }
+
     /// The configuration of the model.
     pub(super) fn config(&self) -> Config {
         let mut config = Config::default();
+        let stack = match self.kind {
+            Kind::Transformer { .. } => StackKind::Transformer,
+            Kind::Lstm {} => StackKind::Recurrent,
+        };
+        let translator = Translator {
+            encoder: EncoderConfig {
+                stack,
+                n_encoder_layers: self.n_layers,
+                ..EncoderConfig::default()
+            },
+            decoder: DecoderConfig {
+                stack,
+                n_decoder_layers: self.n_layers,
+                ..DecoderConfig::default()
+            },
+            output: OutputConfig {
+                tie_embeddings: TieEmbeddings::None,
+                output_bias: true,
+                ..OutputConfig::default()
+            },
+            ..Translator::default()
+        };
         config.model = ModelConfig {
-            family: FamilyConfig::Transformer(Translator {
-                encoder: EncoderConfig {
-                    n_encoder_layers: self.n_layers,
-                    ..EncoderConfig::default()
-                },
-                decoder: DecoderConfig {
-                    n_decoder_layers: self.n_layers,
-                    ..DecoderConfig::default()
-                },
-                output: OutputConfig {
-                    tie_embeddings: TieEmbeddings::None,
-                    output_bias: true,
-                    ..OutputConfig::default()
-                },
-                ..Translator::default()
-            }),
             d_model: self.d_model,
-            d_ff: self.d_ff,
-            n_heads: self.n_heads,
+            max_len: config.model.max_len.max(self.length + 1),
             dropout: self.dropout,
             attention_dropout: self.dropout,
             activation_dropout: self.dropout,
             ..config.model
         };
+        match self.kind {
+            Kind::Transformer { d_ff, n_heads } => {
+                config.model.family = FamilyConfig::Transformer(translator);
+                (config.model.d_ff, config.model.n_heads) = (d_ff, n_heads);
+            }
+            Kind::Lstm {} => {
+                config.model.family = FamilyConfig::Seq2seq(translator);
+                config.model.recurrent.cell = CellKind::Lstm;
+            }
+        }
         config
     }
 
