@@ -32,6 +32,7 @@ mod served;
 mod shortlist;
 mod stored;
 pub mod sums;
+mod unread;
 pub mod weights;
 
 use std::collections::HashMap;
@@ -53,6 +54,7 @@ pub use run::{Products, Run, Snapshot, TrainingState};
 pub use served::finish_replacing;
 pub use shortlist::write as write_shortlist;
 pub use stored::Stored;
+pub use unread::{DenseFile, Unread};
 
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
@@ -63,9 +65,9 @@ use attentive_model::nn::Initial;
 use attentive_model::shortlist::Shortlist;
 use attentive_text::Tokenizers;
 
-/// The contents of a model directory.
+/// The contents of a model directory, whose weights are a `W`.
 #[derive(Debug)]
-pub struct LoadedModel {
+pub struct LoadedModel<W = LoadedWeights> {
     /// The configuration.
     pub config: Config,
     /// The tokenizers.
@@ -73,7 +75,7 @@ pub struct LoadedModel {
     /// The model without its weights.
     pub architecture: Architecture,
     /// The weights.
-    pub weights: LoadedWeights,
+    pub weights: W,
     /// The shortlist, if there is one.
     pub shortlist: Option<Arc<Shortlist>>,
     /// The origin of the model.
@@ -94,20 +96,32 @@ pub enum LoadedWeights {
 /// # Errors
 /// Fails if a directory or file is missing, damaged or inconsistent with the others; the error names it and the problem.
 pub fn load(dir: &Path) -> Result<LoadedModel> {
+    load_as(dir, |_, weights| weights.read())
+}
+
+/// Like [`load`], with what `read` makes of the weights of the architecture. It is called again if another process replaces the
+/// files meanwhile.
+///
+/// # Errors
+/// The errors of [`load`] and of `read`.
+pub fn load_as<W>(
+    dir: &Path,
+    read: impl Fn(&Architecture, Unread) -> Result<W>,
+) -> Result<LoadedModel<W>> {
     let (config, tokenizers) = load_recipe(dir)?;
     let architecture = architecture(&config, &tokenizers);
     let (provenance, weights) = match packed_file(dir) {
         Some(path) => {
             let provenance = read_json(&dir.join(files::PROVENANCE))?;
-            (
-                provenance,
-                LoadedWeights::Packed(Packed::open(&path, &architecture)?),
-            )
+            let packed = Packed::open(&path, &architecture)?;
+            (provenance, read(&architecture, Unread::Packed(packed))?)
         }
         None => {
             let expected = shapes(&architecture);
-            let (provenance, weights) = served::read(dir, |stored| stored.parameters(&expected))?;
-            (provenance, LoadedWeights::Dense(weights))
+            served::read(dir, |stored| {
+                let file = DenseFile::new(stored, &expected)?;
+                read(&architecture, Unread::Dense(file))
+            })?
         }
     };
     let vocabs = [tokenizers.src(), tokenizers.tgt()].map(|tokenizer| tokenizer.vocab_size());
@@ -120,6 +134,11 @@ pub fn load(dir: &Path) -> Result<LoadedModel> {
         weights,
         provenance,
     })
+}
+
+/// Returns true if `dir` is the directory of a quantized model.
+pub fn is_quantized(dir: &Path) -> bool {
+    packed_file(dir).is_some()
 }
 
 /// The path of the quantized weights in `dir`, if it is the directory of a quantized model.

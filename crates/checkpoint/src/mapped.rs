@@ -76,18 +76,19 @@ impl MappedWeights {
     /// # Panics
     /// If there are not as many parameters.
     pub fn values(&self, index: usize) -> Cow<'_, [f32]> {
-        let bytes = &self.file[self.tensors[index].bytes.clone()];
-        match bytemuck::try_cast_slice(bytes) {
-            Ok(values) if cfg!(target_endian = "little") => Cow::Borrowed(values),
-            _ => {
-                let (numbers, _) = bytes.as_chunks();
-                Cow::Owned(
-                    numbers
-                        .iter()
-                        .map(|&bytes| f32::from_le_bytes(bytes))
-                        .collect(),
-                )
-            }
+        numbers(&self.file[self.tensors[index].bytes.clone()])
+    }
+}
+
+/// Numbers in `f32`, of which the first byte is the lowest. They are copied only if they lie at an odd place, or on a computer whose
+/// numbers begin with the highest byte.
+pub(super) fn numbers(bytes: &[u8]) -> Cow<'_, [f32]> {
+    match bytemuck::try_cast_slice(bytes) {
+        Ok(values) if cfg!(target_endian = "little") => Cow::Borrowed(values),
+        _ => {
+            let (numbers, _) = bytes.as_chunks();
+            let numbers = numbers.iter();
+            Cow::Owned(numbers.map(|&bytes| f32::from_le_bytes(bytes)).collect())
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Reads parameters in the safetensors format.
 
+mod packing;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
@@ -146,11 +148,7 @@ impl Stored {
             indices[place] = index;
         }
         let file = Mapped::open(&self.file).map_err(Error::io("read", &self.path))?;
-        let data_len = self
-            .tensors
-            .last()
-            .map_or(0, |(_, info)| info.data_offsets.1);
-        let start = file.len() - data_len;
+        let start = file.len() - self.data_len();
         let tensor = |((name, shape), index): (&(String, Vec<usize>), usize)| {
             let (first, end) = self.tensors[index].1.data_offsets;
             MappedTensor {
@@ -222,6 +220,13 @@ impl Stored {
         Ok(values)
     }
 
+    /// The bytes of all tensors.
+    fn data_len(&self) -> usize {
+        self.tensors
+            .last()
+            .map_or(0, |(_, info)| info.data_offsets.1)
+    }
+
     /// Calls `each` with the index in `expected` and the values of every parameter, in file order. The results are
     /// valid only if no error is returned.
     ///
@@ -247,10 +252,7 @@ impl Stored {
     /// Fails if the checksum is unexpected or the file cannot be read.
     pub(super) fn digest(mut self) -> Result<String> {
         let mut chunk = vec![0; CHUNK_BYTES];
-        let mut left = self
-            .tensors
-            .last()
-            .map_or(0, |(_, info)| info.data_offsets.1);
+        let mut left = self.data_len();
         while left > 0 {
             let len = left.min(CHUNK_BYTES);
             self.read_hashed(&mut chunk[..len])?;

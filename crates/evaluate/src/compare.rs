@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::{self as checkpoint, History, Training, files};
+use attentive_checkpoint::{History, Training, files};
 use attentive_config::{Config, Task};
 use attentive_decode::SearchOptions;
 use attentive_metrics::{
@@ -194,10 +194,9 @@ impl Entrant {
         run: &Path,
         options: impl Fn(&Pipeline) -> Result<EvaluateOptions>,
     ) -> Result<Self> {
-        let loaded = checkpoint::load(run)?;
-        let step = loaded.provenance.step;
         let about_run = |error: Error| error.about(format_args!("`{}`", run.display()));
-        let pipeline = Pipeline::from_loaded(loaded, None).map_err(about_run)?;
+        let (pipeline, provenance) = Pipeline::load_with_provenance(run, None)?;
+        let step = provenance.step;
         pipeline.require(Task::Translate).map_err(about_run)?;
         let home = Config::home(run);
         let has_log = home.join(files::METRICS).exists();

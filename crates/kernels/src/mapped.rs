@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapOptions};
 
 /// The bytes of a file, read by the operating system when they are first used and shared by all processes that map it.
 #[derive(Debug)]
@@ -20,6 +20,16 @@ impl Mapped {
         // SAFETY: bytes of any value are valid. A model directory only ever replaces its files, and users must not change them,
         // which the documentation says.
         unsafe { Mmap::map(file) }.map(Self)
+    }
+
+    /// [`Mapped::open`] for the bytes `place` of the file.
+    ///
+    /// # Errors
+    /// See [`Mapped::open`].
+    pub fn part(file: &File, place: Range<u64>) -> io::Result<Self> {
+        let len = usize::try_from(place.end - place.start).map_err(io::Error::other)?;
+        // SAFETY: see above.
+        unsafe { MmapOptions::new().offset(place.start).len(len).map(file) }.map(Self)
     }
 }
 

@@ -14,6 +14,7 @@ mod generate;
 mod inspect;
 pub mod joined;
 mod prompt;
+mod ready;
 mod request;
 mod rescore;
 pub mod service;
@@ -52,13 +53,15 @@ use std::sync::{Arc, OnceLock};
 
 use attentive_architecture::{Architecture, TokenContract};
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights};
+use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights, Provenance, Unread};
 use attentive_config::{Config, Task};
 use attentive_model::engine::profile::{self, Part};
 use attentive_model::engine::{Dense, Engine, Precision};
 use attentive_model::model::Model;
 use attentive_model::shortlist::Shortlist;
 use attentive_text::{Languages, Tokenizers};
+
+use ready::{Form, Ready, decodes};
 
 /// A model with everything needed to process text: weights, tokenizers and configuration.
 #[derive(Debug)]
@@ -91,8 +94,36 @@ impl Pipeline {
     /// The errors of [`checkpoint::load`]; [`Error::Usage`] for a quantized model of another precision, or a precision other
     /// than `f32` for a model that does not decode.
     pub fn load_in(dir: impl AsRef<Path>, precision: Option<Precision>) -> Result<Self> {
+        Self::load_with_provenance(dir, precision).map(|(pipeline, _)| pipeline)
+    }
+
+    /// [`Pipeline::load_in`], and the origin of the model.
+    ///
+    /// # Errors
+    /// The errors of [`Pipeline::load_in`].
+    pub fn load_with_provenance(
+        dir: impl AsRef<Path>,
+        precision: Option<Precision>,
+    ) -> Result<(Self, Provenance)> {
         profile::time(Part::Loading, || {
-            Self::from_loaded(checkpoint::load(dir.as_ref())?, precision)
+            let loaded = checkpoint::load_as(dir.as_ref(), |architecture, weights| {
+                let stored = match &weights {
+                    Unread::Dense(_) => Precision::F32,
+                    Unread::Packed(packed) => packed.precision(),
+                };
+                let form = Form::of(architecture, precision, stored)?;
+                Ok(match (weights, form) {
+                    (Unread::Packed(packed), _) => Ready::packed(architecture, &packed),
+                    (Unread::Dense(file), Form::Engine(precision)) => {
+                        Ready::Engine(file.engine(architecture, precision)?)
+                    }
+                    (Unread::Dense(file), Form::Model) => {
+                        Ready::Model(checkpoint::build(architecture, file.parameters()?))
+                    }
+                })
+            })?;
+            let provenance = loaded.provenance.clone();
+            Ok((Self::assemble(loaded), provenance))
         })
     }
 
@@ -101,6 +132,33 @@ impl Pipeline {
     /// # Errors
     /// The errors of [`Pipeline::load_in`].
     pub fn from_loaded(loaded: LoadedModel, precision: Option<Precision>) -> Result<Self> {
+        let architecture = &loaded.architecture;
+        let stored = match &loaded.weights {
+            LoadedWeights::Dense(_) => Precision::F32,
+            LoadedWeights::Packed(packed) => packed.precision(),
+        };
+        let form = Form::of(architecture, precision, stored)?;
+        let ready = match (loaded.weights, form) {
+            (LoadedWeights::Packed(packed), _) => Ready::packed(architecture, &packed),
+            (LoadedWeights::Dense(weights), Form::Engine(precision)) => Ready::Engine(Engine::new(
+                architecture,
+                &mut Dense::new(precision, weights),
+            )),
+            (LoadedWeights::Dense(weights), Form::Model) => {
+                Ready::Model(checkpoint::build(architecture, weights))
+            }
+        };
+        Ok(Self::assemble(LoadedModel {
+            weights: ready,
+            config: loaded.config,
+            tokenizers: loaded.tokenizers,
+            architecture: loaded.architecture,
+            shortlist: loaded.shortlist,
+            provenance: loaded.provenance,
+        }))
+    }
+
+    fn assemble(loaded: LoadedModel<Ready>) -> Self {
         let LoadedModel {
             config,
             tokenizers,
@@ -109,41 +167,11 @@ impl Pipeline {
             shortlist,
             ..
         } = loaded;
-        let decodes = matches!(architecture.task(), Task::Translate | Task::Generate);
-        let stored = match &weights {
-            LoadedWeights::Dense(_) => Precision::F32,
-            LoadedWeights::Packed(packed) => packed.precision(),
+        let (model, engine) = match weights {
+            Ready::Engine(engine) => (OnceLock::new(), engine.into()),
+            Ready::Model(model) => (model.into(), OnceLock::new()),
         };
-        let wanted = precision.unwrap_or(stored);
-        if !decodes && wanted != Precision::F32 {
-            return Err(Error::usage(
-                format!(
-                    "a model that {} computes in f32 only",
-                    architecture.task().verb()
-                ),
-                "leave the precision out: only models that translate or generate have a choice",
-            ));
-        }
-        if stored != Precision::F32 && wanted != stored {
-            return Err(Error::usage(
-                format!(
-                    "the model's weights are stored in {stored}, so it cannot compute in {wanted}"
-                ),
-                "use the model that it was made from",
-            ));
-        }
-        let (model, engine) = (OnceLock::new(), OnceLock::new());
-        match weights {
-            LoadedWeights::Packed(packed) => {
-                engine.get_or_init(|| Engine::new(&architecture, &mut &packed));
-            }
-            LoadedWeights::Dense(weights) if decodes => {
-                engine.get_or_init(|| Engine::new(&architecture, &mut Dense::new(wanted, weights)));
-            }
-            LoadedWeights::Dense(weights) => {
-                model.get_or_init(|| checkpoint::build(&architecture, weights));
-            }
-        }
+        let decodes = decodes(&architecture);
         let pipeline = Self {
             config,
             tokenizers,
@@ -153,10 +181,10 @@ impl Pipeline {
             partners: Vec::new(),
             translated: Arc::default(),
         };
-        Ok(match shortlist {
+        match shortlist {
             Some(_) if decodes => pipeline.with_shortlist(shortlist),
             _ => pipeline,
-        })
+        }
     }
 
     /// Creates a pipeline from matching parts: the tokenizers of [`Tokenizers::for_model`] and a model, whose weights it shares

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use attentive_base::error::Result;
-use attentive_checkpoint::{self as checkpoint, LoadedWeights, files};
+use attentive_checkpoint::{self as checkpoint, files};
 use attentive_config::Task;
 use attentive_decode::SearchOptions;
 use attentive_model::engine::Precision;
@@ -232,13 +232,11 @@ fn start(
     precision: Option<Precision>,
     config: &ServeConfig,
 ) -> Result<Service> {
-    let stored = checkpoint::load(&served.dir)?;
-    let is_checked = match stored.weights {
-        LoadedWeights::Dense(_) => stored.provenance.sha256_of(files::WEIGHTS).is_some(),
-        // Such weights have their own checksum.
-        LoadedWeights::Packed(_) => true,
-    };
-    let pipeline = Arc::new(Pipeline::from_loaded(stored, precision)?);
+    let (pipeline, provenance) = Pipeline::load_with_provenance(&served.dir, precision)?;
+    let pipeline = Arc::new(pipeline);
+    // Quantized weights have their own checksum.
+    let is_checked =
+        provenance.sha256_of(files::WEIGHTS).is_some() || checkpoint::is_quantized(&served.dir);
     tracing::info!(model = served.name, dir = %served.dir.display(), "loaded");
     if !is_checked {
         tracing::warn!(

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use attentive_model::engine::Precision;
+
 use super::*;
 use crate::weights::{sha256_of, write};
 
@@ -59,6 +61,39 @@ fn mapped_parameters_are_those_that_are_read() {
             .mapped(&other)
             .is_err()
     );
+}
+
+#[test]
+fn an_engine_has_the_weights_of_its_file_and_refuses_damage() {
+    let architecture = attentive_samples::variant("d_model = 96").architecture(50_000, 300);
+    let size = |(_, shape): &(String, Vec<usize>)| 4 * shape.iter().product::<usize>();
+    let expected = crate::shapes(&architecture);
+    let value = |i: usize| (i as f32 * 0.7).sin();
+    let parameters: Vec<Parameter> = (expected.iter())
+        .map(|(name, shape)| Parameter {
+            name: name.clone(),
+            shape: shape.clone(),
+            values: (0..shape.iter().product()).map(value).collect(),
+        })
+        .collect();
+    let folder = tempfile::tempdir().expect("tempdir");
+    let path = folder.path().join("model.safetensors");
+    write(&path, &parameters).expect("write");
+    let sha256 = sha256_of(&fs::read(&path).expect("read"));
+    let engine = |sha256: &str| {
+        let stored = Stored::open(&path, Some(sha256)).expect("open");
+        stored.engine(&expected, &architecture, Precision::F32)
+    };
+    // One of them is packed before the others.
+    assert!(expected.iter().map(size).max() > Some(packing::LARGE));
+    let found = engine(&sha256).expect("whole").parameters(&architecture);
+    assert!(found == parameters, "the weights differ");
+
+    let mut bytes = fs::read(&path).expect("read");
+    *bytes.last_mut().expect("not empty") ^= 1;
+    fs::write(&path, &bytes).expect("write");
+    let problem = engine(&sha256).expect_err("damaged").to_string();
+    assert!(problem.contains("its SHA-256 is"), "{problem}");
 }
 
 #[test]

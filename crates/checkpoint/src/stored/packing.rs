@@ -1,0 +1,153 @@
+//! Packs weights matrix by matrix, as an engine asks for them, while another thread computes their checksum.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::ops::Range;
+use std::sync::Arc;
+use std::{io, panic, thread};
+
+use attentive_architecture::Architecture;
+use attentive_base::error::{Error, Result};
+use attentive_kernels::mapped::Mapped;
+use attentive_model::engine::{Engine, Matrix, Precision, Weights};
+use safetensors::tensor::TensorInfo;
+use sha2::{Digest, Sha256};
+
+use super::Stored;
+use crate::mapped::numbers;
+
+/// Bytes that are mapped and hashed at a time.
+const PART: usize = 4 << 20;
+/// Matrices of more bytes are packed first, while the others take no RAM yet.
+pub(super) const LARGE: usize = 16 << 20;
+
+impl Stored {
+    /// Makes an engine in `precision` of the parameters `expected` (name and shape).
+    ///
+    /// Only one matrix at a time is mapped, so they take the RAM of the engine and of the largest matrix.
+    ///
+    /// # Errors
+    /// Any error of [`Stored::check`]; a wrong checksum.
+    pub(crate) fn engine(
+        mut self,
+        expected: &[(String, Vec<usize>)],
+        architecture: &Architecture,
+        precision: Precision,
+    ) -> Result<Engine> {
+        let failed = |error: io::Error| Error::io("read", &self.path)(error);
+        let places = self.places(expected)?;
+        let tensors = places.into_iter().zip(&self.tensors);
+        let tensors = tensors.map(|(place, (_, info))| (expected[place].0.as_str(), info));
+        let len = self.file.metadata().map_err(failed)?.len();
+        let data = len - self.data_len() as u64..len;
+        let mut weights = Reading {
+            precision,
+            file: &self.file,
+            start: data.start,
+            tensors: tensors.collect(),
+            ahead: HashMap::new(),
+            failed: None,
+        };
+        let (file, known, hash) = (&self.file, self.sha256.is_some(), self.hash.clone());
+        let (engine, hash) = thread::scope(|scope| {
+            let hashing = known.then(|| scope.spawn(|| hashed(file, data, hash)));
+            weights.pack_large_ones();
+            let engine = Engine::new(architecture, &mut weights);
+            let hash = hashing.map(|hashing| hashing.join());
+            let passed_on = |problem| panic::resume_unwind(problem);
+            (engine, hash.map(|hash| hash.unwrap_or_else(passed_on)))
+        });
+        if let Some(error) = weights.failed {
+            return Err(failed(error));
+        }
+        if let Some(hash) = hash {
+            self.hash = hash.map_err(failed)?;
+            self.finish()?;
+        }
+        Ok(engine)
+    }
+}
+
+/// `hash` and the bytes `place` of `file`.
+fn hashed(file: &File, place: Range<u64>, mut hash: Sha256) -> io::Result<Sha256> {
+    for start in place.clone().step_by(PART) {
+        let end = place.end.min(start + PART as u64);
+        hash.update(&*Mapped::part(file, start..end)?);
+    }
+    Ok(hash)
+}
+
+/// Weights that are read when they are asked for.
+struct Reading<'a> {
+    precision: Precision,
+    file: &'a File,
+    /// The start of the tensors in the file.
+    start: u64,
+    /// By the names of the architecture.
+    tensors: HashMap<&'a str, &'a TensorInfo>,
+    /// Matrices that are packed already.
+    ahead: HashMap<String, Arc<Matrix>>,
+    /// The first error; the values are zeros then.
+    failed: Option<io::Error>,
+}
+
+impl Reading<'_> {
+    /// Packs what is large and has the shape of a matrix, the largest first.
+    fn pack_large_ones(&mut self) {
+        let size = |tensor: &TensorInfo| tensor.data_offsets.1 - tensor.data_offsets.0;
+        let large = self
+            .tensors
+            .iter()
+            .filter(|(_, tensor)| size(tensor) > LARGE);
+        let mut large: Vec<_> = large
+            .filter(|(_, tensor)| tensor.shape.len() == 2)
+            .collect();
+        large.sort_by_key(|(name, tensor)| (std::cmp::Reverse(size(tensor)), **name));
+        let names: Vec<String> = large
+            .into_iter()
+            .map(|(name, _)| (*name).to_owned())
+            .collect();
+        for name in names {
+            let matrix = self.matrix(&name);
+            self.ahead.insert(name, matrix);
+        }
+    }
+
+    /// What `work` makes of the shape and the values of a parameter.
+    fn with<R>(&mut self, name: &str, work: impl FnOnce(&[usize], &[f32]) -> R) -> R {
+        let tensor = self.tensors.get(name);
+        let tensor = tensor.unwrap_or_else(|| panic!("parameter `{name}` of the architecture"));
+        let (first, end) = tensor.data_offsets;
+        if first == end {
+            return work(&tensor.shape, &[]);
+        }
+        let place = self.start + first as u64..self.start + end as u64;
+        match Mapped::part(self.file, place) {
+            Ok(bytes) => work(&tensor.shape, &numbers(&bytes)),
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                work(&tensor.shape, &vec![0.0; (end - first) / size_of::<f32>()])
+            }
+        }
+    }
+}
+
+impl Weights for Reading<'_> {
+    fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    fn matrix(&mut self, name: &str) -> Arc<Matrix> {
+        if let Some(matrix) = self.ahead.remove(name) {
+            return matrix;
+        }
+        let precision = self.precision;
+        Arc::new(self.with(name, |shape, values| {
+            Matrix::new(precision, values, shape[0], shape[1])
+        }))
+    }
+
+    fn vector(&mut self, name: &str) -> Vec<f32> {
+        self.with(name, |_, values| values.to_vec())
+    }
+}

@@ -1,0 +1,68 @@
+//! The weights of a model directory before they are read.
+
+use attentive_architecture::Architecture;
+use attentive_base::error::Result;
+use attentive_model::engine::{Engine, Precision};
+use attentive_model::model::Parameter;
+
+use super::{LoadedWeights, Packed, Stored};
+
+/// The weights of a model directory, whose names and shapes are those of its architecture. Those in `f32` have not been read.
+#[derive(Debug)]
+pub enum Unread {
+    /// In `f32`, as training wrote them.
+    Dense(DenseFile),
+    /// Quantized; they are used where they lie in their file.
+    Packed(Packed),
+}
+
+impl Unread {
+    /// Reads the weights.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or a wrong checksum.
+    pub fn read(self) -> Result<LoadedWeights> {
+        Ok(match self {
+            Self::Dense(file) => LoadedWeights::Dense(file.parameters()?),
+            Self::Packed(packed) => LoadedWeights::Packed(packed),
+        })
+    }
+}
+
+/// A file of weights in `f32`.
+#[derive(Debug)]
+pub struct DenseFile {
+    stored: Stored,
+    expected: Vec<(String, Vec<usize>)>,
+}
+
+impl DenseFile {
+    /// The file `stored`, in which the parameters `expected` (name and shape) are.
+    ///
+    /// # Errors
+    /// Any error of [`Stored::check`].
+    pub(super) fn new(stored: Stored, expected: &[(String, Vec<usize>)]) -> Result<Self> {
+        stored.check(expected)?;
+        Ok(Self {
+            stored,
+            expected: expected.to_vec(),
+        })
+    }
+
+    /// Reads all parameters, in the order of the architecture.
+    ///
+    /// # Errors
+    /// See [`Unread::read`].
+    pub fn parameters(self) -> Result<Vec<Parameter>> {
+        self.stored.parameters(&self.expected)
+    }
+
+    /// Reads the weights of an engine in `precision`. Each matrix is packed before the next one is read, so they take the RAM of
+    /// the engine and of one matrix.
+    ///
+    /// # Errors
+    /// See [`Unread::read`].
+    pub fn engine(self, architecture: &Architecture, precision: Precision) -> Result<Engine> {
+        self.stored.engine(&self.expected, architecture, precision)
+    }
+}
