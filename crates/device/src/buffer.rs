@@ -140,8 +140,8 @@ impl Buffer {
         }
     }
 
-    /// True if the numbers are in the memory of the host.
-    pub(crate) fn is_on_host(&self) -> bool {
+    /// Returns true if the numbers are in the memory of the host, where all threads can read them.
+    pub fn is_on_host(&self) -> bool {
         matches!(self.storage, Storage::Own(_) | Storage::Pooled(_))
     }
 
