@@ -7,12 +7,12 @@ use attentive_device::{Cpu, Device, Failure, current, on};
 use attentive_model::model::Model;
 use attentive_processes::Processes;
 
-/// Runs `work`, in which this thread computes on the `device`: a run, or a part of one. The device [`TrainDevice::Cpu`] is the
-/// one of this thread, which is the CPU unless the caller has chosen another one.
+/// Runs `work`, in which this thread computes on the `device`. The device [`TrainDevice::Cpu`] is the one of this thread, which
+/// is the CPU unless the caller has chosen another one. With several processes, all have to call this.
 ///
 /// # Errors
 /// Those of `work`; [`Error::Usage`] for a GPU that does not exist or cannot be used, and [`Error::Device`] for one that fails.
-pub(super) fn with<R>(
+pub fn on_device<R>(
     device: TrainDevice,
     processes: &Processes,
     work: impl FnOnce() -> Result<R>,

@@ -32,6 +32,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use corpora::{Given, validation_corpus};
+pub use device::on_device;
 pub use learner::Learner;
 pub use memory::Memory;
 pub use optimizer::{Optimizer, UpdateScale};
@@ -150,7 +151,7 @@ pub fn train_on(
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<Summary> {
-    device::with(config.train.device, &options.processes, || {
+    on_device(config.train.device, &options.processes, || {
         let prepared = prepare::prepare(config, given, options, observer)?;
         trainer::Trainer::new(prepared, &options.interrupt, observer)?.run()
     })

@@ -17,7 +17,7 @@ use super::prepare::{check_memory, first_weights, fresh_model};
 use super::report::{Event, Observer, StepReport};
 use super::source::Source;
 use super::span::Span;
-use super::{Learner, Part, Plateau, Schedule, Watch, device, memory};
+use super::{Learner, Part, Plateau, Schedule, Watch, memory, on_device};
 
 /// The time and memory of several updates.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +61,7 @@ pub fn profile(
     observer: &mut dyn Observer,
 ) -> Result<Profile> {
     config.validate()?;
-    device::with(config.train.device, &Processes::alone(), || {
+    on_device(config.train.device, &Processes::alone(), || {
         profile_here(config, updates, interrupt, observer)
     })
 }

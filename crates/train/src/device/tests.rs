@@ -168,8 +168,9 @@ fn a_device_that_fails_is_an_error() {
         problem: "the GPU was lost".into(),
         hint: "continue from the last checkpoint".into(),
     };
-    let result = with(TrainDevice::Cpu, &Processes::alone(), || lost().raise());
-    let error: Error = Result::<()>::unwrap_err(result);
+    let alone = Processes::alone();
+    let result: Result<()> = on_device(TrainDevice::Cpu, &alone, || lost().raise());
+    let error = result.expect_err("a failure");
     assert_eq!((error.to_string(), error.exit_code()), (lost().problem, 1));
     assert_eq!(error.hint(), Some(lost().hint));
 }

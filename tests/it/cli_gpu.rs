@@ -1,0 +1,213 @@
+//! Training on GPUs. A driver that computes in software, such as Mesa's lavapipe, is enough.
+//!
+//! Without a GPU, the tests are skipped with a message, unless `ATTENTIVE_GPU_TESTS` is `required`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::cli_damage::{start, wait_for_updates};
+use crate::run::{Folder, Outcome, for_family};
+
+/// A run in which everything is random that can be: dropout in all places, and the order of batches.
+const CONFIG: &str = "
+[data]
+train = { builtin = 'reverse', pairs = 300 }
+valid = { builtin = 'reverse', pairs = 20 }
+[tokenizer]
+kind = 'word'
+vocab_size = 14
+[model]
+d_model = 32
+d_ff = 64
+n_heads = 2
+n_encoder_layers = 1
+n_decoder_layers = 1
+dropout = 0.1
+recurrent = { cell = 'lstm', d_hidden = 32 }
+[train]
+max_steps = 10
+batch_tokens = 256
+micro_batches_per_update = 2
+clip_norm = 1.0
+log_every = 1
+validate_every = 5
+validate_sentences = 4
+save_every = 2
+schedule = { warmup_steps = 4 }
+[decode]
+beam_width = 2
+";
+
+const FAMILIES: [&str; 2] = ["transformer", "seq2seq"];
+
+/// Whether there is a GPU.
+fn has_gpu() -> bool {
+    let outcome = Folder::new().run("devices --json");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let devices: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let found = !devices["gpus"].as_array().unwrap().is_empty();
+    let required = std::env::var("ATTENTIVE_GPU_TESTS").is_ok_and(|it| it == "required");
+    assert!(found || !required, "there is no GPU");
+    if !found {
+        eprintln!("skipped: there is no GPU, and no driver that stands in for one");
+    }
+    found
+}
+
+fn prepared(family: &str) -> Folder {
+    let folder = Folder::new();
+    let family_line = format!("[model]\nfamily = '{family}'");
+    let config = for_family(CONFIG, family).replace("[model]", &family_line);
+    folder.write("c.toml", config);
+    folder
+}
+
+fn train(folder: &Folder, options: &str) -> Outcome {
+    let outcome = folder.run(&format!("train c.toml {options}"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    outcome
+}
+
+/// The losses of all updates and validations, in the order of the log.
+fn losses(folder: &Folder, run: &str) -> Vec<f64> {
+    let log = fs::read_to_string(folder.path(run).join("metrics.jsonl")).unwrap();
+    let loss = |line: &str| serde_json::from_str::<Value>(line).unwrap()["loss"].as_f64();
+    log.lines().map(|line| loss(line).unwrap()).collect()
+}
+
+/// What must be equal to the bit after the last update.
+fn results(folder: &Folder, run: &str) -> Vec<Vec<u8>> {
+    let files = ["model.safetensors", "optimizer.safetensors", "state.json"];
+    let last = folder.path(run).join("checkpoints/step-00000010");
+    files.map(|file| fs::read(last.join(file)).unwrap()).into()
+}
+
+#[test]
+fn a_gpu_learns_what_a_cpu_learns() {
+    if !has_gpu() {
+        return;
+    }
+    for family in FAMILIES {
+        let folder = prepared(family);
+        train(&folder, "--output cpu");
+        let outcome = train(&folder, "--output gpu --device gpu:0");
+        let adapter = folder.run("devices --json").stdout;
+        let adapter: Value = serde_json::from_str(&adapter).unwrap();
+        let name = adapter["gpus"][0]["name"].as_str().unwrap();
+        let named = format!("f32 products with {name}");
+        assert!(outcome.stderr.contains(&named), "{outcome:?}");
+
+        let (cpu, gpu) = (losses(&folder, "cpu"), losses(&folder, "gpu"));
+        assert_eq!((cpu.len(), gpu.len()), (12, 12), "{family}");
+        for (cpu, gpu) in cpu.iter().zip(&gpu) {
+            assert!((cpu - gpu).abs() < 1e-3, "{family}: {gpu}, not {cpu}");
+        }
+
+        // The CPU reads what the GPU has written.
+        let texts: String = (0..20).map(|n| format!("{n} {} 3\n", n * 7 % 10)).collect();
+        folder.write("texts", texts);
+        let [cpu, gpu] = ["cpu", "gpu"].map(|run| {
+            let outcome = folder.run(&format!("translate {run} texts"));
+            assert_eq!(outcome.code, Some(0), "{outcome:?}");
+            outcome.stdout
+        });
+        assert_eq!((cpu.lines().count(), &gpu), (20, &cpu), "{family}");
+
+        // A run goes on on another device, and says what this means.
+        let outcome = train(&folder, "--output gpu --resume --set train.max_steps=11");
+        assert!(outcome.stderr.contains("in the last bits"), "{outcome:?}");
+        assert!(outcome.stderr.contains(name), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_killed_run_resumes_to_identical_bits_on_a_gpu() {
+    if !has_gpu() {
+        return;
+    }
+    for family in FAMILIES {
+        let folder = prepared(family);
+        train(&folder, "--output whole --device gpu");
+        for updates in [1, 6] {
+            let arguments = "train c.toml --output parts --device gpu --resume";
+            let mut child = start(&folder, arguments);
+            wait_for_updates(&folder, "parts", updates);
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let outcome = train(&folder, "--output parts --device gpu --resume");
+        assert!(!outcome.stderr.contains("in the last bits"), "{outcome:?}");
+        assert_eq!(
+            losses(&folder, "parts"),
+            losses(&folder, "whole"),
+            "{family}"
+        );
+        let same = results(&folder, "parts") == results(&folder, "whole");
+        assert!(same, "{family}: the bits differ");
+    }
+}
+
+#[test]
+fn threads_change_nothing_on_a_gpu() {
+    if !has_gpu() {
+        return;
+    }
+    let folder = prepared("transformer");
+    for threads in ["1", "2"] {
+        train(
+            &folder,
+            &format!("--output {threads} --device gpu --threads {threads}"),
+        );
+    }
+    assert!(results(&folder, "1") == results(&folder, "2"));
+}
+
+#[test]
+fn a_profile_names_the_operations_of_a_gpu() {
+    if !has_gpu() {
+        return;
+    }
+    let outcome = prepared("transformer").run("train c.toml --profile=2 --device gpu");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.stdout.contains("linear"), "{outcome:?}");
+}
+
+#[test]
+fn gpus_that_do_not_exist_are_refused() {
+    let folder = prepared("transformer");
+    let found = match has_gpu() {
+        true => "no GPU of this number",
+        false => "no GPU",
+    };
+    folder.fails(
+        "train c.toml --device gpu:99",
+        2,
+        &[found, "attentive devices"],
+    );
+    assert!(!folder.path("runs").exists());
+    folder.fails(
+        "train c.toml --device gpu --set train.precision=bf16",
+        2,
+        &[
+            "config key `train.precision`: expected `f32` or `auto`",
+            "GPUs compute in `f32`",
+        ],
+    );
+    folder.fails(
+        "train c.toml --device cuda:1",
+        2,
+        &["`gpu:N` with the number of a GPU"],
+    );
+}
+
+#[test]
+fn devices_are_listed() {
+    let outcome = Folder::new().run("devices");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.stdout.starts_with("cpu    "), "{outcome:?}");
+    match has_gpu() {
+        true => assert!(outcome.stdout.contains("\ngpu:0  "), "{outcome:?}"),
+        false => assert!(outcome.stderr.contains("docs/gpu.md"), "{outcome:?}"),
+    }
+}
