@@ -15,7 +15,7 @@ Examples:
   attentive devices --json
   attentive train my.toml --device gpu:0
 
-The numbers of GPUs are those of `attentive train --device gpu:N`. Hardware comes before software that stands in for it.";
+A GPU of `attentive train --device` is chosen by its number. Hardware comes before software that stands in for it.";
 
 /// List the CPU and the GPUs that can compute on this machine.
 #[derive(clap::Args)]
