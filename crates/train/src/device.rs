@@ -62,7 +62,7 @@ fn one_of_several(n: usize, number: usize) -> Result<usize> {
 fn gpu(_: GpuChoice, _: &Processes) -> Result<&'static dyn Device> {
     Err(Error::usage(
         "this program was built without support for GPUs",
-        "build it with `cargo build --release --features gpu`, or train on the CPU: `train.device = \"cpu\"`",
+        "build it with the feature `gpu`, or train on the CPU: `train.device = \"cpu\"`",
     ))
 }
 

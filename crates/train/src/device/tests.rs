@@ -174,3 +174,28 @@ fn a_device_that_fails_is_an_error() {
     assert_eq!((error.to_string(), error.exit_code()), (lost().problem, 1));
     assert_eq!(error.hint(), Some(lost().hint));
 }
+
+#[test]
+#[cfg(feature = "gpu")]
+fn processes_of_a_machine_have_a_gpu_each_or_share_one() {
+    let n = attentive_gpu::adapters().len();
+    if n == 0 {
+        eprintln!("skipped: there is no GPU, and no driver that stands in for one");
+        return;
+    }
+    let used = |n, device: &'static str| {
+        in_threads(n, move |processes| {
+            let device = device.parse().unwrap();
+            let number = || Ok(current().hardware().map(|hardware| hardware.name));
+            on_device(device, &processes, number)
+        })
+    };
+    for error in used(n + 1, "gpu") {
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("need a GPU each, and it has"), "{error}");
+    }
+    let name = |result: Result<Option<String>>| result.unwrap().unwrap();
+    let shared: Vec<String> = used(2, "gpu:0").into_iter().map(name).collect();
+    assert_eq!(shared[0], shared[1]);
+    assert_eq!(name(used(1, "gpu").remove(0)), shared[0]);
+}
