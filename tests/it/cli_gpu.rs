@@ -176,15 +176,11 @@ fn a_profile_names_the_operations_of_a_gpu() {
 #[test]
 fn gpus_that_do_not_exist_are_refused() {
     let folder = prepared("transformer");
-    let found = match has_gpu() {
-        true => "no GPU of this number",
-        false => "no GPU",
+    let (found, hint) = match has_gpu() {
+        true => ("there is no GPU with the number 99", "attentive devices"),
+        false => ("no GPU was found", "install a driver"),
     };
-    folder.fails(
-        "train c.toml --device gpu:99",
-        2,
-        &[found, "attentive devices"],
-    );
+    folder.fails("train c.toml --device gpu:99", 2, &[found, hint]);
     assert!(!folder.path("runs").exists());
     folder.fails(
         "train c.toml --device gpu --set train.precision=bf16",
