@@ -7,6 +7,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::cli_damage::{start, wait_for_updates};
+use crate::cli_training::assert_predicted;
 use crate::run::{Folder, Outcome, for_family};
 
 /// A run in which everything is random that can be: dropout in all places, and the order of batches.
@@ -41,12 +42,17 @@ beam_width = 2
 
 const FAMILIES: [&str; 2] = ["transformer", "seq2seq"];
 
-/// Whether there is a GPU.
-fn has_gpu() -> bool {
+/// What `attentive devices` says about the first GPU, or null.
+fn gpu() -> Value {
     let outcome = Folder::new().run("devices --json");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let devices: Value = serde_json::from_str(&outcome.stdout).unwrap();
-    let found = !devices["gpus"].as_array().unwrap().is_empty();
+    devices["gpus"][0].clone()
+}
+
+/// Whether there is a GPU.
+fn has_gpu() -> bool {
+    let found = !gpu().is_null();
     let required = std::env::var("ATTENTIVE_GPU_TESTS").is_ok_and(|it| it == "required");
     assert!(found || !required, "there is no GPU");
     if !found {
@@ -92,9 +98,8 @@ fn a_gpu_learns_what_a_cpu_learns() {
         let folder = prepared(family);
         train(&folder, "--output cpu");
         let outcome = train(&folder, "--output gpu --device gpu:0");
-        let adapter = folder.run("devices --json").stdout;
-        let adapter: Value = serde_json::from_str(&adapter).unwrap();
-        let name = adapter["gpus"][0]["name"].as_str().unwrap();
+        let adapter = gpu();
+        let name = adapter["name"].as_str().unwrap();
         let named = format!("f32 products with {name}");
         assert!(outcome.stderr.contains(&named), "{outcome:?}");
 
@@ -161,6 +166,26 @@ fn threads_change_nothing_on_a_gpu() {
         );
     }
     assert!(results(&folder, "1") == results(&folder, "2"));
+}
+
+/// If a GPU computes in RAM, as lavapipe does; memory of its own is not measured.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_prediction_of_memory_holds_on_a_gpu() {
+    if !has_gpu() {
+        return;
+    }
+    let folder = prepared("transformer");
+    if !["software", "integrated"].contains(&gpu()["kind"].as_str().unwrap()) {
+        return;
+    }
+    for more in [
+        "--set train.batch_tokens=2000",
+        "--set model.d_model=256 --set model.d_ff=1024 --set model.n_encoder_layers=3 --set train.batch_tokens=128",
+    ] {
+        let options = "--force --device gpu --set train.max_steps=2 --set train.validate_every=2";
+        assert_predicted(&folder, &format!("train c.toml {options} {more}"));
+    }
 }
 
 #[test]

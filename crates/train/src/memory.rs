@@ -26,6 +26,10 @@ const PROGRAM: f64 = if cfg!(feature = "mpi") { 72.0 } else { 69.0 } * MB;
 const CONNECTIONS: f64 = 16.0 * MB;
 /// RAM per thread: its stack, packed matrix panels and attention scores.
 const THREAD: f64 = 4.0 * MB;
+/// RAM that the driver of a GPU uses, with the shaders. Measured with lavapipe, which computes in software.
+const DRIVER: f64 = 100.0 * MB;
+/// How much larger a buffer of a GPU may be than what it is needed for, since it is used again for others.
+const ROUNDING: f64 = 1.25;
 /// The number of rows of logits held at a time.
 const LOGIT_ROWS: f64 = 256.0;
 
@@ -93,18 +97,22 @@ impl Memory {
         let logits = LOGIT_ROWS * (vocab + d);
         let threads = THREAD * subject.threads as f64;
         let held = FLOAT * (n_weights + (gradients + slots) * n_trained);
-        let copies = match subject.gpu {
-            None => FLOAT * n_weights,
-            Some(_) => FLOAT * (2.0 * n_weights + slots * n_trained),
-        };
+        // What a run keeps from its beginning to its end.
+        let lasting = FLOAT * (n_weights + slots * n_trained);
         let activations = FLOAT * (floats(subject, batches) - n_trained).max(0.0);
+        let copy = FLOAT * n_weights;
         let (model, activations, on_gpu) = match subject.gpu {
-            None | Some(HardwareMemory::Shared) => (held + copies, activations, 0.0),
-            Some(HardwareMemory::Own) => (copies, 0.0, held + activations),
+            None => (held + copy, activations, 0.0),
+            Some(HardwareMemory::Shared) => {
+                // It comes to the GPU through further memory, and goes back through more.
+                let model = ROUNDING * held + 2.0 * lasting + copy;
+                (model, ROUNDING * activations, 0.0)
+            }
+            Some(HardwareMemory::Own) => (lasting + copy, 0.0, ROUNDING * (held + activations)),
         };
-        let packed = match subject.gpu {
+        let computing = match subject.gpu {
             None => packed(subject, batches),
-            Some(_) => 0.0,
+            Some(_) => DRIVER,
         };
         // What reading the corpora has left is used for the model first.
         let left = subject.resident as f64 - subject.data as f64 - PROGRAM - model;
@@ -112,7 +120,7 @@ impl Memory {
             model,
             activations,
             data: subject.data as f64,
-            rest: PROGRAM + left.max(0.0) + connections + threads + FLOAT * logits + packed,
+            rest: PROGRAM + left.max(0.0) + connections + threads + FLOAT * logits + computing,
             on_gpu,
         }
     }
