@@ -125,17 +125,23 @@ impl Training {
         } = self;
         let title = |on: &str| {
             format!(
-                "Training {model} in {precision}, {on}: {tokens:.0} target tokens/s, {ms:.1} ms an update"
+                "Training {model} in {precision}{on}: {tokens:.0} target tokens/s, {ms:.1} ms an update"
             )
         };
         if let Some(gpu) = &self.gpu {
             let rate = billions(self.flops() / self.seconds());
-            let title = format!("{}, {rate} GFLOP/s of products", title(gpu));
+            let title = format!(
+                "{}, {rate} GFLOP/s of products",
+                title(&format!(" on {gpu}"))
+            );
             return (title, self.rows_of_host());
         }
         let most = ceilings();
         let share = percent(self.flops() / self.seconds(), most);
-        let title = format!("{}, {share} of the ceiling", title(&threads()));
+        let title = format!(
+            "{}, {share} of the ceiling",
+            title(&format!(", {}", threads()))
+        );
         (title, self.rows(most))
     }
 
