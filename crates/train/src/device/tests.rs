@@ -199,3 +199,21 @@ fn processes_of_a_machine_have_a_gpu_each_or_share_one() {
     assert_eq!(shared[0], shared[1]);
     assert_eq!(name(used(1, "gpu").remove(0)), shared[0]);
 }
+
+#[test]
+#[cfg(feature = "gpu")]
+fn processes_that_share_a_gpu_write_the_bits_of_one() {
+    if attentive_gpu::adapters().is_empty() {
+        eprintln!("skipped: there is no GPU, and no driver that stands in for one");
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let [alone, shared] = ["alone", "shared"].map(|name| folder.path().join(name));
+    let mut config = config(TRANSFORMER, 2);
+    config.train.device = "gpu:0".parse().unwrap();
+    run(&Cpu, &config, &alone);
+    in_threads(2, |processes| {
+        train(&config, &options(&shared, &processes), &mut Silent).unwrap();
+    });
+    assert!(weights(&alone) == weights(&shared), "the bits differ");
+}
