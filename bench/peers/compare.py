@@ -6,6 +6,9 @@ alternation, in new processes each round, so that other load on the machine affe
 (the median over the steps of all rounds, excluding the first step of each process), their ratio, the share of the ceiling that
 `attentive bench` measures, and the peak memory, and writes the time of every step to target/peers/results.json. The models are
 those of `attentive bench`. `--compile` measures PyTorch with torch.compile too, and takes the faster one.
+
+`--device gpu` compares them on a GPU: Attentive, built with the feature `gpu`, in f32, and PyTorch with CUDA in both precisions.
+There is no ceiling then, and the memory is RAM. `--alone` leaves PyTorch out.
 """
 
 import argparse
@@ -21,6 +24,8 @@ from common import MODELS_FILE, ROOT, high_water_mark, machine, python, target
 
 PACKAGES = {"torch": "2.15.0"}
 PIP_OPTIONS = ["numpy", "--extra-index-url", "https://download.pytorch.org/whl/cpu"]
+# The packages of PyPI compute with CUDA.
+PIP_OPTIONS_GPU = ["numpy"]
 INSTRUCTIONS = ["avx2", "avx512f", "avx512_bf16", "amx_bf16"]
 MODELS = {model["name"]: model for model in json.loads(MODELS_FILE.read_text())}
 
@@ -39,6 +44,8 @@ def arguments():
     parser.add_argument("--length", type=int, help="tokens of a sentence; a batch has as many tokens as with the default")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--compile", action="store_true", help="measure PyTorch with torch.compile too")
+    parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
+    parser.add_argument("--alone", action="store_true", help="measure Attentive alone")
     parser.add_argument("--limit", type=float, default=120, help="seconds after which a process is stopped")
     options = parser.parse_args()
     if options.steps < 2:
@@ -46,9 +53,10 @@ def arguments():
     return options
 
 
-def ours():
-    """Builds the program and returns its path."""
-    subprocess.run(["cargo", "build", "--release"], cwd=ROOT, check=True)
+def ours(device):
+    """Builds the program for this device and returns its path."""
+    features = ["--features", "gpu"] if device == "gpu" else []
+    subprocess.run(["cargo", "build", "--release", *features], cwd=ROOT, check=True)
     return target() / "release" / "attentive"
 
 
@@ -57,6 +65,15 @@ def ceilings(program, threads):
     command = [program, "--threads", str(threads), "bench", "--only", "ceilings", "--json"]
     found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return {each["precision"]: each["operations"][1] for each in found["products"]}
+
+
+def gpu(program):
+    """The name and the driver of the GPU that `attentive --device gpu` uses."""
+    found = json.loads(subprocess.run([program, "devices", "--json"], check=True, stdout=subprocess.PIPE, text=True).stdout)
+    if not found["gpus"]:
+        sys.exit("`attentive devices` lists no GPU")
+    first = found["gpus"][0]
+    return f"{first['name']}, {first['backend']}, driver {first['driver']}"
 
 
 class Side:
@@ -102,12 +119,23 @@ class Side:
         return "<", tokens / limit
 
 
+def share_of(side, ceiling):
+    """The share of the ceiling that the products of this side reach, if both are known."""
+    known = side.steps and ceiling
+    return f"{100 * side.flops / statistics.median(side.steps) / ceiling:.0f} %" if known else "–"
+
+
 def row(model, precision, sides, limit, ceiling):
     """A row of the table."""
     attentive = sides["attentive"]
     others = [side for name, side in sides.items() if name != "attentive"]
-    pytorch = max(others, key=lambda side: side.speed(1, limit)[1])
     tokens = MODELS[model]["batch"] * MODELS[model]["length"]
+    if not others:
+        mark, speed = attentive.speed(tokens, limit)
+        used = share_of(attentive, ceiling)
+        memory = "–" if attentive.peak is None else f"{attentive.peak:.0f}"
+        return f"{model:<7}{precision:<10}{mark + f'{speed:.0f}':>10}{used:>9}{'–':>10}{'–':>8}{memory:>15} MB{'–':>8}"
+    pytorch = max(others, key=lambda side: side.speed(1, limit)[1])
     (our_mark, our_speed), (their_mark, their_speed) = (side.speed(tokens, limit) for side in (attentive, pytorch))
     # The ratio of two bounds is unknown; dividing by PyTorch's upper bound gives a lower bound.
     mark = {("", "<"): ">", ("~", "<"): ">", ("<", "<"): "?"}.get((our_mark, their_mark), our_mark or their_mark)
@@ -115,7 +143,7 @@ def row(model, precision, sides, limit, ceiling):
     memory = " / ".join("–" if peak is None else f"{peak:.0f}" for peak in peaks)
     share = "–" if None in peaks else f"{peaks[0] / peaks[1]:.2f}"
     speeds = f"{our_mark}{our_speed:.0f}", f"{their_mark}{their_speed:.0f}", f"{mark}{our_speed / their_speed:.2f}"
-    used = f"{100 * attentive.flops / statistics.median(attentive.steps) / ceiling:.0f} %" if attentive.steps else "–"
+    used = share_of(attentive, ceiling)
     return f"{model:<7}{precision:<10}{speeds[0]:>10}{used:>9}{speeds[1]:>10}{speeds[2]:>8}{memory:>15} MB{share:>8}"
 
 
@@ -123,10 +151,15 @@ def main():
     options = arguments()
     work = target() / "peers"
     work.mkdir(parents=True, exist_ok=True)
-    interpreter, (version,) = python(work / "venv", PACKAGES, *PIP_OPTIONS)
-    program, script = ours(), ROOT / "bench" / "peers" / "pytorch_step.py"
-    most = ceilings(program, options.threads)
-    print(f"{machine(INSTRUCTIONS)}; {time.strftime('%Y-%m-%d')}; {options.threads} threads; PyTorch {version}")
+    on_gpu = options.device == "gpu"
+    interpreter, version = None, "none"
+    if not options.alone:
+        folder, pip_options = ("venv-gpu", PIP_OPTIONS_GPU) if on_gpu else ("venv", PIP_OPTIONS)
+        interpreter, (version,) = python(work / folder, PACKAGES, *pip_options)
+    program, script = ours(options.device), ROOT / "bench" / "peers" / "pytorch_step.py"
+    most = {} if on_gpu else ceilings(program, options.threads)
+    device = gpu(program) if on_gpu else f"{options.threads} threads"
+    print(f"{machine(INSTRUCTIONS)}; {time.strftime('%Y-%m-%d')}; {device}; PyTorch {version}")
     head = f"{'model':<7}{'matmul':<10}{'attentive':>10}{'ceiling':>9}{'pytorch':>10}{'ratio':>8}{'memory':>18}{'ratio':>8}"
     print(head, flush=True)
     results = []
@@ -135,24 +168,29 @@ def main():
             theirs = [interpreter, script, "--model", model, "--steps", options.steps, "--threads", options.threads]
             theirs += ["--bf16"] if precision == "bf16" else []
             theirs += ["--length", options.length] if options.length else []
+            theirs += ["--device", "cuda"] if on_gpu else []
             # Ours does not count the first update.
             bench = [program, "--threads", options.threads, "bench", "--only", "training", "--json"]
-            bench += ["--model", model, "--steps", options.steps - 1, "--precision", precision]
+            bench += ["--model", model, "--steps", options.steps - 1]
             bench += ["--length", options.length] if options.length else []
-            commands = {"attentive": bench, "pytorch": theirs}
-            if options.compile:
+            bench += ["--device", "gpu"] if on_gpu else ["--precision", precision]
+            commands = {"attentive": bench}
+            if not options.alone:
+                commands["pytorch"] = theirs
+            if options.compile and not options.alone:
                 commands["pytorch compiled"] = [*theirs, "--compile"]
             sides = {name: Side() for name in commands}
             for _ in range(options.rounds):
                 for name, command in commands.items():
                     sides[name].run(name, list(map(str, command)), options.threads, options.limit)
-            print(row(model, precision, sides, options.limit, most[precision]), flush=True)
+            print(row(model, precision, sides, options.limit, most.get(precision)), flush=True)
             results.append(dict(model=model, precision=precision, sides={name: vars(side) for name, side in sides.items()}))
     print(LEGEND)
     record = dict(
         machine=machine(INSTRUCTIONS),
         date=time.strftime("%Y-%m-%d"),
         threads=options.threads,
+        device=device,
         pytorch=version,
         results=results,
     )

@@ -32,7 +32,7 @@ class Transformer(nn.Module):
         self.projection = nn.Linear(options.d_model, options.vocab)
 
     def forward(self, src, tgt):
-        causal = nn.Transformer.generate_square_subsequent_mask(tgt.shape[1])
+        causal = nn.Transformer.generate_square_subsequent_mask(tgt.shape[1], device=tgt.device)
         hidden = self.transformer(
             self.src_embedding(src), self.tgt_embedding(tgt), tgt_mask=causal, tgt_is_causal=True
         )
@@ -84,6 +84,7 @@ def arguments():
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--compile", action="store_true", help="use torch.compile")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--bf16", action="store_true", help="autocast to bfloat16")
     options = parser.parse_args()
     model = models[options.model]
@@ -97,19 +98,22 @@ def main():
     torch.manual_seed(1)
     torch.set_num_threads(options.threads)
     kind = Transformer if "n_heads" in options else Lstm
-    model = kind(options).train()
+    model = kind(options).train().to(options.device)
     step_model = torch.compile(model) if options.compile else model
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
     criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
-    src, tgt_in, tgt_out = (torch.randint(options.vocab, (options.batch, options.length)) for _ in range(3))
+    shape = (options.batch, options.length)
+    src, tgt_in, tgt_out = (torch.randint(options.vocab, shape).to(options.device) for _ in range(3))
     for _ in range(options.steps):
         start = time.perf_counter()
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.bf16):
+        with torch.autocast(options.device, dtype=torch.bfloat16, enabled=options.bf16):
             logits = step_model(src, tgt_in)
             loss = criterion(logits.flatten(0, 1).float(), tgt_out.flatten())
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
+        if options.device == "cuda":
+            torch.cuda.synchronize()
         seconds = time.perf_counter() - start
         tokens = options.batch * options.length / seconds
         print(f"{seconds:.4f} s, loss {loss.item():.3f}, {tokens:.0f} tokens/s", flush=True)

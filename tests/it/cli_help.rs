@@ -2,7 +2,7 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "demo",
     "train",
     "prepare",
@@ -23,6 +23,7 @@ const COMMANDS: [&str; 23] = [
     "export",
     "plot",
     "info",
+    "devices",
     "config",
     "completions",
     "man",

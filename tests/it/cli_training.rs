@@ -101,7 +101,7 @@ fn predicted(stderr: &str) -> f64 {
 
 /// Runs the program and checks that its peak is at most the prediction, and at least half of it.
 #[cfg(target_os = "linux")]
-fn assert_predicted(folder: &Folder, arguments: &str) {
+pub(crate) fn assert_predicted(folder: &Folder, arguments: &str) {
     let mut command = folder.command(arguments);
     let child = command.stderr(Stdio::piped()).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());

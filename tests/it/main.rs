@@ -18,6 +18,8 @@ mod cli_explain;
 mod cli_families;
 mod cli_finetune;
 mod cli_generate;
+#[cfg(feature = "gpu")]
+mod cli_gpu;
 mod cli_help;
 mod cli_hints;
 mod cli_import;

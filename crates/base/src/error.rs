@@ -125,6 +125,15 @@ pub enum Error {
         hint: Option<String>,
     },
 
+    /// A device that failed while it computed, such as a GPU that was lost.
+    #[error("{problem}")]
+    Device {
+        /// What happened.
+        problem: String,
+        /// A suggestion for going on.
+        hint: String,
+    },
+
     /// Another process that shares the work failed.
     #[error("{process}: {problem}")]
     Process {
@@ -267,7 +276,7 @@ impl Error {
                 _ => None,
             },
             Self::Config { hint, .. } | Self::Data { hint, .. } | Self::Model { hint, .. } | Self::Usage { hint, .. } | Self::Process { hint, .. } => hint.clone(),
-            Self::UnknownKey { hint, .. } => Some(hint.clone()),
+            Self::UnknownKey { hint, .. } | Self::Device { hint, .. } => Some(hint.clone()),
             Self::Unaligned { .. } => Some("line n of one file belongs to line n of the other, so both need the same number of lines; empty lines count".into()),
             Self::RunExists { .. } => Some("`Existing::Resume` continues it, `Existing::Force` deletes it and starts over, `RunOptions::out` chooses another directory".into()),
             Self::NotFinite(_) => Some("start over with another `RunOptions::out` or `Existing::Force`: lower `train.optimizer.learning_rate`, lengthen `train.schedule.warmup_steps`, or set `train.clip_norm`; a resumed run fails in the same way".into()),

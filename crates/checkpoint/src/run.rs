@@ -1,6 +1,5 @@
 //! The checkpoints of a training run.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
@@ -13,7 +12,8 @@ use attentive_model::engine::Precision;
 use attentive_model::model::Parameter;
 use serde::{Deserialize, Serialize};
 
-use super::{Provenance, Stored, atomic, files, read_json, served, step_folder, to_json, weights};
+use super::weights::{self, Tensor};
+use super::{Provenance, Stored, atomic, files, read_json, served, step_folder, to_json};
 
 pub(super) const STATE: &str = "state.json";
 pub(super) const OPTIMIZER: &str = "optimizer.safetensors";
@@ -41,13 +41,13 @@ pub struct TrainingState<P> {
     pub progress: P,
 }
 
-/// The precision and instructions of matrix products. On another machine the last bits may differ, so resuming there is
-/// not exact.
+/// The precision of matrix products, and what computes them. On another machine or device the last bits may differ, so resuming
+/// there is not exact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Products {
     /// The precision.
     pub matmul: Precision,
-    /// The CPU instructions used.
+    /// The CPU instructions used, or the hardware that computed in place of the CPU.
     pub instructions: String,
 }
 
@@ -71,7 +71,7 @@ pub struct Snapshot<'a, P> {
     /// The weights.
     pub weights: &'a [Parameter],
     /// The optimizer's tensors.
-    pub optimizer: &'a [Cow<'a, Parameter>],
+    pub optimizer: &'a [Tensor<'a>],
     /// The origin of the weights.
     pub provenance: &'a Provenance,
 }
@@ -82,10 +82,8 @@ impl<P> Snapshot<'_, P> {
         let Self {
             weights, optimizer, ..
         } = *self;
-        let (weights, optimizer) = rayon::join(
-            || weights::sha256(weights),
-            || weights::sha256(optimizer.iter().map(AsRef::as_ref)),
-        );
+        let (weights, optimizer) =
+            rayon::join(|| weights::sha256(weights), || weights::sha256(optimizer));
         let sums = [
             (files::WEIGHTS, weights?),
             (OPTIMIZER, optimizer?),
@@ -145,9 +143,7 @@ impl Run {
                 (files::WEIGHTS, &|path| {
                     weights::write(path, snapshot.weights)
                 }),
-                (OPTIMIZER, &|path| {
-                    weights::write(path, snapshot.optimizer.iter().map(AsRef::as_ref))
-                }),
+                (OPTIMIZER, &|path| weights::write(path, snapshot.optimizer)),
                 (STATE, &|path| fs::write(path, &state)),
                 (files::PROVENANCE, &|path| fs::write(path, &origin)),
             ],

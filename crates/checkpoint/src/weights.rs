@@ -12,21 +12,52 @@ use sha2::{Digest, Sha256};
 
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Writes a safetensors file with these parameters. Equal parameters result in equal bytes.
+/// A tensor to write.
+#[derive(Clone, Debug)]
+pub struct Tensor<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The dimensions.
+    pub shape: &'a [usize],
+    /// The elements, row after row.
+    pub values: Cow<'a, [f32]>,
+}
+
+impl<'a> From<&'a Parameter> for Tensor<'a> {
+    fn from(parameter: &'a Parameter) -> Self {
+        Self {
+            name: &parameter.name,
+            shape: &parameter.shape,
+            values: Cow::Borrowed(&parameter.values),
+        }
+    }
+}
+
+impl<'a> From<&'a Tensor<'_>> for Tensor<'a> {
+    fn from(tensor: &'a Tensor<'_>) -> Self {
+        Self {
+            name: tensor.name,
+            shape: tensor.shape,
+            values: Cow::Borrowed(&tensor.values),
+        }
+    }
+}
+
+/// Writes a safetensors file with these tensors. Equal tensors result in equal bytes.
 pub fn write<'a>(
     path: &Path,
-    parameters: impl IntoIterator<Item = &'a Parameter>,
+    tensors: impl IntoIterator<Item = impl Into<Tensor<'a>>>,
 ) -> io::Result<()> {
     // The crate's own function uses a temporary file that only its owner can read.
     let mut file = BufWriter::with_capacity(WRITE_BYTES, File::create(path)?);
-    encode(parameters, &mut file)?;
+    encode(tensors, &mut file)?;
     file.flush()
 }
 
 /// Returns the SHA-256 (hexadecimal) of the file that [`write()`] writes.
-pub fn sha256<'a>(parameters: impl IntoIterator<Item = &'a Parameter>) -> io::Result<String> {
+pub fn sha256<'a>(tensors: impl IntoIterator<Item = impl Into<Tensor<'a>>>) -> io::Result<String> {
     let mut hash = Hash(Sha256::new());
-    encode(parameters, &mut hash)?;
+    encode(tensors, &mut hash)?;
     Ok(hexadecimal(hash.0))
 }
 
@@ -96,17 +127,16 @@ impl Write for Hash {
 }
 
 fn encode<'a>(
-    parameters: impl IntoIterator<Item = &'a Parameter>,
+    tensors: impl IntoIterator<Item = impl Into<Tensor<'a>>>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let mut parameters: Vec<&Parameter> = parameters.into_iter().collect();
-    parameters.sort_by(|a, b| a.name.cmp(&b.name));
-    let shapes = parameters.iter();
-    let shapes = shapes.map(|parameter| (parameter.name.as_str(), parameter.shape.as_slice()));
+    let mut tensors: Vec<Tensor<'a>> = tensors.into_iter().map(Into::into).collect();
+    tensors.sort_by(|a, b| a.name.cmp(b.name));
+    let shapes = tensors.iter().map(|tensor| (tensor.name, tensor.shape));
     write_header(None, shapes, out)?;
-    parameters
+    tensors
         .iter()
-        .try_for_each(|parameter| write_values(&parameter.values, out))
+        .try_for_each(|tensor| write_values(&tensor.values, out))
 }
 
 /// Writes the header for parameters of these names and shapes, which follow in this order.

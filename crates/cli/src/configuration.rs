@@ -24,18 +24,32 @@ impl ConfigurationArgs {
         self.draft_of(&self.config)
     }
 
+    /// [`ConfigurationArgs::draft`] with another override, which prevails over the others.
+    pub(super) fn draft_with(&self, further: Option<String>) -> Result<Draft> {
+        let overrides: Vec<String> = self.set.iter().cloned().chain(further).collect();
+        read(&self.config, &overrides)
+    }
+
     /// Reads `file` instead of the given one.
     pub(super) fn draft_of(&self, file: &Path) -> Result<Draft> {
-        Draft::load(file, &self.set).map_err(|error| explained(error, file))
+        read(file, &self.set)
     }
 
     /// Reads the whole configuration, and prints a note for each renamed key.
     pub(super) fn resolved(&self) -> Result<Config> {
-        let draft = self.draft()?;
-        message::renamed(&draft);
-        let known = draft.known(None)?;
-        draft.resolve(&known)
+        whole(self.draft()?)
     }
+}
+
+fn read(file: &Path, overrides: &[String]) -> Result<Draft> {
+    Draft::load(file, overrides).map_err(|error| explained(error, file))
+}
+
+/// The whole configuration. Prints a note for each renamed key.
+pub(super) fn whole(draft: Draft) -> Result<Config> {
+    message::renamed(&draft);
+    let known = draft.known(None)?;
+    draft.resolve(&known)
 }
 
 /// `error` with a hint if `file`, which could not be read as a configuration, is a directory or another kind of file.

@@ -15,6 +15,7 @@ use attentive_processes::Processes;
 use attentive_train::report::Sample;
 use attentive_train::{self as train, Existing, RunOptions, Summary};
 
+use super::device::DeviceArgs;
 use super::existing::ExistingArgs;
 use super::message;
 use super::output::Output;
@@ -49,6 +50,8 @@ pub(super) struct Args {
     seed: Option<u64>,
     #[command(flatten)]
     existing: ExistingArgs,
+    #[command(flatten)]
+    device: DeviceArgs,
 }
 
 /// The name and text of the task's configuration file.
@@ -67,11 +70,8 @@ fn recipe(task: BuiltinTask) -> (&'static str, &'static str) {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let (name, text) = recipe(args.task);
-    let overrides: Vec<String> = args
-        .seed
-        .map(|seed| format!("seed={seed}"))
-        .into_iter()
-        .collect();
+    let seed = args.seed.map(|seed| format!("seed={seed}"));
+    let overrides: Vec<String> = seed.into_iter().chain(args.device.as_override()).collect();
     let draft = Draft::parse(
         text,
         &Path::new("configs").join(name).with_extension("toml"),

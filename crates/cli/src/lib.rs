@@ -10,6 +10,8 @@ mod config;
 mod configuration;
 mod demo;
 mod destination;
+mod device;
+mod devices;
 mod embed;
 mod ensemble;
 mod evaluate;
@@ -117,6 +119,7 @@ enum Command {
     Plot(plot::Args),
     Info(info::Args),
     Bench(bench::Args),
+    Devices(devices::Args),
     Config(config::Args),
     #[cfg(feature = "server")]
     Serve(serve::Args),
@@ -163,6 +166,7 @@ impl Command {
             Self::Plot(args) => plot::run(args),
             Self::Info(args) => info::run(args),
             Self::Bench(args) => bench::run(args),
+            Self::Devices(args) => devices::run(args),
             Self::Config(args) => config::run(args),
             #[cfg(feature = "server")]
             Self::Serve(args) => serve::run(args, threads),

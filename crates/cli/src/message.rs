@@ -15,7 +15,7 @@ use indicatif::ProgressBar;
 use super::tips;
 
 /// Names of options in the library's errors, and their names on the command line.
-const FLAGS: [(&str, &str); 15] = [
+const FLAGS: [(&str, &str); 17] = [
     ("`RunOptions::out`", "`--output`"),
     ("`Existing::Resume`", "`--resume`"),
     ("`Existing::Force`", "`--force`"),
@@ -27,6 +27,8 @@ const FLAGS: [(&str, &str); 15] = [
     ("`Languages::source`", "`--source-lang`"),
     ("`Languages::target`", "`--target-lang`"),
     ("`Processes::launched`", "`--process-timeout`"),
+    ("`train.device = \"cpu\"`", "`--device cpu`"),
+    ("`train.device = \"gpu:0\"`", "`--device gpu:0`"),
     ("the same call", "the same command"),
     ("(an override)", "(`--set`)"),
     ("the overrides with which", "the `--set` options with which"),

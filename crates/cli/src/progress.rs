@@ -256,6 +256,7 @@ fn start_line(report: &StartReport) -> String {
         labels,
         steps_per_epoch,
         memory,
+        gpu_memory,
         products,
         processes,
     } = report;
@@ -263,6 +264,10 @@ fn start_line(report: &StartReport) -> String {
     let (processes, each) = match processes {
         1 => (String::new(), ""),
         n => (format!("; {n} processes"), " for each"),
+    };
+    let gpu = match gpu_memory {
+        0 => String::new(),
+        bytes => format!(" and {:.0} MB of the GPU's memory", *bytes as f64 / 1e6),
     };
     let course = match step {
         0 => format!(
@@ -292,7 +297,7 @@ fn start_line(report: &StartReport) -> String {
     };
     format!(
         "{} parameters; {vocabularies}; {} {}, {} {} per epoch; {course}; \
-         {products}{processes}; at most about {:.0} MB of RAM{each}",
+         {products}{processes}; at most about {:.0} MB of RAM{gpu}{each}",
         count(*n_parameters),
         count(*n_examples),
         plural(*n_examples as u64, "example"),

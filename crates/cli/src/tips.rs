@@ -85,7 +85,12 @@ fn command(words: &[String]) -> clap::Command {
 fn of_option(option: &str, command: &clap::Command, words: &[String]) -> Option<String> {
     let name = option.split('=').next().unwrap_or(option);
     if DEVICES.contains(&name) {
-        return Some("everything runs on the CPU; `--threads` sets the number of threads".into());
+        return Some(match has(command, "--device") {
+            true => "GPUs are chosen with `--device gpu`, or `--device gpu:1` for the second one".into(),
+            false => "only training runs on GPUs, with `attentive train --device gpu`; `--threads` sets the number of threads \
+                      on the CPU"
+                .into(),
+        });
     }
     // `-tok` is read as several options of one letter.
     let written = words.iter().find(|word| word.starts_with(name));

@@ -10,7 +10,8 @@ use attentive_processes::Processes;
 use attentive_train::report::Silent;
 use attentive_train::{self as train, Existing, RunOptions, StopReason, Summary};
 
-use super::configuration::ConfigurationArgs;
+use super::configuration::{self, ConfigurationArgs};
+use super::device::DeviceArgs;
 use super::existing::ExistingArgs;
 use super::progress::Progress;
 use super::{message, profile};
@@ -20,6 +21,7 @@ Examples:
   attentive train my.toml
   attentive train my.toml --resume
   attentive train my.toml --profile
+  attentive train my.toml --device gpu                         # on a GPU; `attentive devices` lists them
   attentive train my.toml --set train.max_steps=500 --set data.train.src=my.en --output runs/try
   attentive train my.toml --set tokenizer.from=my.model        # a SentencePiece model or a tokenizer.json
   attentive train domain.toml --set model.from=runs/multi30k --set 'model.freeze=[\"encoder.*\"]'
@@ -39,6 +41,8 @@ pub(super) struct Args {
     output: Option<PathBuf>,
     #[command(flatten)]
     existing: ExistingArgs,
+    #[command(flatten)]
+    device: DeviceArgs,
     /// Train for N updates (20 without a number), show where time and RAM go, and save nothing.
     #[arg(
         long,
@@ -54,14 +58,16 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     if let Some(updates) = args.profile {
         processes.require_alone("`--profile`")?;
-        let config = args.configuration.resolved()?;
+        let draft = args.configuration.draft_with(args.device.as_override())?;
+        let config = configuration::whole(draft)?;
         return profile::run(&config, updates.get());
     }
     let existing = args.existing.choice();
     let read = || {
         let out = args.output.clone();
         let out = out.map_or_else(|| default_out(&args.configuration.config), Ok)?;
-        Ok((args.configuration.draft()?, out))
+        let device = args.device.as_override();
+        Ok((args.configuration.draft_with(device)?, out))
     };
     let (draft, out) = processes.agree("the configuration was read", read())?;
     let resumed = (existing == Existing::Resume).then_some(out.as_path());

@@ -12,6 +12,7 @@ const FREE: &[&str] = &[
     "decode",
     "train.average_last",
     "train.best_by",
+    "train.device",
     "train.keep_last",
     "train.log_every",
     "train.max_epochs",

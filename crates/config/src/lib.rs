@@ -8,6 +8,7 @@ mod corpus;
 mod data;
 mod decode;
 mod dependent;
+mod device;
 mod difference;
 mod family;
 mod load;
@@ -40,6 +41,7 @@ pub use attentive_architecture::{
 pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
 pub use decode::{DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WIDTH};
+pub use device::{GpuChoice, TrainDevice};
 pub use difference::Difference;
 pub use family::{
     DecoderConfig, EncoderConfig, Family, FamilyConfig, MixingKind, OutputConfig, StackKind,

@@ -8,7 +8,7 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use super::{Config, Family, FamilyConfig, ModelConfig, renamed};
+use super::{Config, Family, FamilyConfig, ModelConfig, TrainDevice, renamed};
 
 /// The type of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub(super) enum Kind {
     Number,
     /// A string.
     Text,
+    /// A [`TrainDevice`].
+    Device,
     /// A list of strings.
     Texts,
     /// One of these strings.
@@ -183,7 +185,11 @@ fn kind(schema: &'static Value) -> Option<Kind> {
         "boolean" => Some(Kind::Switch),
         "integer" => Some(Kind::Whole),
         "number" => Some(Kind::Number),
-        "string" => Some(Kind::Text),
+        "string" => match schema.get("pattern") {
+            Some(pattern) if pattern == TrainDevice::PATTERN => Some(Kind::Device),
+            Some(_) => None,
+            None => Some(Kind::Text),
+        },
         "array" => Some(Kind::Texts),
         _ => None,
     }

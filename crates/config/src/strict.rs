@@ -4,7 +4,7 @@ use attentive_base::error::{Error, Result};
 use toml::{Table, Value};
 
 use super::schema::{Kind, SCHEMA, join};
-use super::usual;
+use super::{TrainDevice, usual};
 
 /// Sections of which there may be a list.
 const LISTS: [&str; 1] = ["data.train"];
@@ -47,6 +47,7 @@ pub(super) fn check_key(key: &str, value: &Value) -> Result<()> {
         (Kind::Number, Value::Integer(_) | Value::Float(_)) => Ok(()),
         (Kind::Texts, Value::Array(texts)) if texts.iter().all(Value::is_str) => Ok(()),
         (Kind::OneOf(allowed), Value::String(text)) if allowed.contains(&text.as_str()) => Ok(()),
+        (Kind::Device, Value::String(text)) if text.parse::<TrainDevice>().is_ok() => Ok(()),
         _ => Err(wrong_type(key, kind, value)),
     }
 }
@@ -67,6 +68,7 @@ fn expected(kind: Kind) -> String {
         Kind::Whole => "a whole number, 0 or more".into(),
         Kind::Number => "a number".into(),
         Kind::Text => "a string".into(),
+        Kind::Device => TrainDevice::EXPECTED.into(),
         Kind::Texts => "a list of strings".into(),
         Kind::OneOf(allowed) => format!("one of {}", listed(allowed.iter().copied())),
     }
@@ -112,9 +114,30 @@ fn hint(key: &str, kind: Kind, value: &Value) -> Option<String> {
             let other = usual::hint(key, &normalized(text)).map(str::to_owned);
             other.or_else(|| meant_value(allowed, text).map(did_you_mean))
         }
+        (Kind::Device, Value::String(text)) => device(text).map(write),
+        (Kind::Device, Value::Integer(number @ 0..)) => Some(write(format!("\"gpu:{number}\""))),
         (Kind::Section, Value::String(text)) => choice(key, text),
         _ => None,
     }
+}
+
+/// The device that other programs call `text`.
+fn device(text: &str) -> Option<String> {
+    let text = text.to_lowercase();
+    let (kind, number) = match text.split_once(':') {
+        Some((kind, number)) => (kind, format!(":{number}")),
+        None => (text.as_str(), String::new()),
+    };
+    let is_gpu = [
+        "gpu", "cuda", "mps", "metal", "vulkan", "rocm", "hip", "xpu",
+    ]
+    .contains(&kind);
+    let found = match is_gpu {
+        true => format!("gpu{number}"),
+        false => kind.to_owned(),
+    };
+    let found: TrainDevice = found.parse().ok()?;
+    Some(format!("\"{found}\""))
 }
 
 /// `text` as values are written.

@@ -70,6 +70,7 @@ fn the_schema_knows_keys_and_kinds() {
         ("train.optimizer.beta1", Kind::Number),
         ("model.scale_embeddings", Kind::Switch),
         ("train.best_by", Kind::OneOf(&["loss", "bleu"])),
+        ("train.device", Kind::Device),
     ];
     for (key, kind) in kinds {
         assert_eq!(SCHEMA.get(key), Some(&kind), "{key}");
@@ -232,9 +233,9 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
             "did you mean `model.d_model`?",
         ),
         (
-            "train.device = 'cuda'",
-            "train.device",
-            "everything is computed on the CPU",
+            "train.cuda = true",
+            "train.cuda",
+            "write `device = \"gpu\"` in `[train]`",
         ),
         (
             "data.valid.csv = 'a.csv'",

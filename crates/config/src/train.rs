@@ -4,6 +4,8 @@ use attentive_kernels::gemm::Float;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::TrainDevice;
+
 /// `[train]`: batches, loss, optimizer, schedule, validation, checkpoints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -26,11 +28,16 @@ pub struct TrainConfig {
     pub exchange_precision: ExchangePrecision,
     /// The limit of the RAM that training may use, in MB; 0 for all that is free.
     pub max_memory_mb: u64,
+    /// What computes updates and the loss of validations: `cpu`; `gpu`, the best GPU of the machine, or one for each of several
+    /// processes; or `gpu:N`, the one of this number in the list of `attentive devices`. GPUs need a program that was built with the
+    /// feature `gpu`. A run may be resumed on another device, but continues bit for bit only on the same one.
+    #[schemars(with = "String", extend("pattern" = TrainDevice::PATTERN, "examples" = ["gpu"]))]
+    pub device: TrainDevice,
     /// The probability that label smoothing spreads over the whole vocabulary. It keeps a model from being too sure of one word.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub label_smoothing: f64,
-    /// The precision of matrix products in training. Validation and everything else use `f32`. A run continues bit for bit only on
-    /// CPUs with the same instructions; a note says so when it is resumed with others.
+    /// The precision of matrix products in training. Validation and everything else use `f32`, and so do GPUs. A run continues bit
+    /// for bit only on CPUs with the same instructions; a note says so when it is resumed with others.
     pub precision: TrainPrecision,
     /// The largest norm of the gradient over all parameters. Larger gradients are scaled down to it; 0 for no clipping.
     #[schemars(range(min = 0))]
@@ -102,17 +109,17 @@ pub enum TrainPrecision {
     F32,
     /// Operands are rounded to bfloat16 and sums computed in `f32`. This is much faster on CPUs with AMX or AVX-512-BF16.
     Bf16,
-    /// `bf16` where the CPU is faster with it, otherwise `f32`.
+    /// `bf16` where the CPU is faster with it, otherwise `f32`, as on GPUs.
     Auto,
 }
 
-impl TrainPrecision {
-    /// Returns the number type on this CPU.
-    pub fn resolve(self) -> Float {
-        match self {
-            Self::F32 => Float::F32,
-            Self::Bf16 => Float::Bf16,
-            Self::Auto => Float::fastest(),
+impl TrainConfig {
+    /// Returns the number type of matrix products: that of `precision` on this CPU, and `f32` on GPUs.
+    pub fn products(&self) -> Float {
+        match (self.device, self.precision) {
+            (TrainDevice::Gpu(_), _) | (TrainDevice::Cpu, TrainPrecision::F32) => Float::F32,
+            (TrainDevice::Cpu, TrainPrecision::Bf16) => Float::Bf16,
+            (TrainDevice::Cpu, TrainPrecision::Auto) => Float::fastest(),
         }
     }
 }
@@ -136,6 +143,7 @@ impl Default for TrainConfig {
             micro_batches_per_update: 1,
             exchange_precision: ExchangePrecision::F32,
             max_memory_mb: 0,
+            device: TrainDevice::Cpu,
             label_smoothing: 0.1,
             precision: TrainPrecision::F32,
             clip_norm: 0.0,

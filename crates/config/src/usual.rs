@@ -193,7 +193,7 @@ pub(super) fn hint(key: &str, other: &str) -> Option<&'static str> {
 
 /// What to do in place of a key `name` that has no equal here.
 pub(super) fn instead(name: &str) -> Option<&'static str> {
-    let devices = "device devices gpu gpus cuda use_gpu accelerator";
+    let devices = "device devices gpu gpus cuda use_gpu use_cuda accelerator";
     match name {
         "csv" => Some(
             "CSV is not read: convert it to tab-separated columns without header, index and quotes, and name the file with `tsv`",
@@ -202,7 +202,7 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
         "test" | "test_sets" | "testpref" => Some(
             "a test set belongs to no run: leave it out, and name its files when you evaluate the model",
         ),
-        _ if has_word(devices, name) => Some("leave it out: everything is computed on the CPU"),
+        _ if has_word(devices, name) => Some("write `device = \"gpu\"` in `[train]`"),
         _ => None,
     }
 }

@@ -132,16 +132,17 @@ impl Buffer {
         }
     }
 
-    /// A buffer of `len` elements in `memory` that the host cannot read; see [`Buffer::memory`].
-    pub(crate) fn elsewhere(len: usize, memory: impl Any + Send + Sync) -> Self {
+    /// Returns a buffer of `len` elements in `memory` that only its device can read, for an implementation of
+    /// [`Device`](crate::Device); see [`Buffer::memory`].
+    pub fn elsewhere(len: usize, memory: impl Any + Send + Sync) -> Self {
         Self {
             len,
             storage: Storage::Elsewhere(Box::new(memory)),
         }
     }
 
-    /// True if the numbers are in the memory of the host.
-    pub(crate) fn is_on_host(&self) -> bool {
+    /// Returns true if the numbers are in the memory of the host, where all threads can read them.
+    pub fn is_on_host(&self) -> bool {
         matches!(self.storage, Storage::Own(_) | Storage::Pooled(_))
     }
 
@@ -169,11 +170,11 @@ impl Buffer {
         }
     }
 
-    /// The memory of [`Buffer::elsewhere`]; `None` for [`Buffer::EMPTY`].
+    /// Returns the memory of [`Buffer::elsewhere`]; `None` for [`Buffer::EMPTY`].
     ///
     /// # Panics
     /// If it is memory of another device.
-    pub(crate) fn memory<M: Any>(&self) -> Option<&M> {
+    pub fn memory<M: Any>(&self) -> Option<&M> {
         match &self.storage {
             Storage::Elsewhere(memory) if memory.is::<M>() => memory.downcast_ref(),
             Storage::Own(_) if self.len == 0 => None,
@@ -185,7 +186,7 @@ impl Buffer {
     ///
     /// # Panics
     /// See [`Buffer::memory`].
-    pub(crate) fn memory_mut<M: Any>(&mut self) -> Option<&mut M> {
+    pub fn memory_mut<M: Any>(&mut self) -> Option<&mut M> {
         self.memory::<M>()?;
         match &mut self.storage {
             Storage::Elsewhere(memory) => memory.downcast_mut(),

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::ops::Range;
 
-use crate::Buffer;
 use crate::operands::*;
+use crate::{Buffer, Hardware};
 
 /// What can compute. Methods take buffers of this device only and panic if one belongs to another device, or is too short.
 ///
@@ -251,6 +251,16 @@ pub trait Device: Debug + Sync {
     /// Σ x² of each [`SUM_CHUNK`](attentive_kernels::optimizer::SUM_CHUNK) elements.
     fn sums_of_squares(&self, x: &Buffer) -> Vec<f64>;
 
+    /// [`Device::sums_of_squares`] of several vectors, for which a device that computes elsewhere waits only once.
+    fn all_sums_of_squares(&self, all: &[&Buffer]) -> Vec<Vec<f64>> {
+        all.iter().map(|x| self.sums_of_squares(x)).collect()
+    }
+
     /// The index of the first NaN or infinite element.
     fn first_non_finite(&self, x: &Buffer) -> Option<usize>;
+
+    /// What computes, unless it is the CPU.
+    fn hardware(&self) -> Option<Hardware> {
+        None
+    }
 }

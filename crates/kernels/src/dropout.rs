@@ -35,13 +35,13 @@ impl Dropout {
         for_row_chunks(x, 1, |start, x| drop_chunk(x, *self, start));
     }
 
-    /// An element is kept if its 16 random bits are at least this.
-    fn threshold(&self) -> u32 {
+    /// Returns the number that the 16 random bits of an element must reach for it to be kept.
+    pub fn threshold(&self) -> u32 {
         (self.rate.clamp(0.0, 1.0) * 65536.0).round() as u32
     }
 
-    /// The factor of kept elements.
-    pub(crate) fn kept_scale(&self) -> f32 {
+    /// Returns the factor of kept elements.
+    pub fn kept_scale(&self) -> f32 {
         let kept = 65536 - self.threshold();
         if kept == 0 {
             0.0

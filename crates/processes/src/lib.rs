@@ -123,6 +123,14 @@ impl Processes {
             .count()
     }
 
+    /// Returns the number of this process among those on its machine, counted from 0.
+    pub fn number_on_this_machine(&self) -> usize {
+        let Some(group) = &self.group else { return 0 };
+        let here = &group.places[group.number].host;
+        let before = &group.places[..group.number];
+        before.iter().filter(|place| place.host == *here).count()
+    }
+
     /// Returns the part of `n` numbered things that belongs to this process. The parts are in the order of the processes, and
     /// as equal as possible.
     pub fn share(&self, n: usize) -> Range<usize> {

@@ -6,6 +6,7 @@ use std::ops::{AddAssign, Range};
 
 use attentive_base::batch::Batch;
 use attentive_checkpoint::Products;
+use attentive_checkpoint::weights::Tensor;
 use attentive_config::Config;
 use attentive_device::current;
 use attentive_model::model::{Loss, Model, Parameter};
@@ -61,7 +62,7 @@ impl Learner {
             label_smoothing: config.train.label_smoothing,
             clip_norm: config.train.clip_norm,
             sampling: ScheduledSampling::new(config),
-            precision: config.train.precision.resolve(),
+            precision: config.train.products(),
         }
     }
 
@@ -70,16 +71,20 @@ impl Learner {
         &self.model
     }
 
-    /// Returns the precision of linear maps, with `auto` resolved, and the instruction set.
+    /// Returns the precision of linear maps, with `auto` resolved, and the instruction set or the hardware in place of the CPU.
     pub fn products(&self) -> Products {
+        let hardware = current().hardware();
         Products {
             matmul: self.precision.into(),
-            instructions: self.precision.instructions().into(),
+            instructions: hardware.map_or_else(
+                || self.precision.instructions().to_owned(),
+                |hardware| hardware.name,
+            ),
         }
     }
 
     /// The optimizer's state, for a checkpoint. Only the first of several processes has it.
-    pub(super) fn state(&self) -> Vec<Cow<'_, Parameter>> {
+    pub(super) fn state(&self) -> Vec<Tensor<'_>> {
         self.exchange.state(&self.optimizer)
     }
 
@@ -129,10 +134,8 @@ impl Learner {
 
     /// The Euclidean norm of the average gradient per token, summed in the architecture's order of parameters.
     pub(super) fn gradient_norm(&self, reduced: &Reduced) -> f64 {
-        let squares = reduced.gradients.iter();
-        let squares = squares
-            .map(|part| current().sums_of_squares(part))
-            .collect();
+        let gradients: Vec<&Buffer> = reduced.gradients.iter().collect();
+        let squares = current().all_sums_of_squares(&gradients);
         let squares = self.exchange.squares(squares);
         let of = |&place: &usize| -> f64 { squares[place].iter().sum() };
         let sum: f64 = self.places.iter().map(of).sum();

@@ -4,6 +4,7 @@
 //! validates, saves checkpoints and reports to an [`Observer`].
 
 mod corpora;
+mod device;
 mod directory;
 mod duplicates;
 mod exchange;
@@ -31,6 +32,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use corpora::{Given, validation_corpus};
+pub use device::on_device;
 pub use learner::Learner;
 pub use memory::Memory;
 pub use optimizer::{Optimizer, UpdateScale};
@@ -129,8 +131,8 @@ pub enum StopReason {
 /// Trains a model according to `config`.
 ///
 /// # Errors
-/// Invalid configuration or data, or an unusable run directory; a NaN or infinite loss; a request to stop
-/// ([`attentive_base::Error::Interrupted`], after a checkpoint was saved).
+/// Invalid configuration or data, or an unusable run directory; a GPU that does not exist or fails; a NaN or infinite loss; a
+/// request to stop ([`attentive_base::Error::Interrupted`], after a checkpoint was saved).
 pub fn train(
     config: &Config,
     options: &RunOptions,
@@ -149,8 +151,10 @@ pub fn train_on(
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<Summary> {
-    let prepared = prepare::prepare(config, given, options, observer)?;
-    trainer::Trainer::new(prepared, &options.interrupt, observer)?.run()
+    on_device(config.train.device, &options.processes, || {
+        let prepared = prepare::prepare(config, given, options, observer)?;
+        trainer::Trainer::new(prepared, &options.interrupt, observer)?.run()
+    })
 }
 
 /// Encodes the training corpus of `config` on disk for runs with `data.store = "disk"`, unless it is there already.

@@ -9,6 +9,7 @@ use attentive_architecture::{Architecture, Decoder, Encoder};
 use attentive_base::error::{Error, Result};
 use attentive_config::Config;
 use attentive_data::BatchSize;
+use attentive_device::HardwareMemory;
 use attentive_tape::Float;
 
 use self::rehearsed::floats;
@@ -25,21 +26,29 @@ const PROGRAM: f64 = if cfg!(feature = "mpi") { 72.0 } else { 69.0 } * MB;
 const CONNECTIONS: f64 = 16.0 * MB;
 /// RAM per thread: its stack, packed matrix panels and attention scores.
 const THREAD: f64 = 4.0 * MB;
+/// RAM that the driver of a GPU uses, with the shaders. Measured with lavapipe, which computes in software.
+const DRIVER: f64 = 100.0 * MB;
+/// How much larger a buffer of a GPU may be than what it is needed for, since it is used again for others.
+const ROUNDING: f64 = 1.25;
 /// The number of rows of logits held at a time.
 const LOGIT_ROWS: f64 = 256.0;
 
-/// The predicted memory use, in bytes.
+/// The predicted use of RAM and of a GPU's memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
-    /// Memory for weights, gradients, optimizer state, and a copy of the weights while a checkpoint is written.
+    /// RAM for weights, gradients, optimizer state, and a copy of the weights while a checkpoint is written. With a GPU, which has
+    /// its own, RAM for copies: of the weights and the optimizer state while a checkpoint is written, and of the weights to
+    /// translate with.
     pub model: f64,
-    /// Memory for activations kept for the backward pass and gradients in flight, and free buffers, as a
+    /// RAM for activations kept for the backward pass and gradients in flight, and free buffers, as a
     /// [rehearsal](attentive_tape::rehearse) counts them.
     pub activations: f64,
-    /// Memory for the encoded corpora.
+    /// RAM for the encoded corpora.
     pub data: f64,
-    /// Memory for everything else.
+    /// RAM for everything else.
     pub rest: f64,
+    /// Memory of the GPU for weights, gradients, optimizer state and activations; 0 if they are in RAM.
+    pub on_gpu: f64,
 }
 
 /// The inputs of the prediction, apart from the batch size.
@@ -60,6 +69,8 @@ pub(super) struct Subject<'a> {
     pub(super) threads: usize,
     /// The number of processes that share the work.
     pub(super) processes: usize,
+    /// Where the buffers of the GPU are; `None` on the CPU.
+    pub(super) gpu: Option<HardwareMemory>,
 }
 
 impl Memory {
@@ -85,23 +96,36 @@ impl Memory {
         let n_trained = n_weights - subject.frozen.n_weights() as f64;
         let logits = LOGIT_ROWS * (vocab + d);
         let threads = THREAD * subject.threads as f64;
-        let model = FLOAT * (2.0 * n_weights + (gradients + slots) * n_trained);
+        let held = FLOAT * (n_weights + (gradients + slots) * n_trained);
+        // What a run keeps from its beginning to its end.
+        let lasting = FLOAT * (n_weights + slots * n_trained);
+        let activations = FLOAT * (floats(subject, batches) - n_trained).max(0.0);
+        let copy = FLOAT * n_weights;
+        let (model, activations, on_gpu) = match subject.gpu {
+            None => (held + copy, activations, 0.0),
+            Some(HardwareMemory::Shared) => {
+                // It comes to the GPU through further memory, and goes back through more.
+                let model = ROUNDING * held + 2.0 * lasting + copy;
+                (model, ROUNDING * activations, 0.0)
+            }
+            Some(HardwareMemory::Own) => (lasting + copy, 0.0, ROUNDING * (held + activations)),
+        };
+        let computing = match subject.gpu {
+            None => packed(subject, batches),
+            Some(_) => DRIVER,
+        };
         // What reading the corpora has left is used for the model first.
         let left = subject.resident as f64 - subject.data as f64 - PROGRAM - model;
         Self {
             model,
-            activations: FLOAT * (floats(subject, batches) - n_trained).max(0.0),
+            activations,
             data: subject.data as f64,
-            rest: PROGRAM
-                + left.max(0.0)
-                + connections
-                + threads
-                + FLOAT * logits
-                + packed(subject, batches),
+            rest: PROGRAM + left.max(0.0) + connections + threads + FLOAT * logits + computing,
+            on_gpu,
         }
     }
 
-    /// Returns the predicted peak of training.
+    /// Returns the predicted peak of RAM in training.
     pub fn peak(&self) -> f64 {
         self.fixed() + self.activations
     }
@@ -190,7 +214,7 @@ fn d_inner(architecture: &Architecture) -> usize {
 
 /// The number of bytes of the packed operands shared by all threads.
 fn packed(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
-    let wanted = subject.config.train.precision.resolve();
+    let wanted = subject.config.train.products();
     // On CPUs with bfloat16 dot-product instructions, all operands are packed.
     let pairs = Float::fastest() == Float::Bf16 && wanted == Float::Bf16;
     let head = &subject.architecture.head;

@@ -1,11 +1,10 @@
 //! SGD, Adam and AdamW over a model's parameters.
 
-use std::mem;
 use std::ops::Range;
 
 use attentive_config::{OptimizerConfig, OptimizerKind};
 use attentive_device::{AdamStep, Part, SgdStep, current};
-use attentive_model::model::{Model, Parameter};
+use attentive_model::model::Model;
 use attentive_tape::Buffer;
 
 /// An optimizer and its state for each parameter, or for a part of each.
@@ -21,9 +20,18 @@ pub struct Optimizer {
 struct Memory {
     /// The elements that are updated.
     part: Range<usize>,
-    /// Adam's first and second moment estimates; SGD's velocity, if any. Each has the parameter's shape, and values for the
-    /// part.
-    slots: Vec<Parameter>,
+    /// Adam's first and second moment estimates; SGD's velocity, if any.
+    slots: Vec<Slot>,
+}
+
+/// A state tensor of a parameter.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) name: String,
+    /// The shape of the parameter.
+    pub(super) shape: Vec<usize>,
+    /// The values for the part that is updated.
+    pub(super) values: Buffer,
 }
 
 /// The scalars of one update.
@@ -57,10 +65,10 @@ impl Optimizer {
             .map(|(parameter, part)| Memory {
                 slots: names
                     .iter()
-                    .map(|slot| Parameter {
+                    .map(|slot| Slot {
                         name: format!("{slot}.{}", parameter.name()),
                         shape: parameter.shape().to_vec(),
-                        values: vec![0.0; part.len()],
+                        values: vec![0.0; part.len()].into(),
                     })
                     .collect(),
                 part,
@@ -73,12 +81,12 @@ impl Optimizer {
     }
 
     /// The state tensors, each named `SLOT.PARAMETER`, with values for the part that is updated.
-    pub(super) fn state(&self) -> impl Iterator<Item = &Parameter> {
+    pub(super) fn state(&self) -> impl Iterator<Item = &Slot> {
         self.memory.iter().flat_map(|memory| &memory.slots)
     }
 
     /// The state tensors, to restore them.
-    pub(super) fn state_mut(&mut self) -> impl Iterator<Item = &mut Parameter> {
+    pub(super) fn state_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
         self.memory.iter_mut().flat_map(|memory| &mut memory.slots)
     }
 
@@ -133,13 +141,13 @@ fn slot_names(config: &OptimizerConfig) -> &'static [&'static str] {
     }
 }
 
-/// Updates a part of a parameter and the state, whose memory the device borrows meanwhile.
+/// Updates a part of a parameter and the state.
 fn apply(
     config: &OptimizerConfig,
     shape: &[usize],
     part: Part<'_>,
     gradient: &Buffer,
-    slots: &mut [Parameter],
+    slots: &mut [Slot],
     scale: UpdateScale,
 ) {
     // Only matrices decay, not biases, norms and other vectors.
@@ -153,10 +161,7 @@ fn apply(
         OptimizerKind::Adam | OptimizerKind::Sgd => (0.0, decay),
     };
     let (learning_rate, grad_scale) = (scale.learning_rate as f32, scale.gradient_scale as f32);
-    let mut state: Vec<Buffer> = (slots.iter_mut())
-        .map(|slot| mem::take(&mut slot.values).into())
-        .collect();
-    match (config.kind, &mut state[..]) {
+    match (config.kind, slots) {
         (OptimizerKind::Adam | OptimizerKind::Adamw, [mean, square]) => {
             let step = AdamStep {
                 learning_rate,
@@ -168,19 +173,18 @@ fn apply(
                 grad_scale,
                 step: scale.step,
             };
-            current().adam(step, part, [mean, square], gradient);
+            let moments = [&mut mean.values, &mut square.values];
+            current().adam(step, part, moments, gradient);
         }
-        (_, state) => {
+        (_, slots) => {
             let step = SgdStep {
                 learning_rate,
                 momentum: config.momentum as f32,
                 l2,
                 grad_scale,
             };
-            current().sgd(step, part, state.first_mut(), gradient);
+            let velocity = slots.first_mut().map(|slot| &mut slot.values);
+            current().sgd(step, part, velocity, gradient);
         }
-    }
-    for (slot, state) in slots.iter_mut().zip(state) {
-        slot.values = state.into_vec();
     }
 }

@@ -6,6 +6,7 @@ use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, Lock, Provenance, Run, files};
 use attentive_config::{Config, Difference};
+use attentive_device::current;
 use attentive_interop::ExportFormat;
 use attentive_kernels::threads::Threads;
 use attentive_model::engine::Precision;
@@ -190,6 +191,9 @@ fn note_frozen(frozen: &Frozen, architecture: &Architecture, observer: &mut dyn 
 /// Refuses processes whose matrix products differ in their bits.
 fn require_same_products(learner: &Learner, processes: &Processes) -> Result<()> {
     let products = learner.products();
+    let hardware = current().hardware();
+    let device = hardware.map_or("the CPU".into(), |hardware| hardware.name);
+    processes.require_same("the device (`train.device`) or its driver", &device)?;
     // Products in f32 have the same bits on all machines.
     let products = match products.matmul {
         Precision::F32 => Precision::F32.to_string(),
@@ -353,6 +357,7 @@ pub(super) fn check_memory(
         resident: memory::resident(),
         threads: Threads::current().count(),
         processes: processes.count(),
+        gpu: current().hardware().map(|hardware| hardware.memory),
     };
     let feed = &material.feed;
     let memory = Memory::predict(&subject, &feed.sizes());

@@ -17,7 +17,7 @@ use super::prepare::{check_memory, first_weights, fresh_model};
 use super::report::{Event, Observer, StepReport};
 use super::source::Source;
 use super::span::Span;
-use super::{Learner, Part, Plateau, Schedule, Watch, memory};
+use super::{Learner, Part, Plateau, Schedule, Watch, memory, on_device};
 
 /// The time and memory of several updates.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +61,18 @@ pub fn profile(
     observer: &mut dyn Observer,
 ) -> Result<Profile> {
     config.validate()?;
+    on_device(config.train.device, &Processes::alone(), || {
+        profile_here(config, updates, interrupt, observer)
+    })
+}
+
+/// [`profile`] on the device of this thread.
+fn profile_here(
+    config: &Config,
+    updates: u64,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<Profile> {
     let alone = Processes::alone();
     let from = config.model.from.as_deref();
     let source = from.map(|from| Source::open(from, config)).transpose()?;

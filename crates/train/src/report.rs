@@ -94,9 +94,11 @@ pub struct StartReport {
     pub labels: Option<usize>,
     /// The number of updates per pass over the corpus, as of the current epoch.
     pub steps_per_epoch: u64,
-    /// The predicted peak memory use, in bytes.
+    /// The predicted peak use of RAM, in bytes.
     pub memory: u64,
-    /// The precision and the instruction set of matrix products.
+    /// The predicted peak use of the GPU's own memory, in bytes; 0 without one.
+    pub gpu_memory: u64,
+    /// The precision of matrix products, and the instruction set or the GPU that computes them.
     pub products: Products,
     /// The number of processes that share the work.
     pub processes: usize,

@@ -4,14 +4,13 @@ mod files;
 mod mean;
 mod validation;
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use attentive_base::error::{Error, NotFinite, Result};
 use attentive_base::interrupt::Interrupt;
+use attentive_checkpoint::weights::Tensor;
 use attentive_checkpoint::{RecordedScore, Run, Snapshot, TrainingState};
-use attentive_model::model::Parameter;
 use serde::{Deserialize, Serialize};
 
 use self::files::Files;
@@ -105,7 +104,7 @@ impl<'a> Trainer<'a> {
         if let Some(before) = state.products.filter(|before| *before != products) {
             self.observer.on(&Event::Note(&format!(
                 "the run used {before} so far and continues with {products}: its weights may differ in the last bits from \
-                 those of a run on one machine"
+                 those of a run on one machine and device"
             )));
         }
         self.progress = state.progress;
@@ -327,7 +326,7 @@ impl<'a> Trainer<'a> {
     fn write(
         &self,
         files: &Files,
-        optimizer: &[Cow<'_, Parameter>],
+        optimizer: &[Tensor<'_>],
         reason: Reason,
         best: bool,
     ) -> Result<()> {

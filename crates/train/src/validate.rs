@@ -6,6 +6,7 @@ use attentive_base::batch::{Batch, Src, TokenId};
 use attentive_base::error::Result;
 use attentive_config::Config;
 use attentive_decode::{SearchOptions, Strategy};
+use attentive_device::{Cpu, on};
 use attentive_metrics::{Bleu, exact_match, perplexity};
 use attentive_model::model::Model;
 use attentive_pipeline::{Pipeline, TranslateOptions};
@@ -13,8 +14,8 @@ use attentive_processes::Processes;
 use attentive_tape::LossSums;
 use attentive_text::Tokenizers;
 
-use super::exchange;
 use super::report::{Sample, ValidationReport};
+use super::{device, exchange};
 
 /// The validation data.
 #[derive(Debug)]
@@ -82,7 +83,8 @@ impl ValidationSet {
         };
         if !self.src.is_empty() {
             let share = &self.src[processes.share(self.src.len())];
-            let translations = translate(share, model, config, tokenizers);
+            let model = device::on_host(&model);
+            let translations = on(&Cpu, || translate(share, model, config, tokenizers));
             let doing = "validation sentences were translated";
             let translations = processes.gather_lines(doing, translations)?;
             report.bleu =

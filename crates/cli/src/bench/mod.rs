@@ -8,6 +8,7 @@ mod workload;
 use std::cell::LazyCell;
 
 use attentive_base::error::{Error, Result};
+use attentive_config::TrainDevice;
 use attentive_kernels::threads::Threads;
 use attentive_model::engine::Precision;
 use clap::ValueEnum;
@@ -26,6 +27,7 @@ Examples:
   attentive bench --only training --model small --precision bf16 --steps 10
   attentive bench --only translation --model tiny --precision int8 --json
   attentive bench --only training --model small --length 32 --length 256
+  attentive bench --device gpu                            training on a GPU
 
 The models have random weights, and the sentences random tokens, 32 on both sides: Transformers with encoder and decoder, tiny \
 (4 + 4 layers of width 128, 10,000 tokens), small (3 + 3, 256, 8000) and base (6 + 6, 512, 32,000); and lstm, with an LSTM in \
@@ -38,6 +40,7 @@ the time of the whole update.
   The bound of translation is the least time for its products with weights: for each decoding step the operations at the ceiling or \
 reading all weights of the decoder once, whichever takes longer; and the operations of the encoder. The share is the bound over \
 the time.
+  For a GPU, the times of operations are those in which the host records them and waits for results.
 
 Run it on an idle machine. `ATTENTIVE_ISA` limits the instructions.";
 
@@ -60,6 +63,9 @@ pub(super) struct Args {
     /// Updates of training to measure, after one that is not.
     #[arg(long, value_name = "N", default_value = "6", value_parser = clap::value_parser!(u64).range(1..))]
     steps: u64,
+    /// Device to train on, as in `attentive train`. On a GPU, nothing but training in f32 is measured.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    device: TrainDevice,
     /// Print one JSON object for each measurement.
     #[arg(long)]
     json: bool,
@@ -78,14 +84,30 @@ enum Measured {
 
 impl Args {
     fn measures(&self, part: Measured) -> bool {
-        self.only.is_empty() || self.only.contains(&part)
+        let is_possible = part == Measured::Training || !self.device.is_gpu();
+        is_possible && (self.only.is_empty() || self.only.contains(&part))
     }
 
     fn precisions(&self) -> Vec<Precision> {
-        match self.precisions.is_empty() {
-            true => Precision::ALL.to_vec(),
-            false => self.precisions.clone(),
+        match (self.precisions.is_empty(), self.device) {
+            (true, TrainDevice::Cpu) => Precision::ALL.to_vec(),
+            (true, TrainDevice::Gpu(_)) => vec![Precision::F32],
+            (false, _) => self.precisions.clone(),
         }
+    }
+
+    /// Refuses what a GPU does not do.
+    fn check(&self) -> Result<()> {
+        let trains = |part: &Measured| *part == Measured::Training;
+        let is_f32 = |precision: &Precision| *precision == Precision::F32;
+        if !self.device.is_gpu() {
+            return Ok(());
+        }
+        if !self.only.iter().all(trains) || !self.precisions.iter().all(is_f32) {
+            let hint = "leave `--only` and `--precision` out";
+            return Err(Error::usage("GPUs only train, and in f32", hint));
+        }
+        Ok(())
     }
 
     fn workloads(&self) -> Vec<Workload> {
@@ -107,6 +129,7 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
+    args.check()?;
     let trained: Vec<Precision> = (args.precisions().into_iter())
         .filter(|&precision| precision != Precision::Int8)
         .collect();
@@ -122,8 +145,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
     if args.measures(Measured::Training) {
         for workload in &args.workloads() {
             for &precision in &trained {
-                let found = training::measure(workload, precision, args.steps);
-                report.table(&found, || (found.title(&ceilings), found.rows(&ceilings)))?;
+                let found = training::measure(workload, precision, args.steps, args.device)?;
+                report.table(&found, || found.table(|| ceilings.operations(precision)))?;
             }
         }
     }

@@ -2,14 +2,15 @@
 
 use std::time::Instant;
 
-use attentive_config::TrainPrecision;
+use attentive_base::error::Result;
+use attentive_config::{TrainDevice, TrainPrecision};
 use attentive_model::engine::Precision;
 use attentive_model::model::Model;
+use attentive_processes::Processes;
 use attentive_tape::{Spent, profiled};
-use attentive_train::{Learner, Unwatched};
+use attentive_train::{Learner, Unwatched, on_device};
 use serde::Serialize;
 
-use super::ceilings::Ceilings;
 use super::workload::Workload;
 use super::{billions, percent, row, threads};
 
@@ -18,6 +19,9 @@ use super::{billions, percent, row, threads};
 #[serde(tag = "kind", rename = "training")]
 pub(super) struct Training {
     model: String,
+    /// The GPU, if it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<String>,
     precision: Precision,
     /// Tokens of a sentence.
     length: usize,
@@ -30,7 +34,7 @@ pub(super) struct Training {
     operations: Vec<Operation>,
 }
 
-/// One kind of operation, in one update.
+/// One kind of operation, in one update. On a GPU, the time is that of the host, which does not wait for most operations.
 #[derive(Serialize)]
 struct Operation {
     name: &'static str,
@@ -39,8 +43,29 @@ struct Operation {
     flops: f64,
 }
 
-pub(super) fn measure(workload: &Workload, precision: Precision, steps: u64) -> Training {
+/// Measures `steps` updates on `device`, after one that is not measured.
+///
+/// # Errors
+/// Those of the device.
+pub(super) fn measure(
+    workload: &Workload,
+    precision: Precision,
+    steps: u64,
+    device: TrainDevice,
+) -> Result<Training> {
+    let measured = || Ok(measure_here(workload, precision, steps, device));
+    on_device(device, &Processes::alone(), measured)
+}
+
+/// [`measure`] on the device of this thread.
+fn measure_here(
+    workload: &Workload,
+    precision: Precision,
+    steps: u64,
+    device: TrainDevice,
+) -> Training {
     let mut config = workload.config();
+    config.train.device = device;
     config.train.precision = match precision {
         Precision::F32 => TrainPrecision::F32,
         Precision::Bf16 => TrainPrecision::Bf16,
@@ -67,8 +92,10 @@ pub(super) fn measure(workload: &Workload, precision: Precision, steps: u64) -> 
     };
     let mut operations: Vec<Operation> = spent.into_iter().map(one).collect();
     operations.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+    let gpu = device.is_gpu().then(|| learner.products().instructions);
     Training {
         model: workload.name.clone(),
+        gpu,
         precision,
         length: workload.length,
         tokens: workload.tokens() * batches.len(),
@@ -93,22 +120,48 @@ impl Training {
             .sum()
     }
 
-    pub(super) fn title(&self, ceilings: &Ceilings) -> String {
-        let (seconds, most) = (self.seconds(), ceilings.operations(self.precision));
-        format!(
-            "Training {} in {}, {} tokens a sentence, {}: {:.0} target tokens/s, {:.1} ms an update, {} of the ceiling",
-            self.model,
-            self.precision,
-            self.length,
-            threads(),
-            self.tokens as f64 / seconds,
-            1e3 * seconds,
-            percent(self.flops() / seconds, most),
-        )
+    /// The title and the rows of a table. The `ceilings` are those of the CPU.
+    pub(super) fn table(&self, ceilings: impl FnOnce() -> f64) -> (String, Vec<Vec<String>>) {
+        let (tokens, ms) = (self.tokens as f64 / self.seconds(), 1e3 * self.seconds());
+        let Self {
+            model,
+            precision,
+            length,
+            ..
+        } = self;
+        let title = |on: &str| {
+            format!(
+                "Training {model} in {precision}, {length} tokens a sentence{on}: {tokens:.0} target tokens/s, {ms:.1} ms an update"
+            )
+        };
+        if let Some(gpu) = &self.gpu {
+            let rate = billions(self.flops() / self.seconds());
+            let title = format!(
+                "{}, {rate} GFLOP/s of products",
+                title(&format!(" on {gpu}"))
+            );
+            return (title, self.rows_of_host());
+        }
+        let most = ceilings();
+        let share = percent(self.flops() / self.seconds(), most);
+        let title = format!(
+            "{}, {share} of the ceiling",
+            title(&format!(", {}", threads()))
+        );
+        (title, self.rows(most))
     }
 
-    pub(super) fn rows(&self, ceilings: &Ceilings) -> Vec<Vec<String>> {
-        let most = ceilings.operations(self.precision);
+    /// The time in which the host records operations and waits for results.
+    fn rows_of_host(&self) -> Vec<Vec<String>> {
+        let head = row(["operation", "ms of the host"]);
+        let operations = self.operations.iter();
+        let operations =
+            operations.map(|one| row([one.name, &format!("{:.1}", 1e3 * one.seconds)]));
+        std::iter::once(head).chain(operations).collect()
+    }
+
+    /// The time of the operations, and their share of the ceiling `most`.
+    fn rows(&self, most: f64) -> Vec<Vec<String>> {
         let all: f64 = self.seconds.iter().sum::<f64>() / self.seconds.len() as f64;
         let named: f64 = self
             .operations

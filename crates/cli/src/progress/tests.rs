@@ -60,6 +60,7 @@ fn start() -> StartReport {
         labels: None,
         steps_per_epoch: 120,
         memory: 400_000_000,
+        gpu_memory: 0,
         products: Products {
             matmul: Precision::F32,
             instructions: "AVX2".into(),
@@ -103,6 +104,12 @@ fn a_line_summarizes_an_update() {
         out.lines()[0]
             .starts_with("1,234,567 parameters; vocabularies of 400 and 500; 40,000 examples")
     );
+    progress.on(&Event::Start(&StartReport {
+        gpu_memory: 1_300_000_000,
+        ..start()
+    }));
+    let last = "at most about 400 MB of RAM and 1300 MB of the GPU's memory";
+    assert!(out.lines()[2].ends_with(last), "{}", out.lines()[2]);
     for (src_vocab, labels, expected) in [
         (400, 3, "parameters; vocabulary of 400, 3 labels; 40,000"),
         (0, 1, "parameters; 1 label; 40,000"),

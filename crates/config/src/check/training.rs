@@ -3,7 +3,9 @@
 use attentive_base::error::Result;
 
 use super::{refuse, refuse_with, require};
-use crate::{BestBy, Config, OptimizerConfig, OptimizerKind, ScheduleKind, Task, TrainConfig};
+use crate::{
+    BestBy, Config, OptimizerConfig, OptimizerKind, ScheduleKind, Task, TrainConfig, TrainPrecision,
+};
 
 /// Refuses values out of range, and values that contradict each other.
 pub(super) fn check(train: &TrainConfig) -> Result<()> {
@@ -11,8 +13,25 @@ pub(super) fn check(train: &TrainConfig) -> Result<()> {
     let expected =
         format!("at least `train.average_last` = {averaged}, the checkpoints to average");
     require(kept >= averaged, "train.keep_last", expected, kept)?;
+    precision(train)?;
     optimizer(&train.optimizer)?;
     schedule(train)
+}
+
+/// Refuses a precision that the device does not have.
+fn precision(train: &TrainConfig) -> Result<()> {
+    if train.device.is_gpu() && train.precision == TrainPrecision::Bf16 {
+        return refuse_with(
+            "train.precision",
+            format!(
+                "`f32` or `auto`, since `train.device` is `{}`",
+                train.device
+            ),
+            "`bf16`",
+            Some("GPUs compute in `f32`; leave `train.precision` out, or train on the CPU".into()),
+        );
+    }
+    Ok(())
 }
 
 fn optimizer(optimizer: &OptimizerConfig) -> Result<()> {

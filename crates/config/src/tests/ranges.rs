@@ -352,10 +352,28 @@ fn inconsistent_training_settings_are_refused() {
             "train.keep_last",
             "at least `train.average_last` = 4, the checkpoints to average, found 3",
         ),
+        (
+            "train = { device = 'gpu:1', precision = 'bf16' }",
+            "train.precision",
+            "`f32` or `auto`, since `train.device` is `gpu:1`, found `bf16`",
+        ),
+        (
+            "train.device = 'cuda:1'",
+            "train.device",
+            "expected `cpu`, `gpu`, or `gpu:N` with the number of a GPU, found the string `cuda:1`",
+        ),
+        (
+            "train.device = 'CUDA:1'",
+            "train.device",
+            "write `\"gpu:1\"`",
+        ),
+        ("train.device = 0", "train.device", "write `\"gpu:0\"`"),
     ]);
     accepts(&[
         "train.optimizer = { kind = 'sgd', momentum = 0.9 }",
         "train.schedule = { kind = 'constant', warmup_steps = 0 }",
+        "train = { device = 'gpu', precision = 'auto' }",
+        "train = { device = 'cpu', precision = 'bf16' }",
     ]);
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::parse;
 use crate::schema::{self, KEYS, Kind, description};
-use crate::{Config, Draft, Family, Known, Start, ValueOrigin, reference};
+use crate::{Config, Draft, Family, Known, Start, TrainDevice, ValueOrigin, reference};
 
 fn root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -86,6 +86,9 @@ fn every_example_has_the_type_and_the_range_of_its_key() {
                 Kind::Whole => value.is_u64() && in_range(key.schema, value),
                 Kind::Number => value.is_number() && in_range(key.schema, value),
                 Kind::Text => value.is_string(),
+                Kind::Device => value
+                    .as_str()
+                    .is_some_and(|text| text.parse::<TrainDevice>().is_ok()),
                 Kind::Texts => value.is_array(),
                 Kind::OneOf(values) => value.as_str().is_some_and(|value| values.contains(&value)),
             };

@@ -19,7 +19,7 @@ use self::attention::Attention;
 use self::columns::{copied, written};
 use self::memory::{of, put, put_if, sum, to, wide};
 use crate::operands::*;
-use crate::{Buffer, Device};
+use crate::{Buffer, Device, Hardware, HardwareMemory};
 
 /// The slow device.
 #[derive(Clone, Copy, Debug)]
@@ -393,5 +393,12 @@ impl Device for Plain {
 
     fn first_non_finite(&self, x: &Buffer) -> Option<usize> {
         of(x).iter().position(|&x| !(x as f32).is_finite())
+    }
+
+    fn hardware(&self) -> Option<Hardware> {
+        Some(Hardware {
+            name: "double precision".into(),
+            memory: HardwareMemory::Shared,
+        })
     }
 }

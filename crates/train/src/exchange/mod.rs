@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use attentive_base::error::NotFinite;
+use attentive_checkpoint::weights::Tensor;
 use attentive_kernels::optimizer::SUM_CHUNK;
 use attentive_model::model::{Model, Parameter};
 use attentive_processes::Processes;
@@ -21,7 +22,7 @@ use attentive_tape::{Buffer, Float, LossSums, Param};
 use serde::{Deserialize, Serialize};
 
 use self::partition::Partition;
-use super::Optimizer;
+use super::optimizer::{Optimizer, Slot};
 use super::sum::{Node, PartialSums};
 
 /// The communication of a process with the others during an update.
@@ -239,37 +240,35 @@ impl Exchange {
     }
 
     /// The optimizer's full state tensors, in the first process only; the others get none.
-    pub(super) fn state<'a>(&self, optimizer: &'a Optimizer) -> Vec<Cow<'a, Parameter>> {
+    pub(super) fn state<'a>(&self, optimizer: &'a Optimizer) -> Vec<Tensor<'a>> {
         let own = optimizer.state();
         if self.processes.is_alone() {
-            return own.map(Cow::Borrowed).collect();
+            return own.map(|slot| tensor(slot, slot.values.values())).collect();
         }
         let doing = "the optimizer's state was collected";
         if !self.processes.is_first() {
             for slot in own {
-                let out = [(0, bytemuck::cast_slice(&slot.values))];
+                let values = slot.values.values();
+                let out = [(0, bytemuck::cast_slice(&values))];
                 self.processes.exchange(doing, &out, &mut []);
             }
             return Vec::new();
         }
-        let own: Vec<&Parameter> = own.collect();
+        let own: Vec<&Slot> = own.collect();
         let n_slots = own.len() / self.parts().len();
-        let whole = |(index, slot): (usize, &Parameter)| {
+        let whole = |(index, slot): (usize, &'a Slot)| {
             let mut values = vec![0.0; slot.shape.iter().product()];
             for process in 0..self.processes.count() {
                 let part = &mut values[self.part_of_slot(process, index, n_slots)];
                 match process {
-                    0 => part.copy_from_slice(&slot.values),
+                    0 => part.copy_from_slice(&slot.values.values()),
                     _ => {
                         let into = (process, bytemuck::cast_slice_mut(part));
                         self.processes.exchange(doing, &[], &mut [into]);
                     }
                 }
             }
-            Cow::Owned(Parameter {
-                values,
-                ..Parameter::clone(slot)
-            })
+            tensor(slot, values.into())
         };
         own.into_iter().enumerate().map(whole).collect()
     }
@@ -287,13 +286,15 @@ impl Exchange {
                 .exchange(doing, &parts.collect::<Vec<_>>(), &mut []);
         }
         for (index, slot) in optimizer.state_mut().enumerate() {
-            if self.processes.is_first() {
-                let part = self.part_of_slot(0, index, n_slots);
-                slot.values.copy_from_slice(&state[index].values[part]);
-            } else {
-                let into = (0, bytemuck::cast_slice_mut(&mut slot.values));
-                self.processes.exchange(doing, &[], &mut [into]);
-            }
+            slot.values.edit(|values| {
+                if self.processes.is_first() {
+                    let part = self.part_of_slot(0, index, n_slots);
+                    values.copy_from_slice(&state[index].values[part]);
+                } else {
+                    let into = (0, bytemuck::cast_slice_mut(values));
+                    self.processes.exchange(doing, &[], &mut [into]);
+                }
+            });
         }
     }
 
@@ -305,6 +306,15 @@ impl Exchange {
     fn others(&self) -> impl Iterator<Item = usize> + use<> {
         let own = self.processes.number();
         (0..self.processes.count()).filter(move |&process| process != own)
+    }
+}
+
+/// A state tensor of the optimizer with these values.
+fn tensor<'a>(slot: &'a Slot, values: Cow<'a, [f32]>) -> Tensor<'a> {
+    Tensor {
+        name: &slot.name,
+        shape: &slot.shape,
+        values,
     }
 }
 

@@ -109,6 +109,7 @@ impl Material {
             labels: has_labels.then(|| tgt.labels().len()),
             steps_per_epoch: (self.feed.batches_per_epoch() as u64).div_ceil(accumulate),
             memory: memory.most() as u64,
+            gpu_memory: memory.on_gpu as u64,
             processes: learner.exchange.processes().count(),
             products: learner.products(),
         }

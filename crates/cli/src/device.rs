@@ -1,0 +1,20 @@
+//! The device of training.
+
+use attentive_config::TrainDevice;
+
+/// What computes.
+#[derive(clap::Args)]
+pub(super) struct DeviceArgs {
+    /// What computes: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices` [default: `train.device` of the
+    /// configuration, or `cpu`]. It prevails over `--set train.device=…`.
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<TrainDevice>,
+}
+
+impl DeviceArgs {
+    /// The choice as an override of the configuration.
+    pub(super) fn as_override(&self) -> Option<String> {
+        let device = self.device?;
+        Some(format!("train.device={device}"))
+    }
+}

@@ -1,0 +1,340 @@
+//! The operations of a GPU.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use attentive_device::*;
+
+use crate::adapter::AdapterKind;
+use crate::gpu::Gpu;
+use crate::ops::{
+    attention, dropout, elementwise, linear, loss, nonlinearity, norm, optimizer, rows,
+};
+
+impl Device for Gpu {
+    fn allocate(&self, len: usize) -> Buffer {
+        Buffer::elsewhere(len, self.memory(4 * len as u64))
+    }
+
+    fn upload(&self, values: Vec<f32>) -> Buffer {
+        let buffer = self.allocate(values.len());
+        self.write(&buffer, &values);
+        buffer
+    }
+
+    fn download<'a>(&self, buffer: &'a Buffer) -> Cow<'a, [f32]> {
+        let words = self.read(&[buffer]).concat();
+        Cow::Owned(words.into_iter().map(f32::from_bits).collect())
+    }
+
+    fn fill(&self, x: &mut Buffer, value: f32) {
+        elementwise::fill(&mut self.record(), x, value);
+    }
+
+    fn copy(&self, x: &Buffer, out: &mut Buffer) {
+        elementwise::copy(&mut self.record(), x, out);
+    }
+
+    fn add(&self, total: &mut Buffer, x: &Buffer) {
+        elementwise::add(&mut self.record(), x, total);
+    }
+
+    fn scale(&self, x: &mut Buffer, factor: f32) {
+        elementwise::scale(&mut self.record(), x, factor);
+    }
+
+    fn scale_by(&self, x: &mut Buffer, factor: &Buffer) {
+        elementwise::scale_by(&mut self.record(), factor, x);
+    }
+
+    fn copy_columns(&self, count: usize, from: Columns<&Buffer>, to: Columns<&mut Buffer>) {
+        let to = Columns {
+            matrix: &*to.matrix,
+            width: to.width,
+            first: to.first,
+        };
+        rows::copy_columns(&mut self.record(), count, from, to);
+    }
+
+    fn select_rows(&self, d: usize, x: &Buffer, rows: &[usize], out: &mut Buffer) {
+        rows::select_rows(&mut self.record(), d, x, rows, out);
+    }
+
+    fn add_rows(&self, d: usize, x: &Buffer, rows: &[usize], total: &mut Buffer) {
+        rows::add_rows(&mut self.record(), d, x, rows, total);
+    }
+
+    fn select_transposed(&self, d: usize, x: &Buffer, rows: &[usize], out: &mut Buffer) {
+        rows::select_transposed(&mut self.record(), d, x, rows, out);
+    }
+
+    fn add_transposed(&self, d: usize, x: &Buffer, rows: &[usize], total: &mut Buffer) {
+        rows::add_transposed(&mut self.record(), d, x, rows, total);
+    }
+
+    fn add_to_each(&self, table: &Buffer, part: Range<usize>, sequences: &mut Buffer) {
+        rows::add_to_each(&mut self.record(), table, part, sequences);
+    }
+
+    fn sum_of_each(&self, sequences: &Buffer, part: Range<usize>, table: &mut Buffer) {
+        rows::sum_of_each(&mut self.record(), sequences, part, table);
+    }
+
+    fn dropout(&self, dropout: Dropout, x: &mut Buffer) {
+        dropout::dropout(&mut self.record(), dropout, x);
+    }
+
+    fn dropout_add(
+        &self,
+        x: &Buffer,
+        residual: Option<&Buffer>,
+        dropout: Option<Dropout>,
+        out: &mut Buffer,
+    ) {
+        dropout::dropout_add(&mut self.record(), x, residual, dropout, out);
+    }
+
+    fn embedding(
+        &self,
+        ids: &[u32],
+        table: &Buffer,
+        d: usize,
+        scale: f32,
+        positions: Option<PositionRows<'_>>,
+        out: &mut Buffer,
+    ) {
+        rows::embedding(&mut self.record(), ids, table, d, scale, positions, out);
+    }
+
+    fn embedding_backward(
+        &self,
+        ids: &[u32],
+        grad: &Buffer,
+        d: usize,
+        scale: f32,
+        dtable: &mut Buffer,
+    ) {
+        rows::embedding_backward(&mut self.record(), ids, grad, d, scale, dtable);
+    }
+
+    fn linear(&self, call: LinearCall, x: &Buffer, maps: &[Affine<&Buffer>], out: &mut Buffer) {
+        linear::linear(&mut self.record(), call, x, maps, out);
+    }
+
+    fn linear_backward(
+        &self,
+        call: LinearCall,
+        kept: LinearKept<'_, &Buffer>,
+        grad: &mut Buffer,
+        dx: Option<&mut Buffer>,
+        gradients: Vec<AffineGradients<&mut Buffer>>,
+    ) {
+        linear::linear_backward(&mut self.record(), call, kept, grad, dx, gradients);
+    }
+
+    fn norm(
+        &self,
+        call: NormCall,
+        x: &Buffer,
+        gain: &Buffer,
+        bias: Option<&Buffer>,
+        out: &mut Buffer,
+    ) {
+        norm::norm(&mut self.record(), call, x, gain, bias, out);
+    }
+
+    fn norm_backward(
+        &self,
+        call: NormCall,
+        x: &Buffer,
+        gain: &Buffer,
+        grad: &Buffer,
+        gradients: NormGradients<&mut Buffer>,
+    ) {
+        let gradients = gradients.map(|gradient| &*gradient);
+        norm::norm_backward(&mut self.record(), call, x, gain, grad, gradients);
+    }
+
+    fn residual_norm(
+        &self,
+        call: ResidualNormCall,
+        inputs: [&Buffer; 2],
+        gain: &Buffer,
+        bias: Option<&Buffer>,
+        sum_and_out: [&mut Buffer; 2],
+    ) {
+        let results = sum_and_out.map(|result| &*result);
+        norm::residual_norm(&mut self.record(), call, inputs, gain, bias, results);
+    }
+
+    fn residual_norm_backward(
+        &self,
+        call: ResidualNormCall,
+        sum: &Buffer,
+        gain: &Buffer,
+        grad: &Buffer,
+        gradients: NormGradients<&mut Buffer>,
+        dy: &mut Buffer,
+    ) {
+        let gradients = gradients.map(|gradient| &*gradient);
+        norm::residual_norm_backward(&mut self.record(), call, sum, gain, grad, gradients, dy);
+    }
+
+    fn nonlinear(&self, f: Nonlinearity, x: &Buffer, out: &mut Buffer) {
+        nonlinearity::nonlinear(&mut self.record(), f, x, out);
+    }
+
+    fn nonlinear_backward(&self, f: Nonlinearity, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
+        nonlinearity::nonlinear_backward(&mut self.record(), f, [x, grad], dx);
+    }
+
+    fn gated(&self, f: Nonlinearity, d: usize, x: &Buffer, out: &mut Buffer) {
+        nonlinearity::gated(&mut self.record(), f, d, x, out);
+    }
+
+    fn gated_backward(
+        &self,
+        f: Nonlinearity,
+        d: usize,
+        x: &Buffer,
+        grad: &Buffer,
+        dx: &mut Buffer,
+    ) {
+        nonlinearity::gated_backward(&mut self.record(), f, d, [x, grad], dx);
+    }
+
+    fn tanh(&self, x: &Buffer, out: &mut Buffer) {
+        elementwise::tanh(&mut self.record(), x, out);
+    }
+
+    fn tanh_backward(&self, y: &Buffer, grad: &mut Buffer) {
+        elementwise::tanh_backward(&mut self.record(), y, grad);
+    }
+
+    fn attention(
+        &self,
+        shape: AttentionShape,
+        inputs: AttentionInputs<'_, &Buffer>,
+        out: &mut Buffer,
+    ) {
+        attention::attention(&mut self.record(), shape, inputs, out);
+    }
+
+    fn attention_backward(
+        &self,
+        shape: AttentionShape,
+        inputs: AttentionInputs<'_, &Buffer>,
+        grad: &Buffer,
+        gradients: Operands<&mut Buffer>,
+        dbias: Option<&mut Buffer>,
+    ) {
+        let recording = &mut self.record();
+        attention::attention_backward(recording, shape, inputs, grad, gradients, dbias);
+    }
+
+    fn rotary(&self, call: RotaryCall<'_>, turn: Turn, x: &Buffer, out: &mut Buffer) {
+        rows::rotary(&mut self.record(), call, turn, x, out);
+    }
+
+    fn recurrent(
+        &self,
+        call: RecurrentCall<'_>,
+        recurrence: Recurrence<&Buffer>,
+        projected: &Buffer,
+        states: &mut Buffer,
+        saved: Option<&mut Buffer>,
+    ) {
+        let _ = (call, recurrence, projected, states, saved);
+        unimplemented!()
+    }
+
+    fn recurrent_backward(
+        &self,
+        call: RecurrentCall<'_>,
+        recurrence: Recurrence<&Buffer>,
+        result: RecurrentResult<&Buffer>,
+        grad: &Buffer,
+        gradients: RecurrentGradients<&mut Buffer>,
+        _room: &mut Buffer,
+    ) {
+        let _ = (call, recurrence, result, grad, gradients);
+        unimplemented!()
+    }
+
+    fn attentive_recurrent(
+        &self,
+        call: AttentiveRecurrentCall<'_>,
+        inputs: AttentiveRecurrentInputs<'_, &Buffer>,
+        projected: &Buffer,
+        out: &mut Buffer,
+        kept: Option<[&mut Buffer; 2]>,
+    ) {
+        let _ = (call, inputs, projected, out, kept);
+        unimplemented!()
+    }
+
+    fn attentive_recurrent_backward(
+        &self,
+        call: AttentiveRecurrentCall<'_>,
+        inputs: AttentiveRecurrentInputs<'_, &Buffer>,
+        result: AttentiveRecurrentResult<&Buffer>,
+        grad: &Buffer,
+        gradients: AttentiveRecurrentGradients<&mut Buffer>,
+        _room: &mut Buffer,
+    ) {
+        let _ = (call, inputs, result, grad, gradients);
+        unimplemented!()
+    }
+
+    fn mean_rows(&self, lengths: &Lengths, d: usize, x: &Buffer, out: &mut Buffer) {
+        rows::mean_rows(&mut self.record(), lengths, d, x, out);
+    }
+
+    fn mean_rows_backward(&self, lengths: &Lengths, d: usize, grad: &Buffer, dx: &mut Buffer) {
+        rows::mean_rows_backward(&mut self.record(), lengths, d, grad, dx);
+    }
+
+    fn cross_entropy(
+        &self,
+        shape: ProjectionShape,
+        inputs: ProjectionInputs<'_, &Buffer>,
+        gradients: ProjectionGradients<&mut Buffer>,
+    ) -> LossSums {
+        loss::cross_entropy(self, shape, inputs, gradients)
+    }
+
+    fn adam(&self, step: AdamStep, part: Part<'_>, moments: [&mut Buffer; 2], grad: &Buffer) {
+        let moments = moments.map(|moment| &*moment);
+        optimizer::adam(&mut self.record(), step, part, moments, grad);
+    }
+
+    fn sgd(&self, step: SgdStep, part: Part<'_>, velocity: Option<&mut Buffer>, grad: &Buffer) {
+        let velocity = velocity.map(|velocity| &*velocity);
+        optimizer::sgd(&mut self.record(), step, part, velocity, grad);
+    }
+
+    fn sums_of_squares(&self, x: &Buffer) -> Vec<f64> {
+        self.all_sums_of_squares(&[x]).concat()
+    }
+
+    fn all_sums_of_squares(&self, all: &[&Buffer]) -> Vec<Vec<f64>> {
+        optimizer::all_sums_of_squares(self, all)
+    }
+
+    fn first_non_finite(&self, x: &Buffer) -> Option<usize> {
+        optimizer::first_non_finite(self, x)
+    }
+
+    fn hardware(&self) -> Option<Hardware> {
+        let adapter = self.adapter();
+        Some(Hardware {
+            name: format!("{}, {} {}", adapter.name, adapter.backend, adapter.driver),
+            memory: match adapter.kind {
+                AdapterKind::Discrete | AdapterKind::Virtual | AdapterKind::Other => {
+                    HardwareMemory::Own
+                }
+                AdapterKind::Integrated | AdapterKind::Software => HardwareMemory::Shared,
+            },
+        })
+    }
+}

@@ -1,0 +1,155 @@
+//! Projection and cross-entropy.
+
+use std::borrow::Cow;
+
+use attentive_device::{Buffer, LossSums, ProjectionGradients, ProjectionInputs, ProjectionShape};
+use attentive_kernels::cross_entropy::IGNORE;
+
+use super::elementwise::fill;
+use super::product::{Matrix, Product};
+use super::rows::{scatter_rows, select_rows};
+use super::sums::ColumnSums;
+use crate::gpu::Gpu;
+use crate::pipelines::Kernel;
+use crate::queue::Binding::{Host, Write};
+use crate::queue::{Recording, grid};
+use crate::word::{all_words, words};
+
+const ROW_LOSS: Kernel = Kernel::new("row_loss", source);
+
+/// Logits that exist at a time, at most: 64 MiB.
+const LOGITS: usize = 1 << 24;
+/// The numbers of each row from which its loss is computed.
+const NUMBERS: usize = 4;
+
+fn source(_: usize) -> Cow<'static, str> {
+    concat!(
+        include_str!("../wgsl/reduce.wgsl"),
+        include_str!("../wgsl/loss.wgsl")
+    )
+    .into()
+}
+
+/// The loss, for which the host waits, and the gradients.
+pub(crate) fn cross_entropy(
+    gpu: &Gpu,
+    shape: ProjectionShape,
+    inputs: ProjectionInputs<'_, &Buffer>,
+    gradients: ProjectionGradients<&mut Buffer>,
+) -> LossSums {
+    let ProjectionShape {
+        rows,
+        d_model,
+        vocab,
+        ..
+    } = shape;
+    assert_eq!(inputs.x.len(), rows * d_model, "{shape:?}");
+    assert_eq!(inputs.weight.len(), vocab * d_model, "{shape:?}");
+    assert_eq!(inputs.targets.len(), rows, "{shape:?}");
+    let is_real = |&row: &usize| inputs.targets[row] != IGNORE;
+    let real: Vec<usize> = (0..rows).filter(is_real).collect();
+    for &row in &real {
+        let target = inputs.targets[row];
+        assert!(
+            (target as usize) < vocab,
+            "target {target} among {vocab} classes"
+        );
+    }
+    let mut recording = gpu.record();
+    let gradients = ProjectionGradients {
+        x: gradients.x.map(|x| &*x),
+        weight: gradients.weight.map(|weight| &*weight),
+        bias: gradients.bias.map(|bias| &*bias),
+    };
+    for gradient in [gradients.x, gradients.weight, gradients.bias]
+        .into_iter()
+        .flatten()
+    {
+        fill(&mut recording, gradient, 0.0);
+    }
+    let together = (LOGITS / vocab.max(1)).max(1);
+    let losses: Vec<Buffer> = real
+        .chunks(together)
+        .map(|rows| block(&mut recording, shape, inputs, rows, &gradients))
+        .collect();
+    drop(recording);
+    sums(gpu, &losses, shape.vocab, inputs.label_smoothing)
+}
+
+/// The numbers of a block of rows whose targets are not ignored; adds to the gradients.
+fn block(
+    recording: &mut Recording<'_>,
+    shape: ProjectionShape,
+    inputs: ProjectionInputs<'_, &Buffer>,
+    rows: &[usize],
+    gradients: &ProjectionGradients<&Buffer>,
+) -> Buffer {
+    let ProjectionShape {
+        d_model,
+        vocab,
+        precision,
+        ..
+    } = shape;
+    let n = rows.len();
+    let x = recording.room(n * d_model);
+    select_rows(recording, d_model, inputs.x, rows, &x);
+    let logits = recording.room(n * vocab);
+    let weight = Matrix::rows(inputs.weight, d_model);
+    let (of_x, of_logits) = (Matrix::rows(&x, d_model), Matrix::rows(&logits, vocab));
+    Product::new([n, vocab, d_model], of_x, weight.t(), precision)
+        .with_bias(inputs.bias)
+        .write(recording, of_logits);
+    let targets = all_words(rows.iter().map(|&row| inputs.targets[row]));
+    let targets = recording.upload(&targets);
+    let losses = recording.room(NUMBERS * n);
+    let differentiates =
+        gradients.x.is_some() || gradients.weight.is_some() || gradients.bias.is_some();
+    let parameters = words![n, vocab, inputs.label_smoothing, differentiates];
+    let bindings = [Write(&logits), Host(&targets), Write(&losses)];
+    recording.run(ROW_LOSS, &bindings, &parameters, grid(n));
+    if let Some(dweight) = gradients.weight {
+        Product::new([vocab, d_model, n], of_logits.t(), of_x, precision)
+            .added()
+            .write(recording, Matrix::rows(dweight, d_model));
+    }
+    if let Some(dbias) = gradients.bias {
+        let sums = ColumnSums {
+            rows: n,
+            columns: vocab,
+            matrix: &logits,
+            first: 0,
+            width: vocab,
+        };
+        sums.write(recording, dbias, true);
+    }
+    if let Some(dx) = gradients.x {
+        let product = Product::new([n, d_model, vocab], of_logits, weight, precision);
+        product.write(recording, of_x);
+        scatter_rows(recording, d_model, &x, rows, dx);
+    }
+    losses
+}
+
+/// The sums of all rows, in double precision.
+fn sums(gpu: &Gpu, losses: &[Buffer], vocab: usize, smoothing: f32) -> LossSums {
+    let share = f64::from(smoothing / vocab as f32);
+    let keep = 1.0 - f64::from(smoothing);
+    let mut sums = LossSums::default();
+    for row in gpu
+        .read(&Vec::from_iter(losses))
+        .concat()
+        .chunks_exact(NUMBERS)
+    {
+        let [at_target, total, exponentials, is_correct] =
+            [row[0], row[1], row[2], row[3]].map(|word| f64::from(f32::from_bits(word)));
+        let log_sum = exponentials.ln();
+        sums.loss += log_sum - keep * at_target;
+        if smoothing != 0.0 {
+            sums.loss -= share * total;
+        }
+        sums.nll += log_sum - at_target;
+        sums.n_tokens += 1;
+        sums.n_correct += usize::from(is_correct == 1.0);
+    }
+    sums
+}

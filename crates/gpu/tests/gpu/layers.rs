@@ -1,0 +1,150 @@
+use attentive_device::{Lengths, Nonlinearity, NormCall, NormGradients, ResidualNormCall};
+use attentive_kernels::norm::Norm;
+
+use super::*;
+
+#[test]
+fn norms() {
+    for (rows, d) in [(1, 1), (3, 5), (70, 130), (5, 1000), (0, 4), (130, 64)] {
+        for kind in [Norm::Layer, Norm::Rms, Norm::Scalar] {
+            let width = if kind == Norm::Scalar { 1 } else { d };
+            let norm = NormCall {
+                kind,
+                rows,
+                d,
+                epsilon: 1e-5,
+            };
+            let shifted = |seed| -> Buffer {
+                let shift = |(place, x): (usize, f32)| x + if place % 2 == 0 { 2.0 } else { -2.0 };
+                let numbers = numbers(seed, rows * d).into_iter().enumerate();
+                Vec::from_iter(numbers.map(shift)).into()
+            };
+            let has_bias = kind != Norm::Rms;
+            agree(&format!("{norm:?}"), |device| {
+                let (x, grad) = (shifted(1), random(2, rows * d));
+                let (gain, bias) = (random(3, width), random(4, width));
+                let [mut out, mut dx] = [rows * d; 2].map(room);
+                let [mut dgain, mut dbias] = [width; 2].map(room);
+                device.norm(norm, &x, &gain, has_bias.then_some(&bias), &mut out);
+                let gradients = NormGradients {
+                    x: &mut dx,
+                    gain: &mut dgain,
+                    bias: has_bias.then_some(&mut dbias),
+                };
+                device.norm_backward(norm, &x, &gain, &grad, gradients);
+                let mut results = vec![out, dx, dgain];
+                results.extend(has_bias.then_some(dbias));
+                results
+            });
+            for dropout in [None, Some(dropout(0.3))] {
+                let call = ResidualNormCall { norm, dropout };
+                agree(&format!("{call:?}"), |device| {
+                    let (x, y, grad) = (shifted(1), random(5, rows * d), random(2, rows * d));
+                    let (gain, bias) = (random(3, width), random(4, width));
+                    let [mut sum, mut out, mut dx, mut dy] = [rows * d; 4].map(room);
+                    let [mut dgain, mut dbias] = [width; 2].map(room);
+                    let bias = has_bias.then_some(&bias);
+                    let results = [&mut sum, &mut out];
+                    device.residual_norm(call, [&x, &y], &gain, bias, results);
+                    let gradients = NormGradients {
+                        x: &mut dx,
+                        gain: &mut dgain,
+                        bias: has_bias.then_some(&mut dbias),
+                    };
+                    device.residual_norm_backward(call, &sum, &gain, &grad, gradients, &mut dy);
+                    let mut results = vec![sum, out, dx, dy, dgain];
+                    results.extend(has_bias.then_some(dbias));
+                    results
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn nonlinearities() {
+    for f in [
+        Nonlinearity::Relu,
+        Nonlinearity::Gelu,
+        Nonlinearity::GeluTanh,
+        Nonlinearity::Silu,
+    ] {
+        for (rows, d) in [(1, 1), (3, 7), (40, 33), (0, 2)] {
+            agree(&format!("{f:?} of [{rows}, {d}]"), |device| {
+                // Also where they are flat.
+                let wide = |x: f32| 12.0 * x * x * x;
+                let x: Buffer =
+                    Vec::from_iter(numbers(1, rows * 2 * d).into_iter().map(wide)).into();
+                let (grad, half) = (random(2, rows * 2 * d), random(3, rows * d));
+                let [mut out, mut dx, mut dgated] = [rows * 2 * d; 3].map(room);
+                let mut gated = room(rows * d);
+                device.nonlinear(f, &x, &mut out);
+                device.nonlinear_backward(f, &x, &grad, &mut dx);
+                device.gated(f, d, &x, &mut gated);
+                device.gated_backward(f, d, &x, &half, &mut dgated);
+                vec![out, dx, gated, dgated]
+            });
+        }
+    }
+    agree("tanh", |device| {
+        let wide = |x: f32| 100.0 * x * x * x;
+        let x: Buffer = Vec::from_iter(numbers(1, 1000).into_iter().map(wide)).into();
+        let (mut y, mut grad) = (room(1000), random(2, 1000));
+        device.tanh(&x, &mut y);
+        device.tanh_backward(&y, &mut grad);
+        vec![y, grad]
+    });
+}
+
+#[test]
+fn dropout_has_the_masks_of_the_cpu() {
+    for len in [0, 1, 5, 63, 64, 65, 1000, 70_001] {
+        for rate in [0.0, 0.1, 0.5, 1.0] {
+            let mask = dropout(rate);
+            let found = agree(&format!("{len} at {rate}"), |device| {
+                let (x, residual) = (random(1, len), random(2, len));
+                let mut dropped = x.clone();
+                device.dropout(mask, &mut dropped);
+                let [mut alone, mut sum, mut copy, mut plain] = [len; 4].map(room);
+                device.dropout_add(&x, None, Some(mask), &mut alone);
+                device.dropout_add(&x, Some(&residual), Some(mask), &mut sum);
+                device.dropout_add(&x, None, None, &mut copy);
+                device.dropout_add(&x, Some(&residual), None, &mut plain);
+                vec![dropped, alone, sum, copy, plain]
+            });
+            let mut scales = vec![0.0; len];
+            mask.scales(0, &mut scales);
+            let exact = |x: Vec<f32>| -> Vec<f32> {
+                x.into_iter()
+                    .zip(&scales)
+                    .map(|(x, scale)| x * scale)
+                    .collect()
+            };
+            for found in found.into_iter().take(2) {
+                assert_eq!(found, exact(numbers(1, len)), "{len} at {rate}");
+            }
+        }
+    }
+}
+
+#[test]
+fn means() {
+    let cases: [(&[usize], usize, usize); 5] = [
+        (&[3, 0, 4, 1], 4, 5),
+        (&[2], 2, 300),
+        (&[0, 0], 0, 3),
+        (&[], 3, 4),
+        (&[90, 7, 61], 100, 33),
+    ];
+    for (lens, width, d) in cases {
+        let lengths = Lengths::new(lens, width);
+        agree(&format!("{lengths:?}"), |device| {
+            let x = random(1, lengths.positions() * d);
+            let grad = random(2, lengths.rows() * d);
+            let (mut out, mut dx) = (room(lengths.rows() * d), room(lengths.positions() * d));
+            device.mean_rows(&lengths, d, &x, &mut out);
+            device.mean_rows_backward(&lengths, d, &grad, &mut dx);
+            vec![out, dx]
+        });
+    }
+}

@@ -1,0 +1,88 @@
+use attentive_device::{ProjectionGradients, ProjectionInputs, ProjectionShape, on};
+use attentive_kernels::cross_entropy::IGNORE;
+use attentive_kernels::gemm::Float;
+
+use super::*;
+
+#[test]
+fn losses() {
+    let shapes = [
+        (1, 1, 1),
+        (5, 7, 3),
+        (40, 33, 150),
+        (3, 4, 2000),
+        (130, 8, 70),
+    ];
+    for (rows, d_model, vocab) in shapes {
+        for (smoothing, ignored, biased) in [(0.0, 3, true), (0.1, 2, false), (0.2, 1, true)] {
+            let targets: Vec<u32> = (0..rows as u32)
+                .map(|row| match row % 7 < ignored {
+                    true if row > 0 => IGNORE,
+                    _ => row * 31 % vocab as u32,
+                })
+                .collect();
+            for precision in [Float::F32, Float::Bf16] {
+                let shape = ProjectionShape {
+                    rows,
+                    d_model,
+                    vocab,
+                    precision,
+                };
+                let mut counts = std::cell::RefCell::new(Vec::new());
+                agree(&format!("{shape:?}, {smoothing}"), |device| {
+                    let (x, weight) = (random(1, rows * d_model), random(2, vocab * d_model));
+                    let bias = random(3, vocab);
+                    let inputs = ProjectionInputs {
+                        x: &x,
+                        weight: &weight,
+                        bias: biased.then_some(&bias),
+                        targets: &targets,
+                        label_smoothing: smoothing,
+                    };
+                    let (mut dx, mut dweight) = (room(rows * d_model), room(vocab * d_model));
+                    let mut dbias = room(vocab);
+                    let gradients = ProjectionGradients {
+                        x: Some(&mut dx),
+                        weight: Some(&mut dweight),
+                        bias: Some(&mut dbias),
+                    };
+                    let sums = device.cross_entropy(shape, inputs, gradients);
+                    let alone = device.cross_entropy(shape, inputs, ProjectionGradients::default());
+                    counts.borrow_mut().push((sums.n_tokens, sums.n_correct));
+                    let sums = [sums, alone].map(|sums| [sums.loss as f32, sums.nll as f32]);
+                    vec![dx, dweight, dbias, sums.concat().into()]
+                });
+                counts.get_mut().dedup();
+                assert!(counts.get_mut().len() <= 1, "{shape:?}: {counts:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_class_wins_a_tie() {
+    let Some(gpu) = gpu() else {
+        return;
+    };
+    let correct = |target: u32| {
+        on(gpu, || {
+            let shape = ProjectionShape {
+                rows: 1,
+                d_model: 1,
+                vocab: 4,
+                precision: Float::F32,
+            };
+            let (x, weight) = (vec![1.0].into(), vec![0.0, 2.0, 2.0, 1.0].into());
+            let inputs = ProjectionInputs {
+                x: &x,
+                weight: &weight,
+                bias: None,
+                targets: &[target],
+                label_smoothing: 0.0,
+            };
+            gpu.cross_entropy(shape, inputs, ProjectionGradients::default())
+                .n_correct
+        })
+    };
+    assert_eq!([0, 1, 2, 3].map(correct), [0, 1, 0, 0]);
+}

@@ -1,0 +1,101 @@
+//! Every operation on a GPU against the same in double precision. Without a GPU the tests are skipped; Mesa's lavapipe
+//! (`mesa-vulkan-drivers`) is one in software.
+
+mod attention;
+mod layers;
+mod loss;
+mod optimizer;
+mod products;
+mod rows;
+
+use attentive_device::{Buffer, Device, Dropout, Failure, Plain, on};
+use attentive_gpu::Gpu;
+
+/// The best GPU.
+fn gpu() -> Option<&'static Gpu> {
+    match attentive_gpu::open(None) {
+        Ok(gpu) => Some(gpu),
+        Err(error) => {
+            println!("skipped: {error}; {}", error.hint());
+            None
+        }
+    }
+}
+
+/// Numbers between −1 and 1 that depend on `seed`.
+fn numbers(seed: u64, count: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x1234_5678;
+    let mut next = || {
+        // SplitMix64 (Steele et al. 2014).
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        let z = (z ^ (z >> 31)) >> 40;
+        2.0 * (z as f32 / (1u32 << 24) as f32) - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// A buffer of the current device with [`numbers`].
+fn random(seed: u64, count: usize) -> Buffer {
+    numbers(seed, count).into()
+}
+
+/// A buffer for a result, which holds something else.
+fn room(len: usize) -> Buffer {
+    vec![7.5; len].into()
+}
+
+fn dropout(rate: f32) -> Dropout {
+    Dropout {
+        rate,
+        seed: 1 << 40 | 3,
+        micro_batch: 1 << 33 | 5,
+        site: 7,
+    }
+}
+
+fn values(results: Vec<Buffer>) -> Vec<Vec<f32>> {
+    results.into_iter().map(Buffer::into_vec).collect()
+}
+
+fn bits(results: &[Vec<f32>]) -> Vec<Vec<u32>> {
+    let bits = |values: &Vec<f32>| values.iter().map(|value| value.to_bits()).collect();
+    results.iter().map(bits).collect()
+}
+
+/// Asserts that the results of `work` on the GPU are those in double precision, up to rounding, and the same bits twice.
+/// Returns those of the GPU.
+fn agree(what: &str, work: impl Fn(&dyn Device) -> Vec<Buffer>) -> Vec<Vec<f32>> {
+    let Some(gpu) = gpu() else {
+        return Vec::new();
+    };
+    let once = || on(gpu, || caught(|| values(work(gpu))));
+    let (found, again) = (once(), once());
+    assert_eq!(bits(&found), bits(&again), "{what}: two runs");
+    let expected = on(&Plain, || values(work(&Plain)));
+    assert_eq!(found.len(), expected.len(), "{what}: results");
+    for (number, (found, expected)) in found.iter().zip(&expected).enumerate() {
+        assert_close(&format!("{what}, result {number}"), found, expected);
+    }
+    found
+}
+
+/// The result of `work`, whose failures are panics with a message.
+fn caught<R>(work: impl FnOnce() -> R) -> R {
+    let failed = |failure: Failure| panic!("{}", failure.problem);
+    Failure::caught(work).unwrap_or_else(failed)
+}
+
+/// Asserts equality within 1e-4, relative to the larger of 1 and the largest magnitude.
+fn assert_close(what: &str, found: &[f32], expected: &[f32]) {
+    assert_eq!(found.len(), expected.len(), "{what}: lengths");
+    let scale = (expected.iter()).fold(1.0f32, |scale, value| scale.max(value.abs()));
+    for (place, (found, expected)) in found.iter().zip(expected).enumerate() {
+        assert!(
+            (found - expected).abs() <= 1e-4 * scale,
+            "{what}, element {place}: found {found}, expected {expected}"
+        );
+    }
+}

@@ -1,0 +1,219 @@
+use std::path::Path;
+
+use attentive_base::interrupt::Interrupt;
+use attentive_checkpoint::Run;
+use attentive_config::Config;
+use attentive_device::Plain;
+use attentive_model::model::Parameter;
+use attentive_processes::in_threads;
+use tempfile::TempDir;
+
+use super::*;
+use crate::report::{Event, Observer, Silent};
+use crate::{Existing, RunOptions, Summary, train};
+
+/// What a run reports.
+#[derive(Debug, Default)]
+struct Seen {
+    losses: Vec<f64>,
+    validations: Vec<f64>,
+    notes: Vec<String>,
+    products: String,
+}
+
+impl Observer for Seen {
+    fn on(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Start(report) => self.products = report.products.to_string(),
+            Event::Step { report, .. } => self.losses.push(report.loss),
+            Event::Validation(report) => {
+                assert!(report.bleu.is_some() && report.samples.len() == 1);
+                self.validations.push(report.loss);
+            }
+            Event::Note(note) => self.notes.push((*note).into()),
+            _ => {}
+        }
+    }
+}
+
+/// A small run of `steps` updates with everything that reads parameters or moments: validations with translations, checkpoints,
+/// their average, and scheduled sampling.
+fn config(model: &str, steps: u64) -> Config {
+    let text = format!(
+        "[data]\ntrain = {{ builtin = 'reverse', pairs = 60 }}\nvalid = {{ builtin = 'reverse', pairs = 6 }}\n[model]\n{model}\n\
+         d_model = 16\nn_encoder_layers = 1\nn_decoder_layers = 1\nfreeze = ['*.bias']\n[train]\n\
+         max_steps = {steps}\nbatch_tokens = 96\nmicro_batches_per_update = 2\nclip_norm = 1.0\nvalidate_every = 2\n\
+         validate_sentences = 2\nsamples = 1\nsave_every = 2\nkeep_last = 2\naverage_last = 2\n\
+         scheduled_sampling = {{ kind = 'constant' }}\n"
+    );
+    Config::parse(&text, Path::new("device.toml"), &[]).unwrap()
+}
+
+const TRANSFORMER: &str = "n_heads = 2\nd_ff = 32\ndropout = 0.1";
+const RECURRENT: &str = "family = 'seq2seq'\nrecurrent = { cell = 'gru', d_hidden = 16 }";
+
+fn options(out: &Path, processes: &Processes) -> RunOptions {
+    RunOptions {
+        out: out.to_path_buf(),
+        existing: Existing::Resume,
+        interrupt: Interrupt::none(),
+        processes: processes.clone(),
+    }
+}
+
+fn run(device: &'static dyn Device, config: &Config, out: &Path) -> (Summary, Seen) {
+    let (mut seen, options) = (Seen::default(), options(out, &Processes::alone()));
+    let summary = on(device, || train(config, &options, &mut seen)).unwrap();
+    (summary, seen)
+}
+
+fn assert_close(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() < 1e-3, "{found}, not {expected}");
+    }
+}
+
+/// On [`Plain`], whose buffers the host cannot read, everything that wrongly reads them panics.
+#[test]
+fn a_run_on_another_device_learns_what_it_learns_on_the_cpu() {
+    for model in [TRANSFORMER, RECURRENT] {
+        let folder = TempDir::new().unwrap();
+        let (cpu, plain) = (folder.path().join("cpu"), folder.path().join("plain"));
+        let (expected_summary, expected) = run(&Cpu, &config(model, 4), &cpu);
+        let (_, first) = run(&Plain, &config(model, 2), &plain);
+        let (summary, rest) = run(&Plain, &config(model, 4), &plain);
+        assert_close(&[first.losses, rest.losses].concat(), &expected.losses);
+        let validations = [first.validations, rest.validations].concat();
+        assert_close(&validations, &expected.validations);
+        assert_eq!((summary.resumed_at, summary.step), (Some(2), 4));
+        assert_eq!(first.products, "f32 products with double precision");
+        let differs = |notes: &[String]| notes.iter().any(|note| note.contains("last bits"));
+        assert!(!differs(&rest.notes), "{:?}", rest.notes);
+
+        let [found, expected] = [&plain, &cpu].map(|dir| weights(dir));
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(
+                (&found.name, &found.shape),
+                (&expected.name, &expected.shape)
+            );
+            let close = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-3;
+            let mut pairs = found.values.iter().zip(&expected.values);
+            assert!(pairs.all(close), "{}", found.name);
+        }
+
+        // A run on one device goes on on the other.
+        assert_eq!(expected_summary.step, 4);
+        let (summary, seen) = run(&Cpu, &config(model, 5), &plain);
+        assert_eq!((summary.resumed_at, summary.step), (Some(4), 5));
+        assert!(differs(&seen.notes), "{:?}", seen.notes);
+    }
+}
+
+/// The weights of the last checkpoint.
+fn weights(dir: &Path) -> Vec<Parameter> {
+    let run = Run::new(dir);
+    let weights = run.weights(run.last().unwrap().unwrap()).unwrap();
+    let stored = attentive_config::Config::load_stored(&dir.join("config.toml")).unwrap();
+    let pipeline = attentive_pipeline::Pipeline::load(dir).unwrap();
+    let tokenizers = pipeline.tokenizers();
+    let architecture = checkpoint::architecture(&stored, tokenizers);
+    weights
+        .parameters(&checkpoint::shapes(&architecture))
+        .unwrap()
+}
+
+#[test]
+fn several_processes_share_a_run_on_another_device() {
+    let folder = TempDir::new().unwrap();
+    let [alone, shared] = ["alone", "shared"].map(|name| folder.path().join(name));
+    let config = config(TRANSFORMER, 2);
+    run(&Plain, &config, &alone);
+    let steps = in_threads(2, |processes| {
+        let options = options(&shared, &processes);
+        let summary = on(&Plain, || train(&config, &options, &mut Silent));
+        summary.unwrap().step
+    });
+    assert_eq!(steps, [2, 2]);
+    let pairs = weights(&alone).into_iter().zip(weights(&shared));
+    for (alone, shared) in pairs {
+        assert_eq!(alone.name, shared.name);
+        let close = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-4;
+        assert!(
+            alone.values.iter().zip(&shared.values).all(close),
+            "{}",
+            alone.name
+        );
+    }
+}
+
+#[test]
+#[cfg(not(feature = "gpu"))]
+fn a_program_without_gpus_says_so() {
+    let mut config = config(TRANSFORMER, 2);
+    config.train.device = "gpu".parse().unwrap();
+    let folder = TempDir::new().unwrap();
+    let options = options(&folder.path().join("run"), &Processes::alone());
+    let error = train(&config, &options, &mut Silent).unwrap_err();
+    assert!(
+        error.to_string().contains("without support for GPUs"),
+        "{error}"
+    );
+    assert_eq!((error.exit_code(), options.out.exists()), (2, false));
+}
+
+#[test]
+fn a_device_that_fails_is_an_error() {
+    let lost = || Failure {
+        problem: "the GPU was lost".into(),
+        hint: "continue from the last checkpoint".into(),
+    };
+    let alone = Processes::alone();
+    let result: Result<()> = on_device(TrainDevice::Cpu, &alone, || lost().raise());
+    let error = result.expect_err("a failure");
+    assert_eq!((error.to_string(), error.exit_code()), (lost().problem, 1));
+    assert_eq!(error.hint(), Some(lost().hint));
+}
+
+#[test]
+#[cfg(feature = "gpu")]
+fn processes_of_a_machine_have_a_gpu_each_or_share_one() {
+    let n = attentive_gpu::adapters().len();
+    if n == 0 {
+        eprintln!("skipped: there is no GPU, and no driver that stands in for one");
+        return;
+    }
+    let used = |n, device: &'static str| {
+        in_threads(n, move |processes| {
+            let device = device.parse().unwrap();
+            let number = || Ok(current().hardware().map(|hardware| hardware.name));
+            on_device(device, &processes, number)
+        })
+    };
+    for error in used(n + 1, "gpu") {
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("need a GPU each, and it has"), "{error}");
+    }
+    let name = |result: Result<Option<String>>| result.unwrap().unwrap();
+    let shared: Vec<String> = used(2, "gpu:0").into_iter().map(name).collect();
+    assert_eq!(shared[0], shared[1]);
+    assert_eq!(name(used(1, "gpu").remove(0)), shared[0]);
+}
+
+#[test]
+#[cfg(feature = "gpu")]
+fn processes_that_share_a_gpu_write_the_bits_of_one() {
+    if attentive_gpu::adapters().is_empty() {
+        eprintln!("skipped: there is no GPU, and no driver that stands in for one");
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let [alone, shared] = ["alone", "shared"].map(|name| folder.path().join(name));
+    let mut config = config(TRANSFORMER, 2);
+    config.train.device = "gpu:0".parse().unwrap();
+    run(&Cpu, &config, &alone);
+    in_threads(2, |processes| {
+        train(&config, &options(&shared, &processes), &mut Silent).unwrap();
+    });
+    assert!(weights(&alone) == weights(&shared), "the bits differ");
+}
