@@ -2,6 +2,7 @@
 //! (`mesa-vulkan-drivers`) is one in software.
 
 mod attention;
+mod fuzz;
 mod layers;
 mod loss;
 mod optimizer;

@@ -3,7 +3,7 @@ use attentive_kernels::gemm::{Activation, Float};
 
 use super::*;
 
-fn call([rows, d_in, d_out]: [usize; 3]) -> LinearCall {
+pub(super) fn call([rows, d_in, d_out]: [usize; 3]) -> LinearCall {
     LinearCall {
         rows,
         d_in,
@@ -15,7 +15,7 @@ fn call([rows, d_in, d_out]: [usize; 3]) -> LinearCall {
 }
 
 /// The result and all gradients of `maps` layers.
-fn both(device: &dyn Device, call: LinearCall, maps: usize, biased: bool) -> Vec<Buffer> {
+pub(super) fn both(device: &dyn Device, call: LinearCall, maps: usize, biased: bool) -> Vec<Buffer> {
     let LinearCall {
         rows, d_in, d_out, ..
     } = call;
