@@ -257,10 +257,12 @@ fn an_interrupted_preparation_leaves_nothing() {
     corpus(&folder, 400_000);
     for name in ["-INT", "-KILL"] {
         let child = start(&folder, "prepare c.toml --set data.max_len=10");
+        // The lock is taken once something is written to it.
         let is_working = || {
+            let lock = |store: &PathBuf| fs::metadata(store.join(".lock"));
             stores(&folder)
                 .iter()
-                .any(|store| store.join(".lock").exists())
+                .any(|store| lock(store).is_ok_and(|lock| lock.len() > 0))
         };
         let begun = Instant::now();
         while !is_working() {

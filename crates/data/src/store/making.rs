@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use attentive_base::error::{Error, Result};
 use attentive_text::Tokenizers;
@@ -219,7 +220,9 @@ fn delete_unfinished(stores: &Path) -> Result<()> {
         }
         let folder = entry.path();
         let is_abandoned = File::open(folder.join(LOCK)).is_ok_and(|lock| {
-            let was_locked = lock.metadata().is_ok_and(|metadata| metadata.len() > 0);
+            let was_locked = lock
+                .metadata()
+                .is_ok_and(|lock| lock.len() > 0 || is_old(&lock));
             was_locked && lock.try_lock().is_ok()
         });
         if is_abandoned {
@@ -228,6 +231,13 @@ fn delete_unfinished(stores: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// True for a file that nobody has changed for so long that whoever created it is gone.
+fn is_old(file: &fs::Metadata) -> bool {
+    const LONG: Duration = Duration::from_secs(60);
+    let age = file.modified().ok().and_then(|time| time.elapsed().ok());
+    age.is_some_and(|age| age > LONG)
 }
 
 /// Writes a file, and waits until it is on disk.
