@@ -4,7 +4,7 @@ use attentive_kernels::attention::{Causality, Scores, scale_of};
 use super::*;
 
 /// [batch, heads, key heads, queries, keys, columns of a head]
-fn shape([batch, n_heads, n_kv_heads, tgt_len, src_len, d_head]: [usize; 6]) -> AttentionShape {
+pub(super) fn shape([batch, n_heads, n_kv_heads, tgt_len, src_len, d_head]: [usize; 6]) -> AttentionShape {
     AttentionShape {
         batch,
         n_heads,
@@ -15,18 +15,18 @@ fn shape([batch, n_heads, n_kv_heads, tgt_len, src_len, d_head]: [usize; 6]) -> 
     }
 }
 
-struct Case<'a> {
-    shape: AttentionShape,
-    lengths: Option<&'a Lengths>,
-    causality: Causality,
-    biased: bool,
-    dropout: Option<Dropout>,
-    joined: bool,
+pub(super) struct Case<'a> {
+    pub(super) shape: AttentionShape,
+    pub(super) lengths: Option<&'a Lengths>,
+    pub(super) causality: Causality,
+    pub(super) biased: bool,
+    pub(super) dropout: Option<Dropout>,
+    pub(super) joined: bool,
 }
 
 impl Case<'_> {
     /// The result and all gradients.
-    fn both(&self, device: &dyn Device) -> Vec<Buffer> {
+    pub(super) fn both(&self, device: &dyn Device) -> Vec<Buffer> {
         let shape = self.shape;
         let (queries, keys) = (shape.batch * shape.tgt_len, shape.batch * shape.src_len);
         let sizes = match self.joined {
@@ -143,6 +143,10 @@ fn a_sentence_alone_has_the_bits_it_has_among_others_with_more_padding() {
     let alone = first(1, len);
     assert!(alone.iter().all(|x| x.is_finite()));
     for (batch, width) in [(1, 21), (3, 20), (2, 70)] {
-        assert_eq!(bits(&[first(batch, width)]), bits(&[alone.clone()]), "{batch} of {width}");
+        assert_eq!(
+            bits(&[first(batch, width)]),
+            bits(&[alone.clone()]),
+            "{batch} of {width}"
+        );
     }
 }

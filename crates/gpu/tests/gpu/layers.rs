@@ -3,59 +3,71 @@ use attentive_kernels::norm::Norm;
 
 use super::*;
 
+/// The width of the gain, and whether there is a bias.
+fn parameters(norm: NormCall) -> (usize, bool) {
+    let width = if norm.kind == Norm::Scalar { 1 } else { norm.d };
+    (width, norm.kind != Norm::Rms)
+}
+
+/// Numbers whose mean is not 0.
+fn shifted(seed: u64, count: usize) -> Buffer {
+    let shift = |(place, x): (usize, f32)| x + if place % 2 == 0 { 2.0 } else { -2.0 };
+    Vec::from_iter(numbers(seed, count).into_iter().enumerate().map(shift)).into()
+}
+
+/// The norm and its gradients.
+pub(super) fn norm_of(device: &dyn Device, norm: NormCall) -> Vec<Buffer> {
+    let ((width, has_bias), len) = (parameters(norm), norm.rows * norm.d);
+    let (x, grad) = (shifted(1, len), random(2, len));
+    let (gain, bias) = (random(3, width), random(4, width));
+    let [mut out, mut dx] = [len; 2].map(room);
+    let [mut dgain, mut dbias] = [width; 2].map(room);
+    device.norm(norm, &x, &gain, has_bias.then_some(&bias), &mut out);
+    let gradients = NormGradients {
+        x: &mut dx,
+        gain: &mut dgain,
+        bias: has_bias.then_some(&mut dbias),
+    };
+    device.norm_backward(norm, &x, &gain, &grad, gradients);
+    let mut results = vec![out, dx, dgain];
+    results.extend(has_bias.then_some(dbias));
+    results
+}
+
+/// The sum, its norm and their gradients.
+pub(super) fn residual_norm_of(device: &dyn Device, call: ResidualNormCall) -> Vec<Buffer> {
+    let ((width, has_bias), len) = (parameters(call.norm), call.norm.rows * call.norm.d);
+    let (x, y, grad) = (shifted(1, len), random(5, len), random(2, len));
+    let (gain, bias) = (random(3, width), random(4, width));
+    let [mut sum, mut out, mut dx, mut dy] = [len; 4].map(room);
+    let [mut dgain, mut dbias] = [width; 2].map(room);
+    let bias = has_bias.then_some(&bias);
+    device.residual_norm(call, [&x, &y], &gain, bias, [&mut sum, &mut out]);
+    let gradients = NormGradients {
+        x: &mut dx,
+        gain: &mut dgain,
+        bias: has_bias.then_some(&mut dbias),
+    };
+    device.residual_norm_backward(call, &sum, &gain, &grad, gradients, &mut dy);
+    let mut results = vec![sum, out, dx, dy, dgain];
+    results.extend(has_bias.then_some(dbias));
+    results
+}
+
 #[test]
 fn norms() {
     for (rows, d) in [(1, 1), (3, 5), (70, 130), (5, 1000), (0, 4), (130, 64)] {
         for kind in [Norm::Layer, Norm::Rms, Norm::Scalar] {
-            let width = if kind == Norm::Scalar { 1 } else { d };
             let norm = NormCall {
                 kind,
                 rows,
                 d,
                 epsilon: 1e-5,
             };
-            let shifted = |seed| -> Buffer {
-                let shift = |(place, x): (usize, f32)| x + if place % 2 == 0 { 2.0 } else { -2.0 };
-                let numbers = numbers(seed, rows * d).into_iter().enumerate();
-                Vec::from_iter(numbers.map(shift)).into()
-            };
-            let has_bias = kind != Norm::Rms;
-            agree(&format!("{norm:?}"), |device| {
-                let (x, grad) = (shifted(1), random(2, rows * d));
-                let (gain, bias) = (random(3, width), random(4, width));
-                let [mut out, mut dx] = [rows * d; 2].map(room);
-                let [mut dgain, mut dbias] = [width; 2].map(room);
-                device.norm(norm, &x, &gain, has_bias.then_some(&bias), &mut out);
-                let gradients = NormGradients {
-                    x: &mut dx,
-                    gain: &mut dgain,
-                    bias: has_bias.then_some(&mut dbias),
-                };
-                device.norm_backward(norm, &x, &gain, &grad, gradients);
-                let mut results = vec![out, dx, dgain];
-                results.extend(has_bias.then_some(dbias));
-                results
-            });
+            agree(&format!("{norm:?}"), |device| norm_of(device, norm));
             for dropout in [None, Some(dropout(0.3))] {
                 let call = ResidualNormCall { norm, dropout };
-                agree(&format!("{call:?}"), |device| {
-                    let (x, y, grad) = (shifted(1), random(5, rows * d), random(2, rows * d));
-                    let (gain, bias) = (random(3, width), random(4, width));
-                    let [mut sum, mut out, mut dx, mut dy] = [rows * d; 4].map(room);
-                    let [mut dgain, mut dbias] = [width; 2].map(room);
-                    let bias = has_bias.then_some(&bias);
-                    let results = [&mut sum, &mut out];
-                    device.residual_norm(call, [&x, &y], &gain, bias, results);
-                    let gradients = NormGradients {
-                        x: &mut dx,
-                        gain: &mut dgain,
-                        bias: has_bias.then_some(&mut dbias),
-                    };
-                    device.residual_norm_backward(call, &sum, &gain, &grad, gradients, &mut dy);
-                    let mut results = vec![sum, out, dx, dy, dgain];
-                    results.extend(has_bias.then_some(dbias));
-                    results
-                });
+                agree(&format!("{call:?}"), |device| residual_norm_of(device, call));
             }
         }
     }
@@ -73,7 +85,8 @@ fn nonlinearities() {
             agree(&format!("{f:?} of [{rows}, {d}]"), |device| {
                 // Also where they are flat.
                 let wide = |x: f32| 12.0 * x * x * x;
-                let x: Buffer = Vec::from_iter(numbers(1, rows * 2 * d).into_iter().map(wide)).into();
+                let x: Buffer =
+                    Vec::from_iter(numbers(1, rows * 2 * d).into_iter().map(wide)).into();
                 let (grad, half) = (random(2, rows * 2 * d), random(3, rows * d));
                 let [mut out, mut dx, mut dgated] = [rows * 2 * d; 3].map(room);
                 let mut gated = room(rows * d);
@@ -114,7 +127,10 @@ fn dropout_has_the_masks_of_the_cpu() {
             let mut scales = vec![0.0; len];
             mask.scales(0, &mut scales);
             let exact = |x: Vec<f32>| -> Vec<f32> {
-                x.into_iter().zip(&scales).map(|(x, scale)| x * scale).collect()
+                x.into_iter()
+                    .zip(&scales)
+                    .map(|(x, scale)| x * scale)
+                    .collect()
             };
             for found in found.into_iter().take(2) {
                 assert_eq!(found, exact(numbers(1, len)), "{len} at {rate}");

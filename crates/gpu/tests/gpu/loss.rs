@@ -4,9 +4,52 @@ use attentive_kernels::gemm::Float;
 
 use super::*;
 
+/// All gradients and the sums, with gradients and without; the numbers of tokens and of those that are right.
+pub(super) fn both(
+    device: &dyn Device,
+    shape: ProjectionShape,
+    targets: &[u32],
+    label_smoothing: f32,
+    biased: bool,
+) -> (Vec<Buffer>, [usize; 2]) {
+    let ProjectionShape {
+        rows,
+        d_model,
+        vocab,
+        ..
+    } = shape;
+    let (x, weight) = (random(1, rows * d_model), random(2, vocab * d_model));
+    let bias = random(3, vocab);
+    let inputs = ProjectionInputs {
+        x: &x,
+        weight: &weight,
+        bias: biased.then_some(&bias),
+        targets,
+        label_smoothing,
+    };
+    let (mut dx, mut dweight) = (room(rows * d_model), room(vocab * d_model));
+    let mut dbias = room(vocab);
+    let gradients = ProjectionGradients {
+        x: Some(&mut dx),
+        weight: Some(&mut dweight),
+        bias: Some(&mut dbias),
+    };
+    let sums = device.cross_entropy(shape, inputs, gradients);
+    let alone = device.cross_entropy(shape, inputs, ProjectionGradients::default());
+    let counts = [sums.n_tokens, sums.n_correct];
+    let sums = [sums, alone].map(|sums| [sums.loss as f32, sums.nll as f32]);
+    (vec![dx, dweight, dbias, sums.concat().into()], counts)
+}
+
 #[test]
 fn losses() {
-    let shapes = [(1, 1, 1), (5, 7, 3), (40, 33, 150), (3, 4, 2000), (130, 8, 70)];
+    let shapes = [
+        (1, 1, 1),
+        (5, 7, 3),
+        (40, 33, 150),
+        (3, 4, 2000),
+        (130, 8, 70),
+    ];
     for (rows, d_model, vocab) in shapes {
         for (smoothing, ignored, biased) in [(0.0, 3, true), (0.1, 2, false), (0.2, 1, true)] {
             let targets: Vec<u32> = (0..rows as u32)
@@ -24,27 +67,9 @@ fn losses() {
                 };
                 let mut counts = std::cell::RefCell::new(Vec::new());
                 agree(&format!("{shape:?}, {smoothing}"), |device| {
-                    let (x, weight) = (random(1, rows * d_model), random(2, vocab * d_model));
-                    let bias = random(3, vocab);
-                    let inputs = ProjectionInputs {
-                        x: &x,
-                        weight: &weight,
-                        bias: biased.then_some(&bias),
-                        targets: &targets,
-                        label_smoothing: smoothing,
-                    };
-                    let (mut dx, mut dweight) = (room(rows * d_model), room(vocab * d_model));
-                    let mut dbias = room(vocab);
-                    let gradients = ProjectionGradients {
-                        x: Some(&mut dx),
-                        weight: Some(&mut dweight),
-                        bias: Some(&mut dbias),
-                    };
-                    let sums = device.cross_entropy(shape, inputs, gradients);
-                    let alone = device.cross_entropy(shape, inputs, ProjectionGradients::default());
-                    counts.borrow_mut().push((sums.n_tokens, sums.n_correct));
-                    let sums = [sums, alone].map(|sums| [sums.loss as f32, sums.nll as f32]);
-                    vec![dx, dweight, dbias, sums.concat().into()]
+                    let (results, count) = both(device, shape, &targets, smoothing, biased);
+                    counts.borrow_mut().push(count);
+                    results
                 });
                 counts.get_mut().dedup();
                 assert!(counts.get_mut().len() <= 1, "{shape:?}: {counts:?}");
@@ -74,7 +99,8 @@ fn the_first_class_wins_a_tie() {
                 targets: &[target],
                 label_smoothing: 0.0,
             };
-            gpu.cross_entropy(shape, inputs, ProjectionGradients::default()).n_correct
+            gpu.cross_entropy(shape, inputs, ProjectionGradients::default())
+                .n_correct
         })
     };
     assert_eq!([0, 1, 2, 3].map(correct), [0, 1, 0, 0]);

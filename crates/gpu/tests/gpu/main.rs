@@ -2,10 +2,12 @@
 //! (`mesa-vulkan-drivers`) is one in software.
 
 mod attention;
+mod fuzz;
 mod layers;
 mod loss;
 mod optimizer;
 mod products;
+mod recurrent;
 mod rows;
 
 use attentive_device::{Buffer, Device, Dropout, Failure, Plain, on};

@@ -3,7 +3,7 @@ use attentive_kernels::gemm::{Activation, Float};
 
 use super::*;
 
-fn call([rows, d_in, d_out]: [usize; 3]) -> LinearCall {
+pub(super) fn call([rows, d_in, d_out]: [usize; 3]) -> LinearCall {
     LinearCall {
         rows,
         d_in,
@@ -15,13 +15,17 @@ fn call([rows, d_in, d_out]: [usize; 3]) -> LinearCall {
 }
 
 /// The result and all gradients of `maps` layers.
-fn both(device: &dyn Device, call: LinearCall, maps: usize, biased: bool) -> Vec<Buffer> {
+pub(super) fn both(device: &dyn Device, call: LinearCall, maps: usize, biased: bool) -> Vec<Buffer> {
     let LinearCall {
         rows, d_in, d_out, ..
     } = call;
     let x = random(1, rows * d_in);
-    let weights: Vec<Buffer> = (0..maps as u64).map(|map| random(10 + map, d_out * d_in)).collect();
-    let biases: Vec<Buffer> = (0..maps as u64).map(|map| random(20 + map, d_out)).collect();
+    let weights: Vec<Buffer> = (0..maps as u64)
+        .map(|map| random(10 + map, d_out * d_in))
+        .collect();
+    let biases: Vec<Buffer> = (0..maps as u64)
+        .map(|map| random(20 + map, d_out))
+        .collect();
     let map = |(weight, bias)| Affine {
         weight,
         bias: biased.then_some(bias),
@@ -112,6 +116,10 @@ fn a_row_alone_has_the_bits_it_has_among_others() {
     let all = rows(0, 600);
     for (first, count) in [(0, 1), (599, 1), (17, 40), (100, 400), (3, 130)] {
         let part = &all[first * d_out..][..count * d_out];
-        assert_eq!(bits(&[rows(first, count)]), bits(&[part.to_vec()]), "{count} rows from {first}");
+        assert_eq!(
+            bits(&[rows(first, count)]),
+            bits(&[part.to_vec()]),
+            "{count} rows from {first}"
+        );
     }
 }

@@ -1,0 +1,114 @@
+//! Operations of random shapes.
+
+use attentive_base::random::Random;
+use attentive_device::{Lengths, LinearCall, NormCall, ProjectionShape, ResidualNormCall};
+use attentive_kernels::attention::Causality;
+use attentive_kernels::cross_entropy::IGNORE;
+use attentive_kernels::gemm::{Activation, Float};
+use attentive_kernels::norm::Norm;
+
+use super::attention::Case;
+use super::*;
+
+/// Shapes are drawn with this seed; `ATTENTIVE_FUZZ_SEED` gives another.
+const SEED: u64 = 1;
+
+/// A number below `end`, small ones more often.
+fn below(random: &mut Random, end: usize) -> usize {
+    let part = random.uniform();
+    (part * part * end as f64) as usize
+}
+
+fn one_of<T: Copy>(random: &mut Random, all: &[T]) -> T {
+    all[(random.uniform() * all.len() as f64) as usize]
+}
+
+fn linear(random: &mut Random) {
+    let shape = [150, 90, 150].map(|end| below(random, end));
+    let shape = [shape[0], 1 + shape[1], shape[2]];
+    let plain = products::call(shape);
+    let call = one_of(
+        random,
+        &[
+            plain,
+            LinearCall {
+                activation: Activation::Relu,
+                ..plain
+            },
+            LinearCall {
+                activation: Activation::Relu,
+                dropout: Some(dropout(0.3)),
+                ..plain
+            },
+        ],
+    );
+    let (maps, biased) = (one_of(random, &[1, 2, 3]), one_of(random, &[true, false]));
+    let what = format!("{call:?} · {maps}, {biased}");
+    agree(&what, |device| products::both(device, call, maps, biased));
+}
+
+fn attention(random: &mut Random) {
+    let joined = one_of(random, &[true, false]);
+    let group = one_of(random, &[1, 2, 3]);
+    let [batch, heads, tgt, src, d_head] = [4, 3, 50, 50, 70].map(|end| below(random, end));
+    let src = if joined { tgt } else { src };
+    let shape = [batch, (1 + heads) * group, 1 + heads, tgt, src, 1 + d_head];
+    let lens = (0..batch).map(|_| below(random, src + 1));
+    let lengths = Lengths::new(Vec::from_iter(lens), src);
+    let case = Case {
+        shape: self::attention::shape(shape),
+        lengths: one_of(random, &[None, Some(&lengths)]),
+        causality: one_of(random, &[Causality::Full, Causality::Causal]),
+        biased: one_of(random, &[true, false]),
+        dropout: one_of(random, &[None, Some(dropout(0.3))]),
+        joined,
+    };
+    agree(&format!("attention {shape:?}"), |device| case.both(device));
+}
+
+fn norm(random: &mut Random) {
+    let norm = NormCall {
+        kind: one_of(random, &[Norm::Layer, Norm::Rms, Norm::Scalar]),
+        rows: below(random, 150),
+        d: 2 + below(random, 600),
+        epsilon: 1e-5,
+    };
+    agree(&format!("{norm:?}"), |device| layers::norm_of(device, norm));
+    let dropout = one_of(random, &[None, Some(dropout(0.3))]);
+    let call = ResidualNormCall { norm, dropout };
+    agree(&format!("{call:?}"), |device| layers::residual_norm_of(device, call));
+}
+
+fn cross_entropy(random: &mut Random) {
+    let shape = ProjectionShape {
+        rows: 1 + below(random, 100),
+        d_model: 1 + below(random, 50),
+        vocab: 1 + below(random, 1000),
+        precision: Float::F32,
+    };
+    let target = |_| match random.uniform() {
+        part if part < 0.2 => IGNORE,
+        _ => below(random, shape.vocab) as u32,
+    };
+    let targets: Vec<u32> = (0..shape.rows).map(target).collect();
+    let smoothing = one_of(random, &[0.0, 0.1]);
+    let biased = one_of(random, &[true, false]);
+    agree(&format!("{shape:?}, {smoothing}, {biased}"), |device| {
+        loss::both(device, shape, &targets, smoothing, biased).0
+    });
+}
+
+/// As many operations as `ATTENTIVE_FUZZ` says, or 1000.
+#[test]
+#[ignore = "takes minutes"]
+fn random_shapes() {
+    const ALL: [fn(&mut Random); 4] = [linear, attention, norm, cross_entropy];
+    let number = |name: &str, default: u64| {
+        let given = std::env::var(name).ok();
+        given.map_or(default, |text| text.parse().expect("a number"))
+    };
+    let mut random = Random::new(number("ATTENTIVE_FUZZ_SEED", SEED), 0);
+    for _ in 0..number("ATTENTIVE_FUZZ", 1000) {
+        one_of(&mut random, &ALL)(&mut random);
+    }
+}
