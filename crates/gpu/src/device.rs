@@ -8,7 +8,8 @@ use attentive_device::*;
 use crate::adapter::AdapterKind;
 use crate::gpu::Gpu;
 use crate::ops::{
-    attention, dropout, elementwise, linear, loss, nonlinearity, norm, optimizer, rows,
+    attention, attentive_recurrent, dropout, elementwise, linear, loss, nonlinearity, norm,
+    optimizer, recurrent, rows,
 };
 
 impl Device for Gpu {
@@ -244,8 +245,15 @@ impl Device for Gpu {
         states: &mut Buffer,
         saved: Option<&mut Buffer>,
     ) {
-        let _ = (call, recurrence, projected, states, saved);
-        unimplemented!()
+        let saved = saved.map(|saved| &*saved);
+        recurrent::recurrent(
+            &mut self.record(),
+            call,
+            recurrence,
+            projected,
+            states,
+            saved,
+        );
     }
 
     fn recurrent_backward(
@@ -255,10 +263,10 @@ impl Device for Gpu {
         result: RecurrentResult<&Buffer>,
         grad: &Buffer,
         gradients: RecurrentGradients<&mut Buffer>,
-        _room: &mut Buffer,
+        room: &mut Buffer,
     ) {
-        let _ = (call, recurrence, result, grad, gradients);
-        unimplemented!()
+        let (recording, gradients) = (&mut self.record(), gradients.map(|gradient| &*gradient));
+        recurrent::recurrent_backward(recording, call, recurrence, result, grad, gradients, room);
     }
 
     fn attentive_recurrent(
@@ -269,8 +277,8 @@ impl Device for Gpu {
         out: &mut Buffer,
         kept: Option<[&mut Buffer; 2]>,
     ) {
-        let _ = (call, inputs, projected, out, kept);
-        unimplemented!()
+        let (recording, kept) = (&mut self.record(), kept.map(|kept| kept.map(|kept| &*kept)));
+        attentive_recurrent::attentive_recurrent(recording, call, inputs, projected, out, kept);
     }
 
     fn attentive_recurrent_backward(
@@ -280,10 +288,12 @@ impl Device for Gpu {
         result: AttentiveRecurrentResult<&Buffer>,
         grad: &Buffer,
         gradients: AttentiveRecurrentGradients<&mut Buffer>,
-        _room: &mut Buffer,
+        room: &mut Buffer,
     ) {
-        let _ = (call, inputs, result, grad, gradients);
-        unimplemented!()
+        let (recording, gradients) = (&mut self.record(), gradients.map(|gradient| &*gradient));
+        attentive_recurrent::attentive_recurrent_backward(
+            recording, call, inputs, result, grad, gradients, room,
+        );
     }
 
     fn mean_rows(&self, lengths: &Lengths, d: usize, x: &Buffer, out: &mut Buffer) {

@@ -1,6 +1,7 @@
 //! Operations, a file for each kind, with kernels in `wgsl/`.
 
 pub(crate) mod attention;
+pub(crate) mod attentive_recurrent;
 pub(crate) mod dropout;
 pub(crate) mod elementwise;
 pub(crate) mod linear;
@@ -9,5 +10,6 @@ pub(crate) mod nonlinearity;
 pub(crate) mod norm;
 pub(crate) mod optimizer;
 mod product;
+pub(crate) mod recurrent;
 pub(crate) mod rows;
 mod sums;

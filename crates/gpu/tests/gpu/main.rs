@@ -7,6 +7,7 @@ mod layers;
 mod loss;
 mod optimizer;
 mod products;
+mod recurrent;
 mod rows;
 
 use attentive_device::{Buffer, Device, Dropout, Failure, Plain, on};
