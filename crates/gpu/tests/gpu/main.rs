@@ -1,5 +1,5 @@
 //! Every operation on a GPU against the same in double precision. Without a GPU the tests are skipped; Mesa's lavapipe
-//! (`mesa-vulkan-drivers`) is one in software.
+//! (`mesa-vulkan-drivers`) is one in software. `ATTENTIVE_GPU_TESTS=required` makes them fail instead.
 
 mod attention;
 mod fuzz;
@@ -18,6 +18,9 @@ fn gpu() -> Option<&'static Gpu> {
     match attentive_gpu::open(None) {
         Ok(gpu) => Some(gpu),
         Err(error) => {
+            let is_required =
+                std::env::var_os("ATTENTIVE_GPU_TESTS").is_some_and(|x| x == "required");
+            assert!(!is_required, "{error}; {}", error.hint());
             println!("skipped: {error}; {}", error.hint());
             None
         }
