@@ -1,0 +1,134 @@
+//! The forward pass.
+
+use std::ops::Range;
+
+use attentive_device::{Affine, Buffer, Recurrence, RecurrentCall};
+
+use super::{Schedule, States, source};
+use crate::ops::elementwise::fill;
+use crate::ops::product::{Matrix, Product};
+use crate::pipelines::Kernel;
+use crate::queue::Binding::{Host, Read, ReadIf, Write};
+use crate::queue::{Recording, elements};
+
+const ADVANCE: Kernel = Kernel::new("recurrent_advance", source);
+
+/// The forward pass of the cells.
+#[derive(Debug)]
+pub(in crate::ops) struct Advance<'a> {
+    pub(in crate::ops) schedule: &'a Schedule<'a>,
+    pub(in crate::ops) hidden: Option<Affine<&'a Buffer>>,
+    pub(in crate::ops) projected: &'a Buffer,
+    pub(in crate::ops) states: States<'a>,
+    /// The states before the next step, by rank.
+    current: Buffer,
+    /// U h + b, by rank.
+    sums: Buffer,
+    saved: Option<&'a Buffer>,
+    /// What stands for `saved` if nothing is.
+    unsaved: Buffer,
+}
+
+impl<'a> Advance<'a> {
+    pub(in crate::ops) fn new(
+        recording: &mut Recording<'_>,
+        schedule: &'a Schedule<'a>,
+        hidden: Option<Affine<&'a Buffer>>,
+        projected: &'a Buffer,
+        states: States<'a>,
+        saved: Option<&'a Buffer>,
+    ) -> Self {
+        schedule.check(hidden, states, saved, projected);
+        let (call, batch) = (schedule.call, schedule.batch());
+        Self {
+            schedule,
+            hidden,
+            projected,
+            states,
+            current: schedule.first_states(recording, states.initial),
+            sums: recording.room(batch * call.cell.hidden_gates() * call.d),
+            saved,
+            unsaved: recording.room(0),
+        }
+    }
+
+    /// The states before the next step, by rank.
+    pub(in crate::ops) fn current(&self) -> Matrix<'_> {
+        Matrix::rows(&self.current, self.schedule.states())
+    }
+
+    /// A step, with what is added to the projected inputs, by rank.
+    pub(in crate::ops) fn step(
+        &self,
+        recording: &mut Recording<'_>,
+        step: usize,
+        added: Option<&Buffer>,
+    ) {
+        let (schedule, call) = (self.schedule, self.schedule.call);
+        if let Some(Affine { weight, bias }) = self.hidden {
+            let shape = [schedule.ranks(step), schedule.gates(), call.d];
+            let weight = Matrix::rows(weight, call.d).t();
+            Product::new(shape, self.current(), weight, call.precision)
+                .with_bias(bias)
+                .write(recording, Matrix::rows(&self.sums, schedule.gates()));
+        }
+        self.cells(recording, step..step + 1, added);
+    }
+
+    /// The cells at some steps, for which U h + b is known.
+    fn cells(&self, recording: &mut Recording<'_>, steps: Range<usize>, added: Option<&Buffer>) {
+        if steps.is_empty() {
+            return;
+        }
+        let saved = self.saved.map_or(0, |_| self.schedule.call.cell.saved());
+        let schedule = self.schedule;
+        let parameters = schedule.parameters(&steps, self.states, saved, added.is_some(), 0);
+        let bindings = [
+            Read(self.projected),
+            ReadIf(added),
+            Read(&self.sums),
+            Host(schedule.uploaded()),
+            Write(&self.current),
+            Write(self.states.all),
+            Write(self.saved.unwrap_or(&self.unsaved)),
+        ];
+        let groups = elements(schedule.ranks(steps.start) * schedule.call.d);
+        recording.run(ADVANCE, &bindings, &parameters, groups);
+    }
+}
+
+pub(crate) fn recurrent(
+    recording: &mut Recording<'_>,
+    call: RecurrentCall<'_>,
+    recurrence: Recurrence<&Buffer>,
+    projected: &Buffer,
+    states: &Buffer,
+    saved: Option<&Buffer>,
+) {
+    fill(recording, states, 0.0);
+    if states.is_empty() {
+        return;
+    }
+    let schedule = Schedule::new(recording, call, |_| 0);
+    let states = States {
+        all: states,
+        width: schedule.states(),
+        initial: recurrence.initial,
+    };
+    let advance = Advance::new(
+        recording,
+        &schedule,
+        recurrence.hidden,
+        projected,
+        states,
+        saved,
+    );
+    match recurrence.hidden {
+        Some(_) => {
+            for step in schedule.steps() {
+                advance.step(recording, step, None);
+            }
+        }
+        None => advance.cells(recording, schedule.steps(), None),
+    }
+}
