@@ -60,7 +60,9 @@ impl Gpu {
         if let Some(lacking) = lacking(&raw, &limits) {
             return Err(unusable(lacking));
         }
-        let largest = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+        let largest = limits
+            .max_storage_buffer_binding_size
+            .min(limits.max_buffer_size);
         let (device, queue) = pollster::block_on(raw.request_device(&DeviceDescriptor {
             required_features: Features::IMMEDIATES,
             required_limits: limits,
@@ -136,7 +138,8 @@ impl Gpu {
             // What is recorded comes first: it may use this memory for something that was dropped.
             let mut recording = self.record();
             recording.submit();
-            self.queue.write_buffer(self.raw(buffer), 0, bytemuck::cast_slice(values));
+            self.queue
+                .write_buffer(self.raw(buffer), 0, bytemuck::cast_slice(values));
         }
     }
 
@@ -183,7 +186,11 @@ impl Gpu {
     }
 
     fn unreadable(&self, waited: &impl std::fmt::Debug) -> ! {
-        lost(&self.adapter.name, &format!("its results cannot be read: {waited:?}")).raise()
+        lost(
+            &self.adapter.name,
+            &format!("its results cannot be read: {waited:?}"),
+        )
+        .raise()
     }
 }
 

@@ -160,7 +160,8 @@ fn too_large(bytes: u64, largest: u64) -> ! {
             in_mib(bytes),
             in_mib(largest)
         ),
-        hint: "use smaller batches, a smaller vocabulary or a smaller model, or another device".into(),
+        hint: "use smaller batches, a smaller vocabulary or a smaller model, or another device"
+            .into(),
     }
     .raise()
 }
@@ -178,7 +179,10 @@ mod tests {
         for bytes in [1, 255, 256, 257, 4_000, 5_000, 1 << 20, (1 << 20) + 1] {
             let size = rounded(bytes);
             assert!(size >= bytes && size.is_multiple_of(256), "{bytes}: {size}");
-            assert!(size <= (bytes + bytes / 4).max(256 + bytes), "{bytes}: {size}");
+            assert!(
+                size <= (bytes + bytes / 4).max(256 + bytes),
+                "{bytes}: {size}"
+            );
         }
         assert_eq!(rounded(0), 256);
         assert_eq!(rounded(1 << 27), 1 << 27);

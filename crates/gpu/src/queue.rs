@@ -4,7 +4,10 @@ use std::sync::MutexGuard;
 
 use attentive_device::{Buffer, Device};
 use bytemuck::cast_slice;
-use wgpu::{BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, CommandEncoder, ComputePass};
+use wgpu::{
+    BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, CommandEncoder,
+    ComputePass,
+};
 
 use crate::gpu::Gpu;
 use crate::memory::Memory;

@@ -145,7 +145,10 @@ fn check(
     assert_eq!(queries.len(), batch * tgt_len * q_row, "{shape:?}");
     assert_eq!(keys_values.len(), batch * src_len * kv_row, "{shape:?}");
     let weights = batch * shape.n_heads * tgt_len * src_len;
-    assert!(u32::try_from(weights).is_ok(), "more than 2³² weights: {shape:?}");
+    assert!(
+        u32::try_from(weights).is_ok(),
+        "more than 2³² weights: {shape:?}"
+    );
 }
 
 pub(crate) fn attention(
@@ -187,7 +190,13 @@ pub(crate) fn attention_backward(
     let call = Call::new(recording, shape, &inputs);
     let sums = recording.room(2 * shape.batch * shape.n_heads * shape.tgt_len);
     let queries = call.query_blocks();
-    call.run(recording, "attention_sums", [Some(grad), None], &sums, queries);
+    call.run(
+        recording,
+        "attention_sums",
+        [Some(grad), None],
+        &sums,
+        queries,
+    );
     let inputs = [Some(grad), Some(&sums)];
     call.run(recording, "attention_queries", inputs, of_queries, queries);
     let of_keys = shape.src_len.div_ceil(BLOCK);

@@ -20,7 +20,11 @@ pub(crate) fn linear(
         rows, d_in, d_out, ..
     } = call;
     let width = maps.len() * d_out;
-    assert_eq!([x.len(), out.len()], [rows * d_in, rows * width], "{call:?}");
+    assert_eq!(
+        [x.len(), out.len()],
+        [rows * d_in, rows * width],
+        "{call:?}"
+    );
     for (number, map) in maps.iter().enumerate() {
         assert_eq!(map.weight.len(), d_out * d_in, "{call:?}");
         let (x, weight) = (Matrix::rows(x, d_in), Matrix::rows(map.weight, d_in).t());
@@ -29,7 +33,10 @@ pub(crate) fn linear(
             activation: call.activation,
             ..product.with_bias(map.bias)
         };
-        product.write(recording, Matrix::rows(out, width).from_column(number * d_out));
+        product.write(
+            recording,
+            Matrix::rows(out, width).from_column(number * d_out),
+        );
     }
     if let Some(dropout) = call.dropout {
         dropout::dropout(recording, dropout, out);

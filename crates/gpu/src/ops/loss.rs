@@ -23,7 +23,11 @@ const LOGITS: usize = 1 << 24;
 const NUMBERS: usize = 4;
 
 fn source(_: usize) -> Cow<'static, str> {
-    concat!(include_str!("../wgsl/reduce.wgsl"), include_str!("../wgsl/loss.wgsl")).into()
+    concat!(
+        include_str!("../wgsl/reduce.wgsl"),
+        include_str!("../wgsl/loss.wgsl")
+    )
+    .into()
 }
 
 /// The loss, for which the host waits, and the gradients.
@@ -46,7 +50,10 @@ pub(crate) fn cross_entropy(
     let real: Vec<usize> = (0..rows).filter(is_real).collect();
     for &row in &real {
         let target = inputs.targets[row];
-        assert!((target as usize) < vocab, "target {target} among {vocab} classes");
+        assert!(
+            (target as usize) < vocab,
+            "target {target} among {vocab} classes"
+        );
     }
     let mut recording = gpu.record();
     let gradients = ProjectionGradients {
@@ -54,7 +61,10 @@ pub(crate) fn cross_entropy(
         weight: gradients.weight.map(|weight| &*weight),
         bias: gradients.bias.map(|bias| &*bias),
     };
-    for gradient in [gradients.x, gradients.weight, gradients.bias].into_iter().flatten() {
+    for gradient in [gradients.x, gradients.weight, gradients.bias]
+        .into_iter()
+        .flatten()
+    {
         fill(&mut recording, gradient, 0.0);
     }
     let together = (LOGITS / vocab.max(1)).max(1);
@@ -125,7 +135,11 @@ fn sums(gpu: &Gpu, losses: &[Buffer], vocab: usize, smoothing: f32) -> LossSums 
     let share = f64::from(smoothing / vocab as f32);
     let keep = 1.0 - f64::from(smoothing);
     let mut sums = LossSums::default();
-    for row in gpu.read(&Vec::from_iter(losses)).concat().chunks_exact(NUMBERS) {
+    for row in gpu
+        .read(&Vec::from_iter(losses))
+        .concat()
+        .chunks_exact(NUMBERS)
+    {
         let [at_target, total, exponentials, is_correct] =
             [row[0], row[1], row[2], row[3]].map(|word| f64::from(f32::from_bits(word)));
         let log_sum = exponentials.ln();

@@ -21,7 +21,11 @@ const COLUMNS: Kernel = Kernel::new("norm_columns", source);
 const ROWS: usize = 64;
 
 fn source(_: usize) -> Cow<'static, str> {
-    concat!(include_str!("../wgsl/reduce.wgsl"), include_str!("../wgsl/norm.wgsl")).into()
+    concat!(
+        include_str!("../wgsl/reduce.wgsl"),
+        include_str!("../wgsl/norm.wgsl")
+    )
+    .into()
 }
 
 fn parameters(call: NormCall, has_bias: bool) -> [u32; 5] {
@@ -46,12 +50,7 @@ pub(crate) fn norm(
         return;
     }
     let parameters = parameters(call, bias.is_some());
-    let bindings = [
-        Read(x),
-        Read(gain),
-        ReadIf(bias),
-        Write(out),
-    ];
+    let bindings = [Read(x), Read(gain), ReadIf(bias), Write(out)];
     recording.run(NORM, &bindings, &parameters, grid(call.rows));
 }
 
@@ -90,7 +89,11 @@ pub(crate) fn norm_backward(
     gradients: NormGradients<&Buffer>,
 ) {
     let NormCall { kind, rows, d, .. } = call;
-    assert_eq!([x.len(), grad.len(), gradients.x.len()], [rows * d; 3], "{call:?}");
+    assert_eq!(
+        [x.len(), grad.len(), gradients.x.len()],
+        [rows * d; 3],
+        "{call:?}"
+    );
     if rows * d == 0 {
         fill(recording, gradients.gain, 0.0);
         if let Some(bias) = gradients.bias {

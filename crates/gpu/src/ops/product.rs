@@ -80,11 +80,7 @@ struct Tile {
 }
 
 /// The tiles, from the largest.
-const TILES: [Tile; 3] = [
-    Tile::new(16, 2),
-    Tile::new(16, 1),
-    Tile::new(8, 1),
-];
+const TILES: [Tile; 3] = [Tile::new(16, 2), Tile::new(16, 1), Tile::new(8, 1)];
 /// Fewer workgroups leave most of a GPU without work.
 const ENOUGH: [usize; 2] = [128, 64];
 
@@ -210,16 +206,28 @@ fn source(variant: usize) -> Cow<'static, str> {
         _ = writeln!(step, "let left{i} = left_tile[l * LEFT + {i}u * TY + y];");
     }
     for j in 0..columns {
-        _ = writeln!(step, "let right{j} = right_tile[l * RIGHT + {j}u * TX + x];");
+        _ = writeln!(
+            step,
+            "let right{j} = right_tile[l * RIGHT + {j}u * TX + x];"
+        );
     }
-    for (i, r, j) in (0..rows * 4 * columns).map(|n| (n / (4 * columns), n / columns % 4, n % columns)) {
+    for (i, r, j) in
+        (0..rows * 4 * columns).map(|n| (n / (4 * columns), n / columns % 4, n % columns))
+    {
         let sum = format!("sum_{i}_{r}_{j}");
         _ = writeln!(sums, "var {sum} = vec4<f32>();");
-        _ = writeln!(step, "{sum} = fma(vec4<f32>(left{i}[{r}]), right{j}, {sum});");
-        let (row, column) = (format!("row + 4u * ({i}u * TY + y) + {r}u"), format!("column + 4u * ({j}u * TX + x)"));
+        _ = writeln!(
+            step,
+            "{sum} = fma(vec4<f32>(left{i}[{r}]), right{j}, {sum});"
+        );
+        let (row, column) = (
+            format!("row + 4u * ({i}u * TY + y) + {r}u"),
+            format!("column + 4u * ({j}u * TX + x)"),
+        );
         _ = writeln!(store, "store({row}, {column}, {sum});");
     }
-    let sizes = format!("const TX = {x}u; const TY = {y}u; const QN = {columns}u; const QM = {rows}u;\n");
+    let sizes =
+        format!("const TX = {x}u; const TY = {y}u; const QN = {columns}u; const QM = {rows}u;\n");
     let body = include_str!("../wgsl/product.wgsl");
     let body = (body.replace("SUMS", &sums).replace("STEP", &step)).replace("STORE", &store);
     format!("{sizes}{operand}\n{body}").into()

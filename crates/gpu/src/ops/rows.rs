@@ -162,13 +162,22 @@ fn add_gathered(
         Host(&places),
         Write(total),
     ];
-    recording.run(ADD_GATHERED, &bindings, &words![n, d, row, column, scale], elements(n));
+    recording.run(
+        ADD_GATHERED,
+        &bindings,
+        &words![n, d, row, column, scale],
+        elements(n),
+    );
 }
 
 /// Checks that `x` has these rows of width `d`.
 fn check(d: usize, rows: &[usize], x: &Buffer) {
     let end = rows.iter().max().map_or(0, |last| last + 1);
-    assert!(end * d <= x.len(), "{end} rows of {d} in {} elements", x.len());
+    assert!(
+        end * d <= x.len(),
+        "{end} rows of {d} in {} elements",
+        x.len()
+    );
 }
 
 pub(crate) fn add_to_each(
@@ -177,7 +186,14 @@ pub(crate) fn add_to_each(
     part: Range<usize>,
     sequences: &Buffer,
 ) {
-    each(recording, ADD_TO_EACH, table, part, sequences, sequences.len());
+    each(
+        recording,
+        ADD_TO_EACH,
+        table,
+        part,
+        sequences,
+        sequences.len(),
+    );
 }
 
 pub(crate) fn sum_of_each(
@@ -186,7 +202,14 @@ pub(crate) fn sum_of_each(
     part: Range<usize>,
     table: &Buffer,
 ) {
-    each(recording, SUM_OF_EACH, sequences, part, table, sequences.len());
+    each(
+        recording,
+        SUM_OF_EACH,
+        sequences,
+        part,
+        table,
+        sequences.len(),
+    );
 }
 
 fn each(
@@ -257,8 +280,16 @@ pub(crate) fn embedding(
 ) {
     let vocab = table.len().checked_div(d).unwrap_or(0);
     let unknown = ids.iter().find(|&&id| id as usize >= vocab);
-    assert!(unknown.is_none() || d == 0, "{unknown:?} in a table of {vocab} rows");
-    assert_eq!(out.len(), ids.len() * d, "the vectors of {} tokens", ids.len());
+    assert!(
+        unknown.is_none() || d == 0,
+        "{unknown:?} in a table of {vocab} rows"
+    );
+    assert_eq!(
+        out.len(),
+        ids.len() * d,
+        "the vectors of {} tokens",
+        ids.len()
+    );
     if out.is_empty() {
         return;
     }

@@ -40,7 +40,12 @@ impl ColumnSums<'_> {
         let x = columns.div_ceil(64) as u32;
         if chunks > 0 {
             let parameters = words![rows, columns, first, width, 0u32];
-            recording.run(PARTS, &[Read(matrix), Write(&parts)], &parameters, [x, chunks as u32]);
+            recording.run(
+                PARTS,
+                &[Read(matrix), Write(&parts)],
+                &parameters,
+                [x, chunks as u32],
+            );
         }
         let totals = ColumnSums {
             rows: chunks,
@@ -56,6 +61,11 @@ impl ColumnSums<'_> {
     pub(crate) fn write_at_once(self, recording: &mut Recording<'_>, out: &Buffer, adds: bool) {
         let parameters = words![self.rows, self.columns, self.first, self.width, adds];
         let groups = [self.columns.div_ceil(64) as u32, 1];
-        recording.run(TOTALS, &[Read(self.matrix), Write(out)], &parameters, groups);
+        recording.run(
+            TOTALS,
+            &[Read(self.matrix), Write(out)],
+            &parameters,
+            groups,
+        );
     }
 }

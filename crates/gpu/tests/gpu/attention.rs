@@ -4,7 +4,9 @@ use attentive_kernels::attention::{Causality, Scores, scale_of};
 use super::*;
 
 /// [batch, heads, key heads, queries, keys, columns of a head]
-pub(super) fn shape([batch, n_heads, n_kv_heads, tgt_len, src_len, d_head]: [usize; 6]) -> AttentionShape {
+pub(super) fn shape(
+    [batch, n_heads, n_kv_heads, tgt_len, src_len, d_head]: [usize; 6],
+) -> AttentionShape {
     AttentionShape {
         batch,
         n_heads,

@@ -76,7 +76,9 @@ fn norm(random: &mut Random) {
     agree(&format!("{norm:?}"), |device| layers::norm_of(device, norm));
     let dropout = one_of(random, &[None, Some(dropout(0.3))]);
     let call = ResidualNormCall { norm, dropout };
-    agree(&format!("{call:?}"), |device| layers::residual_norm_of(device, call));
+    agree(&format!("{call:?}"), |device| {
+        layers::residual_norm_of(device, call)
+    });
 }
 
 fn cross_entropy(random: &mut Random) {

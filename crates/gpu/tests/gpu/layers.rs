@@ -67,7 +67,9 @@ fn norms() {
             agree(&format!("{norm:?}"), |device| norm_of(device, norm));
             for dropout in [None, Some(dropout(0.3))] {
                 let call = ResidualNormCall { norm, dropout };
-                agree(&format!("{call:?}"), |device| residual_norm_of(device, call));
+                agree(&format!("{call:?}"), |device| {
+                    residual_norm_of(device, call)
+                });
             }
         }
     }

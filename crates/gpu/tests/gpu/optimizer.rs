@@ -7,7 +7,8 @@ use super::*;
 fn steps() {
     for n in [1, 7, 300, 5000] {
         agree(&format!("Adam, {n} elements"), |device| {
-            let (mut param, mut mean, mut square) = (random(1, n + 5), random(2, n), Buffer::zeros(n));
+            let (mut param, mut mean, mut square) =
+                (random(1, n + 5), random(2, n), Buffer::zeros(n));
             for step in 1..=3 {
                 let step = AdamStep {
                     learning_rate: 0.01,
@@ -64,11 +65,16 @@ fn sums_of_squares() {
         });
         assert_eq!(found[1], [12.0]);
         let square = |x: &f32| f64::from(*x) * f64::from(*x);
-        let exact = x.chunks(SUM_CHUNK).map(|chunk| chunk.iter().map(square).sum::<f64>());
+        let exact = x
+            .chunks(SUM_CHUNK)
+            .map(|chunk| chunk.iter().map(square).sum::<f64>());
         let exact: Vec<f64> = exact.collect();
         assert_eq!(found[0].len(), exact.len());
         for (found, exact) in found[0].iter().zip(&exact) {
-            assert!((found - exact).abs() <= 1e-6 * exact, "{n}: {found} and {exact}");
+            assert!(
+                (found - exact).abs() <= 1e-6 * exact,
+                "{n}: {found} and {exact}"
+            );
         }
     }
 }

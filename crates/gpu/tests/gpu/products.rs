@@ -15,7 +15,12 @@ pub(super) fn call([rows, d_in, d_out]: [usize; 3]) -> LinearCall {
 }
 
 /// The result and all gradients of `maps` layers.
-pub(super) fn both(device: &dyn Device, call: LinearCall, maps: usize, biased: bool) -> Vec<Buffer> {
+pub(super) fn both(
+    device: &dyn Device,
+    call: LinearCall,
+    maps: usize,
+    biased: bool,
+) -> Vec<Buffer> {
     let LinearCall {
         rows, d_in, d_out, ..
     } = call;

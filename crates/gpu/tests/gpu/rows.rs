@@ -44,7 +44,12 @@ fn columns() {
 
 #[test]
 fn rows_selected_and_added() {
-    for (d, rows) in [(1, &[0][..]), (5, &[2, 0, 2, 3, 2]), (300, &[3, 1]), (4, &[])] {
+    for (d, rows) in [
+        (1, &[0][..]),
+        (5, &[2, 0, 2, 3, 2]),
+        (300, &[3, 1]),
+        (4, &[]),
+    ] {
         agree(&format!("rows {rows:?} of {d}"), |device| {
             let x = random(1, 4 * d);
             let [mut selected, mut transposed] = [rows.len() * d; 2].map(room);
@@ -76,10 +81,17 @@ fn tables_added_to_sequences() {
 fn embeddings() {
     let table = numbers(9, 5 * 300);
     for d in [1, 5, 300] {
-        for ids in [&[][..], &[0], &[3, 0, 3, 5, 5, 3], &[9, 9, 9, 9, 2, 0, 1, 9]] {
+        for ids in [
+            &[][..],
+            &[0],
+            &[3, 0, 3, 5, 5, 3],
+            &[9, 9, 9, 9, 2, 0, 1, 9],
+        ] {
             for len in [None, Some(2), Some(1)] {
                 let fits = |len: &usize| ids.len().is_multiple_of(*len);
-                let rows = len.filter(fits).map(|len| PositionRows { table: &table, len });
+                let rows = len
+                    .filter(fits)
+                    .map(|len| PositionRows { table: &table, len });
                 agree(&format!("{ids:?}, {d}, {len:?}"), |device| {
                     let (vectors, mut out) = (random(1, 10 * d), room(ids.len() * d));
                     device.embedding(ids, &vectors, d, 2.5, rows, &mut out);
