@@ -147,7 +147,7 @@ fn a_sentence_alone_has_the_bits_it_has_among_others_with_more_padding() {
     for (batch, width) in [(1, 21), (3, 20), (2, 70)] {
         assert_eq!(
             bits(&[first(batch, width)]),
-            bits(&[alone.clone()]),
+            bits(std::slice::from_ref(&alone)),
             "{batch} of {width}"
         );
     }
