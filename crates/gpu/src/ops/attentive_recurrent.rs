@@ -225,7 +225,7 @@ pub(crate) fn attentive_recurrent_backward(
             recurrent.lengths.positions(),
         ];
         let dx = Matrix::rows(projected, schedule.gates()).t();
-        let contexts = Matrix::rows(result.out, call.out_cols()).at_column(schedule.states());
+        let contexts = Matrix::rows(result.out, call.out_cols()).skip_columns(schedule.states());
         let product = layer.product(shape, dx, contexts);
         product.write(recording, Matrix::rows(context_weight, call.d_value));
     }
@@ -295,7 +295,7 @@ impl<'a> AttentionBackward<'a> {
         let (layer, schedule) = (self.layer, self.retreat.schedule);
         let (inputs, d_value) = (layer.inputs, layer.call.d_value);
         let rows = schedule.tape(step);
-        let dx = self.retreat.tapes.inputs().at_row(rows.start);
+        let dx = self.retreat.tapes.inputs().skip_rows(rows.start);
         let shape = [rows.len(), d_value, schedule.gates()];
         let product = layer.product(shape, dx, layer.context_weight());
         product.write(recording, Matrix::rows(&self.through_gates, d_value));
@@ -319,7 +319,7 @@ impl<'a> AttentionBackward<'a> {
     fn through_query(&self, recording: &mut Recording<'_>, step: usize) {
         let (layer, rows) = (self.layer, self.retreat.schedule.tape(step));
         let shape = [rows.len(), layer.call.recurrent.d, layer.call.d_key];
-        let dqueries = self.dqueries().at_row(rows.start);
+        let dqueries = self.dqueries().skip_rows(rows.start);
         let product = layer.product(shape, dqueries, layer.query_weight()).added();
         product.write(recording, self.retreat.flow());
     }

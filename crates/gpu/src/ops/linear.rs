@@ -35,7 +35,7 @@ pub(crate) fn linear(
         };
         product.write(
             recording,
-            Matrix::rows(out, width).at_column(number * d_out),
+            Matrix::rows(out, width).skip_columns(number * d_out),
         );
     }
     if let Some(dropout) = call.dropout {
@@ -64,7 +64,7 @@ pub(crate) fn linear_backward(
         let factor = call.dropout.map_or(1.0, |dropout| dropout.kept_scale());
         elementwise::mask_relu(recording, kept.out, factor, grad);
     }
-    let part = |number: usize| Matrix::rows(grad, width).at_column(number * d_out);
+    let part = |number: usize| Matrix::rows(grad, width).skip_columns(number * d_out);
     if let Some(dx) = dx {
         assert_eq!(kept.weights.len(), gradients.len(), "a weight per layer");
         for (number, weight) in kept.weights.iter().enumerate() {

@@ -32,7 +32,7 @@ impl<'a> Matrix<'a> {
     }
 
     /// Without the columns before `first`.
-    pub(crate) fn at_column(self, first: usize) -> Self {
+    pub(crate) fn skip_columns(self, first: usize) -> Self {
         Self {
             first: self.first + first * self.strides[1],
             ..self
@@ -40,7 +40,7 @@ impl<'a> Matrix<'a> {
     }
 
     /// Without the rows before `first`.
-    pub(crate) fn at_row(self, first: usize) -> Self {
+    pub(crate) fn skip_rows(self, first: usize) -> Self {
         Self {
             first: self.first + first * self.strides[0],
             ..self

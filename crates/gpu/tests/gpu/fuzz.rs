@@ -1,7 +1,10 @@
 //! Operations of random shapes.
 
 use attentive_base::random::Random;
-use attentive_device::{Lengths, LinearCall, NormCall, ProjectionShape, ResidualNormCall};
+use attentive_device::{
+    AttentiveRecurrentCall, Lengths, LinearCall, NormCall, ProjectionShape, RecurrentCall,
+    ResidualNormCall,
+};
 use attentive_kernels::attention::Causality;
 use attentive_kernels::cross_entropy::IGNORE;
 use attentive_kernels::gemm::{Activation, Float};
@@ -100,11 +103,46 @@ fn cross_entropy(random: &mut Random) {
     });
 }
 
+/// A recurrent layer, or one that attends.
+fn recurrent(random: &mut Random) {
+    use super::recurrent::{ALL, CELLS, DIRECTIONS, FEWEST, SOME, attentive_layer, layer};
+
+    let [batch, width, d] = [20, 12, 50].map(|end| below(random, end));
+    let lens = (0..batch).map(|_| below(random, width + 1));
+    let lengths = &Lengths::new(Vec::from_iter(lens), width);
+    let call = RecurrentCall {
+        cell: one_of(random, &CELLS),
+        direction: one_of(random, &DIRECTIONS),
+        lengths,
+        d: 1 + d,
+        precision: Float::F32,
+    };
+    let options = one_of(random, &[ALL, SOME, FEWEST]);
+    if one_of(random, &[true, false]) {
+        agree(&format!("{call:?}, {options:?}"), |device| {
+            layer(device, call, options)
+        });
+        return;
+    }
+    let [src_len, d_key, d_value] = [12, 40, 40].map(|end| 1 + below(random, end));
+    let call = AttentiveRecurrentCall {
+        recurrent: call,
+        src_len,
+        d_key,
+        d_value,
+    };
+    let lens = (0..batch).map(|_| below(random, src_len + 1));
+    let keys = Lengths::new(Vec::from_iter(lens), src_len);
+    let keys = one_of(random, &[None, Some(&keys)]);
+    let what = format!("{call:?}, {keys:?}, {options:?}");
+    agree(&what, |device| attentive_layer(device, call, keys, options));
+}
+
 /// As many operations as `ATTENTIVE_FUZZ` says, or 1000.
 #[test]
 #[ignore = "takes minutes"]
 fn random_shapes() {
-    const ALL: [fn(&mut Random); 4] = [linear, attention, norm, cross_entropy];
+    const ALL: [fn(&mut Random); 5] = [linear, attention, norm, cross_entropy, recurrent];
     let number = |name: &str, default: u64| {
         let given = std::env::var(name).ok();
         given.map_or(default, |text| text.parse().expect("a number"))

@@ -5,6 +5,7 @@ mod attention;
 mod fuzz;
 mod layers;
 mod loss;
+mod memory;
 mod optimizer;
 mod products;
 mod recurrent;

@@ -8,34 +8,34 @@ use attentive_kernels::recurrent::{Cell, Direction};
 
 use super::*;
 
-const CELLS: [Cell; 5] = [
+pub(crate) const CELLS: [Cell; 5] = [
     Cell::Rnn,
     Cell::Lstm,
     Cell::CoupledLstm,
     Cell::Gru,
     Cell::Ssru,
 ];
-const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
+pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Which of the optional operands there are, and which of the optional gradients are wanted.
 #[derive(Clone, Copy, Debug)]
-struct Options {
+pub(crate) struct Options {
     bias: bool,
     initial: bool,
     gradients: bool,
 }
 
-const ALL: Options = Options {
+pub(crate) const ALL: Options = Options {
     bias: true,
     initial: true,
     gradients: true,
 };
-const FEWEST: Options = Options {
+pub(crate) const FEWEST: Options = Options {
     bias: false,
     initial: false,
     gradients: false,
 };
-const SOME: Options = Options {
+pub(crate) const SOME: Options = Options {
     bias: false,
     initial: false,
     gradients: true,
@@ -108,7 +108,7 @@ fn listed(gradients: RecurrentGradients<Buffer>) -> impl Iterator<Item = Buffer>
 }
 
 /// The states and all gradients of a layer.
-fn layer(device: &dyn Device, call: RecurrentCall<'_>, options: Options) -> Vec<Buffer> {
+pub(crate) fn layer(device: &dyn Device, call: RecurrentCall<'_>, options: Options) -> Vec<Buffer> {
     let (positions, cell, d) = (call.lengths.positions(), call.cell, call.d);
     let operands = Operands::new(call, options);
     let projected = random(1, positions * cell.gates() * d);
@@ -253,7 +253,7 @@ impl AttentiveOperands {
 }
 
 /// The output, the attention weights and all gradients of a layer that attends.
-fn attentive_layer(
+pub(crate) fn attentive_layer(
     device: &dyn Device,
     call: AttentiveRecurrentCall<'_>,
     src_lengths: Option<&Lengths>,

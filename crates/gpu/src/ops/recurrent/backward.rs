@@ -67,12 +67,12 @@ impl<'a> Tapes<'a> {
 
     /// The gradients of the projected inputs.
     pub(in crate::ops) fn inputs(&self) -> Matrix<'a> {
-        self.hidden().at_column(self.inputs)
+        self.hidden().skip_columns(self.inputs)
     }
 
     /// The h before each step.
     pub(in crate::ops) fn before(&self, d: usize) -> Matrix<'a> {
-        Matrix::rows(self.all, d).at_column(self.before)
+        Matrix::rows(self.all, d).skip_columns(self.before)
     }
 }
 
@@ -113,7 +113,7 @@ impl Retreat<'_> {
         if let Some(Affine { weight, .. }) = self.hidden {
             let rows = schedule.tape(step);
             let shape = [rows.len(), call.d, schedule.gates()];
-            let hidden = self.tapes.hidden().at_row(rows.start);
+            let hidden = self.tapes.hidden().skip_rows(rows.start);
             Product::new(shape, hidden, Matrix::rows(weight, call.d), call.precision)
                 .added()
                 .write(recording, self.flow());
