@@ -5,6 +5,7 @@ mod packing;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
@@ -36,6 +37,8 @@ pub struct Stored {
     path: PathBuf,
     /// The tensors in file order; they fill the file without gaps.
     tensors: Vec<(String, TensorInfo)>,
+    /// The place of the tensors in the file, in bytes.
+    data: Range<u64>,
     /// The hash of what has been read so far.
     hash: Sha256,
     /// The expected SHA-256 of the file, if known.
@@ -85,6 +88,7 @@ impl Stored {
                 .filter_map(tensor)
                 .collect(),
             path: path.to_path_buf(),
+            data: len - data_len..len,
             sha256: sha256.map(str::to_owned),
             file,
             hash,
@@ -148,7 +152,7 @@ impl Stored {
             indices[place] = index;
         }
         let file = Mapped::open(&self.file).map_err(Error::io("read", &self.path))?;
-        let start = file.len() - self.data_len();
+        let start = self.data.start as usize;
         let tensor = |((name, shape), index): (&(String, Vec<usize>), usize)| {
             let (first, end) = self.tensors[index].1.data_offsets;
             MappedTensor {
@@ -220,13 +224,6 @@ impl Stored {
         Ok(values)
     }
 
-    /// The bytes of all tensors.
-    fn data_len(&self) -> usize {
-        self.tensors
-            .last()
-            .map_or(0, |(_, info)| info.data_offsets.1)
-    }
-
     /// Calls `each` with the index in `expected` and the values of every parameter, in file order. The results are
     /// valid only if no error is returned.
     ///
@@ -252,7 +249,7 @@ impl Stored {
     /// Fails if the checksum is unexpected or the file cannot be read.
     pub(super) fn digest(mut self) -> Result<String> {
         let mut chunk = vec![0; CHUNK_BYTES];
-        let mut left = self.data_len();
+        let mut left = (self.data.end - self.data.start) as usize;
         while left > 0 {
             let len = left.min(CHUNK_BYTES);
             self.read_hashed(&mut chunk[..len])?;

@@ -13,7 +13,7 @@ use attentive_model::engine::{Engine, Matrix, Precision, Weights};
 use safetensors::tensor::TensorInfo;
 use sha2::{Digest, Sha256};
 
-use super::Stored;
+use super::{Stored, not_whole};
 use crate::mapped::numbers;
 
 /// Bytes that are mapped and hashed at a time.
@@ -38,8 +38,12 @@ impl Stored {
         let places = self.places(expected)?;
         let tensors = places.into_iter().zip(&self.tensors);
         let tensors = tensors.map(|(place, (_, info))| (expected[place].0.as_str(), info));
+        let data = self.data.clone();
         let len = self.file.metadata().map_err(failed)?.len();
-        let data = len - self.data_len() as u64..len;
+        if len != data.end {
+            // What is mapped must be there.
+            return Err(not_whole(&self.path, "it was changed meanwhile", len));
+        }
         let mut weights = Reading {
             precision,
             file: &self.file,

@@ -94,6 +94,12 @@ fn an_engine_has_the_weights_of_its_file_and_refuses_damage() {
     fs::write(&path, &bytes).expect("write");
     let problem = engine(&sha256).expect_err("damaged").to_string();
     assert!(problem.contains("its SHA-256 is"), "{problem}");
+
+    let stored = Stored::open(&path, Some(&sha256)).expect("open");
+    fs::write(&path, &bytes[..bytes.len() / 2]).expect("write");
+    let cut = stored.engine(&expected, &architecture, Precision::F32);
+    let problem = cut.expect_err("cut").to_string();
+    assert!(problem.contains("it was changed meanwhile"), "{problem}");
 }
 
 #[test]

@@ -202,26 +202,12 @@ fn put(x: u32, y: u32, found: vec4<f32>) {
     }
 }
 
-// Σ over the keys j of tile[y][j] · value j, for four columns.
-fn sum_of_values(h: Head, key: u32, column: u32, x: u32, y: u32) -> vec4<f32> {
+// Σ over the keys j of tile[y][j] · key j or value j, whichever of them begin at `first`, for four columns.
+fn sum_over_keys(h: Head, first: u32, key: u32, column: u32, x: u32, y: u32) -> vec4<f32> {
     workgroupBarrier();
     right[y * ROW + x] = vec4<f32>();
     if (key + y < h.keys) {
-        right[y * ROW + x] = quad1(h.v + (key + y) * attended.kv_row, column + 4u * x);
-    }
-    workgroupBarrier();
-    var sum = vec4<f32>();
-    for (var j = 0u; j < BLOCK; j++) {
-        sum += tile[y * SCORES + j] * right[j * ROW + x];
-    }
-    return sum;
-}
-
-fn sum_of_keys(h: Head, key: u32, column: u32, x: u32, y: u32) -> vec4<f32> {
-    workgroupBarrier();
-    right[y * ROW + x] = vec4<f32>();
-    if (key + y < h.keys) {
-        right[y * ROW + x] = quad1(h.k + (key + y) * attended.kv_row, column + 4u * x);
+        right[y * ROW + x] = quad1(first + (key + y) * attended.kv_row, column + 4u * x);
     }
     workgroupBarrier();
     var sum = vec4<f32>();
@@ -325,7 +311,7 @@ fn attention(INVOCATION) {
     let end = last_key(h, query + BLOCK);
     for (var key = 0u; key < end; key += BLOCK) {
         softmax = with_block(softmax, h, query, key, x, y);
-        EACH sum_CHUNK = sum_CHUNK * softmax.keep + sum_of_values(h, key, CHUNKu * BLOCK, x, y);
+        EACH sum_CHUNK = sum_CHUNK * softmax.keep + sum_over_keys(h, h.v, key, CHUNKu * BLOCK, x, y);
     }
     if (query + y < attended.tgt) {
         let inverse = inverse_of(softmax.sum);
@@ -352,7 +338,7 @@ fn attention_sums(INVOCATION) {
     let end = last_key(h, query + BLOCK);
     for (var key = 0u; key < end; key += BLOCK) {
         softmax = with_block(softmax, h, query, key, x, y);
-        EACH sum_CHUNK = sum_CHUNK * softmax.keep + sum_of_values(h, key, CHUNKu * BLOCK, x, y);
+        EACH sum_CHUNK = sum_CHUNK * softmax.keep + sum_over_keys(h, h.v, key, CHUNKu * BLOCK, x, y);
     }
     var product = 0.0;
     if (query + y < attended.tgt) {
@@ -403,7 +389,7 @@ fn attention_queries(INVOCATION) {
     let end = last_key(h, query + BLOCK);
     for (var key = 0u; key < end; key += BLOCK) {
         put(x, y, gradients(h, query, key, x, y).scores);
-        EACH sum_CHUNK += sum_of_keys(h, key, CHUNKu * BLOCK, x, y);
+        EACH sum_CHUNK += sum_over_keys(h, h.k, key, CHUNKu * BLOCK, x, y);
     }
     if (query + y < attended.tgt) {
         let at = h.q + (query + y) * attended.q_row;
