@@ -21,8 +21,10 @@ mod area;
 mod lanes;
 mod lengths;
 mod parallel;
+mod prefetch;
 mod scratch;
 mod tile;
+mod transpose;
 
 pub use lengths::Lengths;
 

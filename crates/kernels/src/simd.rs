@@ -124,9 +124,22 @@ pub(crate) fn sum_of_two(x: &[f32], y: &[f32], term: impl Fn(f32, f32) -> f32) -
     combine(lanes, |a, b| a + b)
 }
 
+/// The sum of each lane over 16 lines, line i being the partial sum of the elements i, i + 16, …: in the order of [`sum_of`].
+#[inline(always)]
+pub(crate) fn sum_of_lines(lines: &[[f32; LANES]; LANES]) -> [f32; LANES] {
+    let mut sums = *lines;
+    for half in [8, 4, 2, 1] {
+        let (low, high) = sums.split_at_mut(half);
+        for (low, high) in low.iter_mut().zip(high) {
+            add_all(low, *high);
+        }
+    }
+    sums[0]
+}
+
 /// The larger number; `a` if `b` is NaN.
 #[inline(always)]
-fn larger(a: f32, b: f32) -> f32 {
+pub(crate) fn larger(a: f32, b: f32) -> f32 {
     if b > a { b } else { a }
 }
 

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::area::reach;
+use crate::prefetch::prefetch;
 
 /// A mutable view of a rectangle.
 pub(crate) struct TileMut<'a> {
@@ -54,6 +55,11 @@ impl<'a> TileMut<'a> {
     /// Distance between the starts of consecutive rows.
     pub(crate) fn row_stride(&self) -> usize {
         self.row_stride
+    }
+
+    /// Asks the processor to load all elements, which will be written.
+    pub(crate) fn prefetch(&self) {
+        prefetch(self.data, self.row_stride, [self.rows, self.cols]);
     }
 
     /// The rectangle `[rows, cols]` that starts at (`row`, `col`).

@@ -1,17 +1,14 @@
 //! Gradients of attention; scores and dropout masks are recomputed.
 
-use std::ops::Range;
-
+use super::block::Block;
 use super::operands::{Targets, Views};
-use super::softmax::{add_row, drop_weights, scale_row, softmax_backward_rows};
-use super::{
-    AttentionInputs, AttentionShape, Head, Operands, QUERY_BLOCK, is_large, query_block, row_stride,
-};
-use crate::dropout::Dropout;
+use super::{AttentionInputs, AttentionShape, Head, Operands, columns, is_large};
 use crate::gemm::{Product, View};
 use crate::parallel::{for_each, for_each_short};
-use crate::scratch::with_scratches;
+use crate::scratch::{with_scratch, with_scratches};
+use crate::simd::LANES;
 use crate::tile::TileMut;
+use crate::transpose::transpose;
 
 /// The gradients of [`super::attention`] given `grad_out` `[batch, tgt_len, n_heads * d_head]`. The gradient of the
 /// score bias, summed over the sentences in their order, is computed only if `bias` is given.
@@ -51,6 +48,10 @@ pub fn attention_backward(
             (0..batch).for_each(|sentence| backward.head_group(sentence, kv_head));
         }),
         None => for_each_short(batch * n_kv_heads, is_large(shape), |index| {
+            let next = index + 1;
+            if shape.is_prefetched() && next < batch * n_kv_heads {
+                backward.prefetch(next / n_kv_heads, next % n_kv_heads);
+            }
             backward.head_group(index / n_kv_heads, index % n_kv_heads);
         }),
     }
@@ -69,6 +70,28 @@ struct Backward<'a> {
 }
 
 impl Backward<'_> {
+    /// Asks the processor to load what [`Self::head_group`] reads and writes for the first query head.
+    fn prefetch(&self, sentence: usize, kv_head: usize) {
+        let shape = self.shape;
+        let AttentionShape {
+            n_heads,
+            tgt_len,
+            d_head,
+            ..
+        } = shape;
+        let number = kv_head * shape.group();
+        let index = sentence * n_heads + number;
+        Head::new(shape, self.inputs, self.views, index).prefetch();
+        let grad_out = self.grad_out.from(sentence * tgt_len, number * d_head);
+        grad_out.prefetch(tgt_len, d_head);
+        // SAFETY: nothing is read or written.
+        unsafe {
+            self.targets.queries(shape, sentence, number).prefetch();
+            let keys_values = self.targets.keys_values(shape, sentence, kv_head);
+            keys_values.iter().for_each(TileMut::prefetch);
+        }
+    }
+
     /// The query heads of one sentence that share key/value head `kv_head`, one after the other.
     fn head_group(&self, sentence: usize, kv_head: usize) {
         let shape = self.shape;
@@ -95,18 +118,77 @@ impl Backward<'_> {
             };
             let column = number * shape.d_head;
             let grad_out = self.grad_out.from(sentence * shape.tgt_len, column);
-            for block in 0..shape.tgt_len.div_ceil(QUERY_BLOCK) {
-                let queries = query_block(shape.tgt_len, block);
-                let block = Block {
-                    head: &head,
-                    dropout: self.inputs.dropout,
-                    keys: head.keys_seen(&queries),
-                    grad_out: grad_out.from(queries.start, 0),
-                    queries,
-                };
-                block.backward(&mut gradients);
+            for number in 0..Block::count(shape.tgt_len) {
+                let block = Block::new(&head, number);
+                self.block(
+                    &block,
+                    grad_out.from(block.queries.start, 0),
+                    &mut gradients,
+                );
             }
         }
+    }
+
+    /// Adds the gradients of one block of queries, given those of its results, `[queries, d_head]`.
+    fn block(&self, block: &Block<'_>, grad_out: View<'_>, gradients: &mut Gradients<'_>) {
+        let AttentionShape { d_head, .. } = self.shape;
+        let Block { keys, width, .. } = *block;
+        let (first, n_queries, len) = (block.queries.start, block.queries.len(), block.len());
+        let drawn = self.inputs.dropout.map_or(0, |_| block.drawn_len());
+        with_scratches([len, len, len, drawn], |[weights, grad, factors, drawn]| {
+            block.weights(weights);
+            block.products(block.head.v, grad_out, grad);
+            if let Some(dropout) = self.inputs.dropout {
+                block.draw(dropout, drawn, factors);
+                columns::multiply(grad, factors);
+            }
+            // The bias is added after scaling.
+            let scale = block.head.scores.scale;
+            match &mut gradients.bias {
+                None => columns::softmax_backward(weights, grad, width, scale),
+                Some(bias) => {
+                    columns::softmax_backward(weights, grad, width, 1.0);
+                    self.add_bias_gradient(block, grad, bias.row_mut(0));
+                    columns::scale(grad, scale);
+                }
+            }
+            if self.inputs.dropout.is_some() {
+                columns::multiply(weights, factors);
+            }
+            // SAFETY: `gradients` is borrowed mutably, no other task has these tiles, and the three do not overlap.
+            let (mut dq, mut dk, mut dv) = unsafe {
+                (
+                    gradients.q.part(first, 0, n_queries, d_head),
+                    gradients.k.part(0, 0, keys, d_head),
+                    gradients.v.part(0, 0, keys, d_head),
+                )
+            };
+            let (weights, grad) = (View::rows(weights, width), View::rows(grad, width));
+            let to_k = Product::new(n_queries, grad, block.head.q.from(first, 0));
+            let to_v = Product::new(n_queries, weights, grad_out);
+            Product::new(keys, grad.t(), block.head.k).write_here(&mut dq);
+            to_k.added().write_here(&mut dk);
+            to_v.added().write_here(&mut dv);
+        });
+    }
+
+    /// Adds the gradients `grad` `[keys, width]` of the scaled scores to `bias` `[tgt_len, src_len]`.
+    fn add_bias_gradient(&self, block: &Block<'_>, grad: &[f32], bias: &mut [f32]) {
+        let src_len = self.shape.src_len;
+        let (keys, n_queries) = (block.keys, block.queries.len());
+        let width = keys.next_multiple_of(LANES);
+        let bias = bias[block.queries.start * src_len..].chunks_exact_mut(src_len);
+        with_scratch(n_queries * width, |rows| {
+            transpose(
+                View::rows(grad, block.width),
+                [keys, n_queries],
+                rows,
+                width,
+            );
+            for (row, bias) in rows.chunks_exact(width.max(1)).zip(bias) {
+                columns::add(bias, &row[..keys]);
+            }
+        });
     }
 }
 
@@ -120,94 +202,4 @@ struct Gradients<'a> {
     v: &'a TileMut<'a>,
     /// One row of `tgt_len * src_len`, added to.
     bias: Option<TileMut<'a>>,
-}
-
-/// One block of queries of one head.
-struct Block<'a> {
-    head: &'a Head<'a>,
-    dropout: Option<Dropout>,
-    queries: Range<usize>,
-    /// Keys seen by the queries.
-    keys: usize,
-    /// `[queries, d_head]`
-    grad_out: View<'a>,
-}
-
-impl Block<'_> {
-    /// Adds the gradients.
-    fn backward(&self, gradients: &mut Gradients<'_>) {
-        let Self { head, keys, .. } = *self;
-        let AttentionShape {
-            src_len, d_head, ..
-        } = head.shape;
-        let (first, rows, stride) = (self.queries.start, self.queries.len(), row_stride(keys));
-        let scales = self.dropout.map_or(0, |_| rows * src_len);
-        let lens = [rows * stride, rows * stride, scales];
-        with_scratches(lens, |[weights, grad, scales]| {
-            let bias = gradients.bias.as_mut().map(|bias| bias.row_mut(0));
-            self.weights_and_scores(weights, grad, scales, bias);
-            // SAFETY: `gradients` is borrowed mutably, no other task has these tiles, and the three do not overlap.
-            let (mut dq, mut dk, mut dv) = unsafe {
-                (
-                    gradients.q.part(first, 0, rows, d_head),
-                    gradients.k.part(0, 0, keys, d_head),
-                    gradients.v.part(0, 0, keys, d_head),
-                )
-            };
-            let (weights, grad) = (View::rows(weights, stride), View::rows(grad, stride));
-            let to_k = Product::new(rows, grad.t(), head.q.from(first, 0));
-            let to_v = Product::new(rows, weights.t(), self.grad_out);
-            Product::new(keys, grad, head.k).write_here(&mut dq);
-            to_k.added().write_here(&mut dk);
-            to_v.added().write_here(&mut dv);
-        });
-    }
-
-    /// Fills `weights` with the attention weights after dropout and `grad` with the gradients of the unscaled scores,
-    /// both in rows of [`row_stride`]; adds the gradients of the scaled scores to `bias` `[tgt_len, src_len]`. `scales`
-    /// is scratch for the dropout mask.
-    fn weights_and_scores(
-        &self,
-        weights: &mut [f32],
-        grad: &mut [f32],
-        scales: &mut [f32],
-        bias: Option<&mut [f32]>,
-    ) {
-        let Self {
-            head,
-            keys,
-            ref queries,
-            ..
-        } = *self;
-        let AttentionShape {
-            src_len, d_head, ..
-        } = head.shape;
-        if keys == 0 {
-            return;
-        }
-        let stride = row_stride(keys);
-        head.weights(queries, keys, weights);
-        let mut tile = TileMut::new(grad, queries.len(), keys, stride);
-        Product::new(d_head, self.grad_out, head.v.t()).write_here(&mut tile);
-        if let Some(dropout) = self.dropout {
-            dropout.scales(head.dropout_start(queries), scales);
-            drop_weights(grad, stride, keys, scales, src_len);
-        }
-        // The bias is added after scaling.
-        let scale = match bias {
-            Some(_) => 1.0,
-            None => head.scores.scale,
-        };
-        softmax_backward_rows(weights, grad, stride, keys, scale);
-        if let Some(bias) = bias {
-            let bias = bias[queries.start * src_len..].chunks_exact_mut(src_len);
-            for (grad, bias) in grad.chunks_exact_mut(stride).zip(bias) {
-                add_row(bias, &grad[..keys]);
-                scale_row(grad, head.scores.scale);
-            }
-        }
-        if self.dropout.is_some() {
-            drop_weights(weights, stride, keys, scales, src_len);
-        }
-    }
 }

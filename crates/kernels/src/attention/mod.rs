@@ -1,10 +1,12 @@
 //! Scaled dot-product attention: softmax(scale · QKᵀ + bias)V for all heads (*Attention Is All You Need*, section
 //! 3.2.1).
 //!
-//! Scores exist only for one block of queries of one head at a time. Padded keys are never read, so additional
-//! padding does not change the results.
+//! Scores exist only for one block of queries of one head at a time, with one row per key and one column per query. Padded keys
+//! are never read, so additional padding does not change the results.
 
 mod backward;
+mod block;
+mod columns;
 mod operands;
 mod scores;
 mod softmax;
@@ -12,26 +14,26 @@ mod softmax;
 pub use backward::attention_backward;
 pub use operands::Operands;
 pub use scores::{Causality, Scores, scale_of};
-use softmax::softmax_rows;
 pub(crate) use softmax::{softmax_backward_row, softmax_row};
-
-use std::ops::Range;
 
 use crate::area::area;
 use crate::dropout::Dropout;
 use crate::gemm::{Product, View};
 use crate::lengths::Lengths;
 use crate::parallel::for_each_short;
-use crate::scratch::with_scratch;
-use crate::simd::LANES;
+use crate::scratch::with_scratches;
 use crate::threads::Threads;
 use crate::tile::TileMut;
+use block::Block;
 use operands::Views;
 
 /// Queries whose scores are computed together.
 const QUERY_BLOCK: usize = 128;
 /// Number of multiply-adds above which a call uses several threads.
 const LARGE: usize = 1 << 18;
+
+/// The largest matrix of queries or keys of a head, in elements, that is loaded into the caches while another head is computed.
+const PREFETCHED: usize = 1 << 12;
 
 /// Dimensions of a call.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +82,12 @@ impl AttentionShape {
     /// Elements of the scores of one head of one sentence.
     fn scores(&self) -> usize {
         area(self.tgt_len, self.src_len)
+    }
+
+    /// Whether a head is so small that the next one is loaded meanwhile, beside it: it has at most one block of queries.
+    fn is_prefetched(&self) -> bool {
+        let len = self.tgt_len.max(self.src_len);
+        len <= QUERY_BLOCK && area(len, self.d_head) <= PREFETCHED
     }
 
     fn check(&self) {
@@ -159,41 +167,35 @@ pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_, &[f32]>, out
     let width = shape.query_width();
     let elements = shape.elements(tgt_len, width);
     assert_eq!(out.len(), elements, "`out` of {shape:?}");
-    let blocks = tgt_len.div_ceil(QUERY_BLOCK);
+    let blocks = Block::count(tgt_len);
     let out = TileMut::new(out, batch * tgt_len, width, width);
     for_each_short(batch * n_heads * blocks, is_large(shape), |task| {
         let head = Head::new(shape, inputs, views, task / blocks);
-        let queries = query_block(tgt_len, task % blocks);
-        let (rows, keys) = (queries.len(), head.keys_seen(&queries));
-        let stride = row_stride(keys);
-        with_scratch(rows * stride, |weights| {
-            head.weights(&queries, keys, weights);
+        let next = task + 1;
+        if shape.is_prefetched() && next < batch * n_heads {
+            let next = Head::new(shape, inputs, views, next);
+            next.prefetch();
+            // SAFETY: nothing is read or written.
+            unsafe { next.query_tile(&out, &(0..tgt_len), d_head) }.prefetch();
+        }
+        let block = Block::new(&head, task % blocks);
+        let (len, drawn) = (block.len(), inputs.dropout.map_or(0, |_| block.drawn_len()));
+        with_scratches([len, len, drawn], |[weights, factors, drawn]| {
+            block.weights(weights);
             if let Some(dropout) = inputs.dropout {
-                with_scratch(rows * shape.src_len, |scales| {
-                    dropout.scales(head.dropout_start(&queries), scales);
-                    softmax::drop_weights(weights, stride, keys, scales, shape.src_len);
-                });
+                block.draw(dropout, drawn, factors);
+                columns::multiply(weights, factors);
             }
             // SAFETY: each task has its own head and rows, and this call borrows `out` mutably.
-            let mut out = unsafe { head.query_tile(&out, &queries, d_head) };
-            let weights = View::rows(weights, stride);
-            Product::new(keys, weights, head.v).write_here(&mut out);
+            let mut out = unsafe { head.query_tile(&out, &block.queries, d_head) };
+            let weights = View::rows(weights, block.width).t();
+            Product::new(block.keys, weights, head.v).write_here(&mut out);
         });
     });
 }
 
 fn is_large(shape: AttentionShape) -> bool {
     shape.work() >= LARGE && Threads::current().count() > 1
-}
-
-/// The row stride of scores for `keys` keys, rounded up to whole vectors.
-fn row_stride(keys: usize) -> usize {
-    keys.next_multiple_of(LANES)
-}
-
-/// The range of queries in block `block`.
-fn query_block(tgt_len: usize, block: usize) -> Range<usize> {
-    block * QUERY_BLOCK..tgt_len.min((block + 1) * QUERY_BLOCK)
 }
 
 /// Which keys of a sentence are visible.
@@ -259,6 +261,16 @@ impl<'a> Head<'a> {
         }
     }
 
+    /// Asks the processor to load what the head reads.
+    fn prefetch(&self) {
+        let AttentionShape {
+            tgt_len, d_head, ..
+        } = self.shape;
+        self.q.prefetch(tgt_len, d_head);
+        self.k.prefetch(self.n_keys, d_head);
+        self.v.prefetch(self.n_keys, d_head);
+    }
+
     fn visible(&self) -> Visible {
         Visible {
             causality: self.scores.causality,
@@ -268,33 +280,6 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// The number of keys visible to at least one of `queries`.
-    fn keys_seen(&self, queries: &Range<usize>) -> usize {
-        queries
-            .clone()
-            .next_back()
-            .map_or(0, |last| self.visible().to(last))
-    }
-
-    /// The softmax of `queries` over the first `keys` keys, before dropout, in rows of [`row_stride`] that are zero
-    /// after the last key.
-    fn weights(&self, queries: &Range<usize>, keys: usize, weights: &mut [f32]) {
-        let d_head = self.shape.d_head;
-        let stride = row_stride(keys);
-        let mut tile = TileMut::new(weights, queries.len(), keys, stride);
-        let q = self.q.from(queries.start, 0);
-        Product::new(d_head, q, self.k.t()).write_here(&mut tile);
-        if keys > 0 {
-            let (visible, scale) = (self.visible(), self.scores.scale);
-            softmax_rows(weights, stride, queries.start, visible, scale, self.bias);
-        }
-    }
-
-    /// The mask index of the first key of the first query in `queries`.
-    fn dropout_start(&self, queries: &Range<usize>) -> usize {
-        (self.index * self.shape.tgt_len + queries.start) * self.shape.src_len
-    }
-
     /// The part of `matrix` `[batch * tgt_len, n_heads * d_head]` that holds `queries` of this head.
     ///
     /// # Safety
@@ -302,7 +287,7 @@ impl<'a> Head<'a> {
     unsafe fn query_tile<'m>(
         &self,
         matrix: &'m TileMut<'_>,
-        queries: &Range<usize>,
+        queries: &std::ops::Range<usize>,
         d_head: usize,
     ) -> TileMut<'m> {
         let (sentence, head) = (

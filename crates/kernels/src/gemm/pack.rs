@@ -3,6 +3,7 @@
 use super::View;
 use super::isa::{Isa, MR, MR_512};
 use crate::packed::PANEL;
+use crate::transpose::transpose;
 
 /// Block size of the inner dimension: products summed in registers before they are added to the output.
 pub(super) const KC: usize = 256;
@@ -12,15 +13,13 @@ pub(super) const KC: usize = 256;
 pub(super) const GROUP: usize = 4;
 
 /// Packs `b` `[k, n]` into zero-padded panels of [`PANEL`] columns, `[n / PANEL, k, PANEL]`.
-pub(super) fn pack_b(isa: Isa, b: View<'_>, k: usize, n: usize, packed: &mut [f32]) {
+pub(super) fn pack_b(b: View<'_>, k: usize, n: usize, packed: &mut [f32]) {
     let panel_len = k * PANEL;
     let packed = &mut packed[..n.div_ceil(PANEL) * panel_len];
-    if b.row_stride == 1 && isa != Isa::Portable {
+    if b.row_stride == 1 {
         for (panel, out) in packed.chunks_exact_mut(panel_len).enumerate() {
             let cols = PANEL.min(n - panel * PANEL);
-            for (block, out) in out.chunks_mut(KC * PANEL).enumerate() {
-                pack_columns(b.from(block * KC, panel * PANEL), cols, out);
-            }
+            transpose(b.t().from(panel * PANEL, 0), [cols, k], out, PANEL);
         }
         return;
     }
@@ -97,79 +96,6 @@ fn pack_strided(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
     for col in 0..cols {
         for k in 0..depth {
             out[k * PANEL + col] = b.data[k * b.row_stride + col * b.col_stride];
-        }
-    }
-}
-
-/// Packs `cols` columns of a matrix with contiguous columns into one zero-padded panel of at most `KC` rows.
-#[cfg(target_arch = "x86_64")]
-fn pack_columns(b: View<'_>, cols: usize, out: &mut [f32]) {
-    static ZEROS: [f32; KC] = [0.0; KC];
-    let depth = out.len() / PANEL;
-    let columns: [&[f32]; PANEL] = std::array::from_fn(|col| match col < cols {
-        true => &b.data[col * b.col_stride..][..depth],
-        false => &ZEROS[..depth],
-    });
-    assert_eq!(out.len(), depth * PANEL, "one panel");
-    // SAFETY: the caller has checked that the CPU has AVX2; the lengths are checked above.
-    unsafe { transpose_avx2(&columns, depth, out) }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn pack_columns(b: View<'_>, cols: usize, out: &mut [f32]) {
-    out.fill(0.0);
-    pack_strided(b, out.len() / PANEL, cols, out);
-}
-
-/// `out[k * PANEL + col] = columns[col][k]`, in blocks of 8 × 8.
-///
-/// # Safety
-/// The CPU has AVX2, each column holds `depth` elements, and `out` holds `depth * PANEL`.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn transpose_avx2(columns: &[&[f32]; PANEL], depth: usize, out: &mut [f32]) {
-    use std::arch::x86_64::{
-        _mm256_loadu_ps, _mm256_permute2f128_ps, _mm256_shuffle_ps, _mm256_storeu_ps,
-        _mm256_unpackhi_ps, _mm256_unpacklo_ps,
-    };
-    let whole = depth - depth % 8;
-    for k in (0..whole).step_by(8) {
-        for first in (0..PANEL).step_by(8) {
-            // SAFETY: eight elements from `k` on lie inside each column, and eight rows of `PANEL` inside `out`.
-            unsafe {
-                let r: [_; 8] =
-                    std::array::from_fn(|i| _mm256_loadu_ps(columns[first + i].as_ptr().add(k)));
-                let pairs: [_; 8] = std::array::from_fn(|i| {
-                    let (x, y) = (r[i / 2 * 2], r[i / 2 * 2 + 1]);
-                    if i % 2 == 0 {
-                        _mm256_unpacklo_ps(x, y)
-                    } else {
-                        _mm256_unpackhi_ps(x, y)
-                    }
-                });
-                let quads: [_; 8] = std::array::from_fn(|i| {
-                    let (x, y) = (
-                        pairs[i / 4 * 4 + i % 4 / 2],
-                        pairs[i / 4 * 4 + i % 4 / 2 + 2],
-                    );
-                    if i % 2 == 0 {
-                        _mm256_shuffle_ps::<0x44>(x, y)
-                    } else {
-                        _mm256_shuffle_ps::<0xEE>(x, y)
-                    }
-                });
-                for i in 0..4 {
-                    let low = _mm256_permute2f128_ps::<0x20>(quads[i], quads[i + 4]);
-                    let high = _mm256_permute2f128_ps::<0x31>(quads[i], quads[i + 4]);
-                    _mm256_storeu_ps(out.as_mut_ptr().add((k + i) * PANEL + first), low);
-                    _mm256_storeu_ps(out.as_mut_ptr().add((k + i + 4) * PANEL + first), high);
-                }
-            }
-        }
-    }
-    for (col, column) in columns.iter().enumerate() {
-        for k in whole..depth {
-            out[k * PANEL + col] = column[k];
         }
     }
 }

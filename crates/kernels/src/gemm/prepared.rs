@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
 use super::pairs::{self, Given, Side};
-use super::{Engine, Float, Isa, Product, Right, Single, View, bf16, pack};
+use super::{Engine, Float, Product, Right, Single, View, bf16, pack};
 use crate::area::area;
 use crate::packed::{PANEL, PackedF32, with_lines};
 use crate::parallel::is_large;
@@ -40,7 +40,7 @@ pub(crate) fn with_prepared_right<R>(
     match Engine::detect(precision) {
         Engine::F32(isa) | Engine::Rounded(isa) => {
             with_lines(area(n.next_multiple_of(PANEL), k), |values| {
-                pack_panels(isa, precision, b, [k, n], values);
+                pack_panels(precision, b, [k, n], values);
                 let values = Values::Single(Single::new(isa, precision), values);
                 work(PreparedRight { k, n, values })
             })
@@ -56,14 +56,14 @@ pub(crate) fn with_prepared_right<R>(
 }
 
 /// Packs and rounds `b` `[k, n]` into `panels` `[n / PANEL, k, PANEL]`, on several threads if that is faster.
-fn pack_panels(isa: Isa, precision: Float, b: View<'_>, [k, n]: [usize; 2], panels: &mut [f32]) {
+fn pack_panels(precision: Float, b: View<'_>, [k, n]: [usize; 2], panels: &mut [f32]) {
     if k == 0 || n == 0 {
         return;
     }
     let group = pack::GROUP * PANEL;
     let pack = |(number, panels): (usize, &mut [f32])| {
         let first = number * group;
-        pack::pack_b(isa, b.from(0, first), k, group.min(n - first), panels);
+        pack::pack_b(b.from(0, first), k, group.min(n - first), panels);
         if precision == Float::Bf16 {
             bf16::round_all(panels);
         }

@@ -182,7 +182,7 @@ impl Single {
             }
             Right::Plain(b) => {
                 let packed = &mut packed[..n.next_multiple_of(PANEL) * depth];
-                pack::pack_b(isa, b.from(start, 0), depth, n, packed);
+                pack::pack_b(b.from(start, 0), depth, n, packed);
                 if self.precision == Float::Bf16 {
                     round_all(packed);
                 }

@@ -1,6 +1,7 @@
 //! Read-only views of the operands.
 
 use crate::area::reach;
+use crate::prefetch::prefetch;
 
 /// A strided matrix: element (i, j) is `data[i * row_stride + j * col_stride]`.
 #[derive(Clone, Copy)]
@@ -47,6 +48,12 @@ impl<'a> View<'a> {
         &self.data[row * self.row_stride..][..cols]
     }
 
+    /// Asks the processor to load the first `rows` rows and `cols` columns, which must be contiguous in a row.
+    pub(crate) fn prefetch(self, rows: usize, cols: usize) {
+        debug_assert_eq!(self.col_stride, 1, "the rows must be contiguous");
+        prefetch(self.data.as_ptr(), self.row_stride, [rows, cols]);
+    }
+
     /// The transpose.
     pub(crate) fn t(self) -> Self {
         Self {
@@ -56,7 +63,7 @@ impl<'a> View<'a> {
         }
     }
 
-    pub(super) fn assert_holds(self, name: &str, rows: usize, cols: usize) {
+    pub(crate) fn assert_holds(self, name: &str, rows: usize, cols: usize) {
         let needed = reach(rows, cols, self.row_stride, self.col_stride);
         assert!(
             needed <= self.data.len(),

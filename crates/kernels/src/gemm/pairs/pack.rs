@@ -2,15 +2,14 @@
 
 use std::arch::x86_64::{
     __m512, __m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_loadu_ps, _mm512_loadu_si512,
-    _mm512_maskz_loadu_ps, _mm512_permutexvar_epi16, _mm512_setzero_si512, _mm512_shuffle_i32x4,
-    _mm512_store_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32,
-    _mm512_unpacklo_epi64,
+    _mm512_maskz_loadu_ps, _mm512_permutexvar_epi16, _mm512_setzero_si512, _mm512_store_si512,
 };
 use std::mem::transmute;
 
 use rayon::prelude::*;
 
 use super::{Block, DEPTH, STEPS, View, WIDTH};
+use crate::transpose::transpose_lines;
 
 /// Panels packed by one task, so that it reads whole cache lines when a row spans several panels.
 const GROUP: usize = 4;
@@ -123,7 +122,7 @@ unsafe fn pack_block<const WHOLE: bool>(
         }
     };
     if side != form {
-        lines = transpose(lines);
+        lines = transpose_lines(lines);
     }
     for (out, line) in block.0.iter_mut().zip(lines) {
         // SAFETY: a line of a block has 64 bytes and is 64-byte aligned.
@@ -229,33 +228,4 @@ unsafe fn lines_of_pairs<const WHOLE: bool>(
 fn as_integers(x: __m512bh) -> __m512i {
     // SAFETY: both types are 512 bits.
     unsafe { transmute(x) }
-}
-
-/// Transposes 16 lines of 16 pairs.
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn transpose(lines: [__m512i; WIDTH]) -> [__m512i; WIDTH] {
-    let (mut twos, mut fours, mut out) = (lines, lines, lines);
-    for i in (0..16).step_by(2) {
-        twos[i] = _mm512_unpacklo_epi32(lines[i], lines[i + 1]);
-        twos[i + 1] = _mm512_unpackhi_epi32(lines[i], lines[i + 1]);
-    }
-    for i in (0..16).step_by(4) {
-        fours[i] = _mm512_unpacklo_epi64(twos[i], twos[i + 2]);
-        fours[i + 1] = _mm512_unpackhi_epi64(twos[i], twos[i + 2]);
-        fours[i + 2] = _mm512_unpacklo_epi64(twos[i + 1], twos[i + 3]);
-        fours[i + 3] = _mm512_unpackhi_epi64(twos[i + 1], twos[i + 3]);
-    }
-    // Quarter q of `fours[4 * g + i]` is column 4q + i of lines 4g to 4g + 3.
-    for i in 0..4 {
-        let even = _mm512_shuffle_i32x4::<0x88>(fours[i], fours[4 + i]);
-        let odd = _mm512_shuffle_i32x4::<0xDD>(fours[i], fours[4 + i]);
-        let even_below = _mm512_shuffle_i32x4::<0x88>(fours[8 + i], fours[12 + i]);
-        let odd_below = _mm512_shuffle_i32x4::<0xDD>(fours[8 + i], fours[12 + i]);
-        out[i] = _mm512_shuffle_i32x4::<0x88>(even, even_below);
-        out[4 + i] = _mm512_shuffle_i32x4::<0x88>(odd, odd_below);
-        out[8 + i] = _mm512_shuffle_i32x4::<0xDD>(even, even_below);
-        out[12 + i] = _mm512_shuffle_i32x4::<0xDD>(odd, odd_below);
-    }
-    out
 }

@@ -1,0 +1,145 @@
+//! Operations between the two matrix products of attention, for many queries at once.
+//!
+//! Scores, weights and their gradients are matrices `[keys, width]` with one query per column; the width is a multiple of
+//! [`LANES`]. Each step handles one key of 16 queries, so nothing is summed within a vector. The sums have the order of those in
+//! [`super::softmax_row`], and the same bits. Columns after the last query have unspecified values.
+
+use super::Visible;
+use crate::simd::{LANES, exp_nonpositive, larger, sum_of_lines};
+
+/// One number for each of 16 queries.
+type Line = [f32; LANES];
+
+vectorized! {
+    /// Turns scores into attention weights in place: the softmax, over the keys visible to each query from `first` on, of
+    /// `scale` times the score, plus `bias` `[keys, width]` if given. The weights of other keys become 0, and so do all those of
+    /// a query without visible keys.
+    pub(super) fn softmax(
+        scores: &mut [f32],
+        width: usize,
+        first: usize,
+        visible: Visible,
+        scale: f32,
+        bias: Option<&[f32]>,
+    ) {
+        let (scores, across) = (scores.as_chunks_mut::<LANES>().0, width / LANES);
+        for strip in 0..across {
+            let mut seen = [0; LANES];
+            for (lane, seen) in seen.iter_mut().enumerate() {
+                *seen = visible.to(first + strip * LANES + lane) as i32;
+            }
+            let mut max = [f32::NEG_INFINITY; LANES];
+            for (key, row) in scores.chunks_exact_mut(across).enumerate() {
+                let bias = bias.map(|bias| &bias.as_chunks().0[key * across + strip]);
+                scale_and_hide(&mut row[strip], bias, key as i32, &seen, scale, &mut max);
+            }
+            for max in &mut max {
+                // A query without visible keys gets e^(−∞ − 0) = 0.
+                *max = if *max == f32::NEG_INFINITY { 0.0 } else { *max };
+            }
+            let mut sums = [[0.0; LANES]; LANES];
+            for (key, row) in scores.chunks_exact_mut(across).enumerate() {
+                exponentials(&mut row[strip], &max, &mut sums[key % LANES]);
+            }
+            let mut inverse = sum_of_lines(&sums);
+            for sum in &mut inverse {
+                *sum = if *sum == 0.0 { 0.0 } else { 1.0 / *sum };
+            }
+            for row in scores.chunks_exact_mut(across) {
+                for (weight, inverse) in row[strip].iter_mut().zip(inverse) {
+                    *weight *= inverse;
+                }
+            }
+        }
+    }
+}
+
+/// Scales the scores of one key, adds the bias, hides them from the queries that do not see the key, and updates the largest.
+#[inline(always)]
+fn scale_and_hide(
+    scores: &mut Line,
+    bias: Option<&Line>,
+    key: i32,
+    seen: &[i32; LANES],
+    scale: f32,
+    max: &mut Line,
+) {
+    for score in &mut *scores {
+        *score *= scale;
+    }
+    if let Some(bias) = bias {
+        for (score, bias) in scores.iter_mut().zip(bias) {
+            *score += bias;
+        }
+    }
+    for ((score, max), &seen) in scores.iter_mut().zip(max).zip(seen) {
+        *score = if key < seen {
+            *score
+        } else {
+            f32::NEG_INFINITY
+        };
+        *max = larger(*max, *score);
+    }
+}
+
+/// Replaces the scores x of one key by e^(x − `max`), and adds them to `sums`.
+#[inline(always)]
+fn exponentials(scores: &mut Line, max: &Line, sums: &mut Line) {
+    for ((score, max), sum) in scores.iter_mut().zip(max).zip(sums) {
+        *score = exp_nonpositive(*score - max);
+        *sum += *score;
+    }
+}
+
+vectorized! {
+    /// `x` = `x` ⊙ `factors`
+    pub(super) fn multiply(x: &mut [f32], factors: &[f32]) {
+        for (x, factor) in x.iter_mut().zip(factors) {
+            *x *= factor;
+        }
+    }
+}
+
+vectorized! {
+    /// `x` = `factor` · `x`
+    pub(super) fn scale(x: &mut [f32], factor: f32) {
+        for x in x {
+            *x *= factor;
+        }
+    }
+}
+
+vectorized! {
+    /// `sums` += `terms`
+    pub(super) fn add(sums: &mut [f32], terms: &[f32]) {
+        for (sum, &term) in sums.iter_mut().zip(terms) {
+            *sum += term;
+        }
+    }
+}
+
+vectorized! {
+    /// Turns the gradient of the weights into that of the unscaled scores, in place.
+    pub(super) fn softmax_backward(weights: &[f32], grad: &mut [f32], width: usize, scale: f32) {
+        let (weights, across) = (weights.as_chunks::<LANES>().0, width / LANES);
+        let grad = grad.as_chunks_mut::<LANES>().0;
+        for strip in 0..across {
+            let mut sums = [[0.0; LANES]; LANES];
+            let rows = weights.chunks_exact(across).zip(grad.chunks_exact(across));
+            for (key, (weights, grad)) in rows.enumerate() {
+                let terms = weights[strip].iter().zip(&grad[strip]);
+                for (sum, (weight, grad)) in sums[key % LANES].iter_mut().zip(terms) {
+                    *sum += weight * grad;
+                }
+            }
+            let mean = sum_of_lines(&sums);
+            let rows = weights.chunks_exact(across).zip(grad.chunks_exact_mut(across));
+            for (weights, grad) in rows {
+                let terms = weights[strip].iter().zip(&mean);
+                for (grad, (weight, mean)) in grad[strip].iter_mut().zip(terms) {
+                    *grad = weight * (*grad - mean) * scale;
+                }
+            }
+        }
+    }
+}
