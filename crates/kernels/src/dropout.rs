@@ -120,7 +120,12 @@ impl Dropout {
 
 vectorized! {
     fn fill_scales(dropout: Dropout, start: usize, out: &mut [f32]) {
-        dropout.for_groups(start, out.len(), |range, scales| out[range].copy_from_slice(scales));
+        dropout.for_groups(start, out.len(), |range, scales| {
+            match (<&mut [f32; GROUP]>::try_from(&mut out[range.clone()]), scales.first_chunk()) {
+                (Ok(out), Some(scales)) => *out = *scales,
+                _ => out[range].copy_from_slice(scales),
+            }
+        });
     }
 }
 

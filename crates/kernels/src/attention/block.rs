@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::columns::softmax;
-use super::{Head, QUERY_BLOCK};
+use super::{AttentionShape, Head, QUERY_BLOCK};
 use crate::dropout::Dropout;
 use crate::gemm::{Product, View};
 use crate::scratch::with_scratch;
@@ -17,7 +17,8 @@ pub(super) struct Block<'a> {
     pub(super) head: &'a Head<'a>,
     pub(super) queries: Range<usize>,
     pub(super) keys: usize,
-    /// The number of queries, rounded up to whole vectors.
+    /// The number of queries, rounded up to whole vectors; to an odd number of them if there are many, since at distances that
+    /// are multiples of large powers of two, all keys of a query would share a few lines of the L1 cache.
     pub(super) width: usize,
 }
 
@@ -34,7 +35,10 @@ impl<'a> Block<'a> {
         Self {
             head,
             keys: head.visible().to(end - 1),
-            width: queries.len().next_multiple_of(LANES),
+            width: match queries.len().div_ceil(LANES) {
+                few @ 0..=4 => few * LANES,
+                many => (many | 1) * LANES,
+            },
             queries,
         }
     }
@@ -44,9 +48,9 @@ impl<'a> Block<'a> {
         self.keys * self.width
     }
 
-    /// Elements of the dropout factors in the order in which they are drawn.
+    /// Elements of the dropout factors of 16 queries.
     pub(super) fn drawn_len(&self) -> usize {
-        self.queries.len() * self.head.shape.src_len
+        LANES * self.head.shape.src_len
     }
 
     /// Fills `weights` with the softmax of the queries over the keys, before dropout.
@@ -78,13 +82,16 @@ impl<'a> Block<'a> {
 
     /// Fills `factors` `[keys, width]` with the dropout factors of the weights; `drawn` is scratch.
     pub(super) fn draw(&self, dropout: Dropout, drawn: &mut [f32], factors: &mut [f32]) {
-        let shape = self.head.shape;
-        let first = self.head.index * shape.tgt_len + self.queries.start;
-        dropout.scales(first * shape.src_len, drawn);
-        let (rows, size) = (
-            View::rows(drawn, shape.src_len),
-            [self.queries.len(), self.keys],
-        );
-        transpose(rows, size, factors, self.width);
+        let AttentionShape {
+            tgt_len, src_len, ..
+        } = self.head.shape;
+        for first in (0..self.queries.len()).step_by(LANES) {
+            let rows = LANES.min(self.queries.len() - first);
+            let query = self.head.index * tgt_len + self.queries.start + first;
+            dropout.scales(query * src_len, &mut drawn[..rows * src_len]);
+            let from = View::rows(drawn, src_len);
+            let columns = factors.get_mut(first..).unwrap_or_default();
+            transpose(from, [rows, self.keys], columns, self.width);
+        }
     }
 }
