@@ -67,6 +67,11 @@ void load_matrices(unsigned (&matrices)[4], const void* row) {
     const auto rows = emulator::block.share(row);
     const int lane = emulator::block.lane();
     for (int matrix = 0; matrix < 4; ++matrix) {
+        unsigned banks = 0;
+        for (int i = 0; i < 8; ++i) banks |= 1u << (reinterpret_cast<uintptr_t>(rows[matrix * 8 + i]) / 16 % 8);
+        if (banks != 0xff) emulator::fail("ldmatrix of rows in the same banks of shared memory, which takes longer");
+    }
+    for (int matrix = 0; matrix < 4; ++matrix) {
         const auto number = [&](int row, int column) -> unsigned {
             return static_cast<const bf16*>(rows[matrix * 8 + row])[column];
         };

@@ -18,6 +18,11 @@ __device__ __forceinline__ int clamp(int value, int low, int high) {
     return value < low ? low : value > high ? high : value;
 }
 
+// Whether all rows begin at multiples of 16 bytes.
+__device__ __forceinline__ bool is_aligned(const bf16* matrix, long long stride) {
+    return (reinterpret_cast<unsigned long long>(matrix) | static_cast<unsigned long long>(stride) * sizeof(bf16)) % 16 == 0;
+}
+
 // A slice of kTile rows of `a`, or columns of `b`, by kDepth, in shared memory. In global memory kDepth is contiguous
 // (kAlongDepth) or kTile is, and in shared memory alike. Chunks of 16 bytes are permuted such that eight of them at one place of
 // eight successive rows lie in different banks.
@@ -27,6 +32,7 @@ struct Slice {
     static constexpr int kRows = kAlongDepth ? kTile : kDepth;
     static constexpr int kCopies = kRows * kChunks / kThreads;  // by each thread
     static constexpr int kStep = kThreads / kChunks;            // rows between them
+    static_assert(kStep % 8 == 0, "what a thread copies has the same place in each row");
 
     Chunk chunks[kRows * kChunks];
 
@@ -36,39 +42,48 @@ struct Slice {
     }
 
     // Starts to copy the slice that begins at `tile`, `depth` of a matrix of `tiles` × `depths`. What lies outside is 0.
-    __device__ __forceinline__ void copy(const bf16* matrix, long long stride, bool aligned, int tile, int tiles, int depth,
-                                         int depths) {
+    __device__ __forceinline__ void copy(const bf16* matrix, long long stride, int tile, int tiles, int depth, int depths) {
         const int chunk = threadIdx.x % kChunks, first = threadIdx.x / kChunks;
         const int row = (kAlongDepth ? tile : depth) + first, rows = kAlongDepth ? tiles : depths;
         const int column = (kAlongDepth ? depth : tile) + chunk * 8, columns = kAlongDepth ? depths : tiles;
-        const int inside = clamp(columns - column, 0, 8);
         const bf16* source = matrix + row * stride + column;
-        if (aligned) {
-#pragma unroll
-            for (int i = 0; i < kCopies; ++i) {
-                const int count = row + i * kStep < rows ? inside : 0;
-                const bf16* chunk_source = count > 0 ? source + i * kStep * stride : matrix;
-                copy_async(at(first + i * kStep, chunk), chunk_source, count * 2);
-            }
-        } else {
+        Chunk* target = at(first, chunk);
+        const int inside = clamp(columns - column, 0, 8);
+        if (!is_aligned(matrix, stride)) {
 #pragma unroll 1
             for (int i = 0; i < kCopies; ++i) {
                 const int count = row + i * kStep < rows ? inside : 0;
                 Chunk values;
 #pragma unroll
-                for (int j = 0; j < 8; ++j) values.values[j] = j < count ? source[i * kStep * stride + j] : 0;
-                *at(first + i * kStep, chunk) = values;
+                for (int j = 0; j < 8; ++j) values.values[j] = j < count ? source[j] : 0;
+                *target = values;
+                source += kStep * stride, target += kStep * kChunks;
+            }
+        } else if (tile + kTile <= tiles && depth + kDepth <= depths) {
+#pragma unroll
+            for (int i = 0; i < kCopies; ++i) {
+                copy_async(target, source, 16);
+                source += kStep * stride, target += kStep * kChunks;
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < kCopies; ++i) {
+                copy_async(target, source, row + i * kStep < rows ? inside * 2 : 0);
+                source += kStep * stride, target += kStep * kChunks;
             }
         }
     }
 
-    // The 16 × 16 numbers at `tile`, `depth` of the slice: matrices of 8 × 8 at depth 0, twice, and at depth 8, twice.
+    // The 16 × 16 numbers at `tile`, `depth` of the slice, in the order in which `multiply_add` wants them: as rows of `a`, the
+    // matrices of 8 × 8 at depth 0 come before those at depth 8, and as columns of `b`, depth changes first.
+    template <bool kOfA>
     __device__ __forceinline__ void load(unsigned (&matrices)[4], int tile, int depth) {
-        const int lane = threadIdx.x % 32, eighth = lane & 7, second = lane >> 3 & 1, deep = lane >> 4;
+        const int lane = threadIdx.x % 32, eighth = lane & 7;
+        const int tile_half = (kOfA ? lane >> 3 : lane >> 4) & 1, depth_half = (kOfA ? lane >> 4 : lane >> 3) & 1;
         if (kAlongDepth) {
-            load_matrices<false>(matrices, at(tile + second * 8 + eighth, depth / 8 + deep));
+            load_matrices<false>(matrices, at(tile + tile_half * 8 + eighth, depth / 8 + depth_half));
         } else {
-            load_matrices<true>(matrices, at(depth + deep * 8 + eighth, tile / 8 + second));
+            load_matrices<true>(matrices, at(depth + depth_half * 8 + eighth, tile / 8 + tile_half));
         }
     }
 };
@@ -82,10 +97,6 @@ union Memory {
     } stages;
     float rows[kThreads / 32][16][kTile / 2 + 8];  // the 8 keep rows in different banks
 };
-
-__device__ __forceinline__ bool is_aligned(const void* matrix, int stride) {
-    return (reinterpret_cast<unsigned long long>(matrix) | static_cast<unsigned long long>(stride) * sizeof(bf16)) % 16 == 0;
-}
 
 // Two neighbors of a row of the result, of which the second may lie outside.
 __device__ __forceinline__ void store(void* out, long long place, float first, float second, bool both, Output output) {
@@ -126,12 +137,11 @@ __device__ __forceinline__ void product(const bf16* a, const bf16* b, void* out,
 
     auto& memory = shared_memory<Memory<kTile, kATransposed, kBTransposed>>();
     auto& stages = memory.stages;
-    const bool a_aligned = is_aligned(a, a_stride), b_aligned = is_aligned(b, b_stride);
     const int slices = (k + kDepth - 1) / kDepth;
     const auto copy = [&](int slice) {
         if (slice < slices) {
-            stages.a[slice % kStages].copy(a, a_stride, a_aligned, top, m, slice * kDepth, k);
-            stages.b[slice % kStages].copy(b, b_stride, b_aligned, left, n, slice * kDepth, k);
+            stages.a[slice % kStages].copy(a, a_stride, top, m, slice * kDepth, k);
+            stages.b[slice % kStages].copy(b, b_stride, left, n, slice * kDepth, k);
         }
         commit_copies();
     };
@@ -150,14 +160,14 @@ __device__ __forceinline__ void product(const bf16* a, const bf16* b, void* out,
         for (int depth = 0; depth < kDepth; depth += 16) {
             unsigned rows[kDown][4], columns[kAcross / 2][4];
 #pragma unroll
-            for (int i = 0; i < kDown; ++i) a_slice.load(rows[i], warp_top + i * 16, depth);
+            for (int i = 0; i < kDown; ++i) a_slice.template load<true>(rows[i], warp_top + i * 16, depth);
 #pragma unroll
-            for (int j = 0; j < kAcross / 2; ++j) b_slice.load(columns[j], warp_left + j * 16, depth);
+            for (int j = 0; j < kAcross / 2; ++j) b_slice.template load<false>(columns[j], warp_left + j * 16, depth);
 #pragma unroll
             for (int i = 0; i < kDown; ++i) {
 #pragma unroll
                 for (int j = 0; j < kAcross; ++j) {
-                    multiply_add(sums[i][j], rows[i], columns[j / 2][j % 2], columns[j / 2][j % 2 + 2]);
+                    multiply_add(sums[i][j], rows[i], columns[j / 2][j % 2 * 2], columns[j / 2][j % 2 * 2 + 1]);
                 }
             }
         }
