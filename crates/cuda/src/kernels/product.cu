@@ -5,88 +5,17 @@
 // whatever the tile and the grid, so it depends on nothing but its row of `a` and its column of `b`.
 #pragma once
 
-#include "gpu.cuh"
+#include "tile.cuh"
 
-constexpr int kThreads = 128;
 constexpr int kDepth = 32;  // columns of `a` and rows of `b` in a slice
 constexpr int kStages = 3;  // slices in shared memory: with tiles of 128, 48 KiB, which every GPU has without asking
 
-// What happens to the result, as `Output` of `product.rs` has it.
+// What happens to the result, as `Kind` of `product.rs` has it.
 enum Output { kStoreF32 = 0, kAddF32 = 1, kStoreBf16 = 2 };
 
-__device__ __forceinline__ int clamp(int value, int low, int high) {
-    return value < low ? low : value > high ? high : value;
-}
-
-// Whether all rows begin at multiples of 16 bytes.
-__device__ __forceinline__ bool is_aligned(const bf16* matrix, long long stride) {
-    return (reinterpret_cast<unsigned long long>(matrix) | static_cast<unsigned long long>(stride) * sizeof(bf16)) % 16 == 0;
-}
-
-// A slice of kTile rows of `a`, or columns of `b`, by kDepth, in shared memory. In global memory kDepth is contiguous
-// (kAlongDepth) or kTile is, and in shared memory alike. Chunks of 16 bytes are permuted such that eight of them at one place of
-// eight successive rows lie in different banks.
+// A slice of kTile rows of `a`, or columns of `b`, by kDepth.
 template <int kTile, bool kAlongDepth>
-struct Slice {
-    static constexpr int kChunks = (kAlongDepth ? kDepth : kTile) / 8;  // in a row
-    static constexpr int kRows = kAlongDepth ? kTile : kDepth;
-    static constexpr int kCopies = kRows * kChunks / kThreads;  // by each thread
-    static constexpr int kStep = kThreads / kChunks;            // rows between them
-    static_assert(kStep % 8 == 0, "what a thread copies has the same place in each row");
-
-    Chunk chunks[kRows * kChunks];
-
-    __device__ __forceinline__ Chunk* at(int row, int chunk) {
-        const int place = kAlongDepth ? chunk ^ (row >> 1 & 3) : chunk ^ (row & 7);
-        return &chunks[row * kChunks + place];
-    }
-
-    // Starts to copy the slice that begins at `tile`, `depth` of a matrix of `tiles` × `depths`. What lies outside is 0.
-    __device__ __forceinline__ void copy(const bf16* matrix, long long stride, int tile, int tiles, int depth, int depths) {
-        const int chunk = threadIdx.x % kChunks, first = threadIdx.x / kChunks;
-        const int row = (kAlongDepth ? tile : depth) + first, rows = kAlongDepth ? tiles : depths;
-        const int column = (kAlongDepth ? depth : tile) + chunk * 8, columns = kAlongDepth ? depths : tiles;
-        const bf16* source = matrix + row * stride + column;
-        Chunk* target = at(first, chunk);
-        const int inside = clamp(columns - column, 0, 8);
-        if (!is_aligned(matrix, stride)) {
-#pragma unroll 1
-            for (int i = 0; i < kCopies; ++i) {
-                const int count = row + i * kStep < rows ? inside : 0;
-                Chunk values;
-#pragma unroll
-                for (int j = 0; j < 8; ++j) values.values[j] = j < count ? source[j] : 0;
-                *target = values;
-                source += kStep * stride, target += kStep * kChunks;
-            }
-        } else if (tile + kTile <= tiles && depth + kDepth <= depths) {
-#pragma unroll
-            for (int i = 0; i < kCopies; ++i) {
-                copy_async(target, source, 16);
-                source += kStep * stride, target += kStep * kChunks;
-            }
-        } else {
-#pragma unroll
-            for (int i = 0; i < kCopies; ++i) {
-                copy_async(target, source, row + i * kStep < rows ? inside * 2 : 0);
-                source += kStep * stride, target += kStep * kChunks;
-            }
-        }
-    }
-
-    // The 16 × 16 numbers at `tile`, `depth` of the slice, in the order in which `multiply_add` wants them: as rows of `a`, the
-    // matrices of 8 × 8 at depth 0 come before those at depth 8, and as columns of `b`, depth changes first.
-    template <bool kOfA>
-    __device__ __forceinline__ void load(unsigned (&matrices)[4], int tile, int depth) {
-        const int lane = threadIdx.x % 32, eighth = lane & 7;
-        const int tile_half = (kOfA ? lane >> 3 : lane >> 4) & 1, depth_half = (kOfA ? lane >> 4 : lane >> 3) & 1;
-        if (kAlongDepth) {
-            load_matrices<false>(matrices, at(tile + tile_half * 8 + eighth, depth / 8 + depth_half));
-        } else {
-            load_matrices<true>(matrices, at(depth + depth_half * 8 + eighth, tile / 8 + tile_half));
-        }
-    }
-};
+using Slice = Tile<kAlongDepth ? kTile : kDepth, kAlongDepth ? kDepth : kTile>;
 
 // What a block has in shared memory: slices, and at the end, 16 rows of the result of each warp.
 template <int kTile, bool kATransposed, bool kBTransposed>
@@ -123,8 +52,8 @@ __device__ __forceinline__ void store(void* out, long long place, float first, f
 }
 
 template <int kTile, bool kATransposed, bool kBTransposed>
-__device__ __forceinline__ void product(const bf16* a, const bf16* b, void* out, int m, int n, int k, int a_stride, int b_stride,
-                                        int out_stride, Output output) {
+__device__ __forceinline__ void product(const bf16* a_first, const bf16* b_first, void* out, int m, int n, int k, int a_stride,
+                                        int b_stride, int out_stride, Output output) {
     constexpr int kQuarter = kTile / 2;  // rows and columns of the tile that a warp computes
     constexpr int kDown = kQuarter / 16, kAcross = kQuarter / 8;
     // Blocks that run at the same time take tiles of eight rows of tiles, so that they find both operands in the L2 cache.
@@ -137,11 +66,14 @@ __device__ __forceinline__ void product(const bf16* a, const bf16* b, void* out,
 
     auto& memory = shared_memory<Memory<kTile, kATransposed, kBTransposed>>();
     auto& stages = memory.stages;
+    const Matrix a{a_first, a_stride, kATransposed ? k : m, kATransposed ? m : k};
+    const Matrix b{b_first, b_stride, kBTransposed ? n : k, kBTransposed ? k : n};
     const int slices = (k + kDepth - 1) / kDepth;
     const auto copy = [&](int slice) {
         if (slice < slices) {
-            stages.a[slice % kStages].copy(a, a_stride, top, m, slice * kDepth, k);
-            stages.b[slice % kStages].copy(b, b_stride, left, n, slice * kDepth, k);
+            const int depth = slice * kDepth;
+            stages.a[slice % kStages].copy(a, kATransposed ? depth : top, kATransposed ? top : depth);
+            stages.b[slice % kStages].copy(b, kBTransposed ? left : depth, kBTransposed ? depth : left);
         }
         commit_copies();
     };
@@ -160,9 +92,15 @@ __device__ __forceinline__ void product(const bf16* a, const bf16* b, void* out,
         for (int depth = 0; depth < kDepth; depth += 16) {
             unsigned rows[kDown][4], columns[kAcross / 2][4];
 #pragma unroll
-            for (int i = 0; i < kDown; ++i) a_slice.template load<true>(rows[i], warp_top + i * 16, depth);
+            for (int i = 0; i < kDown; ++i) {
+                const int row = warp_top + i * 16;
+                a_slice.template load_left<kATransposed>(rows[i], kATransposed ? depth : row, kATransposed ? row : depth);
+            }
 #pragma unroll
-            for (int j = 0; j < kAcross / 2; ++j) b_slice.template load<false>(columns[j], warp_left + j * 16, depth);
+            for (int j = 0; j < kAcross / 2; ++j) {
+                const int column = warp_left + j * 16;
+                b_slice.template load_right<!kBTransposed>(columns[j], kBTransposed ? column : depth, kBTransposed ? depth : column);
+            }
 #pragma unroll
             for (int i = 0; i < kDown; ++i) {
 #pragma unroll
