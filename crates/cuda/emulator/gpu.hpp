@@ -3,6 +3,7 @@
 // threads run, and the time at which copies arrive, are random within what the ISA allows.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 

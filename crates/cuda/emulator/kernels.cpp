@@ -22,6 +22,7 @@ Kernel wrap(void (*kernel)(Arguments...)) {
 const std::map<std::string, Kernel>& kernels() {
 #define KERNEL(name) {#name, wrap(name)}
     static const std::map<std::string, Kernel> all{
+        KERNEL(attention_32),   KERNEL(attention_64),   KERNEL(attention_128),
         KERNEL(product_nt_128), KERNEL(product_nn_128), KERNEL(product_tn_128),
         KERNEL(product_nt_64),  KERNEL(product_nn_64),  KERNEL(product_tn_64),
     };

@@ -13,14 +13,17 @@ use crate::buffer::Buffer;
 use crate::device::{Device, devices, driver_version};
 use crate::error::Error;
 use crate::image::Image;
-use crate::product::Products;
+use crate::kernels::Kernels;
+
+/// The threads of a block, as `kThreads` in `tile.cuh`.
+pub(crate) const THREADS: u32 = 128;
 
 /// A GPU with its kernels, and the stream on which all its operations are queued, one after the other.
 pub struct Cuda {
     /// Which one it is.
     pub device: Device,
     pub(crate) stream: Arc<CudaStream>,
-    pub(crate) products: Products,
+    pub(crate) kernels: Kernels,
 }
 
 impl fmt::Debug for Cuda {
@@ -64,7 +67,7 @@ impl Cuda {
             .load_module(Ptx::from_binary(image.bytes()?))
             .map_err(Error::failed("load its kernels"))?;
         Ok(Self {
-            products: Products::of(&module).map_err(Error::failed("find its kernels"))?,
+            kernels: Kernels::of(&module).map_err(Error::failed("find its kernels"))?,
             stream: context
                 .new_stream()
                 .map_err(Error::failed("open a stream"))?,
@@ -156,6 +159,12 @@ impl Moment {
         let milliseconds = self.0.elapsed_ms(&later.0);
         Ok(f64::from(milliseconds.map_err(Error::failed("finish its work"))?) / 1e3)
     }
+}
+
+/// What the kernels count with `int`, with room for a tile beyond the end.
+pub(crate) fn small(size: usize) -> Option<i32> {
+    let size = i32::try_from(size).ok()?;
+    (size < 1 << 30).then_some(size)
 }
 
 fn allocation<T>(len: usize) -> impl Fn(DriverError) -> Error {

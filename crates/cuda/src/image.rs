@@ -68,7 +68,7 @@ impl Image {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::product::KERNELS;
+    use crate::{attention, product};
 
     const ALL: [Image; 5] = [SM_80, SM_86, SM_89, SM_90A, PTX];
 
@@ -76,7 +76,8 @@ mod tests {
     fn every_image_has_every_kernel() {
         for image in ALL {
             let bytes = image.bytes().expect("an image");
-            for name in KERNELS.iter().flatten() {
+            let attention = attention::KERNELS.iter().map(|(_, name)| name);
+            for name in product::KERNELS.iter().flatten().chain(attention) {
                 let found = bytes
                     .windows(name.len())
                     .any(|part| part == name.as_bytes());

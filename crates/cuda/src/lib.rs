@@ -8,6 +8,7 @@
 //! are right and says nothing about speed.
 #![cfg(feature = "cuda")]
 
+mod attention;
 mod bf16;
 mod buffer;
 mod cublaslt;
@@ -15,8 +16,10 @@ mod cuda;
 mod device;
 mod error;
 mod image;
+mod kernels;
 mod product;
 
+pub use attention::{Attention, AttentionInputs};
 pub use bf16::Bf16;
 pub use buffer::{Buffer, Matrix, Shape};
 pub use cublaslt::CublasLt;

@@ -6,11 +6,8 @@ use cudarc::driver::{CudaFunction, CudaModule, DriverError, LaunchConfig, PushKe
 
 use crate::bf16::Bf16;
 use crate::buffer::{Buffer, Matrix, Shape, address};
-use crate::cuda::Cuda;
+use crate::cuda::{Cuda, THREADS, small};
 use crate::error::Error;
-
-/// The threads of a block, as `kThreads` in `product.cu`.
-const THREADS: u32 = 128;
 
 /// How the operands of `out[m, n]` lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,10 +47,10 @@ pub(crate) const KERNELS: [[&str; 2]; 3] = [
     ["product_tn_128", "product_tn_64"],
 ];
 
-/// The kernels, in the order of `KERNELS`.
-pub(crate) struct Products([[CudaFunction; 2]; 3]);
+/// The loaded kernels, in the order of `KERNELS`.
+pub(crate) struct Kernels([[CudaFunction; 2]; 3]);
 
-impl Products {
+impl Kernels {
     pub(crate) fn of(module: &Arc<CudaModule>) -> Result<Self, DriverError> {
         let [nt, nn, tn] = KERNELS.map(|names| -> Result<_, DriverError> {
             let [large, small] = names.map(|name| module.load_function(name));
@@ -214,7 +211,9 @@ impl Cuda {
         let sizes = [m, n, k, a.shape.stride, b.shape.stride, shape.stride]
             .map(|size| small(size).expect("less than 2³⁰ rows and columns"));
         let output = out.kind() as i32;
-        let mut launch = self.stream.launch_builder(self.products.get(form, tile));
+        let mut launch = self
+            .stream
+            .launch_builder(self.kernels.product.get(form, tile));
         for address in &addresses {
             launch.arg(address);
         }
@@ -234,12 +233,6 @@ impl Cuda {
         .map_err(Error::failed("start a kernel"))?;
         Ok(())
     }
-}
-
-/// What the kernels count with `int`, with room for a tile beyond the end.
-fn small(size: usize) -> Option<i32> {
-    let size = i32::try_from(size).ok()?;
-    (size < 1 << 30).then_some(size)
 }
 
 #[cfg(test)]

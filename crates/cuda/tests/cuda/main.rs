@@ -3,6 +3,7 @@
 
 use attentive_cuda::{Cuda, Error};
 
+mod attention;
 mod cuda;
 mod products;
 
