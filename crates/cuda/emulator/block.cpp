@@ -112,7 +112,8 @@ bool Block::run_warp(size_t first) {
         for (Fiber* lane : lanes) {
             if (lane->state == State::kReady) resume(*lane), ran = true;
         }
-        const auto waiting = std::count_if(lanes.begin(), lanes.end(), [](auto* lane) { return lane->state == State::kWaitsForWarp; });
+        const auto waits = [](const Fiber* lane) { return lane->state == State::kWaitsForWarp; };
+        const auto waiting = std::count_if(lanes.begin(), lanes.end(), waits);
         if (waiting == 0) return ran;
         if (waiting != kWarp) fail("some lanes of a warp wait for the others, which do something else");
         for (Fiber* lane : lanes) lane->state = State::kReady;
@@ -144,7 +145,8 @@ void Block::run(unsigned threads, Dim3 at, const std::function<void()>& kernel) 
         for (const size_t first : warps) ran |= run_warp(first);
         if (ran) continue;
         const auto count = [&](State state) {
-            return std::count_if(fibers_.begin(), fibers_.begin() + threads, [&](auto& fiber) { return fiber->state == state; });
+            const auto is = [state](const auto& fiber) { return fiber->state == state; };
+            return std::count_if(fibers_.begin(), fibers_.begin() + threads, is);
         };
         if (count(State::kDone) == threads) return;
         if (count(State::kWaitsForBlock) != threads) fail("some threads of a block wait for the others, which have ended");

@@ -1,5 +1,5 @@
-// Stands in for `gpu.cuh` and for the words of CUDA C++ where kernels are compiled for the CPU. Instructions of PTX do here what
-// the PTX ISA documents (section 9.7.14 for `ldmatrix` and `mma`, with the layouts of their fragments). The order in which
+// Stands in for `gpu.cuh` and for the words of CUDA C++ where kernels are compiled for the CPU. Instructions of PTX do here
+// what the PTX ISA documents, with the layouts of fragments of `ldmatrix` and `mma.m16n8k16`. The order in which
 // threads run, and the time at which copies arrive, are random within what the ISA allows.
 #pragma once
 

@@ -69,9 +69,9 @@ impl Kernels {
 }
 
 impl Cuda {
-    /// softmax(`scale` · q · kᵀ) · v of each head, to `out` `[batch · tgt, heads · width]`, and the logarithms of the sums of the
-    /// softmax to `log_sums` `[batch, heads, tgt]`. A query that sees no key gets zeros, and −3·10³⁸ as logarithm. The result
-    /// for a query depends on itself and the keys that it sees alone.
+    /// softmax(`scale` · q · kᵀ) · v of each head, to `out` `[batch · tgt, heads · width]`, and the logarithms of the sums of
+    /// the softmax to `log_sums` `[batch, heads, tgt]`. A query that sees no key gets zeros, and −3·10³⁸ as logarithm. The
+    /// result for a query depends on itself and the keys that it sees alone.
     ///
     /// # Errors
     ///

@@ -4,8 +4,8 @@
 //! and what NVRTC makes of them in `src/images`: a program for each kind of GPU, and PTX for kinds that come later. A number of
 //! a product is one sum in a fixed order, which depends on nothing but a row and a column.
 //!
-//! No kernel has run on a GPU yet. The tests run them on the CPU, by the emulator in `emulator/`, which shows that their results
-//! are right and says nothing about speed.
+//! No kernel has run on a GPU yet. The tests run them on the CPU, by the emulator in `emulator/`, which shows that their
+//! results are right and says nothing about speed.
 #![cfg(feature = "cuda")]
 
 mod attention;

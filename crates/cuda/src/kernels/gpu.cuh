@@ -27,7 +27,10 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer) {
 
 // Starts to copy the first `bytes` bytes at `global` to `shared` and fills up to 16 with zeros. Both are aligned to 16 bytes.
 __device__ __forceinline__ void copy_async(void* shared, const void* global, int bytes) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global), "r"(bytes) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"(shared_address(shared)), "l"(global), "r"(bytes)
+                 : "memory");
 }
 
 // Ends a group of the copies of this thread.
@@ -60,7 +63,8 @@ __device__ __forceinline__ void load_matrices(unsigned (&matrices)[4], const voi
 // upper right and lower right one, as `load_matrices` gives them, and b has the upper and the lower one, transposed. Lane l has
 // sums[l / 4, 2 (l mod 4)], the next one of the row, and the same two of the row l / 4 + 8.
 __device__ __forceinline__ void multiply_add(float (&sums)[4], const unsigned (&a)[4], unsigned upper, unsigned lower) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(upper), "r"(lower));
 }

@@ -99,7 +99,8 @@ __device__ __forceinline__ void product(const bf16* a_first, const bf16* b_first
 #pragma unroll
             for (int j = 0; j < kAcross / 2; ++j) {
                 const int column = warp_left + j * 16;
-                b_slice.template load_right<!kBTransposed>(columns[j], kBTransposed ? column : depth, kBTransposed ? depth : column);
+                const int row = kBTransposed ? column : depth, across = kBTransposed ? depth : column;
+                b_slice.template load_right<!kBTransposed>(columns[j], row, across);
             }
 #pragma unroll
             for (int i = 0; i < kDown; ++i) {

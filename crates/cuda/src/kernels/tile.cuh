@@ -22,8 +22,8 @@ struct Matrix {
     }
 };
 
-// kRows × kColumns numbers of a matrix in shared memory. Chunks of 16 bytes are permuted such that eight of them at one place of
-// eight successive rows lie in different banks.
+// kRows × kColumns numbers of a matrix in shared memory. Chunks of 16 bytes are permuted such that eight of them at one place
+// of eight successive rows lie in different banks.
 template <int kRows, int kColumns>
 struct Tile {
     static constexpr int kChunks = kColumns / 8;                // in a row
@@ -75,8 +75,8 @@ struct Tile {
         load<kTransposed, !kTransposed>(matrices, row, column);
     }
 
-    // The same as the right operands of two `multiply_add`: one of the first eight columns, or if transposed rows, and one of the
-    // others. The operand of a product is transposed if its columns are neighbors in memory.
+    // The same as the right operands of two `multiply_add`: one of the first eight columns, or if transposed rows, and one of
+    // the others. The operand of a product is transposed if its columns are neighbors in memory.
     template <bool kTransposed>
     __device__ __forceinline__ void load_right(unsigned (&matrices)[4], int row, int column) {
         load<kTransposed, kTransposed>(matrices, row, column);
