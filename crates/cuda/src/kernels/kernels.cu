@@ -1,0 +1,3 @@
+// All kernels, as one program.
+#include "attention.cu"
+#include "product.cu"
