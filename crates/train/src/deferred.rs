@@ -105,3 +105,77 @@ fn edit(
 ) {
     values.edit(|values| mean.edit(|mean| square.edit(|square| change(values, [mean, square]))));
 }
+
+#[cfg(test)]
+mod tests {
+    use attentive_device::{Part, current};
+
+    use super::*;
+
+    const STEP: AdamStep = AdamStep {
+        learning_rate: 0.5,
+        beta1: 0.9,
+        beta2: 0.98,
+        epsilon: 1e-9,
+        weight_decay: 0.1,
+        l2: 0.0,
+        grad_scale: 1.0,
+        step: 1,
+    };
+
+    /// The elements as they are, without catching up.
+    fn raw(table: &Param) -> Vec<f32> {
+        let mut found = Vec::new();
+        table.update_deferred(|values| found = values.values().into_owned());
+        found
+    }
+
+    #[test]
+    fn rows_change_when_they_are_read_and_all_rows_when_something_else_reads_the_table() {
+        let start = vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let [dense, table] = [(); 2].map(|()| Param::new("table", vec![3, 2], start.clone()));
+        let deferred = Deferred::new(&table).expect("a matrix on the host");
+        let mut moments = [(); 2].map(|()| Buffer::zeros(6));
+        let mut all = [(); 2].map(|()| Buffer::zeros(6));
+        let mut update = |step, gradient: [f32; 6]| {
+            let step = AdamStep { step, ..STEP };
+            let gradient = Buffer::from(gradient.to_vec());
+            let [mean, square] = &mut moments;
+            deferred.update(step, [mean, square], &gradient);
+            dense.update(|values| {
+                let part = Part {
+                    buffer: values,
+                    range: 0..6,
+                };
+                let [mean, square] = &mut all;
+                current().adam(step, part, [mean, square], &gradient);
+            });
+        };
+        // At first, all rows count as read.
+        update(1, [0.5, -1.0, 0.25, 2.0, 1.0, 0.125]);
+        let first = raw(&table);
+        assert_eq!(first, dense.to_vec());
+        drop(table.value_of(Rows::Of(&[1, 1])));
+        update(2, [0.0, 0.0, 0.5, 0.5, 0.0, 0.0]);
+        let mut expected = first;
+        expected[2..4].copy_from_slice(&dense.to_vec()[2..4]);
+        assert_eq!(raw(&table), expected);
+        drop(table.constant_of(Rows::Of(&[2])));
+        expected[4..].copy_from_slice(&dense.to_vec()[4..]);
+        assert_eq!(raw(&table), expected);
+        update(3, [0.0; 6]);
+        assert_ne!(raw(&table), dense.to_vec());
+        assert_eq!(table.to_vec(), dense.to_vec());
+        update(4, [1.0; 6]);
+        assert_eq!(raw(&table), dense.to_vec(), "all rows had been read");
+        update(5, [0.0; 6]);
+        table.change(|values| values[0] = 7.0);
+        let mut expected = dense.to_vec();
+        expected[0] = 7.0;
+        assert_eq!(table.to_vec(), expected);
+        assert!(moments.iter().all(Buffer::is_empty));
+        let [mean, square] = &mut moments;
+        deferred.settle([mean, square]);
+        assert_eq!(moments.map(Buffer::into_vec), all.map(Buffer::into_vec));
+    }
+}

@@ -9,6 +9,10 @@ use attentive_tape::Buffer;
 
 use super::deferred::Deferred;
 
+/// Elements from which the updates of a table are deferred. A smaller one is updated faster than its rows catch up. (Tests need
+/// no large table.)
+const LEAST_DEFERRED: usize = if cfg!(test) { 0 } else { 4_000_000 };
+
 /// An optimizer and its state for each parameter, or for a part of each.
 #[derive(Debug)]
 pub struct Optimizer {
@@ -55,7 +59,8 @@ impl Optimizer {
         let whole = model.trained().map(|parameter| 0..parameter.size());
         let mut optimizer = Self::of_parts(config, model, whole.collect());
         if matches!(config.kind, OptimizerKind::Adam | OptimizerKind::Adamw) {
-            let tables = model.lookup_tables();
+            let mut tables = model.lookup_tables();
+            tables.retain(|table| table.size() >= LEAST_DEFERRED);
             for (parameter, memory) in model.trained().zip(&mut optimizer.memory) {
                 let table = tables.iter().find(|table| table.id() == parameter.id());
                 memory.deferred = table.and_then(|table| Deferred::new(table));
