@@ -11,7 +11,7 @@ use super::deferred::Deferred;
 
 /// Elements from which the updates of a table are deferred. A smaller one is updated faster than its rows catch up. (Tests need
 /// no large table.)
-const LEAST_DEFERRED: usize = if cfg!(test) { 0 } else { 4_000_000 };
+const LEAST_DEFERRED: usize = if cfg!(test) { 1 } else { 4_000_000 };
 
 /// An optimizer and its state for each parameter, or for a part of each.
 #[derive(Debug)]
