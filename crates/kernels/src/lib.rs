@@ -39,6 +39,7 @@ pub mod elementwise;
 pub mod embedding;
 pub mod gemm;
 pub mod instruction_set;
+pub mod lazy_adam;
 pub mod linear;
 pub mod mapped;
 pub mod mean;

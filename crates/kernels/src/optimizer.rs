@@ -109,8 +109,8 @@ pub fn adam(param: &mut [f32], mean: &mut [f32], square: &mut [f32], grad: &[f32
 }
 
 /// The coefficients of the update loop, derived from [`AdamStep`] in double precision.
-#[derive(Clone, Copy)]
-struct AdamRates {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AdamRates {
     shrink: f32,
     l2: f32,
     grad_scale: f32,
@@ -123,7 +123,7 @@ struct AdamRates {
 }
 
 impl AdamRates {
-    fn new(step: AdamStep) -> Self {
+    pub(crate) fn new(step: AdamStep) -> Self {
         let power = |beta: f32| f64::from(beta).powf(step.step as f64);
         let learning_rate = f64::from(step.learning_rate);
         Self {
@@ -138,10 +138,20 @@ impl AdamRates {
             step_size: (learning_rate / (1.0 - power(step.beta1))) as f32,
         }
     }
+
+    /// Whether an element without gradient whose moments are zero keeps its bits.
+    pub(crate) fn keep_what_has_no_moments(&self) -> bool {
+        let step = self.step_size / self.epsilon;
+        self.shrink == 1.0
+            && self.l2 == 0.0
+            && self.correction > 0.0
+            && step.is_finite()
+            && step >= 0.0
+    }
 }
 
 vectorized! {
-    fn adam_chunk(param: &mut [f32], mean: &mut [f32], square: &mut [f32], grad: &[f32], rates: AdamRates) {
+    pub(crate) fn adam_chunk(param: &mut [f32], mean: &mut [f32], square: &mut [f32], grad: &[f32], rates: AdamRates) {
         for (((p, m), v), &g) in param.iter_mut().zip(mean).zip(square).zip(grad) {
             let g = g * rates.grad_scale + rates.l2 * *p;
             *m += rates.mean_rate * (g - *m);

@@ -1,7 +1,8 @@
 //! Parameters.
 
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use crate::value::Origin;
 use crate::{Buffer, Value};
@@ -22,7 +23,23 @@ struct Inner {
     name: String,
     shape: Vec<usize>,
     values: RwLock<Arc<Buffer>>,
+    pending: RwLock<Option<Arc<dyn Pending>>>,
     is_trained: AtomicBool,
+}
+
+/// Updates of a parameter that are carried out when it is read; see [`Param::defer`].
+pub trait Pending: Debug + Send + Sync {
+    /// Brings `rows` of `values` up to date, which are about to be read.
+    fn settle(&self, rows: Rows<'_>, values: &mut Arc<Buffer>);
+}
+
+/// Rows of a matrix.
+#[derive(Clone, Copy, Debug)]
+pub enum Rows<'a> {
+    /// All of them.
+    All,
+    /// Those with these numbers, in any order and any number of times.
+    Of(&'a [u32]),
 }
 
 impl Param {
@@ -42,6 +59,7 @@ impl Param {
             name,
             shape,
             values: RwLock::new(Arc::new(values)),
+            pending: RwLock::default(),
             is_trained: AtomicBool::new(true),
         }))
     }
@@ -68,7 +86,39 @@ impl Param {
 
     /// Returns the elements, row after row.
     pub fn values(&self) -> Arc<Buffer> {
-        Arc::clone(&self.0.values.read().unwrap_or_else(PoisonError::into_inner))
+        self.settled(Rows::All)
+    }
+
+    /// Returns the elements, of which those of `rows` are up to date.
+    fn settled(&self, rows: Rows<'_>) -> Arc<Buffer> {
+        let Some(pending) = self.pending() else {
+            return Arc::clone(&self.0.values.read().unwrap_or_else(PoisonError::into_inner));
+        };
+        let mut values = self.lock();
+        pending.settle(rows, &mut values);
+        Arc::clone(&values)
+    }
+
+    /// From now on, calls `pending` before rows are read, or changed by anything but [`Param::update_deferred`].
+    pub fn defer(&self, pending: Arc<dyn Pending>) {
+        self.update(|_| ());
+        let mut place = (self.0.pending)
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *place = Some(pending);
+    }
+
+    fn pending(&self) -> Option<Arc<dyn Pending>> {
+        let pending = (self.0.pending)
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        pending.clone()
+    }
+
+    fn lock(&self) -> RwLockWriteGuard<'_, Arc<Buffer>> {
+        (self.0.values)
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns a copy of the elements, row after row.
@@ -83,10 +133,17 @@ impl Param {
 
     /// Changes the elements: in place if nothing else refers to them.
     pub fn update(&self, change: impl FnOnce(&mut Buffer)) {
-        let mut values = (self.0.values)
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let pending = self.pending();
+        let mut values = self.lock();
+        if let Some(pending) = pending {
+            pending.settle(Rows::All, &mut values);
+        }
         change(Arc::make_mut(&mut *values));
+    }
+
+    /// Like [`Param::update`], for what [defers](Param::defer) the updates of the parameter: no row is brought up to date.
+    pub fn update_deferred(&self, change: impl FnOnce(&mut Buffer)) {
+        change(Arc::make_mut(&mut *self.lock()));
     }
 
     /// Returns whether gradients are computed.
@@ -101,13 +158,23 @@ impl Param {
 
     /// Returns the parameter as an operand; a vector of n elements is `[1, n]`. Gradients are computed if it is trained.
     pub fn value(&self) -> Value {
+        self.value_of(Rows::All)
+    }
+
+    /// Like [`Param::value`], for an operation that reads only these rows.
+    pub fn value_of(&self, rows: Rows<'_>) -> Value {
         let origin = self.is_trained().then_some(Origin::Param(self.0.id));
-        Value::with_origin(self.values(), self.area(), origin)
+        Value::with_origin(self.settled(rows), self.area(), origin)
     }
 
     /// Like [`Param::value`], without gradients.
     pub fn constant(&self) -> Value {
-        Value::with_origin(self.values(), self.area(), None)
+        self.constant_of(Rows::All)
+    }
+
+    /// Like [`Param::value_of`], without gradients.
+    pub fn constant_of(&self, rows: Rows<'_>) -> Value {
+        Value::with_origin(self.settled(rows), self.area(), None)
     }
 
     fn area(&self) -> [usize; 2] {

@@ -52,9 +52,14 @@ impl Learner {
             config.train.exchange_precision.into(),
             n_batches,
         );
-        let parts = exchange.parts().to_vec();
+        let optimizer = &config.train.optimizer;
+        let optimizer = match exchange.processes().is_alone() {
+            true => Optimizer::new(optimizer, &model),
+            // All processes receive whole parameters after each update: no row may miss it.
+            false => Optimizer::of_parts(optimizer, &model, exchange.parts().to_vec()),
+        };
         Self {
-            optimizer: Optimizer::of_parts(&config.train.optimizer, &model, parts),
+            optimizer,
             exchange,
             places: places(&model),
             model,
@@ -81,6 +86,11 @@ impl Learner {
                 |hardware| hardware.name,
             ),
         }
+    }
+
+    /// Carries out what updates have deferred, before [`Learner::state`].
+    pub(super) fn settle(&mut self) {
+        self.optimizer.settle();
     }
 
     /// The optimizer's state, for a checkpoint. Only the first of several processes has it.

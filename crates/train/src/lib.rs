@@ -4,6 +4,7 @@
 //! validates, saves checkpoints and reports to an [`Observer`].
 
 mod corpora;
+mod deferred;
 mod device;
 mod directory;
 mod duplicates;

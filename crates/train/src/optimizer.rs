@@ -7,6 +7,12 @@ use attentive_device::{AdamStep, Part, SgdStep, current};
 use attentive_model::model::Model;
 use attentive_tape::Buffer;
 
+use super::deferred::Deferred;
+
+/// Elements from which the updates of a table are deferred. A smaller one is updated faster than its rows catch up. (Tests need
+/// no large table.)
+const LEAST_DEFERRED: usize = if cfg!(test) { 1 } else { 4_000_000 };
+
 /// An optimizer and its state for each parameter, or for a part of each.
 #[derive(Debug)]
 pub struct Optimizer {
@@ -22,6 +28,8 @@ struct Memory {
     part: Range<usize>,
     /// Adam's first and second moment estimates; SGD's velocity, if any.
     slots: Vec<Slot>,
+    /// For a table whose rows are updated when they are read.
+    deferred: Option<Deferred>,
 }
 
 /// A state tensor of a parameter.
@@ -49,7 +57,16 @@ impl Optimizer {
     /// Creates a fresh optimizer for `model`.
     pub fn new(config: &OptimizerConfig, model: &Model) -> Self {
         let whole = model.trained().map(|parameter| 0..parameter.size());
-        Self::of_parts(config, model, whole.collect())
+        let mut optimizer = Self::of_parts(config, model, whole.collect());
+        if matches!(config.kind, OptimizerKind::Adam | OptimizerKind::Adamw) {
+            let mut tables = model.lookup_tables();
+            tables.retain(|table| table.size() >= LEAST_DEFERRED);
+            for (parameter, memory) in model.trained().zip(&mut optimizer.memory) {
+                let table = tables.iter().find(|table| table.id() == parameter.id());
+                memory.deferred = table.and_then(|table| Deferred::new(table));
+            }
+        }
+        optimizer
     }
 
     /// Creates a fresh optimizer for one part of each parameter of `model`.
@@ -72,6 +89,7 @@ impl Optimizer {
                     })
                     .collect(),
                 part,
+                deferred: None,
             })
             .collect();
         Self {
@@ -80,7 +98,17 @@ impl Optimizer {
         }
     }
 
-    /// The state tensors, each named `SLOT.PARAMETER`, with values for the part that is updated.
+    /// Carries out all updates that rows of tables have missed, before [`Optimizer::state`].
+    pub(super) fn settle(&mut self) {
+        for memory in &mut self.memory {
+            if let (Some(deferred), [mean, square]) = (&memory.deferred, &mut *memory.slots) {
+                deferred.settle([&mut mean.values, &mut square.values]);
+            }
+        }
+    }
+
+    /// The state tensors, each named `SLOT.PARAMETER`, with values for the part that is updated. After an update, those of some
+    /// tables are missing until [`Optimizer::settle`].
     pub(super) fn state(&self) -> impl Iterator<Item = &Slot> {
         self.memory.iter().flat_map(|memory| &memory.slots)
     }
@@ -114,14 +142,24 @@ impl Optimizer {
         );
         let parts = gradients.iter().zip(&mut self.memory);
         for (parameter, (gradient, memory)) in model.trained().zip(parts) {
+            let Memory {
+                part: range,
+                slots,
+                deferred,
+            } = memory;
+            let rates = Rates::new(&self.config, parameter.shape(), scale);
+            if let (Some(deferred), [mean, square]) = (deferred, &mut **slots) {
+                let moments = [&mut mean.values, &mut square.values];
+                deferred.update(rates.adam(), moments, gradient);
+                continue;
+            }
             parameter.update(|values| {
                 let part = Part {
                     buffer: values,
-                    range: memory.part.clone(),
+                    range: range.clone(),
                 };
-                let (shape, slots) = (parameter.shape(), &mut memory.slots);
-                apply(&self.config, shape, part, gradient, slots, scale);
-                see(values, memory.part.clone());
+                rates.apply(part, gradient, slots);
+                see(values, range.clone());
             });
         }
     }
@@ -141,50 +179,71 @@ fn slot_names(config: &OptimizerConfig) -> &'static [&'static str] {
     }
 }
 
-/// Updates a part of a parameter and the state.
-fn apply(
-    config: &OptimizerConfig,
-    shape: &[usize],
-    part: Part<'_>,
-    gradient: &Buffer,
-    slots: &mut [Slot],
+/// What an update of a parameter depends on besides its gradient.
+struct Rates<'a> {
+    config: &'a OptimizerConfig,
     scale: UpdateScale,
-) {
-    // Only matrices decay, not biases, norms and other vectors.
-    let decay = if shape.len() > 1 {
-        config.weight_decay as f32
-    } else {
-        0.0
-    };
-    let (decoupled, l2) = match config.kind {
-        OptimizerKind::Adamw => (decay, 0.0),
-        OptimizerKind::Adam | OptimizerKind::Sgd => (0.0, decay),
-    };
-    let (learning_rate, grad_scale) = (scale.learning_rate as f32, scale.gradient_scale as f32);
-    match (config.kind, slots) {
-        (OptimizerKind::Adam | OptimizerKind::Adamw, [mean, square]) => {
-            let step = AdamStep {
-                learning_rate,
-                beta1: config.beta1 as f32,
-                beta2: config.beta2 as f32,
-                epsilon: config.epsilon as f32,
-                weight_decay: decoupled,
-                l2,
-                grad_scale,
-                step: scale.step,
-            };
-            let moments = [&mut mean.values, &mut square.values];
-            current().adam(step, part, moments, gradient);
+    /// The weight decay.
+    decay: f32,
+}
+
+impl<'a> Rates<'a> {
+    fn new(config: &'a OptimizerConfig, shape: &[usize], scale: UpdateScale) -> Self {
+        // Only matrices decay, not biases, norms and other vectors.
+        let decay = if shape.len() > 1 {
+            config.weight_decay as f32
+        } else {
+            0.0
+        };
+        Self {
+            config,
+            scale,
+            decay,
         }
-        (_, slots) => {
-            let step = SgdStep {
-                learning_rate,
-                momentum: config.momentum as f32,
-                l2,
-                grad_scale,
-            };
-            let velocity = slots.first_mut().map(|slot| &mut slot.values);
-            current().sgd(step, part, velocity, gradient);
+    }
+
+    /// Updates a part of a parameter and the state.
+    fn apply(&self, part: Part<'_>, gradient: &Buffer, slots: &mut [Slot]) {
+        match (self.config.kind, slots) {
+            (OptimizerKind::Adam | OptimizerKind::Adamw, [mean, square]) => {
+                let moments = [&mut mean.values, &mut square.values];
+                current().adam(self.adam(), part, moments, gradient);
+            }
+            (_, slots) => {
+                let velocity = slots.first_mut().map(|slot| &mut slot.values);
+                current().sgd(self.sgd(), part, velocity, gradient);
+            }
+        }
+    }
+
+    fn adam(&self) -> AdamStep {
+        let Self {
+            config,
+            scale,
+            decay,
+        } = self;
+        let (weight_decay, l2) = match config.kind {
+            OptimizerKind::Adamw => (*decay, 0.0),
+            OptimizerKind::Adam | OptimizerKind::Sgd => (0.0, *decay),
+        };
+        AdamStep {
+            learning_rate: scale.learning_rate as f32,
+            beta1: config.beta1 as f32,
+            beta2: config.beta2 as f32,
+            epsilon: config.epsilon as f32,
+            weight_decay,
+            l2,
+            grad_scale: scale.gradient_scale as f32,
+            step: scale.step,
+        }
+    }
+
+    fn sgd(&self) -> SgdStep {
+        SgdStep {
+            learning_rate: self.scale.learning_rate as f32,
+            momentum: self.config.momentum as f32,
+            l2: self.decay,
+            grad_scale: self.scale.gradient_scale as f32,
         }
     }
 }

@@ -309,6 +309,7 @@ impl<'a> Trainer<'a> {
         let provenance = &mut self.setup.material.provenance;
         provenance.scores = scores.flat_map(|(_, scores)| scores.clone()).collect();
         provenance.step = self.step;
+        self.setup.learner.settle();
         let optimizer = self.setup.learner.state();
         let saved = self.files.as_ref();
         let saved = saved.map_or(Ok(()), |files| self.write(files, &optimizer, reason, best));

@@ -63,6 +63,24 @@ impl Model {
         self.parameters.iter().filter(|param| param.is_trained())
     }
 
+    /// Returns the tables of embeddings of which an update reads nothing but the rows of its tokens: those that are not also
+    /// the output projection.
+    pub fn lookup_tables(&self) -> Vec<&Param> {
+        let layers = &self.layers;
+        let head = layers.head.as_ref();
+        let projection = head.map(|_| layers.projection().weight.id());
+        let inputs = [
+            layers.body.encoder().map(|stack| &stack.input),
+            layers.body.decoder().map(|stack| &stack.input),
+        ];
+        inputs
+            .into_iter()
+            .flatten()
+            .filter_map(|input| input.table.as_ref())
+            .filter(|table| Some(table.id()) != projection)
+            .collect()
+    }
+
     /// Computes no gradients any more of the parameters for which `is_frozen` returns true.
     pub fn freeze(&self, is_frozen: impl Fn(&str) -> bool) {
         let frozen = self.parameters.iter();

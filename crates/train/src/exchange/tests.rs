@@ -6,7 +6,7 @@ use std::path::Path;
 use attentive_base::error::Error;
 use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::{Run, files};
-use attentive_config::{Config, CorpusSource, StoreKind, Units, WeightedSource};
+use attentive_config::{Config, CorpusSource, OptimizerKind, StoreKind, Units, WeightedSource};
 use attentive_processes::{Processes, in_threads};
 
 use crate::report::Silent;
@@ -97,9 +97,13 @@ fn run(config: &Config, dir: &Path, n: usize, steps: u64) -> Vec<Summary> {
     })
 }
 
-/// The weights, and the log without times.
+/// The weights and the optimizer's state, and the log without times, after 8 updates.
 fn results(dir: &Path) -> (Vec<u8>, Vec<u8>, String) {
-    let last = Run::new(dir).folder(8);
+    results_after(8, dir)
+}
+
+fn results_after(steps: u64, dir: &Path) -> (Vec<u8>, Vec<u8>, String) {
+    let last = Run::new(dir).folder(steps);
     let read = |path: &Path| fs::read(path).unwrap();
     let log = fs::read_to_string(dir.join(files::METRICS)).unwrap();
     let timeless = log.lines().map(|line| {
@@ -141,6 +145,36 @@ fn the_number_of_processes_changes_no_bit() {
             let (weights, optimizer, _) = results(&changed);
             assert_eq!((weights, optimizer), (alone.0, alone.1), "{model}");
         }
+    }
+}
+
+/// One process defers the updates of tables that are only looked up; several update whole tables.
+#[test]
+fn a_thousand_updates_of_rows_when_they_are_read_have_the_bits_of_dense_ones() {
+    for (model, kind, weight_decay) in [
+        (TRANSFORMER, OptimizerKind::Adam, 0.0),
+        (RECURRENT, OptimizerKind::Adamw, 0.01),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let model = format!("{model}tie_embeddings = 'none'");
+        let mut config = config(folder.path(), &model, 2);
+        let train = &mut config.train;
+        train.optimizer.learning_rate = 0.003;
+        (train.optimizer.kind, train.optimizer.weight_decay) = (kind, weight_decay);
+        // Few tokens per update, so that most rows miss it.
+        train.batch_tokens = 32;
+        (train.validate_every, train.save_every) = (300, 250);
+        let dir = |name: &str| folder.path().join(name);
+        run(&config, &dir("dense"), 2, 1000);
+        let dense = results_after(1000, &dir("dense"));
+        run(&config, &dir("deferred"), 1, 1000);
+        assert!(results_after(1000, &dir("deferred")) == dense, "{model}");
+        let stopped = dir("stopped");
+        for (n, steps) in [(1, 437), (2, 470), (1, 1000)] {
+            run(&config, &stopped, n, steps);
+        }
+        let (weights, state, _) = results_after(1000, &stopped);
+        assert!((weights, state) == (dense.0, dense.1), "{model}");
     }
 }
 

@@ -311,6 +311,21 @@ fn tied_matrices_are_stored_once() {
 }
 
 #[test]
+fn tables_that_are_only_looked_up_are_those_that_are_not_the_projection() {
+    let names = |tied: &str| -> Vec<String> {
+        let model = model(&variant(&format!("tie_embeddings = '{tied}'")));
+        let tables = model.lookup_tables().into_iter();
+        tables.map(|table| table.name().to_owned()).collect()
+    };
+    assert_eq!(names("all"), [""; 0]);
+    assert_eq!(names("decoder"), ["src.embedding.weight"]);
+    assert_eq!(
+        names("none"),
+        ["src.embedding.weight", "tgt.embedding.weight"]
+    );
+}
+
+#[test]
 fn a_probe_names_the_first_layer_with_nan() {
     on_each_device(|| {
         let config = ModelConfig {

@@ -22,7 +22,8 @@ pub use trained::{Initial, Parameters, Relative, Trained};
 use attentive_architecture::ActivationKind;
 use attentive_base::batch::TokenId;
 use attentive_tape::{
-    self as tape, Activation, Epilogue, Lengths, Map, Param, PositionRows, Value, add_positions,
+    self as tape, Activation, Epilogue, Lengths, Map, Param, PositionRows, Rows, Value,
+    add_positions,
 };
 
 use super::feed_forward::nonlinearity;
@@ -154,7 +155,7 @@ impl Backend for Sequences<'_> {
         dropout: Option<Dropout>,
     ) -> Value {
         let len = self.lengths.width();
-        let table = self.pass.read(table);
+        let table = self.pass.read_rows(table, Rows::Of(ids));
         let dropout = dropout.and_then(|dropout| self.pass.dropout(dropout));
         let embed =
             |positions, dropout| tape::embedding(ids, table, input.scale, positions, dropout);

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use attentive_tape::{self as tape, AttentionWeights, Float, Param, Value};
+use attentive_tape::{self as tape, AttentionWeights, Float, Param, Rows, Value};
 
 use super::{AttentionPlace, AttentionWatch};
 use crate::nn::Dropout;
@@ -91,9 +91,14 @@ impl<'a> Pass<'a> {
 
     /// The parameter as an operand. In training, its gradient can be computed unless it is frozen.
     pub(crate) fn read(&self, parameter: &Param) -> Value {
+        self.read_rows(parameter, Rows::All)
+    }
+
+    /// Like [`Pass::read`], for an operation that reads only these rows.
+    pub(crate) fn read_rows(&self, parameter: &Param, rows: Rows<'_>) -> Value {
         match self.is_recorded {
-            true => parameter.value(),
-            false => parameter.constant(),
+            true => parameter.value_of(rows),
+            false => parameter.constant_of(rows),
         }
     }
 

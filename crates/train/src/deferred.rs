@@ -1,0 +1,181 @@
+//! Tables of embeddings whose rows are updated when they are read.
+
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use attentive_device::AdamStep;
+use attentive_kernels::lazy_adam::LazyAdam;
+use attentive_tape::{Buffer, Param, Pending, Rows};
+
+/// A table of which an update reads few rows. Adam changes these rows; the others catch up before they are read.
+#[derive(Debug)]
+pub(super) struct Deferred {
+    table: Param,
+    state: Arc<State>,
+}
+
+/// What catching up needs, which the table and the optimizer share.
+#[derive(Debug)]
+struct State(Mutex<Missed>);
+
+#[derive(Debug)]
+struct Missed {
+    updates: LazyAdam,
+    /// Adam's first and second moment estimates: with the optimizer, and empty here, while no row has missed an update.
+    moments: [Buffer; 2],
+}
+
+impl Deferred {
+    /// Defers the updates of `table` from now on; `None` unless it is a matrix in the memory of the host.
+    pub(super) fn new(table: &Param) -> Option<Self> {
+        let [rows, d] = *table.shape() else {
+            return None;
+        };
+        if !table.values().is_on_host() {
+            return None;
+        }
+        let state = Arc::new(State(Mutex::new(Missed {
+            updates: LazyAdam::new(rows, d),
+            moments: [Buffer::EMPTY, Buffer::EMPTY],
+        })));
+        table.defer(Arc::<State>::clone(&state));
+        Some(Self {
+            table: table.clone(),
+            state,
+        })
+    }
+
+    /// Updates the rows that were read since the last update, whose gradients are in `gradient`, and keeps the moments until
+    /// [`Deferred::settle`].
+    pub(super) fn update(&self, step: AdamStep, moments: [&mut Buffer; 2], gradient: &Buffer) {
+        self.table.update_deferred(|values| {
+            let mut missed = self.state.lock();
+            for (own, other) in missed.moments.iter_mut().zip(moments) {
+                hand_over(other, own);
+            }
+            let Missed { updates, moments } = &mut *missed;
+            edit(values, moments, |values, moments| {
+                updates.update(step, values, moments, &gradient.values());
+            });
+        });
+    }
+
+    /// Carries out all updates, and gives the moments back.
+    pub(super) fn settle(&self, moments: [&mut Buffer; 2]) {
+        self.table.values();
+        for (own, other) in self.state.lock().moments.iter_mut().zip(moments) {
+            hand_over(own, other);
+        }
+    }
+}
+
+impl State {
+    fn lock(&self) -> MutexGuard<'_, Missed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pending for State {
+    fn settle(&self, rows: Rows<'_>, values: &mut Arc<Buffer>) {
+        let Missed { updates, moments } = &mut *self.lock();
+        let behind = match rows {
+            Rows::All => updates.read_all(),
+            Rows::Of(rows) => updates.read(rows),
+        };
+        if !behind.is_empty() {
+            edit(Arc::make_mut(values), moments, |values, moments| {
+                updates.catch_up(&behind, values, moments);
+            });
+        }
+    }
+}
+
+/// Moves numbers, unless they have been moved before.
+fn hand_over(from: &mut Buffer, to: &mut Buffer) {
+    if to.is_empty() {
+        mem::swap(from, to);
+    }
+}
+
+/// Changes values and moments on the host.
+fn edit(
+    values: &mut Buffer,
+    [mean, square]: &mut [Buffer; 2],
+    change: impl FnOnce(&mut [f32], [&mut [f32]; 2]),
+) {
+    values.edit(|values| mean.edit(|mean| square.edit(|square| change(values, [mean, square]))));
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive_device::{Part, current};
+
+    use super::*;
+
+    const STEP: AdamStep = AdamStep {
+        learning_rate: 0.5,
+        beta1: 0.9,
+        beta2: 0.98,
+        epsilon: 1e-9,
+        weight_decay: 0.1,
+        l2: 0.0,
+        grad_scale: 1.0,
+        step: 1,
+    };
+
+    /// The elements as they are, without catching up.
+    fn raw(table: &Param) -> Vec<f32> {
+        let mut found = Vec::new();
+        table.update_deferred(|values| found = values.values().into_owned());
+        found
+    }
+
+    #[test]
+    fn rows_change_when_they_are_read_and_all_rows_when_something_else_reads_the_table() {
+        let start = vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let [dense, table] = [(); 2].map(|()| Param::new("table", vec![3, 2], start.clone()));
+        let deferred = Deferred::new(&table).expect("a matrix on the host");
+        let mut moments = [(); 2].map(|()| Buffer::zeros(6));
+        let mut all = [(); 2].map(|()| Buffer::zeros(6));
+        let mut update = |step, gradient: [f32; 6]| {
+            let step = AdamStep { step, ..STEP };
+            let gradient = Buffer::from(gradient.to_vec());
+            let [mean, square] = &mut moments;
+            deferred.update(step, [mean, square], &gradient);
+            dense.update(|values| {
+                let part = Part {
+                    buffer: values,
+                    range: 0..6,
+                };
+                let [mean, square] = &mut all;
+                current().adam(step, part, [mean, square], &gradient);
+            });
+        };
+        // At first, all rows count as read.
+        update(1, [0.5, -1.0, 0.25, 2.0, 1.0, 0.125]);
+        let first = raw(&table);
+        assert_eq!(first, dense.to_vec());
+        drop(table.value_of(Rows::Of(&[1, 1])));
+        update(2, [0.0, 0.0, 0.5, 0.5, 0.0, 0.0]);
+        let mut expected = first;
+        expected[2..4].copy_from_slice(&dense.to_vec()[2..4]);
+        assert_eq!(raw(&table), expected);
+        drop(table.constant_of(Rows::Of(&[2])));
+        expected[4..].copy_from_slice(&dense.to_vec()[4..]);
+        assert_eq!(raw(&table), expected);
+        update(3, [0.0; 6]);
+        assert_ne!(raw(&table), dense.to_vec());
+        assert_eq!(table.to_vec(), dense.to_vec());
+        update(4, [1.0; 6]);
+        assert_eq!(raw(&table), dense.to_vec(), "all rows had been read");
+        update(5, [0.0; 6]);
+        table.change(|values| values[0] = 7.0);
+        let mut expected = dense.to_vec();
+        expected[0] = 7.0;
+        assert_eq!(table.to_vec(), expected);
+        assert!(moments.iter().all(Buffer::is_empty));
+        let [mean, square] = &mut moments;
+        deferred.settle([mean, square]);
+        assert_eq!(moments.map(Buffer::into_vec), all.map(Buffer::into_vec));
+    }
+}
