@@ -37,6 +37,7 @@ pub(crate) fn quantize(
         let default = Bootstrap::default();
         let options = QuantizeOptions {
             precision: choice::precision(precision)?,
+            cache_precision: None,
             bootstrap: Bootstrap {
                 resamples: NonZeroUsize::new(resamples).unwrap_or(default.resamples),
                 ..default

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use attentive_base::error::Result;
+use attentive_config::CachePrecision;
 use attentive_model::engine::Precision;
 use attentive_pipeline::Pipeline;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -14,12 +15,19 @@ pub(super) struct PrecisionArgs {
     /// `int8` while it is loaded; `attentive quantize` stores the rounded weights, which load faster, and measures the loss.
     #[arg(long, value_name = "TYPE", value_parser = one_of(&Precision::ALL))]
     precision: Option<Precision>,
+    /// Number type in which keys and values of attention are kept [default: the model's, usually f32].
+    #[arg(long, value_name = "TYPE")]
+    cache_precision: Option<CachePrecision>,
 }
 
 impl PrecisionArgs {
     /// Loads the model directory `dir`.
     pub(super) fn load(&self, dir: &Path) -> Result<Pipeline> {
-        Pipeline::load_in(dir, self.precision)
+        let pipeline = Pipeline::load_in(dir, self.precision)?;
+        match self.cache_precision {
+            Some(precision) => pipeline.with_cache_precision(precision),
+            None => Ok(pipeline),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use attentive_base::count::{count, number};
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint as checkpoint;
+use attentive_config::CachePrecision;
 use attentive_decode::{SearchOptions, Strategy};
 use attentive_evaluate::quantize::{
     Change, QuantizeOptions, Report, ShortlistCost, Test, quantize,
@@ -55,6 +56,9 @@ pub(super) struct Args {
     /// Number type of the new weights.
     #[arg(long, value_name = "TYPE", value_parser = precision::one_of(&[Precision::Int8, Precision::Bf16]))]
     precision: Precision,
+    /// Number type in which the new model keeps keys and values of attention [default: that of the original model, usually f32].
+    #[arg(long, value_name = "TYPE")]
+    cache_precision: Option<CachePrecision>,
     /// Model directory to write; it must not exist yet.
     #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
@@ -94,6 +98,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let options = QuantizeOptions {
         shortlist: shortlist.as_ref().map(|(src, tgt)| [&src[..], &tgt[..]]),
         precision: args.precision,
+        cache_precision: args.cache_precision,
         bootstrap: Bootstrap {
             resamples: args.resamples,
             seed: DEFAULT_SEED,
@@ -173,6 +178,7 @@ fn in_words(search: &SearchOptions) -> String {
 fn show(report: &Report, out: &mut Output) -> Result<()> {
     let Report {
         precision,
+        cache_precision,
         instructions,
         threads,
         lines,
@@ -191,6 +197,16 @@ fn show(report: &Report, out: &mut Output) -> Result<()> {
         out.line(header("f32", &with_shortlist(*precision)))?;
     }
     show_rows(sizes(*precision, *bytes), out)?;
+    let Change { before, after } = cache_precision;
+    if [*before, *after] != [CachePrecision::F32; 2] {
+        let row = (
+            "cache",
+            before.to_string(),
+            after.to_string(),
+            String::new(),
+        );
+        show_rows([row], out)?;
+    }
     let rows = [
         (
             "speed",

@@ -1,6 +1,10 @@
 //! `[decode]`: the search.
 
+use std::fmt;
+
 use attentive_base::error::Result;
+use attentive_kernels::gemm::Float;
+use attentive_kernels::packed::Precision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +39,9 @@ pub struct DecodeConfig {
     /// The number of sentences that are translated together. Larger batches are faster but need more RAM.
     #[schemars(range(min = 1))]
     pub batch_size: usize,
+    /// The number type in which keys and values of attention are kept while a text is decoded. It has no effect on additive
+    /// attention, nor on recurrent layers.
+    pub cache_precision: CachePrecision,
 }
 
 impl DecodeConfig {
@@ -69,6 +76,33 @@ impl LengthPenaltyFormula {
     }
 }
 
+/// Number type of the keys and values of earlier positions and of the source, which a decoder keeps for its attention.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+pub enum CachePrecision {
+    /// Single precision.
+    #[default]
+    F32,
+    /// Keys and values are rounded to bfloat16, in half the bytes; sums are `f32`.
+    Bf16,
+}
+
+impl From<CachePrecision> for Float {
+    fn from(precision: CachePrecision) -> Self {
+        match precision {
+            CachePrecision::F32 => Self::F32,
+            CachePrecision::Bf16 => Self::Bf16,
+        }
+    }
+}
+
+impl fmt::Display for CachePrecision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Precision::from(Float::from(*self)).fmt(f)
+    }
+}
+
 /// When the beam search of a sentence ends. The values are those of `early_stopping` in transformers: `"never"`, `False` and
 /// `True`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -97,6 +131,7 @@ impl Default for DecodeConfig {
             min_length: 0,
             no_repeat_ngram: 0,
             batch_size: 64,
+            cache_precision: CachePrecision::F32,
         }
     }
 }

@@ -40,7 +40,9 @@ pub use attentive_architecture::{
 };
 pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
-pub use decode::{DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WIDTH};
+pub use decode::{
+    CachePrecision, DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WIDTH,
+};
 pub use device::{GpuChoice, TrainDevice};
 pub use difference::Difference;
 pub use family::{

@@ -261,7 +261,7 @@ fn keys_unlike_any_other_are_refused_with_those_of_the_section() {
         (
             "decode.xyzzy = 1",
             "decode.xyzzy",
-            "the keys of `[decode]` are `batch_size`, `beam_width`, `early_stopping`",
+            "the keys of `[decode]` are `batch_size`, `beam_width`, `cache_precision`",
         ),
         (
             "xyzzy = 1",

@@ -19,7 +19,7 @@ use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::atomic::Content;
 use attentive_checkpoint::{self as checkpoint, LoadedWeights, Provenance, files};
-use attentive_config::Task;
+use attentive_config::{CachePrecision, Task};
 use attentive_model::engine::Precision;
 use attentive_model::shortlist::{self, Limits, Shortlist};
 use attentive_pipeline::{Pipeline, TranslateOptions};
@@ -31,6 +31,8 @@ use crate::check;
 pub struct QuantizeOptions<'a> {
     /// The number type of the new weights; not `f32`.
     pub precision: Precision,
+    /// The number type in which the new model keeps keys and values; by default, that of the original model.
+    pub cache_precision: Option<CachePrecision>,
     /// The paired test of both models.
     pub bootstrap: Bootstrap,
     /// The largest loss of BLEU that is accepted, in points.
@@ -111,6 +113,7 @@ pub fn quantize(
             "use it as it is; a language model can also be rounded each time it is loaded",
         ));
     }
+    let cache = original.config().decode.cache_precision;
     let made = match test {
         Some(test) => measured(original, test, options)?,
         None => unmeasured(original, options)?,
@@ -120,7 +123,7 @@ pub fn quantize(
         .map_err(Error::io("write", out))?;
     let bytes = Change::of(before, packed.len() as u64);
     let report = test
-        .map(|test| report(&made, test, bytes, &provenance, options))
+        .map(|test| report(&made, test, (bytes, cache), &provenance, options))
         .transpose()?;
     write(out, &made.quantized, provenance, report.as_ref(), &packed)?;
     Ok(Quantized {
@@ -132,7 +135,7 @@ pub fn quantize(
 
 /// Quantizes the model, with the requested shortlist.
 fn unmeasured(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Made> {
-    let mut quantized = original.into_precision(options.precision);
+    let mut quantized = quantized_as(original, options)?;
     if let Some(text) = options.shortlist {
         let learned = learned(&quantized, text)?;
         quantized = quantized.with_shortlist(Some(Arc::new(learned)));
@@ -142,6 +145,15 @@ fn unmeasured(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Made>
         runs: None,
         shortlist: None,
     })
+}
+
+/// The model with the new number types.
+fn quantized_as(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Pipeline> {
+    let quantized = original.into_precision(options.precision);
+    match options.cache_precision {
+        Some(precision) => quantized.with_cache_precision(precision),
+        None => Ok(quantized),
+    }
 }
 
 /// Like [`unmeasured`], and translates a test set with both models.
@@ -157,7 +169,7 @@ fn measured(
     let own = || TranslateOptions::from(&original.config().decode);
     let translate = options.search.unwrap_or_else(own);
     let first = run(&original, src, &translate)?;
-    let mut quantized = original.into_precision(options.precision);
+    let mut quantized = quantized_as(original, options)?;
     let mut second = run(&quantized, src, &translate)?;
     let mut shortlist = None;
     if let Some(text) = options.shortlist {
@@ -174,14 +186,15 @@ fn measured(
     })
 }
 
-/// The report of both models' results on the test set.
+/// The report of both models' results on the test set: weights of so many `bytes`, and the number type of the original model's
+/// `cache`.
 ///
 /// # Errors
 /// [`Error::Data`] if BLEU falls by more than `options.max_drop`.
 fn report(
     made: &Made,
     Test { src, references }: Test<'_>,
-    bytes: Change<u64>,
+    (bytes, cache): (Change<u64>, CachePrecision),
     provenance: &Provenance,
     options: &QuantizeOptions<'_>,
 ) -> Result<Report> {
@@ -192,6 +205,7 @@ fn report(
     Ok(Report {
         program: Provenance::this_program(),
         precision: options.precision,
+        cache_precision: Change::of(cache, made.quantized.config().decode.cache_precision),
         original_sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
         instructions: made.quantized.engine().instructions(),
         threads: Threads::current().count(),

@@ -1,5 +1,7 @@
 //! Vectors of 16 numbers, for kernels that the compiler does not vectorize by itself.
 
+use crate::gemm::bf16;
+
 /// 16 numbers in registers.
 pub(crate) trait Lanes: Copy {
     /// All lanes `x`.
@@ -13,6 +15,12 @@ pub(crate) trait Lanes: Copy {
     /// # Safety
     /// `from` is readable for 16 numbers.
     unsafe fn load(from: *const f32) -> Self;
+
+    /// The bfloat16 numbers at `from`, the upper halves of `f32`.
+    ///
+    /// # Safety
+    /// `from` is readable for 16 numbers.
+    unsafe fn load_bf16(from: *const u16) -> Self;
 
     /// Writes the numbers to `to`.
     ///
@@ -53,6 +61,13 @@ impl<const FUSED: bool> Lanes for Portable<FUSED> {
     }
 
     #[inline(always)]
+    unsafe fn load_bf16(from: *const u16) -> Self {
+        // SAFETY: the caller upholds the contract.
+        let halves = unsafe { from.cast::<[u16; 16]>().read_unaligned() };
+        Self(halves.map(bf16::widen))
+    }
+
+    #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
         // SAFETY: the caller upholds the contract.
         unsafe { to.cast::<[f32; 16]>().write_unaligned(self.0) }
@@ -89,9 +104,10 @@ pub(crate) use x86::{Avx2, Avx512};
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m256, __m512, _mm256_add_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps,
-        _mm256_storeu_ps, _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps,
-        _mm512_storeu_ps,
+        __m256, __m512, _mm_loadu_si128, _mm256_add_ps, _mm256_castsi256_ps, _mm256_cvtepu16_epi32,
+        _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_set1_ps, _mm256_slli_epi32,
+        _mm256_storeu_ps, _mm512_add_ps, _mm512_castsi512_ps, _mm512_cvtepu16_epi32,
+        _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps, _mm512_slli_epi32, _mm512_storeu_ps,
     };
 
     use super::Lanes;
@@ -111,6 +127,15 @@ mod x86 {
         unsafe fn load(from: *const f32) -> Self {
             // SAFETY: the caller upholds the contract.
             Self(unsafe { _mm512_loadu_ps(from) })
+        }
+
+        #[inline(always)]
+        unsafe fn load_bf16(from: *const u16) -> Self {
+            // SAFETY: the caller upholds the contract, and the CPU has AVX-512F.
+            Self(unsafe {
+                let halves = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast()));
+                _mm512_castsi512_ps(_mm512_slli_epi32::<16>(halves))
+            })
         }
 
         #[inline(always)]
@@ -152,6 +177,19 @@ mod x86 {
         unsafe fn load(from: *const f32) -> Self {
             // SAFETY: the caller upholds the contract.
             Self(unsafe { [_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))] })
+        }
+
+        #[inline(always)]
+        unsafe fn load_bf16(from: *const u16) -> Self {
+            // SAFETY: the caller upholds the contract, and the CPU has AVX2.
+            Self(unsafe {
+                let low = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast()));
+                let high = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.add(8).cast()));
+                [
+                    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
+                    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
+                ]
+            })
         }
 
         #[inline(always)]

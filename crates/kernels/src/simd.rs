@@ -161,6 +161,23 @@ pub(crate) fn max_of(x: &[f32]) -> f32 {
     combine(lanes, larger)
 }
 
+/// [`max_of`] `x`, and whether there is NaN in it.
+#[inline(always)]
+pub(crate) fn max_and_nan(x: &[f32]) -> (f32, bool) {
+    let (mut lanes, mut nan) = ([f32::NEG_INFINITY; LANES], [0; LANES]);
+    let (chunks, rest) = x.as_chunks::<LANES>();
+    for chunk in chunks {
+        for ((lane, nan), &x) in lanes.iter_mut().zip(&mut nan).zip(chunk) {
+            *lane = larger(*lane, x);
+            *nan |= u32::from(x.is_nan());
+        }
+    }
+    let any_nan = nan.iter().fold(0, |any, nan| any | nan) != 0;
+    let rest_max = max_of(rest);
+    let rest_nan = rest.iter().fold(false, |any, x| any | x.is_nan());
+    (larger(combine(lanes, larger), rest_max), any_nan | rest_nan)
+}
+
 /// Multiplies the first `visible` numbers by `scale`, sets the others to −∞, and returns the largest. NaN is ignored.
 #[inline(always)]
 pub(crate) fn scale_and_hide(x: &mut [[f32; LANES]], visible: usize, scale: f32) -> f32 {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::simd::{exp_nonpositive, max_of, sum_of};
+use crate::simd::{exp_nonpositive, max_and_nan, max_of, sum_of};
 
 /// The `count` largest values of `row` with their indices, largest first; ties go to the lower index. NaN, −∞ and `barred`
 /// indices are skipped, and +∞ counts as the largest finite number.
@@ -132,9 +132,8 @@ vectorized! {
     /// The sum over at most [`SUM_CHUNK`] values, with a relative error below 4e-7. NaN is left out, and +∞ counts as the largest
     /// finite number.
     pub fn exp_sum(values: &[f32]) -> ExpSum {
-        let max = max_of(values);
-        let is_odd = |x: f32| x.is_nan() | (x == f32::INFINITY);
-        if max == f32::INFINITY || values.iter().fold(false, |any, &x| any | is_odd(x)) {
+        let (max, any_nan) = max_and_nan(values);
+        if max == f32::INFINITY || any_nan {
             return exp_sum_of_odd(values);
         }
         if max == f32::NEG_INFINITY {

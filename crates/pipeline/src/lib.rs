@@ -54,7 +54,7 @@ use std::sync::{Arc, OnceLock};
 use attentive_architecture::{Architecture, TokenContract};
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights, Provenance, Unread};
-use attentive_config::{Config, Task};
+use attentive_config::{CachePrecision, Config, Task};
 use attentive_model::engine::profile::{self, Part};
 use attentive_model::engine::{Dense, Engine, Precision};
 use attentive_model::model::Model;
@@ -168,7 +168,10 @@ impl Pipeline {
             ..
         } = loaded;
         let (model, engine) = match weights {
-            Ready::Engine(engine) => (OnceLock::new(), engine.into()),
+            Ready::Engine(engine) => {
+                let cache = config.decode.cache_precision.into();
+                (OnceLock::new(), engine.with_cache(cache).into())
+            }
             Ready::Model(model) => (model.into(), OnceLock::new()),
         };
         let decodes = decodes(&architecture);
@@ -209,9 +212,10 @@ impl Pipeline {
         let weights = self.engine().parameters(&self.architecture);
         let engine = Engine::new(&self.architecture, &mut Dense::new(precision, weights));
         let shortlist = self.engine().shortlist().cloned();
+        let cache = self.config.decode.cache_precision.into();
         Self {
             model: OnceLock::new(),
-            engine: engine.with_shortlist(shortlist).into(),
+            engine: engine.with_cache(cache).with_shortlist(shortlist).into(),
             ..self
         }
     }
@@ -227,6 +231,27 @@ impl Pipeline {
             engine: engine.with_shortlist(shortlist).into(),
             ..self
         }
+    }
+
+    /// Replaces the configured number type of the keys and values that decoding keeps.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a model that does not decode.
+    pub fn with_cache_precision(mut self, precision: CachePrecision) -> Result<Self> {
+        if !decodes(&self.architecture) {
+            return Err(Error::usage(
+                format!(
+                    "a model that {} keeps no keys and values",
+                    self.architecture.task().verb()
+                ),
+                "leave the precision of the cache out: only models that translate or generate have one",
+            ));
+        }
+        self.config.decode.cache_precision = precision;
+        if let Some(engine) = self.engine.take() {
+            self.engine = engine.with_cache(precision.into()).into();
+        }
+        Ok(self)
     }
 
     /// Replaces the configured source and target languages.
@@ -279,7 +304,8 @@ impl Pipeline {
     pub fn engine(&self) -> &Engine {
         self.engine.get_or_init(|| {
             let weights = &mut Dense::new(Precision::F32, self.model().copied());
-            Engine::new(&self.architecture, weights)
+            let cache = self.config.decode.cache_precision.into();
+            Engine::new(&self.architecture, weights).with_cache(cache)
         })
     }
 

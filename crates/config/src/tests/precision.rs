@@ -4,7 +4,9 @@ use attentive_kernels::gemm::Float;
 use attentive_kernels::packed::Precision;
 use serde_json::to_value;
 
-use crate::{ExchangePrecision, GpuChoice, TrainConfig, TrainDevice, TrainPrecision};
+use crate::{
+    CachePrecision, ExchangePrecision, GpuChoice, TrainConfig, TrainDevice, TrainPrecision,
+};
 
 #[test]
 fn number_types_have_their_usual_names() {
@@ -13,6 +15,9 @@ fn number_types_have_their_usual_names() {
             to_value(one).unwrap(),
             Precision::from(Float::from(one)).name()
         );
+    }
+    for one in [CachePrecision::F32, CachePrecision::Bf16] {
+        assert_eq!(to_value(one).unwrap(), one.to_string());
     }
     for one in [TrainPrecision::F32, TrainPrecision::Bf16] {
         assert_eq!(

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use attentive_config::CachePrecision;
 use attentive_decode::SearchOptions;
 use attentive_metrics::Paired;
 use attentive_model::engine::Precision;
@@ -14,6 +15,8 @@ pub struct Report {
     pub program: String,
     /// The number type of the new weights.
     pub precision: Precision,
+    /// The number types in which both models kept keys and values.
+    pub cache_precision: Change<CachePrecision>,
     /// SHA-256 of the original weights, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_sha256: Option<String>,

@@ -4,14 +4,22 @@
 //! holds a feature of all positions, then the values `[BLOCK, n_kv_heads * d_head]`. Positions are appended in place, and
 //! full blocks never change, so that rows with a common beginning can share them.
 //!
-//! The results equal those of [`mod@crate::attention`] to the bit.
+//! Blocks are slices of 32-bit words. Each word is a number in `f32`, or holds two in bfloat16, to which keys and values are
+//! rounded when they are stored. Queries, weights and sums are always `f32`.
+//!
+//! The results equal those of [`mod@crate::attention`] for the stored keys and values to the bit.
+
+use std::marker::PhantomData;
 
 use part::Part;
+use stored::Stored;
 
 use crate::attention::softmax_row;
+use crate::gemm::Float;
 use crate::scratch::with_scratch;
 
 mod part;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -32,6 +40,15 @@ pub struct Heads {
     pub d_head: usize,
     /// Factor of the scores.
     pub scale: f32,
+}
+
+/// The layout of the blocks of a layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Layout {
+    /// The heads.
+    pub heads: Heads,
+    /// The number type of keys and values.
+    pub numbers: Float,
 }
 
 /// How products are added to a sum.
@@ -115,9 +132,23 @@ impl Heads {
         self.n_kv_heads * self.d_head
     }
 
-    /// Elements of a block.
+    /// The layout of blocks of keys and values of this type.
+    pub fn stored_in(self, numbers: Float) -> Layout {
+        Layout {
+            heads: self,
+            numbers,
+        }
+    }
+}
+
+impl Layout {
+    /// Words of a block.
     pub fn block_len(&self) -> usize {
-        2 * BLOCK * self.kv_width()
+        let numbers = 2 * BLOCK * self.heads.kv_width();
+        match self.numbers {
+            Float::F32 => numbers,
+            Float::Bf16 => numbers / 2,
+        }
     }
 
     /// Writes the keys and values of one position to `place` of a block.
@@ -125,13 +156,11 @@ impl Heads {
     /// # Panics
     /// If a slice does not fit.
     pub fn store(&self, block: &mut [f32], place: usize, keys: &[f32], values: &[f32]) {
-        let width = self.kv_width();
-        let (to_keys, to_values) = block[..self.block_len()].split_at_mut(BLOCK * width);
-        assert_eq!(keys.len(), width, "keys of {self:?}");
-        for (to, &key) in to_keys.chunks_exact_mut(BLOCK).zip(keys) {
-            to[place] = key;
+        let block = &mut block[..self.block_len()];
+        match self.numbers {
+            Float::F32 => self.heads.store::<f32>(block, place, keys, values),
+            Float::Bf16 => self.heads.store::<u16>(block, place, keys, values),
         }
-        to_values[place * width..][..width].copy_from_slice(values);
     }
 
     /// Computes `out` `[queries, n_heads * d_head]`. `attention`, if given, receives the weights of each query, averaged
@@ -148,7 +177,7 @@ impl Heads {
         out: &mut [f32],
         attention: Option<&mut [f32]>,
     ) {
-        let width = self.query_width();
+        let width = self.heads.query_width();
         if out.is_empty() {
             return;
         }
@@ -165,14 +194,29 @@ impl Heads {
             assert_eq!(block.len(), self.block_len(), "a block of {self:?}");
         }
         let mut layer = Layer {
-            heads: *self,
+            heads: self.heads,
             queries,
             blocks: &blocks[..n_blocks],
             bias,
             attention,
             keys,
         };
-        layer.attend(products, n, out);
+        match self.numbers {
+            Float::F32 => layer.attend::<f32>(products, n, out),
+            Float::Bf16 => layer.attend::<u16>(products, n, out),
+        }
+    }
+}
+
+impl Heads {
+    fn store<T: Stored>(&self, block: &mut [f32], place: usize, keys: &[f32], values: &[f32]) {
+        let width = self.kv_width();
+        let (to_keys, to_values) = stored::of_words_mut::<T>(block).split_at_mut(BLOCK * width);
+        assert_eq!(keys.len(), width, "keys of {self:?}");
+        for (to, &key) in to_keys.chunks_exact_mut(BLOCK).zip(keys) {
+            to[place] = T::rounded(key);
+        }
+        T::round_into(values, &mut to_values[place * width..][..width]);
     }
 }
 
@@ -188,7 +232,7 @@ struct Layer<'a> {
 }
 
 impl<'a> Layer<'a> {
-    fn attend(&mut self, products: Products, n: usize, out: &mut [f32]) {
+    fn attend<T: Stored>(&mut self, products: Products, n: usize, out: &mut [f32]) {
         if let Some(attention) = self.attention.as_deref_mut() {
             attention.fill(0.0);
         }
@@ -199,11 +243,11 @@ impl<'a> Layer<'a> {
                 let rows = QUERIES.min(n - first);
                 let out = &mut out[first * width..];
                 if rows == 1 {
-                    self.attend_one(products, first, weights, stride, out);
+                    self.attend_one::<T>(products, first, weights, stride, out);
                     continue;
                 }
                 for head in 0..n_heads {
-                    let part = self.part(first, rows, head);
+                    let part = self.part::<T>(first, rows, head);
                     let weights = &mut weights[..rows * stride];
                     part.scores(products, weights, stride);
                     for (query, row) in (first..).zip(weights.chunks_exact_mut(stride)) {
@@ -216,7 +260,7 @@ impl<'a> Layer<'a> {
     }
 
     /// All heads of one query.
-    fn attend_one(
+    fn attend_one<T: Stored>(
         &mut self,
         products: Products,
         query: usize,
@@ -224,7 +268,7 @@ impl<'a> Layer<'a> {
         stride: usize,
         out: &mut [f32],
     ) {
-        let part = self.part(query, 1, 0);
+        let part = self.part::<T>(query, 1, 0);
         let weights = &mut weights[..self.heads.n_heads * stride];
         part.scores(products, weights, stride);
         for (head, row) in weights.chunks_exact_mut(stride).enumerate() {
@@ -234,7 +278,7 @@ impl<'a> Layer<'a> {
     }
 
     /// `rows` queries of `head`, or one query of all heads.
-    fn part(&self, first: usize, rows: usize, head: usize) -> Part<'a> {
+    fn part<T: Stored>(&self, first: usize, rows: usize, head: usize) -> Part<'a, T> {
         Part {
             heads: self.heads,
             rows: &self.queries.rows[first * self.queries.stride..],
@@ -243,6 +287,7 @@ impl<'a> Layer<'a> {
             head,
             blocks: self.blocks,
             keys: self.keys,
+            numbers: PhantomData,
         }
     }
 

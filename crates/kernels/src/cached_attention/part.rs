@@ -1,5 +1,8 @@
 //! The products of attention for a few queries.
 
+use std::marker::PhantomData;
+
+use super::stored::{self, Stored};
 use super::{BLOCK, Heads, Products};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2, Avx512};
@@ -12,7 +15,7 @@ const TERMS: usize = 256;
 
 /// Several queries of one head, or one query of all heads.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct Part<'a, T> {
     pub(super) heads: Heads,
     pub(super) rows: &'a [f32],
     pub(super) stride: usize,
@@ -20,6 +23,8 @@ pub(super) struct Part<'a> {
     pub(super) head: usize,
     pub(super) blocks: &'a [&'a [f32]],
     pub(super) keys: usize,
+    /// The number type of the blocks.
+    pub(super) numbers: PhantomData<T>,
 }
 
 /// Calls `$part.$body::<L>($weights, $stride, $out)` with the widest lanes of this CPU.
@@ -28,11 +33,21 @@ macro_rules! with_lanes {
         #[cfg(target_arch = "x86_64")]
         {
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-            fn widest(part: &Part<'_>, weights: &mut [f32], stride: usize, out: &mut [f32]) {
+            fn widest<T: Stored>(
+                part: &Part<'_, T>,
+                weights: &mut [f32],
+                stride: usize,
+                out: &mut [f32],
+            ) {
                 part.$body::<Avx512>(weights, stride, out)
             }
             #[target_feature(enable = "avx2,fma")]
-            fn wide(part: &Part<'_>, weights: &mut [f32], stride: usize, out: &mut [f32]) {
+            fn wide<T: Stored>(
+                part: &Part<'_, T>,
+                weights: &mut [f32],
+                stride: usize,
+                out: &mut [f32],
+            ) {
                 part.$body::<Avx2>(weights, stride, out)
             }
             if has_avx512() {
@@ -52,7 +67,7 @@ macro_rules! with_lanes {
     }};
 }
 
-impl Part<'_> {
+impl<T: Stored> Part<'_, T> {
     /// q·k of all keys in `blocks`, in rows of `stride`.
     pub(super) fn scores(&self, products: Products, weights: &mut [f32], stride: usize) {
         with_lanes!(products, self.all_scores(weights, stride, &mut []))
@@ -104,37 +119,57 @@ impl Part<'_> {
 
     /// The keys of a block for a row of weights, `[d_head, BLOCK]`.
     #[inline(always)]
-    fn keys(&self, block: usize, row: usize) -> &[[f32; BLOCK]] {
+    fn keys(&self, block: usize, row: usize) -> &[[T; BLOCK]] {
         let d = self.heads.d_head;
-        let (keys, _) = self.blocks[block].as_chunks::<BLOCK>();
+        let (keys, _) = stored::of_words::<T>(self.blocks[block]).as_chunks::<BLOCK>();
         &keys[self.kv_head(row) * d..][..d]
     }
 
     #[inline(always)]
     fn all_scores<L: Lanes>(&self, weights: &mut [f32], stride: usize, _: &mut [f32]) {
-        let (n, n_blocks) = (self.n_rows(), self.blocks.len());
+        match self.n {
+            1 => self.scores_of::<L, false>(weights, stride),
+            _ => self.scores_of::<L, true>(weights, stride),
+        }
+    }
+
+    /// All scores. If `SAME`, all rows have the same keys.
+    #[inline(always)]
+    fn scores_of<L: Lanes, const SAME: bool>(&self, weights: &mut [f32], stride: usize) {
+        let n_blocks = self.blocks.len();
         let mut block = 0;
-        while block < n_blocks {
-            let two = block + 2 <= n_blocks;
-            let mut row = 0;
-            while row < n {
-                match (n - row, two) {
-                    (1, true) => self.score_tile::<L, 1, 2>(row, block, weights, stride),
-                    (1, false) => self.score_tile::<L, 1, 1>(row, block, weights, stride),
-                    (2 | 3, true) => self.score_tile::<L, 2, 2>(row, block, weights, stride),
-                    (2 | 3, false) => self.score_tile::<L, 2, 1>(row, block, weights, stride),
-                    (_, true) => self.score_tile::<L, 4, 2>(row, block, weights, stride),
-                    (_, false) => self.score_tile::<L, 4, 1>(row, block, weights, stride),
-                }
-                row += step(n - row);
+        while block + 2 <= n_blocks {
+            self.scores_of_blocks::<L, SAME, 2>(block, weights, stride);
+            block += 2;
+        }
+        if block < n_blocks {
+            self.scores_of_blocks::<L, SAME, 1>(block, weights, stride);
+        }
+    }
+
+    /// The scores of all rows and `B` blocks from `block` on.
+    #[inline(always)]
+    fn scores_of_blocks<L: Lanes, const SAME: bool, const B: usize>(
+        &self,
+        block: usize,
+        weights: &mut [f32],
+        stride: usize,
+    ) {
+        let (n, mut row) = (self.n_rows(), 0);
+        while row < n {
+            match step(n - row) {
+                1 => self.score_tile::<L, SAME, 1, B>(row, block, weights, stride),
+                2 => self.score_tile::<L, SAME, 2, B>(row, block, weights, stride),
+                4 => self.score_tile::<L, SAME, 4, B>(row, block, weights, stride),
+                _ => self.score_tile::<L, SAME, 5, B>(row, block, weights, stride),
             }
-            block += 1 + usize::from(two);
+            row += step(n - row);
         }
     }
 
     /// The scores of `R` rows from `first` on and `B` blocks from `block` on.
     #[inline(always)]
-    fn score_tile<L: Lanes, const R: usize, const B: usize>(
+    fn score_tile<L: Lanes, const SAME: bool, const R: usize, const B: usize>(
         &self,
         first: usize,
         block: usize,
@@ -143,7 +178,7 @@ impl Part<'_> {
     ) {
         let d_head = self.heads.d_head;
         let mut queries = [std::ptr::null::<f32>(); R];
-        let mut keys = [[std::ptr::null::<f32>(); B]; R];
+        let mut keys = [[std::ptr::null::<T>(); B]; R];
         for row in 0..R {
             queries[row] = self.query(first + row).as_ptr();
             for (b, keys) in keys[row].iter_mut().enumerate() {
@@ -154,6 +189,7 @@ impl Part<'_> {
         // SAFETY: the CPU supports `L`; a query has `d_head` elements and its keys `d_head` times `BLOCK`; the last row of
         // weights has room for the last block.
         unsafe {
+            let mut loaded = [L::splat(0.0); B];
             let mut total = [[L::splat(0.0); B]; R];
             for start in (0..d_head).step_by(TERMS) {
                 let mut sums = [[L::splat(0.0); B]; R];
@@ -161,8 +197,10 @@ impl Part<'_> {
                     for row in 0..R {
                         let query = L::splat(*queries[row].add(d));
                         for b in 0..B {
-                            let keys = L::load(keys[row][b].add(d * BLOCK));
-                            sums[row][b] = sums[row][b].add_product(query, keys);
+                            if !SAME || row == 0 {
+                                loaded[b] = T::load(keys[row][b].add(d * BLOCK));
+                            }
+                            sums[row][b] = sums[row][b].add_product(query, loaded[b]);
                         }
                     }
                 }
@@ -179,19 +217,35 @@ impl Part<'_> {
 
     #[inline(always)]
     fn all_contexts<L: Lanes>(&self, weights: &mut [f32], stride: usize, out: &mut [f32]) {
+        match self.n {
+            1 => self.contexts_of::<L, false>(weights, stride, out),
+            _ => self.contexts_of::<L, true>(weights, stride, out),
+        }
+    }
+
+    /// All contexts. If `SAME`, all rows have the same values.
+    #[inline(always)]
+    fn contexts_of<L: Lanes, const SAME: bool>(
+        &self,
+        weights: &[f32],
+        stride: usize,
+        out: &mut [f32],
+    ) {
         let (n, mut row) = (self.n_rows(), 0);
         while row < n {
-            match n - row {
-                1 => self.contexts_of::<L, 1>(row, weights, stride, out),
-                2 | 3 => self.contexts_of::<L, 2>(row, weights, stride, out),
-                _ => self.contexts_of::<L, 4>(row, weights, stride, out),
+            match step(n - row) {
+                1 => self.contexts_of_rows::<L, SAME, 1>(row, weights, stride, out),
+                2 => self.contexts_of_rows::<L, SAME, 2>(row, weights, stride, out),
+                4 => self.contexts_of_rows::<L, SAME, 4>(row, weights, stride, out),
+                _ => self.contexts_of_rows::<L, SAME, 5>(row, weights, stride, out),
             }
             row += step(n - row);
         }
     }
 
+    /// The contexts of `R` rows from `row` on.
     #[inline(always)]
-    fn contexts_of<L: Lanes, const R: usize>(
+    fn contexts_of_rows<L: Lanes, const SAME: bool, const R: usize>(
         &self,
         row: usize,
         weights: &[f32],
@@ -201,11 +255,11 @@ impl Part<'_> {
         let d = self.heads.d_head;
         let mut column = 0;
         while column + 2 * BLOCK <= d {
-            self.context_tile::<L, R, 2>(row, column, weights, stride, out);
+            self.context_tile::<L, SAME, R, 2>(row, column, weights, stride, out);
             column += 2 * BLOCK;
         }
         while column + BLOCK <= d {
-            self.context_tile::<L, R, 1>(row, column, weights, stride, out);
+            self.context_tile::<L, SAME, R, 1>(row, column, weights, stride, out);
             column += BLOCK;
         }
         for column in column..d {
@@ -213,12 +267,19 @@ impl Part<'_> {
         }
     }
 
-    /// The value of position `key` for a row of weights, from `column` of the head on.
+    /// The value of position `key` for a row of weights in `column` of the head.
     #[inline(always)]
-    fn value(&self, key: usize, row: usize, column: usize) -> &[f32] {
+    fn value(&self, key: usize, row: usize, column: usize) -> T {
+        let values = self.values(key);
+        values[self.kv_head(row) * self.heads.d_head + column]
+    }
+
+    /// The values of position `key`, `[n_kv_heads * d_head]`.
+    #[inline(always)]
+    fn values(&self, key: usize) -> &[T] {
         let width = self.heads.kv_width();
-        let values = &self.blocks[key / BLOCK][BLOCK * width..];
-        &values[key % BLOCK * width + self.kv_head(row) * self.heads.d_head + column..]
+        let block = stored::of_words::<T>(self.blocks[key / BLOCK]);
+        &block[(BLOCK + key % BLOCK) * width..][..width]
     }
 
     /// Where the context of a row of weights begins.
@@ -230,7 +291,7 @@ impl Part<'_> {
 
     /// `V` vectors of columns of the contexts of `R` rows from `first` on.
     #[inline(always)]
-    fn context_tile<L: Lanes, const R: usize, const V: usize>(
+    fn context_tile<L: Lanes, const SAME: bool, const R: usize, const V: usize>(
         &self,
         first: usize,
         column: usize,
@@ -252,17 +313,19 @@ impl Part<'_> {
         assert!(out.len() >= last, "contexts");
         // SAFETY: the CPU supports `L`; the assertions above cover the values of a key, the weights and the results.
         unsafe {
+            let mut loaded = [L::splat(0.0); V];
             let mut total = [[L::splat(0.0); V]; R];
             for start in (0..self.keys).step_by(TERMS) {
                 let mut sums = [[L::splat(0.0); V]; R];
                 for key in start..self.keys.min(start + TERMS) {
-                    let place = (BLOCK + key % BLOCK) * width;
-                    let values = self.blocks[key / BLOCK][place..][..width].as_ptr();
+                    let values = self.values(key).as_ptr();
                     for row in 0..R {
                         let weight = L::splat(*weights.as_ptr().add((first + row) * stride + key));
-                        for (v, sum) in sums[row].iter_mut().enumerate() {
-                            let value = L::load(values.add(places[row] + v * BLOCK));
-                            *sum = sum.add_product(weight, value);
+                        for v in 0..V {
+                            if !SAME || row == 0 {
+                                loaded[v] = T::load(values.add(places[row] + v * BLOCK));
+                            }
+                            sums[row][v] = sums[row][v].add_product(weight, loaded[v]);
                         }
                     }
                 }
@@ -293,7 +356,7 @@ impl Part<'_> {
                 let mut sum = 0.0;
                 for key in start..self.keys.min(start + TERMS) {
                     let weight = weights[row * stride + key];
-                    sum = L::add_one_product(weight, self.value(key, row, column)[0], sum);
+                    sum = L::add_one_product(weight, self.value(key, row, column).widen(), sum);
                 }
                 total = if start == 0 { sum } else { total + sum };
             }
@@ -308,6 +371,8 @@ fn step(left: usize) -> usize {
     match left {
         1 => 1,
         2 | 3 => 2,
+        // As many as a beam of the usual width.
+        5 => 5,
         _ => 4,
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::attention::{AttentionInputs, AttentionShape, Causality, Operands, Scores, attention};
+use crate::gemm::bf16;
 use crate::testing::{bits, random};
 
 fn heads(n_heads: usize, n_kv_heads: usize, d_head: usize) -> Heads {
@@ -12,14 +13,14 @@ fn heads(n_heads: usize, n_kv_heads: usize, d_head: usize) -> Heads {
 }
 
 /// The blocks of keys and values `[len, 2 * kv_width]`, with NaN after the last position.
-fn blocks(heads: Heads, keys_values: &[f32]) -> Vec<Vec<f32>> {
-    let width = heads.kv_width();
+fn blocks(layout: Layout, keys_values: &[f32]) -> Vec<Vec<f32>> {
+    let width = layout.heads.kv_width();
     let positions: Vec<&[f32]> = keys_values.chunks_exact(2 * width).collect();
     let block = |positions: &[&[f32]]| {
-        let mut block = vec![f32::NAN; heads.block_len()];
+        let mut block = vec![f32::from_bits(u32::MAX); layout.block_len()];
         for (place, position) in positions.iter().enumerate() {
             let (keys, values) = position.split_at(width);
-            heads.store(&mut block, place, keys, values);
+            layout.store(&mut block, place, keys, values);
         }
         block
     };
@@ -27,18 +28,18 @@ fn blocks(heads: Heads, keys_values: &[f32]) -> Vec<Vec<f32>> {
 }
 
 fn found(
-    heads: Heads,
+    layout: Layout,
     queries: Queries<'_>,
     n: usize,
     keys_values: &[f32],
     bias: Option<&DistanceBias>,
 ) -> (Vec<f32>, Vec<f32>) {
-    let blocks = blocks(heads, keys_values);
+    let blocks = blocks(layout, keys_values);
     let blocks: Vec<&[f32]> = blocks.iter().map(Vec::as_slice).collect();
-    let mut out = vec![f32::NAN; n * heads.query_width()];
+    let mut out = vec![f32::NAN; n * layout.heads.query_width()];
     let mut weights = vec![f32::NAN; n * queries.visible(n - 1)];
     let products = Products::AsInMatrixProducts;
-    heads.attend(
+    layout.attend(
         queries,
         &blocks,
         bias,
@@ -47,7 +48,7 @@ fn found(
         Some(&mut weights),
     );
     let mut again = vec![f32::NAN; out.len()];
-    heads.attend(queries, &blocks, bias, products, &mut again, None);
+    layout.attend(queries, &blocks, bias, products, &mut again, None);
     assert_eq!(bits(&out), bits(&again));
     (out, weights)
 }
@@ -59,7 +60,15 @@ const CASES: [(usize, usize, usize); 5] =
 fn it_equals_attention_to_the_bit() {
     for (n_heads, n_kv_heads, d_head) in CASES {
         let heads = heads(n_heads, n_kv_heads, d_head);
-        for (tgt_len, src_len) in [(1, 1), (1, 15), (2, 16), (3, 17), (5, 70), (9, 530)] {
+        for (tgt_len, src_len) in [
+            (1, 1),
+            (1, 15),
+            (2, 16),
+            (3, 17),
+            (5, 70),
+            (6, 33),
+            (9, 530),
+        ] {
             let q = random(tgt_len * heads.query_width(), 1);
             let kv = random(src_len * 2 * heads.kv_width(), 2);
             let inputs = AttentionInputs {
@@ -91,7 +100,7 @@ fn it_equals_attention_to_the_bit() {
                 first: 0,
                 seen: Seen::All(src_len),
             };
-            let (out, weights) = found(heads, queries, tgt_len, &kv, None);
+            let (out, weights) = found(heads.stored_in(Float::F32), queries, tgt_len, &kv, None);
             assert_eq!(bits(&out), bits(&expected), "{heads:?} {tgt_len} {src_len}");
             for row in weights.chunks(src_len) {
                 assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
@@ -150,7 +159,7 @@ fn later_keys_are_hidden_and_distances_biased_as_in_attention() {
                 seen: Seen::Earlier,
             };
             let bias = DistanceBias::new(n_heads, 50, of);
-            let (out, _) = found(heads, queries, n, &kv, Some(&bias));
+            let (out, _) = found(heads.stored_in(Float::F32), queries, n, &kv, Some(&bias));
             assert_eq!(bits(&out), bits(&expected), "{heads:?} {first} {n}");
         }
     }
@@ -166,6 +175,50 @@ fn without_keys_the_result_is_zero() {
         first: 0,
         seen: Seen::All(0),
     };
-    let (out, _) = found(heads, queries, 1, &[], None);
+    let (out, _) = found(heads.stored_in(Float::F32), queries, 1, &[], None);
     assert_eq!(out, vec![0.0; q.len()]);
+}
+
+#[test]
+fn in_bfloat16_it_equals_attention_to_the_rounded_keys_and_values() {
+    for (n_heads, n_kv_heads, d_head) in CASES {
+        let heads = heads(n_heads, n_kv_heads, d_head);
+        for (n, len) in [
+            (1, 1),
+            (1, 15),
+            (2, 16),
+            (3, 17),
+            (5, 70),
+            (8, 33),
+            (9, 530),
+        ] {
+            let q = random(n * heads.query_width(), 1);
+            let kv = random(len * 2 * heads.kv_width(), 2);
+            let rounded: Vec<f32> = kv.iter().map(|&x| bf16::round(x)).collect();
+            assert_ne!(kv, rounded);
+            for seen in [Seen::All(len), Seen::Earlier] {
+                let queries = Queries {
+                    rows: &q,
+                    stride: heads.query_width(),
+                    first: len - n.min(len),
+                    seen,
+                };
+                if queries.visible(n - 1) > len {
+                    continue;
+                }
+                let (out, weights) = found(heads.stored_in(Float::Bf16), queries, n, &kv, None);
+                let plain = found(heads.stored_in(Float::F32), queries, n, &rounded, None);
+                assert_eq!(bits(&out), bits(&plain.0), "{heads:?} {n} {len} {seen:?}");
+                assert_eq!(bits(&weights), bits(&plain.1));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_block_in_bfloat16_has_half_the_words() {
+    let heads = heads(3, 1, 5);
+    let [single, half] = [Float::F32, Float::Bf16].map(|numbers| heads.stored_in(numbers));
+    assert_eq!(single.block_len(), 2 * BLOCK * 5);
+    assert_eq!(2 * half.block_len(), single.block_len());
 }

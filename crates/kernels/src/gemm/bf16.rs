@@ -36,11 +36,17 @@ pub(crate) fn widen(x: u16) -> f32 {
     f32::from_bits(u32::from(x) << 16)
 }
 
+/// The upper half of `x`, rounded.
+#[inline(always)]
+pub(crate) fn narrow(x: f32) -> u16 {
+    (round(x).to_bits() >> 16) as u16
+}
+
 vectorized! {
     /// The upper halves of all elements of `x`, rounded.
     pub(crate) fn narrow_into(x: &[f32], out: &mut [u16]) {
         for (out, &x) in out.iter_mut().zip(x) {
-            *out = (round(x).to_bits() >> 16) as u16;
+            *out = narrow(x);
         }
     }
 }

@@ -29,7 +29,7 @@ pub use error::PackedError;
 pub use float::{PackedBf16, PackedBf16Buf, PackedF32, PackedF32Buf, PackedFloat, PackedFloatBuf};
 pub use int8::{MAX_INT8_K, PackedInt8, PackedInt8Buf};
 pub use left::{Left, LeftBuf};
-pub(crate) use lines::{PANEL, with_lines};
+pub(crate) use lines::{Number, PANEL, with_lines};
 pub use precision::Precision;
 pub use product::{
     PackedAffine, linear_packed, linear_packed_add, linear_packed_columns, linear_packed_joined,

@@ -6,7 +6,7 @@ use attentive_kernels::cached_attention::BLOCK;
 /// row writes to one that others also use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
-    /// Elements of a block.
+    /// Words of a block.
     len: usize,
     blocks: Vec<Vec<f32>>,
     /// The number of rows that use each block.
@@ -19,7 +19,7 @@ pub(super) struct Cache {
 pub(super) struct Table(Vec<usize>);
 
 impl Cache {
-    /// An empty cache of blocks of `len` elements.
+    /// An empty cache of blocks of `len` words.
     pub(super) fn new(len: usize) -> Self {
         Self {
             len,
@@ -27,7 +27,7 @@ impl Cache {
         }
     }
 
-    /// Elements of a block; 0 if no layer has self-attention.
+    /// Words of a block; 0 if no layer has self-attention.
     pub(super) fn block_len(&self) -> usize {
         self.len
     }

@@ -1,6 +1,7 @@
 //! Rows that grow: each position sees the earlier ones of its row and its source.
 
 use attentive_kernels::cached_attention::{BLOCK, Queries, Seen};
+use attentive_kernels::gemm::Float;
 
 use super::buffers::Buffer;
 use super::packed::{Packed, Relative};
@@ -15,6 +16,8 @@ pub(super) struct Growing<'s> {
     pub(super) state: &'s mut State,
     /// The number of layers of the decoder.
     pub(super) n_layers: usize,
+    /// The number type of keys and values.
+    pub(super) numbers: Float,
 }
 
 impl<'a> Decode for Rows<'a, Growing<'_>> {
@@ -94,15 +97,16 @@ impl<'a> Rows<'a, Growing<'_>> {
         let heads = attention.heads;
         let d = heads.query_width();
         let width = d + 2 * heads.kv_width();
-        let place = attention.place.layer * heads.block_len();
+        let layout = heads.stored_in(self.across.numbers);
+        let place = attention.place.layer * layout.block_len();
         let State { cache, rows, .. } = &mut *self.across.state;
         for (span, row) in self.spans.iter().zip(rows.iter()) {
             let new = joined[span.rows.start * width..span.rows.end * width].chunks_exact(width);
             for (position, new) in (span.first..).zip(new) {
                 let block =
-                    &mut cache.block_mut(&row.table, position)[place..][..heads.block_len()];
+                    &mut cache.block_mut(&row.table, position)[place..][..layout.block_len()];
                 let (keys, values) = new[d..].split_at(heads.kv_width());
-                heads.store(block, position % BLOCK, keys, values);
+                layout.store(block, position % BLOCK, keys, values);
             }
         }
     }
@@ -117,14 +121,15 @@ impl<'a> Rows<'a, Growing<'_>> {
         let heads = attention.heads;
         let d = heads.query_width();
         let width = d + 2 * heads.kv_width();
-        let place = attention.place.layer * heads.block_len();
+        let layout = heads.stored_in(self.across.numbers);
+        let place = attention.place.layer * layout.block_len();
         let State { cache, rows, .. } = &*self.across.state;
         let mut contexts = self.buffers.take(self.positions.len() * d);
         let mut blocks: Vec<&[f32]> = Vec::new();
         for (span, row) in self.spans.iter().zip(rows) {
             blocks.clear();
             let all = cache.blocks(&row.table);
-            blocks.extend(all.map(|block| &block[place..][..heads.block_len()]));
+            blocks.extend(all.map(|block| &block[place..][..layout.block_len()]));
             let queries = Queries {
                 rows: &joined[span.rows.start * width..],
                 stride: width,
@@ -133,15 +138,15 @@ impl<'a> Rows<'a, Growing<'_>> {
             };
             let out = &mut contexts[span.rows.start * d..span.rows.end * d];
             let bias = relative.bias.as_deref();
-            heads.attend(queries, &blocks, bias, self.products(), out, None);
+            layout.attend(queries, &blocks, bias, self.products(), out, None);
         }
         contexts
     }
 
     /// Cross-attention; neighboring rows of one source are queries of one sequence.
     fn attend_sources(&mut self, queries: &[f32], attention: &Attention<Packed>) -> Buffer<'a> {
-        let (heads, layer) = (attention.heads, attention.place.layer);
-        let d = heads.query_width();
+        let layer = attention.place.layer;
+        let d = attention.heads.query_width();
         let products = self.products();
         let state = &mut *self.across.state;
         let mut contexts = self.buffers.take(self.positions.len() * d);
@@ -161,7 +166,7 @@ impl<'a> Rows<'a, Growing<'_>> {
             };
             let out = &mut contexts[rows.start * d..rows.end * d];
             let mut of_group = is_top.then(|| vec![0.0; rows.len() * source.len()]);
-            heads.attend(
+            source.layout(layer).attend(
                 queries,
                 &blocks,
                 None,
@@ -188,8 +193,7 @@ impl<'a> Rows<'a, Growing<'_>> {
         queries: &[f32],
         attention: &MultiplicativeAttention<Packed>,
     ) -> Buffer<'a> {
-        let heads = attention.heads();
-        let (d, products) = (heads.d_head, self.products());
+        let (d, products) = (attention.d_memory, self.products());
         let state = &mut *self.across.state;
         let mut contexts = self.buffers.take(queries.len());
         let mut weights = state.attention.is_some().then(Vec::new);
@@ -205,7 +209,8 @@ impl<'a> Rows<'a, Growing<'_>> {
             };
             let out = &mut contexts[span.rows.start * d..span.rows.end * d];
             let mut of_row = (weights.is_some()).then(|| vec![0.0; span.rows.len() * len]);
-            heads.attend(queries, &blocks, None, products, out, of_row.as_deref_mut());
+            let layout = source.layout(0);
+            layout.attend(queries, &blocks, None, products, out, of_row.as_deref_mut());
             if let (Some(weights), Some(of_row)) = (&mut weights, of_row) {
                 weights.push(of_row[of_row.len() - len..].to_vec());
             }

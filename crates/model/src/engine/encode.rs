@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use attentive_base::batch::{Padded, TokenId};
-use attentive_kernels::cached_attention::{BLOCK, Heads, Queries, Seen};
+use attentive_kernels::cached_attention::{BLOCK, Layout, Queries, Seen};
+use attentive_kernels::gemm::Float;
 
 use super::buffers::{Buffer, Buffers};
 use super::packed::{Packed, Relative};
@@ -28,12 +29,13 @@ impl<'a> Encode for Rows<'a, Whole> {
         let heads = attention.heads;
         let d = heads.query_width();
         let width = d + 2 * heads.kv_width();
+        let layout = heads.stored_in(Float::F32);
         let mut contexts = self.buffers.take(self.positions.len() * d);
         for Span { rows, first } in self.spans {
             let joined = &joined[rows.start * width..rows.end * width];
-            let mut blocks = self.buffers.take(blocks_len(heads, rows.len()));
-            store_all(heads, joined, width, d, &mut blocks);
-            let blocks: Vec<&[f32]> = blocks.chunks_exact(heads.block_len()).collect();
+            let mut blocks = self.buffers.take(blocks_len(layout, rows.len()));
+            store_all(layout, joined, width, d, &mut blocks);
+            let blocks: Vec<&[f32]> = blocks.chunks_exact(layout.block_len()).collect();
             let queries = Queries {
                 rows: joined,
                 stride: width,
@@ -42,7 +44,7 @@ impl<'a> Encode for Rows<'a, Whole> {
             };
             let out = &mut contexts[rows.start * d..rows.end * d];
             let bias = relative.bias.as_deref();
-            heads.attend(queries, &blocks, bias, self.products(), out, None);
+            layout.attend(queries, &blocks, bias, self.products(), out, None);
         }
         contexts
     }
@@ -107,24 +109,25 @@ pub(super) fn encode(
     }
 }
 
-/// Elements of the blocks of `positions` positions.
-pub(super) fn blocks_len(heads: Heads, positions: usize) -> usize {
-    positions.div_ceil(BLOCK) * heads.block_len()
+/// Words of the blocks of `positions` positions.
+pub(super) fn blocks_len(layout: Layout, positions: usize) -> usize {
+    positions.div_ceil(BLOCK) * layout.block_len()
 }
 
 /// Fills `blocks` with the keys and values in `rows`, which are `width` wide and have them from `column` on.
 pub(super) fn store_all(
-    heads: Heads,
+    layout: Layout,
     rows: &[f32],
     width: usize,
     column: usize,
     blocks: &mut [f32],
 ) {
-    let blocks = blocks.chunks_exact_mut(heads.block_len());
+    let blocks = blocks.chunks_exact_mut(layout.block_len());
+    let kv_width = layout.heads.kv_width();
     for (rows, block) in rows.chunks(BLOCK * width).zip(blocks) {
         for (place, row) in rows.chunks_exact(width).enumerate() {
-            let (keys, values) = row[column..].split_at(heads.kv_width());
-            heads.store(block, place, keys, &values[..heads.kv_width()]);
+            let (keys, values) = row[column..].split_at(kv_width);
+            layout.store(block, place, keys, &values[..kv_width]);
         }
     }
 }

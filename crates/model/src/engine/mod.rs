@@ -34,6 +34,7 @@ use std::sync::{Arc, Mutex};
 use attentive_architecture::Architecture;
 use attentive_base::batch::{Padded, TokenId};
 use attentive_decode::{Logits, NextToken, Stepper};
+use attentive_kernels::gemm::Float;
 
 use self::buffers::{Buffer, Buffers};
 use self::columns::Listed;
@@ -56,6 +57,8 @@ pub struct Engine {
     shortlist: Option<Arc<Shortlist>>,
     max_len: usize,
     precision: Precision,
+    /// The number type of keys and values.
+    cache: Float,
     weights: Vec<(String, Weight)>,
 }
 
@@ -88,6 +91,7 @@ impl Engine {
             shortlist: None,
             max_len: architecture.max_len,
             precision,
+            cache: Float::F32,
             weights: recorder.all,
         }
     }
@@ -108,6 +112,15 @@ impl Engine {
     /// The shortlist, if there is one.
     pub fn shortlist(&self) -> Option<&Arc<Shortlist>> {
         self.shortlist.as_ref()
+    }
+
+    /// The same engine, in which keys and values of attention are kept in `numbers`; in `f32` without this call. Encoders attend
+    /// in `f32`.
+    pub fn with_cache(self, numbers: Float) -> Self {
+        Self {
+            cache: numbers,
+            ..self
+        }
     }
 
     /// The number type of the weights.
@@ -203,7 +216,11 @@ impl Engine {
             spans,
             buffers,
             precision: self.precision,
-            across: Growing { state, n_layers },
+            across: Growing {
+                state,
+                n_layers,
+                numbers: self.cache,
+            },
         };
         let x = input.forward(tokens, self.layers.tgt_table(), &mut rows);
         let x = layers.forward(x, &mut rows);
@@ -228,14 +245,16 @@ impl Engine {
         starts.map(of_sequence).collect()
     }
 
-    /// Elements of a block of the cache, and the widths of the states of the cells of all layers.
+    /// Words of a block of the cache, and the widths of the states of the cells of all layers.
     fn widths(&self) -> (usize, Vec<usize>) {
         match self.decoder() {
             Decoder::Transformer(stack) => {
                 let (mut block_len, mut cells) = (0, Vec::new());
                 for layer in &stack.layers {
                     match &layer.mixer {
-                        Mixer::Attention(attention) => block_len += attention.heads.block_len(),
+                        Mixer::Attention(attention) => {
+                            block_len += attention.heads.stored_in(self.cache).block_len();
+                        }
                         Mixer::Recurrent(layer) => cells.push(layer.state_width()),
                     }
                 }
@@ -288,7 +307,7 @@ impl Stepper for Engine {
                 self.precision,
                 &buffers,
                 |encoded, rows| {
-                    let sources = sources(self.decoder(), &encoded.memory, rows);
+                    let sources = sources(self.decoder(), self.cache, &encoded.memory, rows);
                     for (number, source) in sources.into_iter().enumerate() {
                         state.admit(source, &self.starts(&encoded.finals, number));
                     }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use attentive_kernels::cached_attention::Heads;
+use attentive_kernels::cached_attention::Layout;
+use attentive_kernels::gemm::Float;
 
 use super::buffers::Buffer;
 use super::encode::{Whole, blocks_len, store_all};
@@ -27,7 +28,7 @@ pub(super) struct SourceBlocks {
     len: usize,
     /// Block after block of the first layer, then of the second, ….
     values: Vec<f32>,
-    layers: Vec<Heads>,
+    layers: Vec<Layout>,
 }
 
 /// Keys and values, position after position.
@@ -40,15 +41,17 @@ pub(super) struct SourceRows {
     pub(super) values: Vec<f32>,
 }
 
-/// The sequences of `rows`, whose encoder's output is `memory`, as `decoder` reads them; `None` if it reads none.
+/// The sequences of `rows`, whose encoder's output is `memory`, as `decoder` reads them, in blocks of `numbers`; `None` if it
+/// reads none.
 pub(super) fn sources<'a>(
     decoder: &Decoder<Packed>,
+    numbers: Float,
     memory: &Buffer<'a>,
     rows: &mut Rows<'a, Whole>,
 ) -> Vec<Option<Arc<Source>>> {
     let sources = match decoder {
-        Decoder::Transformer(stack) => blocks_of_layers(stack, memory, rows),
-        Decoder::Recurrent(stack) => of_attention(stack, memory, rows),
+        Decoder::Transformer(stack) => blocks_of_layers(stack, numbers, memory, rows),
+        Decoder::Recurrent(stack) => of_attention(stack, numbers, memory, rows),
     };
     match sources {
         Some(sources) => (sources.into_iter())
@@ -61,29 +64,34 @@ pub(super) fn sources<'a>(
 /// Keys and values of the cross-attention of each layer.
 fn blocks_of_layers<'a>(
     stack: &TransformerDecoder<Packed>,
+    numbers: Float,
     memory: &Buffer<'a>,
     rows: &mut Rows<'a, Whole>,
 ) -> Option<Vec<Source>> {
     let cross = stack.layers.iter().filter_map(|layer| layer.cross.as_ref());
     let attentions: Vec<&Attention<Packed>> = cross.map(|cross| &cross.attention).collect();
-    let heads: Vec<Heads> = attentions.iter().map(|cross| cross.heads).collect();
+    let layouts = attentions
+        .iter()
+        .map(|cross| cross.heads.stored_in(numbers));
+    let layouts: Vec<Layout> = layouts.collect();
     let mut sources: Vec<SourceBlocks> = (rows.spans.iter())
-        .map(|span| SourceBlocks::new(span.rows.len(), &heads))
+        .map(|span| SourceBlocks::new(span.rows.len(), &layouts))
         .collect();
     for (layer, attention) in attentions.iter().enumerate() {
-        let width = 2 * heads[layer].kv_width();
+        let width = 2 * attention.heads.kv_width();
         let keys_values = rows.linear(memory, &[&attention.key, &attention.value]);
         for (span, source) in rows.spans.iter().zip(&mut sources) {
             let rows = &keys_values[span.rows.start * width..span.rows.end * width];
-            store_all(heads[layer], rows, width, 0, source.layer_mut(layer));
+            store_all(layouts[layer], rows, width, 0, source.layer_mut(layer));
         }
     }
-    (!heads.is_empty()).then(|| sources.into_iter().map(Source::Blocks).collect())
+    (!layouts.is_empty()).then(|| sources.into_iter().map(Source::Blocks).collect())
 }
 
 /// What the attention of a recurrent decoder reads.
 fn of_attention<'a>(
     stack: &RecurrentDecoder<Packed>,
+    numbers: Float,
     memory: &Buffer<'a>,
     rows: &mut Rows<'a, Whole>,
 ) -> Option<Vec<Source>> {
@@ -103,12 +111,12 @@ fn of_attention<'a>(
             spans.map(of).collect()
         }
         RecurrentAttention::Multiplicative(attention) => {
-            let heads = attention.heads();
+            let layout = attention.heads().stored_in(numbers);
             let of = |span: &std::ops::Range<usize>| {
                 let h = &memory[span.start * d..span.end * d];
-                let mut blocks = SourceBlocks::new(span.len(), &[heads]);
+                let mut blocks = SourceBlocks::new(span.len(), &[layout]);
                 let twice: Vec<f32> = h.chunks_exact(d).flat_map(|h| [h, h].concat()).collect();
-                store_all(heads, &twice, 2 * d, 0, blocks.layer_mut(0));
+                store_all(layout, &twice, 2 * d, 0, blocks.layer_mut(0));
                 Source::Blocks(blocks)
             };
             spans.map(of).collect()
@@ -118,9 +126,9 @@ fn of_attention<'a>(
 }
 
 impl SourceBlocks {
-    /// Room for `len` positions of layers with these heads.
-    pub(super) fn new(len: usize, layers: &[Heads]) -> Self {
-        let total = layers.iter().map(|&heads| blocks_len(heads, len)).sum();
+    /// Room for `len` positions of layers with these layouts.
+    pub(super) fn new(len: usize, layers: &[Layout]) -> Self {
+        let total = layers.iter().map(|&layout| blocks_len(layout, len)).sum();
         Self {
             len,
             values: vec![0.0; total],
@@ -131,6 +139,11 @@ impl SourceBlocks {
     /// The number of positions.
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// The layout of the blocks of layer `number`.
+    pub(super) fn layout(&self, number: usize) -> Layout {
+        self.layers[number]
     }
 
     /// The blocks of layer `number`.
@@ -147,7 +160,7 @@ impl SourceBlocks {
 
     fn range(&self, number: usize) -> std::ops::Range<usize> {
         let before = self.layers[..number].iter();
-        let start: usize = before.map(|&heads| blocks_len(heads, self.len)).sum();
+        let start: usize = before.map(|&layout| blocks_len(layout, self.len)).sum();
         start..start + blocks_len(self.layers[number], self.len)
     }
 }

@@ -1,5 +1,6 @@
 //! The engine equals the model to the bit in `f32`, and a row does not depend on others in any precision, for every variant.
 
+mod cache;
 mod shortlist;
 
 use std::ops::Range;

@@ -1,0 +1,70 @@
+//! Keys and values in bfloat16.
+
+use super::*;
+
+fn in_bf16(config: &ModelConfig, precision: Precision) -> Engine {
+    in_precision(&model(config), precision).with_cache(Float::Bf16)
+}
+
+/// The variants whose decoder keeps keys and values.
+fn caching() -> impl Iterator<Item = ModelConfig> {
+    let caches = |config: &ModelConfig| {
+        let engine = engine(&model(config));
+        engine.widths().0 > 0
+    };
+    variants().into_iter().filter(decodes).filter(caches)
+}
+
+#[test]
+fn a_row_does_not_depend_on_others() {
+    for precision in [Precision::F32, Precision::Int8] {
+        for config in variants().into_iter().filter(decodes) {
+            let engine = in_bf16(&config, precision);
+            let mut together = state_of(&engine, 0..3);
+            let mut alone: Vec<State> = (0..3).map(|row| state_of(&engine, row..row + 1)).collect();
+            for next in [[2, 4, 2], [5, 6, 7], [3, 3, 8]] {
+                let all = step(&engine, &next, &mut together);
+                for (row, state) in alone.iter_mut().enumerate() {
+                    let one = step(&engine, &next[row..=row], state);
+                    assert_eq!(one[0], all[row], "{config:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn hypotheses_that_share_a_beginning_equal_rows_that_do_not() {
+    for config in variants().into_iter().filter(decodes) {
+        let engine = in_bf16(&config, Precision::F32);
+        let mut shared = state_of(&engine, 0..1);
+        step(&engine, &[2], &mut shared);
+        engine.select(&[0; 6], &mut shared);
+        let all = step(&engine, &[3, 4, 5, 6, 7, 8], &mut shared);
+        for (next, found) in (3..).zip(all) {
+            let mut alone = state_of(&engine, 0..1);
+            step(&engine, &[2], &mut alone);
+            assert_eq!(step(&engine, &[next], &mut alone)[0], found, "{config:?}");
+        }
+    }
+}
+
+#[test]
+fn the_cache_takes_half_the_memory_and_changes_the_logits_little() {
+    let mut changed = 0;
+    for config in caching() {
+        let (single, half) = (engine(&model(&config)), in_bf16(&config, Precision::F32));
+        assert_eq!(2 * half.widths().0, single.widths().0, "{config:?}");
+        let [single, half] = [&single, &half].map(|engine| {
+            let mut state = state_of(engine, 0..1);
+            step(engine, &[2], &mut state);
+            step(engine, &[4], &mut state)
+        });
+        let largest = single[0].iter().fold(0f32, |most, x| most.max(x.abs()));
+        for (a, b) in single[0].iter().zip(&half[0]) {
+            assert!((a - b).abs() <= 0.05 * largest, "{a} {b}: {config:?}");
+        }
+        changed += usize::from(single != half);
+    }
+    assert!(changed > 0);
+}
