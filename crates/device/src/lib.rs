@@ -7,6 +7,7 @@
 //! A thread computes on its [`current`] device, which is the CPU unless [`on`] says otherwise.
 
 mod buffer;
+mod cached;
 mod cpu;
 mod current;
 mod device;
@@ -20,6 +21,9 @@ mod rehearsal;
 mod tests;
 
 pub use buffer::Buffer;
+pub use cached::{
+    CachedAttentionCall, CachedScores, LargestLogits, LikeliestCall, RowPairs, SeenBlocks,
+};
 pub use cpu::Cpu;
 pub use current::{current, on};
 pub use device::Device;

@@ -44,6 +44,7 @@ pub use recurrent_decoder::RecurrentDecoder;
 pub use recurrent_encoder::{Encoded, RecurrentEncoder, RecurrentEncoderLayer};
 pub use residual::Residual;
 pub use scope::{Construction, Scope, Source};
+pub(crate) use sequences::hidden_part;
 pub use sequences::{
     AttentionMap, AttentionPlace, AttentionSite, AttentionWatch, DistanceBias, Initial,
     Initializer, Parameters, Pass, Probe, Relative, Sequence, Sequences, Trained,
