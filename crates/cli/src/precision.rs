@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use attentive_base::error::Result;
+use attentive_config::TrainDevice;
 use attentive_model::engine::Precision;
 use attentive_pipeline::Pipeline;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -17,9 +18,9 @@ pub(super) struct PrecisionArgs {
 }
 
 impl PrecisionArgs {
-    /// Loads the model directory `dir`.
-    pub(super) fn load(&self, dir: &Path) -> Result<Pipeline> {
-        Pipeline::load_in(dir, self.precision)
+    /// Loads the model directory `dir` for `device`.
+    pub(super) fn load(&self, dir: &Path, device: TrainDevice) -> Result<Pipeline> {
+        Pipeline::load_on(dir, device, self.precision)
     }
 }
 

@@ -51,6 +51,14 @@ impl AnyEngine {
         }
     }
 
+    /// The number type of the products, and what computes them, for logs and reports.
+    pub fn numbers(&self) -> String {
+        match self {
+            Self::Cpu(engine) => format!("{} ({})", engine.precision(), engine.instructions()),
+            Self::Device(engine) => format!("f32 ({})", engine.hardware()),
+        }
+    }
+
     /// The shortlist, if there is one.
     pub fn shortlist(&self) -> Option<&Arc<Shortlist>> {
         match self {

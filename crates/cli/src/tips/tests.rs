@@ -176,7 +176,7 @@ fn the_usage_line_is_that_of_the_command() {
 fn devices_and_tokenizers_of_other_programs_have_tips() {
     for option in ["--gpu", "--device=cuda:0", "--cuda"] {
         let text = tip(&["translate", "runs/x", option]);
-        assert!(text.contains("tip: only training runs on GPUs"), "{text}");
+        assert!(text.contains("tip: this command runs on the CPU"), "{text}");
     }
     let text = tip(&["train", "my.toml", "--cuda"]);
     assert!(text.contains("`--device gpu`"), "{text}");
