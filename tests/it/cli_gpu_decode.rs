@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::cli_gpu::has_gpu;
 use crate::run::Folder;
-use crate::support::http::post;
+use crate::support::http::{get, post};
 use crate::support::pages::root;
 use crate::support::process::Process;
 use crate::support::serving::fixture;
@@ -20,13 +20,19 @@ const TRANSLATORS: [&str; 5] = [
     "seq2seq-thought",
 ];
 
-/// Twenty lines of different lengths.
+/// Twenty lines of different lengths, in the words of one model or of another.
 fn lines() -> Vec<String> {
-    let line = |n: usize| {
+    let digits = |n: usize| {
         let words = (0..1 + n % 9).map(|word| ((n * 7 + word * 3) % 10).to_string());
         words.collect::<Vec<_>>().join(" ")
     };
-    (0..20).map(line).collect()
+    let names = ["Ben", "Anna"].into_iter().cycle();
+    let sentence = |(n, name): (usize, &str)| {
+        let subject = ["the dog", "the cat", "Anna"][n % 3];
+        format!("{subject} {} {name}", ["sees", "hears"][n / 2 % 2])
+    };
+    let sentences = (0..10).zip(names).map(sentence);
+    (0..10).map(digits).chain(sentences).collect()
 }
 
 /// The output of a command, which must succeed.
@@ -183,6 +189,9 @@ fn a_server_on_a_gpu_answers_many_clients() {
             });
         }
     });
+    let models = get(address, "/api/models").expect(200);
+    assert!(models["models"][0]["gpu"].is_string(), "{models}");
+    assert!(models["models"][1]["gpu"].is_null(), "{models}");
     server.signal("TERM");
     let (code, log) = server.end();
     assert_eq!(code, Some(0), "{log}");
@@ -213,10 +222,12 @@ fn what_a_gpu_does_not_do_is_refused() {
         true => ["there is no GPU with the number 99", "attentive devices"],
         false => ["no GPU was found", "install a driver"],
     };
+    folder.fails(&format!("{translate} --device gpu:99"), 2, &complaint);
+    // A server tells its address before it loads models.
     let served = format!("serve en-de={} --listen 127.0.0.1:0", model.display());
-    for command in [&translate, &served] {
-        folder.fails(&format!("{command} --device gpu:99"), 2, &complaint);
-    }
+    let outcome = folder.run(&format!("{served} --device gpu:99"));
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains(complaint[0]), "{outcome:?}");
     if has_gpu() {
         let command = format!(
             "evaluate {} --src in --ref in --device gpu",

@@ -85,7 +85,8 @@ impl Pipeline {
                 "leave the device out: only models that translate or generate have a choice",
             ));
         }
-        let shortlist = self.stepper().shortlist().cloned();
+        let engine = self.engine.get();
+        let shortlist = engine.and_then(AnyEngine::shortlist).cloned();
         let weights = match self.model.get() {
             Some(model) => model.copied(),
             None => self.stepper_parameters(),
@@ -112,6 +113,84 @@ impl Pipeline {
 
     /// True if it decodes on another device than the CPU.
     pub fn is_on_device(&self) -> bool {
-        matches!(self.engine.get(), Some(AnyEngine::Device(_)))
+        self.hardware().is_some()
+    }
+
+    /// The name of the device on which it decodes, with its driver, unless that is the CPU.
+    pub fn hardware(&self) -> Option<String> {
+        match self.engine.get()? {
+            AnyEngine::Cpu(_) => None,
+            AnyEngine::Device(engine) => Some(engine.hardware()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive_config::Family;
+    use attentive_device::Plain;
+    use attentive_samples::WORDS;
+
+    use super::*;
+    use crate::TranslateOptions;
+    use crate::tests::{of, with};
+
+    #[test]
+    fn a_device_that_fails_is_an_error() {
+        let lost = || Failure {
+            problem: "the GPU was lost".into(),
+            hint: "start again".into(),
+        };
+        let error = caught::<()>(|| lost().raise()).unwrap_err();
+        assert_eq!((error.to_string(), error.exit_code()), (lost().problem, 1));
+        assert_eq!(error.hint(), Some(lost().hint));
+    }
+
+    #[test]
+    fn a_device_translates_what_the_cpu_translates() {
+        let lines = [
+            WORDS.join(" "),
+            WORDS[..3].join(" "),
+            String::new(),
+            WORDS[2].into(),
+        ];
+        for changes in ["", "family = 'seq2seq'"] {
+            let [cpu, device] = [with(changes), with(changes)];
+            let device = device.on_device(&Plain).unwrap();
+            assert_eq!(device.hardware(), Some("double precision".into()));
+            let options = TranslateOptions::from(&cpu.config().decode);
+            let found = device.translate_with(&lines, &options).unwrap();
+            for (found, expected) in found
+                .iter()
+                .zip(cpu.translate_with(&lines, &options).unwrap())
+            {
+                let [found, expected] = [&found.hypotheses[0], &expected.hypotheses[0]];
+                assert_eq!(found.text, expected.text, "{changes}");
+                assert!((found.score - expected.score).abs() < 1e-4, "{changes}");
+            }
+        }
+    }
+
+    #[test]
+    fn precisions_and_models_that_devices_lack_are_refused() {
+        let gpu = "gpu".parse().unwrap();
+        for precision in [Precision::Bf16, Precision::Int8] {
+            let error = open(gpu, Some(precision)).unwrap_err().to_string();
+            assert!(error.contains("GPUs compute in f32"), "{error}");
+            assert!(open(TrainDevice::Cpu, Some(precision)).unwrap().is_none());
+        }
+        let tagger = of(Family::Tagger);
+        let error = tagger.on_device(&Plain).unwrap_err().to_string();
+        assert!(
+            error.contains("labels tokens computes on the CPU only"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    #[cfg(not(feature = "gpu"))]
+    fn a_program_without_gpus_says_so() {
+        let error = open("gpu".parse().unwrap(), None).unwrap_err().to_string();
+        assert!(error.contains("without support for GPUs"), "{error}");
     }
 }

@@ -74,7 +74,7 @@ impl Visible {
 }
 
 impl Seen {
-    /// The same blocks, of which `len` positions are seen where any are; only of some rows.
+    /// What some of the rows see.
     fn of_some(&self, rows: &[usize]) -> Self {
         Self {
             of_rows: rows.iter().map(|&row| self.of_rows[row]).collect(),
@@ -120,12 +120,13 @@ struct Weights {
 }
 
 impl Weights {
-    /// The weights of row `row` over the first `len` positions, averaged over the heads.
-    fn mean(values: &[f32], [n_heads, longest]: [usize; 2], row: usize, len: usize) -> Vec<f32> {
-        let of_head = |head, position| values[(row * n_heads + head) * longest + position];
+    /// The weights of row `row` over the first `len` positions, averaged over the heads, given all `values`.
+    fn mean(&self, values: &[f32], row: usize, len: usize) -> Vec<f32> {
+        let first = row * self.n_heads;
+        let of_head = |head, position| values[(first + head) * self.longest + position];
         let mean = |position| {
-            let sum: f32 = (0..n_heads).map(|head| of_head(head, position)).sum();
-            sum / n_heads as f32
+            let sum: f32 = (0..self.n_heads).map(|head| of_head(head, position)).sum();
+            sum / self.n_heads as f32
         };
         (0..len).map(mean).collect()
     }
@@ -308,14 +309,9 @@ impl Growing<'_> {
             return;
         };
         attention.resize(all.len(), Vec::new());
-        let Weights {
-            values,
-            n_heads,
-            longest,
-        } = weights;
-        let values = values.values();
+        let values = weights.values.values();
         for (row, place) in rows {
-            attention[row] = Weights::mean(&values, [*n_heads, *longest], place, all[row].src_len);
+            attention[row] = weights.mean(&values, place, all[row].src_len);
         }
     }
 }

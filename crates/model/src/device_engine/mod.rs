@@ -25,6 +25,7 @@ use attentive_tape::{self as tape, Epilogue, Float, Value};
 
 use self::decode::{Growing, Visible};
 use self::state::{Memory, Widths};
+use crate::engine::profile::{self, Part};
 use crate::model::{self, Model};
 use crate::nn::{Decoder, Mixer, Pass, RecurrentAttention, RecurrentLayer, Sequences, Trained};
 use crate::shortlist::Shortlist;
@@ -90,7 +91,7 @@ impl DeviceEngine {
         self.shortlist.as_ref()
     }
 
-    /// What computes.
+    /// What computes: the name of the device, with its driver.
     pub fn hardware(&self) -> String {
         let hardware = self.device.hardware();
         hardware.map_or_else(|| "the CPU".into(), |hardware| hardware.name)
@@ -195,6 +196,10 @@ impl DeviceEngine {
     /// Reads the tokens of each row, and returns the last layer at the last of them.
     fn extend(&self, tokens: &Padded, state: &mut State) -> LastLayer {
         assert_eq!(tokens.rows(), state.rows.len(), "tokens of every row");
+        profile::count(|counts| {
+            counts.steps += 1;
+            counts.rows += tokens.rows();
+        });
         assert!(tokens.lens().iter().all(|&len| len > 0), "a token to read");
         let positions = state.positions(tokens);
         state.reserve(tokens.lens());
@@ -231,7 +236,7 @@ impl DeviceEngine {
     }
 
     fn largest(&self, last: LastLayer, count: usize, never: &[TokenId]) -> Vec<LargestLogits> {
-        on(self.device, || {
+        let work = || {
             let logits = self.all_logits(last.values);
             let lists: Option<Vec<&[TokenId]>> = last
                 .lists
@@ -245,7 +250,8 @@ impl DeviceEngine {
                 lists: lists.as_deref(),
             };
             current().likeliest(call, logits.buffer())
-        })
+        };
+        profile::time(Part::Projection, || on(self.device, work))
     }
 }
 
@@ -267,7 +273,7 @@ impl Stepper for DeviceEngine {
     }
 
     fn admit(&self, src: &Padded, state: &mut State) {
-        on(self.device, || {
+        let work = || {
             let sequence = |row: usize| &src.ids[row * src.width()..][..src.lens()[row]];
             let mut first = 0;
             while first < src.rows() {
@@ -283,7 +289,8 @@ impl Stepper for DeviceEngine {
                 self.admit_some(Padded::new(&some, 0), state);
                 first = end;
             }
-        });
+        };
+        profile::time(Part::Encoder, || on(self.device, work));
     }
 
     fn step(&self, next: &[TokenId], state: &mut State) -> LastLayer {
@@ -292,7 +299,8 @@ impl Stepper for DeviceEngine {
     }
 
     fn read(&self, tokens: &Padded, state: &mut State) -> LastLayer {
-        on(self.device, || self.extend(tokens, state))
+        let work = || self.extend(tokens, state);
+        profile::time(Part::DecoderRest, || on(self.device, work))
     }
 
     fn select(&self, rows: &[usize], state: &mut State) {
@@ -315,7 +323,8 @@ impl Stepper for DeviceEngine {
     }
 
     fn logits(&self, last: LastLayer) -> Logits {
-        on(self.device, || self.all_logits(last.values).into())
+        let work = || self.all_logits(last.values).into();
+        profile::time(Part::Projection, || on(self.device, work))
     }
 
     fn cross_attention(&self, state: &State) -> Vec<Vec<f32>> {
