@@ -16,7 +16,10 @@ fn on_gpu(gpu: &'static Gpu, model: &Model) -> DeviceEngine {
     let parameters = model.copied();
     let copy = on(gpu, || {
         Model::with_values(model.architecture(), &mut |name| {
-            let found = parameters.iter().find(|it| it.name == name).unwrap();
+            let found = parameters
+                .iter()
+                .find(|it| it.name == name)
+                .expect("a parameter");
             Initial {
                 shape: found.shape.clone(),
                 values: found.values.clone().into(),

@@ -2,7 +2,7 @@
 //! and maps rows of activations to rows by the operations of a [`Backend`].
 //!
 //! [`Sequences`] are the backend of training and of whole sequences, with gradients; the rows of the
-//! [engine](crate::engine) are the backend of decoding.
+//! [engine](crate::engine), or of that of [other devices](crate::device_engine), are the backend of decoding.
 
 mod attention;
 mod backend;

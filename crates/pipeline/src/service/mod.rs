@@ -116,16 +116,11 @@ impl Service {
             queue,
             per_client,
         } = limits;
-        let (workers, limits) = match pipeline.is_on_device() {
-            true => (
-                workers.min(1),
-                Limits {
-                    workers: 1,
-                    ..limits
-                },
-            ),
-            false => (workers, limits),
+        let workers = match pipeline.is_on_device() {
+            true => workers.min(1),
+            false => workers,
         };
+        let limits = Limits { workers, ..limits };
         if [workers, batch, queue, per_client].contains(&0) {
             return Err(Error::usage(
                 "a service needs at least one worker, one hypothesis at a time and room for one job",
