@@ -53,7 +53,7 @@ pub fn gpu(number: Option<usize>) -> Result<&'static dyn Device> {
 pub fn gpu(_: Option<usize>) -> Result<&'static dyn Device> {
     Err(Error::usage(
         "this program was built without support for GPUs",
-        "build it with the feature `gpu`, or compute on the device `cpu`",
+        "build it with the feature `gpu`, or choose the device `cpu`",
     ))
 }
 
