@@ -75,7 +75,7 @@
 //!
 //! | Purpose | Modules |
 //! |---|---|
-//! | run models | [`pipeline`], [`document`] (long texts, HTML), [`decode`] (search), [`engine`], [`shortlist`] |
+//! | run models | [`pipeline`], [`document`] (long texts, HTML), [`decode`] (search), [`engine`], [`device_engine`], [`shortlist`] |
 //! | train models | [`config`], [`train`], [`checkpoint`] (model directories), [`processes`], [`interrupt`] |
 //! | evaluate | [`metrics`], [`evaluate`], [`compare`] |
 //! | visualize | [`plot`] (SVG charts), [`page`] (HTML pages) |
@@ -138,7 +138,7 @@ pub use attentive_interop as interop;
 #[doc(inline)]
 pub use attentive_metrics as metrics;
 #[doc(inline)]
-pub use attentive_model::{engine, model, nn, shortlist};
+pub use attentive_model::{any_engine, device_engine, engine, model, nn, shortlist};
 #[doc(inline)]
 pub use attentive_page as page;
 #[doc(inline)]

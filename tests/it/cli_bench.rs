@@ -85,7 +85,8 @@ fn tables_have_titles_and_what_cannot_be_measured_is_refused() {
         let done = folder.run(&format!("bench --device gpu {options}"));
         assert_eq!(done.code, Some(2), "{done:?}");
         assert!(
-            done.stderr.contains("GPUs only train, and in f32"),
+            done.stderr
+                .contains("on a GPU, only training in f32 is measured"),
             "{done:?}"
         );
     }

@@ -83,7 +83,7 @@ fn gpu() -> Value {
 }
 
 /// Whether there is a GPU.
-fn has_gpu() -> bool {
+pub(crate) fn has_gpu() -> bool {
     let found = !gpu().is_null();
     let required = std::env::var("ATTENTIVE_GPU_TESTS").is_ok_and(|it| it == "required");
     assert!(found || !required, "there is no GPU");

@@ -33,13 +33,14 @@ const SECTIONS: [&str; 12] = [
 ];
 
 /// Sections and keys at the top of a server's configuration.
-const SERVING: [&str; 9] = [
+const SERVING: [&str; 10] = [
     "models",
     "limits",
     "listen",
     "api_key_file",
     "allowed_hosts",
     "precision",
+    "device",
     "threads",
     "log_text",
     "timeout",

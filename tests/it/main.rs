@@ -20,6 +20,8 @@ mod cli_finetune;
 mod cli_generate;
 #[cfg(feature = "gpu")]
 mod cli_gpu;
+#[cfg(feature = "gpu")]
+mod cli_gpu_decode;
 mod cli_help;
 mod cli_hints;
 mod cli_import;

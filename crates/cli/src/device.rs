@@ -1,4 +1,4 @@
-//! The device of training.
+//! The device of training, and that of decoding.
 
 use attentive_config::TrainDevice;
 
@@ -9,6 +9,14 @@ pub(super) struct DeviceArgs {
     /// configuration, or `cpu`]. It prevails over `--set train.device=…`.
     #[arg(long, value_name = "DEVICE")]
     device: Option<TrainDevice>,
+}
+
+/// What decodes.
+#[derive(clap::Args)]
+pub(super) struct DecodingDeviceArgs {
+    /// What decodes: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices`. GPUs compute in f32.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub(super) device: TrainDevice,
 }
 
 impl DeviceArgs {

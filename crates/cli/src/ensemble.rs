@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::Result;
+use attentive_config::TrainDevice;
 use attentive_pipeline::Pipeline;
 
 use super::precision::PrecisionArgs;
@@ -23,12 +24,14 @@ impl EnsembleArgs {
         &self.with
     }
 
-    /// Loads `model` and the further models.
-    pub(super) fn load(&self, model: &Path) -> Result<Pipeline> {
+    /// Loads `model` and the further models for `device`.
+    pub(super) fn load(&self, model: &Path, device: TrainDevice) -> Result<Pipeline> {
         let join = |together: Pipeline, path: &PathBuf| {
-            let joined = together.with(self.precision.load(path)?);
+            let joined = together.with(self.precision.load(path, device)?);
             joined.map_err(|error| error.about(format_args!("`{}`", path.display())))
         };
-        self.with.iter().try_fold(self.precision.load(model)?, join)
+        self.with
+            .iter()
+            .try_fold(self.precision.load(model, device)?, join)
     }
 }

@@ -8,6 +8,7 @@ use attentive_decode::{Ending, SampleOptions, Sampling};
 use attentive_pipeline::{GenerateOptions, Pipeline, Prompt};
 use serde::Serialize;
 
+use super::device::DecodingDeviceArgs;
 use super::input;
 use super::message;
 use super::model::ModelArgs;
@@ -69,6 +70,8 @@ pub(super) struct Args {
     json: bool,
     #[command(flatten)]
     precision: PrecisionArgs,
+    #[command(flatten)]
+    device: DecodingDeviceArgs,
 }
 
 /// A sample as JSON.
@@ -103,7 +106,9 @@ impl Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     args.options(0).check()?;
-    let pipeline = args.precision.load(&args.model.dir()?)?;
+    let pipeline = args
+        .precision
+        .load(&args.model.dir()?, args.device.device)?;
     let prompt = match &args.prompt {
         Some(text) => pipeline.prompt(text)?,
         None => pipeline.prompt(&input::prompt()?)?,

@@ -27,7 +27,7 @@ const FLAGS: [(&str, &str); 17] = [
     ("`Languages::source`", "`--source-lang`"),
     ("`Languages::target`", "`--target-lang`"),
     ("`Processes::launched`", "`--process-timeout`"),
-    ("`train.device = \"cpu\"`", "`--device cpu`"),
+    ("the device `cpu`", "`--device cpu`"),
     ("`train.device = \"gpu:0\"`", "`--device gpu:0`"),
     ("the same call", "the same command"),
     ("(an override)", "(`--set`)"),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use attentive_base::error::Result;
-use attentive_config::CachePrecision;
+use attentive_config::{CachePrecision, TrainDevice};
 use attentive_model::engine::Precision;
 use attentive_pipeline::Pipeline;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -21,9 +21,9 @@ pub(super) struct PrecisionArgs {
 }
 
 impl PrecisionArgs {
-    /// Loads the model directory `dir`.
-    pub(super) fn load(&self, dir: &Path) -> Result<Pipeline> {
-        let pipeline = Pipeline::load_in(dir, self.precision)?;
+    /// Loads the model directory `dir` for `device`.
+    pub(super) fn load(&self, dir: &Path, device: TrainDevice) -> Result<Pipeline> {
+        let pipeline = Pipeline::load_on(dir, device, self.precision)?;
         match self.cache_precision {
             Some(precision) => pipeline.with_cache_precision(precision),
             None => Ok(pipeline),

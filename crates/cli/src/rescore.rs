@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use attentive_base::error::Result;
+use attentive_config::TrainDevice;
 use attentive_pipeline::{Pipeline, Rescored};
 use serde::Serialize;
 
@@ -67,7 +68,7 @@ struct Pair<'a> {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let dir = args.model.dir()?;
-    let pipeline = args.ensemble.load(&dir)?;
+    let pipeline = args.ensemble.load(&dir, TrainDevice::Cpu)?;
     let (src, tgt) = input::read_aligned(&args.src, std::slice::from_ref(&args.tgt))?;
     let inputs = [&args.src, &args.tgt, args.model.given(), &dir].into_iter();
     let inputs = inputs.chain(args.ensemble.models());

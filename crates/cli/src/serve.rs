@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use attentive_base::error::{Error, Result};
+use attentive_config::TrainDevice;
 use attentive_model::engine::Precision;
 use attentive_server::{Control, DEFAULT_ADDRESS, Log, ServeConfig, ServedModel, Server};
 use listenfd::ListenFd;
@@ -46,7 +47,7 @@ SIGINT finish the accepted requests, then stop; a second signal stops at once. S
 a request. The log goes to standard error; `RUST_LOG` filters it. Log lines that cannot be written are dropped and counted.
 
 Configuration file:
-  The keys are `listen`, `api_key_file`, `allowed_hosts`, `precision`, `threads` and `log_text`; a section `[models.NAME]` \
+  The keys are `listen`, `api_key_file`, `allowed_hosts`, `precision`, `device`, `threads` and `log_text`; a section `[models.NAME]` \
 for each model with `dir`, `source`, `target` and `precision`; and a section `[limits]` with `queue`, `batch`, `body`, \
 `bodies`, `characters`, `in_progress`, `texts`, `tokens`, `phrases`, `stop`, `new_tokens`, `alternatives`, `beam_width`, \
 `connections`, `connections_per_address`, and, in seconds, `timeout`, `head_timeout`, `stall_timeout` and `drain_timeout`. \
@@ -76,6 +77,9 @@ pub(super) struct Args {
     /// Number type of the matrix products [default: as the model is stored].
     #[arg(long, value_name = "TYPE", value_parser = precision::one_of(&Precision::ALL))]
     precision: Option<Precision>,
+    /// What decodes: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices` [default: cpu]. GPUs compute in f32.
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<TrainDevice>,
     /// Maximum time for a request, from its arrival to the end of the response [default: 60].
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<f64>,
@@ -108,6 +112,7 @@ impl Args {
         config.listen = self.listen.clone().unwrap_or(config.listen);
         config.api_key_file = self.api_key_file.clone().or(config.api_key_file);
         config.precision = self.precision.or(config.precision);
+        config.device = self.device.unwrap_or(config.device);
         config.threads = threads.map_or(config.threads, NonZeroUsize::get);
         config.log_text |= self.log_text;
         if !self.allowed_hosts.is_empty() {

@@ -8,6 +8,7 @@ use attentive_kernels::{
     nonlinearity, norm, optimizer, recurrent, rotary,
 };
 
+use crate::cached::{self, *};
 use crate::operands::*;
 use crate::{Buffer, Device};
 
@@ -384,5 +385,43 @@ impl Device for Cpu {
 
     fn first_non_finite(&self, x: &Buffer) -> Option<usize> {
         optimizer::first_non_finite(of(x))
+    }
+
+    fn put_rows(
+        &self,
+        count: usize,
+        from: Columns<&Buffer>,
+        pairs: RowPairs<'_>,
+        out: &mut Buffer,
+    ) {
+        let Columns {
+            matrix,
+            width,
+            first,
+        } = from;
+        cached::put_rows(count, (of(matrix), width, first), pairs, to(out));
+    }
+
+    fn cached_attention(
+        &self,
+        call: CachedAttentionCall<'_>,
+        scores: CachedScores<&Buffer>,
+        queries: Columns<&Buffer>,
+        cache: &Buffer,
+        out: &mut Buffer,
+        weights: &mut Buffer,
+    ) {
+        let Columns {
+            matrix,
+            width,
+            first,
+        } = queries;
+        let queries = (of(matrix), width, first);
+        let (out, weights) = (to(out), to(weights));
+        cached::cached_attention(call, scores.map(of), queries, of(cache), out, weights);
+    }
+
+    fn likeliest(&self, call: LikeliestCall<'_>, logits: &Buffer) -> Vec<LargestLogits> {
+        cached::likeliest(call, of(logits))
     }
 }

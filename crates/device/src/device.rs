@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::ops::Range;
 
+use crate::cached::*;
 use crate::operands::*;
 use crate::{Buffer, Hardware};
 
@@ -258,6 +259,24 @@ pub trait Device: Debug + Sync {
 
     /// The index of the first NaN or infinite element.
     fn first_non_finite(&self, x: &Buffer) -> Option<usize>;
+
+    /// Columns of rows of `from` become rows of `to`, which are `count` wide.
+    fn put_rows(&self, count: usize, from: Columns<&Buffer>, pairs: RowPairs<'_>, to: &mut Buffer);
+
+    /// Attention to cached positions. The queries are columns of a matrix; `out` receives the contexts, and `weights` the
+    /// attention weights of the positions that are seen, and anything behind them.
+    fn cached_attention(
+        &self,
+        call: CachedAttentionCall<'_>,
+        scores: CachedScores<&Buffer>,
+        queries: Columns<&Buffer>,
+        cache: &Buffer,
+        out: &mut Buffer,
+        weights: &mut Buffer,
+    );
+
+    /// The largest logits of each row of `logits` `[rows, vocab]`, without NaN and −∞; +∞ counts as the largest finite number.
+    fn likeliest(&self, call: LikeliestCall<'_>, logits: &Buffer) -> Vec<LargestLogits>;
 
     /// What computes, unless it is the CPU.
     fn hardware(&self) -> Option<Hardware> {

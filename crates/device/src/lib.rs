@@ -1,12 +1,13 @@
 //! What computes, and where its numbers are.
 //!
-//! A [`Device`] has all operations of the tape and of the optimizer, forward and backward. Their operands are [`Buffer`]s, and
-//! only the device knows where the numbers of a buffer are. [`Cpu`] calls Attentive's kernels; [`Plain`] computes the same in
+//! A [`Device`] has all operations of the tape, forward and backward, of the optimizer and of decoding. Their operands are
+//! [`Buffer`]s, and only the device knows where the numbers of a buffer are. [`Cpu`] calls Attentive's kernels; [`Plain`] computes the same in
 //! double precision, slowly, with the loops that read like the formulas; a [rehearsal](rehearse) only counts memory.
 //!
 //! A thread computes on its [`current`] device, which is the CPU unless [`on`] says otherwise.
 
 mod buffer;
+mod cached;
 mod cpu;
 mod current;
 mod device;
@@ -20,6 +21,9 @@ mod rehearsal;
 mod tests;
 
 pub use buffer::Buffer;
+pub use cached::{
+    CachedAttentionCall, CachedScores, LargestLogits, LikeliestCall, RowPairs, SeenBlocks,
+};
 pub use cpu::Cpu;
 pub use current::{current, on};
 pub use device::Device;

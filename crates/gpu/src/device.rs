@@ -8,8 +8,8 @@ use attentive_device::*;
 use crate::adapter::AdapterKind;
 use crate::gpu::Gpu;
 use crate::ops::{
-    attention, attentive_recurrent, dropout, elementwise, linear, loss, nonlinearity, norm,
-    optimizer, recurrent, rows,
+    attention, attentive_recurrent, decoding, dropout, elementwise, linear, loss, nonlinearity,
+    norm, optimizer, recurrent, rows,
 };
 
 impl Device for Gpu {
@@ -333,6 +333,27 @@ impl Device for Gpu {
 
     fn first_non_finite(&self, x: &Buffer) -> Option<usize> {
         optimizer::first_non_finite(self, x)
+    }
+
+    fn put_rows(&self, count: usize, from: Columns<&Buffer>, pairs: RowPairs<'_>, to: &mut Buffer) {
+        decoding::put_rows(&mut self.record(), count, from, pairs, to);
+    }
+
+    fn cached_attention(
+        &self,
+        call: CachedAttentionCall<'_>,
+        scores: CachedScores<&Buffer>,
+        queries: Columns<&Buffer>,
+        cache: &Buffer,
+        out: &mut Buffer,
+        weights: &mut Buffer,
+    ) {
+        let to = [&*out, &*weights];
+        decoding::cached_attention(&mut self.record(), call, scores, queries, cache, to);
+    }
+
+    fn likeliest(&self, call: LikeliestCall<'_>, logits: &Buffer) -> Vec<LargestLogits> {
+        decoding::likeliest(self, call, logits)
     }
 
     fn hardware(&self) -> Option<Hardware> {

@@ -230,7 +230,9 @@ fn reported(name: &str, error: wgpu::Error) -> Failure {
     match error {
         wgpu::Error::OutOfMemory { source } => Failure {
             problem: format!("the GPU {name} has no memory left: {source}"),
-            hint: "use smaller batches (`train.batch_tokens`), or another device".into(),
+            hint:
+                "use smaller batches (`train.batch_tokens`, `decode.batch_size`), or another device"
+                    .into(),
         },
         wgpu::Error::Validation { description, .. } => Failure {
             problem: format!("the GPU {name} was used wrongly: {description}"),
@@ -243,7 +245,7 @@ fn reported(name: &str, error: wgpu::Error) -> Failure {
 fn lost(name: &str, message: &str) -> Failure {
     Failure {
         problem: format!("the GPU {name} was lost: {message}"),
-        hint: "continue from the last checkpoint; if it happens again, install a newer driver or use another device"
+        hint: "start again: training continues from its last checkpoint; if it happens again, install a newer driver or use another device"
             .into(),
     }
 }

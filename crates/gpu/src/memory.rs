@@ -112,7 +112,9 @@ impl Pool {
                 in_mib(size),
                 in_mib(used)
             ),
-            hint: "use smaller batches (`train.batch_tokens`), or another device".into(),
+            hint:
+                "use smaller batches (`train.batch_tokens`, `decode.batch_size`), or another device"
+                    .into(),
         }
         .raise()
     }

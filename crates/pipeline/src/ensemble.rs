@@ -4,7 +4,7 @@ use attentive_base::count::number;
 use attentive_base::error::{Error, Result};
 use attentive_config::Task;
 use attentive_decode::Ensemble;
-use attentive_model::engine::Engine;
+use attentive_model::any_engine::AnyEngine;
 use attentive_text::Tokenizer;
 
 use super::Pipeline;
@@ -44,9 +44,9 @@ impl Pipeline {
     }
 
     /// The ensemble as one model, for search; `None` for a single model.
-    pub(super) fn ensemble(&self) -> Option<Ensemble<'_, Engine>> {
-        let partners = || self.partners.iter().map(Self::engine);
-        let together = || Ensemble::new([self.engine()].into_iter().chain(partners()).collect());
+    pub(super) fn ensemble(&self) -> Option<Ensemble<'_, AnyEngine>> {
+        let partners = || self.partners.iter().map(Self::stepper);
+        let together = || Ensemble::new([self.stepper()].into_iter().chain(partners()).collect());
         (!self.partners.is_empty()).then(together)
     }
 

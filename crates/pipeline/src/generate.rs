@@ -10,7 +10,7 @@ use attentive_decode::{Ending, SampleOptions, TextRules, sample};
 use attentive_text::Detokenizer;
 
 use super::stop::StopStrings;
-use super::{Pipeline, Prompt};
+use super::{Pipeline, Prompt, device};
 
 /// Options for continuing a text.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -69,19 +69,22 @@ impl Pipeline {
             true => Ok(()),
             false => on_text(&piece),
         };
-        let drawn = sample(
-            self.engine(),
-            &prompt.ids,
-            self.text_rules()?,
-            &options.sample,
-            |token| {
-                Interrupt::check()?;
-                match growing.push(token) {
-                    ControlFlow::Continue(piece) => give(piece).map(ControlFlow::Continue),
-                    ControlFlow::Break(piece) => give(piece).map(ControlFlow::Break),
-                }
-            },
-        )?;
+        let rules = self.text_rules()?;
+        let drawn = device::caught(|| {
+            sample(
+                self.stepper(),
+                &prompt.ids,
+                rules,
+                &options.sample,
+                |token| {
+                    Interrupt::check()?;
+                    match growing.push(token) {
+                        ControlFlow::Continue(piece) => give(piece).map(ControlFlow::Continue),
+                        ControlFlow::Break(piece) => give(piece).map(ControlFlow::Break),
+                    }
+                },
+            )
+        })?;
         let (piece, generation) = growing.finish(drawn.ending);
         give(piece)?;
         generation

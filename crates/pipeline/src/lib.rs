@@ -7,6 +7,7 @@ mod align;
 pub mod batches;
 mod changes;
 mod classify;
+pub mod device;
 mod embed;
 mod ensemble;
 mod fill;
@@ -54,10 +55,11 @@ use std::sync::{Arc, OnceLock};
 use attentive_architecture::{Architecture, TokenContract};
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights, Provenance, Unread};
-use attentive_config::{CachePrecision, Config, Task};
+use attentive_config::{CachePrecision, Config, Task, TrainDevice};
+use attentive_model::any_engine::AnyEngine;
 use attentive_model::engine::profile::{self, Part};
 use attentive_model::engine::{Dense, Engine, Precision};
-use attentive_model::model::Model;
+use attentive_model::model::{Model, Parameter};
 use attentive_model::shortlist::Shortlist;
 use attentive_text::{Languages, Tokenizers};
 
@@ -71,7 +73,7 @@ pub struct Pipeline {
     architecture: Architecture,
     /// The model in two representations, at least one of which exists; the other one is built when it is first needed.
     model: OnceLock<Model>,
-    engine: OnceLock<Engine>,
+    engine: OnceLock<AnyEngine>,
     /// The other models of an ensemble.
     partners: Vec<Pipeline>,
     /// The number of sentences translated so far.
@@ -95,6 +97,23 @@ impl Pipeline {
     /// than `f32` for a model that does not decode.
     pub fn load_in(dir: impl AsRef<Path>, precision: Option<Precision>) -> Result<Self> {
         Self::load_with_provenance(dir, precision).map(|(pipeline, _)| pipeline)
+    }
+
+    /// Loads a model directory for `device`; see [`Pipeline::load_in`] and [`Pipeline::on_device`].
+    ///
+    /// # Errors
+    /// The errors of [`device::open`], [`Pipeline::load_in`] and [`Pipeline::on_device`].
+    pub fn load_on(
+        dir: impl AsRef<Path>,
+        device: TrainDevice,
+        precision: Option<Precision>,
+    ) -> Result<Self> {
+        let device = device::open(device, precision)?;
+        let pipeline = Self::load_in(dir, precision)?;
+        match device {
+            Some(device) => pipeline.on_device(device),
+            None => Ok(pipeline),
+        }
     }
 
     /// [`Pipeline::load_in`], and the origin of the model.
@@ -170,7 +189,10 @@ impl Pipeline {
         let (model, engine) = match weights {
             Ready::Engine(engine) => {
                 let cache = config.decode.cache_precision.into();
-                (OnceLock::new(), engine.with_cache(cache).into())
+                (
+                    OnceLock::new(),
+                    AnyEngine::Cpu(engine.with_cache(cache)).into(),
+                )
             }
             Ready::Model(model) => (model.into(), OnceLock::new()),
         };
@@ -207,7 +229,7 @@ impl Pipeline {
     /// Rounds the weights to `precision`.
     ///
     /// # Panics
-    /// If the model does not decode.
+    /// If the model does not decode, or not on the CPU.
     pub fn into_precision(self, precision: Precision) -> Self {
         let weights = self.engine().parameters(&self.architecture);
         let engine = Engine::new(&self.architecture, &mut Dense::new(precision, weights));
@@ -215,7 +237,7 @@ impl Pipeline {
         let cache = self.config.decode.cache_precision.into();
         Self {
             model: OnceLock::new(),
-            engine: engine.with_cache(cache).with_shortlist(shortlist).into(),
+            engine: AnyEngine::Cpu(engine.with_cache(cache).with_shortlist(shortlist)).into(),
             ..self
         }
     }
@@ -225,7 +247,7 @@ impl Pipeline {
     /// # Panics
     /// If the model does not decode, or the shortlist is for another target vocabulary.
     pub fn with_shortlist(mut self, shortlist: Option<Arc<Shortlist>>) -> Self {
-        self.engine();
+        self.stepper();
         let engine = self.engine.take().expect("it was built");
         Self {
             engine: engine.with_shortlist(shortlist).into(),
@@ -236,7 +258,7 @@ impl Pipeline {
     /// Replaces the configured number type of the keys and values that decoding keeps.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a model that does not decode.
+    /// [`Error::Usage`] for a model that does not decode, and for a precision other than `f32` on a GPU.
     pub fn with_cache_precision(mut self, precision: CachePrecision) -> Result<Self> {
         if !decodes(&self.architecture) {
             return Err(Error::usage(
@@ -248,9 +270,18 @@ impl Pipeline {
             ));
         }
         self.config.decode.cache_precision = precision;
-        if let Some(engine) = self.engine.take() {
-            self.engine = engine.with_cache(precision.into()).into();
-        }
+        self.engine = match self.engine.take() {
+            Some(AnyEngine::Cpu(engine)) => {
+                AnyEngine::Cpu(engine.with_cache(precision.into())).into()
+            }
+            Some(AnyEngine::Device(_)) if precision != CachePrecision::F32 => {
+                return Err(Error::usage(
+                    format!("GPUs keep keys and values in f32, not in {precision}"),
+                    "leave the precision of the cache out, or decode on the CPU",
+                ));
+            }
+            other => other.map(OnceLock::from).unwrap_or_default(),
+        };
         Ok(self)
     }
 
@@ -290,23 +321,39 @@ impl Pipeline {
 
     /// Returns the model for whole sequences, in `f32`. The weights of a quantized model are its dequantized weights.
     pub fn model(&self) -> &Model {
-        self.model.get_or_init(|| {
-            let engine = self.engine.get().expect("one of the two forms");
-            let weights = engine.parameters(&self.architecture);
-            checkpoint::build(&self.architecture, weights)
-        })
+        self.model
+            .get_or_init(|| checkpoint::build(&self.architecture, self.stepper_parameters()))
     }
 
-    /// Returns the model in the representation that decoding uses.
+    /// The weights of the form that decodes.
+    fn stepper_parameters(&self) -> Vec<Parameter> {
+        match self.engine.get().expect("one of the two forms") {
+            AnyEngine::Cpu(engine) => engine.parameters(&self.architecture),
+            AnyEngine::Device(engine) => engine.parameters(),
+        }
+    }
+
+    /// Returns the model in the representation that search uses.
     ///
     /// # Panics
     /// If the model does not decode.
-    pub fn engine(&self) -> &Engine {
+    pub fn stepper(&self) -> &AnyEngine {
         self.engine.get_or_init(|| {
             let weights = &mut Dense::new(Precision::F32, self.model().copied());
             let cache = self.config.decode.cache_precision.into();
-            Engine::new(&self.architecture, weights).with_cache(cache)
+            AnyEngine::Cpu(Engine::new(&self.architecture, weights).with_cache(cache))
         })
+    }
+
+    /// Returns the engine that decodes on the CPU.
+    ///
+    /// # Panics
+    /// If the model does not decode, or [not on the CPU](Pipeline::on_device).
+    pub fn engine(&self) -> &Engine {
+        match self.stepper() {
+            AnyEngine::Cpu(engine) => engine,
+            AnyEngine::Device(_) => panic!("a model that decodes on the CPU"),
+        }
     }
 
     /// The model's special tokens, for search.

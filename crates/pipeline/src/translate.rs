@@ -16,7 +16,7 @@ use super::share::share;
 use super::source::Source;
 use super::terms::{Reader, Terms, shortened};
 use super::translation::{Candidate, Translation};
-use super::{Pipeline, Warning};
+use super::{Pipeline, Warning, device};
 
 /// Options for translation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -278,7 +278,11 @@ impl Pipeline {
         sentences: impl ExactSizeIterator<Item = Sentence> + Send,
         options: &TranslateOptions,
     ) -> Result<Vec<Vec<Hypothesis>>> {
-        let threads = Threads::current().count();
+        // A device takes all sentences at once.
+        let threads = match self.is_on_device() {
+            true => 1,
+            false => Threads::current().count(),
+        };
         let workers = workers(threads, sentences.len(), options.batch_size);
         let capacity = Capacity {
             sentences: options.batch_size.div_ceil(workers),
@@ -294,14 +298,16 @@ impl Pipeline {
             self.translated.fetch_add(1, Ordering::Relaxed);
         };
         let interrupt = Interrupt::current();
-        let found = share(sentences, workers, |sentences| {
-            interrupt.during(|| match self.ensemble() {
-                None => search(self.engine(), sentences, with)
-                    .inspect(count)
-                    .collect(),
-                Some(ensemble) => search(&ensemble, sentences, with).inspect(count).collect(),
-            })
-        });
+        let found = device::caught(|| {
+            Ok(share(sentences, workers, |sentences| {
+                interrupt.during(|| match self.ensemble() {
+                    None => search(self.stepper(), sentences, with)
+                        .inspect(count)
+                        .collect(),
+                    Some(ensemble) => search(&ensemble, sentences, with).inspect(count).collect(),
+                })
+            }))
+        })?;
         Interrupt::check()?;
         Ok(found)
     }

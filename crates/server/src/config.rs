@@ -6,6 +6,7 @@ use std::thread;
 
 use attentive_base::error::{Error, Result};
 use attentive_base::small_file::read_text;
+use attentive_config::TrainDevice;
 use attentive_model::engine::Precision;
 use serde::Deserialize;
 use toml::Table;
@@ -36,7 +37,9 @@ pub struct ServeConfig {
     /// The number type in which models decode unless they have their own setting; by default, the type in which they are
     /// stored.
     pub precision: Option<Precision>,
-    /// The number of threads that decode, for each model.
+    /// What decodes. Models that do not decode compute on the CPU.
+    pub device: TrainDevice,
+    /// The number of threads that decode, for each model on the CPU.
     pub threads: usize,
     /// Limits on concurrent work.
     pub limits: Limits,
@@ -95,6 +98,7 @@ impl ServeConfig {
             listen: DEFAULT_ADDRESS.into(),
             api_key_file: None,
             precision: None,
+            device: TrainDevice::Cpu,
             threads: thread::available_parallelism().map_or(1, usize::from),
             limits: Limits::default(),
             log_text: false,
@@ -189,6 +193,7 @@ struct File {
     listen: Option<String>,
     api_key_file: Option<PathBuf>,
     precision: Option<Precision>,
+    device: Option<TrainDevice>,
     threads: Option<usize>,
     log_text: Option<bool>,
     allowed_hosts: Option<Vec<String>>,
@@ -227,6 +232,7 @@ impl File {
             listen: self.listen.unwrap_or(defaults.listen),
             api_key_file: self.api_key_file,
             precision: self.precision,
+            device: self.device.unwrap_or(defaults.device),
             threads: self.threads.unwrap_or(defaults.threads),
             limits: self.limits,
             log_text: self.log_text.unwrap_or(defaults.log_text),
@@ -257,6 +263,7 @@ mod tests {
             listen = "0.0.0.0:80"
             api_key_file = "keys"
             precision = "int8"
+            device = "gpu:1"
             threads = 3
             log_text = true
             allowed_hosts = ["a.example.com"]
@@ -276,6 +283,7 @@ mod tests {
         config.check().unwrap();
         assert_eq!((config.listen.as_str(), config.threads), ("0.0.0.0:80", 3));
         assert_eq!(config.precision, Some(Precision::Int8));
+        assert_eq!(config.device.to_string(), "gpu:1");
         assert_eq!(config.allowed_hosts, ["a.example.com"]);
         assert_eq!(config.limits.queue, 7);
         assert_eq!(config.limits.timeout, Duration::from_millis(2500));

@@ -8,11 +8,11 @@ use std::time::{Duration, SystemTime};
 
 use attentive_base::error::Result;
 use attentive_checkpoint::{self as checkpoint, files};
-use attentive_config::Task;
+use attentive_config::{Task, TrainDevice};
 use attentive_decode::SearchOptions;
 use attentive_model::engine::Precision;
 use attentive_pipeline::service::{self, Load, Sentences, Service};
-use attentive_pipeline::{Pipeline, Request};
+use attentive_pipeline::{Pipeline, Request, device};
 
 use super::config::{ServeConfig, ServedModel};
 use super::language::{Direction, Language};
@@ -37,6 +37,7 @@ struct Source {
     /// The model directory, with links resolved.
     dir: PathBuf,
     precision: Option<Precision>,
+    device: TrainDevice,
     /// The state of the files when they were read; `None` if they could not be listed.
     stamp: Option<Arc<Stamp>>,
 }
@@ -48,6 +49,7 @@ impl Source {
             stamp: Stamp::of(&dir).ok().map(Arc::new),
             dir,
             precision: served.precision.or(config.precision),
+            device: config.device,
         }
     }
 
@@ -232,12 +234,25 @@ fn start(
     precision: Option<Precision>,
     config: &ServeConfig,
 ) -> Result<Service> {
+    let device = device::open(config.device, precision)?;
     let (pipeline, provenance) = Pipeline::load_with_provenance(&served.dir, precision)?;
+    let decodes = pipeline.decodes();
+    let pipeline = match device {
+        Some(device) if decodes => pipeline.on_device(device)?,
+        Some(_) => {
+            tracing::warn!(
+                model = served.name,
+                "the model does not decode, so it computes on the CPU"
+            );
+            pipeline
+        }
+        None => pipeline,
+    };
     let pipeline = Arc::new(pipeline);
     // Quantized weights have their own checksum.
     let is_checked =
         provenance.sha256_of(files::WEIGHTS).is_some() || checkpoint::is_quantized(&served.dir);
-    tracing::info!(model = served.name, dir = %served.dir.display(), "loaded");
+    tracing::info!(model = served.name, dir = %served.dir.display(), device = %config.device, "loaded");
     if !is_checked {
         tracing::warn!(
             model = served.name,

@@ -67,6 +67,11 @@ impl Value {
         self.shape
     }
 
+    /// Returns the buffer with the elements, row after row.
+    pub fn buffer(&self) -> &Buffer {
+        &self.data
+    }
+
     /// Returns the elements, row after row; see [`Buffer::values`].
     pub fn values(&self) -> Cow<'_, [f32]> {
         self.data.values()

@@ -1,9 +1,11 @@
 //! The device of a run.
 
-use attentive_base::error::{Error, Result};
+#[cfg(feature = "gpu")]
+use attentive_base::error::Error;
+use attentive_base::error::Result;
 use attentive_checkpoint as checkpoint;
 use attentive_config::{GpuChoice, TrainDevice};
-use attentive_device::{Cpu, Device, Failure, current, on};
+use attentive_device::{Cpu, Device, current, on};
 use attentive_model::model::Model;
 use attentive_processes::Processes;
 
@@ -22,22 +24,17 @@ pub fn on_device<R>(
         TrainDevice::Gpu(choice) => gpu(choice, processes),
     };
     let device = processes.agree("the device was chosen", device)?;
-    let failed = |Failure { problem, hint }| Error::Device { problem, hint };
-    Failure::caught(|| on(device, work)).unwrap_or_else(|failure| Err(failed(failure)))
+    attentive_pipeline::device::caught(|| on(device, work))
 }
 
 /// The GPU of this process.
-#[cfg(feature = "gpu")]
 fn gpu(choice: GpuChoice, processes: &Processes) -> Result<&'static dyn Device> {
     let number = match (choice, processes.on_this_machine()) {
         (GpuChoice::Number(number), _) => Some(number),
         (GpuChoice::Best, 1) => None,
         (GpuChoice::Best, n) => Some(one_of_several(n, processes.number_on_this_machine())?),
     };
-    match attentive_gpu::open(number) {
-        Ok(gpu) => Ok(gpu),
-        Err(error) => Err(Error::usage(error.to_string(), error.hint())),
-    }
+    attentive_pipeline::device::gpu(number)
 }
 
 /// The GPU of the process `number` among `n` on this machine.
@@ -58,12 +55,10 @@ fn one_of_several(n: usize, number: usize) -> Result<usize> {
     }
 }
 
+/// Without support for GPUs, whose lack is the error to report.
 #[cfg(not(feature = "gpu"))]
-fn gpu(_: GpuChoice, _: &Processes) -> Result<&'static dyn Device> {
-    Err(Error::usage(
-        "this program was built without support for GPUs",
-        "build it with the feature `gpu`, or train on the CPU: `train.device = \"cpu\"`",
-    ))
+fn one_of_several(_: usize, number: usize) -> Result<usize> {
+    Ok(number)
 }
 
 /// The model with its parameters in the memory of the host, where search reads them: a copy if they are elsewhere.

@@ -105,7 +105,10 @@ impl Args {
         }
         if !self.only.iter().all(trains) || !self.precisions.iter().all(is_f32) {
             let hint = "leave `--only` and `--precision` out";
-            return Err(Error::usage("GPUs only train, and in f32", hint));
+            return Err(Error::usage(
+                "on a GPU, only training in f32 is measured",
+                hint,
+            ));
         }
         Ok(())
     }

@@ -6,16 +6,18 @@ mod masked;
 mod tagging;
 mod translation;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_config::{Config, CorpusSource, Task};
 use attentive_data::{self as data, Corpus, Form};
 use attentive_metrics::{Accuracy, BleuTokenizer};
+use attentive_pipeline::Pipeline;
 use attentive_processes::Processes;
 use attentive_train as train;
 use serde::Serialize;
 
+use super::device::DecodingDeviceArgs;
 use super::message;
 use super::model::ModelArgs;
 use super::output::Output;
@@ -84,13 +86,15 @@ pub(super) struct Args {
     #[command(flatten)]
     precision: PrecisionArgs,
     #[command(flatten)]
+    device: DecodingDeviceArgs,
+    #[command(flatten)]
     search: SearchArgs,
 }
 
 pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     let doing = "the model was loaded";
     let dir = processes.agree(doing, args.model.dir())?;
-    let pipeline = processes.agree(doing, args.precision.load(&dir))?;
+    let pipeline = processes.agree(doing, args.load(&dir))?;
     let task = pipeline.config().model.family.task();
     if task != Task::Translate {
         processes.require_alone("evaluation of a model that does not translate")?;
@@ -109,6 +113,19 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
 }
 
 impl Args {
+    /// Loads the model directory `dir`.
+    fn load(&self, dir: &Path) -> Result<Pipeline> {
+        let pipeline = self.precision.load(dir, self.device.device)?;
+        let translates = pipeline.config().model.family.task() == Task::Translate;
+        match pipeline.is_on_device() && !translates {
+            false => Ok(pipeline),
+            true => Err(Error::usage(
+                "only models that translate are evaluated on a GPU",
+                "leave `--device` out",
+            )),
+        }
+    }
+
     /// The test set in the form that the model was trained on.
     fn corpus(&self, config: &Config) -> Result<Corpus> {
         if self.valid {

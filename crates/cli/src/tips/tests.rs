@@ -175,13 +175,15 @@ fn the_usage_line_is_that_of_the_command() {
 #[test]
 fn devices_and_tokenizers_of_other_programs_have_tips() {
     for option in ["--gpu", "--device=cuda:0", "--cuda"] {
-        let text = tip(&["translate", "runs/x", option]);
-        assert!(text.contains("tip: only training runs on GPUs"), "{text}");
+        let text = tip(&["rescore", "runs/x", option]);
+        assert!(text.contains("tip: this command runs on the CPU"), "{text}");
     }
-    let text = tip(&["train", "my.toml", "--cuda"]);
-    assert!(text.contains("`--device gpu`"), "{text}");
-    let text = tip(&["train", "my.toml", "--device", "cuda:0"]);
-    assert!(text.contains("`gpu:N` with the number of a GPU"), "{text}");
+    for command in ["train", "translate"] {
+        let text = tip(&[command, "runs/x", "--cuda"]);
+        assert!(text.contains("`--device gpu`"), "{text}");
+        let text = tip(&[command, "runs/x", "--device", "cuda:0"]);
+        assert!(text.contains("`gpu:N` with the number of a GPU"), "{text}");
+    }
     for (name, words) in [
         ("flores200", "flores200sacrebleuspm"),
         ("ja-mecab", "ipadic"),

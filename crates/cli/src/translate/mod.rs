@@ -17,6 +17,7 @@ use attentive_model::engine::profile::profiled;
 use attentive_pipeline::{Pipeline, TranslateOptions};
 use attentive_processes::Processes;
 
+use super::device::DecodingDeviceArgs;
 use super::ensemble::EnsembleArgs;
 use super::fingerprint::fingerprint;
 use super::languages::LanguageArgs;
@@ -36,6 +37,7 @@ Examples:
   echo 'A dog runs.' | attentive translate runs/multi30k
   attentive translate runs/multi30k in.en --output out.de --beam-width 1
   attentive translate runs/multi30k in.en --precision int8 --profile > out.de
+  attentive translate runs/multi30k in.en --device gpu > out.de
   attentive translate runs/multi30k in.en --beam-width 8 --n-best 3
   attentive translate runs/multi30k book.en --split-sentences > book.de
   attentive translate runs/multi30k in.en --prefix begun.de --no-repeat-ngram 3
@@ -110,6 +112,8 @@ pub(super) struct Args {
     split_sentences: bool,
     #[command(flatten)]
     ensemble: EnsembleArgs,
+    #[command(flatten)]
+    device: DecodingDeviceArgs,
     #[command(flatten)]
     languages: LanguageArgs,
     /// Begin the translation of each line with the text on the same line of this file.
@@ -217,7 +221,7 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
 
 /// Loads the model, and reads its translation options.
 fn load(args: &Args, dir: &Path) -> Result<(Pipeline, TranslateOptions)> {
-    let pipeline = args.ensemble.load(dir)?;
+    let pipeline = args.ensemble.load(dir, args.device.device)?;
     // Here, so that another model is refused without any input, too.
     pipeline.require(Task::Translate)?;
     let mut pipeline = pipeline.with_languages(&args.languages.languages())?;

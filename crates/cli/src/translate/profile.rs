@@ -12,11 +12,10 @@ use crate::message;
 
 /// Writes the profile to standard error.
 pub(super) fn show(pipeline: &Pipeline, profile: &Profile) {
-    let engine = pipeline.engine();
-    let (precision, instructions) = (engine.precision(), engine.instructions());
+    let numbers = pipeline.stepper().numbers();
     let threads = count(Threads::current().count(), "thread");
     message::say(format_args!(
-        "\n{}\n{precision} ({instructions}), {threads}\n\n{}",
+        "\n{}\n{numbers}, {threads}\n\n{}",
         summary(profile),
         table(profile).trim_end()
     ));

@@ -30,6 +30,11 @@ pub(super) fn wide(values: &[f32]) -> Vec<f64> {
     values.iter().map(|&value| value.into()).collect()
 }
 
+/// The elements of an operand in single precision.
+pub(super) fn narrow(buffer: &Buffer) -> Vec<f32> {
+    of(buffer).iter().map(|&value| value as f32).collect()
+}
+
 /// `total` += `x`
 pub(super) fn sum(total: &mut [f64], x: &[f64]) {
     assert_eq!(total.len(), x.len(), "the lengths of two terms");

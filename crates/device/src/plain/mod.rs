@@ -17,7 +17,8 @@ use attentive_kernels::reference;
 
 use self::attention::Attention;
 use self::columns::{copied, written};
-use self::memory::{of, put, put_if, sum, to, wide};
+use self::memory::{narrow, of, put, put_if, sum, to, wide};
+use crate::cached::{self, *};
 use crate::operands::*;
 use crate::{Buffer, Device, Hardware, HardwareMemory};
 
@@ -393,6 +394,52 @@ impl Device for Plain {
 
     fn first_non_finite(&self, x: &Buffer) -> Option<usize> {
         of(x).iter().position(|&x| !(x as f32).is_finite())
+    }
+
+    fn put_rows(
+        &self,
+        count: usize,
+        from: Columns<&Buffer>,
+        pairs: RowPairs<'_>,
+        out: &mut Buffer,
+    ) {
+        let Columns {
+            matrix,
+            width,
+            first,
+        } = from;
+        let (mut found, matrix) = (narrow(out), narrow(matrix));
+        cached::put_rows(count, (&matrix, width, first), pairs, &mut found);
+        put(out, wide(&found));
+    }
+
+    fn cached_attention(
+        &self,
+        call: CachedAttentionCall<'_>,
+        scores: CachedScores<&Buffer>,
+        queries: Columns<&Buffer>,
+        cache: &Buffer,
+        out: &mut Buffer,
+        weights: &mut Buffer,
+    ) {
+        let scores = scores.map(narrow);
+        let scores = match &scores {
+            CachedScores::Dot { scale, by_distance } => CachedScores::Dot {
+                scale: *scale,
+                by_distance: by_distance.as_deref(),
+            },
+            CachedScores::Additive(v) => CachedScores::Additive(v.as_slice()),
+        };
+        let (matrix, cache) = (narrow(queries.matrix), narrow(cache));
+        let (mut contexts, mut all) = (vec![0.0; out.len()], vec![0.0; weights.len()]);
+        let queries = (&matrix[..], queries.width, queries.first);
+        cached::cached_attention(call, scores, queries, &cache, &mut contexts, &mut all);
+        put(out, wide(&contexts));
+        put(weights, wide(&all));
+    }
+
+    fn likeliest(&self, call: LikeliestCall<'_>, logits: &Buffer) -> Vec<LargestLogits> {
+        cached::likeliest(call, &narrow(logits))
     }
 
     fn hardware(&self) -> Option<Hardware> {

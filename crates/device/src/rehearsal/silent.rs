@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::Imagined;
+use crate::cached::*;
 use crate::operands::*;
 use crate::{Buffer, Device};
 
@@ -206,5 +207,22 @@ impl Device for Rehearsal {
 
     fn first_non_finite(&self, _: &Buffer) -> Option<usize> {
         None
+    }
+
+    fn put_rows(&self, _: usize, _: Columns<&Buffer>, _: RowPairs<'_>, _: &mut Buffer) {}
+
+    fn cached_attention(
+        &self,
+        _: CachedAttentionCall<'_>,
+        _: CachedScores<&Buffer>,
+        _: Columns<&Buffer>,
+        _: &Buffer,
+        _: &mut Buffer,
+        _: &mut Buffer,
+    ) {
+    }
+
+    fn likeliest(&self, _: LikeliestCall<'_>, _: &Buffer) -> Vec<LargestLogits> {
+        Vec::new()
     }
 }

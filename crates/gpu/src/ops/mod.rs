@@ -2,6 +2,7 @@
 
 pub(crate) mod attention;
 pub(crate) mod attentive_recurrent;
+pub(crate) mod decoding;
 pub(crate) mod dropout;
 pub(crate) mod elementwise;
 pub(crate) mod linear;

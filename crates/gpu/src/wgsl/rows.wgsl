@@ -207,3 +207,22 @@ fn rotary(INVOCATION) {
         o3[i] = a0[i] * cosine + a0[i - turned.pairs] * sine;
     }
 }
+
+struct Put {
+    n: u32,
+    count: u32,
+    width: u32,
+    first: u32,
+}
+var<immediate> put: Put;
+
+// Columns of row u1[2i] of a0 become row u1[2i + 1] of o2.
+@compute @workgroup_size(256)
+fn put_rows(INVOCATION) {
+    let i = element(group, groups, lane);
+    if (i < put.n) {
+        let pair = i / put.count;
+        let column = i % put.count;
+        o2[u1[2u * pair + 1u] * put.count + column] = a0[u1[2u * pair] * put.width + put.first + column];
+    }
+}

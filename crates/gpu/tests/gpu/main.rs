@@ -2,6 +2,8 @@
 //! (`mesa-vulkan-drivers`) is one in software. `ATTENTIVE_GPU_TESTS=required` makes them fail instead.
 
 mod attention;
+mod decoding;
+mod engine;
 mod fuzz;
 mod layers;
 mod loss;

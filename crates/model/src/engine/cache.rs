@@ -1,22 +1,15 @@
 //! The keys and values of earlier positions of all rows.
 
-use attentive_kernels::cached_attention::BLOCK;
+use super::blocks::{Blocks, Copied, Table};
 
-/// Blocks of positions, each of all layers. Rows that grew from the same beginning share blocks; a block is copied before a
-/// row writes to one that others also use.
+/// Blocks of positions, each of all layers, which rows that grew from the same beginning share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
     /// Words of a block.
     len: usize,
     blocks: Vec<Vec<f32>>,
-    /// The number of rows that use each block.
-    users: Vec<u32>,
-    free: Vec<usize>,
+    used: Blocks,
 }
-
-/// The blocks of a row, in the order of its positions.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Table(Vec<usize>);
 
 impl Cache {
     /// An empty cache of blocks of `len` words.
@@ -34,63 +27,43 @@ impl Cache {
 
     /// Makes the block of `position`, the next of a row, writable for this row alone.
     pub(super) fn reserve(&mut self, table: &mut Table, position: usize) {
-        let number = position / BLOCK;
-        if number == table.0.len() {
-            let block = self.allocate();
-            table.0.push(block);
-            return;
+        let reserved = self.used.reserve(table, position);
+        if self.blocks.len() < self.used.len() {
+            self.blocks.push(vec![0.0; self.len]);
         }
-        let shared = table.0[number];
-        if self.users[shared] > 1 {
-            let own = self.allocate();
-            let mut copy = std::mem::take(&mut self.blocks[own]);
-            copy.copy_from_slice(&self.blocks[shared]);
-            self.blocks[own] = copy;
-            self.users[shared] -= 1;
-            table.0[number] = own;
+        if let Some(Copied { from, to }) = reserved {
+            let mut copy = std::mem::take(&mut self.blocks[to]);
+            copy.copy_from_slice(&self.blocks[from]);
+            self.blocks[to] = copy;
         }
     }
 
     /// The block that holds `position` of a row.
     pub(super) fn block_mut(&mut self, table: &Table, position: usize) -> &mut [f32] {
-        &mut self.blocks[table.0[position / BLOCK]]
+        &mut self.blocks[table.block(position)]
     }
 
     /// The blocks of a row.
     pub(super) fn blocks(&self, table: &Table) -> impl Iterator<Item = &[f32]> {
-        table.0.iter().map(|&block| self.blocks[block].as_slice())
+        let blocks = table.blocks().iter();
+        blocks.map(|&block| self.blocks[block].as_slice())
     }
 
     /// Notes that another row uses the blocks of `table`.
     pub(super) fn share(&mut self, table: &Table) {
-        for &block in &table.0 {
-            self.users[block] += 1;
-        }
+        self.used.share(table);
     }
 
     /// Notes that a row no longer uses the blocks of `table`.
     pub(super) fn release(&mut self, table: &Table) {
-        for &block in &table.0 {
-            self.users[block] -= 1;
-            if self.users[block] == 0 {
-                self.free.push(block);
-            }
-        }
-    }
-
-    fn allocate(&mut self) -> usize {
-        if let Some(block) = self.free.pop() {
-            self.users[block] = 1;
-            return block;
-        }
-        self.blocks.push(vec![0.0; self.len]);
-        self.users.push(1);
-        self.blocks.len() - 1
+        self.used.release(table);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use attentive_kernels::cached_attention::BLOCK;
+
     use super::*;
 
     #[test]
@@ -113,6 +86,6 @@ mod tests {
         assert_eq!(cache.blocks.len(), 2);
         cache.release(&b);
         cache.reserve(&mut a, BLOCK);
-        assert_eq!((cache.blocks.len(), a.0.len()), (2, 2));
+        assert_eq!((cache.blocks.len(), a.blocks().len()), (2, 2));
     }
 }

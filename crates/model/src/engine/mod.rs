@@ -5,6 +5,7 @@
 //! its own position and its own source, and the encoder reads sequences without padding. Keys and values are appended to
 //! blocks that rows with a common beginning share; those of a source are stored once for all hypotheses.
 
+pub(crate) mod blocks;
 mod buffers;
 mod cache;
 mod columns;

@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
+use super::blocks::Table;
 use super::buffers::Buffers;
-use super::cache::{Cache, Table};
+use super::cache::Cache;
 use super::columns::{Candidates, Columns};
 use super::rows::Span;
 use super::source::Source;

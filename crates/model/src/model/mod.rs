@@ -92,7 +92,8 @@ impl Model {
         Some(self.encode_with(encoder, src, pass))
     }
 
-    fn encode_with(
+    /// Encodes `src` with the layers of `encoder`.
+    pub(crate) fn encode_with(
         &self,
         encoder: &Stack<Trained, Encoder<Trained>>,
         src: &Src,
@@ -184,12 +185,12 @@ impl Model {
         }
     }
 
-    fn head(&self) -> &Head<Trained> {
+    pub(crate) fn head(&self) -> &Head<Trained> {
         self.layers.head.as_ref().expect("a model that predicts")
     }
 
     /// The linear map from the output of the last layer to logits.
-    fn projection(&self, pass: &Pass<'_>) -> Map {
+    pub(crate) fn projection(&self, pass: &Pass<'_>) -> Map {
         self.layers.projection().as_map(pass)
     }
 

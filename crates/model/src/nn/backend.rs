@@ -1,9 +1,9 @@
 //! What layers are written in terms of.
 //!
 //! A layer is a struct over a [`Storage`], which says how its weights are kept, and computes with a [`Backend`] of that storage,
-//! which says how operations are done. There are two: [`Sequences`](super::Sequences) are whole padded batches on the tape, and
-//! the rows of the [engine](crate::engine) come and go while they are decoded. They differ in where attention and recurrent
-//! cells find what came before; everything else is done for each row by itself.
+//! which says how operations are done. [`Sequences`](super::Sequences) are whole padded batches on the tape; the rows of the
+//! [engine](crate::engine), and of that of [other devices](crate::device_engine), come and go while they are decoded. They differ
+//! in where attention and recurrent cells find what came before; everything else is done for each row by itself.
 
 use std::fmt::Debug;
 

@@ -2,7 +2,7 @@
 //! and maps rows of activations to rows by the operations of a [`Backend`].
 //!
 //! [`Sequences`] are the backend of training and of whole sequences, with gradients; the rows of the
-//! [engine](crate::engine) are the backend of decoding.
+//! [engine](crate::engine), or of that of [other devices](crate::device_engine), are the backend of decoding.
 
 mod attention;
 mod backend;
@@ -44,6 +44,7 @@ pub use recurrent_decoder::RecurrentDecoder;
 pub use recurrent_encoder::{Encoded, RecurrentEncoder, RecurrentEncoderLayer};
 pub use residual::Residual;
 pub use scope::{Construction, Scope, Source};
+pub(crate) use sequences::hidden_part;
 pub use sequences::{
     AttentionMap, AttentionPlace, AttentionSite, AttentionWatch, DistanceBias, Initial,
     Initializer, Parameters, Pass, Probe, Relative, Sequence, Sequences, Trained,

@@ -14,12 +14,13 @@ mod worker;
 pub use job::{Chunk, Computation, Continuation, Event, Reply, Sentences, Ticket};
 pub use load::Load;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use attentive_base::error::{Error, Result};
 use attentive_config::{Task, Units};
 use attentive_decode::SearchOptions;
+use attentive_device::Failure;
 
 use self::job::{Job, Translating, Work, Writing};
 use self::load::Counters;
@@ -99,10 +100,12 @@ pub struct Service {
 struct Shared {
     queue: Queue,
     counters: Counters,
+    /// Why the device of the model can decode no more.
+    failure: OnceLock<Failure>,
 }
 
 impl Service {
-    /// Starts a service and its workers.
+    /// Starts a service and its workers; only one for a model on another device than the CPU.
     ///
     /// # Errors
     /// [`Error::Usage`] for limits of 0; [`Error::Io`] if the system has no more threads.
@@ -113,6 +116,11 @@ impl Service {
             queue,
             per_client,
         } = limits;
+        let workers = match pipeline.is_on_device() {
+            true => workers.min(1),
+            false => workers,
+        };
+        let limits = Limits { workers, ..limits };
         if [workers, batch, queue, per_client].contains(&0) {
             return Err(Error::usage(
                 "a service needs at least one worker, one hypothesis at a time and room for one job",
@@ -123,6 +131,7 @@ impl Service {
         let shared = Arc::new(Shared {
             queue: Queue::new(limits),
             counters: Counters::default(),
+            failure: OnceLock::new(),
         });
         let mut service = Self {
             pipeline,

@@ -391,3 +391,54 @@ fn a_long_sentence_keeps_nobody_waiting_and_waits_for_nobody() {
         assert_eq!(texts, pipeline.best_with(&lines, &options).unwrap());
     }
 }
+
+/// What other requests get once a device has failed in the midst of one.
+#[test]
+fn a_device_that_has_failed_is_an_error_of_each_request() {
+    let service = translator(limits(2, 8));
+    let failure = Failure {
+        problem: "the GPU was lost".into(),
+        hint: "start again".into(),
+    };
+    service.shared.failure.set(failure).unwrap();
+    for count in [1, 3] {
+        let (reply, news) = news::<Translation>();
+        let sentences = service.read(&requests(&lines(1, count)), &search(2, 1));
+        let ticket = service.translate(Client(1), sentences.unwrap(), false, reply);
+        for _ in 0..count {
+            let (_, event) = news.recv_timeout(PATIENCE).expect("an answer");
+            let Event::Done(Err(error)) = event else {
+                panic!("a translation by a device that is lost");
+            };
+            assert_eq!(error.to_string(), "the GPU was lost");
+            assert_eq!(error.hint().as_deref(), Some("start again"));
+        }
+        drop(ticket);
+    }
+    assert_eq!(service.load().running, 0);
+}
+
+/// A model on a device has one worker, whatever the limit, and gives what the pipeline gives.
+#[test]
+fn a_service_on_a_device_gives_what_its_pipeline_gives() {
+    let pipeline = of(Family::Transformer)
+        .on_device(&attentive_device::Plain)
+        .unwrap();
+    let lines = lines(3, 12);
+    let options = TranslateOptions {
+        search: search(3, 1),
+        batch_size: 4,
+    };
+    let expected = pipeline.translate_with(&lines, &options).unwrap();
+    let service = Service::start(Arc::new(pipeline), limits(3, 8)).unwrap();
+    assert_eq!(service.threads.len(), 1);
+    let (reply, news) = news();
+    let sentences = service.read(&requests(&lines), &options.search).unwrap();
+    let _ticket = service
+        .translate(Client(1), sentences, false, reply)
+        .unwrap();
+    for ((_, found), expected) in collect(&news, lines.len()).iter().zip(&expected) {
+        let [found, expected] = [found, expected].map(|it: &Translation| &it.hypotheses[0]);
+        assert_eq!(found.text, expected.text);
+    }
+}

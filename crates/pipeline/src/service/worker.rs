@@ -7,11 +7,12 @@ use attentive_architecture::TokenContract;
 use attentive_decode::{
     Capacity, Decoding, Ending, Hypothesis, SearchOptions, Sentence, Setting, Texts,
 };
+use attentive_device::Failure;
 use attentive_kernels::threads::Threads;
-use attentive_model::engine::Engine;
+use attentive_model::any_engine::AnyEngine;
 
-use super::super::Pipeline;
 use super::super::generate::Growing;
+use super::super::{Pipeline, device};
 use super::job::{Canceled, Continuation, Event, Job, Reply, Translating, Work, Writing};
 use super::{Client, Generation, Limits, Shared};
 
@@ -25,13 +26,13 @@ pub(super) struct Worker<'p> {
     batch: usize,
     /// The sentences, grouped by their search options. There is a further lane for those that are too long for the others.
     lanes: Vec<Lane<'p>>,
-    texts: Option<Texts<'p, Engine, Written<'p>>>,
+    texts: Option<Texts<'p, AnyEngine, Written<'p>>>,
 }
 
 /// Sentences with the same search options.
 struct Lane<'p> {
     options: SearchOptions,
-    decoding: Decoding<'p, Engine, Sought<'p>>,
+    decoding: Decoding<'p, AnyEngine, Sought<'p>>,
 }
 
 /// A job that is being worked on; it is counted until this value is dropped.
@@ -68,7 +69,8 @@ struct Written<'p> {
 }
 
 impl<'p> Worker<'p> {
-    /// Works until the queue is closed and empty. Requests whose work panics get no answer.
+    /// Works until the queue is closed and empty. Requests whose work panics get no answer. Once a device has failed, those that
+    /// it should decode get this failure.
     pub(super) fn work(
         number: usize,
         pipeline: &'p Pipeline,
@@ -78,7 +80,12 @@ impl<'p> Worker<'p> {
     ) {
         let run = || {
             let worker = || Self::new(number, pipeline, contract, shared, limits).run();
-            while catch_unwind(AssertUnwindSafe(worker)).is_err() {}
+            while let Err(reason) = catch_unwind(AssertUnwindSafe(worker)) {
+                if let Ok(failure) = reason.downcast::<Failure>() {
+                    // The first one tells what happened.
+                    let _ = shared.failure.set(*failure);
+                }
+            }
         };
         // Kernels stay on the thread of their worker.
         match limits.workers {
@@ -153,7 +160,16 @@ impl<'p> Worker<'p> {
             rows: cost.rows,
             tgt_tokens: 0,
         };
+        let failed = || self.shared.failure.get().cloned().map(device::failed);
         match work {
+            Work::Translate(job) if let Some(error) = failed() => {
+                drop(running);
+                (job.reply)(job.number, Event::Done(Err(error)));
+            }
+            Work::Generate(writing) if let Some(error) = failed() => {
+                drop(running);
+                (writing.reply)(writing.number, Event::Done(Err(error)));
+            }
             Work::Translate(job) => self.seek(Sought {
                 job,
                 canceled,
@@ -204,7 +220,7 @@ impl<'p> Worker<'p> {
                 positions: self.batch * POSITIONS,
             },
         };
-        let decoding = Decoding::new(self.pipeline.engine(), setting);
+        let decoding = Decoding::new(self.pipeline.stepper(), setting);
         Lane { options, decoding }
     }
 
@@ -219,7 +235,7 @@ impl<'p> Worker<'p> {
         } = writing;
         let texts = self
             .texts
-            .get_or_insert_with(|| Texts::new(pipeline.engine(), rules));
+            .get_or_insert_with(|| Texts::new(pipeline.stepper(), rules));
         let written = Written {
             number,
             growing: Growing::new(pipeline, &prompt, &options),

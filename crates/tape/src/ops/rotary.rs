@@ -50,6 +50,21 @@ impl Rotary {
         apply(kernel, TurnOperands { x }, shape)
     }
 
+    /// Like [`Rotary::turn`], for rows at these positions, and without recording.
+    pub fn turn_at(&self, x: &Value, heads: usize, positions: &[usize]) -> Value {
+        let table = self.table(positions.iter().max().map_or(0, |last| last + 1));
+        let [rows, width] = x.shape();
+        let call = RotaryCall {
+            table: &table,
+            positions: Positions::Each(positions),
+            width,
+            heads,
+        };
+        let mut out = Buffer::take(rows * width);
+        current().rotary(call, Turn::Forward, x.buffer(), &mut out);
+        Value::new(out, [rows, width])
+    }
+
     /// The table, extended if it has fewer than `positions`.
     fn table(&self, positions: usize) -> Arc<RotaryTable> {
         let table = Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner));

@@ -3,7 +3,7 @@ use std::path::Path;
 use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::Run;
 use attentive_config::Config;
-use attentive_device::Plain;
+use attentive_device::{Failure, Plain};
 use attentive_model::model::Parameter;
 use attentive_processes::in_threads;
 use tempfile::TempDir;

@@ -34,9 +34,18 @@ impl DistanceBias {
 
     /// The biases between the positions of sequences of `len`, `[n_heads, len · len]`.
     pub fn forward(&self, len: usize, pass: &Pass<'_>) -> Value {
+        let pairs = (0..len).flat_map(|query| (0..len).map(move |key| (query, key)));
+        self.of_pairs(pairs, pass)
+    }
+
+    /// The biases of keys that are less than `distances` before the query, `[n_heads, distances]`.
+    pub(crate) fn by_distance(&self, distances: usize, pass: &Pass<'_>) -> Value {
+        self.of_pairs((0..distances).map(|distance| (distance, 0)), pass)
+    }
+
+    fn of_pairs(&self, pairs: impl Iterator<Item = (usize, usize)>, pass: &Pass<'_>) -> Value {
         let table = pass.read(&self.table);
         let [n_buckets, _] = table.shape();
-        let pairs = (0..len).flat_map(|query| (0..len).map(move |key| (query, key)));
         let buckets = pairs.map(|(query, key)| self.bucket(query, key, n_buckets));
         transposed_rows(table, buckets.collect())
     }

@@ -42,7 +42,7 @@ impl Encode for Sequences<'_> {
 
 impl Sequences<'_> {
     /// The states of all positions: h, followed by c for cells that have one; zeros at padding. `[batch · len, states · d]`
-    pub(super) fn states(
+    pub(crate) fn states(
         &mut self,
         x: &Value,
         layer: &RecurrentLayer<Trained>,
@@ -60,7 +60,7 @@ impl Sequences<'_> {
     }
 
     /// The recurrence of the states of `layer`.
-    pub(super) fn recurrence(
+    pub(crate) fn recurrence(
         &self,
         layer: &RecurrentLayer<Trained>,
         initial: Option<Value>,
@@ -73,7 +73,7 @@ impl Sequences<'_> {
 }
 
 /// The part h of states, `[rows, d]`.
-pub(super) fn hidden_part(states: Value, layer: &RecurrentLayer<Trained>) -> Value {
+pub(crate) fn hidden_part(states: Value, layer: &RecurrentLayer<Trained>) -> Value {
     match layer.cell.states() {
         1 => states,
         _ => tape::columns(states, 0..layer.d),

@@ -15,6 +15,7 @@ mod trained;
 
 pub use attention_map::{AttentionMap, AttentionPlace, AttentionSite, AttentionWatch};
 pub use distance_bias::DistanceBias;
+pub(crate) use encode::hidden_part;
 pub use initializer::Initializer;
 pub use pass::{Pass, Probe};
 pub use trained::{Initial, Parameters, Relative, Trained};
@@ -78,7 +79,7 @@ impl<'a> Sequences<'a> {
     }
 
     /// The results of several maps side by side.
-    fn side_by_side(&self, x: &Value, maps: &[&Linear<Trained>]) -> Value {
+    pub(crate) fn side_by_side(&self, x: &Value, maps: &[&Linear<Trained>]) -> Value {
         let maps: Vec<Map> = maps.iter().map(|map| map.as_map(self.pass)).collect();
         let same = maps.iter().all(|map| map.d_out() == maps[0].d_out());
         let epilogue = Epilogue::plain(self.pass.precision());

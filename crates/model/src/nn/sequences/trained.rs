@@ -13,8 +13,8 @@ pub struct Trained;
 /// The relative positions of a stack's self-attention.
 #[derive(Clone, Debug, Default)]
 pub struct Relative {
-    pub(super) rotary: Option<Rotary>,
-    pub(super) bias: Option<DistanceBias>,
+    pub(crate) rotary: Option<Rotary>,
+    pub(crate) bias: Option<DistanceBias>,
 }
 
 impl Storage for Trained {

@@ -54,6 +54,9 @@ struct Described {
     beam_width: Option<usize>,
     /// Whether `/api/embed` supports the model.
     embeds: bool,
+    /// The GPU on which the model decodes, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<String>,
 }
 
 /// Lists the models, and the limits of a request.
@@ -92,6 +95,7 @@ fn described(model: &Model) -> Described {
         max_len: pipeline.architecture().max_len,
         beam_width: translates.then_some(pipeline.config().decode.beam_width),
         embeds: pipeline.require_encoder().is_ok(),
+        gpu: pipeline.hardware(),
     }
 }
 

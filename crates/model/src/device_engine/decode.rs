@@ -1,0 +1,317 @@
+//! Rows that grow: each position sees the earlier ones of its row and its source.
+
+use attentive_device::{
+    Buffer, CachedAttentionCall, CachedScores, Columns, Lengths, SeenBlocks, current,
+};
+use attentive_kernels::cached_attention::Heads;
+use attentive_kernels::recurrent::Direction;
+use attentive_tape::{self as tape, Value};
+
+use super::cache::{row_of, whole};
+use super::state::{Row, State};
+use crate::engine::blocks::Table;
+use crate::nn::{
+    AdditiveAttention, Attention, Decode, MultiplicativeAttention, Pass, RecurrentLayer, Relative,
+    Sequences, Trained, hidden_part,
+};
+
+/// Rows that go on from `state`, padded to a common length.
+pub(super) struct Growing<'a> {
+    pub(super) sequences: Sequences<'a>,
+    pub(super) lengths: &'a Lengths,
+    /// The position of each row of the matrices.
+    pub(super) positions: &'a [usize],
+    pub(super) visible: Visible,
+    pub(super) by_distance: Option<&'a Buffer>,
+    pub(super) pass: &'a Pass<'a>,
+    pub(super) state: &'a mut State,
+}
+
+/// What every position sees.
+pub(super) struct Visible {
+    earlier: Seen,
+    memory: Seen,
+    /// The rows of the matrices that are no padding, each with its row of the cache of earlier positions.
+    places: Vec<[usize; 2]>,
+}
+
+/// Blocks of a cache that positions see.
+#[derive(Clone, Default)]
+struct Seen {
+    of_rows: Vec<SeenBlocks>,
+    blocks: Vec<usize>,
+}
+
+impl Visible {
+    /// What the next positions of the rows of `state` see.
+    pub(super) fn of(state: &State, lengths: &Lengths) -> Self {
+        let width = lengths.width();
+        let seen = |table: fn(&Row) -> &Table, len: fn(&Row, usize) -> usize| {
+            let mut seen = Seen::default();
+            for (row, &real) in state.rows.iter().zip(lengths.lens()) {
+                let first = seen.blocks.len();
+                seen.blocks.extend_from_slice(table(row).blocks());
+                seen.of_rows.extend((0..width).map(|i| SeenBlocks {
+                    first,
+                    len: if i < real { len(row, i) } else { 0 },
+                }));
+            }
+            seen
+        };
+        let mut places = Vec::new();
+        if !state.earlier.is_unused() {
+            for (number, (row, &real)) in state.rows.iter().zip(lengths.lens()).enumerate() {
+                let place = |i| [number * width + i, row_of(&row.earlier, row.position + i)];
+                places.extend((0..real).map(place));
+            }
+        }
+        Self {
+            earlier: seen(|row| &row.earlier, |row, i| row.position + i + 1),
+            memory: seen(|row| &row.memory, |row, _| row.src_len),
+            places,
+        }
+    }
+}
+
+impl Seen {
+    /// What some of the rows see.
+    fn of_some(&self, rows: &[usize]) -> Self {
+        Self {
+            of_rows: rows.iter().map(|&row| self.of_rows[row]).collect(),
+            blocks: self.blocks.clone(),
+        }
+    }
+
+    /// The contexts of the queries and their weights, `[rows, n_heads, longest]`.
+    fn attend(
+        &self,
+        heads: Heads,
+        d_value: usize,
+        scores: CachedScores<&Buffer>,
+        queries: Columns<&Buffer>,
+        cache: &Buffer,
+    ) -> (Value, Weights) {
+        let call = CachedAttentionCall {
+            n_heads: heads.n_heads,
+            n_kv_heads: heads.n_kv_heads,
+            d_head: heads.d_head,
+            d_value,
+            seen: &self.of_rows,
+            blocks: &self.blocks,
+        };
+        let mut out = Buffer::take(call.out_len());
+        let mut weights = Buffer::take(call.weights_len());
+        current().cached_attention(call, scores, queries, cache, &mut out, &mut weights);
+        let weights = Weights {
+            values: weights,
+            n_heads: heads.n_heads,
+            longest: call.longest(),
+        };
+        let width = heads.n_heads * d_value;
+        (Value::new(out, [self.of_rows.len(), width]), weights)
+    }
+}
+
+/// The attention weights of queries, `[rows, n_heads, longest]`.
+struct Weights {
+    values: Buffer,
+    n_heads: usize,
+    longest: usize,
+}
+
+impl Weights {
+    /// The weights of row `row` over the first `len` positions, averaged over the heads, given all `values`.
+    fn mean(&self, values: &[f32], row: usize, len: usize) -> Vec<f32> {
+        let first = row * self.n_heads;
+        let of_head = |head, position| values[(first + head) * self.longest + position];
+        let mean = |position| {
+            let sum: f32 = (0..self.n_heads).map(|head| of_head(head, position)).sum();
+            sum / self.n_heads as f32
+        };
+        (0..len).map(mean).collect()
+    }
+}
+
+impl Decode for Growing<'_> {
+    fn attend_earlier(
+        &mut self,
+        x: &Value,
+        attention: &Attention<Trained>,
+        relative: &Relative,
+    ) -> Value {
+        let maps = [&attention.query, &attention.key, &attention.value];
+        let mut joined = self.sequences.side_by_side(x, &maps);
+        let (heads, layer) = (attention.heads, attention.place.layer);
+        if let Some(rotary) = &relative.rotary {
+            joined = rotary.turn_at(&joined, heads.n_heads + heads.n_kv_heads, self.positions);
+        }
+        let [_, width] = joined.shape();
+        let queries = whole(joined.buffer(), width);
+        let keys_values = Columns {
+            first: heads.query_width(),
+            ..queries
+        };
+        let cache = &mut self.state.earlier;
+        cache.store(layer, keys_values, &self.visible.places);
+        let scores = CachedScores::Dot {
+            scale: heads.scale,
+            by_distance: self.by_distance,
+        };
+        let earlier = &self.visible.earlier;
+        let (contexts, _) =
+            earlier.attend(heads, heads.d_head, scores, queries, cache.layer(layer));
+        contexts
+    }
+
+    fn attend_memory(&mut self, x: &Value, attention: &Attention<Trained>) -> Value {
+        let queries = self.sequences.side_by_side(x, &[&attention.query]);
+        let layer = attention.place.layer;
+        let is_top = layer + 1 == self.state.widths.memory.len();
+        self.attend_source(&queries, attention.heads, layer, is_top)
+    }
+
+    fn advance(&mut self, x: &Value, layer: &RecurrentLayer<Trained>, number: usize) -> Value {
+        let width = layer.state_width();
+        let rows = self.lengths.rows();
+        let before = std::mem::replace(&mut self.state.cells[number], Buffer::EMPTY);
+        let before = Value::new(before, [rows, width]);
+        let states = self.sequences.states(x, layer, Some(before));
+        let mut after = Buffer::take(rows * width);
+        let last = self.lengths.last_rows();
+        current().select_rows(width, states.buffer(), &last, &mut after);
+        self.state.cells[number] = after;
+        hidden_part(states, layer)
+    }
+
+    fn advance_attentive(
+        &mut self,
+        x: &Value,
+        layer: &RecurrentLayer<Trained>,
+        attention: &AdditiveAttention<Trained>,
+    ) -> [Value; 2] {
+        let projected = layer.project(x, self);
+        let [rows, _] = x.shape();
+        let [d_key, d_memory] = *attention.key.weight.shape() else {
+            panic!("a matrix of keys");
+        };
+        let mut hidden = Buffer::zeros(rows * layer.d);
+        let mut contexts = Buffer::zeros(rows * d_memory);
+        let heads = Heads {
+            n_heads: 1,
+            n_kv_heads: 1,
+            d_head: d_key,
+            scale: 1.0,
+        };
+        let score = self.pass.read(&attention.score);
+        let width = layer.state_width();
+        for step in 0..self.lengths.width() {
+            let lens = self.lengths.lens();
+            let active: Vec<usize> = (0..lens.len()).filter(|&row| lens[row] > step).collect();
+            let places: Vec<usize> = active
+                .iter()
+                .map(|row| row * self.lengths.width() + step)
+                .collect();
+            let mut before = Buffer::take(active.len() * width);
+            current().select_rows(width, &self.state.cells[0], &active, &mut before);
+            let before = Value::new(before, [active.len(), width]);
+            let h = hidden_part(before.clone(), layer);
+            let query = self.sequences.side_by_side(&h, &[&attention.query]);
+            let (context, weights) = self.visible.memory.of_some(&places).attend(
+                heads,
+                d_memory,
+                CachedScores::Additive(score.buffer()),
+                whole(query.buffer(), d_key),
+                self.state.memory.layer(0),
+            );
+            let of_context = self.sequences.side_by_side(&context, &[&attention.context]);
+            let input = tape::add(tape::select_rows(projected.clone(), &places), of_context);
+            let after = tape::recurrent(
+                layer.cell,
+                Direction::Forward,
+                &Lengths::full(active.len(), 1),
+                input,
+                self.sequences.recurrence(layer, Some(before)),
+                self.pass.precision(),
+            );
+            let put = |count, from, rows: &[usize], to: &mut Buffer| {
+                let pairs = (0..).zip(rows).map(|(from, &to)| [from, to]);
+                current().put_rows(count, from, &Vec::from_iter(pairs), to);
+            };
+            let states = whole(after.buffer(), width);
+            put(width, states, &active, &mut self.state.cells[0]);
+            put(layer.d, states, &places, &mut hidden);
+            put(
+                d_memory,
+                whole(context.buffer(), d_memory),
+                &places,
+                &mut contexts,
+            );
+            self.watch(
+                &weights,
+                active
+                    .into_iter()
+                    .enumerate()
+                    .map(|(place, row)| (row, place)),
+            );
+        }
+        [
+            Value::new(hidden, [rows, layer.d]),
+            Value::new(contexts, [rows, d_memory]),
+        ]
+    }
+
+    fn attend_states(&mut self, h: &Value, attention: &MultiplicativeAttention<Trained>) -> Value {
+        let queries = match &attention.query {
+            Some(query) => self.sequences.side_by_side(h, &[query]),
+            None => h.clone(),
+        };
+        let queries = tape::scale(queries, attention.factor());
+        self.attend_source(&queries, attention.heads(), 0, true)
+    }
+}
+
+impl Growing<'_> {
+    /// Scaled dot-product attention to the sources, whose weights may be watched.
+    fn attend_source(
+        &mut self,
+        queries: &Value,
+        heads: Heads,
+        layer: usize,
+        is_top: bool,
+    ) -> Value {
+        assert!(!self.state.memory.is_unused(), "attention without a source");
+        let scores = CachedScores::Dot {
+            scale: heads.scale,
+            by_distance: None,
+        };
+        let (contexts, weights) = self.visible.memory.attend(
+            heads,
+            heads.d_head,
+            scores,
+            whole(queries.buffer(), heads.query_width()),
+            self.state.memory.layer(layer),
+        );
+        if is_top {
+            let last = self.lengths.last_rows();
+            self.watch(&weights, last.into_iter().enumerate());
+        }
+        contexts
+    }
+
+    /// Keeps the weights of each row that is given with its place in `weights`, if they are wanted.
+    fn watch(&mut self, weights: &Weights, rows: impl Iterator<Item = (usize, usize)>) {
+        let State {
+            attention,
+            rows: all,
+            ..
+        } = &mut *self.state;
+        let Some(attention) = attention else {
+            return;
+        };
+        attention.resize(all.len(), Vec::new());
+        let values = weights.values.values();
+        for (row, place) in rows {
+            attention[row] = weights.mean(&values, place, all[row].src_len);
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Decoding on a device other than the CPU, such as a GPU.
+//!
+//! A [`DeviceEngine`] computes what the [`Engine`](crate::engine::Engine) computes, in `f32` and up to rounding, with the weights
+//! of a [`Model`], caches, states and logits in the memory of the device. Every step sends it the new tokens and the numbers of
+//! the blocks of its caches; what returns are the likeliest tokens or, for samplers and ensembles, the logits.
+//!
+//! Layers do to rows what they do in training ([`Sequences`]); only attention and recurrent cells find what came before in the
+//! [`State`].
+
+mod cache;
+mod decode;
+mod rows;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use state::State;
+
+use std::sync::Arc;
+
+use attentive_base::batch::{Padded, Src, TokenId};
+use attentive_decode::{Logits, NextToken, Stepper};
+use attentive_device::{Buffer, Device, LargestLogits, LikeliestCall, current, on};
+use attentive_tape::{self as tape, Epilogue, Float, Value};
+
+use self::decode::{Growing, Visible};
+use self::state::{Memory, Widths};
+use crate::engine::profile::{self, Part};
+use crate::model::{self, Model};
+use crate::nn::{Decoder, Mixer, Pass, RecurrentAttention, RecurrentLayer, Sequences, Trained};
+use crate::shortlist::Shortlist;
+
+/// Positions of sources, with padding, that are encoded at a time, unless a single source is longer.
+const AT_ONCE: usize = 4096;
+
+/// A model that decodes on a device.
+#[derive(Debug)]
+pub struct DeviceEngine {
+    device: &'static dyn Device,
+    model: Model,
+    /// What the causal self-attention adds to the scores of each distance, `[n_heads, max_len]`.
+    by_distance: Option<Buffer>,
+    shortlist: Option<Arc<Shortlist>>,
+}
+
+/// The last layer at the last token of each row.
+#[derive(Debug)]
+pub struct LastLayer {
+    /// `[rows, d_model]`
+    values: Value,
+    /// The candidates of each row, with a shortlist.
+    lists: Option<Vec<Arc<[TokenId]>>>,
+}
+
+impl DeviceEngine {
+    /// The engine of `model`, whose parameters are in the memory of `device`.
+    ///
+    /// # Panics
+    /// If the model does not decode.
+    pub fn new(device: &'static dyn Device, model: Model) -> Self {
+        let stack = model.layers.body.decoder().expect("a model that decodes");
+        let relative = match &stack.layers {
+            Decoder::Transformer(stack) => stack.relative.bias.as_ref(),
+            Decoder::Recurrent(_) => None,
+        };
+        let distances = model.architecture().max_len;
+        let by_distance = relative.map(|bias| {
+            on(device, || {
+                let bias = bias.by_distance(distances, &Pass::inference());
+                let mut copy = Buffer::take(bias.buffer().len());
+                device.copy(bias.buffer(), &mut copy);
+                copy
+            })
+        });
+        Self {
+            device,
+            model,
+            by_distance,
+            shortlist: None,
+        }
+    }
+
+    /// The same engine with a shortlist; see [`Engine::with_shortlist`](crate::engine::Engine::with_shortlist). It saves no time
+    /// here: the logits of all tokens are computed.
+    pub fn with_shortlist(self, shortlist: Option<Arc<Shortlist>>) -> Self {
+        Self { shortlist, ..self }
+    }
+
+    /// The shortlist, if there is one.
+    pub fn shortlist(&self) -> Option<&Arc<Shortlist>> {
+        self.shortlist.as_ref()
+    }
+
+    /// What computes: the name of the device, with its driver.
+    pub fn hardware(&self) -> String {
+        let hardware = self.device.hardware();
+        hardware.map_or_else(|| "the CPU".into(), |hardware| hardware.name)
+    }
+
+    /// Copies of all weights.
+    pub fn parameters(&self) -> Vec<model::Parameter> {
+        on(self.device, || self.model.copied())
+    }
+
+    fn decoder(&self) -> &Decoder<Trained> {
+        let stack = self.model.layers.body.decoder();
+        &stack.expect("checked by `new`").layers
+    }
+
+    /// The widths of what a row keeps.
+    fn widths(&self) -> Widths {
+        let mut widths = Widths::default();
+        match self.decoder() {
+            Decoder::Transformer(stack) => {
+                for layer in &stack.layers {
+                    match &layer.mixer {
+                        Mixer::Attention(own) => widths.earlier.push(2 * own.heads.kv_width()),
+                        Mixer::Recurrent(layer) => widths.cells.push(layer.state_width()),
+                    }
+                    let cross = layer.cross.as_ref().map(|cross| cross.attention.heads);
+                    widths
+                        .memory
+                        .extend(cross.map(|heads| 2 * heads.kv_width()));
+                }
+            }
+            Decoder::Recurrent(stack) => {
+                let cells = stack.layers.iter().map(RecurrentLayer::state_width);
+                widths.cells.extend(cells);
+                widths
+                    .memory
+                    .extend(stack.attention.as_ref().map(|attention| match attention {
+                        RecurrentAttention::Additive(attention) => {
+                            attention.key.weight.shape().iter().sum()
+                        }
+                        RecurrentAttention::Multiplicative(attention) => 2 * attention.d_memory,
+                    }));
+            }
+        }
+        widths
+    }
+
+    /// Encodes `src` and adds a row for each of its sequences.
+    fn admit_some(&self, src: Padded, state: &mut State) {
+        let rows = src.rows();
+        let candidates = |row: usize| {
+            let ids = &src.ids[row * src.width()..][..src.lens()[row]];
+            let shortlist = self.shortlist.as_ref();
+            shortlist.map(|shortlist| shortlist.candidates(ids).into())
+        };
+        let candidates: Vec<_> = (0..rows).map(candidates).collect();
+        let pass = Pass::inference();
+        let encoder = self.model.layers.body.encoder();
+        let memory = encoder.map(|encoder| {
+            let encoded = self.model.encode_with(encoder, &Src::Tokens(src), &pass);
+            Memory {
+                layers: self.keys_and_values(&encoded.sequence, &pass),
+                lengths: encoded.sequence.lengths,
+                finals: encoded.finals,
+            }
+        });
+        let initial = match (self.decoder(), &memory) {
+            (Decoder::Recurrent(stack), Some(memory)) => stack.initial(rows, &memory.finals),
+            _ => {
+                let widths = state.widths.cells.iter();
+                widths.map(|&width| Value::zeros([rows, width])).collect()
+            }
+        };
+        state.admit(candidates, memory, &initial);
+    }
+
+    /// What the attention of each layer reads of `memory`: keys, then values of each position.
+    fn keys_and_values(&self, memory: &crate::nn::Sequence, pass: &Pass<'_>) -> Vec<Value> {
+        let sequences = Sequences::new(&memory.lengths, pass);
+        match self.decoder() {
+            Decoder::Transformer(stack) => {
+                let cross = stack.layers.iter().filter_map(|layer| layer.cross.as_ref());
+                let maps = cross.map(|cross| [&cross.attention.key, &cross.attention.value]);
+                maps.map(|maps| sequences.side_by_side(&memory.x, &maps))
+                    .collect()
+            }
+            Decoder::Recurrent(stack) => {
+                let attention = stack.attention.iter();
+                let keys = |attention: &RecurrentAttention<Trained>| match attention {
+                    RecurrentAttention::Additive(attention) => {
+                        sequences.side_by_side(&memory.x, &[&attention.key])
+                    }
+                    RecurrentAttention::Multiplicative(_) => memory.x.clone(),
+                };
+                attention
+                    .map(|attention| tape::join(vec![keys(attention), memory.x.clone()]))
+                    .collect()
+            }
+        }
+    }
+
+    /// Reads the tokens of each row, and returns the last layer at the last of them.
+    fn extend(&self, tokens: &Padded, state: &mut State) -> LastLayer {
+        assert_eq!(tokens.rows(), state.rows.len(), "tokens of every row");
+        profile::count(|counts| {
+            counts.steps += 1;
+            counts.rows += tokens.rows();
+        });
+        assert!(tokens.lens().iter().all(|&len| len > 0), "a token to read");
+        let positions = state.positions(tokens);
+        state.reserve(tokens.lens());
+        let visible = Visible::of(state, &tokens.lengths);
+        let pass = Pass::inference();
+        let stack = self.model.layers.body.decoder();
+        let stack = stack.expect("checked by `new`");
+        let mut growing = Growing {
+            sequences: Sequences::new(&tokens.lengths, &pass),
+            lengths: &tokens.lengths,
+            positions: &positions,
+            visible,
+            by_distance: self.by_distance.as_ref(),
+            pass: &pass,
+            state,
+        };
+        let table = self.model.layers.tgt_table();
+        let x = stack.input.forward(&tokens.ids, table, &mut growing);
+        let x = stack.layers.forward(x, &mut growing);
+        let x = match tokens.width() {
+            1 => x,
+            _ => tape::select_rows(x, &tokens.lengths.last_rows()),
+        };
+        let values = self.model.head().prepared(x, &mut growing.sequences);
+        state.advance(tokens.lens());
+        let lists = self.shortlist.is_some().then(|| state.candidates());
+        LastLayer { values, lists }
+    }
+
+    /// The logits of all tokens, `[rows, vocab]`.
+    fn all_logits(&self, last: Value) -> Value {
+        let map = self.model.projection(&Pass::inference());
+        tape::linear(last, vec![map], Epilogue::plain(Float::F32))
+    }
+
+    fn largest(&self, last: LastLayer, count: usize, never: &[TokenId]) -> Vec<LargestLogits> {
+        let work = || {
+            let logits = self.all_logits(last.values);
+            let lists: Option<Vec<&[TokenId]>> = last
+                .lists
+                .as_ref()
+                .map(|lists| lists.iter().map(|list| &**list).collect());
+            let [_, vocab] = logits.shape();
+            let call = LikeliestCall {
+                vocab,
+                count,
+                never,
+                lists: lists.as_deref(),
+            };
+            current().likeliest(call, logits.buffer())
+        };
+        profile::time(Part::Projection, || on(self.device, work))
+    }
+}
+
+impl Stepper for DeviceEngine {
+    type State = State;
+    type Last = LastLayer;
+
+    fn start(&self) -> State {
+        State::new(self.widths())
+    }
+
+    fn start_watched(&self) -> Option<State> {
+        let widths = self.widths();
+        (!widths.memory.is_empty()).then(|| {
+            let mut state = State::new(widths);
+            state.attention = Some(Vec::new());
+            state
+        })
+    }
+
+    fn admit(&self, src: &Padded, state: &mut State) {
+        let work = || {
+            let sequence = |row: usize| &src.ids[row * src.width()..][..src.lens()[row]];
+            let mut first = 0;
+            while first < src.rows() {
+                let (mut end, mut width) = (first, 0);
+                while end < src.rows() {
+                    width = width.max(src.lens()[end]);
+                    if end > first && width * (end + 1 - first) > AT_ONCE {
+                        break;
+                    }
+                    end += 1;
+                }
+                let some: Vec<&[TokenId]> = (first..end).map(sequence).collect();
+                self.admit_some(Padded::new(&some, 0), state);
+                first = end;
+            }
+        };
+        profile::time(Part::Encoder, || on(self.device, work));
+    }
+
+    fn step(&self, next: &[TokenId], state: &mut State) -> LastLayer {
+        let tokens: Vec<&[TokenId]> = next.chunks(1).collect();
+        self.read(&Padded::new(&tokens, 0), state)
+    }
+
+    fn read(&self, tokens: &Padded, state: &mut State) -> LastLayer {
+        let work = || self.extend(tokens, state);
+        profile::time(Part::DecoderRest, || on(self.device, work))
+    }
+
+    fn select(&self, rows: &[usize], state: &mut State) {
+        on(self.device, || state.select(rows));
+    }
+
+    fn likeliest(&self, last: LastLayer, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
+        let next = |row: LargestLogits| {
+            let next = |(logit, token)| NextToken::new(token, logit, row.log_sum);
+            row.largest.into_iter().map(next).collect()
+        };
+        let rows = self.largest(last, count, never).into_iter();
+        rows.map(next).collect()
+    }
+
+    fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
+        let rows = self.largest(last, 1, never).into_iter();
+        rows.map(|row| row.largest.first().map(|&(_, token)| token))
+            .collect()
+    }
+
+    fn logits(&self, last: LastLayer) -> Logits {
+        let work = || self.all_logits(last.values).into();
+        profile::time(Part::Projection, || on(self.device, work))
+    }
+
+    fn cross_attention(&self, state: &State) -> Vec<Vec<f32>> {
+        state.attention.clone().expect("a watched state")
+    }
+
+    fn max_len(&self) -> usize {
+        self.model.architecture().max_len
+    }
+}

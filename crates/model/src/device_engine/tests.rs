@@ -1,0 +1,111 @@
+//! The engine of devices gives what the engine of the CPU gives, for every variant.
+
+use attentive_base::batch::TokenId;
+use attentive_decode::Stepper;
+use attentive_device::{Cpu, Device, Plain, on};
+use attentive_samples::{decodes, rows, variants};
+
+use super::DeviceEngine;
+use crate::engine::{Dense, Engine, Precision};
+use crate::model::Model;
+use crate::model::tests::{SRC, TGT, model, padded};
+use crate::nn::Initial;
+
+/// The model on a device.
+fn on_device(device: &'static dyn Device, model: &Model) -> DeviceEngine {
+    let mut parameters = model.copied();
+    let copy = on(device, || {
+        Model::with_values(model.architecture(), &mut |name| {
+            let found = parameters.iter().position(|it| it.name == name).unwrap();
+            let found = parameters.swap_remove(found);
+            Initial {
+                shape: found.shape,
+                values: found.values.into(),
+            }
+        })
+    });
+    DeviceEngine::new(device, copy)
+}
+
+fn on_cpu(model: &Model) -> Engine {
+    Engine::new(
+        model.architecture(),
+        &mut Dense::new(Precision::F32, model.copied()),
+    )
+}
+
+/// The logits of rows that come and go, read alone and together, and the attention to their sources.
+fn results<S: Stepper>(engine: &S) -> Vec<Vec<f32>> {
+    let watched = engine.start_watched();
+    let is_watched = watched.is_some();
+    let mut state = watched.unwrap_or_else(|| engine.start());
+    let mut found = Vec::new();
+    engine.admit(&padded(&SRC[..2]), &mut state);
+    found.extend(rows(
+        engine.logits(engine.read(&padded(&TGT[..2]), &mut state)),
+    ));
+    engine.select(&[1, 0, 0], &mut state);
+    // Far enough to share blocks, to copy them, and to need new ones.
+    for next in 0..14 {
+        let next: [TokenId; 3] = [4 + next % 5, 5, 6 + next % 3];
+        found.extend(rows(engine.logits(engine.step(&next, &mut state))));
+    }
+    engine.admit(&padded(&SRC[2..3]), &mut state);
+    found.extend(rows(engine.logits(engine.step(&[7, 8, 9, 2], &mut state))));
+    engine.select(&[3, 2, 2], &mut state);
+    found.extend(rows(engine.logits(engine.step(&[10, 11, 4], &mut state))));
+    if is_watched {
+        found.extend(engine.cross_attention(&state));
+    }
+    engine.select(&[], &mut state);
+    engine.admit(&padded(&SRC[..1]), &mut state);
+    found.extend(rows(engine.logits(engine.step(&[2], &mut state))));
+    found
+}
+
+#[test]
+fn devices_give_what_the_cpu_gives() {
+    for config in variants().into_iter().filter(decodes) {
+        let model = model(&config);
+        let expected = results(&on_cpu(&model));
+        for device in [&Cpu as &'static dyn Device, &Plain] {
+            let found = results(&on_device(device, &model));
+            assert_eq!(found.len(), expected.len(), "{config:?}");
+            for (found, expected) in found.iter().zip(&expected) {
+                assert_eq!(found.len(), expected.len(), "{config:?}");
+                for (found, expected) in found.iter().zip(expected) {
+                    let difference = (found - expected).abs();
+                    assert!(
+                        difference < 1e-4,
+                        "{found}, not {expected}: {config:?} on {device:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_likeliest_tokens_are_those_of_the_logits() {
+    let model = model(&attentive_samples::base());
+    let engine = on_device(&Plain, &model);
+    let cpu = on_cpu(&model);
+    let last = |engine: &DeviceEngine| {
+        let mut state = engine.start();
+        engine.admit(&padded(&SRC), &mut state);
+        engine.step(&[2, 2, 2], &mut state)
+    };
+    let mut state = cpu.start();
+    cpu.admit(&padded(&SRC), &mut state);
+    let expected = cpu.likeliest(cpu.step(&[2, 2, 2], &mut state), 4, &[0, 2]);
+    let found = engine.likeliest(last(&engine), 4, &[0, 2]);
+    for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+        assert_eq!(found.token, expected.token);
+        assert!((found.log_prob - expected.log_prob).abs() < 1e-5);
+    }
+    let best = expected.iter().map(|next| Some(next[0].token));
+    assert_eq!(
+        engine.most_likely(last(&engine), &[0, 2]),
+        best.collect::<Vec<_>>()
+    );
+}

@@ -1,0 +1,196 @@
+//! The device on which a model decodes.
+
+use attentive_base::error::{Error, Result};
+use attentive_checkpoint as checkpoint;
+use attentive_config::{GpuChoice, TrainDevice};
+use attentive_device::{Device, Failure, on};
+use attentive_model::any_engine::AnyEngine;
+use attentive_model::device_engine::DeviceEngine;
+use attentive_model::engine::Precision;
+
+use super::Pipeline;
+use super::ready::decodes;
+
+/// Opens a device for decoding in `precision`, if it is given; `None` for the CPU.
+///
+/// # Errors
+/// The errors of [`gpu`]; [`Error::Usage`] for a GPU and a precision other than `f32`.
+pub fn open(
+    device: TrainDevice,
+    precision: Option<Precision>,
+) -> Result<Option<&'static dyn Device>> {
+    let number = match device {
+        TrainDevice::Cpu => return Ok(None),
+        TrainDevice::Gpu(GpuChoice::Best) => None,
+        TrainDevice::Gpu(GpuChoice::Number(number)) => Some(number),
+    };
+    match precision.filter(|&precision| precision != Precision::F32) {
+        Some(precision) => Err(Error::usage(
+            format!("GPUs compute in f32, not in {precision}"),
+            "leave the precision out, or decode on the CPU",
+        )),
+        None => gpu(number).map(Some),
+    }
+}
+
+/// Opens the GPU of this number, or the best one.
+///
+/// # Errors
+/// [`Error::Usage`] if there is none, if it cannot be used, or if the program was built without support for GPUs.
+#[cfg(feature = "gpu")]
+pub fn gpu(number: Option<usize>) -> Result<&'static dyn Device> {
+    match attentive_gpu::open(number) {
+        Ok(gpu) => Ok(gpu),
+        Err(error) => Err(Error::usage(error.to_string(), error.hint())),
+    }
+}
+
+/// Refuses: the program was built without support for GPUs.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "gpu"))]
+pub fn gpu(_: Option<usize>) -> Result<&'static dyn Device> {
+    Err(Error::usage(
+        "this program was built without support for GPUs",
+        "build it with the feature `gpu`, or choose the device `cpu`",
+    ))
+}
+
+/// Does `work`, during which a device may fail.
+///
+/// # Errors
+/// Those of `work`; [`Error::Device`] for a device that fails.
+pub fn caught<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
+    Failure::caught(work).unwrap_or_else(|failure| Err(failed(failure)))
+}
+
+/// The error of a device that failed.
+pub(super) fn failed(failure: Failure) -> Error {
+    let Failure { problem, hint } = failure;
+    Error::Device { problem, hint }
+}
+
+impl Pipeline {
+    /// Lets the model, and those of its ensemble, decode on `device`, in `f32`: quantized weights are dequantized. Whatever is not
+    /// search or generation, such as perplexities and alignments, is still computed on the CPU.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a model that does not decode; [`Error::Device`] for a device that fails.
+    pub fn on_device(self, device: &'static dyn Device) -> Result<Self> {
+        if !self.decodes() {
+            let verb = self.architecture.task().verb();
+            return Err(Error::usage(
+                format!("a model that {verb} computes on the CPU only"),
+                "leave the device out: only models that translate or generate have a choice",
+            ));
+        }
+        let engine = self.engine.get();
+        let shortlist = engine.and_then(AnyEngine::shortlist).cloned();
+        let weights = match self.model.get() {
+            Some(model) => model.copied(),
+            None => self.stepper_parameters(),
+        };
+        let engine = caught(|| {
+            let model = on(device, || checkpoint::build(&self.architecture, weights));
+            Ok(DeviceEngine::new(device, model))
+        })?;
+        let engine = AnyEngine::Device(engine).with_shortlist(shortlist);
+        let partners = self.partners.into_iter();
+        Ok(Self {
+            engine: engine.into(),
+            partners: partners
+                .map(|partner| partner.on_device(device))
+                .collect::<Result<_>>()?,
+            ..self
+        })
+    }
+
+    /// True for a model that translates or continues texts, which search decodes.
+    pub fn decodes(&self) -> bool {
+        decodes(&self.architecture)
+    }
+
+    /// True if it decodes on another device than the CPU.
+    pub fn is_on_device(&self) -> bool {
+        self.hardware().is_some()
+    }
+
+    /// The name of the device on which it decodes, with its driver, unless that is the CPU.
+    pub fn hardware(&self) -> Option<String> {
+        match self.engine.get()? {
+            AnyEngine::Cpu(_) => None,
+            AnyEngine::Device(engine) => Some(engine.hardware()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive_config::Family;
+    use attentive_device::Plain;
+    use attentive_samples::WORDS;
+
+    use super::*;
+    use crate::TranslateOptions;
+    use crate::tests::{of, with};
+
+    #[test]
+    fn a_device_that_fails_is_an_error() {
+        let lost = || Failure {
+            problem: "the GPU was lost".into(),
+            hint: "start again".into(),
+        };
+        let error = caught::<()>(|| lost().raise()).unwrap_err();
+        assert_eq!((error.to_string(), error.exit_code()), (lost().problem, 1));
+        assert_eq!(error.hint(), Some(lost().hint));
+    }
+
+    #[test]
+    fn a_device_translates_what_the_cpu_translates() {
+        let lines = [
+            WORDS.join(" "),
+            WORDS[..3].join(" "),
+            String::new(),
+            WORDS[2].into(),
+        ];
+        for changes in ["", "family = 'seq2seq'"] {
+            let [cpu, device] = [with(changes), with(changes)];
+            let device = device.on_device(&Plain).unwrap();
+            assert_eq!(device.hardware(), Some("double precision".into()));
+            let options = TranslateOptions::from(&cpu.config().decode);
+            let found = device.translate_with(&lines, &options).unwrap();
+            for (found, expected) in found
+                .iter()
+                .zip(cpu.translate_with(&lines, &options).unwrap())
+            {
+                let [found, expected] = [&found.hypotheses[0], &expected.hypotheses[0]];
+                assert_eq!(found.text, expected.text, "{changes}");
+                assert!((found.score - expected.score).abs() < 1e-4, "{changes}");
+            }
+        }
+    }
+
+    #[test]
+    fn precisions_and_models_that_devices_lack_are_refused() {
+        let gpu = "gpu".parse().unwrap();
+        for precision in [Precision::Bf16, Precision::Int8] {
+            let error = open(gpu, Some(precision)).unwrap_err().to_string();
+            assert!(error.contains("GPUs compute in f32"), "{error}");
+            assert!(open(TrainDevice::Cpu, Some(precision)).unwrap().is_none());
+        }
+        let tagger = of(Family::Tagger);
+        let error = tagger.on_device(&Plain).unwrap_err().to_string();
+        assert!(
+            error.contains("labels tokens computes on the CPU only"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    #[cfg(not(feature = "gpu"))]
+    fn a_program_without_gpus_says_so() {
+        let error = open("gpu".parse().unwrap(), None).unwrap_err().to_string();
+        assert!(error.contains("without support for GPUs"), "{error}");
+    }
+}
