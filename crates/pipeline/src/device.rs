@@ -127,7 +127,7 @@ impl Pipeline {
 
 #[cfg(test)]
 mod tests {
-    use attentive_config::Family;
+    use attentive_config::{CachePrecision, Family};
     use attentive_device::Plain;
     use attentive_samples::WORDS;
 
@@ -179,6 +179,12 @@ mod tests {
             assert!(error.contains("GPUs compute in f32"), "{error}");
             assert!(open(TrainDevice::Cpu, Some(precision)).unwrap().is_none());
         }
+        let on_device = || with("").on_device(&Plain).unwrap();
+        let error = on_device().with_cache_precision(CachePrecision::Bf16);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("keep keys and values in f32"), "{error}");
+        let kept = on_device().with_cache_precision(CachePrecision::F32);
+        assert!(kept.unwrap().is_on_device());
         let tagger = of(Family::Tagger);
         let error = tagger.on_device(&Plain).unwrap_err().to_string();
         assert!(
