@@ -37,9 +37,15 @@ pub(crate) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) ->
     let free = FREE.with_borrow_mut(Vec::pop);
     // A new allocation instead of growing the old one, which would copy unused data and over-allocate.
     let (result, kept) = match free.filter(|kept| kept.0.len() >= len) {
-        Some(mut kept) => (work(&mut kept.0[..len]), Some(kept)),
+        Some(mut kept) => {
+            let scratch = &mut kept.0[..len];
+            // Whoever reads what it has not written fails its tests.
+            #[cfg(test)]
+            scratch.fill(f32::NAN);
+            (work(scratch), Some(kept))
+        }
         None => {
-            let mut buffer = vec![0.0; len];
+            let mut buffer = vec![if cfg!(test) { f32::NAN } else { 0.0 }; len];
             (work(&mut buffer), Kept::new(buffer))
         }
     };

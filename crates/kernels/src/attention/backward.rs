@@ -3,7 +3,7 @@
 use super::block::Block;
 use super::operands::{Targets, Views};
 use super::{AttentionInputs, AttentionShape, Head, Operands, columns, is_large};
-use crate::gemm::{Product, View};
+use crate::gemm::View;
 use crate::parallel::{for_each, for_each_short};
 use crate::scratch::{with_scratch, with_scratches};
 use crate::simd::LANES;
@@ -132,7 +132,6 @@ impl Backward<'_> {
     /// Adds the gradients of one block of queries, given those of its results, `[queries, d_head]`.
     fn block(&self, block: &Block<'_>, grad_out: View<'_>, gradients: &mut Gradients<'_>) {
         let AttentionShape { d_head, .. } = self.shape;
-        let Block { keys, width, .. } = *block;
         let (first, n_queries, len) = (block.queries.start, block.queries.len(), block.len());
         let drawn = self.inputs.dropout.map_or(0, |_| block.drawn_len());
         with_scratches([len, len, len, drawn], |[weights, grad, factors, drawn]| {
@@ -145,9 +144,9 @@ impl Backward<'_> {
             // The bias is added after scaling.
             let scale = block.head.scores.scale;
             match &mut gradients.bias {
-                None => columns::softmax_backward(weights, grad, width, scale),
+                None => block.softmax_backward(weights, grad, scale),
                 Some(bias) => {
-                    columns::softmax_backward(weights, grad, width, 1.0);
+                    block.softmax_backward(weights, grad, 1.0);
                     self.add_bias_gradient(block, grad, bias.row_mut(0));
                     columns::scale(grad, scale);
                 }
@@ -155,20 +154,11 @@ impl Backward<'_> {
             if self.inputs.dropout.is_some() {
                 columns::multiply(weights, factors);
             }
-            // SAFETY: `gradients` is borrowed mutably, no other task has these tiles, and the three do not overlap.
-            let (mut dq, mut dk, mut dv) = unsafe {
-                (
-                    gradients.q.part(first, 0, n_queries, d_head),
-                    gradients.k.part(0, 0, keys, d_head),
-                    gradients.v.part(0, 0, keys, d_head),
-                )
-            };
-            let (weights, grad) = (View::rows(weights, width), View::rows(grad, width));
-            let to_k = Product::new(n_queries, grad, block.head.q.from(first, 0));
-            let to_v = Product::new(n_queries, weights, grad_out);
-            Product::new(keys, grad.t(), block.head.k).write_here(&mut dq);
-            to_k.added().write_here(&mut dk);
-            to_v.added().write_here(&mut dv);
+            // SAFETY: `gradients` is borrowed mutably, and no other task has these rows.
+            let dq = unsafe { gradients.q.part(first, 0, n_queries, d_head) };
+            block.sums_of_keys(grad, block.head.k, &dq);
+            block.add_sums_of_queries(grad, block.head.q.from(first, 0), gradients.k);
+            block.add_sums_of_queries(weights, grad_out, gradients.v);
         });
     }
 

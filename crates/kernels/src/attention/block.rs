@@ -2,14 +2,17 @@
 
 use std::ops::Range;
 
-use super::columns::softmax;
-use super::{AttentionShape, Head, QUERY_BLOCK};
+use super::columns::{softmax, softmax_backward};
+use super::{AttentionShape, Causality, Head, QUERY_BLOCK};
 use crate::dropout::Dropout;
 use crate::gemm::{Product, View};
 use crate::scratch::with_scratch;
 use crate::simd::LANES;
 use crate::tile::TileMut;
 use crate::transpose::transpose;
+
+/// Queries of causal attention whose products with keys that none of them sees are left out.
+const STRIP: usize = 64;
 
 /// Some queries of a head and the keys that at least one of them sees. Scores and weights are matrices `[keys, width]`, one
 /// query per column.
@@ -73,11 +76,89 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// Turns the gradient of the weights into that of the unscaled scores, in place.
+    pub(super) fn softmax_backward(&self, weights: &[f32], grad: &mut [f32], scale: f32) {
+        let (first, visible) = (self.queries.start, self.head.visible());
+        softmax_backward(weights, grad, self.width, first, visible, scale);
+    }
+
     /// Fills `out` `[keys, width]` with the products of each row of `keys`, the head's keys or values, and each row of `queries`,
-    /// the queries or their gradients; both have `d_head` columns.
+    /// the queries or their gradients; both have `d_head` columns. Products for keys that a query does not see are unspecified.
     pub(super) fn products(&self, keys: View<'_>, queries: View<'_>, out: &mut [f32]) {
-        let mut out = TileMut::new(out, self.keys, self.queries.len(), self.width);
-        Product::new(self.head.shape.d_head, keys, queries.t()).write_here(&mut out);
+        let d_head = self.head.shape.d_head;
+        let out = TileMut::new(out, self.keys, self.queries.len(), self.width);
+        for Strip {
+            queries: some,
+            seen,
+        } in self.strips()
+        {
+            // SAFETY: one strip after the other is written, by this thread.
+            let mut out = unsafe { out.part(0, some.start, seen, some.len()) };
+            let queries = queries.from(some.start, 0);
+            Product::new(d_head, keys, queries.t()).write_here(&mut out);
+        }
+    }
+
+    /// Fills `out` `[queries, d_head]` with the sums of the rows of `keys`, the head's keys or values, weighted by each column of
+    /// `weights` `[keys, width]`.
+    pub(super) fn sums_of_keys(&self, weights: &[f32], keys: View<'_>, out: &TileMut<'_>) {
+        for Strip { queries, seen } in self.strips() {
+            // SAFETY: as above.
+            let mut out = unsafe { out.part(queries.start, 0, queries.len(), out.cols()) };
+            let weights = View::rows(weights, self.width).from(0, queries.start);
+            Product::new(seen, weights.t(), keys).write_here(&mut out);
+        }
+    }
+
+    /// Adds to `sums` `[keys, d_head]` the sums of the rows of `queries`, weighted by each row of `weights` `[keys, width]`.
+    pub(super) fn add_sums_of_queries(
+        &self,
+        weights: &[f32],
+        queries: View<'_>,
+        sums: &TileMut<'_>,
+    ) {
+        let size = self.strip();
+        for key in (0..self.keys).step_by(size) {
+            let first = self.first_to_see(key);
+            let keys = size.min(self.keys - key);
+            // SAFETY: as above.
+            let mut sums = unsafe { sums.part(key, 0, keys, sums.cols()) };
+            let weights = View::rows(weights, self.width).from(key, first);
+            let product = Product::new(self.queries.len() - first, weights, queries.from(first, 0));
+            product.added().write_here(&mut sums);
+        }
+    }
+
+    /// The number of queries, or keys, that are told apart.
+    fn strip(&self) -> usize {
+        match self.head.scores.causality {
+            Causality::Full => self.queries.len().max(self.keys),
+            Causality::Causal => STRIP,
+        }
+    }
+
+    /// All queries, in strips.
+    fn strips(&self) -> impl Iterator<Item = Strip> {
+        let (visible, start, len) = (self.head.visible(), self.queries.start, self.queries.len());
+        let size = self.strip();
+        (0..len).step_by(size).map(move |first| {
+            let end = len.min(first + size);
+            Strip {
+                queries: first..end,
+                seen: visible.to(start + end - 1),
+            }
+        })
+    }
+
+    /// The first query of the block that sees `key`.
+    fn first_to_see(&self, key: usize) -> usize {
+        let AttentionShape {
+            tgt_len, src_len, ..
+        } = self.head.shape;
+        match self.head.scores.causality {
+            Causality::Full => 0,
+            Causality::Causal => (key + tgt_len).saturating_sub(src_len + self.queries.start),
+        }
     }
 
     /// Fills `factors` `[keys, width]` with the dropout factors of the weights; `drawn` is scratch.
@@ -94,4 +175,10 @@ impl<'a> Block<'a> {
             transpose(from, [rows, self.keys], columns, self.width);
         }
     }
+}
+
+/// Some queries of a block, and the number of keys that the last of them sees.
+struct Strip {
+    queries: Range<usize>,
+    seen: usize,
 }

@@ -28,8 +28,10 @@ vectorized! {
             for (lane, seen) in seen.iter_mut().enumerate() {
                 *seen = visible.to(first + strip * LANES + lane) as i32;
             }
+            // The keys that one of these queries sees.
+            let end = seen[LANES - 1] as usize;
             let mut max = [f32::NEG_INFINITY; LANES];
-            for (key, row) in scores.chunks_exact_mut(across).enumerate() {
+            for (key, row) in scores.chunks_exact_mut(across).enumerate().take(end) {
                 let bias = bias.map(|bias| &bias.as_chunks().0[key * across + strip]);
                 scale_and_hide(&mut row[strip], bias, key as i32, &seen, scale, &mut max);
             }
@@ -38,17 +40,20 @@ vectorized! {
                 *max = if *max == f32::NEG_INFINITY { 0.0 } else { *max };
             }
             let mut sums = [[0.0; LANES]; LANES];
-            for (key, row) in scores.chunks_exact_mut(across).enumerate() {
+            for (key, row) in scores.chunks_exact_mut(across).enumerate().take(end) {
                 exponentials(&mut row[strip], &max, &mut sums[key % LANES]);
             }
             let mut inverse = sum_of_lines(&sums);
             for sum in &mut inverse {
                 *sum = if *sum == 0.0 { 0.0 } else { 1.0 / *sum };
             }
-            for row in scores.chunks_exact_mut(across) {
+            for row in scores.chunks_exact_mut(across).take(end) {
                 for (weight, inverse) in row[strip].iter_mut().zip(inverse) {
                     *weight *= inverse;
                 }
+            }
+            for row in scores.chunks_exact_mut(across).skip(end) {
+                row[strip] = [0.0; LANES];
             }
         }
     }
@@ -119,14 +124,22 @@ vectorized! {
 }
 
 vectorized! {
-    /// Turns the gradient of the weights into that of the unscaled scores, in place.
-    pub(super) fn softmax_backward(weights: &[f32], grad: &mut [f32], width: usize, scale: f32) {
+    /// Turns the gradient of the weights of the queries from `first` on into that of the unscaled scores, in place.
+    pub(super) fn softmax_backward(
+        weights: &[f32],
+        grad: &mut [f32],
+        width: usize,
+        first: usize,
+        visible: Visible,
+        scale: f32,
+    ) {
         let (weights, across) = (weights.as_chunks::<LANES>().0, width / LANES);
         let grad = grad.as_chunks_mut::<LANES>().0;
         for strip in 0..across {
+            let end = visible.to(first + strip * LANES + LANES - 1);
             let mut sums = [[0.0; LANES]; LANES];
             let rows = weights.chunks_exact(across).zip(grad.chunks_exact(across));
-            for (key, (weights, grad)) in rows.enumerate() {
+            for (key, (weights, grad)) in rows.enumerate().take(end) {
                 let terms = weights[strip].iter().zip(&grad[strip]);
                 for (sum, (weight, grad)) in sums[key % LANES].iter_mut().zip(terms) {
                     *sum += weight * grad;
@@ -134,11 +147,14 @@ vectorized! {
             }
             let mean = sum_of_lines(&sums);
             let rows = weights.chunks_exact(across).zip(grad.chunks_exact_mut(across));
-            for (weights, grad) in rows {
+            for (weights, grad) in rows.take(end) {
                 let terms = weights[strip].iter().zip(&mean);
                 for (grad, (weight, mean)) in grad[strip].iter_mut().zip(terms) {
                     *grad = weight * (*grad - mean) * scale;
                 }
+            }
+            for row in grad.chunks_exact_mut(across).skip(end) {
+                row[strip] = [0.0; LANES];
             }
         }
     }

@@ -18,7 +18,7 @@ pub(crate) use softmax::{softmax_backward_row, softmax_row};
 
 use crate::area::area;
 use crate::dropout::Dropout;
-use crate::gemm::{Product, View};
+use crate::gemm::View;
 use crate::lengths::Lengths;
 use crate::parallel::for_each_short;
 use crate::scratch::with_scratches;
@@ -187,9 +187,8 @@ pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_, &[f32]>, out
                 columns::multiply(weights, factors);
             }
             // SAFETY: each task has its own head and rows, and this call borrows `out` mutably.
-            let mut out = unsafe { head.query_tile(&out, &block.queries, d_head) };
-            let weights = View::rows(weights, block.width).t();
-            Product::new(block.keys, weights, head.v).write_here(&mut out);
+            let out = unsafe { head.query_tile(&out, &block.queries, d_head) };
+            block.sums_of_keys(weights, head.v, &out);
         });
     });
 }
