@@ -151,6 +151,12 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         ended
     }
 
+    /// Returns the keys of all sentences, which are dropped.
+    pub fn into_keys(self) -> impl Iterator<Item = K> {
+        let new = self.new.into_iter().map(|(new, _)| new.key);
+        self.active.into_iter().map(|active| active.key).chain(new)
+    }
+
     /// Returns the tokens of the best hypothesis so far of each sentence.
     pub fn best(&self) -> impl Iterator<Item = (&K, &[TokenId])> {
         let active = self.active.iter();

@@ -111,6 +111,11 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
         }
     }
 
+    /// Returns the keys of all texts, which are dropped.
+    pub fn into_keys(self) -> impl Iterator<Item = K> {
+        self.active.into_iter().chain(self.new).map(|text| text.key)
+    }
+
     /// Draws the next token of each text and passes it to `on_token`, which may end the text. Returns the texts that have
     /// ended, with the reason; `None` if all logits were NaN, that is, if the model is damaged.
     pub fn advance(

@@ -14,13 +14,12 @@ mod worker;
 pub use job::{Chunk, Computation, Continuation, Event, Reply, Sentences, Ticket};
 pub use load::Load;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use attentive_base::error::{Error, Result};
 use attentive_config::{Task, Units};
 use attentive_decode::SearchOptions;
-use attentive_device::Failure;
 
 use self::job::{Job, Translating, Work, Writing};
 use self::load::Counters;
@@ -100,8 +99,6 @@ pub struct Service {
 struct Shared {
     queue: Queue,
     counters: Counters,
-    /// Why the device of the model can decode no more.
-    failure: OnceLock<Failure>,
 }
 
 impl Service {
@@ -131,7 +128,6 @@ impl Service {
         let shared = Arc::new(Shared {
             queue: Queue::new(limits),
             counters: Counters::default(),
-            failure: OnceLock::new(),
         });
         let mut service = Self {
             pipeline,

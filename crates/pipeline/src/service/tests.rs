@@ -1,9 +1,11 @@
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use attentive_config::{EarlyStopping, Family, TokenizerKind, Units};
 use attentive_decode::{Sampling, Strategy};
+use attentive_device::Failure;
 
 use super::*;
 use crate::tests::{of, untrained, untrained_language_model, with};
@@ -392,29 +394,45 @@ fn a_long_sentence_keeps_nobody_waiting_and_waits_for_nobody() {
     }
 }
 
-/// What other requests get once a device has failed in the midst of one.
+/// The failure is raised by a client's reply, in the midst of a step, as a device does it.
 #[test]
-fn a_device_that_has_failed_is_an_error_of_each_request() {
-    let service = translator(limits(2, 8));
-    let failure = Failure {
-        problem: "the GPU was lost".into(),
-        hint: "start again".into(),
-    };
-    service.shared.failure.set(failure).unwrap();
-    for count in [1, 3] {
-        let (reply, news) = news::<Translation>();
-        let sentences = service.read(&requests(&lines(1, count)), &search(2, 1));
-        let ticket = service.translate(Client(1), sentences.unwrap(), false, reply);
-        for _ in 0..count {
-            let (_, event) = news.recv_timeout(PATIENCE).expect("an answer");
-            let Event::Done(Err(error)) = event else {
-                panic!("a translation by a device that is lost");
+fn a_device_that_fails_is_an_error_of_all_whom_it_served_and_of_nobody_else() {
+    let service = translator(limits(1, 8));
+    let failed_once = AtomicBool::new(false);
+    let (send, events) = channel();
+    let reply: Reply<Translation> = Arc::new(move |number, event| {
+        let is_text = matches!(event, Event::Text(_));
+        send.send((number, event)).expect("a receiver");
+        if is_text && !failed_once.swap(true, Ordering::Relaxed) {
+            let failure = Failure {
+                problem: "the GPU was lost".into(),
+                hint: "start again".into(),
             };
-            assert_eq!(error.to_string(), "the GPU was lost");
-            assert_eq!(error.hint().as_deref(), Some("start again"));
+            failure.raise();
         }
-        drop(ticket);
+    });
+    let translate = |reply: &Reply<Translation>, seed| {
+        let sentences = service.read(&requests(&lines(seed, 3)), &search(2, 1));
+        service.translate(Client(1), sentences.unwrap(), true, Arc::clone(reply))
+    };
+    let done = || {
+        let events = std::iter::repeat_with(|| events.recv_timeout(PATIENCE).expect("an event").1);
+        let done = events.filter_map(|event| match event {
+            Event::Done(result) => Some(result),
+            Event::Text(_) => None,
+        });
+        done.take(3).collect::<Vec<_>>()
+    };
+    let _ticket = translate(&reply, 1);
+    let results = done();
+    let failed: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+    assert!(!failed.is_empty());
+    for error in failed {
+        assert_eq!(error.to_string(), "the GPU was lost");
+        assert_eq!(error.hint().as_deref(), Some("start again"));
     }
+    let _ticket = translate(&reply, 2);
+    assert!(done().iter().all(Result::is_ok));
     assert_eq!(service.load().running, 0);
 }
 

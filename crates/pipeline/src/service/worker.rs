@@ -69,8 +69,7 @@ struct Written<'p> {
 }
 
 impl<'p> Worker<'p> {
-    /// Works until the queue is closed and empty. Requests whose work panics get no answer. Once a device has failed, those that
-    /// it should decode get this failure.
+    /// Works until the queue is closed and empty. Requests whose work panics get no answer.
     pub(super) fn work(
         number: usize,
         pipeline: &'p Pipeline,
@@ -80,12 +79,7 @@ impl<'p> Worker<'p> {
     ) {
         let run = || {
             let worker = || Self::new(number, pipeline, contract, shared, limits).run();
-            while let Err(reason) = catch_unwind(AssertUnwindSafe(worker)) {
-                if let Ok(failure) = reason.downcast::<Failure>() {
-                    // The first one tells what happened.
-                    let _ = shared.failure.set(*failure);
-                }
-            }
+            while catch_unwind(AssertUnwindSafe(worker)).is_err() {}
         };
         // Kernels stay on the thread of their worker.
         match limits.workers {
@@ -112,10 +106,39 @@ impl<'p> Worker<'p> {
         }
     }
 
+    /// Takes turns. If the device of the model fails in one, whoever takes part in it gets this error; the next turn may succeed,
+    /// since a device that has too little memory for one batch may have enough for another.
     fn run(mut self) {
-        while self.take_jobs().is_continue() {
-            self.step_lanes();
-            self.step_texts();
+        loop {
+            match Failure::caught(|| self.turn()) {
+                Ok(ControlFlow::Continue(())) => (),
+                Ok(ControlFlow::Break(())) => break,
+                Err(failure) => self.fail(&failure),
+            }
+        }
+    }
+
+    /// Begins jobs, and does a step of all. Breaks once there is nothing left to do.
+    fn turn(&mut self) -> ControlFlow<()> {
+        self.take_jobs()?;
+        self.step_lanes();
+        self.step_texts();
+        ControlFlow::Continue(())
+    }
+
+    /// Ends all jobs with this failure.
+    fn fail(&mut self, failure: &Failure) {
+        for lane in std::mem::take(&mut self.lanes) {
+            for Sought { job, running, .. } in lane.decoding.into_keys() {
+                drop(running);
+                let error = device::failed(failure.clone());
+                (job.reply)(job.number, Event::Done(Err(error)));
+            }
+        }
+        for written in self.texts.take().into_iter().flat_map(Texts::into_keys) {
+            drop(written.running);
+            let error = device::failed(failure.clone());
+            (written.reply)(written.number, Event::Done(Err(error)));
         }
     }
 
@@ -160,16 +183,7 @@ impl<'p> Worker<'p> {
             rows: cost.rows,
             tgt_tokens: 0,
         };
-        let failed = || self.shared.failure.get().cloned().map(device::failed);
         match work {
-            Work::Translate(job) if let Some(error) = failed() => {
-                drop(running);
-                (job.reply)(job.number, Event::Done(Err(error)));
-            }
-            Work::Generate(writing) if let Some(error) = failed() => {
-                drop(running);
-                (writing.reply)(writing.number, Event::Done(Err(error)));
-            }
             Work::Translate(job) => self.seek(Sought {
                 job,
                 canceled,
