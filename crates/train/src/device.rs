@@ -13,7 +13,8 @@ use attentive_processes::Processes;
 /// is the CPU unless the caller has chosen another one. With several processes, all have to call this.
 ///
 /// # Errors
-/// Those of `work`; [`Error::Usage`] for a GPU that does not exist or cannot be used, and [`Error::Device`] for one that fails.
+/// Those of `work`; [`attentive_base::error::Error::Usage`] for a GPU that does not exist or cannot be used, and
+/// [`attentive_base::error::Error::Device`] for one that fails.
 pub fn on_device<R>(
     device: TrainDevice,
     processes: &Processes,
