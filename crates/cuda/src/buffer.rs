@@ -97,11 +97,18 @@ impl<T> Matrix<'_, T> {
 }
 
 /// The address of the first number of a matrix. The stream is the only one, so nothing has to be waited for.
+///
+/// # Panics
+/// If the matrix belongs to another [`crate::Cuda`].
 pub(crate) fn address<T>(
     slice: &CudaSlice<T>,
     shape: Shape,
     stream: &Arc<CudaStream>,
 ) -> CUdeviceptr {
+    assert!(
+        Arc::ptr_eq(slice.stream(), stream),
+        "a buffer of another `Cuda`"
+    );
     let (address, _) = slice.device_ptr(stream);
     address + (shape.start * size_of::<T>()) as CUdeviceptr
 }
