@@ -94,7 +94,7 @@ fn all_kinds_of_search_work_on_a_gpu() {
         let text = |output: &str| -> Vec<String> { output.lines().map(without_scores).collect() };
         assert_eq!(text(&found), text(&expected), "{search}");
     }
-    // An ensemble, and samples, whose random numbers are those of the CPU.
+    // An ensemble translates as it does on the CPU; a seed gives the same samples in two runs on the GPU.
     let with = format!("translate {0} in --with {0} --beam-width 2", post.display());
     assert_eq!(
         output(&folder, &format!("{with} --device gpu")),

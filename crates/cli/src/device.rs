@@ -5,7 +5,7 @@ use attentive_config::TrainDevice;
 /// What computes.
 #[derive(clap::Args)]
 pub(super) struct DeviceArgs {
-    /// What computes: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices` [default: `train.device` of the
+    /// Device for training: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices` [default: `train.device` of the
     /// configuration, or `cpu`]. It prevails over `--set train.device=…`.
     #[arg(long, value_name = "DEVICE")]
     device: Option<TrainDevice>,
@@ -14,7 +14,7 @@ pub(super) struct DeviceArgs {
 /// What decodes.
 #[derive(clap::Args)]
 pub(super) struct DecodingDeviceArgs {
-    /// What decodes: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices`. GPUs compute in f32.
+    /// Device for decoding: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices`. GPUs compute in f32.
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub(super) device: TrainDevice,
 }

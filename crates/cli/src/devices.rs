@@ -101,7 +101,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     out.flush()?;
     #[cfg(feature = "cuda")]
     match cuda {
-        Ok(_) => message::note("no command computes by CUDA yet (docs/gpu.md)"),
+        Ok(_) => message::note("no command uses CUDA yet (docs/gpu.md)"),
         Err(error) => message::note(format!("{error}; {}", error.hint())),
     }
     match devices.gpus.as_deref() {

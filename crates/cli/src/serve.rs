@@ -77,7 +77,8 @@ pub(super) struct Args {
     /// Number type of the matrix products [default: as the model is stored].
     #[arg(long, value_name = "TYPE", value_parser = precision::one_of(&Precision::ALL))]
     precision: Option<Precision>,
-    /// What decodes: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices` [default: cpu]. GPUs compute in f32.
+    /// Device for decoding: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices` [default: cpu]. GPUs compute in
+    /// f32.
     #[arg(long, value_name = "DEVICE")]
     device: Option<TrainDevice>,
     /// Maximum time for a request, from its arrival to the end of the response [default: 60].

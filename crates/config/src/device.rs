@@ -1,11 +1,12 @@
-//! The device of training.
+//! The device that computes: the CPU or a GPU.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What computes updates and the loss of validations.
+/// The device of training, which computes updates and the loss of validations, or that of decoding, which translates and
+/// generates.
 ///
 /// It is written `cpu`, `gpu`, or `gpu:N` with the number of a GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -230,9 +230,7 @@ fn reported(name: &str, error: wgpu::Error) -> Failure {
     match error {
         wgpu::Error::OutOfMemory { source } => Failure {
             problem: format!("the GPU {name} has no memory left: {source}"),
-            hint:
-                "use smaller batches (`train.batch_tokens`, `decode.batch_size`), or another device"
-                    .into(),
+            hint: "use smaller batches or a smaller beam, or another device".into(),
         },
         wgpu::Error::Validation { description, .. } => Failure {
             problem: format!("the GPU {name} was used wrongly: {description}"),

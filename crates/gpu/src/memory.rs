@@ -112,9 +112,7 @@ impl Pool {
                 in_mib(size),
                 in_mib(used)
             ),
-            hint:
-                "use smaller batches (`train.batch_tokens`, `decode.batch_size`), or another device"
-                    .into(),
+            hint: "use smaller batches or a smaller beam, or another device".into(),
         }
         .raise()
     }

@@ -72,8 +72,8 @@ pub(super) fn failed(failure: Failure) -> Error {
 }
 
 impl Pipeline {
-    /// Lets the model, and those of its ensemble, decode on `device`, in `f32`: quantized weights are dequantized. Whatever is not
-    /// search or generation, such as perplexities and alignments, is still computed on the CPU.
+    /// Lets the model, and those of its ensemble, decode on `device`, in `f32`: quantized weights are dequantized. Whatever is
+    /// not search or generation, such as perplexities and alignments, is still computed on the CPU.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not decode; [`Error::Device`] for a device that fails.

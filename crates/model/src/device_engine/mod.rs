@@ -1,8 +1,8 @@
 //! Decoding on a device other than the CPU, such as a GPU.
 //!
-//! A [`DeviceEngine`] computes what the [`Engine`](crate::engine::Engine) computes, in `f32` and up to rounding, with the weights
-//! of a [`Model`], caches, states and logits in the memory of the device. Every step sends it the new tokens and the numbers of
-//! the blocks of its caches; what returns are the likeliest tokens or, for samplers and ensembles, the logits.
+//! A [`DeviceEngine`] computes what the [`Engine`](crate::engine::Engine) computes, in `f32` and up to rounding, with the
+//! weights of a [`Model`], caches, states and logits in the memory of the device. Every step sends it the new tokens and the
+//! numbers of the blocks of its caches; what returns are the likeliest tokens or, where the search reads them, all logits.
 //!
 //! Layers do to rows what they do in training ([`Sequences`]); only attention and recurrent cells find what came before in the
 //! [`State`].
@@ -80,8 +80,8 @@ impl DeviceEngine {
         }
     }
 
-    /// The same engine with a shortlist; see [`Engine::with_shortlist`](crate::engine::Engine::with_shortlist). It saves no time
-    /// here: the logits of all tokens are computed.
+    /// The same engine with a shortlist; see [`Engine::with_shortlist`](crate::engine::Engine::with_shortlist). It saves no
+    /// time here: the logits of all tokens are computed.
     pub fn with_shortlist(self, shortlist: Option<Arc<Shortlist>>) -> Self {
         Self { shortlist, ..self }
     }
