@@ -21,7 +21,7 @@ use super::device::DecodingDeviceArgs;
 use super::message;
 use super::model::ModelArgs;
 use super::output::Output;
-use super::precision::PrecisionArgs;
+use super::precision::{CacheArgs, PrecisionArgs};
 use super::search::SearchArgs;
 
 const EXAMPLES: &str = "\
@@ -86,6 +86,8 @@ pub(super) struct Args {
     #[command(flatten)]
     precision: PrecisionArgs,
     #[command(flatten)]
+    cache: CacheArgs,
+    #[command(flatten)]
     device: DecodingDeviceArgs,
     #[command(flatten)]
     search: SearchArgs,
@@ -117,13 +119,19 @@ impl Args {
     fn load(&self, dir: &Path) -> Result<Pipeline> {
         let pipeline = self.precision.load(dir, self.device.device)?;
         let translates = pipeline.config().model.family.task() == Task::Translate;
-        match pipeline.is_on_device() && !translates {
-            false => Ok(pipeline),
-            true => Err(Error::usage(
+        if pipeline.is_on_device() && !translates {
+            return Err(Error::usage(
                 "only models that translate are evaluated on a GPU",
                 "leave `--device` out",
-            )),
+            ));
         }
+        if self.cache.is_given() && !translates {
+            return Err(Error::usage(
+                "only models that translate keep keys and values while they are evaluated",
+                "leave `--cache-precision` out",
+            ));
+        }
+        self.cache.applied(pipeline)
     }
 
     /// The test set in the form that the model was trained on.

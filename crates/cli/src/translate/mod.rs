@@ -23,6 +23,7 @@ use super::fingerprint::fingerprint;
 use super::languages::LanguageArgs;
 use super::lines::LinesArgs;
 use super::output::Output;
+use super::precision::CacheArgs;
 use super::search::SearchArgs;
 use super::working::Working;
 use demands::Demands;
@@ -112,6 +113,8 @@ pub(super) struct Args {
     split_sentences: bool,
     #[command(flatten)]
     ensemble: EnsembleArgs,
+    #[command(flatten)]
+    cache: CacheArgs,
     #[command(flatten)]
     device: DecodingDeviceArgs,
     #[command(flatten)]
@@ -224,6 +227,7 @@ fn load(args: &Args, dir: &Path) -> Result<(Pipeline, TranslateOptions)> {
     let pipeline = args.ensemble.load(dir, args.device.device)?;
     // Here, so that another model is refused without any input, too.
     pipeline.require(Task::Translate)?;
+    let pipeline = args.cache.applied(pipeline)?;
     let mut pipeline = pipeline.with_languages(&args.languages.languages())?;
     if args.no_shortlist {
         pipeline = pipeline.with_shortlist(None);
