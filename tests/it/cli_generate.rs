@@ -220,7 +220,10 @@ fn a_language_model_is_evaluated_on_a_text() {
     folder.fails(
         "evaluate runs/lines --text text --cache-precision bf16",
         2,
-        &["only models that translate", "leave `--cache-precision` out"],
+        &[
+            "only models that translate",
+            "leave `--cache-precision` out",
+        ],
     );
 }
 

@@ -96,7 +96,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     let doing = "the model was loaded";
     let dir = processes.agree(doing, args.model.dir())?;
-    let pipeline = processes.agree(doing, args.load(&dir))?;
+    let pipeline = processes.agree(doing, args.load(&dir, processes))?;
     let task = pipeline.config().model.family.task();
     if task != Task::Translate {
         processes.require_alone("evaluation of a model that does not translate")?;
@@ -116,8 +116,9 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
 
 impl Args {
     /// Loads the model directory `dir`.
-    fn load(&self, dir: &Path) -> Result<Pipeline> {
-        let pipeline = self.precision.load(dir, self.device.device)?;
+    fn load(&self, dir: &Path, processes: &Processes) -> Result<Pipeline> {
+        let device = train::device::of_process(self.device.device, processes)?;
+        let pipeline = self.precision.load(dir, device)?;
         let translates = pipeline.config().model.family.task() == Task::Translate;
         if pipeline.is_on_device() && !translates {
             return Err(Error::usage(
