@@ -122,3 +122,12 @@ fn ensembles_that_do_not_match_are_refused() {
     );
     folder.fails("translate runs/c src --with missing", 1, &["`missing"]);
 }
+
+#[test]
+fn rescoring_keeps_no_cache() {
+    trained().fails(
+        "rescore runs/c --src src --tgt src --cache-precision bf16",
+        2,
+        &["unexpected argument '--cache-precision'"],
+    );
+}

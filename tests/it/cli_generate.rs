@@ -217,6 +217,14 @@ fn a_language_model_is_evaluated_on_a_text() {
         2,
         &["search options"],
     );
+    folder.fails(
+        "evaluate runs/lines --text text --cache-precision bf16",
+        2,
+        &[
+            "only models that translate",
+            "leave `--cache-precision` out",
+        ],
+    );
 }
 
 #[test]

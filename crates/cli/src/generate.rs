@@ -13,7 +13,7 @@ use super::input;
 use super::message;
 use super::model::ModelArgs;
 use super::output::Output;
-use super::precision::PrecisionArgs;
+use super::precision::{CacheArgs, PrecisionArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,6 +71,8 @@ pub(super) struct Args {
     #[command(flatten)]
     precision: PrecisionArgs,
     #[command(flatten)]
+    cache: CacheArgs,
+    #[command(flatten)]
     device: DecodingDeviceArgs,
 }
 
@@ -109,6 +111,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = args
         .precision
         .load(&args.model.dir()?, args.device.device)?;
+    let pipeline = args.cache.applied(pipeline)?;
     let prompt = match &args.prompt {
         Some(text) => pipeline.prompt(text)?,
         None => pipeline.prompt(&input::prompt()?)?,

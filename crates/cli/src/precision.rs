@@ -1,4 +1,4 @@
-//! The number type in which a model decodes.
+//! The number types in which a model computes, and keeps what it needs for decoding.
 
 use std::path::Path;
 
@@ -8,13 +8,18 @@ use attentive_model::engine::Precision;
 use attentive_pipeline::Pipeline;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// The number type in which a model decodes.
+/// The number type in which a model computes.
 #[derive(clap::Args)]
 pub(super) struct PrecisionArgs {
     /// Number type of the matrix products [default: as the model is stored]. Any trained model can be rounded to `bf16` or
     /// `int8` while it is loaded; `attentive quantize` stores the rounded weights, which load faster, and measures the loss.
     #[arg(long, value_name = "TYPE", value_parser = one_of(&Precision::ALL))]
     precision: Option<Precision>,
+}
+
+/// The number type of what decoding keeps.
+#[derive(clap::Args)]
+pub(super) struct CacheArgs {
     /// Number type in which keys and values of attention are kept [default: the model's, usually f32].
     #[arg(long, value_name = "TYPE")]
     cache_precision: Option<CachePrecision>,
@@ -23,7 +28,18 @@ pub(super) struct PrecisionArgs {
 impl PrecisionArgs {
     /// Loads the model directory `dir` for `device`.
     pub(super) fn load(&self, dir: &Path, device: TrainDevice) -> Result<Pipeline> {
-        let pipeline = Pipeline::load_on(dir, device, self.precision)?;
+        Pipeline::load_on(dir, device, self.precision)
+    }
+}
+
+impl CacheArgs {
+    /// True if a number type is given.
+    pub(super) fn is_given(&self) -> bool {
+        self.cache_precision.is_some()
+    }
+
+    /// The `pipeline` with the number type that is given, if any.
+    pub(super) fn applied(&self, pipeline: Pipeline) -> Result<Pipeline> {
         match self.cache_precision {
             Some(precision) => pipeline.with_cache_precision(precision),
             None => Ok(pipeline),

@@ -40,7 +40,7 @@ pub struct DecodeConfig {
     #[schemars(range(min = 1))]
     pub batch_size: usize,
     /// The number type in which keys and values of attention are kept while a text is decoded. It has no effect on additive
-    /// attention, nor on recurrent layers.
+    /// attention, nor on recurrent layers. On a GPU it is `f32`, whatever is configured.
     pub cache_precision: CachePrecision,
 }
 

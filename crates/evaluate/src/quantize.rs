@@ -149,7 +149,7 @@ fn unmeasured(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Made>
 
 /// The model with the new number types.
 fn quantized_as(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Pipeline> {
-    let quantized = original.into_precision(options.precision);
+    let quantized = original.into_precision(options.precision)?;
     match options.cache_precision {
         Some(precision) => quantized.with_cache_precision(precision),
         None => Ok(quantized),

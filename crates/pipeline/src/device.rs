@@ -2,7 +2,7 @@
 
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint as checkpoint;
-use attentive_config::{GpuChoice, TrainDevice};
+use attentive_config::{CachePrecision, GpuChoice, TrainDevice};
 use attentive_device::{Device, Failure, on};
 use attentive_model::any_engine::AnyEngine;
 use attentive_model::device_engine::DeviceEngine;
@@ -72,12 +72,13 @@ pub(super) fn failed(failure: Failure) -> Error {
 }
 
 impl Pipeline {
-    /// Lets the model, and those of its ensemble, decode on `device`, in `f32`: quantized weights are dequantized. Whatever is
-    /// not search or generation, such as perplexities and alignments, is still computed on the CPU.
+    /// Lets the model, and those of its ensemble, decode on `device`, in `f32`: quantized weights are dequantized, and
+    /// `decode.cache_precision` of the [configuration](Pipeline::config) becomes `f32`. Whatever is not search or generation, such
+    /// as perplexities and alignments, is still computed on the CPU.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not decode; [`Error::Device`] for a device that fails.
-    pub fn on_device(self, device: &'static dyn Device) -> Result<Self> {
+    pub fn on_device(mut self, device: &'static dyn Device) -> Result<Self> {
         if !self.decodes() {
             let verb = self.architecture.task().verb();
             return Err(Error::usage(
@@ -96,6 +97,7 @@ impl Pipeline {
             Ok(DeviceEngine::new(device, model))
         })?;
         let engine = AnyEngine::Device(engine).with_shortlist(shortlist);
+        self.config.decode.cache_precision = CachePrecision::F32;
         let partners = self.partners.into_iter();
         Ok(Self {
             engine: engine.into(),
@@ -127,7 +129,7 @@ impl Pipeline {
 
 #[cfg(test)]
 mod tests {
-    use attentive_config::{CachePrecision, Family};
+    use attentive_config::Family;
     use attentive_device::Plain;
     use attentive_samples::WORDS;
 
@@ -172,6 +174,17 @@ mod tests {
     }
 
     #[test]
+    fn the_configuration_names_the_cache_of_the_device() {
+        let ensemble = with("").with(with("")).unwrap();
+        let ensemble = ensemble.with_cache_precision(CachePrecision::Bf16);
+        let ensemble = ensemble.unwrap().on_device(&Plain).unwrap();
+        for member in ensemble.members() {
+            let kept = member.config().decode.cache_precision;
+            assert_eq!(kept, CachePrecision::F32);
+        }
+    }
+
+    #[test]
     fn precisions_and_models_that_devices_lack_are_refused() {
         let gpu = "gpu".parse().unwrap();
         for precision in [Precision::Bf16, Precision::Int8] {
@@ -185,6 +198,9 @@ mod tests {
         assert!(error.contains("keep keys and values in f32"), "{error}");
         let kept = on_device().with_cache_precision(CachePrecision::F32);
         assert!(kept.unwrap().is_on_device());
+        let error = on_device().into_precision(Precision::Int8);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("on a GPU cannot be rounded"), "{error}");
         let tagger = of(Family::Tagger);
         let error = tagger.on_device(&Plain).unwrap_err().to_string();
         assert!(

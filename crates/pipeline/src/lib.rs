@@ -226,20 +226,33 @@ impl Pipeline {
         }
     }
 
-    /// Rounds the weights to `precision`.
+    /// Rounds the weights of the model, and of those of its ensemble, to `precision`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a model [on a GPU](Pipeline::on_device).
     ///
     /// # Panics
-    /// If the model does not decode, or not on the CPU.
-    pub fn into_precision(self, precision: Precision) -> Self {
+    /// If the model does not decode.
+    pub fn into_precision(self, precision: Precision) -> Result<Self> {
+        if self.is_on_device() {
+            return Err(Error::usage(
+                "the weights of a model on a GPU cannot be rounded",
+                "round them on the CPU",
+            ));
+        }
         let weights = self.engine().parameters(&self.architecture);
         let engine = Engine::new(&self.architecture, &mut Dense::new(precision, weights));
         let shortlist = self.engine().shortlist().cloned();
         let cache = self.config.decode.cache_precision.into();
-        Self {
+        let partners = self.partners.into_iter();
+        Ok(Self {
             model: OnceLock::new(),
             engine: AnyEngine::Cpu(engine.with_cache(cache).with_shortlist(shortlist)).into(),
+            partners: partners
+                .map(|partner| partner.into_precision(precision))
+                .collect::<Result<_>>()?,
             ..self
-        }
+        })
     }
 
     /// Replaces or removes the shortlist; see [`Engine::with_shortlist`].
@@ -255,7 +268,7 @@ impl Pipeline {
         }
     }
 
-    /// Replaces the configured number type of the keys and values that decoding keeps.
+    /// Replaces the configured number type of the keys and values that the model, and those of its ensemble, keep for decoding.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not decode, and for a precision other than `f32` on a GPU.
@@ -282,6 +295,10 @@ impl Pipeline {
             }
             other => other.map(OnceLock::from).unwrap_or_default(),
         };
+        let partners = self.partners.into_iter();
+        self.partners = partners
+            .map(|partner| partner.with_cache_precision(precision))
+            .collect::<Result<_>>()?;
         Ok(self)
     }
 

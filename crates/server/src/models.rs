@@ -252,7 +252,9 @@ fn start(
     // Quantized weights have their own checksum.
     let is_checked =
         provenance.sha256_of(files::WEIGHTS).is_some() || checkpoint::is_quantized(&served.dir);
-    tracing::info!(model = served.name, dir = %served.dir.display(), device = %config.device, "loaded");
+    let hardware = pipeline.hardware();
+    let device = hardware.as_deref().unwrap_or("cpu");
+    tracing::info!(model = served.name, dir = %served.dir.display(), device, "loaded");
     if !is_checked {
         tracing::warn!(
             model = served.name,

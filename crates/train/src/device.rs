@@ -5,7 +5,7 @@ use attentive_base::error::Error;
 use attentive_base::error::Result;
 use attentive_checkpoint as checkpoint;
 use attentive_config::{GpuChoice, TrainDevice};
-use attentive_device::{Cpu, Device, current, on};
+use attentive_device::{Cpu, current, on};
 use attentive_model::model::Model;
 use attentive_processes::Processes;
 
@@ -20,22 +20,27 @@ pub fn on_device<R>(
     processes: &Processes,
     work: impl FnOnce() -> Result<R>,
 ) -> Result<R> {
-    let device = match device {
-        TrainDevice::Cpu => Ok(current()),
-        TrainDevice::Gpu(choice) => gpu(choice, processes),
-    };
+    let device = of_process(device, processes)
+        .and_then(|device| attentive_pipeline::device::open(device, None))
+        .map(|device| device.unwrap_or_else(current));
     let device = processes.agree("the device was chosen", device)?;
     attentive_pipeline::device::caught(|| on(device, work))
 }
 
-/// The GPU of this process.
-fn gpu(choice: GpuChoice, processes: &Processes) -> Result<&'static dyn Device> {
-    let number = match (choice, processes.on_this_machine()) {
-        (GpuChoice::Number(number), _) => Some(number),
-        (GpuChoice::Best, 1) => None,
-        (GpuChoice::Best, n) => Some(one_of_several(n, processes.number_on_this_machine())?),
-    };
-    attentive_pipeline::device::gpu(number)
+/// The `device` of this process: if several on a machine ask for `gpu`, each has the GPU of its number there.
+///
+/// # Errors
+/// [`Error::Usage`] if the machine has fewer GPUs than processes.
+///
+/// [`Error::Usage`]: attentive_base::error::Error::Usage
+pub fn of_process(device: TrainDevice, processes: &Processes) -> Result<TrainDevice> {
+    match (device, processes.on_this_machine()) {
+        (TrainDevice::Gpu(GpuChoice::Best), n) if n > 1 => {
+            let number = one_of_several(n, processes.number_on_this_machine())?;
+            Ok(TrainDevice::Gpu(GpuChoice::Number(number)))
+        }
+        _ => Ok(device),
+    }
 }
 
 /// The GPU of the process `number` among `n` on this machine.
@@ -51,7 +56,7 @@ fn one_of_several(n: usize, number: usize) -> Result<usize> {
                 "{n} processes on this machine need a GPU each, and it has {}",
                 count(found, "GPU")
             ),
-            "start as many processes on a machine as it has GPUs, or let them share one: `train.device = \"gpu:0\"`",
+            "start as many processes on a machine as it has GPUs, or let them share one: choose the device `gpu:0`",
         )),
     }
 }

@@ -5,7 +5,7 @@
 
 mod corpora;
 mod deferred;
-mod device;
+pub mod device;
 mod directory;
 mod duplicates;
 mod exchange;

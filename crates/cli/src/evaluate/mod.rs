@@ -21,7 +21,7 @@ use super::device::DecodingDeviceArgs;
 use super::message;
 use super::model::ModelArgs;
 use super::output::Output;
-use super::precision::PrecisionArgs;
+use super::precision::{CacheArgs, PrecisionArgs};
 use super::search::SearchArgs;
 
 const EXAMPLES: &str = "\
@@ -86,6 +86,8 @@ pub(super) struct Args {
     #[command(flatten)]
     precision: PrecisionArgs,
     #[command(flatten)]
+    cache: CacheArgs,
+    #[command(flatten)]
     device: DecodingDeviceArgs,
     #[command(flatten)]
     search: SearchArgs,
@@ -94,7 +96,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     let doing = "the model was loaded";
     let dir = processes.agree(doing, args.model.dir())?;
-    let pipeline = processes.agree(doing, args.load(&dir))?;
+    let pipeline = processes.agree(doing, args.load(&dir, processes))?;
     let task = pipeline.config().model.family.task();
     if task != Task::Translate {
         processes.require_alone("evaluation of a model that does not translate")?;
@@ -114,16 +116,23 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
 
 impl Args {
     /// Loads the model directory `dir`.
-    fn load(&self, dir: &Path) -> Result<Pipeline> {
-        let pipeline = self.precision.load(dir, self.device.device)?;
+    fn load(&self, dir: &Path, processes: &Processes) -> Result<Pipeline> {
+        let device = train::device::of_process(self.device.device, processes)?;
+        let pipeline = self.precision.load(dir, device)?;
         let translates = pipeline.config().model.family.task() == Task::Translate;
-        match pipeline.is_on_device() && !translates {
-            false => Ok(pipeline),
-            true => Err(Error::usage(
+        if pipeline.is_on_device() && !translates {
+            return Err(Error::usage(
                 "only models that translate are evaluated on a GPU",
                 "leave `--device` out",
-            )),
+            ));
         }
+        if self.cache.is_given() && !translates {
+            return Err(Error::usage(
+                "only models that translate keep keys and values while they are evaluated",
+                "leave `--cache-precision` out",
+            ));
+        }
+        self.cache.applied(pipeline)
     }
 
     /// The test set in the form that the model was trained on.

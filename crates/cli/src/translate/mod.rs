@@ -16,6 +16,7 @@ use attentive_decode::Strategy;
 use attentive_model::engine::profile::profiled;
 use attentive_pipeline::{Pipeline, TranslateOptions};
 use attentive_processes::Processes;
+use attentive_train::device::of_process;
 
 use super::device::DecodingDeviceArgs;
 use super::ensemble::EnsembleArgs;
@@ -23,6 +24,7 @@ use super::fingerprint::fingerprint;
 use super::languages::LanguageArgs;
 use super::lines::LinesArgs;
 use super::output::Output;
+use super::precision::CacheArgs;
 use super::search::SearchArgs;
 use super::working::Working;
 use demands::Demands;
@@ -113,6 +115,8 @@ pub(super) struct Args {
     #[command(flatten)]
     ensemble: EnsembleArgs,
     #[command(flatten)]
+    cache: CacheArgs,
+    #[command(flatten)]
     device: DecodingDeviceArgs,
     #[command(flatten)]
     languages: LanguageArgs,
@@ -184,7 +188,7 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
 fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     let doing = "the model was loaded";
     let dir = processes.agree(doing, args.lines.model.dir())?;
-    let (pipeline, options) = processes.agree(doing, load(args, &dir))?;
+    let (pipeline, options) = processes.agree(doing, load(args, &dir, processes))?;
     let demands = Demands::read(args.prefix.as_deref(), args.constraints.as_deref());
     let demands = processes.agree(doing, demands)?;
     processes.require_same("the model", &fingerprint(&dir))?;
@@ -220,10 +224,12 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
 }
 
 /// Loads the model, and reads its translation options.
-fn load(args: &Args, dir: &Path) -> Result<(Pipeline, TranslateOptions)> {
-    let pipeline = args.ensemble.load(dir, args.device.device)?;
+fn load(args: &Args, dir: &Path, processes: &Processes) -> Result<(Pipeline, TranslateOptions)> {
+    let device = of_process(args.device.device, processes)?;
+    let pipeline = args.ensemble.load(dir, device)?;
     // Here, so that another model is refused without any input, too.
     pipeline.require(Task::Translate)?;
+    let pipeline = args.cache.applied(pipeline)?;
     let mut pipeline = pipeline.with_languages(&args.languages.languages())?;
     if args.no_shortlist {
         pipeline = pipeline.with_shortlist(None);

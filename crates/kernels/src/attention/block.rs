@@ -51,9 +51,9 @@ impl<'a> Block<'a> {
         self.keys * self.width
     }
 
-    /// Elements of the dropout factors of 16 queries.
-    pub(super) fn drawn_len(&self) -> usize {
-        LANES * self.head.shape.src_len
+    /// Elements of the dropout factors, and of the scratch in which [`Block::draw`] draws those of 16 queries.
+    pub(super) fn dropout_lens(&self, dropout: Option<Dropout>) -> [usize; 2] {
+        dropout.map_or([0; 2], |_| [self.len(), LANES * self.head.shape.src_len])
     }
 
     /// Fills `weights` with the softmax of the queries over the keys, before dropout.

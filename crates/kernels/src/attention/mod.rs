@@ -179,17 +179,20 @@ pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_, &[f32]>, out
             unsafe { next.query_tile(&out, &(0..tgt_len), d_head) }.prefetch();
         }
         let block = Block::new(&head, task % blocks);
-        let (len, drawn) = (block.len(), inputs.dropout.map_or(0, |_| block.drawn_len()));
-        with_scratches([len, len, drawn], |[weights, factors, drawn]| {
-            block.weights(weights);
-            if let Some(dropout) = inputs.dropout {
-                block.draw(dropout, drawn, factors);
-                columns::multiply(weights, factors);
-            }
-            // SAFETY: each task has its own head and rows, and this call borrows `out` mutably.
-            let out = unsafe { head.query_tile(&out, &block.queries, d_head) };
-            block.sums_of_keys(weights, head.v, &out);
-        });
+        let [factors, drawn] = block.dropout_lens(inputs.dropout);
+        with_scratches(
+            [block.len(), factors, drawn],
+            |[weights, factors, drawn]| {
+                block.weights(weights);
+                if let Some(dropout) = inputs.dropout {
+                    block.draw(dropout, drawn, factors);
+                    columns::multiply(weights, factors);
+                }
+                // SAFETY: each task has its own head and rows, and this call borrows `out` mutably.
+                let out = unsafe { head.query_tile(&out, &block.queries, d_head) };
+                block.sums_of_keys(weights, head.v, &out);
+            },
+        );
     });
 }
 

@@ -50,6 +50,30 @@ fn an_ensemble_mixes_architectures_and_scores_what_it_finds() {
 }
 
 #[test]
+fn number_types_are_those_of_all_members() {
+    let converted = |pipeline: Pipeline| {
+        let bf16 = pipeline.with_cache_precision(CachePrecision::Bf16).unwrap();
+        bf16.into_precision(Precision::Int8).unwrap()
+    };
+    let members = || [of(Family::Transformer), another(Family::Transformer)];
+    let [one, two] = members();
+    let together = converted(one.with(two).unwrap());
+    for member in together.members() {
+        assert_eq!(member.engine().precision(), Precision::Int8);
+        let kept = member.config().decode.cache_precision;
+        assert_eq!(kept, CachePrecision::Bf16);
+    }
+    let [one, two] = members().map(converted);
+    let before = one.with(two).unwrap();
+    let lines = ["a dog runs over the green field", "two cats"];
+    let [found, expected] = [together, before].map(|ensemble| {
+        let options = options(&ensemble, 2);
+        ensemble.translate_with(&lines, &options).unwrap()
+    });
+    assert_eq!(found, expected);
+}
+
+#[test]
 fn ensembles_that_do_not_match_are_refused() {
     let refused = |other: Pipeline, words: &str| {
         let error = of(Family::Transformer).with(other).unwrap_err();

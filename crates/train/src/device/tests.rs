@@ -3,7 +3,7 @@ use std::path::Path;
 use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::Run;
 use attentive_config::Config;
-use attentive_device::{Failure, Plain};
+use attentive_device::{Device, Failure, Plain};
 use attentive_model::model::Parameter;
 use attentive_processes::in_threads;
 use tempfile::TempDir;
@@ -121,6 +121,20 @@ fn weights(dir: &Path) -> Vec<Parameter> {
     weights
         .parameters(&checkpoint::shapes(&architecture))
         .unwrap()
+}
+
+#[test]
+#[cfg(not(feature = "gpu"))]
+fn each_process_of_a_machine_has_a_device_of_its_own() {
+    let chosen = |device: &'static str| {
+        in_threads(2, move |processes| {
+            let chosen = of_process(device.parse().unwrap(), &processes);
+            chosen.unwrap().to_string()
+        })
+    };
+    assert_eq!(chosen("gpu"), ["gpu:0", "gpu:1"]);
+    assert_eq!(chosen("gpu:1"), ["gpu:1", "gpu:1"]);
+    assert_eq!(chosen("cpu"), ["cpu", "cpu"]);
 }
 
 #[test]
