@@ -209,6 +209,17 @@ mod tests {
     use crate::optimizer::adam;
     use crate::testing::{assert_same_on_all_pools, random, random_below};
 
+    const PLAIN: AdamStep = AdamStep {
+        learning_rate: 0.01,
+        beta1: 0.9,
+        beta2: 0.98,
+        epsilon: 1e-9,
+        weight_decay: 0.0,
+        l2: 0.0,
+        grad_scale: 1.0,
+        step: 0,
+    };
+
     /// Updates of a table, some of whose rows are read by each; returns the table and its moments after dense and lazy updates.
     fn dense_and_lazy(
         options: AdamStep,
@@ -273,16 +284,7 @@ mod tests {
 
     #[test]
     fn lazy_updates_have_the_bits_of_dense_ones() {
-        let plain = AdamStep {
-            learning_rate: 0.01,
-            beta1: 0.9,
-            beta2: 0.98,
-            epsilon: 1e-9,
-            weight_decay: 0.0,
-            l2: 0.0,
-            grad_scale: 1.0,
-            step: 0,
-        };
+        let plain = PLAIN;
         let decoupled = AdamStep {
             weight_decay: 0.1,
             ..plain
@@ -318,18 +320,8 @@ mod tests {
 
     #[test]
     fn the_thread_count_changes_nothing() {
-        let step = AdamStep {
-            learning_rate: 0.01,
-            beta1: 0.9,
-            beta2: 0.98,
-            epsilon: 1e-9,
-            weight_decay: 0.0,
-            l2: 0.0,
-            grad_scale: 1.0,
-            step: 0,
-        };
         assert_same_on_all_pools(|| {
-            let [_, lazy] = dense_and_lazy(step, [400, 200], 80, 120);
+            let [_, lazy] = dense_and_lazy(PLAIN, [400, 200], 80, 120);
             lazy.into_iter().map(f32::from_bits).collect()
         });
     }
@@ -339,13 +331,8 @@ mod tests {
         let mut lazy = LazyAdam::new(4, 2);
         let step = AdamStep {
             learning_rate: 0.5,
-            beta1: 0.9,
-            beta2: 0.98,
-            epsilon: 1e-9,
-            weight_decay: 0.0,
-            l2: 0.0,
-            grad_scale: 1.0,
             step: 1,
+            ..PLAIN
         };
         let [mut param, mut mean, mut square] = [vec![1.0; 8], vec![0.5; 8], vec![0.5; 8]];
         // At first, all rows count as read.
