@@ -3,10 +3,10 @@ use std::path::Path;
 use attentive_architecture::Body;
 use attentive_base::batch::{Batch, Padded, Src};
 use attentive_base::interrupt::Interrupt;
-use attentive_checkpoint::Run;
+use attentive_checkpoint::{self as checkpoint, Run};
 use attentive_config::Config;
-use attentive_device::{Device, Failure, Plain};
-use attentive_model::model::Parameter;
+use attentive_device::{Cpu, Device, Failure, Plain};
+use attentive_model::model::{Model, Parameter};
 use attentive_processes::in_threads;
 use tempfile::TempDir;
 
