@@ -109,8 +109,28 @@ impl Optimizer {
 
     /// The state tensors, each named `SLOT.PARAMETER`, with values for the part that is updated. After an update, those of some
     /// tables are missing until [`Optimizer::settle`].
+    ///
+    /// # Panics
+    /// If the values of a table are missing.
     pub(super) fn state(&self) -> impl Iterator<Item = &Slot> {
-        self.memory.iter().flat_map(|memory| &memory.slots)
+        self.memory.iter().flat_map(|memory| {
+            memory.slots.iter().inspect(|slot| {
+                assert_eq!(
+                    slot.values.len(),
+                    memory.part.len(),
+                    "`{}` is read before deferred updates are carried out",
+                    slot.name
+                );
+            })
+        })
+    }
+
+    /// The names and shapes of the state tensors.
+    pub(super) fn state_shapes(&self) -> Vec<(String, Vec<usize>)> {
+        let slots = self.memory.iter().flat_map(|memory| &memory.slots);
+        slots
+            .map(|slot| (slot.name.clone(), slot.shape.clone()))
+            .collect()
     }
 
     /// The state tensors, to restore them.
