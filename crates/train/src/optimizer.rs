@@ -267,3 +267,42 @@ impl<'a> Rates<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use attentive_samples::{model, variant};
+
+    use super::*;
+
+    /// Updates a model with tables of embeddings that are only looked up.
+    fn updated() -> Optimizer {
+        let model = model(&variant("tie_embeddings = 'none'"));
+        let mut optimizer = Optimizer::new(&OptimizerConfig::default(), &model);
+        let gradients: Vec<Buffer> = (model.trained())
+            .map(|parameter| Buffer::from(vec![0.5; parameter.size()]))
+            .collect();
+        let scale = UpdateScale {
+            step: 1,
+            learning_rate: 0.1,
+            gradient_scale: 1.0,
+        };
+        optimizer.update(&model, &gradients, scale);
+        optimizer
+    }
+
+    #[test]
+    fn the_state_is_whole_once_updates_are_carried_out() {
+        let mut optimizer = updated();
+        optimizer.settle();
+        assert!(optimizer.state().all(|slot| {
+            let size: usize = slot.shape.iter().product();
+            slot.values.len() == size
+        }));
+    }
+
+    #[test]
+    #[should_panic(expected = "is read before deferred updates are carried out")]
+    fn a_state_without_the_values_of_a_table_is_refused() {
+        updated().state().for_each(drop);
+    }
+}
