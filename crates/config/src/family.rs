@@ -169,7 +169,7 @@ pub struct DecoderConfig {
     /// The number of layers in the decoder.
     #[schemars(range(min = 1, max = 1000))]
     pub n_decoder_layers: usize,
-    /// The way in which a Transformer decoder combines the positions of the target: by self-attention or by a recurrent cell in its place.
+    /// The mixing of the positions of the target in a Transformer decoder: by self-attention or by a recurrent cell in its place.
     pub decoder_mixing: MixingKind,
     /// Whether the prediction of a recurrent decoder reads tanh(W \[s; c\]), where s is the decoder's top state and c is the context
     /// of attention. Otherwise it reads s, which needs `attention = "none"` and `d_hidden` equal to `model.d_model`.

@@ -8,7 +8,8 @@ use crate::cached::*;
 use crate::operands::*;
 use crate::{Buffer, Hardware};
 
-/// A device that can compute. Methods take buffers of this device only and panic if one belongs to another device, or is too short.
+/// A device that can compute. Methods take buffers of this device only and panic if one belongs to another device, or is too
+/// short.
 ///
 /// The arguments and the results of an operation are those of the kernel of the same name in `attentive_kernels`, with buffers
 /// instead of slices; where it is not said otherwise here, they are explained there. Results are written completely, so buffers

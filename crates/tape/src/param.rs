@@ -27,8 +27,8 @@ struct Inner {
     is_trained: AtomicBool,
 }
 
-/// A parameter whose updates are deferred: the only way to change it without bringing its rows up to date. If this is dropped, the
-/// parameter still carries out all updates before it is read.
+/// A parameter whose updates are deferred: the only way to change it without bringing its rows up to date. If this is dropped,
+/// the parameter still carries out all updates before it is read.
 #[derive(Debug)]
 pub struct DeferredParam {
     param: Param,

@@ -103,8 +103,8 @@ pub enum Direction {
     Backward,
 }
 
-/// Cell, direction and dimensions of one direction of a layer. The final state is the one at the last real position (forward) or at
-/// position 0 (backward); for an empty sequence it is the initial state.
+/// Cell, direction and dimensions of one direction of a layer. The final state is the one at the last real position (forward)
+/// or at position 0 (backward); for an empty sequence it is the initial state.
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentCall<'a> {
     /// Cell type.
