@@ -9,7 +9,7 @@ use super::Strategy;
 /// Options of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SearchOptions {
-    /// How the outputs are chosen.
+    /// The choice of the outputs.
     #[serde(flatten)]
     pub strategy: Strategy,
     /// Normalization of scores by length.

@@ -56,8 +56,13 @@ impl<'a> Encode for Rows<'a, Whole> {
         States { hidden, last }
     }
 
-    fn join_directions(&mut self, both: [States<Buffer<'a>>; 2], d: usize) -> States<Buffer<'a>> {
-        let [forward, backward] = both;
+    fn read_both(
+        &mut self,
+        x: &Buffer<'a>,
+        layers: [&RecurrentLayer<Packed>; 2],
+    ) -> States<Buffer<'a>> {
+        let d = layers[0].d;
+        let [forward, backward] = layers.map(|layer| self.read(x, layer));
         let mut last = self.buffers.take(2 * forward.last.len());
         let states = (forward.last.chunks_exact(d)).zip(backward.last.chunks_exact(d));
         for (out, (forward, backward)) in last.chunks_exact_mut(2 * d).zip(states) {
