@@ -146,7 +146,8 @@ fn answer(mean: Option<Mean<'_>>, question: &Question) -> Answer {
     }
 }
 
-/// The average of the members' distributions of a token: the logits of each, and the logarithm of the sum of their exponentials.
+/// The average of the members' distributions of a token: the logits of each, and the logarithm of the sum of their
+/// exponentials.
 struct Mean<'a>(Vec<(&'a [f32], f64)>);
 
 impl Mean<'_> {

@@ -93,7 +93,8 @@ impl Sampling {
         }
     }
 
-    /// The place of the token at `uniform` among the likeliest [`Self::candidates`] with their logits; `None` if there are none.
+    /// The place of the token at `uniform` among the likeliest [`Self::candidates`] with their logits; `None` if there are
+    /// none.
     pub(super) fn place_among(&self, likeliest: &[(f32, TokenId)], uniform: f64) -> Option<usize> {
         let &(top, _) = likeliest.first()?;
         if likeliest.len() == 1 {
