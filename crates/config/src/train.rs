@@ -107,7 +107,8 @@ impl From<ExchangePrecision> for Float {
 pub enum TrainPrecision {
     /// 32-bit floating point.
     F32,
-    /// Operands are rounded to bfloat16 and sums computed in `f32`. This is much faster on CPUs with AMX or AVX-512-BF16.
+    /// Operands are rounded to bfloat16 and sums computed in `f32`. This is much faster on CPUs with AMX, and on those of AMD
+    /// with AVX-512-BF16.
     Bf16,
     /// `bf16` where the CPU is faster with it, otherwise `f32`, as on GPUs.
     Auto,

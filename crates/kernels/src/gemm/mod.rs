@@ -21,6 +21,7 @@ mod product;
 mod single;
 mod task;
 mod view;
+mod widened;
 
 pub use float::Float;
 pub(crate) use isa::{Engine, Isa, PairIsa};

@@ -7,7 +7,7 @@ use super::bf16::{round_all, round_into, widen_panel};
 use super::isa::Isa;
 use super::pack::KC;
 use super::task::{Grain, for_each_rectangle, wanted_tasks};
-use super::{Float, Product, View, micro, pack};
+use super::{Float, Product, View, micro, pack, widened};
 use crate::area::area;
 use crate::packed::{PANEL, PackedBf16, PackedF32};
 use crate::scratch::with_scratches;
@@ -123,6 +123,11 @@ impl Single {
         let isa = self.isa;
         let Product { k, a, b, .. } = *product;
         let (m, n) = (out.rows(), out.cols());
+        if let Right::Bf16(weight, col) = b
+            && m <= widened::max_rows(isa)
+        {
+            return widened::product(isa, product, (weight, col), out);
+        }
         let block = k.min(KC);
         let b_len = match b {
             Right::Plain(b) if self.reads_right_in_place(b, block, n) => 0,
