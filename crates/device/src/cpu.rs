@@ -10,7 +10,8 @@ use attentive_kernels::{
 
 use crate::cached::{self, *};
 use crate::operands::*;
-use crate::{Buffer, Device};
+use crate::verdict::{self, VerdictCall};
+use crate::{Buffer, Device, Losses};
 
 /// The CPU, with buffers in the memory of the host.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,11 @@ fn of(buffer: &Buffer) -> &[f32] {
 /// The elements of a result.
 fn to(buffer: &mut Buffer) -> &mut [f32] {
     buffer.host_mut()
+}
+
+/// The factor of gradients; `None` for an update that changes nothing.
+fn factor(verdict: Option<&Buffer>) -> Option<f32> {
+    verdict.map_or(Some(1.0), |verdict| verdict::factor(of(verdict)))
 }
 
 impl Device for Cpu {
@@ -353,18 +359,50 @@ impl Device for Cpu {
         shape: ProjectionShape,
         inputs: ProjectionInputs<'_, &Buffer>,
         gradients: ProjectionGradients<&mut Buffer>,
-    ) -> LossSums {
-        cross_entropy::cross_entropy(shape, inputs.map(of), gradients.map(to))
+        loss: &mut Buffer,
+    ) -> Losses {
+        let sums = cross_entropy::cross_entropy(shape, inputs.map(of), gradients.map(to));
+        to(loss)[0] = sums.loss as f32;
+        Losses::Known(sums)
     }
 
-    fn adam(&self, step: AdamStep, part: Part<'_>, moments: [&mut Buffer; 2], grad: &Buffer) {
+    fn adam(
+        &self,
+        mut step: AdamStep,
+        part: Part<'_>,
+        moments: [&mut Buffer; 2],
+        grad: &Buffer,
+        verdict: Option<&Buffer>,
+    ) {
+        let Some(factor) = factor(verdict) else {
+            return;
+        };
+        step.grad_scale *= factor;
         let (param, [mean, square]) = (&mut to(part.buffer)[part.range], moments.map(to));
         optimizer::adam(param, mean, square, of(grad), step);
     }
 
-    fn sgd(&self, step: SgdStep, part: Part<'_>, velocity: Option<&mut Buffer>, grad: &Buffer) {
+    fn sgd(
+        &self,
+        mut step: SgdStep,
+        part: Part<'_>,
+        velocity: Option<&mut Buffer>,
+        grad: &Buffer,
+        verdict: Option<&Buffer>,
+    ) {
+        let Some(factor) = factor(verdict) else {
+            return;
+        };
+        step.grad_scale *= factor;
         let param = &mut to(part.buffer)[part.range];
         optimizer::sgd(param, velocity.map(to), of(grad), step);
+    }
+
+    fn verdict(&self, call: VerdictCall<'_>) -> Buffer {
+        let (loss, before) = (of(call.loss)[0], call.before.map(of));
+        verdict::verdict(call, loss, of(call.squares), before)
+            .to_vec()
+            .into()
     }
 
     fn sums_of_squares(&self, x: &Buffer) -> Vec<f64> {

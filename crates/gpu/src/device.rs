@@ -28,6 +28,15 @@ impl Device for Gpu {
         Cow::Owned(words.into_iter().map(f32::from_bits).collect())
     }
 
+    fn download_all(&self, buffers: &[&Buffer]) -> Vec<Vec<f32>> {
+        let number = |words: Vec<u32>| words.into_iter().map(f32::from_bits).collect();
+        self.read(buffers).into_iter().map(number).collect()
+    }
+
+    fn computes_later(&self) -> bool {
+        true
+    }
+
     fn fill(&self, x: &mut Buffer, value: f32) {
         elementwise::fill(&mut self.record(), x, value);
     }
@@ -294,18 +303,41 @@ impl Device for Gpu {
         shape: ProjectionShape,
         inputs: ProjectionInputs<'_, &Buffer>,
         gradients: ProjectionGradients<&mut Buffer>,
-    ) -> LossSums {
-        loss::cross_entropy(self, shape, inputs, gradients)
+        loss: &mut Buffer,
+    ) -> Losses {
+        loss::cross_entropy(&mut self.record(), shape, inputs, gradients, loss)
     }
 
-    fn adam(&self, step: AdamStep, part: Part<'_>, moments: [&mut Buffer; 2], grad: &Buffer) {
+    fn adam(
+        &self,
+        step: AdamStep,
+        part: Part<'_>,
+        moments: [&mut Buffer; 2],
+        grad: &Buffer,
+        verdict: Option<&Buffer>,
+    ) {
         let moments = moments.map(|moment| &*moment);
-        optimizer::adam(&mut self.record(), step, part, moments, grad);
+        optimizer::adam(&mut self.record(), step, part, moments, grad, verdict);
     }
 
-    fn sgd(&self, step: SgdStep, part: Part<'_>, velocity: Option<&mut Buffer>, grad: &Buffer) {
+    fn sgd(
+        &self,
+        step: SgdStep,
+        part: Part<'_>,
+        velocity: Option<&mut Buffer>,
+        grad: &Buffer,
+        verdict: Option<&Buffer>,
+    ) {
         let velocity = velocity.map(|velocity| &*velocity);
-        optimizer::sgd(&mut self.record(), step, part, velocity, grad);
+        optimizer::sgd(&mut self.record(), step, part, velocity, grad, verdict);
+    }
+
+    fn verdict(&self, call: VerdictCall<'_>) -> Buffer {
+        optimizer::verdict(&mut self.record(), call)
+    }
+
+    fn squares(&self, all: &[&Buffer]) -> Buffer {
+        optimizer::squares(&mut self.record(), all)
     }
 
     fn sums_of_squares(&self, x: &Buffer) -> Vec<f64> {
@@ -339,6 +371,10 @@ impl Device for Gpu {
 
     fn likeliest(&self, call: LikeliestCall<'_>, logits: &Buffer) -> Vec<LargestLogits> {
         decoding::likeliest(self, call, logits)
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        Gpu::failure(self)
     }
 
     fn hardware(&self) -> Option<Hardware> {

@@ -18,7 +18,7 @@ mod profile;
 mod tests;
 mod value;
 
-pub use attentive_device::{Buffer, Count, Dropout, Lengths, LossSums, pooled, rehearse};
+pub use attentive_device::{Buffer, Count, Dropout, Lengths, LossSums, Losses, pooled, rehearse};
 pub use attentive_kernels::gemm::{Activation, Float};
 pub use attentive_kernels::norm::Norm;
 pub use backward::Gradients;

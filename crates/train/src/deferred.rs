@@ -186,7 +186,7 @@ mod tests {
                     range: 0..6,
                 };
                 let [mean, square] = &mut all;
-                current().adam(step, part, [mean, square], &gradient);
+                current().adam(step, part, [mean, square], &gradient, None);
             });
         };
         // At first, all rows count as read.

@@ -143,16 +143,17 @@ impl Optimizer {
     /// # Panics
     /// If the numbers of gradients and parameters differ.
     pub fn update(&mut self, model: &Model, gradients: &[Buffer], scale: UpdateScale) {
-        self.update_parts(model, gradients, scale, |_, _| ());
+        self.update_parts(model, gradients, scale, None, |_, _| ());
     }
 
-    /// Updates the parts of `model` by their `gradients`, like [`Optimizer::update`], and calls `see` with each
-    /// parameter and its part.
+    /// Updates the parts of `model` by their `gradients`, like [`Optimizer::update`] and as the `verdict` on them says, and
+    /// calls `see` with each parameter and its part.
     pub(super) fn update_parts(
         &mut self,
         model: &Model,
         gradients: &[Buffer],
         scale: UpdateScale,
+        verdict: Option<&Buffer>,
         mut see: impl FnMut(&Buffer, Range<usize>),
     ) {
         assert_eq!(
@@ -169,6 +170,7 @@ impl Optimizer {
             } = memory;
             let rates = Rates::new(&self.config, parameter.shape(), scale);
             if let (Some(deferred), [mean, square]) = (deferred, &mut **slots) {
+                assert!(verdict.is_none(), "the host decides on tables of its own");
                 let moments = [&mut mean.values, &mut square.values];
                 deferred.update(rates.adam(), moments, gradient);
                 continue;
@@ -178,7 +180,7 @@ impl Optimizer {
                     buffer: values,
                     range: range.clone(),
                 };
-                rates.apply(part, gradient, slots);
+                rates.apply(part, gradient, slots, verdict);
                 see(values, range.clone());
             });
         }
@@ -223,15 +225,21 @@ impl<'a> Rates<'a> {
     }
 
     /// Updates a part of a parameter and the state.
-    fn apply(&self, part: Part<'_>, gradient: &Buffer, slots: &mut [Slot]) {
+    fn apply(
+        &self,
+        part: Part<'_>,
+        gradient: &Buffer,
+        slots: &mut [Slot],
+        verdict: Option<&Buffer>,
+    ) {
         match (self.config.kind, slots) {
             (OptimizerKind::Adam | OptimizerKind::Adamw, [mean, square]) => {
                 let moments = [&mut mean.values, &mut square.values];
-                current().adam(self.adam(), part, moments, gradient);
+                current().adam(self.adam(), part, moments, gradient, verdict);
             }
             (_, slots) => {
                 let velocity = slots.first_mut().map(|slot| &mut slot.values);
-                current().sgd(self.sgd(), part, velocity, gradient);
+                current().sgd(self.sgd(), part, velocity, gradient, verdict);
             }
         }
     }
