@@ -46,7 +46,7 @@ impl Device for Cpu {
     }
 
     fn fill(&self, x: &mut Buffer, value: f32) {
-        to(x).fill(value);
+        elementwise::fill(to(x), value);
     }
 
     fn copy(&self, x: &Buffer, out: &mut Buffer) {
@@ -69,13 +69,8 @@ impl Device for Cpu {
     }
 
     fn copy_columns(&self, count: usize, from: Columns<&Buffer>, to: Columns<&mut Buffer>) {
-        if count == 0 {
-            return;
-        }
-        let rows = of(from.matrix).chunks_exact(from.width);
-        for (from_row, row) in rows.zip(self::to(to.matrix).chunks_exact_mut(to.width)) {
-            row[to.first..][..count].copy_from_slice(&from_row[from.first..][..count]);
-        }
+        let from = (of(from.matrix), from.width, from.first);
+        elementwise::copy_columns(count, from, (self::to(to.matrix), to.width, to.first));
     }
 
     fn select_rows(&self, d: usize, x: &Buffer, rows: &[usize], out: &mut Buffer) {
@@ -301,28 +296,21 @@ impl Device for Cpu {
 
     fn recurrent(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        projected: &Buffer,
+        directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>,
         states: &mut Buffer,
-        saved: Option<&mut Buffer>,
     ) {
-        let (recurrence, saved) = (recurrence.map(of), saved.map(to));
-        recurrent::recurrent(call, recurrence, of(projected), to(states), saved);
+        let directions = directions.into_iter().map(|one| one.map(of, to));
+        recurrent::recurrent(directions.collect(), to(states));
     }
 
     fn recurrent_backward(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        result: RecurrentResult<&Buffer>,
+        directions: Vec<RecurrentBackward<'_, &Buffer, &mut Buffer>>,
+        states: &Buffer,
         grad: &Buffer,
-        gradients: RecurrentGradients<&mut Buffer>,
-        room: &mut Buffer,
     ) {
-        let (recurrence, result) = (recurrence.map(of), result.map(of));
-        let (gradients, room) = (gradients.map(to), to(room));
-        recurrent::recurrent_backward(call, recurrence, result, of(grad), gradients, room);
+        let directions = directions.into_iter().map(|one| one.map(of, to));
+        recurrent::recurrent_backward(directions.collect(), of(states), of(grad));
     }
 
     fn attentive_recurrent(

@@ -8,7 +8,8 @@ use crate::cached::*;
 use crate::operands::*;
 use crate::{Buffer, Failure, Hardware, Losses, VerdictCall};
 
-/// What can compute. Methods take buffers of this device only and panic if one belongs to another device, or is too short.
+/// A device that can compute. Methods take buffers of this device only and panic if one belongs to another device, or is too
+/// short.
 ///
 /// The arguments and the results of an operation are those of the kernel of the same name in `attentive_kernels`, with buffers
 /// instead of slices; where it is not said otherwise here, they are explained there. Results are written completely, so buffers
@@ -197,25 +198,20 @@ pub trait Device: Debug + Sync {
     /// Rotates the heads of each row; turning back is the backward pass.
     fn rotary(&self, call: RotaryCall<'_>, turn: Turn, x: &Buffer, out: &mut Buffer);
 
-    /// The states of a recurrent layer; `saved` receives what the backward pass of this device reads, in a form of its own.
+    /// The states of the directions of a recurrent layer side by side; `saved` of each receives what the backward pass of this
+    /// device reads, in a form of its own.
     fn recurrent(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        projected: &Buffer,
+        directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>,
         states: &mut Buffer,
-        saved: Option<&mut Buffer>,
     );
 
-    /// The gradients of [`Device::recurrent`]; `room` has [`RecurrentCall::room`] elements of any value.
+    /// The gradients of [`Device::recurrent`], whose result was `states`.
     fn recurrent_backward(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        result: RecurrentResult<&Buffer>,
+        directions: Vec<RecurrentBackward<'_, &Buffer, &mut Buffer>>,
+        states: &Buffer,
         grad: &Buffer,
-        gradients: RecurrentGradients<&mut Buffer>,
-        room: &mut Buffer,
     );
 
     /// The states and contexts of a recurrent layer that attends; `kept` receives the attention weights and, in a form of its

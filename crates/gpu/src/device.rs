@@ -248,34 +248,19 @@ impl Device for Gpu {
 
     fn recurrent(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        projected: &Buffer,
+        directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>,
         states: &mut Buffer,
-        saved: Option<&mut Buffer>,
     ) {
-        let saved = saved.map(|saved| &*saved);
-        recurrent::recurrent(
-            &mut self.record(),
-            call,
-            recurrence,
-            projected,
-            states,
-            saved,
-        );
+        recurrent::recurrent(&mut self.record(), directions, states);
     }
 
     fn recurrent_backward(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        result: RecurrentResult<&Buffer>,
+        directions: Vec<RecurrentBackward<'_, &Buffer, &mut Buffer>>,
+        states: &Buffer,
         grad: &Buffer,
-        gradients: RecurrentGradients<&mut Buffer>,
-        room: &mut Buffer,
     ) {
-        let (recording, gradients) = (&mut self.record(), gradients.map(|gradient| &*gradient));
-        recurrent::recurrent_backward(recording, call, recurrence, result, grad, gradients, room);
+        recurrent::recurrent_backward(&mut self.record(), directions, states, grad);
     }
 
     fn attentive_recurrent(

@@ -102,7 +102,7 @@ mod linear_map {
 mod self_attention {
     use super::*;
 
-    const LENGTHS: [usize; 2] = [32, 128];
+    const LENGTHS: [usize; 3] = [32, 128, 512];
 
     fn shape(len: usize) -> AttentionShape {
         AttentionShape {

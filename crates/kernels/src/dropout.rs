@@ -4,10 +4,14 @@
 use crate::area::{assert_shape, assert_shape_if_any};
 use crate::elementwise::add_chunk;
 use crate::parallel::for_row_chunks;
+#[cfg(target_arch = "x86_64")]
+use crate::philox::Keys;
 use crate::philox::philox;
+#[cfg(target_arch = "x86_64")]
+use crate::simd::has_avx512;
 
 /// Elements whose mask is drawn together: eight Philox counters, eight elements from each.
-const GROUP: usize = LANES * 8;
+pub(crate) const GROUP: usize = LANES * 8;
 /// Counters drawn together.
 const LANES: usize = 8;
 
@@ -25,11 +29,6 @@ pub struct Dropout {
 }
 
 impl Dropout {
-    /// Writes the factors of elements `start`, `start + 1`, …: 0, or 1 / (1 − `rate`) if the element is kept.
-    pub fn scales(&self, start: usize, out: &mut [f32]) {
-        fill_scales(*self, start, out);
-    }
-
     /// Applies dropout to `x` in place.
     pub fn apply(&self, x: &mut [f32]) {
         for_row_chunks(x, 1, |start, x| drop_chunk(x, *self, start));
@@ -53,23 +52,26 @@ impl Dropout {
     /// Random bits number `block`.
     #[inline(always)]
     fn draw(&self, block: u32) -> [u32; 4] {
-        let key = [self.seed as u32, (self.seed >> 32) as u32];
-        philox(
-            key,
-            [
-                block,
-                self.site,
-                self.micro_batch as u32,
-                (self.micro_batch >> 32) as u32,
-            ],
-        )
+        let [site, low, high] = self.counter();
+        philox(self.key(), [block, site, low, high])
     }
 
-    /// The factors of the elements from `group * GROUP` on. Element `word * 16 + half * 8 + lane` of the group uses
-    /// the low (`half` 0) or high bits of that word of draw number `group * 8 + lane`.
     #[inline(always)]
-    fn group(&self, group: usize) -> [f32; GROUP] {
-        let (threshold, kept) = (self.threshold(), self.kept_scale());
+    fn key(&self) -> [u32; 2] {
+        [self.seed as u32, (self.seed >> 32) as u32]
+    }
+
+    /// The counter of random bits, after their number.
+    #[inline(always)]
+    fn counter(&self) -> [u32; 3] {
+        let micro_batch = self.micro_batch;
+        [self.site, micro_batch as u32, (micro_batch >> 32) as u32]
+    }
+
+    /// The random bits of the elements from `group * GROUP` on. Element `word * 16 + half * 8 + lane` of the group uses the low
+    /// (`half` 0) or high bits of that word of draw number `group * 8 + lane`.
+    #[inline(always)]
+    fn words(&self, group: usize) -> [[u32; LANES]; 4] {
         let mut words = [[0u32; LANES]; 4];
         for lane in 0..LANES {
             let draw = self.draw((group * LANES + lane) as u32);
@@ -77,6 +79,14 @@ impl Dropout {
                 words[lane] = drawn;
             }
         }
+        words
+    }
+
+    /// The factors of the elements from `group * GROUP` on.
+    #[inline(always)]
+    fn group(&self, group: usize) -> [f32; GROUP] {
+        let (threshold, kept) = (self.threshold(), self.kept_scale());
+        let words = self.words(group);
         let mut scales = [0.0; GROUP];
         for (scales, words) in scales
             .as_chunks_mut::<{ 2 * LANES }>()
@@ -118,16 +128,125 @@ impl Dropout {
     }
 }
 
-vectorized! {
-    fn fill_scales(dropout: Dropout, start: usize, out: &mut [f32]) {
-        dropout.for_groups(start, out.len(), |range, scales| {
-            match (<&mut [f32; GROUP]>::try_from(&mut out[range.clone()]), scales.first_chunk()) {
-                (Ok(out), Some(scales)) => *out = *scales,
-                _ => out[range].copy_from_slice(scales),
+/// Which elements are kept, one bit for each. What was drawn last is remembered, so that elements asked for in order are drawn
+/// once.
+pub(crate) struct Kept {
+    dropout: Dropout,
+    #[cfg(target_arch = "x86_64")]
+    keys: Keys,
+    threshold: u32,
+    /// The group drawn last, and its bits.
+    last: Option<(usize, u64)>,
+}
+
+impl Kept {
+    pub(crate) fn new(dropout: Dropout) -> Self {
+        Self {
+            dropout,
+            #[cfg(target_arch = "x86_64")]
+            keys: Keys::new(dropout.key()),
+            threshold: dropout.threshold(),
+            last: None,
+        }
+    }
+
+    /// Bit i tells whether element `start + i` is kept, for i below `len`; `len` is at most [`GROUP`], and the other bits are
+    /// unspecified.
+    #[inline(always)]
+    pub(crate) fn bits(&mut self, start: usize, len: usize) -> u64 {
+        let (group, inside) = (start / GROUP, start % GROUP);
+        let mut bits = 0;
+        for number in 0..(inside + len).div_ceil(GROUP) {
+            let drawn = self.group(group + number);
+            bits |= match number {
+                0 => drawn >> inside,
+                _ => drawn << (GROUP - inside),
+            };
+        }
+        bits
+    }
+
+    #[inline(always)]
+    fn group(&mut self, group: usize) -> u64 {
+        match self.last {
+            Some((last, bits)) if last == group => bits,
+            _ => {
+                let bits = self.draw(group);
+                self.last = Some((group, bits));
+                bits
             }
-        });
+        }
+    }
+
+    /// Which of the elements from `group * GROUP` on are kept.
+    #[inline(always)]
+    fn draw(&self, group: usize) -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        if has_avx512() {
+            // SAFETY: the CPU has these parts of AVX-512.
+            return unsafe { self.draw_avx512(group) };
+        }
+        let mut bits = [0u64; LANES];
+        for (number, words) in self.dropout.words(group).iter().enumerate() {
+            for (lane, (bits, &word)) in bits.iter_mut().zip(words).enumerate() {
+                let bit = 1 << (number * 2 * LANES + lane);
+                *bits |= if word & 0xFFFF >= self.threshold {
+                    bit
+                } else {
+                    0
+                };
+                *bits |= if word >> 16 >= self.threshold {
+                    bit << LANES
+                } else {
+                    0
+                };
+            }
+        }
+        bits.iter().fold(0, |all, bits| all | bits)
+    }
+
+    /// [`Self::draw`] with AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline]
+    fn draw_avx512(&self, group: usize) -> u64 {
+        use std::arch::x86_64::{
+            _mm512_cmpge_epu16_mask, _mm512_loadu_epi16, _mm512_permutex2var_epi16,
+            _mm512_set1_epi16,
+        };
+
+        let Ok(threshold) = u16::try_from(self.threshold) else {
+            return 0;
+        };
+        let threshold = _mm512_set1_epi16(threshold.cast_signed());
+        let words = self
+            .keys
+            .eight((group * LANES) as u32, self.dropout.counter());
+        // SAFETY: there are 32 numbers.
+        let order = unsafe { _mm512_loadu_epi16(ORDER.as_ptr()) };
+        let mut bits = 0;
+        for (pair, words) in words.as_chunks::<2>().0.iter().enumerate() {
+            let numbers = _mm512_permutex2var_epi16(words[0], order, words[1]);
+            let kept = _mm512_cmpge_epu16_mask(numbers, threshold);
+            bits |= u64::from(kept) << (32 * pair);
+        }
+        bits
     }
 }
+
+/// The order of the elements among the 16-bit numbers of two vectors whose lanes of 64 bits begin with a random word: the low
+/// halves of the first vector's words, the high halves, and the same of the second vector.
+#[cfg(target_arch = "x86_64")]
+const ORDER: [i16; 32] = {
+    let mut order = [0; 32];
+    let mut element = 0;
+    while element < 32 {
+        let (vector, half, lane) = (element / 16, element / 8 % 2, element % 8);
+        order[element] = (vector * 32 + lane * 4 + half) as i16;
+        element += 1;
+    }
+    order
+};
 
 vectorized! {
     /// `out = x ⊙ scales`, for the elements from `start` on.
@@ -191,17 +310,20 @@ mod tests {
     };
 
     #[test]
-    fn scales_match_the_reference_at_any_start() {
-        for start in [0, 1, 63, 64, 1000] {
-            for len in [0, 1, 5, 64, 130] {
-                let mut scales = vec![f32::NAN; len];
-                DROPOUT.scales(start, &mut scales);
-                for (i, &scale) in scales.iter().enumerate() {
-                    assert_eq!(
-                        scale,
-                        dropout_scale(DROPOUT, start + i) as f32,
-                        "element {i} from {start}"
-                    );
+    fn kept_elements_match_the_reference_at_any_start() {
+        for rate in [0.0, 0.1, 0.9999, 1.0] {
+            let dropout = Dropout { rate, ..DROPOUT };
+            let mut kept = Kept::new(dropout);
+            for start in [0, 1, 63, 64, 1000] {
+                for len in [1, 5, 63, 64] {
+                    let bits = kept.bits(start, len);
+                    for i in 0..len {
+                        assert_eq!(
+                            bits >> i & 1 == 1,
+                            dropout_scale(dropout, start + i) != 0.0,
+                            "element {i} from {start} at rate {rate}"
+                        );
+                    }
                 }
             }
         }
@@ -209,8 +331,8 @@ mod tests {
 
     #[test]
     fn the_kept_fraction_and_the_mean_are_right() {
-        let mut scales = vec![0.0; 200_000];
-        DROPOUT.scales(0, &mut scales);
+        let mut scales = vec![1.0; 200_000];
+        DROPOUT.apply(&mut scales);
         let kept =
             scales.iter().filter(|&&scale| scale != 0.0).count() as f64 / scales.len() as f64;
         let mean = scales.iter().map(|&scale| f64::from(scale)).sum::<f64>() / scales.len() as f64;
@@ -221,8 +343,8 @@ mod tests {
     #[test]
     fn seed_micro_batch_and_site_change_the_mask() {
         let mask = |dropout: Dropout| {
-            let mut scales = vec![0.0; 256];
-            dropout.scales(0, &mut scales);
+            let mut scales = vec![1.0; 256];
+            dropout.apply(&mut scales);
             scales
         };
         let first = mask(DROPOUT);

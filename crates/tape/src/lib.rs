@@ -23,6 +23,6 @@ pub use attentive_kernels::gemm::{Activation, Float};
 pub use attentive_kernels::norm::Norm;
 pub use backward::Gradients;
 pub use ops::*;
-pub use param::{Param, ParamId, Pending, Rows};
+pub use param::{DeferredParam, Param, ParamId, Pending, Rows};
 pub use profile::{Spent, profiled};
 pub use value::Value;

@@ -104,10 +104,7 @@ impl Learner {
 
     /// The names and shapes of [`Learner::state`].
     pub(super) fn state_shapes(&self) -> Vec<(String, Vec<usize>)> {
-        let state = self.optimizer.state();
-        state
-            .map(|slot| (slot.name.clone(), slot.shape.clone()))
-            .collect()
+        self.optimizer.state_shapes()
     }
 
     /// Restores the result of [`Learner::state`], which only the first process has.

@@ -109,8 +109,28 @@ impl Optimizer {
 
     /// The state tensors, each named `SLOT.PARAMETER`, with values for the part that is updated. After an update, those of some
     /// tables are missing until [`Optimizer::settle`].
+    ///
+    /// # Panics
+    /// If the values of a table are missing.
     pub(super) fn state(&self) -> impl Iterator<Item = &Slot> {
-        self.memory.iter().flat_map(|memory| &memory.slots)
+        self.memory.iter().flat_map(|memory| {
+            memory.slots.iter().inspect(|slot| {
+                assert_eq!(
+                    slot.values.len(),
+                    memory.part.len(),
+                    "`{}` is read before deferred updates are carried out",
+                    slot.name
+                );
+            })
+        })
+    }
+
+    /// The names and shapes of the state tensors.
+    pub(super) fn state_shapes(&self) -> Vec<(String, Vec<usize>)> {
+        let slots = self.memory.iter().flat_map(|memory| &memory.slots);
+        slots
+            .map(|slot| (slot.name.clone(), slot.shape.clone()))
+            .collect()
     }
 
     /// The state tensors, to restore them.
@@ -253,5 +273,44 @@ impl<'a> Rates<'a> {
             l2: self.decay,
             grad_scale: self.scale.gradient_scale as f32,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive_samples::{model, variant};
+
+    use super::*;
+
+    /// Updates a model with tables of embeddings that are only looked up.
+    fn updated() -> Optimizer {
+        let model = model(&variant("tie_embeddings = 'none'"));
+        let mut optimizer = Optimizer::new(&OptimizerConfig::default(), &model);
+        let gradients: Vec<Buffer> = (model.trained())
+            .map(|parameter| Buffer::from(vec![0.5; parameter.size()]))
+            .collect();
+        let scale = UpdateScale {
+            step: 1,
+            learning_rate: 0.1,
+            gradient_scale: 1.0,
+        };
+        optimizer.update(&model, &gradients, scale);
+        optimizer
+    }
+
+    #[test]
+    fn the_state_is_whole_once_updates_are_carried_out() {
+        let mut optimizer = updated();
+        optimizer.settle();
+        assert!(optimizer.state().all(|slot| {
+            let size: usize = slot.shape.iter().product();
+            slot.values.len() == size
+        }));
+    }
+
+    #[test]
+    #[should_panic(expected = "is read before deferred updates are carried out")]
+    fn a_state_without_the_values_of_a_table_is_refused() {
+        updated().state().for_each(drop);
     }
 }

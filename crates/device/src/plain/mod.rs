@@ -317,31 +317,19 @@ impl Device for Plain {
 
     fn recurrent(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        projected: &Buffer,
+        directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>,
         states: &mut Buffer,
-        saved: Option<&mut Buffer>,
     ) {
-        let projected = of(projected);
-        let layer = layers::recurrent(call, recurrence.map(of), projected);
-        put(states, layer.forward());
-        if let Some(saved) = saved {
-            *to(saved) = projected.to_vec();
-        }
+        layers::recurrent_forward(directions, to(states));
     }
 
     fn recurrent_backward(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        result: RecurrentResult<&Buffer>,
+        directions: Vec<RecurrentBackward<'_, &Buffer, &mut Buffer>>,
+        _states: &Buffer,
         grad: &Buffer,
-        gradients: RecurrentGradients<&mut Buffer>,
-        _room: &mut Buffer,
     ) {
-        let layer = layers::recurrent(call, recurrence.map(of), of(result.saved));
-        layers::put_gradients(gradients, layer.backward(of(grad)));
+        layers::recurrent_backward(directions, of(grad));
     }
 
     fn attentive_recurrent(

@@ -142,24 +142,13 @@ impl Device for Rehearsal {
 
     fn rotary(&self, _: RotaryCall<'_>, _: Turn, _: &Buffer, _: &mut Buffer) {}
 
-    fn recurrent(
-        &self,
-        _: RecurrentCall<'_>,
-        _: Recurrence<&Buffer>,
-        _: &Buffer,
-        _: &mut Buffer,
-        _: Option<&mut Buffer>,
-    ) {
-    }
+    fn recurrent(&self, _: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>, _: &mut Buffer) {}
 
     fn recurrent_backward(
         &self,
-        _: RecurrentCall<'_>,
-        _: Recurrence<&Buffer>,
-        _: RecurrentResult<&Buffer>,
+        _: Vec<RecurrentBackward<'_, &Buffer, &mut Buffer>>,
         _: &Buffer,
-        _: RecurrentGradients<&mut Buffer>,
-        _: &mut Buffer,
+        _: &Buffer,
     ) {
     }
 

@@ -133,36 +133,26 @@ impl Backward<'_> {
     fn block(&self, block: &Block<'_>, grad_out: View<'_>, gradients: &mut Gradients<'_>) {
         let AttentionShape { d_head, .. } = self.shape;
         let (first, n_queries, len) = (block.queries.start, block.queries.len(), block.len());
-        let [factors, drawn] = block.dropout_lens(self.inputs.dropout);
-        with_scratches(
-            [len, len, factors, drawn],
-            |[weights, grad, factors, drawn]| {
-                block.weights(weights);
-                block.products(block.head.v, grad_out, grad);
-                if let Some(dropout) = self.inputs.dropout {
-                    block.draw(dropout, drawn, factors);
-                    columns::multiply(grad, factors);
+        let dropout = self.inputs.dropout;
+        with_scratches([len, len], |[weights, grad]| {
+            block.weights(None, weights);
+            block.products(block.head.v, grad_out, grad);
+            // The bias is added after scaling.
+            let scale = block.head.scores.scale;
+            match &mut gradients.bias {
+                None => block.softmax_backward(weights, grad, scale, dropout),
+                Some(bias) => {
+                    block.softmax_backward(weights, grad, 1.0, dropout);
+                    self.add_bias_gradient(block, grad, bias.row_mut(0));
+                    columns::scale(grad, scale);
                 }
-                // The bias is added after scaling.
-                let scale = block.head.scores.scale;
-                match &mut gradients.bias {
-                    None => block.softmax_backward(weights, grad, scale),
-                    Some(bias) => {
-                        block.softmax_backward(weights, grad, 1.0);
-                        self.add_bias_gradient(block, grad, bias.row_mut(0));
-                        columns::scale(grad, scale);
-                    }
-                }
-                if self.inputs.dropout.is_some() {
-                    columns::multiply(weights, factors);
-                }
-                // SAFETY: `gradients` is borrowed mutably, and no other task has these rows.
-                let dq = unsafe { gradients.q.part(first, 0, n_queries, d_head) };
-                block.sums_of_keys(grad, block.head.k, &dq);
-                block.add_sums_of_queries(grad, block.head.q.from(first, 0), gradients.k);
-                block.add_sums_of_queries(weights, grad_out, gradients.v);
-            },
-        );
+            }
+            // SAFETY: `gradients` is borrowed mutably, and no other task has these rows.
+            let dq = unsafe { gradients.q.part(first, 0, n_queries, d_head) };
+            block.sums_of_keys(grad, block.head.k, &dq);
+            block.add_sums_of_queries(grad, block.head.q.from(first, 0), gradients.k);
+            block.add_sums_of_queries(weights, grad_out, gradients.v);
+        });
     }
 
     /// Adds the gradients `grad` `[keys, width]` of the scaled scores to `bias` `[tgt_len, src_len]`.

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::columns::{softmax, softmax_backward};
+use super::columns::{Queries, softmax, softmax_backward};
+use super::mask::Sites;
 use super::{AttentionShape, Causality, Head, QUERY_BLOCK};
 use crate::dropout::Dropout;
 use crate::gemm::{Product, View};
@@ -51,19 +52,15 @@ impl<'a> Block<'a> {
         self.keys * self.width
     }
 
-    /// Elements of the dropout factors, and of the scratch in which [`Block::draw`] draws those of 16 queries.
-    pub(super) fn dropout_lens(&self, dropout: Option<Dropout>) -> [usize; 2] {
-        dropout.map_or([0; 2], |_| [self.len(), LANES * self.head.shape.src_len])
-    }
-
-    /// Fills `weights` with the softmax of the queries over the keys, before dropout.
-    pub(super) fn weights(&self, weights: &mut [f32]) {
+    /// Fills `weights` with the softmax of the queries over the keys, followed by `dropout`.
+    pub(super) fn weights(&self, dropout: Option<Dropout>, weights: &mut [f32]) {
         let Self { head, width, .. } = *self;
         let q = head.q.from(self.queries.start, 0);
         self.products(head.k, q, weights);
+        let dropout = dropout.map(|dropout| self.sites(dropout));
         let mut softmax = |bias: Option<&[f32]>| {
-            let (visible, scale) = (head.visible(), head.scores.scale);
-            softmax(weights, width, self.queries.start, visible, scale, bias);
+            let (queries, scale) = (self.columns(), head.scores.scale);
+            softmax(weights, width, queries, scale, bias, dropout);
         };
         match head.bias {
             None => softmax(None),
@@ -76,10 +73,37 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Turns the gradient of the weights into that of the unscaled scores, in place.
-    pub(super) fn softmax_backward(&self, weights: &[f32], grad: &mut [f32], scale: f32) {
-        let (first, visible) = (self.queries.start, self.head.visible());
-        softmax_backward(weights, grad, self.width, first, visible, scale);
+    /// Turns the gradient of the weights into that of the unscaled scores, in place. With `dropout`, the former is that of the
+    /// weights after dropout, and the weights, which are those before it, are replaced by those after it.
+    pub(super) fn softmax_backward(
+        &self,
+        weights: &mut [f32],
+        grad: &mut [f32],
+        scale: f32,
+        dropout: Option<Dropout>,
+    ) {
+        let dropout = dropout.map(|dropout| self.sites(dropout));
+        softmax_backward(weights, grad, self.width, self.columns(), scale, dropout);
+    }
+
+    fn columns(&self) -> Queries {
+        Queries {
+            first: self.queries.start,
+            count: self.queries.len(),
+            visible: self.head.visible(),
+        }
+    }
+
+    /// The elements of the dropout mask that belong to the weights.
+    fn sites(&self, dropout: Dropout) -> Sites {
+        let AttentionShape {
+            tgt_len, src_len, ..
+        } = self.head.shape;
+        Sites {
+            dropout,
+            start: (self.head.index * tgt_len + self.queries.start) * src_len,
+            stride: src_len,
+        }
     }
 
     /// Fills `out` `[keys, width]` with the products of each row of `keys`, the head's keys or values, and each row of `queries`,
@@ -158,21 +182,6 @@ impl<'a> Block<'a> {
         match self.head.scores.causality {
             Causality::Full => 0,
             Causality::Causal => (key + tgt_len).saturating_sub(src_len + self.queries.start),
-        }
-    }
-
-    /// Fills `factors` `[keys, width]` with the dropout factors of the weights; `drawn` is scratch.
-    pub(super) fn draw(&self, dropout: Dropout, drawn: &mut [f32], factors: &mut [f32]) {
-        let AttentionShape {
-            tgt_len, src_len, ..
-        } = self.head.shape;
-        for first in (0..self.queries.len()).step_by(LANES) {
-            let rows = LANES.min(self.queries.len() - first);
-            let query = self.head.index * tgt_len + self.queries.start + first;
-            dropout.scales(query * src_len, &mut drawn[..rows * src_len]);
-            let from = View::rows(drawn, src_len);
-            let columns = factors.get_mut(first..).unwrap_or_default();
-            transpose(from, [rows, self.keys], columns, self.width);
         }
     }
 }

@@ -4,30 +4,58 @@
 //! [`LANES`]. Each step handles one key of 16 queries, so nothing is summed within a vector. The sums have the order of those in
 //! [`super::softmax_row`], and the same bits. Columns after the last query have unspecified values.
 
+use std::ops::Range;
+
 use super::Visible;
+use super::mask::{Mask, Sites};
 use crate::simd::{LANES, exp_nonpositive, larger, sum_of_lines};
 
 /// One number for each of 16 queries.
-type Line = [f32; LANES];
+pub(super) type Line = [f32; LANES];
+
+/// The queries that have a column in a matrix.
+#[derive(Clone, Copy)]
+pub(super) struct Queries {
+    /// Number of the first query within the head.
+    pub(super) first: usize,
+    pub(super) count: usize,
+    pub(super) visible: Visible,
+}
+
+impl Queries {
+    /// The numbers of the strips of 16 queries.
+    #[inline(always)]
+    fn strips(self) -> Range<usize> {
+        0..self.count.div_ceil(LANES)
+    }
+
+    /// The number of keys that each query of a strip sees.
+    #[inline(always)]
+    fn seen(self, strip: usize) -> [i32; LANES] {
+        let mut seen = [0; LANES];
+        for (lane, seen) in seen.iter_mut().enumerate() {
+            *seen = self.visible.to(self.first + strip * LANES + lane) as i32;
+        }
+        seen
+    }
+}
 
 vectorized! {
-    /// Turns scores into attention weights in place: the softmax, over the keys visible to each query from `first` on, of
-    /// `scale` times the score, plus `bias` `[keys, width]` if given. The weights of other keys become 0, and so do all those of
-    /// a query without visible keys.
+    /// Turns scores into attention weights in place: the softmax, over the keys visible to each query, of `scale` times the
+    /// score, plus `bias` `[keys, width]` if given, and dropout. The weights of other keys become 0, and so do all those of a
+    /// query without visible keys.
     pub(super) fn softmax(
         scores: &mut [f32],
         width: usize,
-        first: usize,
-        visible: Visible,
+        queries: Queries,
         scale: f32,
         bias: Option<&[f32]>,
+        dropout: Option<Sites>,
     ) {
         let (scores, across) = (scores.as_chunks_mut::<LANES>().0, width / LANES);
-        for strip in 0..across {
-            let mut seen = [0; LANES];
-            for (lane, seen) in seen.iter_mut().enumerate() {
-                *seen = visible.to(first + strip * LANES + lane) as i32;
-            }
+        let mut mask = dropout.map(Mask::new);
+        for strip in queries.strips() {
+            let seen = queries.seen(strip);
             // The keys that one of these queries sees.
             let end = seen[LANES - 1] as usize;
             let mut max = [f32::NEG_INFINITY; LANES];
@@ -47,15 +75,27 @@ vectorized! {
             for sum in &mut inverse {
                 *sum = if *sum == 0.0 { 0.0 } else { 1.0 / *sum };
             }
-            for row in scores.chunks_exact_mut(across).take(end) {
-                for (weight, inverse) in row[strip].iter_mut().zip(inverse) {
-                    *weight *= inverse;
+            if let Some(mask) = &mut mask {
+                mask.draw(strip * LANES, queries.count - strip * LANES, end);
+            }
+            for (key, row) in scores.chunks_exact_mut(across).enumerate().take(end) {
+                multiply(&mut row[strip], &inverse);
+                if let Some(mask) = &mask {
+                    multiply(&mut row[strip], &mask.factors(key));
                 }
             }
             for row in scores.chunks_exact_mut(across).skip(end) {
                 row[strip] = [0.0; LANES];
             }
         }
+    }
+}
+
+/// `x` = `x` ⊙ `factors`
+#[inline(always)]
+fn multiply(x: &mut Line, factors: &Line) {
+    for (x, factor) in x.iter_mut().zip(factors) {
+        *x *= factor;
     }
 }
 
@@ -97,15 +137,6 @@ fn exponentials(scores: &mut Line, max: &Line, sums: &mut Line) {
 }
 
 vectorized! {
-    /// `x` = `x` ⊙ `factors`
-    pub(super) fn multiply(x: &mut [f32], factors: &[f32]) {
-        for (x, factor) in x.iter_mut().zip(factors) {
-            *x *= factor;
-        }
-    }
-}
-
-vectorized! {
     /// `x` = `factor` · `x`
     pub(super) fn scale(x: &mut [f32], factor: f32) {
         for x in x {
@@ -124,33 +155,44 @@ vectorized! {
 }
 
 vectorized! {
-    /// Turns the gradient of the weights of the queries from `first` on into that of the unscaled scores, in place.
+    /// Turns the gradient of the weights into that of the unscaled scores, in place. With dropout, the former is that of the
+    /// weights after dropout, and the weights, which are those before it, are replaced by those after it.
     pub(super) fn softmax_backward(
-        weights: &[f32],
+        weights: &mut [f32],
         grad: &mut [f32],
         width: usize,
-        first: usize,
-        visible: Visible,
+        queries: Queries,
         scale: f32,
+        dropout: Option<Sites>,
     ) {
-        let (weights, across) = (weights.as_chunks::<LANES>().0, width / LANES);
+        let (weights, across) = (weights.as_chunks_mut::<LANES>().0, width / LANES);
         let grad = grad.as_chunks_mut::<LANES>().0;
-        for strip in 0..across {
-            let end = visible.to(first + strip * LANES + LANES - 1);
+        let mut mask = dropout.map(Mask::new);
+        for strip in queries.strips() {
+            let end = queries.seen(strip)[LANES - 1] as usize;
+            if let Some(mask) = &mut mask {
+                mask.draw(strip * LANES, queries.count - strip * LANES, end);
+            }
             let mut sums = [[0.0; LANES]; LANES];
-            let rows = weights.chunks_exact(across).zip(grad.chunks_exact(across));
+            let rows = weights.chunks_exact(across).zip(grad.chunks_exact_mut(across));
             for (key, (weights, grad)) in rows.enumerate().take(end) {
+                if let Some(mask) = &mask {
+                    multiply(&mut grad[strip], &mask.factors(key));
+                }
                 let terms = weights[strip].iter().zip(&grad[strip]);
                 for (sum, (weight, grad)) in sums[key % LANES].iter_mut().zip(terms) {
                     *sum += weight * grad;
                 }
             }
             let mean = sum_of_lines(&sums);
-            let rows = weights.chunks_exact(across).zip(grad.chunks_exact_mut(across));
-            for (weights, grad) in rows.take(end) {
+            let rows = weights.chunks_exact_mut(across).zip(grad.chunks_exact_mut(across));
+            for (key, (weights, grad)) in rows.enumerate().take(end) {
                 let terms = weights[strip].iter().zip(&mean);
                 for (grad, (weight, mean)) in grad[strip].iter_mut().zip(terms) {
                     *grad = weight * (*grad - mean) * scale;
+                }
+                if let Some(mask) = &mask {
+                    multiply(&mut weights[strip], &mask.factors(key));
                 }
             }
             for row in grad.chunks_exact_mut(across).skip(end) {

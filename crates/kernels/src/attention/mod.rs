@@ -7,6 +7,7 @@
 mod backward;
 mod block;
 mod columns;
+mod mask;
 mod operands;
 mod scores;
 mod softmax;
@@ -21,7 +22,7 @@ use crate::dropout::Dropout;
 use crate::gemm::View;
 use crate::lengths::Lengths;
 use crate::parallel::for_each_short;
-use crate::scratch::with_scratches;
+use crate::scratch::with_scratch;
 use crate::threads::Threads;
 use crate::tile::TileMut;
 use block::Block;
@@ -179,20 +180,12 @@ pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_, &[f32]>, out
             unsafe { next.query_tile(&out, &(0..tgt_len), d_head) }.prefetch();
         }
         let block = Block::new(&head, task % blocks);
-        let [factors, drawn] = block.dropout_lens(inputs.dropout);
-        with_scratches(
-            [block.len(), factors, drawn],
-            |[weights, factors, drawn]| {
-                block.weights(weights);
-                if let Some(dropout) = inputs.dropout {
-                    block.draw(dropout, drawn, factors);
-                    columns::multiply(weights, factors);
-                }
-                // SAFETY: each task has its own head and rows, and this call borrows `out` mutably.
-                let out = unsafe { head.query_tile(&out, &block.queries, d_head) };
-                block.sums_of_keys(weights, head.v, &out);
-            },
-        );
+        with_scratch(block.len(), |weights| {
+            block.weights(inputs.dropout, weights);
+            // SAFETY: each task has its own head and rows, and this call borrows `out` mutably.
+            let out = unsafe { head.query_tile(&out, &block.queries, d_head) };
+            block.sums_of_keys(weights, head.v, &out);
+        });
     });
 }
 

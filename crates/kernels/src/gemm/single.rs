@@ -25,6 +25,8 @@ const MIN_TASK_COLS: usize = 64;
 const TASK_WORK: usize = 1 << 18;
 /// Elements of an operand that stays in the L1 cache beside another one: 16 KiB.
 const SMALL: usize = 1 << 12;
+/// The most columns for which a left operand in columns is read where it is.
+const NARROW: usize = 64;
 /// Cost of packing one element of `b`, in multiply-adds.
 const PACK_WORK: usize = 8;
 
@@ -165,10 +167,13 @@ impl Single {
     }
 
     /// Whether the microkernel reads the left operand `[m, k]` where it is, in blocks of `depth` columns: if its rows are
-    /// contiguous, or both operands are small.
+    /// contiguous, both operands are small, or copying costs more than it saves.
     fn reads_left_in_place(self, a: View<'_>, depth: usize, m: usize, n: usize) -> bool {
         let is_small = m * depth <= SMALL && n * depth <= SMALL;
-        self.precision == Float::F32 && (a.col_stride == 1 || is_small)
+        // Few tiles read an element, and columns at odd numbers of cache lines are spread over the whole L1 cache.
+        let is_spread = a.row_stride == 1 && a.col_stride / PANEL % 2 == 1;
+        let is_cheap = n <= NARROW && is_spread;
+        self.precision == Float::F32 && (a.col_stride == 1 || is_small || is_cheap)
     }
 
     /// The first `n` columns of `depth` rows of the right operand from row `start` on, copied to `packed` if necessary.

@@ -101,7 +101,7 @@ impl DeviceEngine {
         &self.model
     }
 
-    /// What computes: the name of the device, with its driver.
+    /// The name of the device that computes, with its driver.
     pub fn hardware(&self) -> String {
         let hardware = self.device.hardware();
         hardware.map_or_else(|| "the CPU".into(), |hardware| hardware.name)
