@@ -178,13 +178,13 @@ fn a_language_model_is_evaluated_on_a_gpu() {
     let folder = Folder::new();
     let model = root().join("tests/fixtures/v0.2.0/decoder-only/run");
     folder.write("texts", "a dog sees the cat\nthe cat\n");
-    let command = format!("evaluate {} --ref texts --json", model.display());
+    let command = format!("evaluate {} --text texts --json", model.display());
     let [expected, found] = ["cpu", "gpu"].map(|device| -> Value {
         let json = output(&folder, &format!("{command} --device {device}"));
         serde_json::from_str(&json).unwrap()
     });
     assert_close(&found["perplexity"], &expected["perplexity"]);
-    assert_eq!(found["accuracy"], expected["accuracy"]);
+    assert_eq!(found["token_accuracy"], expected["token_accuracy"]);
 }
 
 #[test]
