@@ -255,6 +255,7 @@ fn a_profile_names_the_operations_of_a_gpu() {
 }
 
 #[test]
+#[ignore = "takes many minutes with a driver that computes in software"]
 fn training_and_translation_on_a_gpu_are_measured() {
     if !has_gpu() {
         return;
