@@ -6,6 +6,7 @@ import pathlib
 import platform
 import re
 import subprocess
+import sys
 import venv
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -38,6 +39,15 @@ def versions(interpreter, packages):
     """The installed versions of `packages`; empty if one is missing."""
     command = [interpreter, "-c", VERSIONS, *packages]
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.split()
+
+
+def gpu(program):
+    """The name and the driver of the GPU that `attentive --device gpu` uses."""
+    found = json.loads(subprocess.run([program, "devices", "--json"], check=True, stdout=subprocess.PIPE, text=True).stdout)
+    if not found["gpus"]:
+        sys.exit("`attentive devices` lists no GPU")
+    first = found["gpus"][0]
+    return f"{first['name']}, {first['backend']}, driver {first['driver']}"
 
 
 def high_water_mark(pid):

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 
-from common import MODELS_FILE, ROOT, high_water_mark, machine, python, target
+from common import MODELS_FILE, ROOT, gpu, high_water_mark, machine, python, target
 
 PACKAGES = {"torch": "2.15.0"}
 PIP_OPTIONS = ["numpy", "--extra-index-url", "https://download.pytorch.org/whl/cpu"]
@@ -65,15 +65,6 @@ def ceilings(program, threads):
     command = [program, "--threads", str(threads), "bench", "--only", "ceilings", "--json"]
     found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return {each["precision"]: each["operations"][1] for each in found["products"]}
-
-
-def gpu(program):
-    """The name and the driver of the GPU that `attentive --device gpu` uses."""
-    found = json.loads(subprocess.run([program, "devices", "--json"], check=True, stdout=subprocess.PIPE, text=True).stdout)
-    if not found["gpus"]:
-        sys.exit("`attentive devices` lists no GPU")
-    first = found["gpus"][0]
-    return f"{first['name']}, {first['backend']}, driver {first['driver']}"
 
 
 class Side:

@@ -18,6 +18,8 @@ class Task:
 
     model: str
     compute_type: str
+    # `cpu` or `cuda`.
+    device: str
     # Workers, and threads of each.
     inter: int
     intra: int
@@ -59,7 +61,7 @@ def main():
     sentences = json.loads(pathlib.Path(task.sentences).read_text(encoding="utf-8"))[: task.count]
     started = time.perf_counter()
     translator = ctranslate2.Translator(
-        task.model, compute_type=task.compute_type, inter_threads=task.inter, intra_threads=task.intra
+        task.model, device=task.device, compute_type=task.compute_type, inter_threads=task.inter, intra_threads=task.intra
     )
     loaded = time.perf_counter()
     task.translate(translator, sentences[: task.warm_up])

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from common import high_water_mark
 
 HERE = pathlib.Path(__file__).resolve().parent
+# What CTranslate2 calls the precisions.
+KINDS = {"f32": "float32", "bf16": "bfloat16", "int8": "int8"}
 # The length penalty divides log-probabilities by length^ALPHA.
 ALPHA = 0.6
 # Processes that are so disturbed that one sentence takes longer than many are repeated.
@@ -127,8 +129,8 @@ class Attentive:
 
     name = "Attentive"
 
-    def __init__(self, program, work):
-        self.program, self.work = program, work
+    def __init__(self, program, work, device):
+        self.program, self.work, self.device = program, work, device
         self.has_quantize = "quantize" in self.help()
         self.has_precision = "--precision" in self.help("translate")
         self.has_int8 = self.has_precision and "int8" in self.help("translate")
@@ -137,6 +139,10 @@ class Attentive:
 
     def help(self, *command):
         return subprocess.run([self.program, *command, "--help"], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    def computes_in(self, precision):
+        """Whether the device computes in the precision."""
+        return precision == "f32" or self.device == "cpu" and self.has_precision and precision in self.help("translate")
 
     def convert(self, workload, precision):
         """The model directory for the precision."""
@@ -150,6 +156,8 @@ class Attentive:
         return out
 
     def settings(self, batch, precision, threads):
+        if self.device == "gpu":
+            return [Setting(None, 1, batch)]
         if batch == 1:
             return [Setting(None, count, 1) for count in range(threads, 0, -1)]
         # Our batch is that of all threads; CTranslate2's is that of each worker.
@@ -159,6 +167,7 @@ class Attentive:
         search = ["--beam-width", beam, "--length-penalty-formula", "length", "--length-penalty", ALPHA]
         used = ["--threads", setting.threads, "--batch-size", setting.batch]
         chosen = ["--precision", precision] if self.has_precision else []
+        chosen += ["--device", "gpu"] if self.device == "gpu" else []
         return [self.program, "translate", workload.models[precision], *search, *used, *chosen]
 
     def translations(self, workload, precision, search):
@@ -208,14 +217,19 @@ class CTranslate2:
 
     name = "CTranslate2"
 
-    def __init__(self, interpreter, work):
-        self.interpreter, self.work = interpreter, work
+    def __init__(self, interpreter, work, device):
+        self.interpreter, self.work, self.device = interpreter, work, device
+        self.environment = dict(os.environ)
+        if device == "gpu":
+            libraries = interpreter.parent.parent.glob("lib/python*/site-packages/nvidia/*/lib")
+            before = filter(None, [os.environ.get("LD_LIBRARY_PATH")])
+            self.environment["LD_LIBRARY_PATH"] = os.pathsep.join([*map(str, libraries), *before])
 
     def model(self, workload, precision):
         return self.work / f"{workload.name}-ctranslate2-{precision}"
 
     def convert(self, workload, precision):
-        out, kind = self.model(workload, precision), {"f32": "float32"}.get(precision, precision)
+        out, kind = self.model(workload, precision), KINDS[precision]
         measure([self.interpreter, HERE / "ctranslate2_export.py", workload.model, out, "--to", kind])
 
     def tokenize(self, workload):
@@ -231,6 +245,8 @@ class CTranslate2:
         return self.work / f"{workload.name}.{which}.json"
 
     def settings(self, batch, precision, threads):
+        if self.device == "gpu":
+            return [Setting(1, 1)]
         shapes = [(1, count) for count in range(1, threads + 1)]
         if batch > 1:
             shapes = [(count, 1) for count in range(threads, 1, -1)] + shapes
@@ -242,7 +258,8 @@ class CTranslate2:
         """The command of a process and its environment."""
         fields = dict(
             model=str(self.model(workload, precision)),
-            compute_type={"f32": "float32"}.get(precision, precision),
+            compute_type=KINDS[precision],
+            device={"cpu": "cpu", "gpu": "cuda"}[self.device],
             inter=setting.workers,
             intra=setting.threads,
             sentences=str(self.sentences(workload)),
@@ -254,7 +271,7 @@ class CTranslate2:
             warm_up=search.batch,
         )
         command = [self.interpreter, HERE / "ctranslate2_translate.py", json.dumps(fields | changes)]
-        return command, dict(os.environ, CT2_USE_EXPERIMENTAL_PACKED_GEMM=str(int(setting.packed)))
+        return command, dict(self.environment, CT2_USE_EXPERIMENTAL_PACKED_GEMM=str(int(setting.packed)))
 
     def translations(self, workload, precision, search):
         tokens, text = self.work / "found.json", self.work / "found.txt"

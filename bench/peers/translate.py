@@ -16,6 +16,9 @@ a sweep picks its best setting: workers × threads, and the packed products of M
 worker of CTranslate2; our threads share one of as many sentences as two such workers have. One sentence at a time we use one or
 two threads, whichever is faster. Both have the same length penalty (length^α) and the same
 limit on the length. Run it on an idle machine: threads that wait for a busy core distort both sides.
+
+`--device gpu` compares them on a GPU: Attentive, built with the feature `gpu`, in f32, and CTranslate2 with CUDA in f32 and bf16.
+`--alone` measures Attentive alone.
 """
 
 import argparse
@@ -30,12 +33,15 @@ import time
 from dataclasses import asdict, dataclass
 
 import workloads
-from common import ROOT, machine, python, target
+from common import ROOT, gpu, machine, python, target
 from programs import Attentive, CTranslate2, Search
 
 PACKAGES = {"ctranslate2": "4.8.5", "numpy": "2.4.6", "safetensors": "0.8.0", "tokenizers": "0.23.3"}
 INSTRUCTIONS = ["avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16"]
-BATCHES, BEAMS, PRECISIONS = [32, 1], [1, 5], ["f32", "int8"]
+# What CTranslate2 needs of CUDA.
+CUDA = {"nvidia-cublas-cu12": "12.6.4.1"}
+BATCHES, BEAMS, PRECISIONS = [32, 1], [1, 5], ["f32", "bf16", "int8"]
+USUAL = {"cpu": ["f32", "int8"], "gpu": ["f32", "bf16"]}
 # Restricts both programs to AVX2; CTranslate2 multiplies with MKL or oneDNN.
 AVX2 = dict(
     ATTENTIVE_ISA="avx2",
@@ -53,14 +59,18 @@ def arguments():
     parser.add_argument("--model", type=pathlib.Path, default=ROOT / "runs" / "multi30k", help="the trained model")
     parser.add_argument("--data", type=pathlib.Path, default=ROOT.parent / "shared" / "data" / "multi30k")
     parser.add_argument("--models", nargs="+", choices=["tiny", "base", "marian"], default=["tiny", "base"])
-    parser.add_argument("--precisions", nargs="+", choices=PRECISIONS, default=PRECISIONS)
+    parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
+    parser.add_argument("--alone", action="store_true", help="measure Attentive alone")
+    parser.add_argument("--precisions", nargs="+", choices=PRECISIONS, help="[default: f32 int8; on a GPU: f32 bf16]")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2, help="the most that either program uses")
     parser.add_argument("--no-sweep", action="store_true", help="use the settings that are usually best")
     parser.add_argument("--swept", type=pathlib.Path, help="use the best settings of this log of an earlier sweep")
     parser.add_argument("--avx2", action="store_true", help="restrict both programs to AVX2")
     parser.add_argument("--quick", action="store_true", help="one round with few sentences")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.precisions = options.precisions or USUAL[options.device]
+    return options
 
 
 @dataclass(frozen=True)
@@ -112,8 +122,8 @@ class Comparison:
 
     def __init__(self, options, work, interpreter, log):
         self.options, self.work, self.log = options, work, log
-        self.ours = Attentive(options.attentive, work)
-        self.theirs = CTranslate2(interpreter, work)
+        self.ours = Attentive(options.attentive, work, options.device)
+        self.theirs = None if options.alone else CTranslate2(interpreter, work, options.device)
         self.workloads = {}
         for name in options.models:
             match name:
@@ -134,10 +144,12 @@ class Comparison:
             workload.counts, workload.lines = shares, workload.lines[: max(shares.values())]
             workload.references = workload.references[: len(workload.lines)]
         for precision in self.options.precisions:
-            self.theirs.convert(workload, precision)
-            if precision == "f32" or self.ours.has_int8:
+            if self.theirs:
+                self.theirs.convert(workload, precision)
+            if self.ours.computes_in(precision):
                 workload.models[precision] = self.ours.convert(workload, precision)
-        self.theirs.tokenize(workload)
+        if self.theirs:
+            self.theirs.tokenize(workload)
 
     def cases(self):
         for name in self.workloads:
@@ -149,7 +161,7 @@ class Comparison:
     def sides(self, case):
         """The programs that can run the case."""
         ours = [self.ours] if case.precision in self.workloads[case.workload].models else []
-        return [*ours, self.theirs]
+        return [*ours, self.theirs] if self.theirs else ours
 
     def speed(self, program, case, setting, count):
         workload = self.workloads[case.workload]
@@ -162,13 +174,18 @@ class Comparison:
             for precision in self.options.precisions:
                 for beam in BEAMS:
                     search = Search(32, beam)
-                    theirs = self.theirs.translations(workload, precision, search)
                     cells = [workload.name, precision, beam, len(workload.lines)]
-                    found = dict(theirs_tokens=theirs.tokens, theirs_bleu=self.ours.bleu(theirs.lines, workload))
+                    found, both = {}, []
+                    if self.theirs:
+                        theirs = self.theirs.translations(workload, precision, search)
+                        found |= dict(theirs_tokens=theirs.tokens, theirs_bleu=self.ours.bleu(theirs.lines, workload))
+                        both.append(theirs.lines)
                     if precision in workload.models:
                         ours = self.ours.translations(workload, precision, search)
-                        equal = sum(a == b for a, b in zip(ours.lines, theirs.lines, strict=True))
-                        found |= dict(ours_tokens=ours.tokens, ours_bleu=self.ours.bleu(ours.lines, workload), equal=equal)
+                        found |= dict(ours_tokens=ours.tokens, ours_bleu=self.ours.bleu(ours.lines, workload))
+                        both.append(ours.lines)
+                    if len(both) == 2:
+                        found["equal"] = sum(a == b for a, b in zip(*both, strict=True))
                     self.log.write("outputs", workload=workload.name, precision=precision, beam=beam, **found)
                     pairs = [
                         ("equal", 0),
@@ -238,12 +255,12 @@ class Comparison:
         speed_rows, cpu_rows = [], []
         for case in self.cases():
             rates, per_cpu, peaks = [], [], []
-            for program in self.ours, self.theirs:
+            for program in Attentive, CTranslate2:
                 speeds = found.get((program.name, case))
                 rates.append(speeds and statistics.median(speed.rate for speed in speeds))
                 per_cpu.append(speeds and statistics.median(speed.tokens / max(speed.cpu, 0.01) for speed in speeds))
                 peaks.append(max((speed.peak for speed in speeds or [] if speed.peak), default=None))
-            used = [str(self.settings.get((program.name, case), "–")) for program in (self.ours, self.theirs)]
+            used = [str(self.settings.get((program.name, case), "–")) for program in (Attentive, CTranslate2)]
             speed_rows.append([*case.cells(), *both(rates), *both(peaks)])
             cpu_rows.append([*case.cells(), *both(per_cpu), *used])
         case_head, pair = ["model", "precision", "batch", "beam"], ["Attentive", "CTranslate2", "ratio"]
@@ -256,11 +273,9 @@ class Comparison:
         """Measures the time to the first translation, in new processes."""
         rows = []
         repeats = 2 if self.options.quick else 2 * self.options.rounds + 1
-        imports = [self.theirs.import_alone() for _ in range(repeats)]
-        alone, peak = (statistics.median(values) for values in zip(*imports))
         for workload in self.workloads.values():
             for precision in self.options.precisions:
-                programs = {self.theirs.name: self.theirs}
+                programs = {self.theirs.name: self.theirs} if self.theirs else {}
                 if precision in workload.models:
                     programs[self.ours.name] = self.ours
                 times = {}
@@ -281,13 +296,16 @@ class Comparison:
                     )
                     medians = [1000 * statistics.median(values) for values in zip(*starts)]
                     best[name] = min(best.get(name, medians), medians)
-                ours, (inside, whole) = best.get(self.ours.name, [None])[0], best[self.theirs.name]
+                ours, (inside, whole) = best.get(Attentive.name, [None])[0], best.get(CTranslate2.name, [None, None])
                 rows.append([workload.name, precision, number(ours), number(inside), number(whole), ratio(ours, inside)])
         print("Start-up to the first translation, in milliseconds\n")
         theirs = ["CTranslate2: model and translation", "CTranslate2: process with Python"]
         table(["model", "precision", "Attentive: process", *theirs, "ratio to the second"], rows)
-        print(f"Python that only imports CTranslate2: {1000 * alone:.0f} ms, {peak:.0f} MB\n", flush=True)
-        self.log.write("import", seconds=alone, peak=peak)
+        if self.theirs:
+            imports = [self.theirs.import_alone() for _ in range(repeats)]
+            alone, peak = (statistics.median(values) for values in zip(*imports))
+            print(f"Python that only imports CTranslate2: {1000 * alone:.0f} ms, {peak:.0f} MB\n", flush=True)
+            self.log.write("import", seconds=alone, peak=peak)
 
 
 def main():
@@ -300,10 +318,12 @@ def main():
         sys.exit(f"no program {options.attentive}: run `cargo build --release`, or name one with --attentive")
     work = cargo_target / "peers" / "translate"
     work.mkdir(parents=True, exist_ok=True)
-    interpreter, installed = python(cargo_target / "peers" / "ctranslate2", PACKAGES)
+    on_gpu = options.device == "gpu"
+    needed = PACKAGES | (CUDA if on_gpu and not options.alone else {})
+    interpreter, installed = python(cargo_target / "peers" / "ctranslate2", needed)
     log = Log(cargo_target / "peers" / "translate.jsonl")
     version = subprocess.run([options.attentive, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    packages = [f"{name} {number}" for name, number in zip(PACKAGES, installed)]
+    packages = [f"{name} {number}" for name, number in zip(needed, installed)]
     facts = [
         machine(INSTRUCTIONS),
         time.strftime("%Y-%m-%d"),
@@ -311,6 +331,7 @@ def main():
         *packages,
         f"Python {platform.python_version()}",
         *(["restricted to AVX2"] if options.avx2 else []),
+        *([gpu(options.attentive)] if on_gpu else []),
     ]
     print("; ".join(facts) + "\n", flush=True)
     log.write("environment", facts=facts, load=os.getloadavg(), threads=options.threads, rounds=options.rounds)

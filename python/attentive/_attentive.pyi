@@ -34,6 +34,7 @@ class Model:
         path: str,
         precision: str | None,
         threads: int | None,
+        cache_precision: str | None,
         source_lang: str | None,
         target_lang: str | None,
     ) -> None: ...
@@ -123,6 +124,7 @@ def quantize(
     model: str,
     out: str,
     precision: str,
+    cache_precision: str | None,
     test: Parallel | None,
     max_drop: float | None,
     shortlist: tuple[list[str], list[str]] | None,

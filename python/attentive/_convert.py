@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from . import _attentive
+from ._loaded import CachePrecision
 
 log = logging.getLogger("attentive")
 
@@ -21,6 +22,7 @@ def quantize(
     out: AnyPath,
     *,
     precision: Literal["int8", "bf16"] = "int8",
+    cache_precision: CachePrecision | None = None,
     test: tuple[Iterable[str], Iterable[str]] | None = None,
     max_drop: float | None = None,
     shortlist: tuple[Iterable[str], Iterable[str]] | None = None,
@@ -33,6 +35,8 @@ def quantize(
         model: The model directory.
         out: The new model directory, which must not exist.
         precision: The number type of the new weights.
+        cache_precision: The number type of the keys and values that the new model keeps while it decodes; by default, that of
+            the original.
         test: Sources of a test set and their references, which both models translate.
         max_drop: Writes nothing if BLEU falls by more than this on the test set.
         shortlist: Sentences and their translations, such as the training data, from which a shortlist is learned.
@@ -55,7 +59,7 @@ def quantize(
     both = None if test is None else (list(test[0]), [list(test[1])])
     parallel = None if shortlist is None else (list(shortlist[0]), list(shortlist[1]))
     report = _attentive.quantize(
-        os.fspath(model), os.fspath(out), precision, both, max_drop, parallel, resamples, threads
+        os.fspath(model), os.fspath(out), precision, cache_precision, both, max_drop, parallel, resamples, threads
     )
     return cast(dict[str, Any], json.loads(report))
 

@@ -24,6 +24,9 @@ log = logging.getLogger("attentive")
 Precision = Literal["f32", "bf16", "int8"]
 """The number type of a model's matrix products."""
 
+CachePrecision = Literal["f32", "bf16"]
+"""The number type of the keys and values that a model keeps while it decodes."""
+
 T = TypeVar("T")
 R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)
@@ -58,18 +61,19 @@ class Loaded:
         precision: Precision | None = None,
         threads: int | None = None,
         *,
+        cache_precision: CachePrecision | None = None,
         source_lang: str | None = None,
         target_lang: str | None = None,
     ) -> None:
-        self._arguments = (os.fspath(path), precision, threads, source_lang, target_lang)
+        self._arguments = (os.fspath(path), precision, threads, cache_precision, source_lang, target_lang)
         self._native = _attentive.Model(*self._arguments)
 
     def __repr__(self) -> str:
         return f"<attentive.Model {str(self.path)!r}: {DOES[self.task]}, {self._native.n_weights:,} weights>"
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[object, ...]]:
-        path, precision, threads, source_lang, target_lang = self._arguments
-        load = _Reload(type(self), source_lang, target_lang)
+        path, precision, threads, cache_precision, source_lang, target_lang = self._arguments
+        load = _Reload(type(self), cache_precision, source_lang, target_lang)
         return load, (os.path.abspath(path), precision, threads)
 
     @property
@@ -178,10 +182,24 @@ def warn(first: int, warnings: Iterable[list[str]]) -> None:
 class _Reload:
     """Loads a model again, in another process."""
 
-    def __init__(self, kind: type[Loaded], source_lang: str | None, target_lang: str | None) -> None:
+    def __init__(
+        self,
+        kind: type[Loaded],
+        cache_precision: CachePrecision | None,
+        source_lang: str | None,
+        target_lang: str | None,
+    ) -> None:
         self.kind = kind
+        self.cache_precision = cache_precision
         self.languages = (source_lang, target_lang)
 
     def __call__(self, path: str, precision: Precision | None, threads: int | None) -> Any:
         source_lang, target_lang = self.languages
-        return self.kind(path, precision, threads, source_lang=source_lang, target_lang=target_lang)
+        return self.kind(
+            path,
+            precision,
+            threads,
+            cache_precision=self.cache_precision,
+            source_lang=source_lang,
+            target_lang=target_lang,
+        )

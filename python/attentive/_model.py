@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from . import _attentive
-from ._loaded import Precision, Texts, by_rule, checked, warn
+from ._loaded import CachePrecision, Precision, Texts, by_rule, checked, warn
 from ._results import Filled, Generation, Guess, Label, LabelScore, Sampling, Tagged, TaggedToken
 from ._translator import Translator
 
@@ -25,6 +25,7 @@ def load(
     precision: Precision | None = None,
     threads: int | None = None,
     *,
+    cache_precision: CachePrecision | None = None,
     source_lang: str | None = None,
     target_lang: str | None = None,
 ) -> Model:
@@ -35,6 +36,8 @@ def load(
         precision: The number type of the matrix products; by default, as the model is stored. Any trained model that
             translates or generates can be rounded to `"bf16"` or `"int8"` while it is loaded.
         threads: The number of threads; by default, one for each CPU. Results do not depend on it.
+        cache_precision: The number type of the keys and values of attention that are kept while a text is decoded; by default,
+            that of the model. `"bf16"` takes half the RAM. Only for models that translate or generate.
         source_lang: The source language of a multilingual model; by default, the model's.
         target_lang: The target language of a multilingual model; by default, the model's.
 
@@ -46,7 +49,14 @@ def load(
     >>> model.task
     'translate'
     """
-    return Model(path, precision, threads, source_lang=source_lang, target_lang=target_lang)
+    return Model(
+        path,
+        precision,
+        threads,
+        cache_precision=cache_precision,
+        source_lang=source_lang,
+        target_lang=target_lang,
+    )
 
 
 class GenerateOptions(TypedDict, total=False):

@@ -27,6 +27,7 @@ pub(crate) fn quantize(
     model: PathBuf,
     out: PathBuf,
     precision: &str,
+    cache_precision: Option<&str>,
     test: Option<Parallel>,
     max_drop: Option<f64>,
     shortlist: Option<(Vec<String>, Vec<String>)>,
@@ -37,7 +38,7 @@ pub(crate) fn quantize(
         let default = Bootstrap::default();
         let options = QuantizeOptions {
             precision: choice::precision(precision)?,
-            cache_precision: None,
+            cache_precision: choice_or_none("cache_precision", cache_precision)?,
             bootstrap: Bootstrap {
                 resamples: NonZeroUsize::new(resamples).unwrap_or(default.resamples),
                 ..default

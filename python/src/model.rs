@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use attentive::checkpoint::{self, LoadedWeights, MappedWeights};
-use attentive::config::Task;
+use attentive::config::{CachePrecision, Task};
 use attentive::error::{Error, Result};
 use attentive::pipeline::Pipeline;
 use attentive::text::Languages;
 use pyo3::prelude::*;
 
-use crate::choice;
+use crate::choice::{self, choice_or_none};
 use crate::errors::exception;
 use crate::json::json;
 use crate::tensor::Tensor;
@@ -101,22 +101,27 @@ impl Model {
         path: PathBuf,
         precision: Option<&str>,
         threads: Option<usize>,
+        cache_precision: Option<&str>,
         source_lang: Option<String>,
         target_lang: Option<String>,
     ) -> PyResult<Self> {
         let chosen = || {
             Ok((
                 precision.map(choice::precision).transpose()?,
+                choice_or_none::<CachePrecision>("cache_precision", cache_precision)?,
                 Threads::new(threads)?,
             ))
         };
-        let (precision, threads) = chosen().map_err(|error| exception(py, &error))?;
+        let (precision, cache, threads) = chosen().map_err(|error| exception(py, &error))?;
         let languages = Languages {
             source: source_lang,
             target: target_lang,
         };
         let pipeline = work::run(py, threads, || {
-            let pipeline = Pipeline::load_in(&path, precision)?;
+            let mut pipeline = Pipeline::load_in(&path, precision)?;
+            if let Some(cache) = cache {
+                pipeline = pipeline.with_cache_precision(cache)?;
+            }
             match languages == Languages::default() {
                 true => Ok(pipeline),
                 false => pipeline.with_languages(&languages),

@@ -156,8 +156,12 @@ def test_models_are_evaluated(models: Path) -> None:
 
 def test_models_are_quantized(models: Path, tmp_path: Path) -> None:
     test = ([source for source, _ in PAIRS], [target for _, target in PAIRS])
-    report = attentive.quantize(models / "en-de", tmp_path / "int8", test=test, shortlist=test, max_drop=5)
+    report = attentive.quantize(
+        models / "en-de", tmp_path / "int8", cache_precision="bf16", test=test, shortlist=test, max_drop=5
+    )
     assert report["lines"] == len(PAIRS) and report["bytes"]["after"] < report["bytes"]["before"]
+    assert report["cache_precision"] == {"before": "f32", "after": "bf16"}
+    assert attentive.load(tmp_path / "int8").config["decode"]["cache_precision"] == "bf16"
     with pytest.raises(attentive.UsageError, match="quantized already"):
         attentive.quantize(tmp_path / "int8", tmp_path / "again")
 

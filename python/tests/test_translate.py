@@ -180,6 +180,20 @@ def test_precisions_and_threads(models: Path) -> None:
             assert loaded.translate(SOURCES) == TARGETS
 
 
+def test_keys_and_values_are_kept_in_bfloat16(models: Path) -> None:
+    exact = attentive.load(models / "en-de")
+    rough = attentive.load(models / "en-de", cache_precision="bf16")
+    assert (exact.config["decode"]["cache_precision"], rough.config["decode"]["cache_precision"]) == ("f32", "bf16")
+    for loaded in rough, pickle.loads(pickle.dumps(rough)):
+        assert loaded.translate(SOURCES) == TARGETS
+        scores = [model.translate("a dog runs", n_best=1).hypotheses[0].score for model in (exact, loaded)]
+        assert scores[0] != scores[1] and abs(scores[0] - scores[1]) < 0.01
+    with pytest.raises(attentive.UsageError, match="cache_precision"):
+        attentive.load(models / "en-de", cache_precision="int8")  # type: ignore[arg-type]
+    with pytest.raises(attentive.UsageError, match="keeps no keys and values"):
+        attentive.load(models / "tagger", cache_precision="bf16")
+
+
 def test_a_bar_shows_the_texts(model: attentive.Model, bars: list[Any]) -> None:
     model.translate(SOURCES * 500, progress=True, batch_size=16)
     [bar] = bars

@@ -31,7 +31,7 @@ max_steps = 10
 batch_tokens = 256
 micro_batches_per_update = 2
 clip_norm = 1.0
-log_every = 1
+log_every = 3
 validate_every = 5
 validate_sentences = 4
 save_every = 2
@@ -140,7 +140,7 @@ fn a_gpu_learns_what_a_cpu_learns() {
         assert!(outcome.stderr.contains(&named), "{outcome:?}");
 
         let (cpu, gpu) = (losses(&folder, "cpu"), losses(&folder, "gpu"));
-        assert_eq!((cpu.len(), gpu.len()), (12, 12), "{family}");
+        assert_eq!((cpu.len(), gpu.len()), (6, 6), "{family}");
         for (cpu, gpu) in cpu.iter().zip(&gpu) {
             assert!((cpu - gpu).abs() < 1e-3, "{family}: {gpu}, not {cpu}");
         }
@@ -171,7 +171,7 @@ fn a_killed_run_resumes_to_identical_bits_on_a_gpu() {
     for family in TRANSLATORS {
         let folder = prepared(family);
         train(&folder, "--output whole --device gpu");
-        for updates in [1, 6] {
+        for updates in [1, 4] {
             let arguments = "train c.toml --output parts --device gpu --resume";
             let mut child = start(&folder, arguments);
             wait_for_updates(&folder, "parts", updates);
@@ -188,6 +188,25 @@ fn a_killed_run_resumes_to_identical_bits_on_a_gpu() {
         let same = results(&folder, "parts") == results(&folder, "whole");
         assert!(same, "{family}: the bits differ");
     }
+}
+
+/// A NaN is noticed when losses are read, and at the latest before a checkpoint is written.
+#[test]
+fn no_checkpoint_holds_a_nan_of_a_gpu() {
+    if !has_gpu() {
+        return;
+    }
+    let folder = prepared("transformer");
+    let options = "--output run --device gpu --set train.log_every=50 --set train.validate_every=0 --set train.save_every=4 \
+                   --set train.optimizer.kind=sgd --set train.optimizer.learning_rate=1e30 --set train.clip_norm=0";
+    let outcome = folder.run(&format!("train c.toml {options}"));
+    assert_ne!(outcome.code, Some(0), "{outcome:?}");
+    let updates: Vec<u64> = (1..=4).collect();
+    let named = |step: &u64| outcome.stderr.contains(&format!("update {step}"));
+    assert!(updates.iter().any(named), "{outcome:?}");
+    let saved = fs::read_dir(folder.path("run").join("checkpoints"));
+    let saved = saved.map_or(0, |saved| saved.count());
+    assert_eq!(saved, 0, "{outcome:?}");
 }
 
 #[test]
@@ -233,6 +252,39 @@ fn a_profile_names_the_operations_of_a_gpu() {
     let outcome = prepared("transformer").run("train c.toml --profile=2 --device gpu");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(outcome.stdout.contains("linear"), "{outcome:?}");
+}
+
+#[test]
+#[ignore = "takes many minutes with a driver that computes in software"]
+fn training_and_translation_on_a_gpu_are_measured() {
+    if !has_gpu() {
+        return;
+    }
+    let folder = Folder::new();
+    let command = "bench --device gpu --model tiny --length 4 --steps 2 --json";
+    let outcome = folder.run(command);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let found = outcome.stdout.lines();
+    let found: Vec<Value> = found
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let [training, translation @ ..] = &found[..] else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(training["seconds"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        translation.len(),
+        6,
+        "three batches, with and without a beam"
+    );
+    for one in translation {
+        assert!(one["gpu"].is_string() && one["bound"].is_null(), "{one}");
+        assert_eq!(
+            one["tokens"].as_u64(),
+            one["sentences"].as_u64().map(|n| 4 * n),
+            "{one}"
+        );
+    }
 }
 
 #[test]

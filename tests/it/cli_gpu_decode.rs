@@ -158,7 +158,59 @@ fn a_gpu_is_evaluated_as_a_cpu_is() {
         serde_json::from_str(&output(&folder, &format!("{command} --device gpu"))).unwrap();
     let expected: Value = serde_json::from_str(&output(&folder, &command)).unwrap();
     assert_eq!(found["bleu"], expected["bleu"]);
+    assert_close(&found["perplexity"], &expected["perplexity"]);
     assert!(!found["bleu"].is_null(), "{found}");
+}
+
+fn assert_close(found: &Value, expected: &Value) {
+    let [found, expected] = [found, expected].map(|it| it.as_f64().expect("a number"));
+    assert!(
+        (found / expected - 1.0).abs() < 1e-4,
+        "{found}, not {expected}"
+    );
+}
+
+#[test]
+fn a_language_model_is_evaluated_on_a_gpu() {
+    if !has_gpu() {
+        return;
+    }
+    let folder = Folder::new();
+    let model = root().join("tests/fixtures/v0.2.0/decoder-only/run");
+    folder.write("texts", "a dog sees the cat\nthe cat\n");
+    let command = format!("evaluate {} --text texts --json", model.display());
+    let [expected, found] = ["cpu", "gpu"].map(|device| -> Value {
+        let json = output(&folder, &format!("{command} --device {device}"));
+        serde_json::from_str(&json).unwrap()
+    });
+    assert_close(&found["perplexity"], &expected["perplexity"]);
+    assert_eq!(found["token_accuracy"], expected["token_accuracy"]);
+}
+
+#[test]
+fn a_gpu_scores_what_a_cpu_scores() {
+    if !has_gpu() {
+        return;
+    }
+    let folder = folder();
+    for name in ["transformer-post", "seq2seq-bahdanau"] {
+        let model = fixture(name);
+        folder.write(
+            "tgt",
+            lines().into_iter().rev().collect::<Vec<_>>().join("\n") + "\n",
+        );
+        let command = format!("rescore {} --src in --tgt tgt --json", model.display());
+        let [expected, found] = ["cpu", "gpu"].map(|device| {
+            let lines = output(&folder, &format!("{command} --device {device}"));
+            let json = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+            lines.lines().map(json).collect::<Vec<_>>()
+        });
+        assert_eq!((expected.len(), found.len()), (20, 20));
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found["n_tokens"], expected["n_tokens"]);
+            assert_close(&found["log_prob"], &expected["log_prob"]);
+        }
+    }
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn check(variant: &str, config: &ModelConfig) {
         let gradients = model.take_gradients(&mut loss.loss.backward());
         if step == 1 {
             let expected = fixture::values(&file, &format!("{variant}.loss"));
-            fixture::assert_close("loss", &[loss.sums.loss as f32], &expected, 1e-5);
+            fixture::assert_close("loss", &[loss.losses.sums().loss as f32], &expected, 1e-5);
             for (parameter, gradient) in model.trained().zip(&gradients) {
                 let expected = of_fixture("gradients", parameter);
                 fixture::assert_close(parameter.name(), &gradient.values(), &expected, 1e-4);
@@ -119,7 +119,7 @@ fn check(variant: &str, config: &ModelConfig) {
         let scale = UpdateScale {
             step,
             learning_rate: 0.01,
-            gradient_scale: 1.0 / loss.sums.n_tokens as f64,
+            gradient_scale: 1.0 / loss.losses.sums().n_tokens as f64,
         };
         optimizer.update(&model, &gradients, scale);
     }

@@ -111,7 +111,7 @@ impl From<Padded> for Src {
 /// Sequences prepared for teacher forcing, as the body of a model reads them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// What each part of the model reads. The decoder reads `<s>` and the target tokens.
+    /// The inputs of each part of the model. The decoder reads `<s>` and the target tokens.
     pub inputs: Body<Src, Padded>,
     /// Expected output: the target tokens and `</s>`, or tags, or one label, or the original tokens at masks. Without tokens if
     /// it is not known.

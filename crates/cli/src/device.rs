@@ -1,4 +1,4 @@
-//! The device of training, and that of decoding.
+//! The device of training, and that of trained models.
 
 use attentive_config::TrainDevice;
 
@@ -11,10 +11,10 @@ pub(super) struct DeviceArgs {
     device: Option<TrainDevice>,
 }
 
-/// What decodes.
+/// What computes a trained model.
 #[derive(clap::Args)]
 pub(super) struct DecodingDeviceArgs {
-    /// Device for decoding: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices`. GPUs compute in f32.
+    /// Device for the model: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices`. GPUs compute in f32.
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub(super) device: TrainDevice,
 }

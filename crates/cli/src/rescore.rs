@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use attentive_base::error::Result;
-use attentive_config::TrainDevice;
 use attentive_pipeline::{Pipeline, Rescored};
 use serde::Serialize;
 
+use super::device::DecodingDeviceArgs;
 use super::ensemble::EnsembleArgs;
 use super::input;
 use super::lines::LINES_PER_CHUNK;
@@ -52,6 +52,8 @@ pub(super) struct Args {
     token_scores: bool,
     #[command(flatten)]
     ensemble: EnsembleArgs,
+    #[command(flatten)]
+    device: DecodingDeviceArgs,
 }
 
 /// A pair as JSON.
@@ -68,7 +70,7 @@ struct Pair<'a> {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let dir = args.model.dir()?;
-    let pipeline = args.ensemble.load(&dir, TrainDevice::Cpu)?;
+    let pipeline = args.ensemble.load(&dir, args.device.device)?;
     let (src, tgt) = input::read_aligned(&args.src, std::slice::from_ref(&args.tgt))?;
     let inputs = [&args.src, &args.tgt, args.model.given(), &dir].into_iter();
     let inputs = inputs.chain(args.ensemble.models());

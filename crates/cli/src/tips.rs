@@ -87,8 +87,8 @@ fn of_option(option: &str, command: &clap::Command, words: &[String]) -> Option<
     if DEVICES.contains(&name) {
         return Some(match has(command, "--device") {
             true => "GPUs are chosen with `--device gpu`, or `--device gpu:1` for the second one".into(),
-            false => "this command runs on the CPU; `train`, `demo`, `bench`, `translate`, `generate`, `evaluate` and `serve` \
-                      have `--device gpu`; `--threads` sets the number of threads on the CPU"
+            false => "this command runs on the CPU; `train`, `demo`, `bench`, `translate`, `generate`, `evaluate`, `rescore` \
+                      and `serve` have `--device gpu`; `--threads` sets the number of threads on the CPU"
                 .into(),
         });
     }

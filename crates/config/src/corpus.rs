@@ -60,7 +60,7 @@ pub enum CorpusSource {
 pub struct WeightedSource {
     /// The corpus, which is not [`CorpusSource::Mixed`].
     pub source: CorpusSource,
-    /// How many times an epoch contains each of its lines, on average over the epochs.
+    /// The number of times that an epoch contains each of its lines, on average over the epochs.
     pub weight: f64,
 }
 

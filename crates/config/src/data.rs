@@ -31,7 +31,7 @@ pub struct DataConfig {
     /// with it; 0 holds nothing out.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub hold_out: f64,
-    /// How the text of a language model is divided. Only `decoder_only` models can learn from a stream.
+    /// The units into which the text of a language model is divided. Only `decoder_only` models can learn from a stream.
     pub units: Units,
     /// The longest training sentence in tokens, `</s>` included. Longer sentences are left out of training and counted in the log.
     /// It may be at most `model.max_len`. With `data.units = "stream"` it has no effect.

@@ -127,7 +127,7 @@ pub struct Translator {
     #[serde(deserialize_with = "unless_zero")]
     #[schemars(range(min = 0, max = 1 << 16), extend("examples" = [8]))]
     pub n_decoder_heads: Option<NonZeroUsize>,
-    /// How the recurrent decoder attends to the source.
+    /// The attention of the recurrent decoder to the source.
     #[serde(rename = "recurrent.attention")]
     pub attention: AttentionKind,
     /// A token with which every translation must begin, such as the code of a language. By default, there is none.
@@ -169,7 +169,7 @@ pub struct DecoderConfig {
     /// The number of layers in the decoder.
     #[schemars(range(min = 1, max = 1000))]
     pub n_decoder_layers: usize,
-    /// How a Transformer decoder combines the positions of the target: by self-attention or by a recurrent cell in its place.
+    /// The mixing of the positions of the target in a Transformer decoder: by self-attention or by a recurrent cell in its place.
     pub decoder_mixing: MixingKind,
     /// Whether the prediction of a recurrent decoder reads tanh(W \[s; c\]), where s is the decoder's top state and c is the context
     /// of attention. Otherwise it reads s, which needs `attention = "none"` and `d_hidden` equal to `model.d_model`.

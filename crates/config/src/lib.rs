@@ -77,7 +77,7 @@ pub struct Config {
     pub seed: u64,
     /// The training and validation corpora.
     pub data: DataConfig,
-    /// How text is divided into tokens. The vocabulary is learned from the training corpus, unless `tokenizer.from` names one.
+    /// The division of text into tokens. The vocabulary is learned from the training corpus, unless `tokenizer.from` names one.
     pub tokenizer: TokenizerConfig,
     /// The network. Keys that the chosen architecture does not use are refused, unless they have their default value.
     #[serde(with = "sections")]
@@ -85,6 +85,6 @@ pub struct Config {
     pub model: ModelConfig,
     /// Batches, loss, validation, checkpoints and limits of training.
     pub train: TrainConfig,
-    /// How translations are searched, by default, in all commands that use the model. The search at validation is always greedy.
+    /// The search for translations, by default, in all commands that use the model. The search at validation is always greedy.
     pub decode: DecodeConfig,
 }

@@ -88,7 +88,7 @@ pub struct ModelConfig {
     pub feed_forward_gate: bool,
     /// Whether the linear maps of the feed-forward networks have biases.
     pub feed_forward_bias: bool,
-    /// How Transformer layers learn about positions.
+    /// The way in which Transformer layers learn about positions.
     pub positions: Positions,
     /// The row of the first position in the table of learned positions. Imported models may need it; otherwise leave it at 0.
     #[schemars(range(min = 0, max = 1 << 16))]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RotaryScalingConfig {
-    /// How the frequencies change.
+    /// The change of the frequencies.
     pub kind: RotaryScalingKind,
     /// The number by which frequencies are divided: all of them with `linear`, the low ones with `llama3`.
     #[schemars(extend("exclusiveMinimum" = 0))]

@@ -25,7 +25,7 @@ pub struct TokenizerConfig {
     pub vocab_size: usize,
     /// Whether the source and the target share a vocabulary. Taggers and classifiers need separate ones.
     pub vocabulary: Vocabulary,
-    /// How often a token must occur in the training text to be learned.
+    /// The least number of times that a token must occur in the training text to be learned.
     #[schemars(range(min = 1))]
     pub min_frequency: u64,
     /// Whether to convert the text to lower case.

@@ -28,7 +28,7 @@ pub struct TrainConfig {
     pub exchange_precision: ExchangePrecision,
     /// The limit of the RAM that training may use, in MB; 0 for all that is free.
     pub max_memory_mb: u64,
-    /// What computes updates and the loss of validations: `cpu`; `gpu`, the best GPU of the machine, or one for each of several
+    /// The device of updates and the loss of validations: `cpu`; `gpu`, the best GPU of the machine, or one for each of several
     /// processes; or `gpu:N`, the one of this number in the list of `attentive devices`. GPUs need a program that was built with the
     /// feature `gpu`. A run may be resumed on another device, but continues bit for bit only on the same one.
     #[schemars(with = "String", extend("pattern" = TrainDevice::PATTERN, "examples" = ["gpu"]))]
@@ -170,7 +170,7 @@ impl Default for TrainConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SamplingConfig {
-    /// How ε falls over the updates. In the formulas, i is the number of the update and k is `decay_steps`.
+    /// The curve by which ε falls over the updates. In the formulas, i is the number of the update and k is `decay_steps`.
     pub kind: SamplingKind,
     /// The lower limit of ε.
     #[schemars(range(min = 0, max = 1))]
@@ -263,7 +263,7 @@ impl Default for OptimizerConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScheduleConfig {
-    /// How the learning rate changes over the updates.
+    /// The course of the learning rate over the updates.
     pub kind: ScheduleKind,
     /// The number of warm-up updates, during which the learning rate rises. `noam` and `inverse_sqrt` need at least 1. With
     /// `model.from`, the default is a tenth of `train.max_steps`, and at most 500.

@@ -11,7 +11,7 @@ use super::budget::Lengths;
 /// A line of a corpus, encoded for the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {
-    /// What each part of the model reads. The decoder reads the start token, usually `<s>`, and the target.
+    /// The inputs of each part of the model. The decoder reads the start token, usually `<s>`, and the target.
     pub inputs: Body<Input, Vec<TokenId>>,
     /// Expected output: the target closed by `</s>`, or tags, or one label; empty if it is not known.
     pub tgt_out: Vec<TokenId>,
@@ -19,7 +19,7 @@ pub struct Example {
     pub line: usize,
 }
 
-/// What an encoder reads.
+/// The input of an encoder.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// A source or text closed by `</s>`, or tokens.

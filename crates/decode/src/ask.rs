@@ -4,7 +4,7 @@ use attentive_base::batch::TokenId;
 use attentive_kernels::threads::Threads;
 
 use super::Sampling;
-use crate::{Logits, NextToken, likeliest_of, scored};
+use crate::{Answer, Logits, NextToken, Question, Stepper, scored};
 
 /// The values that a hypothesis needs from the logits of its row.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,39 +26,94 @@ pub(super) enum Ask {
 }
 
 impl Ask {
-    /// The answers to all rows.
-    pub(super) fn answer_all(asks: &[Self], logits: &Logits) -> Vec<Vec<NextToken>> {
-        let rows = logits.rows().zip(asks);
-        Threads::current().map(rows, |(row, ask)| ask.answer(row))
+    /// What `model` answers to all rows: tokens with their probabilities, none where the logits are NaN.
+    pub(super) fn answer_all<S: Stepper>(
+        asks: &[Self],
+        model: &S,
+        layer: S::Last,
+    ) -> Vec<Vec<NextToken>> {
+        let questions: Option<Vec<Question>> = asks.iter().map(Self::question).collect();
+        let Some(questions) = questions else {
+            return Self::drawn(asks, &model.logits(layer));
+        };
+        let answers = model.answers(layer, &questions);
+        let all = asks.iter().zip(&questions).zip(&answers);
+        all.map(|((ask, question), answer)| ask.read(question, answer))
+            .collect()
     }
 
-    /// Tokens with their probabilities; none if the logits are NaN.
-    fn answer(&self, row: &[f32]) -> Vec<NextToken> {
-        match self {
-            Self::Token(token) => scored(row, &[*token]),
+    /// The question whose answer suffices; `None` if all logits are needed.
+    fn question(&self) -> Option<Question> {
+        Some(match self {
+            Self::Token(token) => Question {
+                tokens: vec![*token],
+                ..Question::default()
+            },
             Self::Likeliest {
                 count,
                 barred,
                 wanted,
             } => {
-                let mut found = likeliest_of(row, *count, barred);
-                let is_new = |token: &&TokenId| {
-                    !barred.contains(token) && found.iter().all(|next| next.token != **token)
-                };
-                let more: Vec<TokenId> = wanted.iter().filter(is_new).copied().collect();
-                if !more.is_empty() {
-                    found.extend(scored(row, &more));
+                let mut tokens = wanted.clone();
+                tokens.retain(|token| !barred.contains(token));
+                Question {
+                    count: *count,
+                    barred: barred.clone(),
+                    tokens,
+                }
+            }
+            Self::Drawn {
+                sampling, barred, ..
+            } => Question {
+                count: sampling.candidates()?,
+                barred: barred.clone(),
+                ..Question::default()
+            },
+        })
+    }
+
+    /// Tokens with their probabilities, from the `answer` to the `question` of this row.
+    fn read(&self, question: &Question, answer: &Answer) -> Vec<NextToken> {
+        match self {
+            Self::Token(_) => answer.scored(question, 0).into_iter().collect(),
+            Self::Likeliest { .. } => {
+                let mut found = answer.next_tokens();
+                for place in 0..question.tokens.len() {
+                    let token = question.tokens[place];
+                    if found.iter().all(|next| next.token != token) {
+                        found.extend(answer.scored(question, place));
+                    }
                 }
                 found
             }
             Self::Drawn {
-                sampling,
-                barred,
-                uniform,
+                sampling, uniform, ..
             } => {
+                let place = sampling.place_among(&answer.likeliest, *uniform);
+                let next = place.map(|place| answer.likeliest[place]);
+                let scored = |(logit, token)| NextToken::new(token, logit, answer.total);
+                next.map(scored).into_iter().collect()
+            }
+        }
+    }
+
+    /// The tokens that are drawn from all logits.
+    fn drawn(asks: &[Self], logits: &Logits) -> Vec<Vec<NextToken>> {
+        let rows = logits.rows().zip(asks);
+        Threads::current().map(rows, |(row, ask)| match (ask.question(), ask) {
+            (Some(question), _) => ask.read(&question, &question.answer(row)),
+            (
+                None,
+                Self::Drawn {
+                    sampling,
+                    barred,
+                    uniform,
+                },
+            ) => {
                 let drawn = sampling.draw(row, barred, *uniform);
                 drawn.map_or_else(Vec::new, |token| scored(row, &[token]))
             }
-        }
+            (None, _) => Vec::new(),
+        })
     }
 }

@@ -268,13 +268,13 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
                 .map(|token| token.map(certain).into_iter().collect())
                 .collect();
         }
-        if !options.reads_logits() {
+        if !options.asks_each_row() {
             let count = options.n_candidates();
             return self.model.likeliest(layer, count, &contract.never);
         }
         let active = self.active.iter_mut();
         let asks: Vec<Ask> = active.flat_map(|active| active.outputs.asks()).collect();
-        Ask::answer_all(&asks, &self.model.logits(layer))
+        Ask::answer_all(&asks, self.model, layer)
     }
 }
 

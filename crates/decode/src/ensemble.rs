@@ -2,8 +2,9 @@
 
 use attentive_base::batch::{Padded, TokenId};
 use attentive_kernels::threads::Threads;
+use attentive_kernels::top_k::{Largest, SUM_CHUNK, add_exponentials};
 
-use crate::{Logits, NextToken, Stepper, likeliest, total};
+use crate::{Answer, Logits, NextToken, Question, Stepper, largest, total};
 
 /// Several models with the same vocabularies, used as one: the probability of a token is the average of the probabilities that
 /// the models give it. They may have different architectures.
@@ -18,6 +19,14 @@ impl<'a, S> Ensemble<'a, S> {
     pub fn new(members: Vec<&'a S>) -> Self {
         assert!(!members.is_empty(), "an ensemble has members");
         Self(members)
+    }
+}
+
+impl<S: Stepper> Ensemble<'_, S> {
+    /// The logits of each member.
+    fn each_logits(&self, last: Vec<S::Last>) -> Vec<Logits> {
+        let members = self.0.iter().zip(last);
+        members.map(|(member, last)| member.logits(last)).collect()
     }
 }
 
@@ -61,14 +70,30 @@ impl<S: Stepper> Stepper for Ensemble<'_, S> {
     }
 
     fn likeliest(&self, last: Self::Last, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
-        likeliest(self.logits(last), count, never)
+        let question = Question {
+            count,
+            barred: never.to_vec(),
+            tokens: Vec::new(),
+        };
+        let members = self.each_logits(last);
+        let answers = means(&members, |mean, _| answer(mean, &question));
+        answers.iter().map(Answer::next_tokens).collect()
+    }
+
+    fn answers(&self, last: Self::Last, questions: &[Question]) -> Vec<Answer> {
+        let members = self.each_logits(last);
+        means(&members, |mean, row| answer(mean, &questions[row]))
     }
 
     /// Returns the logarithms of the average probabilities.
     fn logits(&self, last: Self::Last) -> Logits {
-        let members = self.0.iter().zip(last);
-        let logits: Vec<Logits> = members.map(|(member, last)| member.logits(last)).collect();
-        mean(&logits)
+        let members = self.each_logits(last);
+        let vocab = members[0].vocab();
+        let values = |mean: Option<Mean<'_>>, _| match mean {
+            Some(mean) => mean.values(),
+            None => vec![f32::NAN; vocab],
+        };
+        Logits::new(means(&members, values).concat(), vocab)
     }
 
     /// Returns the average of the members' attention weights.
@@ -92,44 +117,159 @@ impl<S: Stepper> Stepper for Ensemble<'_, S> {
     }
 }
 
-/// Returns the logarithms of the average of the members' probabilities; NaN in rows where a member's logits are all NaN.
-fn mean(members: &[Logits]) -> Logits {
+/// Calls `work` with the mean distribution of each row, and the row's number; with `None` where a member has only impossible
+/// tokens.
+fn means<R: Send>(
+    members: &[Logits],
+    work: impl Fn(Option<Mean<'_>>, usize) -> R + Sync + Send,
+) -> Vec<R> {
     let vocab = members[0].vocab();
-    let mut values = vec![0.0; members[0].values().len()];
-    let rows = values.chunks_mut(vocab).enumerate();
-    Threads::current().for_each(rows, |(number, row)| {
-        let rows = (members.iter()).map(|member| &member.values()[number * vocab..][..vocab]);
-        let all = rows.map(|logits| Some((logits, total(logits)?)));
-        let Some(all) = all.collect::<Option<Vec<_>>>() else {
-            row.fill(f32::NAN);
-            return;
+    let rows = 0..members[0].values().len() / vocab;
+    Threads::current().map(rows, |row| {
+        let all = members.iter().map(|logits| {
+            let logits = &logits.values()[row * vocab..][..vocab];
+            Some((logits, total(logits)?))
+        });
+        work(all.collect::<Option<_>>().map(Mean), row)
+    })
+}
+
+/// The answer to `question` about `mean`.
+fn answer(mean: Option<Mean<'_>>, question: &Question) -> Answer {
+    match mean {
+        Some(mean) => mean.answer(question),
+        None => Answer {
+            likeliest: Vec::new(),
+            logits: vec![f32::NAN; question.tokens.len()],
+            total: f64::NEG_INFINITY,
+        },
+    }
+}
+
+/// The average of the members' distributions of a token: the logits of each, and the logarithm of the sum of their
+/// exponentials.
+struct Mean<'a>(Vec<(&'a [f32], f64)>);
+
+impl Mean<'_> {
+    /// The logarithm of the average probability of `token`; NaN if it is NaN for a member.
+    fn value(&self, token: usize) -> f32 {
+        let probability = |(logits, total): &(&[f32], f64)| {
+            let log_prob = f64::from(logits[token]) - total;
+            match log_prob > 0.0 {
+                true => 1.0,
+                false => log_prob.exp(),
+            }
         };
-        for (token, value) in row.iter_mut().enumerate() {
-            let probabilities = all.iter().map(|(logits, total)| {
-                let log_prob = f64::from(logits[token]) - total;
-                log_prob.min(0.0).exp()
-            });
-            let mean = probabilities.sum::<f64>() / members.len() as f64;
-            *value = mean.ln() as f32;
+        let sum: f64 = self.0.iter().map(probability).sum();
+        (sum / self.0.len() as f64).ln() as f32
+    }
+
+    /// [`Self::value`] of all tokens.
+    fn values(&self) -> Vec<f32> {
+        let vocab = self.0[0].0.len();
+        (0..vocab).map(|token| self.value(token)).collect()
+    }
+
+    fn answer(&self, question: &Question) -> Answer {
+        let logits = question.tokens.iter();
+        Answer {
+            likeliest: match self.few_likeliest(question) {
+                Some(found) => found,
+                None => largest(&self.values(), question.count, &question.barred),
+            },
+            logits: logits.map(|&token| self.value(token as usize)).collect(),
+            // Probabilities sum to 1.
+            total: 0.0,
         }
-    });
-    Logits::new(values, vocab)
+    }
+
+    /// The likeliest tokens, found by rough probabilities; `None` if these do not suffice.
+    fn few_likeliest(&self, question: &Question) -> Option<Vec<(f32, TokenId)>> {
+        /// More than are asked for, since rough probabilities of almost equal tokens may be in the wrong order.
+        const SPARE: usize = 4;
+        /// Rough sums of probabilities are wrong below.
+        const LEAST: f32 = 1e-35;
+        let mut roughly = Largest::new(question.count + SPARE);
+        let mut sums = [0.0; SUM_CHUNK];
+        let vocab = self.0[0].0.len();
+        for first in (0..vocab).step_by(SUM_CHUNK) {
+            let chunk = first..vocab.min(first + SUM_CHUNK);
+            let sums = &mut sums[..chunk.len()];
+            sums.fill(0.0);
+            for (logits, total) in &self.0 {
+                add_exponentials(&logits[chunk.clone()], *total, sums);
+            }
+            roughly.add(sums, first as u32, &question.barred);
+        }
+        let exactly = roughly.into_sorted().into_iter();
+        let exactly = exactly.filter(|(sum, _)| *sum > LEAST);
+        let exactly = exactly.map(|(_, token)| (self.value(token as usize), token));
+        let mut found: Vec<(f32, TokenId)> = exactly.filter(|(value, _)| !value.is_nan()).collect();
+        found.sort_by(|(a, i), (b, j)| b.total_cmp(a).then(i.cmp(j)));
+        found.truncate(question.count);
+        (found.len() == question.count).then_some(found)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The logits of two members for one row.
+    fn members(rows: [&[f32]; 2]) -> [Logits; 2] {
+        rows.map(|row| Logits::new(row.to_vec(), row.len()))
+    }
+
+    fn question(count: usize, barred: &[TokenId], tokens: &[TokenId]) -> Question {
+        Question {
+            count,
+            barred: barred.to_vec(),
+            tokens: tokens.to_vec(),
+        }
+    }
+
+    fn answer_of(members: &[Logits], question: &Question) -> Answer {
+        means(members, |mean, _| answer(mean, question)).remove(0)
+    }
+
     #[test]
     fn probabilities_are_averaged() {
-        // Probabilities 1/4, 3/4 and 1/2, 1/2; the second row of one member is NaN.
-        let one = Logits::new(vec![5.0, 5.0 + 3f32.ln(), f32::NAN, f32::NAN], 2);
-        let two = Logits::new(vec![-1.0, -1.0, 0.0, 0.0], 2);
-        let mean = mean(&[one, two]);
-        let expected = [0.375f32, 0.625];
-        for (value, expected) in mean.values().iter().zip(expected) {
-            assert!((value.exp() - expected).abs() < 1e-6, "{mean:?}");
+        // Probabilities 1/4, 3/4 and 1/2, 1/2.
+        let both = members([&[5.0, 5.0 + 3f32.ln()], &[-1.0, -1.0]]);
+        let found = answer_of(&both, &question(2, &[], &[0]));
+        let likeliest = [(0.625f32.ln(), 1), (0.375f32.ln(), 0)];
+        for ((found, token), (expected, of)) in found.likeliest.into_iter().zip(likeliest) {
+            assert!((found - expected).abs() < 1e-6 && token == of);
         }
-        assert!(mean.values()[2..].iter().all(|value| value.is_nan()));
+        assert!((found.logits[0] - 0.375f32.ln()).abs() < 1e-6 && found.total == 0.0);
+        let damaged = members([&[f32::NAN; 2], &[0.0, 0.0]]);
+        let found = answer_of(&damaged, &question(2, &[], &[0]));
+        assert_eq!((found.likeliest, found.total), (vec![], f64::NEG_INFINITY));
+    }
+
+    #[test]
+    fn the_likeliest_tokens_are_those_of_all_values() {
+        let mut random = attentive_base::random::Random::new(5, 0);
+        let mut row = |width: f64| -> Vec<f32> {
+            let mut row: Vec<f32> = (0..3000)
+                .map(|_| (width * random.normal()) as f32)
+                .collect();
+            row[7] = f32::NAN;
+            row[8] = f32::NEG_INFINITY;
+            row.copy_within(100..110, 2000);
+            row
+        };
+        // From all tokens alike to only one that is possible.
+        for width in [0.001, 1.0, 10.0, 100.0, 1e6] {
+            let both = [row(width), row(width)];
+            let both = members([&both[0], &both[1]]);
+            let values = means(&both, |mean, _| mean.expect("numbers").values()).remove(0);
+            assert!(values[7].is_nan());
+            for count in [1, 6, 50] {
+                let found = answer_of(&both, &question(count, &[3, 9], &[8]));
+                assert_eq!(found.likeliest, largest(&values, count, &[3, 9]));
+                assert_eq!(found.logits, [values[8]]);
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! influences another.
 //!
 //! A plain search asks the model for the likeliest tokens only. A search that needs the probability of a given token, or bars
-//! tokens of single hypotheses, reads all logits.
+//! tokens of single hypotheses, asks a [`Question`] about each row. Only draws from all tokens read all logits.
 
 mod ask;
 mod beam;
@@ -19,6 +19,7 @@ mod next_token;
 mod options;
 mod outputs;
 mod partial;
+mod question;
 mod rules;
 mod sample;
 mod sampling;
@@ -37,6 +38,7 @@ pub use hypothesis::Hypothesis;
 pub use logits::{Logits, argmax};
 pub use next_token::{NextToken, largest, likeliest, likeliest_of, scored, total};
 pub use options::SearchOptions;
+pub use question::{Answer, Question};
 pub use sample::{Drawn, Ending, SampleOptions, sample};
 pub use sampling::Sampling;
 pub use search::{Search, search};

@@ -9,7 +9,7 @@ use super::Strategy;
 /// Options of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SearchOptions {
-    /// How the outputs are chosen.
+    /// The choice of the outputs.
     #[serde(flatten)]
     pub strategy: Strategy,
     /// Normalization of scores by length.
@@ -132,7 +132,7 @@ impl SearchOptions {
     pub(super) fn is_plainly_greedy(&self) -> bool {
         self.strategy == Strategy::Greedy { scored: false }
             && self.coverage_penalty == 0.0
-            && !self.reads_logits()
+            && !self.asks_each_row()
     }
 
     /// Number of likeliest tokens to consider for each hypothesis: `</s>` is at most one of them, so at least as many others
@@ -141,8 +141,8 @@ impl SearchOptions {
         self.strategy.rows() + 1
     }
 
-    /// True if the search needs more than the likeliest tokens of each row.
-    pub(super) fn reads_logits(&self) -> bool {
+    /// True if the search needs more than the likeliest tokens of each row, or others for each row.
+    pub(super) fn asks_each_row(&self) -> bool {
         let bars = self.no_repeat_ngram > 0 || self.min_length > 0;
         self.guided || self.strategy.samples() || bars
     }

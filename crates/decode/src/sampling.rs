@@ -62,31 +62,52 @@ impl Sampling {
     /// Tokens count from the likeliest downwards, so only as many as are needed are put in order.
     pub(super) fn draw(&self, row: &[f32], barred: &[TokenId], uniform: f64) -> Option<TokenId> {
         /// The number of tokens that are put in order at first; most draws need no more.
-        const FEW: usize = 64;
-        let mut count = match (self.temperature, self.top_k) {
-            (0.0, _) => 1,
-            (_, 0) => FEW,
-            (_, k) => k,
-        };
-        let mut candidates = largest(row, count, barred);
-        let &(top, likeliest) = candidates.first()?;
-        if count == 1 {
-            return Some(likeliest);
+        const FIRST: usize = 64;
+        if let Some(count) = self.candidates() {
+            let candidates = largest(row, count, barred);
+            let place = self.place_among(&candidates, uniform)?;
+            return Some(candidates[place].1);
         }
-        let weight = |logit: f32| ((f64::from(logit) - f64::from(top)) / self.temperature).exp();
-        let total = match self.top_k {
-            0 => possible(row, barred).map(weight).sum(),
-            _ => candidates.iter().map(|&(logit, _)| weight(logit)).sum(),
-        };
+        let mut count = FIRST;
+        let mut candidates = largest(row, count, barred);
+        let &(top, _) = candidates.first()?;
+        let weight = |logit: f32| self.weight(logit, top);
+        let total = possible(row, barred).map(weight).sum();
         loop {
             let weights: Vec<f64> = candidates.iter().map(|&(logit, _)| weight(logit)).collect();
-            let is_complete = self.top_k > 0 || candidates.len() < count;
+            let is_complete = candidates.len() < count;
             if let Some(place) = self.place(&weights, total, is_complete, uniform) {
                 return Some(candidates[place].1);
             }
             count *= 16;
             candidates = largest(row, count, barred);
         }
+    }
+
+    /// The number of likeliest tokens from which one is drawn; `None` for all.
+    pub(super) fn candidates(&self) -> Option<usize> {
+        match (self.temperature, self.top_k) {
+            (0.0, _) => Some(1),
+            (_, 0) => None,
+            (_, k) => Some(k),
+        }
+    }
+
+    /// The place of the token at `uniform` among the likeliest [`Self::candidates`] with their logits; `None` if there are
+    /// none.
+    pub(super) fn place_among(&self, likeliest: &[(f32, TokenId)], uniform: f64) -> Option<usize> {
+        let &(top, _) = likeliest.first()?;
+        if likeliest.len() == 1 {
+            return Some(0);
+        }
+        let weights = likeliest.iter().map(|&(logit, _)| self.weight(logit, top));
+        let weights: Vec<f64> = weights.collect();
+        self.place(&weights, weights.iter().sum(), true, uniform)
+    }
+
+    /// The probability of a token with this logit, relative to that of the likeliest one.
+    fn weight(&self, logit: f32, top: f32) -> f64 {
+        ((f64::from(logit) - f64::from(top)) / self.temperature).exp()
     }
 
     /// The place among `weights`, the largest of those whose sum is `total`, of the token at `uniform`; `None` if it depends on

@@ -1,8 +1,9 @@
 //! The interface of a model for search.
 
 use attentive_base::batch::{Padded, TokenId};
+use attentive_kernels::threads::Threads;
 
-use super::{Logits, NextToken};
+use super::{Answer, Logits, NextToken, Question};
 
 /// The interface of a model for search and sampling.
 ///
@@ -47,6 +48,16 @@ pub trait Stepper {
         likeliest
             .map(|next| next.first().map(|next| next.token))
             .collect()
+    }
+
+    /// Returns the answer to the question about each row. As in [`Stepper::logits`], all tokens count.
+    ///
+    /// # Panics
+    /// If a token of a question is unknown.
+    fn answers(&self, last: Self::Last, questions: &[Question]) -> Vec<Answer> {
+        let logits = self.logits(last);
+        let rows = logits.rows().zip(questions);
+        Threads::current().map(rows, |(row, question)| question.answer(row))
     }
 
     /// Returns the logits of the next token of each row.

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::Sampling;
 
-/// How the outputs of a sentence are chosen.
+/// The choice of the outputs of a sentence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Strategy {
     /// The likeliest token at each step, until the first `</s>`: one output.

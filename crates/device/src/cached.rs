@@ -21,7 +21,7 @@ pub struct CachedAttentionCall<'a> {
     pub d_head: usize,
     /// The width of a value.
     pub d_value: usize,
-    /// What each query sees.
+    /// The blocks that each query sees.
     pub seen: &'a [SeenBlocks],
     /// The blocks to which `seen` refers.
     pub blocks: &'a [usize],
@@ -36,7 +36,7 @@ pub struct SeenBlocks {
     pub len: usize,
 }
 
-/// How queries and keys give scores.
+/// The scores of queries and keys.
 #[derive(Clone, Copy, Debug)]
 pub enum CachedScores<T> {
     /// scale · q · k
@@ -90,7 +90,7 @@ impl CachedAttentionCall<'_> {
     }
 }
 
-/// What is wanted of logits.
+/// A request for the largest logits of rows.
 #[derive(Clone, Copy, Debug)]
 pub struct LikeliestCall<'a> {
     /// The tokens.
@@ -103,7 +103,7 @@ pub struct LikeliestCall<'a> {
     pub lists: Option<&'a [&'a [u32]]>,
 }
 
-/// What is wanted of a row of logits.
+/// The largest logits of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LargestLogits {
     /// The logarithm of the sum of exponentials.

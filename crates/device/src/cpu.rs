@@ -10,7 +10,8 @@ use attentive_kernels::{
 
 use crate::cached::{self, *};
 use crate::operands::*;
-use crate::{Buffer, Device};
+use crate::verdict::{self, VerdictCall};
+use crate::{Buffer, Device, Losses};
 
 /// The CPU, with buffers in the memory of the host.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,11 @@ fn of(buffer: &Buffer) -> &[f32] {
 /// The elements of a result.
 fn to(buffer: &mut Buffer) -> &mut [f32] {
     buffer.host_mut()
+}
+
+/// The factor of gradients; `None` for an update that changes nothing.
+fn factor(verdict: Option<&Buffer>) -> Option<f32> {
+    verdict.map_or(Some(1.0), |verdict| verdict::factor(of(verdict)))
 }
 
 impl Device for Cpu {
@@ -40,7 +46,7 @@ impl Device for Cpu {
     }
 
     fn fill(&self, x: &mut Buffer, value: f32) {
-        to(x).fill(value);
+        elementwise::fill(to(x), value);
     }
 
     fn copy(&self, x: &Buffer, out: &mut Buffer) {
@@ -63,13 +69,8 @@ impl Device for Cpu {
     }
 
     fn copy_columns(&self, count: usize, from: Columns<&Buffer>, to: Columns<&mut Buffer>) {
-        if count == 0 {
-            return;
-        }
-        let rows = of(from.matrix).chunks_exact(from.width);
-        for (from_row, row) in rows.zip(self::to(to.matrix).chunks_exact_mut(to.width)) {
-            row[to.first..][..count].copy_from_slice(&from_row[from.first..][..count]);
-        }
+        let from = (of(from.matrix), from.width, from.first);
+        elementwise::copy_columns(count, from, (self::to(to.matrix), to.width, to.first));
     }
 
     fn select_rows(&self, d: usize, x: &Buffer, rows: &[usize], out: &mut Buffer) {
@@ -295,28 +296,21 @@ impl Device for Cpu {
 
     fn recurrent(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        projected: &Buffer,
+        directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>,
         states: &mut Buffer,
-        saved: Option<&mut Buffer>,
     ) {
-        let (recurrence, saved) = (recurrence.map(of), saved.map(to));
-        recurrent::recurrent(call, recurrence, of(projected), to(states), saved);
+        let directions = directions.into_iter().map(|one| one.map(of, to));
+        recurrent::recurrent(directions.collect(), to(states));
     }
 
     fn recurrent_backward(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        result: RecurrentResult<&Buffer>,
+        directions: Vec<RecurrentBackward<'_, &Buffer, &mut Buffer>>,
+        states: &Buffer,
         grad: &Buffer,
-        gradients: RecurrentGradients<&mut Buffer>,
-        room: &mut Buffer,
     ) {
-        let (recurrence, result) = (recurrence.map(of), result.map(of));
-        let (gradients, room) = (gradients.map(to), to(room));
-        recurrent::recurrent_backward(call, recurrence, result, of(grad), gradients, room);
+        let directions = directions.into_iter().map(|one| one.map(of, to));
+        recurrent::recurrent_backward(directions.collect(), of(states), of(grad));
     }
 
     fn attentive_recurrent(
@@ -365,18 +359,50 @@ impl Device for Cpu {
         shape: ProjectionShape,
         inputs: ProjectionInputs<'_, &Buffer>,
         gradients: ProjectionGradients<&mut Buffer>,
-    ) -> LossSums {
-        cross_entropy::cross_entropy(shape, inputs.map(of), gradients.map(to))
+        loss: &mut Buffer,
+    ) -> Losses {
+        let sums = cross_entropy::cross_entropy(shape, inputs.map(of), gradients.map(to));
+        to(loss)[0] = sums.loss as f32;
+        Losses::Known(sums)
     }
 
-    fn adam(&self, step: AdamStep, part: Part<'_>, moments: [&mut Buffer; 2], grad: &Buffer) {
+    fn adam(
+        &self,
+        mut step: AdamStep,
+        part: Part<'_>,
+        moments: [&mut Buffer; 2],
+        grad: &Buffer,
+        verdict: Option<&Buffer>,
+    ) {
+        let Some(factor) = factor(verdict) else {
+            return;
+        };
+        step.grad_scale *= factor;
         let (param, [mean, square]) = (&mut to(part.buffer)[part.range], moments.map(to));
         optimizer::adam(param, mean, square, of(grad), step);
     }
 
-    fn sgd(&self, step: SgdStep, part: Part<'_>, velocity: Option<&mut Buffer>, grad: &Buffer) {
+    fn sgd(
+        &self,
+        mut step: SgdStep,
+        part: Part<'_>,
+        velocity: Option<&mut Buffer>,
+        grad: &Buffer,
+        verdict: Option<&Buffer>,
+    ) {
+        let Some(factor) = factor(verdict) else {
+            return;
+        };
+        step.grad_scale *= factor;
         let param = &mut to(part.buffer)[part.range];
         optimizer::sgd(param, velocity.map(to), of(grad), step);
+    }
+
+    fn verdict(&self, call: VerdictCall<'_>) -> Buffer {
+        let (loss, before) = (of(call.loss)[0], call.before.map(of));
+        verdict::verdict(call, loss, of(call.squares), before)
+            .to_vec()
+            .into()
     }
 
     fn sums_of_squares(&self, x: &Buffer) -> Vec<f64> {

@@ -6,9 +6,10 @@ use std::ops::Range;
 
 use crate::cached::*;
 use crate::operands::*;
-use crate::{Buffer, Hardware};
+use crate::{Buffer, Failure, Hardware, Losses, VerdictCall};
 
-/// What can compute. Methods take buffers of this device only and panic if one belongs to another device, or is too short.
+/// A device that can compute. Methods take buffers of this device only and panic if one belongs to another device, or is too
+/// short.
 ///
 /// The arguments and the results of an operation are those of the kernel of the same name in `attentive_kernels`, with buffers
 /// instead of slices; where it is not said otherwise here, they are explained there. Results are written completely, so buffers
@@ -23,6 +24,17 @@ pub trait Device: Debug + Sync {
 
     /// Returns the elements of `buffer`: the only way to read them.
     fn download<'a>(&self, buffer: &'a Buffer) -> Cow<'a, [f32]>;
+
+    /// [`Device::download`] of several buffers, for which a device that computes later waits only once.
+    fn download_all(&self, buffers: &[&Buffer]) -> Vec<Vec<f32>> {
+        let download = |buffer: &&Buffer| self.download(buffer).into_owned();
+        buffers.iter().map(download).collect()
+    }
+
+    /// Returns true if operations return before they are computed, so that it pays not to wait for numbers.
+    fn computes_later(&self) -> bool {
+        false
+    }
 
     /// Every element of `x` = `value`.
     fn fill(&self, x: &mut Buffer, value: f32);
@@ -186,25 +198,20 @@ pub trait Device: Debug + Sync {
     /// Rotates the heads of each row; turning back is the backward pass.
     fn rotary(&self, call: RotaryCall<'_>, turn: Turn, x: &Buffer, out: &mut Buffer);
 
-    /// The states of a recurrent layer; `saved` receives what the backward pass of this device reads, in a form of its own.
+    /// The states of the directions of a recurrent layer side by side; `saved` of each receives what the backward pass of this
+    /// device reads, in a form of its own.
     fn recurrent(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        projected: &Buffer,
+        directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>,
         states: &mut Buffer,
-        saved: Option<&mut Buffer>,
     );
 
-    /// The gradients of [`Device::recurrent`]; `room` has [`RecurrentCall::room`] elements of any value.
+    /// The gradients of [`Device::recurrent`], whose result was `states`.
     fn recurrent_backward(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        result: RecurrentResult<&Buffer>,
+        directions: Vec<RecurrentBackward<'_, &Buffer, &mut Buffer>>,
+        states: &Buffer,
         grad: &Buffer,
-        gradients: RecurrentGradients<&mut Buffer>,
-        room: &mut Buffer,
     );
 
     /// The states and contexts of a recurrent layer that attends; `kept` receives the attention weights and, in a form of its
@@ -235,24 +242,52 @@ pub trait Device: Debug + Sync {
     /// The gradient of [`Device::mean_rows`].
     fn mean_rows_backward(&self, lengths: &Lengths, d: usize, grad: &Buffer, dx: &mut Buffer);
 
-    /// Projection and cross-entropy: the sums, and the gradients that are wanted.
+    /// Projection and cross-entropy: the sums, and the gradients that are wanted. `loss` `[1]` receives the loss in single
+    /// precision.
     fn cross_entropy(
         &self,
         shape: ProjectionShape,
         inputs: ProjectionInputs<'_, &Buffer>,
         gradients: ProjectionGradients<&mut Buffer>,
-    ) -> LossSums;
+        loss: &mut Buffer,
+    ) -> Losses;
 
-    /// A step of Adam for a part of a parameter; the moments and the gradient have the elements of the part.
-    fn adam(&self, step: AdamStep, part: Part<'_>, moments: [&mut Buffer; 2], grad: &Buffer);
+    /// A step of Adam for a part of a parameter; the moments and the gradient have the elements of the part. The `verdict`, if
+    /// there is one, multiplies the gradient or lets everything as it is.
+    fn adam(
+        &self,
+        step: AdamStep,
+        part: Part<'_>,
+        moments: [&mut Buffer; 2],
+        grad: &Buffer,
+        verdict: Option<&Buffer>,
+    );
 
-    /// A step of stochastic gradient descent for a part of a parameter; the velocity and the gradient have its elements.
-    fn sgd(&self, step: SgdStep, part: Part<'_>, velocity: Option<&mut Buffer>, grad: &Buffer);
+    /// A step of stochastic gradient descent for a part of a parameter; the velocity and the gradient have its elements. The
+    /// verdict is that of [`Device::adam`].
+    fn sgd(
+        &self,
+        step: SgdStep,
+        part: Part<'_>,
+        velocity: Option<&mut Buffer>,
+        grad: &Buffer,
+        verdict: Option<&Buffer>,
+    );
+
+    /// The [verdict](crate::VERDICT) on an update.
+    fn verdict(&self, call: VerdictCall<'_>) -> Buffer;
+
+    /// Σ x² of each [`SUM_CHUNK`](attentive_kernels::optimizer::SUM_CHUNK) elements of each vector, one after the other, in
+    /// single precision.
+    fn squares(&self, all: &[&Buffer]) -> Buffer {
+        let sums = all.iter().flat_map(|x| self.sums_of_squares(x));
+        self.upload(sums.map(|sum| sum as f32).collect())
+    }
 
     /// Σ x² of each [`SUM_CHUNK`](attentive_kernels::optimizer::SUM_CHUNK) elements.
     fn sums_of_squares(&self, x: &Buffer) -> Vec<f64>;
 
-    /// [`Device::sums_of_squares`] of several vectors, for which a device that computes elsewhere waits only once.
+    /// [`Device::sums_of_squares`] of several vectors, for which a device that computes later waits only once.
     fn all_sums_of_squares(&self, all: &[&Buffer]) -> Vec<Vec<f64>> {
         all.iter().map(|x| self.sums_of_squares(x)).collect()
     }
@@ -277,6 +312,11 @@ pub trait Device: Debug + Sync {
 
     /// The largest logits of each row of `logits` `[rows, vocab]`, without NaN and −∞; +∞ counts as the largest finite number.
     fn likeliest(&self, call: LikeliestCall<'_>, logits: &Buffer) -> Vec<LargestLogits>;
+
+    /// Why it can compute no more until the process is started again, as when a GPU is lost.
+    fn failure(&self) -> Option<Failure> {
+        None
+    }
 
     /// What computes, unless it is the CPU.
     fn hardware(&self) -> Option<Hardware> {

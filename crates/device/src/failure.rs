@@ -8,9 +8,9 @@ use std::panic::{self, AssertUnwindSafe};
 /// [raises](Self::raise) the reason instead, which ends all work up to where it is [caught](Self::caught).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What happened.
+    /// A description of the failure.
     pub problem: String,
-    /// What to try.
+    /// A suggested remedy.
     pub hint: String,
 }
 

@@ -14,12 +14,14 @@ mod current;
 mod device;
 mod failure;
 mod hardware;
+mod losses;
 mod operands;
 mod plain;
 mod pool;
 mod rehearsal;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 pub use buffer::Buffer;
 pub use cached::{
@@ -30,7 +32,9 @@ pub use current::{current, on};
 pub use device::Device;
 pub use failure::Failure;
 pub use hardware::{Hardware, HardwareMemory};
+pub use losses::{Losses, RowLosses};
 pub use operands::*;
 pub use plain::Plain;
 pub use pool::{pooled, release};
 pub use rehearsal::{Count, rehearse};
+pub use verdict::{VERDICT, VerdictCall};

@@ -18,7 +18,7 @@ pub use attentive_kernels::nonlinearity::Nonlinearity;
 pub use attentive_kernels::norm::{NormCall, NormGradients};
 pub use attentive_kernels::optimizer::{AdamStep, SgdStep};
 pub use attentive_kernels::recurrent::{
-    Recurrence, RecurrentCall, RecurrentGradients, RecurrentResult,
+    Recurrence, RecurrentBackward, RecurrentCall, RecurrentForward, RecurrentGradients,
 };
 pub use attentive_kernels::rotary::{Positions, RotaryCall, Turn};
 

@@ -20,9 +20,9 @@ thread_local! {
 /// larger buffers than needed waste.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// What they take now.
+    /// The number of elements now.
     pub now: usize,
-    /// The most that they took so far.
+    /// The largest number so far.
     pub most: usize,
 }
 

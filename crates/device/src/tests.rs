@@ -64,7 +64,7 @@ fn optimizers() {
                     step: number,
                     ..step
                 };
-                device.adam(step, part, [mean, square], gradient);
+                device.adam(step, part, [mean, square], gradient, None);
             },
         )
     });
@@ -85,7 +85,7 @@ fn optimizers() {
                         ..step
                     },
                 };
-                device.sgd(step, part, state.first_mut(), gradient);
+                device.sgd(step, part, state.first_mut(), gradient, None);
             })
         });
     }

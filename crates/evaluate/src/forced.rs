@@ -1,11 +1,11 @@
 //! Teacher-forced loss and accuracy of the references.
 
-use std::slice;
-
 use attentive_base::batch::Batch;
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
+use attentive_device::Losses;
 use attentive_metrics::{Accuracy, perplexity};
+use attentive_model::nn::Pass;
 use attentive_pipeline::Pipeline;
 
 /// Sums over all target tokens of the batches.
@@ -27,9 +27,15 @@ impl Forced {
             nll: 0.0,
             tokens: Accuracy::default(),
         };
-        for batch in batches {
-            Interrupt::check()?;
-            let sums = pipeline.model().sums(slice::from_ref(batch), 0.0);
+        let sums = pipeline.with_model(|model| {
+            let mut losses = Vec::with_capacity(batches.len());
+            for batch in batches {
+                Interrupt::check()?;
+                losses.push(model.loss(batch, 0.0, &Pass::inference()).losses);
+            }
+            Ok(Losses::all(&losses))
+        })?;
+        for sums in sums {
             total.nll += sums.nll;
             total.tokens.correct += sums.n_correct as u64;
             total.tokens.total += sums.n_tokens as u64;

@@ -28,6 +28,15 @@ impl Device for Gpu {
         Cow::Owned(words.into_iter().map(f32::from_bits).collect())
     }
 
+    fn download_all(&self, buffers: &[&Buffer]) -> Vec<Vec<f32>> {
+        let number = |words: Vec<u32>| words.into_iter().map(f32::from_bits).collect();
+        self.read(buffers).into_iter().map(number).collect()
+    }
+
+    fn computes_later(&self) -> bool {
+        true
+    }
+
     fn fill(&self, x: &mut Buffer, value: f32) {
         elementwise::fill(&mut self.record(), x, value);
     }
@@ -239,34 +248,19 @@ impl Device for Gpu {
 
     fn recurrent(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        projected: &Buffer,
+        directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>,
         states: &mut Buffer,
-        saved: Option<&mut Buffer>,
     ) {
-        let saved = saved.map(|saved| &*saved);
-        recurrent::recurrent(
-            &mut self.record(),
-            call,
-            recurrence,
-            projected,
-            states,
-            saved,
-        );
+        recurrent::recurrent(&mut self.record(), directions, states);
     }
 
     fn recurrent_backward(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        result: RecurrentResult<&Buffer>,
+        directions: Vec<RecurrentBackward<'_, &Buffer, &mut Buffer>>,
+        states: &Buffer,
         grad: &Buffer,
-        gradients: RecurrentGradients<&mut Buffer>,
-        room: &mut Buffer,
     ) {
-        let (recording, gradients) = (&mut self.record(), gradients.map(|gradient| &*gradient));
-        recurrent::recurrent_backward(recording, call, recurrence, result, grad, gradients, room);
+        recurrent::recurrent_backward(&mut self.record(), directions, states, grad);
     }
 
     fn attentive_recurrent(
@@ -309,18 +303,41 @@ impl Device for Gpu {
         shape: ProjectionShape,
         inputs: ProjectionInputs<'_, &Buffer>,
         gradients: ProjectionGradients<&mut Buffer>,
-    ) -> LossSums {
-        loss::cross_entropy(self, shape, inputs, gradients)
+        loss: &mut Buffer,
+    ) -> Losses {
+        loss::cross_entropy(&mut self.record(), shape, inputs, gradients, loss)
     }
 
-    fn adam(&self, step: AdamStep, part: Part<'_>, moments: [&mut Buffer; 2], grad: &Buffer) {
+    fn adam(
+        &self,
+        step: AdamStep,
+        part: Part<'_>,
+        moments: [&mut Buffer; 2],
+        grad: &Buffer,
+        verdict: Option<&Buffer>,
+    ) {
         let moments = moments.map(|moment| &*moment);
-        optimizer::adam(&mut self.record(), step, part, moments, grad);
+        optimizer::adam(&mut self.record(), step, part, moments, grad, verdict);
     }
 
-    fn sgd(&self, step: SgdStep, part: Part<'_>, velocity: Option<&mut Buffer>, grad: &Buffer) {
+    fn sgd(
+        &self,
+        step: SgdStep,
+        part: Part<'_>,
+        velocity: Option<&mut Buffer>,
+        grad: &Buffer,
+        verdict: Option<&Buffer>,
+    ) {
         let velocity = velocity.map(|velocity| &*velocity);
-        optimizer::sgd(&mut self.record(), step, part, velocity, grad);
+        optimizer::sgd(&mut self.record(), step, part, velocity, grad, verdict);
+    }
+
+    fn verdict(&self, call: VerdictCall<'_>) -> Buffer {
+        optimizer::verdict(&mut self.record(), call)
+    }
+
+    fn squares(&self, all: &[&Buffer]) -> Buffer {
+        optimizer::squares(&mut self.record(), all)
     }
 
     fn sums_of_squares(&self, x: &Buffer) -> Vec<f64> {
@@ -354,6 +371,10 @@ impl Device for Gpu {
 
     fn likeliest(&self, call: LikeliestCall<'_>, logits: &Buffer) -> Vec<LargestLogits> {
         decoding::likeliest(self, call, logits)
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        Gpu::failure(self)
     }
 
     fn hardware(&self) -> Option<Hardware> {

@@ -94,6 +94,8 @@ impl Gpu {
 
     /// Returns why it can compute no more.
     pub fn failure(&self) -> Option<Failure> {
+        // Lets the driver report what it knows, without waiting.
+        _ = self.device.poll(PollType::Poll);
         self.failure.get().cloned()
     }
 
@@ -178,10 +180,19 @@ impl Gpu {
         readable.iter().map(words).collect()
     }
 
+    /// Waits until this submission, or the last one, is computed.
+    pub(crate) fn wait_for(&self, submission: Option<wgpu::SubmissionIndex>) {
+        // An error is reported by `watch`.
+        _ = self.device.poll(PollType::Wait {
+            submission_index: submission,
+            timeout: None,
+        });
+    }
+
     /// Ends the work if the GPU can compute no more.
     pub(crate) fn check(&self) {
-        if let Some(failure) = self.failure() {
-            failure.raise();
+        if let Some(failure) = self.failure.get() {
+            failure.clone().raise();
         }
     }
 
@@ -245,5 +256,38 @@ fn lost(name: &str, message: &str) -> Failure {
         problem: format!("the GPU {name} was lost: {message}"),
         hint: "start again: training continues from its last checkpoint; if it happens again, install a newer driver or use another device"
             .into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive_device::{Device, on};
+
+    use super::*;
+
+    #[test]
+    fn a_lost_gpu_says_so_and_ends_what_is_computed_on_it() {
+        // Not by `open`, which others share.
+        let Ok(gpu) = Gpu::opened(0) else {
+            eprintln!("skipped: there is no GPU");
+            return;
+        };
+        let gpu: &'static Gpu = Box::leak(Box::new(gpu));
+        let compute = || {
+            let sum = || {
+                let mut x = Buffer::from(vec![1.0, 2.0]);
+                x.edit(|x| x[0] += x[1]);
+                x.into_vec()
+            };
+            Failure::caught(|| on(gpu, sum))
+        };
+        assert_eq!(
+            (compute(), Device::failure(gpu)),
+            (Ok(vec![3.0, 2.0]), None)
+        );
+        gpu.device.destroy();
+        let failure = Device::failure(gpu).expect("a failure");
+        assert!(failure.problem.contains("was lost"), "{failure:?}");
+        assert_eq!(compute(), Err(failure));
     }
 }

@@ -1,12 +1,13 @@
 //! What is recorded for the GPU, and when it is submitted.
 
+use std::collections::VecDeque;
 use std::sync::MutexGuard;
 
 use attentive_device::{Buffer, Device};
 use bytemuck::cast_slice;
 use wgpu::{
     BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, CommandEncoder,
-    ComputePass,
+    ComputePass, SubmissionIndex,
 };
 
 use crate::gpu::Gpu;
@@ -17,6 +18,8 @@ use crate::pipelines::{Access, Kernel, Pipelines};
 const TOGETHER: usize = 128;
 /// Kernels of one operation that are submitted together.
 const OF_ONE: usize = 256;
+/// Submissions that may wait for the GPU. With more, an interrupt would take long, and what they refer to would pile up.
+const AHEAD: usize = 16;
 /// Groups in one dimension: no GPU need run more.
 const GROUPS: usize = 65_535;
 /// Bytes of one piece of memory for uploads.
@@ -30,6 +33,8 @@ pub(crate) struct Recorder {
     encoding: Option<Encoding>,
     /// The number of recorded kernels.
     recorded: usize,
+    /// The latest submissions.
+    submitted: VecDeque<SubmissionIndex>,
     uploads: Vec<Piece>,
     pipelines: Pipelines,
 }
@@ -186,8 +191,11 @@ impl<'a> Recording<'a> {
             }
             piece.submitted = piece.words.len();
         }
-        queue.submit([encoder.finish()]);
+        state.submitted.push_back(queue.submit([encoder.finish()]));
         state.recorded = 0;
+        if state.submitted.len() > AHEAD {
+            self.gpu.wait_for(state.submitted.pop_front());
+        }
         self.gpu.check();
     }
 }

@@ -6,8 +6,8 @@ use attentive_kernels::Lengths;
 use attentive_kernels::gemm::Float;
 use attentive_kernels::linear::Affine;
 use attentive_kernels::recurrent::{
-    Cell, Direction, Recurrence, RecurrentCall, RecurrentGradients, RecurrentResult, recurrent,
-    recurrent_backward,
+    Cell, Direction, Recurrence, RecurrentBackward, RecurrentCall, RecurrentForward,
+    RecurrentGradients, recurrent, recurrent_backward,
 };
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -39,73 +39,164 @@ fn call(cell: Cell, precision: Float, lengths: &Lengths) -> RecurrentCall<'_> {
     }
 }
 
+/// The operands and results of one direction of a layer.
+struct Layer {
+    projected: Vec<f32>,
+    weight: Vec<f32>,
+    bias: Vec<f32>,
+    saved: Vec<f32>,
+    dprojected: Vec<f32>,
+    dweight: Vec<f32>,
+    dbias: Vec<f32>,
+    room: Vec<f32>,
+}
+
+impl Layer {
+    fn new(call: RecurrentCall<'_>) -> Self {
+        let (rows, gates) = (call.lengths.positions(), call.cell.gates() * call.d);
+        let (projected, weight, bias) = (
+            numbers(rows * gates),
+            numbers(gates * call.d),
+            numbers(gates),
+        );
+        Self {
+            dprojected: projected.clone(),
+            dweight: weight.clone(),
+            dbias: bias.clone(),
+            projected,
+            weight,
+            bias,
+            saved: numbers(rows * call.cell.saved() * call.d),
+            room: numbers(call.room()),
+        }
+    }
+
+    fn forward<'a>(
+        &'a mut self,
+        call: RecurrentCall<'a>,
+    ) -> RecurrentForward<'a, &'a [f32], &'a mut [f32]> {
+        RecurrentForward {
+            call,
+            recurrence: recurrence(&self.weight, &self.bias),
+            projected: black_box(&self.projected),
+            saved: Some(&mut self.saved),
+        }
+    }
+
+    fn backward<'a>(
+        &'a mut self,
+        call: RecurrentCall<'a>,
+    ) -> RecurrentBackward<'a, &'a [f32], &'a mut [f32]> {
+        RecurrentBackward {
+            call,
+            recurrence: recurrence(&self.weight, &self.bias),
+            saved: black_box(&self.saved),
+            gradients: RecurrentGradients {
+                projected: &mut self.dprojected,
+                weight: Some(&mut self.dweight),
+                bias: Some(&mut self.dbias),
+                initial: None,
+            },
+            room: &mut self.room,
+        }
+    }
+}
+
+fn recurrence<'a>(weight: &'a [f32], bias: &'a [f32]) -> Recurrence<&'a [f32]> {
+    Recurrence {
+        hidden: Some(Affine {
+            weight,
+            bias: Some(bias),
+        }),
+        initial: None,
+    }
+}
+
+/// Floating-point operations of the forward pass of one direction.
+fn operations(call: RecurrentCall<'_>) -> usize {
+    2 * ROWS * call.d * call.cell.gates() * call.d
+}
+
 #[divan::bench_group(sample_count = 20)]
 mod layer {
     use super::*;
 
     const CELLS: [Cell; 4] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru];
 
-    /// Floating-point operations of the forward pass.
-    fn operations(cell: Cell) -> usize {
-        2 * ROWS * D * cell.gates() * D
-    }
-
     #[divan::bench(args = CELLS)]
     fn forward(bencher: Bencher<'_, '_>, cell: Cell) {
         let lengths = Lengths::full(BATCH, LEN);
-        let [gates, states, saved] = [cell.gates(), cell.states(), cell.saved()].map(|n| n * D);
-        let (projected, weight, bias) = (numbers(ROWS * gates), numbers(gates * D), numbers(gates));
-        let recurrence = Recurrence {
-            hidden: Some(Affine {
-                weight: &weight[..],
-                bias: Some(&bias[..]),
-            }),
-            initial: None,
-        };
-        let (mut out, mut kept) = (numbers(ROWS * states), numbers(ROWS * saved));
+        let call = call(cell, Float::F32, &lengths);
+        let (mut layer, mut out) = (Layer::new(call), numbers(ROWS * cell.states() * D));
         bencher
-            .counter(ItemsCount::new(operations(cell)))
-            .bench_local(|| {
-                let call = call(cell, Float::F32, &lengths);
-                let projected = black_box(&projected);
-                recurrent(call, recurrence, projected, &mut out, Some(&mut kept));
-            });
+            .counter(ItemsCount::new(operations(call)))
+            .bench_local(|| recurrent(vec![layer.forward(call)], &mut out));
     }
 
     #[divan::bench(args = CELLS)]
     fn backward(bencher: Bencher<'_, '_>, cell: Cell) {
         let lengths = Lengths::full(BATCH, LEN);
-        let [gates, states, saved] = [cell.gates(), cell.states(), cell.saved()].map(|n| n * D);
-        let (projected, weight, bias) = (numbers(ROWS * gates), numbers(gates * D), numbers(gates));
-        let recurrence = Recurrence {
-            hidden: Some(Affine {
-                weight: &weight[..],
-                bias: Some(&bias[..]),
-            }),
-            initial: None,
-        };
-        let (out, kept, grad) = (
-            numbers(ROWS * states),
-            numbers(ROWS * saved),
-            numbers(ROWS * states),
-        );
-        let [mut dprojected, mut dweight, mut dbias] = [&projected, &weight, &bias].map(Vec::clone);
         let call = call(cell, Float::F32, &lengths);
-        let room = &mut vec![f32::NAN; call.room()];
+        let states = numbers(ROWS * cell.states() * D);
+        let (mut layer, grad) = (Layer::new(call), states.clone());
         bencher
-            .counter(ItemsCount::new(2 * operations(cell)))
+            .counter(ItemsCount::new(2 * operations(call)))
             .bench_local(|| {
-                let result = RecurrentResult {
-                    states: &out[..],
-                    saved: &kept[..],
-                };
-                let gradients = RecurrentGradients {
-                    projected: &mut dprojected[..],
-                    weight: Some(&mut dweight[..]),
-                    bias: Some(&mut dbias[..]),
-                    initial: None,
-                };
-                recurrent_backward(call, recurrence, result, black_box(&grad), gradients, room);
+                recurrent_backward(vec![layer.backward(call)], &states, black_box(&grad))
+            });
+    }
+}
+
+/// Both directions of an LSTM with `d` columns each.
+#[divan::bench_group(sample_count = 20)]
+mod both_directions {
+    use super::*;
+
+    const CASES: [(Float, usize); 8] = [
+        (Float::F32, 64),
+        (Float::F32, 128),
+        (Float::F32, 256),
+        (Float::F32, 512),
+        (Float::Bf16, 64),
+        (Float::Bf16, 128),
+        (Float::Bf16, 256),
+        (Float::Bf16, 512),
+    ];
+
+    fn calls(precision: Float, d: usize, lengths: &Lengths) -> [RecurrentCall<'_>; 2] {
+        [Direction::Forward, Direction::Backward].map(|direction| RecurrentCall {
+            direction,
+            d,
+            ..call(Cell::Lstm, precision, lengths)
+        })
+    }
+
+    #[divan::bench(args = CASES)]
+    fn forward(bencher: Bencher<'_, '_>, (precision, d): (Float, usize)) {
+        let lengths = Lengths::full(BATCH, LEN);
+        let calls = calls(precision, d, &lengths);
+        let (mut layers, mut states) = (calls.map(Layer::new), numbers(ROWS * 4 * d));
+        bencher
+            .counter(ItemsCount::new(2 * operations(calls[0])))
+            .bench_local(|| {
+                let layers = layers.iter_mut().zip(calls);
+                let directions = layers.map(|(layer, call)| layer.forward(call));
+                recurrent(directions.collect(), &mut states);
+            });
+    }
+
+    #[divan::bench(args = CASES)]
+    fn backward(bencher: Bencher<'_, '_>, (precision, d): (Float, usize)) {
+        let lengths = Lengths::full(BATCH, LEN);
+        let calls = calls(precision, d, &lengths);
+        let (mut layers, states) = (calls.map(Layer::new), numbers(ROWS * 4 * d));
+        let grad = states.clone();
+        bencher
+            .counter(ItemsCount::new(4 * operations(calls[0])))
+            .bench_local(|| {
+                let layers = layers.iter_mut().zip(calls);
+                let directions = layers.map(|(layer, call)| layer.backward(call));
+                recurrent_backward(directions.collect(), &states, black_box(&grad));
             });
     }
 }
@@ -116,18 +207,23 @@ fn step_of_lstm(bencher: Bencher<'_, '_>, batch: usize) {
     let lengths = Lengths::full(batch, 1);
     let (projected, weight) = (numbers(batch * 4 * D), numbers(4 * D * D));
     let (initial, mut states) = (numbers(batch * 2 * D), numbers(batch * 2 * D));
-    let recurrence = Recurrence {
-        hidden: Some(Affine {
-            weight: &weight[..],
-            bias: None,
-        }),
-        initial: Some(&initial[..]),
-    };
+    let call = call(Cell::Lstm, Float::F32, &lengths);
     bencher
         .counter(ItemsCount::new(2 * batch * 4 * D * D))
         .bench_local(|| {
-            let call = call(Cell::Lstm, Float::F32, &lengths);
-            recurrent(call, recurrence, black_box(&projected), &mut states, None);
+            let forward = RecurrentForward {
+                call,
+                recurrence: Recurrence {
+                    hidden: Some(Affine {
+                        weight: &weight[..],
+                        bias: None,
+                    }),
+                    initial: Some(&initial[..]),
+                },
+                projected: black_box(&projected[..]),
+                saved: None,
+            };
+            recurrent(vec![forward], &mut states);
         });
 }
 

@@ -19,6 +19,7 @@
 mod simd;
 mod area;
 mod lanes;
+mod large_pages;
 mod lengths;
 mod parallel;
 mod prefetch;

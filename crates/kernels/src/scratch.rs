@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::large_pages;
+
 /// Maximum number of elements kept by all threads together: 512 MiB. Buffers beyond it return to the allocator.
 const MOST_KEPT: usize = 1 << 27;
 
@@ -46,6 +48,7 @@ pub(crate) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) ->
         }
         None => {
             let mut buffer = vec![if cfg!(test) { f32::NAN } else { 0.0 }; len];
+            large_pages::prefer(&mut buffer);
             (work(&mut buffer), Kept::new(buffer))
         }
     };

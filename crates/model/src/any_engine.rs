@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attentive_base::batch::{Padded, TokenId};
-use attentive_decode::{Logits, NextToken, Stepper};
+use attentive_decode::{Answer, Logits, NextToken, Question, Stepper};
 
 use crate::device_engine::{self, DeviceEngine};
 use crate::engine::{self, Engine};
@@ -135,6 +135,11 @@ impl Stepper for AnyEngine {
     fn most_likely(&self, last: AnyLast, never: &[TokenId]) -> Vec<Option<TokenId>> {
         both!(self, last, AnyLast, |engine, last| engine
             .most_likely(last, never))
+    }
+
+    fn answers(&self, last: AnyLast, questions: &[Question]) -> Vec<Answer> {
+        both!(self, last, AnyLast, |engine, last| engine
+            .answers(last, questions))
     }
 
     fn logits(&self, last: AnyLast) -> Logits {

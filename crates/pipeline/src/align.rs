@@ -9,6 +9,7 @@ use attentive_config::Task;
 use attentive_data::Example;
 use attentive_kernels::elementwise;
 use attentive_model::engine::profile::{self, Part};
+use attentive_model::model::Model;
 use attentive_model::nn::Pass;
 use attentive_tape::AttentionWeights;
 use attentive_text::{Detokenizer, Tokenizer};
@@ -78,7 +79,7 @@ impl Pipeline {
         let mut alignments = vec![Alignment::default(); pairs.len()];
         for batch in batches_within(POSITIONS, examples, self.tokenizers.sides(), None)? {
             Interrupt::check()?;
-            for (&number, most) in batch.lines.iter().zip(self.attended(&batch)) {
+            for (&number, most) in batch.lines.iter().zip(self.attended(&batch)?) {
                 alignments[number] = words[number].linked(&most, src.special().n_first());
             }
         }
@@ -86,28 +87,29 @@ impl Pipeline {
     }
 
     /// The source position that each target of each sequence attends to most.
-    fn attended(&self, batch: &Batch) -> Vec<Vec<usize>> {
-        let maps = self
-            .members()
-            .filter_map(|member| member.model().cross_attention(batch, &Pass::inference()));
-        let sum = maps.reduce(|mut sum, map| {
+    fn attended(&self, batch: &Batch) -> Result<Vec<Vec<usize>>> {
+        let map = |model: &Model| Ok(model.cross_attention(batch, &Pass::inference()));
+        let maps = self.members().map(|member| member.with_model(map));
+        let maps: Vec<Option<AttentionWeights>> = maps.collect::<Result<_>>()?;
+        let sum = maps.into_iter().flatten().reduce(|mut sum, map| {
             elementwise::add(&mut sum.values, &map.values);
             sum
         });
         let Some(AttentionWeights { shape, values }) = sum else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
         let [.., tgt_len, src_len] = shape;
         let lens = batch.src().map_or(&[][..], |src| src.lengths().lens());
         let lens = lens.iter().zip(batch.tgt_out.lens());
-        values
+        let most = |(rows, (&src, &tgt)): (&[f32], (&usize, &usize))| {
+            let rows = rows.chunks(src_len).take(tgt);
+            rows.map(|row| largest(&row[..src])).collect()
+        };
+        Ok(values
             .chunks(tgt_len * src_len)
             .zip(lens)
-            .map(|(rows, (&src, &tgt))| {
-                let rows = rows.chunks(src_len).take(tgt);
-                rows.map(|row| largest(&row[..src])).collect()
-            })
-            .collect()
+            .map(most)
+            .collect())
     }
 }
 

@@ -73,8 +73,8 @@ pub(super) fn failed(failure: Failure) -> Error {
 
 impl Pipeline {
     /// Lets the model, and those of its ensemble, decode on `device`, in `f32`: quantized weights are dequantized, and
-    /// `decode.cache_precision` of the [configuration](Pipeline::config) becomes `f32`. Whatever is not search or generation, such
-    /// as perplexities and alignments, is still computed on the CPU.
+    /// `decode.cache_precision` of the [configuration](Pipeline::config) becomes `f32`. Scores, perplexities and alignments are
+    /// computed there too; what [`Pipeline::model`] is used for is not.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not decode; [`Error::Device`] for a device that fails.
@@ -108,6 +108,18 @@ impl Pipeline {
         })
     }
 
+    /// Lets a model whose weights are in the memory of `device` decode there, without copies of them; see
+    /// [`Pipeline::from_parts`] and [`Pipeline::on_device`].
+    ///
+    /// # Panics
+    /// If the model does not decode, or was not given to [`Pipeline::from_parts`].
+    pub fn where_it_is(mut self, device: &'static dyn Device) -> Self {
+        let model = self.model.take().expect("a model of weights that exist");
+        self.config.decode.cache_precision = CachePrecision::F32;
+        self.engine = AnyEngine::Device(DeviceEngine::new(device, model)).into();
+        self
+    }
+
     /// True for a model that translates or continues texts, which search decodes.
     pub fn decodes(&self) -> bool {
         decodes(&self.architecture)
@@ -116,6 +128,15 @@ impl Pipeline {
     /// True if it decodes on another device than the CPU.
     pub fn is_on_device(&self) -> bool {
         self.hardware().is_some()
+    }
+
+    /// Why the device on which it decodes, or one of its ensemble does, can compute no more until the process is started again.
+    pub fn failure(&self) -> Option<Failure> {
+        self.members()
+            .find_map(|member| match member.engine.get()? {
+                AnyEngine::Cpu(_) => None,
+                AnyEngine::Device(engine) => engine.device().failure(),
+            })
     }
 
     /// The name of the device on which it decodes, with its driver, unless that is the CPU.
@@ -170,6 +191,34 @@ mod tests {
                 assert_eq!(found.text, expected.text, "{changes}");
                 assert!((found.score - expected.score).abs() < 1e-4, "{changes}");
             }
+        }
+    }
+
+    #[test]
+    fn a_device_scores_and_aligns_what_the_cpu_does() {
+        let src = [WORDS.join(" "), WORDS[1].into(), WORDS[..4].join(" ")];
+        let tgt = [WORDS[..2].join(" "), WORDS.join(" "), String::new()];
+        for changes in ["", "family = 'seq2seq'"] {
+            let [cpu, device] = [with(changes), with(changes).with(with(changes)).unwrap()];
+            let device = device.on_device(&Plain).unwrap();
+            let expected = cpu.rescore(1, &src, &tgt).unwrap();
+            let found = device.rescore(1, &src, &tgt).unwrap();
+            for (found, expected) in found.iter().zip(&expected) {
+                assert_eq!(found.tokens, expected.tokens, "{changes}");
+                let found = found.token_log_probs.iter();
+                for (found, expected) in found.zip(&expected.token_log_probs) {
+                    assert!(
+                        (found - expected).abs() < 1e-4,
+                        "{changes}: {found}, not {expected}"
+                    );
+                }
+            }
+            let pairs = || {
+                let tokens = expected.iter().map(|found| &*found.tokens);
+                Vec::from_iter(src.iter().zip(tokens))
+            };
+            let found = device.align(&pairs()).unwrap();
+            assert_eq!(found, cpu.align(&pairs()).unwrap(), "{changes}");
         }
     }
 

@@ -56,6 +56,7 @@ use attentive_architecture::{Architecture, TokenContract};
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights, Provenance, Unread};
 use attentive_config::{CachePrecision, Config, Task, TrainDevice};
+use attentive_device::on;
 use attentive_model::any_engine::AnyEngine;
 use attentive_model::engine::profile::{self, Part};
 use attentive_model::engine::{Dense, Engine, Precision};
@@ -336,10 +337,24 @@ impl Pipeline {
         Arc::clone(&self.translated)
     }
 
-    /// Returns the model for whole sequences, in `f32`. The weights of a quantized model are its dequantized weights.
+    /// Returns the model for whole sequences on the CPU, in `f32`. The weights of a quantized model are its dequantized weights.
     pub fn model(&self) -> &Model {
         self.model
             .get_or_init(|| checkpoint::build(&self.architecture, self.stepper_parameters()))
+    }
+
+    /// Returns the result of `work` with the model for whole sequences, on the device on which the pipeline computes; see
+    /// [`Pipeline::model`].
+    ///
+    /// # Errors
+    /// Those of `work`; [`Error::Device`] for a device that fails.
+    pub fn with_model<R>(&self, work: impl FnOnce(&Model) -> Result<R>) -> Result<R> {
+        match self.engine.get() {
+            Some(AnyEngine::Device(engine)) => {
+                device::caught(|| on(engine.device(), || work(engine.model())))
+            }
+            _ => work(self.model()),
+        }
     }
 
     /// The weights of the form that decodes.

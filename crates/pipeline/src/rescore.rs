@@ -5,6 +5,7 @@ use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::Example;
+use attentive_model::model::Model;
 use attentive_model::nn::Pass;
 
 use super::batches::batches;
@@ -113,9 +114,10 @@ impl Pipeline {
 
     /// The log-probabilities of the targets of `batch`; with several models, the logarithms of the averaged probabilities.
     fn forced(&self, batch: &Batch) -> Result<Vec<Vec<f64>>> {
+        let log_probs = |model: &Model| Ok(model.log_probs(batch, &Pass::inference()));
         let each: Vec<_> = (self.members())
-            .map(|member| member.model().log_probs(batch, &Pass::inference()))
-            .collect();
+            .map(|member| member.with_model(log_probs))
+            .collect::<Result<_>>()?;
         let n_models = each.len() as f64;
         let mut mean = each[0].clone();
         if each.len() > 1 {

@@ -37,7 +37,7 @@ pub struct ServeConfig {
     /// The number type in which models decode unless they have their own setting; by default, the type in which they are
     /// stored.
     pub precision: Option<Precision>,
-    /// What decodes. Models that do not decode compute on the CPU.
+    /// The device that decodes. Models that do not decode compute on the CPU.
     pub device: TrainDevice,
     /// The number of threads that decode, for each model on the CPU.
     pub threads: usize,

@@ -10,6 +10,7 @@ use attentive_base::error::Result;
 use attentive_checkpoint::{self as checkpoint, files};
 use attentive_config::{Task, TrainDevice};
 use attentive_decode::SearchOptions;
+use attentive_device::Failure;
 use attentive_model::engine::Precision;
 use attentive_pipeline::service::{self, Load, Sentences, Service};
 use attentive_pipeline::{Pipeline, Request, device};
@@ -134,6 +135,13 @@ impl Models {
     /// The current models.
     pub(super) fn all(&self) -> Arc<Vec<Arc<Model>>> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Why models cannot answer any more until the server is started again: their GPU was lost.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        self.all()
+            .iter()
+            .find_map(|model| model.pipeline().failure())
     }
 
     /// The model called `name`, or without a name the only one that `fits`; `what` describes its task.
@@ -286,5 +294,71 @@ impl Replaced {
         {
             thread::sleep(PAUSE);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use attentive_config::Family;
+    use attentive_device::Plain;
+    use attentive_pipeline::Translation;
+    use attentive_pipeline::service::{Client, Event};
+    use attentive_samples::{Sample, WORDS};
+
+    use super::*;
+
+    #[test]
+    fn the_loss_of_a_device_is_known() {
+        let sample = Sample::of(Family::Transformer);
+        let pipeline = Pipeline::from_parts(sample.config, sample.tokenizers, sample.model);
+        let options = SearchOptions::from(&pipeline.config().decode);
+        let pipeline = pipeline.on_device(&Plain).unwrap();
+        let limits = service::Limits {
+            workers: 1,
+            batch: 4,
+            queue: 4,
+            per_client: 4,
+        };
+        let served = ServedModel::new("en-de", "runs/en-de");
+        let model = Model {
+            source: Source {
+                dir: served.dir.clone(),
+                precision: None,
+                device: TrainDevice::Cpu,
+                stamp: None,
+            },
+            config: served,
+            service: Arc::new(Service::start(Arc::new(pipeline), limits).unwrap()),
+            loaded: SystemTime::now(),
+            before: Load::default(),
+        };
+        let models = Models(RwLock::new(Arc::new(vec![Arc::new(model)])));
+        let answered = || {
+            let all = models.all();
+            let service = all[0].service();
+            let sentences = service
+                .read(&[Request::from(WORDS[0].to_owned())], &options)
+                .unwrap();
+            let (sender, receiver) = mpsc::channel();
+            let reply = Arc::new(move |_: usize, event: Event<Translation>| {
+                if let Event::Done(result) = event {
+                    sender.send(result.map(drop)).unwrap();
+                }
+            });
+            let ticket = service.translate(Client(1), sentences, false, reply);
+            let _ticket = ticket.unwrap();
+            receiver.recv().unwrap()
+        };
+        answered().unwrap();
+        assert_eq!(models.failure(), None);
+        let lost = Failure {
+            problem: "the GPU was lost".into(),
+            hint: "start again".into(),
+        };
+        Plain::lose(lost.clone());
+        assert_eq!(answered().unwrap_err().to_string(), lost.problem);
+        assert_eq!(models.failure(), Some(lost));
     }
 }

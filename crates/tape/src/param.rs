@@ -27,6 +27,35 @@ struct Inner {
     is_trained: AtomicBool,
 }
 
+/// A parameter whose updates are deferred: the only way to change it without bringing its rows up to date. If this is dropped,
+/// the parameter still carries out all updates before it is read.
+#[derive(Debug)]
+pub struct DeferredParam {
+    param: Param,
+    pending: Arc<dyn Pending>,
+}
+
+impl DeferredParam {
+    /// Returns the parameter.
+    pub fn param(&self) -> &Param {
+        &self.param
+    }
+
+    /// Like [`Param::update`], but no row is brought up to date.
+    ///
+    /// # Panics
+    /// If [`Param::defer`] has been called again: the parameter would never carry out these updates.
+    pub fn update(&self, change: impl FnOnce(&mut Buffer)) {
+        let current = self.param.pending();
+        assert!(
+            current.is_some_and(|current| Arc::ptr_eq(&current, &self.pending)),
+            "the updates of `{}` are deferred by another optimizer since",
+            self.param.name()
+        );
+        change(Arc::make_mut(&mut *self.param.lock()));
+    }
+}
+
 /// Updates of a parameter that are carried out when it is read; see [`Param::defer`].
 pub trait Pending: Debug + Send + Sync {
     /// Brings `rows` of `values` up to date, which are about to be read.
@@ -99,13 +128,18 @@ impl Param {
         Arc::clone(&values)
     }
 
-    /// From now on, calls `pending` before rows are read, or changed by anything but [`Param::update_deferred`].
-    pub fn defer(&self, pending: Arc<dyn Pending>) {
+    /// From now on, calls `pending` before rows are read, or changed by anything but the result. What was deferred before is
+    /// carried out first.
+    pub fn defer(&self, pending: Arc<dyn Pending>) -> DeferredParam {
         self.update(|_| ());
         let mut place = (self.0.pending)
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        *place = Some(pending);
+        *place = Some(Arc::clone(&pending));
+        DeferredParam {
+            param: self.clone(),
+            pending,
+        }
     }
 
     fn pending(&self) -> Option<Arc<dyn Pending>> {
@@ -139,11 +173,6 @@ impl Param {
             pending.settle(Rows::All, &mut values);
         }
         change(Arc::make_mut(&mut *values));
-    }
-
-    /// Like [`Param::update`], for what [defers](Param::defer) the updates of the parameter: no row is brought up to date.
-    pub fn update_deferred(&self, change: impl FnOnce(&mut Buffer)) {
-        change(Arc::make_mut(&mut *self.lock()));
     }
 
     /// Returns whether gradients are computed.

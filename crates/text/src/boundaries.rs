@@ -1,7 +1,11 @@
 //! The boundaries at which words are divided before subwords are learned, so that no token crosses them.
 
+use std::sync::LazyLock;
+
 use attentive_config::TokenizerConfig;
 use serde_json::{Value, json};
+use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
+use tokenizers::{Offsets, SplitDelimiterBehavior};
 
 /// Punctuation and symbols except the word mark, each with the combining and invisible characters after it.
 const PUNCTUATION: &str = r"▁?(?:[^\p{L}\p{M}\p{N}\p{Z}\p{C}▁][\p{M}\p{Cf}]*)+";
@@ -66,6 +70,130 @@ impl From<&TokenizerConfig> for Boundaries {
     }
 }
 
+/// Where a word is divided by one step: around each match of a regular expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Boundary {
+    Punctuation,
+    Digit,
+    Numbers,
+    Scripts,
+}
+
+impl Boundary {
+    const ALL: [Self; 4] = [Self::Punctuation, Self::Digit, Self::Numbers, Self::Scripts];
+
+    /// The boundary of a step of [`Boundaries::pre_tokenizers`]; `None` for another step.
+    pub(super) fn read(step: &Value) -> Option<Self> {
+        let pattern = step["pattern"]["Regex"].as_str()?;
+        let found = Self::ALL
+            .into_iter()
+            .find(|boundary| pattern == boundary.pattern());
+        found.filter(|boundary| *step == isolated(boundary.pattern()))
+    }
+
+    fn pattern(self) -> &'static str {
+        static RUNS: LazyLock<String> = LazyLock::new(runs);
+        match self {
+            Self::Punctuation => PUNCTUATION,
+            Self::Digit => DIGIT,
+            Self::Numbers => NUMBERS,
+            Self::Scripts => &RUNS,
+        }
+    }
+
+    /// The step of the `tokenizers` library.
+    pub(super) fn split(self) -> &'static Split {
+        static SPLITS: [LazyLock<Split>; 4] = [
+            LazyLock::new(|| Boundary::Punctuation.compiled()),
+            LazyLock::new(|| Boundary::Digit.compiled()),
+            LazyLock::new(|| Boundary::Numbers.compiled()),
+            LazyLock::new(|| Boundary::Scripts.compiled()),
+        ];
+        &SPLITS[self as usize]
+    }
+
+    fn compiled(self) -> Split {
+        let pattern = SplitPattern::Regex(self.pattern().to_owned());
+        let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false);
+        split.expect("a pattern that tests compile")
+    }
+
+    /// The matches in `text`, in bytes, if all of its characters have a [`Class`].
+    pub(super) fn plain_matches(self, text: &str) -> Option<Vec<Offsets>> {
+        let mut classes = Vec::with_capacity(text.len());
+        for (start, c) in text.char_indices() {
+            classes.push((start, Class::of(c)?));
+        }
+        let end_of = |place: usize| {
+            classes
+                .get(place + 1)
+                .map_or(text.len(), |&(start, _)| start)
+        };
+        let is = |place: usize, class: Class| classes.get(place).map(|c| c.1) == Some(class);
+        // With the mark of a word before it.
+        let start_of = |place: usize| match place > 0 && is(place - 1, Class::Mark) {
+            true => classes[place - 1].0,
+            false => classes[place].0,
+        };
+        let mut matches = Vec::new();
+        let mut place = 0;
+        while place < classes.len() {
+            let first = place;
+            match (self, classes[place].1) {
+                (Self::Punctuation, Class::Punctuation) => {
+                    while is(place + 1, Class::Punctuation) {
+                        place += 1;
+                    }
+                    matches.push((start_of(first), end_of(place)));
+                }
+                (Self::Digit, Class::Digit) => matches.push((classes[place].0, end_of(place))),
+                (Self::Numbers, Class::Digit) => {
+                    let mut next = place + 1;
+                    while is(next, Class::Digit) || is(next, Class::Punctuation) {
+                        if is(next, Class::Digit) {
+                            place = next;
+                        }
+                        next += 1;
+                    }
+                    matches.push((start_of(first), end_of(place)));
+                }
+                (Self::Scripts, Class::Letter) => return Some(vec![(0, text.len())]),
+                _ => {}
+            }
+            place += 1;
+        }
+        Some(matches)
+    }
+}
+
+/// What a common character is for all boundaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    /// A Latin letter.
+    Letter,
+    /// `0` to `9`
+    Digit,
+    /// Punctuation or a symbol of ASCII.
+    Punctuation,
+    /// The word mark.
+    Mark,
+}
+
+impl Class {
+    /// The class of `c`; `None` if it may be anything else.
+    fn of(c: char) -> Option<Self> {
+        match c {
+            'a'..='z' | 'A'..='Z' => Some(Self::Letter),
+            '0'..='9' => Some(Self::Digit),
+            '▁' => Some(Self::Mark),
+            '×' | '÷' => None,
+            'À'..='\u{24f}' => Some(Self::Letter),
+            _ if c.is_ascii_punctuation() => Some(Self::Punctuation),
+            _ => None,
+        }
+    }
+}
+
 impl Boundaries {
     /// All combinations.
     pub(super) fn all() -> [Self; 8] {
@@ -80,16 +208,16 @@ impl Boundaries {
     pub(super) fn pre_tokenizers(self) -> Vec<Value> {
         let mut steps = Vec::new();
         if self.punctuation {
-            steps.push(isolated(PUNCTUATION));
+            steps.push(Boundary::Punctuation);
         }
         if self.digits {
-            steps.push(isolated(DIGIT));
+            steps.push(Boundary::Digit);
         }
         if self.scripts {
-            steps.push(isolated(NUMBERS));
-            steps.push(isolated(&runs()));
+            steps.extend([Boundary::Numbers, Boundary::Scripts]);
         }
-        steps
+        let step = |boundary: Boundary| isolated(boundary.pattern());
+        steps.into_iter().map(step).collect()
     }
 }
 
@@ -107,6 +235,7 @@ fn isolated(pattern: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use attentive_config::{Normalization, TokenizerKind};
+    use tokenizers::pattern::Pattern;
 
     use super::*;
     use crate::{Masks, Tokenizer, learn};
@@ -172,6 +301,45 @@ mod tests {
             parts(&decomposed, marked).join("|"),
             "▁e\u{301}a|.\u{301}|b"
         );
+    }
+
+    /// Texts of common characters are divided as the regular expressions divide them.
+    #[test]
+    fn plain_texts_are_divided_as_by_regular_expressions() {
+        let characters: Vec<char> = ('\0'..='\u{250}').chain(['▁']).collect();
+        let is_plain = |c: &&char| Class::of(**c).is_some();
+        let plain: Vec<char> = characters.iter().filter(is_plain).copied().collect();
+        assert!(plain.len() > 400);
+        let mut random = attentive_base::random::Random::new(1, 0);
+        let mut texts: Vec<String> = characters.iter().map(|c| format!("▁{c}")).collect();
+        texts.push(String::new());
+        for number in 0..4000 {
+            // Letters are many, so half of the texts have few of them.
+            let few = ['a', 'ä', '1', '7', '.', '-', '$', '▁'];
+            let from = if number % 2 == 0 {
+                &plain[..]
+            } else {
+                &few[..]
+            };
+            let len = random.below(9);
+            texts.push((0..len).map(|_| from[random.below(from.len())]).collect());
+        }
+        for boundary in Boundary::ALL {
+            for text in &texts {
+                let Some(found) = boundary.plain_matches(text) else {
+                    assert!(text.chars().any(|c| Class::of(c).is_none()));
+                    continue;
+                };
+                let all = (&boundary.split().regex).find_matches(text).unwrap();
+                let expected: Vec<Offsets> = (all.into_iter())
+                    .filter_map(|(offsets, is_match)| is_match.then_some(offsets))
+                    .collect();
+                assert_eq!(found, expected, "{boundary:?}: {text:?}");
+                let mut parts = (&boundary).find_matches(text).unwrap();
+                parts.retain(|(_, is_match)| *is_match);
+                assert_eq!(parts.len(), expected.len());
+            }
+        }
     }
 
     #[test]

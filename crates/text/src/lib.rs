@@ -7,6 +7,7 @@ mod boundaries;
 mod charsmap;
 mod contract;
 mod detokenizer;
+mod division;
 mod format;
 mod languages;
 mod learn;

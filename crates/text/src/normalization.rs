@@ -5,15 +5,16 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tokenizers::{
     DecoderWrapper, NormalizedString, Normalizer, NormalizerWrapper, PostProcessorWrapper,
-    PreTokenizerWrapper, TokenizerImpl,
+    TokenizerImpl,
 };
 
 use super::charsmap::Charsmap;
+use super::division::Division;
 use super::unigram::Pieces;
 
-/// A tokenizer of the `tokenizers` library with this module's normalization and search for pieces.
+/// A tokenizer of the `tokenizers` library with this crate's normalization, division and search for pieces.
 pub(super) type Inner =
-    TokenizerImpl<Pieces, Normalization, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
+    TokenizerImpl<Pieces, Normalization, Division, PostProcessorWrapper, DecoderWrapper>;
 
 /// The `normalizer` of a tokenizer file. The first step, if it has a compiled map, may have an entry `"match": "longest"`,
 /// which makes it search for the longest match at every position as the programs that compile such maps do; other programs

@@ -91,21 +91,12 @@ impl Tokenizer {
                 .token_to_id(token)
                 .filter(|&id| is_special && is_known(id) || token != names.mask)
         })?;
-        let vocab = inner.get_vocab(true);
-        let vocab_size = vocab.len();
-        if let Some((token, id)) = vocab.iter().find(|(_, id)| **id as usize >= vocab_size) {
-            return Err(format!(
-                "token `{token}` has id {id}, but there are only {vocab_size} tokens"
-            ));
-        }
-        if let Some((id, one, other)) = shared_id(&vocab) {
-            return Err(format!(
-                "the tokens `{one}` and `{other}` have the same id {id}"
-            ));
-        }
-        let spells_unknown = vocab
-            .keys()
-            .any(|token| token.starts_with(UNKNOWN_SPELLING));
+        let vocab_size = match size_of_whole(&inner) {
+            Some(size) => size,
+            None => checked_size(&inner.get_vocab(true))?,
+        };
+        let spells_unknown = may_spell_unknown(&json)
+            && (inner.get_vocab(true).keys()).any(|token| token.starts_with(UNKNOWN_SPELLING));
         let vocab_size = match names.unknown_from {
             0 => vocab_size,
             known => known.min(vocab_size),
@@ -368,6 +359,43 @@ fn parse(json: &[u8]) -> Result<Inner, String> {
     let text = str::from_utf8(json).map_err(|error| invalid(&error))?;
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
     Inner::from_bytes(json).map_err(|error| invalid(&error))
+}
+
+/// Returns the number of tokens, whose ids must be the numbers below it; otherwise describes the problem.
+fn checked_size(vocab: &HashMap<String, TokenId>) -> Result<usize, String> {
+    let size = vocab.len();
+    if let Some((token, id)) = vocab.iter().find(|(_, id)| **id as usize >= size) {
+        return Err(format!(
+            "token `{token}` has id {id}, but there are only {size} tokens"
+        ));
+    }
+    match shared_id(vocab) {
+        Some((id, one, other)) => Err(format!(
+            "the tokens `{one}` and `{other}` have the same id {id}"
+        )),
+        None => Ok(size),
+    }
+}
+
+/// The number of tokens if their ids are the numbers below it; `None` if not. [`checked_size`] names the problem, but copies the
+/// vocabulary.
+fn size_of_whole(inner: &Inner) -> Option<usize> {
+    let model = inner.get_model();
+    let added = inner.get_added_vocabulary().get_vocab().keys();
+    let new = added.filter(|token| model.token_to_id(token).is_none());
+    let size = model.get_vocab_size() + new.count();
+    // As many tokens as ids, one for each: none is left over.
+    let is_of_token = |id: TokenId| {
+        let token = inner.id_to_token(id);
+        token.is_some_and(|token| inner.token_to_id(&token) == Some(id))
+    };
+    (0..size as TokenId).all(is_of_token).then_some(size)
+}
+
+/// Returns false if no token of a `tokenizer.json` contains [`UNKNOWN_SPELLING`], spelled out or escaped.
+fn may_spell_unknown(json: &[u8]) -> bool {
+    let text = str::from_utf8(json).unwrap_or_default();
+    text.contains(UNKNOWN_SPELLING) || text.contains("\\u")
 }
 
 /// The smallest id shared by two tokens, and these tokens in alphabetical order.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokenizers::models::TrainerWrapper;
+use tokenizers::models::bpe::{BPE, Merges, Vocab};
 use tokenizers::{Model, ModelWrapper, Token};
 
 /// The value of `"sums"` in the `model` of a tokenizer file whose texts are segmented as in SentencePiece.
@@ -63,6 +64,45 @@ struct Section {
     unmatched: Vec<u32>,
 }
 
+/// The `model` section of a file with merges. The library would keep all merges in another form while it reads them, which takes
+/// twice the time and several times the RAM.
+#[derive(Deserialize)]
+struct Merged {
+    dropout: Option<f32>,
+    unk_token: Option<String>,
+    continuing_subword_prefix: Option<String>,
+    end_of_word_suffix: Option<String>,
+    fuse_unk: Option<bool>,
+    byte_fallback: Option<bool>,
+    ignore_merges: Option<bool>,
+    vocab: Vocab,
+    merges: Merges,
+}
+
+impl Merged {
+    fn build(self) -> Result<ModelWrapper, String> {
+        let mut builder = BPE::builder()
+            .vocab_and_merges(self.vocab, self.merges)
+            .fuse_unk(self.fuse_unk.unwrap_or_default())
+            .byte_fallback(self.byte_fallback.unwrap_or_default())
+            .ignore_merges(self.ignore_merges.unwrap_or_default());
+        if let Some(dropout) = self.dropout {
+            builder = builder.dropout(dropout);
+        }
+        if let Some(token) = self.unk_token {
+            builder = builder.unk_token(token);
+        }
+        if let Some(prefix) = self.continuing_subword_prefix {
+            builder = builder.continuing_subword_prefix(prefix);
+        }
+        if let Some(suffix) = self.end_of_word_suffix {
+            builder = builder.end_of_word_suffix(suffix);
+        }
+        let model = builder.build().map_err(|error| error.to_string())?;
+        Ok(ModelWrapper::BPE(model))
+    }
+}
+
 /// The best path to a position of a text.
 #[derive(Clone, Copy, Default)]
 struct Best {
@@ -98,7 +138,11 @@ impl Pieces {
                 let section = serde_json::from_str(file).map_err(invalid)?;
                 return Unigram::new(section).map(Self::Single);
             }
-            Some("BPE") => serde_json::from_str(file).map(ModelWrapper::BPE),
+            Some("BPE") => match serde_json::from_str::<Merged>(file) {
+                Ok(section) => return section.build().map(Self::Plain),
+                // The library reads merges in an older form too, and names mistakes.
+                Err(_) => serde_json::from_str(file).map(ModelWrapper::BPE),
+            },
             Some("WordLevel") => serde_json::from_str(file).map(ModelWrapper::WordLevel),
             _ => serde_json::from_str(file),
         };

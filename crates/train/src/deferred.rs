@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use attentive_device::AdamStep;
 use attentive_kernels::lazy_adam::LazyAdam;
-use attentive_tape::{Buffer, Param, Pending, Rows};
+use attentive_tape::{Buffer, DeferredParam, Param, Pending, Rows};
 
 /// A table of which an update reads few rows. Adam changes these rows; the others catch up before they are read.
 #[derive(Debug)]
 pub(super) struct Deferred {
-    table: Param,
+    table: DeferredParam,
     state: Arc<State>,
 }
 
@@ -38,17 +38,17 @@ impl Deferred {
             updates: LazyAdam::new(rows, d),
             moments: [Buffer::EMPTY, Buffer::EMPTY],
         })));
-        table.defer(Arc::<State>::clone(&state));
-        Some(Self {
-            table: table.clone(),
-            state,
-        })
+        let table = table.defer(Arc::<State>::clone(&state));
+        Some(Self { table, state })
     }
 
     /// Updates the rows that were read since the last update, whose gradients are in `gradient`, and keeps the moments until
     /// [`Deferred::settle`].
+    ///
+    /// # Panics
+    /// If another optimizer updates the table since.
     pub(super) fn update(&self, step: AdamStep, moments: [&mut Buffer; 2], gradient: &Buffer) {
-        self.table.update_deferred(|values| {
+        self.table.update(|values| {
             let mut missed = self.state.lock();
             for (own, other) in missed.moments.iter_mut().zip(moments) {
                 hand_over(other, own);
@@ -62,7 +62,7 @@ impl Deferred {
 
     /// Carries out all updates, and gives the moments back.
     pub(super) fn settle(&self, moments: [&mut Buffer; 2]) {
-        self.table.values();
+        self.table.param().values();
         for (own, other) in self.state.lock().moments.iter_mut().zip(moments) {
             hand_over(own, other);
         }
@@ -124,10 +124,48 @@ mod tests {
     };
 
     /// The elements as they are, without catching up.
-    fn raw(table: &Param) -> Vec<f32> {
+    fn raw(deferred: &Deferred) -> Vec<f32> {
         let mut found = Vec::new();
-        table.update_deferred(|values| found = values.values().into_owned());
+        let table = &deferred.table;
+        table.update(|values| found = values.values().into_owned());
         found
+    }
+
+    /// An update of all rows, and one of which no row is read.
+    fn update_twice(deferred: &Deferred) {
+        let mut moments = [(); 2].map(|()| Buffer::zeros(4));
+        for (step, gradient) in [(1, [1.0, -2.0, 3.0, 4.0]), (2, [0.0; 4])] {
+            let [mean, square] = &mut moments;
+            let step = AdamStep { step, ..STEP };
+            deferred.update(step, [mean, square], &Buffer::from(gradient.to_vec()));
+        }
+    }
+
+    fn small_table() -> Param {
+        Param::new("table", vec![2, 2], vec![1.0, 2.0, 3.0, 4.0])
+    }
+
+    #[test]
+    fn a_table_carries_out_its_updates_without_its_optimizer() {
+        let [kept, dropped, replaced] = [(); 3].map(|()| small_table());
+        let deferred = Deferred::new(&kept).expect("a matrix on the host");
+        update_twice(&deferred);
+        let before = raw(&deferred);
+        let expected = kept.to_vec();
+        assert_ne!(before, expected, "no row has missed an update");
+        update_twice(&Deferred::new(&dropped).expect("a matrix on the host"));
+        assert_eq!(dropped.to_vec(), expected);
+        update_twice(&Deferred::new(&replaced).expect("a matrix on the host"));
+        let next = Deferred::new(&replaced).expect("a matrix on the host");
+        assert_eq!(raw(&next), expected);
+    }
+
+    #[test]
+    #[should_panic(expected = "the updates of `table` are deferred by another optimizer since")]
+    fn two_optimizers_of_one_table_are_refused() {
+        let table = small_table();
+        let [first, _second] = [(); 2].map(|()| Deferred::new(&table).expect("a matrix"));
+        update_twice(&first);
     }
 
     #[test]
@@ -148,26 +186,26 @@ mod tests {
                     range: 0..6,
                 };
                 let [mean, square] = &mut all;
-                current().adam(step, part, [mean, square], &gradient);
+                current().adam(step, part, [mean, square], &gradient, None);
             });
         };
         // At first, all rows count as read.
         update(1, [0.5, -1.0, 0.25, 2.0, 1.0, 0.125]);
-        let first = raw(&table);
+        let first = raw(&deferred);
         assert_eq!(first, dense.to_vec());
         drop(table.value_of(Rows::Of(&[1, 1])));
         update(2, [0.0, 0.0, 0.5, 0.5, 0.0, 0.0]);
         let mut expected = first;
         expected[2..4].copy_from_slice(&dense.to_vec()[2..4]);
-        assert_eq!(raw(&table), expected);
+        assert_eq!(raw(&deferred), expected);
         drop(table.constant_of(Rows::Of(&[2])));
         expected[4..].copy_from_slice(&dense.to_vec()[4..]);
-        assert_eq!(raw(&table), expected);
+        assert_eq!(raw(&deferred), expected);
         update(3, [0.0; 6]);
-        assert_ne!(raw(&table), dense.to_vec());
+        assert_ne!(raw(&deferred), dense.to_vec());
         assert_eq!(table.to_vec(), dense.to_vec());
         update(4, [1.0; 6]);
-        assert_eq!(raw(&table), dense.to_vec(), "all rows had been read");
+        assert_eq!(raw(&deferred), dense.to_vec(), "all rows had been read");
         update(5, [0.0; 6]);
         table.change(|values| values[0] = 7.0);
         let mut expected = dense.to_vec();

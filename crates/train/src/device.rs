@@ -3,10 +3,8 @@
 #[cfg(feature = "gpu")]
 use attentive_base::error::Error;
 use attentive_base::error::Result;
-use attentive_checkpoint as checkpoint;
 use attentive_config::{GpuChoice, TrainDevice};
-use attentive_device::{Cpu, current, on};
-use attentive_model::model::Model;
+use attentive_device::{current, on};
 use attentive_processes::Processes;
 
 /// Runs `work`, in which this thread computes on the `device`. The device [`TrainDevice::Cpu`] is the one of this thread, which
@@ -65,16 +63,6 @@ fn one_of_several(n: usize, number: usize) -> Result<usize> {
 #[cfg(not(feature = "gpu"))]
 fn one_of_several(_: usize, number: usize) -> Result<usize> {
     Ok(number)
-}
-
-/// The model with its parameters in the memory of the host, where search reads them: a copy if they are elsewhere.
-pub(super) fn on_host(model: &Model) -> Model {
-    let mut parameters = model.parameters().iter();
-    if parameters.all(|parameter| parameter.values().is_on_host()) {
-        return model.clone();
-    }
-    let copied = model.copied();
-    on(&Cpu, || checkpoint::build(model.architecture(), copied))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::{AddAssign, Range};
+use std::sync::Arc;
 
 use attentive_base::batch::Batch;
 use attentive_checkpoint::Products;
@@ -14,7 +15,7 @@ use attentive_model::nn::Pass;
 use attentive_processes::Processes;
 use attentive_tape::{Buffer, Float, Param, ParamId};
 
-use super::exchange::{Exchange, Reduced};
+use super::exchange::Exchange;
 use super::scheduled_sampling::ScheduledSampling;
 use super::{Optimizer, UpdateScale};
 
@@ -29,6 +30,8 @@ pub struct Learner {
     pub(super) clip_norm: f64,
     sampling: ScheduledSampling,
     precision: Float,
+    /// The verdict on the last update, on devices that compute later.
+    pub(super) verdict: Option<Arc<Buffer>>,
     /// The index of each of the architecture's parameters among the trained ones, without the frozen ones.
     places: Vec<usize>,
 }
@@ -68,6 +71,7 @@ impl Learner {
             clip_norm: config.train.clip_norm,
             sampling: ScheduledSampling::new(config),
             precision: config.train.products(),
+            verdict: None,
         }
     }
 
@@ -100,10 +104,7 @@ impl Learner {
 
     /// The names and shapes of [`Learner::state`].
     pub(super) fn state_shapes(&self) -> Vec<(String, Vec<usize>)> {
-        let state = self.optimizer.state();
-        state
-            .map(|slot| (slot.name.clone(), slot.shape.clone()))
-            .collect()
+        self.optimizer.state_shapes()
     }
 
     /// Restores the result of [`Learner::state`], which only the first process has.
@@ -142,19 +143,17 @@ impl Learner {
         self.sampling.mix(batch, number, &self.model)
     }
 
-    /// The Euclidean norm of the average gradient per token, summed in the architecture's order of parameters.
-    pub(super) fn gradient_norm(&self, reduced: &Reduced) -> f64 {
-        let gradients: Vec<&Buffer> = reduced.gradients.iter().collect();
-        let squares = current().all_sums_of_squares(&gradients);
-        let squares = self.exchange.squares(squares);
+    /// The Euclidean norm of the gradient, given the sums of squares of all chunks of each parameter's gradient, which are added
+    /// in the architecture's order of parameters.
+    pub(super) fn norm(&self, squares: &[Vec<f64>]) -> f64 {
         let of = |&place: &usize| -> f64 { squares[place].iter().sum() };
         let sum: f64 = self.places.iter().map(of).sum();
-        sum.sqrt() / reduced.n_tokens()
+        sum.sqrt()
     }
 
     /// The first parameter whose gradient has a NaN or infinite value.
-    pub(super) fn first_non_finite(&self, reduced: &Reduced) -> Option<String> {
-        let mut gradients = reduced.gradients.iter();
+    pub(super) fn first_non_finite(&self, gradients: &[Buffer]) -> Option<String> {
+        let mut gradients = gradients.iter();
         let first = gradients.position(|part| current().first_non_finite(part).is_some());
         let first = self.exchange.first_of(first)?;
         Some(self.model.trained().nth(first)?.name().to_owned())
@@ -184,8 +183,13 @@ impl Learner {
         Gradients(self.model.take_gradients(&mut gradients))
     }
 
-    /// Updates the model by the average gradient over all tokens, times `scale`.
-    pub(super) fn change(&mut self, reduced: &Reduced, scale: UpdateScale) {
+    /// Updates the model by the sum of `gradients` over all tokens, times `scale`, as the `verdict` on them says.
+    pub(super) fn change(
+        &mut self,
+        gradients: &[Buffer],
+        scale: UpdateScale,
+        verdict: Option<&Buffer>,
+    ) {
         let is_alone = self.exchange.processes().is_alone();
         let mut updated = Vec::new();
         let see = |parameter: &Buffer, part: Range<usize>| {
@@ -193,9 +197,8 @@ impl Learner {
                 updated.extend_from_slice(&parameter.values()[part]);
             }
         };
-        let gradients = &reduced.gradients;
         self.optimizer
-            .update_parts(&self.model, gradients, scale, see);
+            .update_parts(&self.model, gradients, scale, verdict, see);
         self.exchange.share_parameters(&self.model, &updated);
     }
 }

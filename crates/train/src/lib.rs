@@ -40,7 +40,7 @@ pub use optimizer::{Optimizer, UpdateScale};
 pub use profile::{Profile, profile};
 pub use report::{Event, Observer, Silent};
 pub use schedule::{Plateau, Schedule};
-pub use update::{Part, Unwatched, Update, Watch};
+pub use update::{Finished, Part, Started, Unwatched, Update, Watch};
 
 use attentive_base::error::Result;
 use attentive_base::interrupt::Interrupt;

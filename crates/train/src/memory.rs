@@ -26,8 +26,9 @@ const PROGRAM: f64 = if cfg!(feature = "mpi") { 72.0 } else { 69.0 } * MB;
 const CONNECTIONS: f64 = 16.0 * MB;
 /// RAM per thread: its stack, packed matrix panels and attention scores.
 const THREAD: f64 = 4.0 * MB;
-/// RAM that the driver of a GPU uses, with the shaders. Measured with lavapipe, which computes in software.
-const DRIVER: f64 = 100.0 * MB;
+/// RAM that the driver of a GPU uses, with the shaders of training and of validations. Measured with lavapipe, which computes in
+/// software.
+const DRIVER: f64 = 150.0 * MB;
 /// How much larger a buffer of a GPU may be than what it is needed for, since it is used again for others.
 const ROUNDING: f64 = 1.25;
 /// The number of rows of logits held at a time.

@@ -109,8 +109,28 @@ impl Optimizer {
 
     /// The state tensors, each named `SLOT.PARAMETER`, with values for the part that is updated. After an update, those of some
     /// tables are missing until [`Optimizer::settle`].
+    ///
+    /// # Panics
+    /// If the values of a table are missing.
     pub(super) fn state(&self) -> impl Iterator<Item = &Slot> {
-        self.memory.iter().flat_map(|memory| &memory.slots)
+        self.memory.iter().flat_map(|memory| {
+            memory.slots.iter().inspect(|slot| {
+                assert_eq!(
+                    slot.values.len(),
+                    memory.part.len(),
+                    "`{}` is read before deferred updates are carried out",
+                    slot.name
+                );
+            })
+        })
+    }
+
+    /// The names and shapes of the state tensors.
+    pub(super) fn state_shapes(&self) -> Vec<(String, Vec<usize>)> {
+        let slots = self.memory.iter().flat_map(|memory| &memory.slots);
+        slots
+            .map(|slot| (slot.name.clone(), slot.shape.clone()))
+            .collect()
     }
 
     /// The state tensors, to restore them.
@@ -123,16 +143,17 @@ impl Optimizer {
     /// # Panics
     /// If the numbers of gradients and parameters differ.
     pub fn update(&mut self, model: &Model, gradients: &[Buffer], scale: UpdateScale) {
-        self.update_parts(model, gradients, scale, |_, _| ());
+        self.update_parts(model, gradients, scale, None, |_, _| ());
     }
 
-    /// Updates the parts of `model` by their `gradients`, like [`Optimizer::update`], and calls `see` with each
-    /// parameter and its part.
+    /// Updates the parts of `model` by their `gradients`, like [`Optimizer::update`] and as the `verdict` on them says, and
+    /// calls `see` with each parameter and its part.
     pub(super) fn update_parts(
         &mut self,
         model: &Model,
         gradients: &[Buffer],
         scale: UpdateScale,
+        verdict: Option<&Buffer>,
         mut see: impl FnMut(&Buffer, Range<usize>),
     ) {
         assert_eq!(
@@ -149,6 +170,7 @@ impl Optimizer {
             } = memory;
             let rates = Rates::new(&self.config, parameter.shape(), scale);
             if let (Some(deferred), [mean, square]) = (deferred, &mut **slots) {
+                assert!(verdict.is_none(), "the host decides on tables of its own");
                 let moments = [&mut mean.values, &mut square.values];
                 deferred.update(rates.adam(), moments, gradient);
                 continue;
@@ -158,7 +180,7 @@ impl Optimizer {
                     buffer: values,
                     range: range.clone(),
                 };
-                rates.apply(part, gradient, slots);
+                rates.apply(part, gradient, slots, verdict);
                 see(values, range.clone());
             });
         }
@@ -203,15 +225,21 @@ impl<'a> Rates<'a> {
     }
 
     /// Updates a part of a parameter and the state.
-    fn apply(&self, part: Part<'_>, gradient: &Buffer, slots: &mut [Slot]) {
+    fn apply(
+        &self,
+        part: Part<'_>,
+        gradient: &Buffer,
+        slots: &mut [Slot],
+        verdict: Option<&Buffer>,
+    ) {
         match (self.config.kind, slots) {
             (OptimizerKind::Adam | OptimizerKind::Adamw, [mean, square]) => {
                 let moments = [&mut mean.values, &mut square.values];
-                current().adam(self.adam(), part, moments, gradient);
+                current().adam(self.adam(), part, moments, gradient, verdict);
             }
             (_, slots) => {
                 let velocity = slots.first_mut().map(|slot| &mut slot.values);
-                current().sgd(self.sgd(), part, velocity, gradient);
+                current().sgd(self.sgd(), part, velocity, gradient, verdict);
             }
         }
     }
@@ -245,5 +273,44 @@ impl<'a> Rates<'a> {
             l2: self.decay,
             grad_scale: self.scale.gradient_scale as f32,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive_samples::{model, variant};
+
+    use super::*;
+
+    /// Updates a model with tables of embeddings that are only looked up.
+    fn updated() -> Optimizer {
+        let model = model(&variant("tie_embeddings = 'none'"));
+        let mut optimizer = Optimizer::new(&OptimizerConfig::default(), &model);
+        let gradients: Vec<Buffer> = (model.trained())
+            .map(|parameter| Buffer::from(vec![0.5; parameter.size()]))
+            .collect();
+        let scale = UpdateScale {
+            step: 1,
+            learning_rate: 0.1,
+            gradient_scale: 1.0,
+        };
+        optimizer.update(&model, &gradients, scale);
+        optimizer
+    }
+
+    #[test]
+    fn the_state_is_whole_once_updates_are_carried_out() {
+        let mut optimizer = updated();
+        optimizer.settle();
+        assert!(optimizer.state().all(|slot| {
+            let size: usize = slot.shape.iter().product();
+            slot.values.len() == size
+        }));
+    }
+
+    #[test]
+    #[should_panic(expected = "is read before deferred updates are carried out")]
+    fn a_state_without_the_values_of_a_table_is_refused() {
+        updated().state().for_each(drop);
     }
 }

@@ -34,7 +34,8 @@ pub enum Event<'a> {
     Warning(&'a str),
     /// Training starts or resumes.
     Start(&'a StartReport),
-    /// An update is done.
+    /// An update is done. On a GPU, several are reported together, when their results are read: for the log, a validation or a
+    /// checkpoint.
     Step {
         /// The report on the update.
         report: &'a StepReport,

@@ -2,6 +2,7 @@
 
 mod files;
 mod mean;
+mod started;
 mod validation;
 
 use std::path::PathBuf;
@@ -14,11 +15,12 @@ use attentive_checkpoint::{RecordedScore, Run, Snapshot, TrainingState};
 use serde::{Deserialize, Serialize};
 
 use self::files::Files;
+use self::started::StartedUpdate;
 use super::prepare::Prepared;
-use super::report::{Event, Observer, StepReport};
+use super::report::{Event, Observer};
 use super::span::Span;
 use super::update::{damaged, not_finite};
-use super::{BestReport, ExchangeReport, Plateau, Schedule, StopReason, Summary, Unwatched};
+use super::{BestReport, ExchangeReport, Plateau, Schedule, StopReason, Summary};
 
 /// Updates between comparisons of the weights of all processes.
 const COMPARE_EVERY: u64 = 100;
@@ -29,6 +31,8 @@ pub(super) struct Trainer<'a> {
     schedule: Schedule,
     progress: Progress,
     step: u64,
+    /// The latest updates, whose results are not known yet.
+    started: Vec<StartedUpdate>,
     /// The files that only the first process writes.
     files: Option<Files>,
     last_saved: Option<(u64, PathBuf)>,
@@ -75,6 +79,7 @@ impl<'a> Trainer<'a> {
             schedule: Schedule::of(&setup.config),
             progress: Progress::default(),
             step: 0,
+            started: Vec::new(),
             files,
             last_saved: None,
             scores: None,
@@ -127,11 +132,11 @@ impl<'a> Trainer<'a> {
             if let Some(reason) = self.finished() {
                 break reason;
             }
-            let report = self.update()?;
+            let epoch = self.update()?;
             self.compare_if_due()?;
-            self.record(&report)?;
+            self.record_if_due()?;
             let better = self.validate_if_due()?;
-            self.save_if_due(report.epoch, better)?;
+            self.save_if_due(epoch, better)?;
             if let Some(signal) = self.interrupted_by() {
                 return Err(self.interrupted(signal)?);
             }
@@ -189,23 +194,6 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    fn update(&mut self) -> Result<StepReport> {
-        let start = Instant::now();
-        let feed = &mut self.setup.material.feed;
-        let (step, epoch) = (self.step + 1, feed.position().epoch);
-        let learning_rate = self.schedule.learning_rate(step, &self.progress.plateau);
-        let learner = &mut self.setup.learner;
-        let batches = feed.next_batches(learner.n_batches(), learner.share());
-        let batches = self.setup.processes.agree("batches were made", batches)?;
-        let update = learner.learn(step, learning_rate, &batches, &mut Unwatched);
-        let update = update.map_err(|damage| self.damaged(*damage))?;
-        self.step = step;
-        let time = start.elapsed();
-        self.progress.unlogged.add(&update, time);
-        let span = Span::of(&update, time);
-        Ok(StepReport::new(step, epoch, learning_rate, &span))
-    }
-
     fn damaged(&self, damage: NotFinite) -> Error {
         let checkpoint = self.last_saved.as_ref().map(|(_, path)| path.clone());
         Error::NotFinite(Box::new(NotFinite {
@@ -256,26 +244,6 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    /// Logs the average over the updates since the last log entry, after the first update and every `log_every`-th.
-    fn record(&mut self, report: &StepReport) -> Result<()> {
-        let every = self.setup.config.train.log_every.max(1);
-        let is_due = report.step == 1 || report.step.is_multiple_of(every);
-        let mean = is_due.then(|| {
-            let span = std::mem::take(&mut self.progress.unlogged);
-            StepReport::new(report.step, report.epoch, report.learning_rate, &span)
-        });
-        if let Some(mean) = &mean {
-            let files = self.files.as_mut();
-            let written = files.map_or(Ok(()), |files| files.log_step(mean));
-            self.setup
-                .processes
-                .agree("an update was logged", written)?;
-        }
-        let logged = mean.as_ref();
-        self.observer.on(&Event::Step { report, logged });
-        Ok(())
-    }
-
     fn save_if_due(&mut self, epoch: u64, better: bool) -> Result<()> {
         let due = match self.setup.config.train.save_every {
             0 => self.setup.material.feed.position().epoch > epoch,
@@ -303,6 +271,7 @@ impl<'a> Trainer<'a> {
     }
 
     fn save(&mut self, reason: Reason, best: bool) -> Result<()> {
+        self.record()?;
         self.compare()?;
         let processes = self.setup.processes.clone();
         let scores = self.scores.iter().filter(|(step, _)| *step == self.step);

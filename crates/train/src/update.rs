@@ -1,12 +1,14 @@
 //! One update: gradients of its micro-batches, clipping, and the optimizer.
 
+use std::sync::Arc;
+
 use attentive_base::batch::Batch;
 use attentive_base::error::NotFinite;
-use attentive_device::current;
+use attentive_device::{VerdictCall, current};
+use attentive_kernels::optimizer::SUM_CHUNK;
 use attentive_model::nn::Probe;
-use attentive_tape::{LossSums, Param};
+use attentive_tape::{Buffer, LossSums, Losses, Param};
 
-use super::exchange::Reduced;
 use super::sum::PartialSums;
 use super::{Learner, UpdateScale};
 
@@ -48,6 +50,46 @@ pub struct Update {
     pub gradient_norm: f64,
 }
 
+/// An update whose result may not be known yet: a GPU computes it later.
+#[derive(Debug)]
+pub struct Started {
+    step: u64,
+    result: Pending,
+}
+
+#[derive(Debug)]
+enum Pending {
+    /// It is known.
+    Nothing(Update),
+    /// The device computes it.
+    All {
+        /// Of each micro-batch.
+        losses: Vec<Losses>,
+        /// The sums of squares of the gradients' chunks.
+        squares: Buffer,
+        verdict: Arc<Buffer>,
+    },
+}
+
+/// The results of several updates.
+#[derive(Debug)]
+pub struct Finished {
+    /// Of those before the first with a NaN or infinite loss or gradient.
+    pub updates: Vec<Update>,
+    /// The damage of that one. The model is as it was before, also if other updates were started after it.
+    pub damage: Option<Box<NotFinite>>,
+}
+
+/// What forward and backward passes give.
+struct Computed {
+    /// Of each micro-batch of this process.
+    losses: Vec<Losses>,
+    /// The sum of the losses `[1]`, on a device that computes later.
+    loss: Option<Buffer>,
+    /// For each parameter in the model's order, the gradient of the part that this process updates, summed over all micro-batches.
+    gradients: Vec<Buffer>,
+}
+
 impl Learner {
     /// Runs update `step`, counted from 1: sums the gradients of its `train.micro_batches_per_update` micro-batches, clips the
     /// average over all tokens, and updates the model. `batches` are the micro-batches of [`Learner::share`].
@@ -64,50 +106,124 @@ impl Learner {
         batches: &[Batch],
         watch: &mut impl Watch,
     ) -> Result<Update, Box<NotFinite>> {
-        let reduced = self.compute(step, batches, watch)?;
+        let started = self.start(step, learning_rate, batches, watch)?;
         watch.part(Part::Optimizer, || {
-            let gradient_norm = self.gradient_norm(&reduced);
-            if !gradient_norm.is_finite() {
-                return Err(self.damaged_gradient(step, &reduced, batches));
-            }
-            let clip = self.clip_norm;
-            let clipping = if clip > 0.0 && gradient_norm > clip {
-                clip / gradient_norm
-            } else {
-                1.0
-            };
-            let scale = UpdateScale {
-                step,
-                learning_rate,
-                gradient_scale: clipping / reduced.n_tokens(),
-            };
-            let sums = reduced.sums;
-            self.change(&reduced, scale);
-            Ok(Update {
-                sums,
-                gradient_norm,
-            })
+            let Finished { updates, damage } = self.finish(&[(&started, batches)]);
+            damage.map_or_else(|| Ok(updates[0]), Err)
         })
     }
 
-    /// The sums over all micro-batches, including those of other processes.
-    fn compute(
-        &self,
+    /// Begins what [`Learner::learn`] does. Unless it [waits](Learner::waits), the host does not wait for the device, and
+    /// [`Learner::finish`] returns the result.
+    ///
+    /// # Errors
+    /// Those of [`Learner::learn`], if it waits.
+    ///
+    /// # Panics
+    /// See [`Learner::learn`].
+    pub fn start(
+        &mut self,
         step: u64,
+        learning_rate: f64,
         batches: &[Batch],
         watch: &mut impl Watch,
-    ) -> Result<Reduced, Box<NotFinite>> {
+    ) -> Result<Started, Box<NotFinite>> {
+        let computed = self.compute(step, batches, watch);
+        let result = match self.waits() {
+            true => {
+                let sums = self.checked(step, batches, &computed.losses)?;
+                let change = || self.change_now(step, learning_rate, batches, &computed, sums);
+                Pending::Nothing(watch.part(Part::Optimizer, change)?)
+            }
+            false => watch.part(Part::Optimizer, || {
+                self.change_later(step, learning_rate, computed)
+            }),
+        };
+        Ok(Started { step, result })
+    }
+
+    /// Returns true if the result of an update is known when it ends: on the CPU, and with several processes.
+    pub fn waits(&self) -> bool {
+        !(self.exchange.processes().is_alone() && current().computes_later())
+    }
+
+    /// Returns the results of the updates since the last call, in their order, each with its micro-batches. The host waits for
+    /// the device once.
+    pub fn finish(&mut self, started: &[(&Started, &[Batch])]) -> Finished {
+        let all = started.iter().flat_map(|(started, _)| started.buffers());
+        let all = Vec::from_iter(all);
+        let mut found = match all.is_empty() {
+            true => Vec::new(),
+            false => current().download_all(&all),
+        }
+        .into_iter();
+        let mut updates = Vec::with_capacity(started.len());
+        for (started, batches) in started {
+            match self.result(started, &mut found) {
+                Some(update) => updates.push(update),
+                None => {
+                    let damage = Some(self.damage(started.step, batches));
+                    return Finished { updates, damage };
+                }
+            }
+        }
+        Finished {
+            updates,
+            damage: None,
+        }
+    }
+
+    /// The result of an update, given the elements of its buffers; `None` if it is damaged.
+    fn result(
+        &self,
+        started: &Started,
+        found: &mut impl Iterator<Item = Vec<f32>>,
+    ) -> Option<Update> {
+        let losses = match &started.result {
+            Pending::Nothing(update) => return Some(*update),
+            Pending::All { losses, .. } => losses,
+        };
+        let sums: Vec<LossSums> = losses.iter().map(|losses| losses.finished(found)).collect();
+        let sums = in_order(&sums, 0).total();
+        let sums = sums.expect("at least one micro-batch");
+        let mut next = || found.next().expect("what was asked for");
+        let (squares, verdict) = (next(), next());
+        let mut squares = squares.into_iter().map(f64::from);
+        let of = |parameter: &Param| {
+            let chunks = parameter.size().div_ceil(SUM_CHUNK);
+            squares.by_ref().take(chunks).collect()
+        };
+        let squares: Vec<Vec<f64>> = self.model().trained().map(of).collect();
+        let is_damaged = verdict[1] != 0.0 || !sums.loss.is_finite();
+        (!is_damaged).then(|| Update {
+            sums,
+            gradient_norm: self.norm(&squares) / n_tokens(sums.n_tokens),
+        })
+    }
+
+    /// The damage of an update, which is computed again to find it.
+    fn damage(&mut self, step: u64, batches: &[Batch]) -> Box<NotFinite> {
+        self.verdict = None;
+        let computed = self.compute(step, batches, &mut Unwatched);
+        match self.checked(step, batches, &computed.losses) {
+            Err(damage) => damage,
+            Ok(sums) => self.damaged_gradient(step, sums, &computed.gradients, batches),
+        }
+    }
+
+    /// The losses and gradients of all micro-batches.
+    fn compute(&self, step: u64, batches: &[Batch], watch: &mut impl Watch) -> Computed {
         let share = self.share();
         assert_eq!(batches.len(), share.len(), "one batch per micro-batch");
-        let (mut losses, mut gradients) = (PartialSums::default(), PartialSums::default());
-        let mut damage = None;
+        let (mut losses, mut gradients) = (Vec::new(), PartialSums::default());
+        let mut total = current().computes_later().then(|| Buffer::zeros(1));
         let mut forward = |place: usize, watch: &mut _| {
             let batch = &batches[place - share.start];
-            let number = (step - 1) * self.n_batches() as u64 + place as u64;
+            let number = self.number(step, place);
             let loss = Watch::part(watch, Part::Forward, || self.loss(batch, number));
-            losses.push(place as u64, loss.sums);
-            if damage.is_none() && !loss.sums.loss.is_finite() {
-                damage = Some(self.damaged_loss(step, loss.sums, batch, number));
+            losses.push(loss.losses.clone());
+            if let Some(total) = &mut total {
+                current().add(total, loss.loss.buffer());
             }
             loss
         };
@@ -117,15 +233,121 @@ impl Learner {
             let backward = || self.gradients(loss);
             gradients.push(place as u64, watch.part(Part::Backward, backward));
         }
-        // The other processes wait for the gradients even if the loss is NaN.
         let loss = forward(last, watch);
         let gradients = watch.part(Part::Backward, || {
             self.exchange
                 .sum(gradients, |complete| self.watched_gradients(loss, complete))
         });
-        Ok(Reduced {
-            sums: self.exchange.losses(damage.map_or(Ok(losses), Err))?,
+        Computed {
+            losses,
+            loss: total,
             gradients,
+        }
+    }
+
+    /// The number of a micro-batch in the whole run.
+    fn number(&self, step: u64, place: usize) -> u64 {
+        (step - 1) * self.n_batches() as u64 + place as u64
+    }
+
+    /// The sums over all micro-batches, including those of other processes.
+    fn checked(
+        &self,
+        step: u64,
+        batches: &[Batch],
+        losses: &[Losses],
+    ) -> Result<LossSums, Box<NotFinite>> {
+        let (sums, first) = (Losses::all(losses), self.share().start);
+        let damaged = sums.iter().position(|sums| !sums.loss.is_finite());
+        // The other processes wait for the losses even if one is NaN.
+        self.exchange.losses(match damaged {
+            None => Ok(in_order(&sums, first as u64)),
+            Some(place) => {
+                let number = self.number(step, first + place);
+                Err(self.damaged_loss(step, sums[place], &batches[place], number))
+            }
+        })
+    }
+
+    /// Clips and updates, once the norm of the gradient is known.
+    fn change_now(
+        &mut self,
+        step: u64,
+        learning_rate: f64,
+        batches: &[Batch],
+        computed: &Computed,
+        sums: LossSums,
+    ) -> Result<Update, Box<NotFinite>> {
+        let gradients = &computed.gradients;
+        let squares = current().all_sums_of_squares(&Vec::from_iter(gradients));
+        let squares = self.exchange.squares(squares);
+        let n_tokens = n_tokens(sums.n_tokens);
+        let gradient_norm = self.norm(&squares) / n_tokens;
+        if !gradient_norm.is_finite() {
+            return Err(self.damaged_gradient(step, sums, gradients, batches));
+        }
+        let limit = self.clip_norm;
+        let (clipping, verdict) = match &computed.loss {
+            // As if this process were alone: the bits do not depend on the number of processes.
+            Some(loss) => {
+                let squares = squares.concat().into_iter().map(|sum| sum as f32);
+                let squares = Vec::from_iter(squares).into();
+                (1.0, Some(self.judge(n_tokens, loss, &squares, None)))
+            }
+            None if limit > 0.0 && gradient_norm > limit => (limit / gradient_norm, None),
+            None => (1.0, None),
+        };
+        let scale = UpdateScale {
+            step,
+            learning_rate,
+            gradient_scale: clipping / n_tokens,
+        };
+        self.change(gradients, scale, verdict.as_ref());
+        Ok(Update {
+            sums,
+            gradient_norm,
+        })
+    }
+
+    /// Lets the device clip and update.
+    fn change_later(&mut self, step: u64, learning_rate: f64, computed: Computed) -> Pending {
+        let Computed {
+            losses,
+            loss,
+            gradients,
+        } = computed;
+        let loss = loss.expect("a device that computes later");
+        let n_tokens = n_tokens(losses.iter().map(Losses::n_tokens).sum());
+        let squares = current().squares(&Vec::from_iter(&gradients));
+        let verdict = self.judge(n_tokens, &loss, &squares, self.verdict.as_deref());
+        let scale = UpdateScale {
+            step,
+            learning_rate,
+            gradient_scale: 1.0 / n_tokens,
+        };
+        self.change(&gradients, scale, Some(&verdict));
+        let verdict = Arc::new(verdict);
+        self.verdict = Some(Arc::clone(&verdict));
+        Pending::All {
+            losses,
+            squares,
+            verdict,
+        }
+    }
+
+    fn judge(
+        &self,
+        n_tokens: f64,
+        loss: &Buffer,
+        squares: &Buffer,
+        before: Option<&Buffer>,
+    ) -> Buffer {
+        current().verdict(VerdictCall {
+            clip_norm: self.clip_norm as f32,
+            n_tokens: n_tokens as f32,
+            loss,
+            squares,
+            before,
         })
     }
 
@@ -141,10 +363,16 @@ impl Learner {
         not_finite(step, value, layer, batch.lines.clone())
     }
 
-    fn damaged_gradient(&self, step: u64, reduced: &Reduced, batches: &[Batch]) -> Box<NotFinite> {
-        let layer = self.first_non_finite(reduced);
+    fn damaged_gradient(
+        &self,
+        step: u64,
+        sums: LossSums,
+        gradients: &[Buffer],
+        batches: &[Batch],
+    ) -> Box<NotFinite> {
+        let layer = self.first_non_finite(gradients);
         let layer = layer.unwrap_or_else(|| "the sum of all gradients".into());
-        let loss = reduced.sums.loss / reduced.n_tokens();
+        let loss = sums.loss / n_tokens(sums.n_tokens);
         let lines = batches.iter().flat_map(|batch| batch.lines.clone());
         let lines = self.exchange.lines(&lines.collect::<Vec<_>>());
         self.exchange.processes().fail_together();
@@ -164,6 +392,37 @@ impl Learner {
         let layer = probe.first_non_finite();
         layer.unwrap_or_else(|| "projection".into())
     }
+}
+
+impl Started {
+    /// What the host has to read for the result.
+    fn buffers(&self) -> Vec<&Buffer> {
+        match &self.result {
+            Pending::Nothing(_) => Vec::new(),
+            Pending::All {
+                losses,
+                squares,
+                verdict,
+            } => {
+                let losses = losses.iter().flat_map(Losses::buffers);
+                losses.chain([squares, &**verdict]).collect()
+            }
+        }
+    }
+}
+
+/// The sums of neighboring micro-batches, of which the first has the number `first` in its update.
+fn in_order(sums: &[LossSums], first: u64) -> PartialSums<LossSums> {
+    let mut all = PartialSums::default();
+    (first..)
+        .zip(sums)
+        .for_each(|(number, &sums)| all.push(number, sums));
+    all
+}
+
+/// The number of target tokens by which sums are divided.
+fn n_tokens(n: usize) -> f64 {
+    n.max(1) as f64
 }
 
 /// The first parameter with a NaN or infinite value.

@@ -6,7 +6,7 @@ use attentive_base::batch::{Batch, Src, TokenId};
 use attentive_base::error::Result;
 use attentive_config::Config;
 use attentive_decode::{SearchOptions, Strategy};
-use attentive_device::{Cpu, on};
+use attentive_device::current;
 use attentive_metrics::{Bleu, exact_match, perplexity};
 use attentive_model::model::Model;
 use attentive_pipeline::{Pipeline, TranslateOptions};
@@ -14,8 +14,8 @@ use attentive_processes::Processes;
 use attentive_tape::LossSums;
 use attentive_text::Tokenizers;
 
+use super::exchange;
 use super::report::{Sample, ValidationReport};
-use super::{device, exchange};
 
 /// The validation data.
 #[derive(Debug)]
@@ -58,16 +58,13 @@ impl ValidationSet {
     ) -> Result<ValidationReport> {
         let start = Instant::now();
         let share = processes.share(self.batches.len());
-        let sums = self.batches[share].iter().map(|batch| {
-            let smoothing = config.train.label_smoothing;
-            model.sums(std::slice::from_ref(batch), smoothing)
-        });
+        let sums = model.sums_of_each(&self.batches[share], config.train.label_smoothing);
         let LossSums {
             loss,
             nll,
             n_tokens,
             n_correct,
-        } = exchange::all_sums(processes, sums.collect());
+        } = exchange::all_sums(processes, sums);
         let per_token = |sum: f64| sum / n_tokens.max(1) as f64;
         let mut report = ValidationReport {
             step,
@@ -83,8 +80,7 @@ impl ValidationSet {
         };
         if !self.src.is_empty() {
             let share = &self.src[processes.share(self.src.len())];
-            let model = device::on_host(&model);
-            let translations = on(&Cpu, || translate(share, model, config, tokenizers));
+            let translations = translate(share, model, config, tokenizers);
             let doing = "validation sentences were translated";
             let translations = processes.gather_lines(doing, translations)?;
             report.bleu =
@@ -115,7 +111,15 @@ fn translate(
     config: &Config,
     tokenizers: &Tokenizers,
 ) -> Result<Vec<String>> {
+    let is_on_host = model
+        .parameters()
+        .iter()
+        .all(|parameter| parameter.values().is_on_host());
     let pipeline = Pipeline::from_parts(config.clone(), tokenizers.clone(), model);
+    let pipeline = match is_on_host {
+        true => pipeline,
+        false => pipeline.where_it_is(current()),
+    };
     // Greedy search: validation compares checkpoints and must not take longer than training.
     let options = TranslateOptions {
         search: SearchOptions {

@@ -4,17 +4,23 @@ use std::time::Instant;
 
 use attentive_architecture::TokenContract;
 use attentive_base::batch::TokenId;
-use attentive_config::{Config, EarlyStopping};
+use attentive_base::error::Result;
+use attentive_config::{Config, EarlyStopping, TrainDevice};
 use attentive_decode::{Capacity, SearchOptions, Sentence, Strategy, search};
+use attentive_device::current;
 use attentive_kernels::ceiling::{self, On};
 use attentive_kernels::threads::Threads;
+use attentive_model::any_engine::AnyEngine;
+use attentive_model::device_engine::DeviceEngine;
 use attentive_model::engine::profile::{Part, Profile, profiled};
 use attentive_model::engine::{Dense, Engine, Precision, Weight};
 use attentive_model::model::Model as Trained;
+use attentive_pipeline::device::caught;
 use attentive_pipeline::share;
+use attentive_processes::Processes;
+use attentive_train::on_device;
 use serde::Serialize;
 
-use super::ceilings::Ceilings;
 use super::workload::Workload;
 use super::{percent, row, threads};
 
@@ -26,19 +32,30 @@ pub(super) struct Setting {
     beam: usize,
 }
 
-pub(super) const SETTINGS: [Setting; 4] = [
-    Setting { batch: 32, beam: 1 },
-    Setting { batch: 32, beam: 5 },
-    Setting { batch: 1, beam: 1 },
-    Setting { batch: 1, beam: 5 },
-];
+/// The settings that are measured on a device: on a GPU also a batch that is large enough for it.
+pub(super) fn settings(device: TrainDevice) -> Vec<Setting> {
+    let large: &[usize] = match device.is_gpu() {
+        true => &[256],
+        false => &[],
+    };
+    let batches = large.iter().copied().chain([32, 1]);
+    batches
+        .flat_map(|batch| [1, 5].map(|beam| Setting { batch, beam }))
+        .collect()
+}
 
 /// A model with random weights.
 pub(super) struct Model<'a> {
     workload: &'a Workload,
     config: Config,
-    engine: Engine,
+    engine: AnyEngine,
     precision: Precision,
+    /// On the CPU.
+    weights: Option<Weights>,
+}
+
+/// What bounds the products with weights.
+struct Weights {
     encoder: Matrices,
     /// Includes the output projection.
     decoder: Matrices,
@@ -72,52 +89,74 @@ impl Matrices {
 #[serde(tag = "kind", rename = "translation")]
 pub(super) struct Translation {
     model: String,
+    /// The GPU, if it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<String>,
     precision: Precision,
     batch: usize,
     beam: usize,
     sentences: usize,
     tokens: usize,
     seconds: f64,
-    /// The least time for the products with weights.
-    bound: f64,
+    /// The least time for the products with weights, on the CPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bound: Option<f64>,
+    /// On a GPU, the times are those of the host.
     parts: Vec<(&'static str, f64)>,
 }
 
 impl<'a> Model<'a> {
-    pub(super) fn new(workload: &'a Workload, precision: Precision) -> Self {
+    /// The model on `device`.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub(super) fn new(
+        workload: &'a Workload,
+        precision: Precision,
+        device: TrainDevice,
+    ) -> Result<Self> {
         let config = workload.config();
         let architecture = config.model.architecture(workload.vocab, workload.vocab);
-        let trained = Trained::new(&architecture, config.model.init, config.seed);
-        let engine = Engine::new(&architecture, &mut Dense::new(precision, trained.copied()));
-        let (mut encoder, mut decoder) = (Matrices::default(), Matrices::default());
-        for (name, weight) in engine.weights() {
-            let Weight::Matrix(matrix) = weight else {
-                continue;
-            };
-            let of_memory = ["cross_attention.key", "cross_attention.value"];
-            match name.as_str() {
-                name if name.contains("embedding") => {}
-                name if name.starts_with("encoder.") => encoder.add(matrix),
-                name if of_memory.iter().any(|part| name.contains(part)) => encoder.add(matrix),
-                _ => decoder.add(matrix),
+        let trained = || Trained::new(&architecture, config.model.init, config.seed);
+        let (engine, weights) = match device {
+            TrainDevice::Cpu => {
+                let mut weights = Dense::new(precision, trained().copied());
+                let engine = Engine::new(&architecture, &mut weights);
+                let weights = Weights::of(&engine);
+                (AnyEngine::Cpu(engine), Some(weights))
             }
-        }
-        Self {
+            TrainDevice::Gpu(_) => {
+                let engine = || Ok(DeviceEngine::new(current(), trained()));
+                let engine = on_device(device, &Processes::alone(), engine)?;
+                (AnyEngine::Device(engine), None)
+            }
+        };
+        Ok(Self {
             workload,
             config,
             engine,
             precision,
-            encoder,
-            decoder,
-            reading: ceiling::read(decoder.bytes, On::All),
-        }
+            weights,
+        })
     }
 
-    pub(super) fn measure(&self, setting: Setting, ceilings: &Ceilings) -> Translation {
+    /// Measures translation; the `ceilings` are those of the CPU.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub(super) fn measure(
+        &self,
+        setting: Setting,
+        ceilings: impl FnOnce() -> f64,
+    ) -> Result<Translation> {
+        caught(|| Ok(self.measured(setting, ceilings)))
+    }
+
+    fn measured(&self, setting: Setting, ceilings: impl FnOnce() -> f64) -> Translation {
         let Setting { batch, beam } = setting;
-        let workers = match batch {
-            1 => 1,
-            _ => Threads::current().count(),
+        let workers = match (&self.engine, batch) {
+            (AnyEngine::Device(_), _) | (_, 1) => 1,
+            (AnyEngine::Cpu(_), _) => Threads::current().count(),
         };
         let count = match batch {
             1 => 16,
@@ -131,15 +170,24 @@ impl<'a> Model<'a> {
         let parts = PARTS
             .iter()
             .map(|(name, parts)| (*name, parts.iter().map(time).sum()));
+        let bound = self.weights.as_ref().map(|weights| {
+            let src_tokens = count * self.workload.length;
+            weights.bound(&profile, src_tokens, ceilings())
+        });
+        let gpu = match &self.engine {
+            AnyEngine::Cpu(_) => None,
+            AnyEngine::Device(engine) => Some(engine.hardware()),
+        };
         Translation {
             model: self.workload.name.clone(),
+            gpu,
             precision: self.precision,
             batch,
             beam,
             sentences: count,
             tokens,
             seconds,
-            bound: self.bound(&profile, count, ceilings),
+            bound,
             parts: parts.collect(),
         }
     }
@@ -187,12 +235,33 @@ impl<'a> Model<'a> {
         };
         Sentence::from((0..self.workload.length).map(token).collect::<Vec<_>>())
     }
+}
 
-    /// The least time for the products with weights.
-    fn bound(&self, done: &Profile, count: usize, ceilings: &Ceilings) -> f64 {
-        let most = ceilings.operations(self.precision);
-        let src_tokens = (count * self.workload.length) as f64;
-        let encoder = 2.0 * src_tokens * self.encoder.elements as f64 / most;
+impl Weights {
+    fn of(engine: &Engine) -> Self {
+        let (mut encoder, mut decoder) = (Matrices::default(), Matrices::default());
+        for (name, weight) in engine.weights() {
+            let Weight::Matrix(matrix) = weight else {
+                continue;
+            };
+            let of_memory = ["cross_attention.key", "cross_attention.value"];
+            match name.as_str() {
+                name if name.contains("embedding") => {}
+                name if name.starts_with("encoder.") => encoder.add(matrix),
+                name if of_memory.iter().any(|part| name.contains(part)) => encoder.add(matrix),
+                _ => decoder.add(matrix),
+            }
+        }
+        Self {
+            encoder,
+            decoder,
+            reading: ceiling::read(decoder.bytes, On::All),
+        }
+    }
+
+    /// The least time for the products, of which the CPU can do `most` operations per second.
+    fn bound(&self, done: &Profile, src_tokens: usize, most: f64) -> f64 {
+        let encoder = 2.0 * src_tokens as f64 * self.encoder.elements as f64 / most;
         let operations = 2.0 * done.counts.rows as f64 * self.decoder.elements as f64 / most;
         let bytes = (done.counts.steps * self.decoder.bytes) as f64;
         encoder + operations.max(bytes / self.reading)
@@ -222,16 +291,25 @@ impl Translation {
             beam,
             ..
         } = self;
+        let on = match &self.gpu {
+            None => format!(", {}", threads()),
+            Some(gpu) => format!(" on {gpu}"),
+        };
+        let rate = self.tokens as f64 / self.seconds;
+        let share = self.bound.map_or(String::new(), |bound| {
+            format!(", {} of the bound", percent(bound, self.seconds))
+        });
         format!(
-            "Translation with {model} in {precision}, batch {batch}, beam {beam}, {}: {:.0} output tokens/s, {} of the bound",
-            threads(),
-            self.tokens as f64 / self.seconds,
-            percent(self.bound, self.seconds),
+            "Translation with {model} in {precision}, batch {batch}, beam {beam}{on}: {rate:.0} output tokens/s{share}"
         )
     }
 
     pub(super) fn rows(&self) -> Vec<Vec<String>> {
-        let head = row(["part", "ms", "share"]);
+        let ms = match self.gpu {
+            None => "ms",
+            Some(_) => "ms of the host",
+        };
+        let head = row(["part", ms, "share"]);
         let parts = self.parts.iter().map(|&(name, seconds)| {
             let ms = format!("{:.1}", 1e3 * seconds);
             row([name, &ms, &percent(seconds, self.seconds)])

@@ -27,7 +27,7 @@ Examples:
   attentive bench --only training --model small --precision bf16 --steps 10
   attentive bench --only translation --model tiny --precision int8 --json
   attentive bench --only training --model small --length 32 --length 256
-  attentive bench --device gpu                            training on a GPU
+  attentive bench --device gpu                            training and translation on a GPU
 
 The models have random weights, and the sentences random tokens, 32 on both sides: Transformers with encoder and decoder, tiny \
 (4 + 4 layers of width 128, 10,000 tokens), small (3 + 3, 256, 8000) and base (6 + 6, 512, 32,000); and lstm, with an LSTM in \
@@ -63,7 +63,7 @@ pub(super) struct Args {
     /// Updates of training to measure, after one that is not.
     #[arg(long, value_name = "N", default_value = "6", value_parser = clap::value_parser!(u64).range(1..))]
     steps: u64,
-    /// Device to train on, as in `attentive train`. On a GPU, nothing but training in f32 is measured.
+    /// Device, as in `attentive train`. On a GPU, training and translation in f32 are measured.
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: TrainDevice,
     /// Print one JSON object for each measurement.
@@ -84,7 +84,7 @@ enum Measured {
 
 impl Args {
     fn measures(&self, part: Measured) -> bool {
-        let is_possible = part == Measured::Training || !self.device.is_gpu();
+        let is_possible = part != Measured::Ceilings || !self.device.is_gpu();
         is_possible && (self.only.is_empty() || self.only.contains(&part))
     }
 
@@ -98,15 +98,15 @@ impl Args {
 
     /// Refuses what a GPU does not do.
     fn check(&self) -> Result<()> {
-        let trains = |part: &Measured| *part == Measured::Training;
+        let is_possible = |part: &Measured| *part != Measured::Ceilings;
         let is_f32 = |precision: &Precision| *precision == Precision::F32;
         if !self.device.is_gpu() {
             return Ok(());
         }
-        if !self.only.iter().all(trains) || !self.precisions.iter().all(is_f32) {
-            let hint = "leave `--only` and `--precision` out";
+        if !self.only.iter().all(is_possible) || !self.precisions.iter().all(is_f32) {
+            let hint = "leave `--precision` and `--only ceilings` out";
             return Err(Error::usage(
-                "on a GPU, only training in f32 is measured",
+                "on a GPU, only training and translation in f32 are measured",
                 hint,
             ));
         }
@@ -156,9 +156,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
     if args.measures(Measured::Translation) {
         for workload in args.workloads().iter().filter(|one| one.is_translated()) {
             for precision in args.precisions() {
-                let model = decoding::Model::new(workload, precision);
-                for setting in decoding::SETTINGS {
-                    let found = model.measure(setting, &ceilings);
+                let model = decoding::Model::new(workload, precision, args.device)?;
+                for setting in decoding::settings(args.device) {
+                    let found = model.measure(setting, || ceilings.operations(precision))?;
                     report.table(&found, || (found.title(), found.rows()))?;
                 }
             }

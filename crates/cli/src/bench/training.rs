@@ -1,14 +1,16 @@
 //! Updates of training.
 
+use std::ops::Range;
 use std::time::Instant;
 
+use attentive_base::batch::Batch;
 use attentive_base::error::Result;
 use attentive_config::{TrainDevice, TrainPrecision};
 use attentive_model::engine::Precision;
 use attentive_model::model::Model;
 use attentive_processes::Processes;
 use attentive_tape::{Spent, profiled};
-use attentive_train::{Learner, Unwatched, on_device};
+use attentive_train::{Finished, Learner, Started, Unwatched, Update, on_device};
 use serde::Serialize;
 
 use super::workload::Workload;
@@ -27,7 +29,7 @@ pub(super) struct Training {
     length: usize,
     /// Target tokens of an update.
     tokens: usize,
-    /// Of each update, without the first.
+    /// Of each update, without the first; on a GPU, the mean.
     seconds: Vec<f64>,
     /// The loss per token, of each update.
     losses: Vec<f64>,
@@ -75,15 +77,19 @@ fn measure_here(
     let model = Model::new(&architecture, config.model.init, config.seed);
     let mut learner = Learner::new(model, &config);
     let batches = vec![workload.batch(); learner.n_batches()];
-    let mut update = |step| {
-        let start = Instant::now();
-        let update = learner.learn(step, 1e-4, &batches, &mut Unwatched);
-        let sums = update.expect("the loss on random tokens is finite").sums;
-        let loss = sums.loss / sums.n_tokens as f64;
-        (start.elapsed().as_secs_f64(), loss)
+    updates(&mut learner, &batches, 1..2);
+    let measured = 2..2 + steps;
+    // As in a run, the host reads the results of a GPU once for several updates.
+    let together = match learner.waits() {
+        true => 1,
+        false => steps as usize,
     };
-    update(1);
-    let (found, spent) = profiled(|| (2..2 + steps).map(update).collect::<Vec<_>>());
+    let each = |first: u64| first..(first + together as u64).min(measured.end);
+    let (found, spent) = profiled(|| {
+        let groups = measured.clone().step_by(together).map(each);
+        let groups = groups.flat_map(|steps| updates(&mut learner, &batches, steps));
+        groups.collect::<Vec<_>>()
+    });
     let (seconds, losses) = found.into_iter().unzip();
     let one = |(name, spent): (&'static str, Spent)| Operation {
         name,
@@ -103,6 +109,25 @@ fn measure_here(
         losses,
         operations,
     }
+}
+
+/// Makes updates, and returns the seconds and the loss per token of each: the time of all is divided evenly.
+fn updates(learner: &mut Learner, batches: &[Batch], steps: Range<u64>) -> Vec<(f64, f64)> {
+    const FINITE: &str = "the loss on random tokens is finite";
+    let start = Instant::now();
+    let count = (steps.end - steps.start) as f64;
+    let start_one = |step| learner.start(step, 1e-4, batches, &mut Unwatched);
+    let started: Vec<Started> = steps
+        .map(start_one)
+        .collect::<Result<_, _>>()
+        .expect(FINITE);
+    let asked = started.iter().map(|started| (started, batches));
+    let Finished { updates, damage } = learner.finish(&Vec::from_iter(asked));
+    assert!(damage.is_none(), "{FINITE}");
+    let seconds = start.elapsed().as_secs_f64() / count;
+    let loss = |update: Update| update.sums.loss / update.sums.n_tokens as f64;
+    let updates = updates.into_iter();
+    updates.map(|update| (seconds, loss(update))).collect()
 }
 
 impl Training {

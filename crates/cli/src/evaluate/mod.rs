@@ -120,12 +120,6 @@ impl Args {
         let device = train::device::of_process(self.device.device, processes)?;
         let pipeline = self.precision.load(dir, device)?;
         let translates = pipeline.config().model.family.task() == Task::Translate;
-        if pipeline.is_on_device() && !translates {
-            return Err(Error::usage(
-                "only models that translate are evaluated on a GPU",
-                "leave `--device` out",
-            ));
-        }
         if self.cache.is_given() && !translates {
             return Err(Error::usage(
                 "only models that translate keep keys and values while they are evaluated",

@@ -175,7 +175,7 @@ fn the_usage_line_is_that_of_the_command() {
 #[test]
 fn devices_and_tokenizers_of_other_programs_have_tips() {
     for option in ["--gpu", "--device=cuda:0", "--cuda"] {
-        let text = tip(&["rescore", "runs/x", option]);
+        let text = tip(&["classify", "runs/x", option]);
         assert!(text.contains("tip: this command runs on the CPU"), "{text}");
     }
     for command in ["train", "translate"] {

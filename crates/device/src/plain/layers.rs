@@ -5,11 +5,58 @@ use attentive_kernels::reference::{
     AdditiveAttention, AdditiveAttentionShape, AttentiveRecurrent, Recurrent,
 };
 
-use super::memory::{put, put_if};
+use super::columns::{copied, written};
+use super::memory::{of, put, put_if, to};
 use crate::Buffer;
 use crate::operands::*;
 
-pub(super) fn recurrent<'a>(
+/// The states of all directions side by side.
+pub(super) fn recurrent_forward(
+    directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>,
+    states: &mut [f64],
+) {
+    let width = directions.iter().map(|one| state_cols(one.call)).sum();
+    let mut first = 0;
+    for RecurrentForward {
+        call,
+        recurrence,
+        projected,
+        saved,
+    } in directions
+    {
+        let projected = of(projected);
+        let found = recurrent(call, recurrence.map(of), projected).forward();
+        let cols = state_cols(call);
+        written(states, width, first, &found, cols);
+        first += cols;
+        if let Some(saved) = saved {
+            *to(saved) = projected.to_vec();
+        }
+    }
+}
+
+/// The gradients of all directions given those of their states side by side.
+pub(super) fn recurrent_backward(
+    directions: Vec<RecurrentBackward<'_, &Buffer, &mut Buffer>>,
+    grad: &[f64],
+) {
+    let width = directions.iter().map(|one| state_cols(one.call)).sum();
+    let mut first = 0;
+    for one in directions {
+        let cols = state_cols(one.call);
+        let grad = copied(grad, width, first, cols);
+        first += cols;
+        let layer = recurrent(one.call, one.recurrence.map(of), of(one.saved));
+        put_gradients(one.gradients, layer.backward(&grad));
+    }
+}
+
+/// The columns of the states of one direction.
+fn state_cols(call: RecurrentCall<'_>) -> usize {
+    call.cell.states() * call.d
+}
+
+fn recurrent<'a>(
     call: RecurrentCall<'a>,
     recurrence: Recurrence<&'a [f64]>,
     projected: &'a [f64],

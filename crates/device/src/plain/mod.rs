@@ -5,12 +5,14 @@ mod attention;
 mod columns;
 mod layers;
 mod linear;
+mod loss;
 mod memory;
 mod optimizer;
 mod rotary;
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use attentive_kernels::optimizer::SUM_CHUNK;
 use attentive_kernels::reference;
@@ -20,14 +22,28 @@ use self::columns::{copied, written};
 use self::memory::{narrow, of, put, put_if, sum, to, wide};
 use crate::cached::{self, *};
 use crate::operands::*;
-use crate::{Buffer, Device, Hardware, HardwareMemory};
+use crate::verdict::VerdictCall;
+use crate::{Buffer, Device, Failure, Hardware, HardwareMemory, Losses};
 
 /// The slow device.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain;
 
+/// Why it can compute no more.
+static FAILURE: OnceLock<Failure> = OnceLock::new();
+
+impl Plain {
+    /// Fails like a GPU that is lost: from now on, this ends all that is computed on the device in this process.
+    pub fn lose(failure: Failure) {
+        _ = FAILURE.set(failure);
+    }
+}
+
 impl Device for Plain {
     fn allocate(&self, len: usize) -> Buffer {
+        if let Some(failure) = self.failure() {
+            failure.raise();
+        }
         Buffer::elsewhere(len, vec![0.0f64; len])
     }
 
@@ -37,6 +53,15 @@ impl Device for Plain {
 
     fn download<'a>(&self, buffer: &'a Buffer) -> Cow<'a, [f32]> {
         Cow::Owned(of(buffer).iter().map(|&x| x as f32).collect())
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        FAILURE.get().cloned()
+    }
+
+    /// As if it did: what waits for a GPU is tested here too.
+    fn computes_later(&self) -> bool {
+        true
     }
 
     fn fill(&self, x: &mut Buffer, value: f32) {
@@ -292,31 +317,19 @@ impl Device for Plain {
 
     fn recurrent(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        projected: &Buffer,
+        directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>,
         states: &mut Buffer,
-        saved: Option<&mut Buffer>,
     ) {
-        let projected = of(projected);
-        let layer = layers::recurrent(call, recurrence.map(of), projected);
-        put(states, layer.forward());
-        if let Some(saved) = saved {
-            *to(saved) = projected.to_vec();
-        }
+        layers::recurrent_forward(directions, to(states));
     }
 
     fn recurrent_backward(
         &self,
-        call: RecurrentCall<'_>,
-        recurrence: Recurrence<&Buffer>,
-        result: RecurrentResult<&Buffer>,
+        directions: Vec<RecurrentBackward<'_, &Buffer, &mut Buffer>>,
+        _states: &Buffer,
         grad: &Buffer,
-        gradients: RecurrentGradients<&mut Buffer>,
-        _room: &mut Buffer,
     ) {
-        let layer = layers::recurrent(call, recurrence.map(of), of(result.saved));
-        layers::put_gradients(gradients, layer.backward(of(grad)));
+        layers::recurrent_backward(directions, of(grad));
     }
 
     fn attentive_recurrent(
@@ -367,7 +380,8 @@ impl Device for Plain {
         shape: ProjectionShape,
         inputs: ProjectionInputs<'_, &Buffer>,
         gradients: ProjectionGradients<&mut Buffer>,
-    ) -> LossSums {
+        loss: &mut Buffer,
+    ) -> Losses {
         let inputs = inputs.map(of);
         let smoothing = inputs.label_smoothing.into();
         let (x, weight, bias) = (inputs.x, inputs.weight, inputs.bias);
@@ -376,15 +390,38 @@ impl Device for Plain {
         put_if(gradients.x, x);
         put_if(gradients.weight, weight);
         put_if(gradients.bias, bias);
-        sums
+        put(loss, vec![sums.loss]);
+        self::loss::losses(shape, inputs)
     }
 
-    fn adam(&self, step: AdamStep, part: Part<'_>, moments: [&mut Buffer; 2], grad: &Buffer) {
-        optimizer::adam(step, part, moments, of(grad));
+    fn adam(
+        &self,
+        step: AdamStep,
+        part: Part<'_>,
+        moments: [&mut Buffer; 2],
+        grad: &Buffer,
+        verdict: Option<&Buffer>,
+    ) {
+        if let Some(grad) = optimizer::judged(grad, verdict) {
+            optimizer::adam(step, part, moments, &grad);
+        }
     }
 
-    fn sgd(&self, step: SgdStep, part: Part<'_>, velocity: Option<&mut Buffer>, grad: &Buffer) {
-        optimizer::sgd(step, part, velocity, of(grad));
+    fn sgd(
+        &self,
+        step: SgdStep,
+        part: Part<'_>,
+        velocity: Option<&mut Buffer>,
+        grad: &Buffer,
+        verdict: Option<&Buffer>,
+    ) {
+        if let Some(grad) = optimizer::judged(grad, verdict) {
+            optimizer::sgd(step, part, velocity, &grad);
+        }
+    }
+
+    fn verdict(&self, call: VerdictCall<'_>) -> Buffer {
+        optimizer::verdict(call)
     }
 
     fn sums_of_squares(&self, x: &Buffer) -> Vec<f64> {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Imagined;
 use crate::cached::*;
 use crate::operands::*;
-use crate::{Buffer, Device};
+use crate::{Buffer, Device, Losses, VERDICT, VerdictCall};
 
 /// Computes nothing, and has buffers without memory.
 #[derive(Debug)]
@@ -142,24 +142,13 @@ impl Device for Rehearsal {
 
     fn rotary(&self, _: RotaryCall<'_>, _: Turn, _: &Buffer, _: &mut Buffer) {}
 
-    fn recurrent(
-        &self,
-        _: RecurrentCall<'_>,
-        _: Recurrence<&Buffer>,
-        _: &Buffer,
-        _: &mut Buffer,
-        _: Option<&mut Buffer>,
-    ) {
-    }
+    fn recurrent(&self, _: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>, _: &mut Buffer) {}
 
     fn recurrent_backward(
         &self,
-        _: RecurrentCall<'_>,
-        _: Recurrence<&Buffer>,
-        _: RecurrentResult<&Buffer>,
+        _: Vec<RecurrentBackward<'_, &Buffer, &mut Buffer>>,
         _: &Buffer,
-        _: RecurrentGradients<&mut Buffer>,
-        _: &mut Buffer,
+        _: &Buffer,
     ) {
     }
 
@@ -193,13 +182,19 @@ impl Device for Rehearsal {
         _: ProjectionShape,
         _: ProjectionInputs<'_, &Buffer>,
         _: ProjectionGradients<&mut Buffer>,
-    ) -> LossSums {
-        LossSums::default()
+        _: &mut Buffer,
+    ) -> Losses {
+        Losses::Known(LossSums::default())
     }
 
-    fn adam(&self, _: AdamStep, _: Part<'_>, _: [&mut Buffer; 2], _: &Buffer) {}
+    fn adam(&self, _: AdamStep, _: Part<'_>, _: [&mut Buffer; 2], _: &Buffer, _: Option<&Buffer>) {}
 
-    fn sgd(&self, _: SgdStep, _: Part<'_>, _: Option<&mut Buffer>, _: &Buffer) {}
+    fn sgd(&self, _: SgdStep, _: Part<'_>, _: Option<&mut Buffer>, _: &Buffer, _: Option<&Buffer>) {
+    }
+
+    fn verdict(&self, _: VerdictCall<'_>) -> Buffer {
+        self.allocate(VERDICT)
+    }
 
     fn sums_of_squares(&self, _: &Buffer) -> Vec<f64> {
         Vec::new()

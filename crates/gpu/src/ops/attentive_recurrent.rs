@@ -80,6 +80,7 @@ impl<'a> Layer<'a> {
         States {
             all: out,
             width: self.call.out_cols(),
+            first: 0,
             initial: self.inputs.recurrence.initial,
         }
     }

@@ -1,21 +1,24 @@
 //! Projection and cross-entropy.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use attentive_device::{Buffer, LossSums, ProjectionGradients, ProjectionInputs, ProjectionShape};
+use attentive_device::{
+    Buffer, Losses, ProjectionGradients, ProjectionInputs, ProjectionShape, RowLosses,
+};
 use attentive_kernels::cross_entropy::IGNORE;
 
 use super::elementwise::fill;
 use super::product::{Matrix, Product};
 use super::rows::{scatter_rows, select_rows};
 use super::sums::ColumnSums;
-use crate::gpu::Gpu;
 use crate::pipelines::Kernel;
-use crate::queue::Binding::{Host, Write};
+use crate::queue::Binding::{Host, Read, Write};
 use crate::queue::{Recording, grid};
 use crate::word::{all_words, words};
 
 const ROW_LOSS: Kernel = Kernel::new("row_loss", source);
+const LOSS_OF_ROWS: Kernel = Kernel::new("loss_of_rows", source);
 
 /// Logits that exist at a time, at most: 64 MiB.
 const LOGITS: usize = 1 << 24;
@@ -30,13 +33,14 @@ fn source(_: usize) -> Cow<'static, str> {
     .into()
 }
 
-/// The loss, for which the host waits, and the gradients.
+/// The loss and the gradients.
 pub(crate) fn cross_entropy(
-    gpu: &Gpu,
+    recording: &mut Recording<'_>,
     shape: ProjectionShape,
     inputs: ProjectionInputs<'_, &Buffer>,
     gradients: ProjectionGradients<&mut Buffer>,
-) -> LossSums {
+    loss: &Buffer,
+) -> Losses {
     let ProjectionShape {
         rows,
         d_model,
@@ -55,34 +59,35 @@ pub(crate) fn cross_entropy(
             "target {target} among {vocab} classes"
         );
     }
-    let mut recording = gpu.record();
     let gradients = ProjectionGradients {
         x: gradients.x.map(|x| &*x),
         weight: gradients.weight.map(|weight| &*weight),
         bias: gradients.bias.map(|bias| &*bias),
     };
-    for gradient in [gradients.x, gradients.weight, gradients.bias]
-        .into_iter()
-        .flatten()
-    {
-        fill(&mut recording, gradient, 0.0);
+    let results = [Some(loss), gradients.x, gradients.weight, gradients.bias];
+    for result in results.into_iter().flatten() {
+        fill(recording, result, 0.0);
     }
     let together = (LOGITS / vocab.max(1)).max(1);
-    let losses: Vec<Buffer> = real
+    let rows = real
         .chunks(together)
-        .map(|rows| block(&mut recording, shape, inputs, rows, &gradients))
+        .map(|rows| block(recording, shape, inputs, rows, &gradients, loss))
         .collect();
-    drop(recording);
-    sums(gpu, &losses, shape.vocab, inputs.label_smoothing)
+    Losses::Pending(Arc::new(RowLosses {
+        rows,
+        vocab,
+        label_smoothing: inputs.label_smoothing,
+    }))
 }
 
-/// The numbers of a block of rows whose targets are not ignored; adds to the gradients.
+/// The numbers of a block of rows whose targets are not ignored; adds to the gradients and the loss.
 fn block(
     recording: &mut Recording<'_>,
     shape: ProjectionShape,
     inputs: ProjectionInputs<'_, &Buffer>,
     rows: &[usize],
     gradients: &ProjectionGradients<&Buffer>,
+    loss: &Buffer,
 ) -> Buffer {
     let ProjectionShape {
         d_model,
@@ -107,6 +112,10 @@ fn block(
     let parameters = words![n, vocab, inputs.label_smoothing, differentiates];
     let bindings = [Write(&logits), Host(&targets), Write(&losses)];
     recording.run(ROW_LOSS, &bindings, &parameters, grid(n));
+    let smoothing = inputs.label_smoothing;
+    let parameters = words![n, 1.0 - smoothing, smoothing / vocab as f32];
+    let bindings = [Read(&losses), Write(loss)];
+    recording.run(LOSS_OF_ROWS, &bindings, &parameters, grid(1));
     if let Some(dweight) = gradients.weight {
         Product::new([vocab, d_model, n], of_logits.t(), of_x, precision)
             .added()
@@ -128,28 +137,4 @@ fn block(
         scatter_rows(recording, d_model, &x, rows, dx);
     }
     losses
-}
-
-/// The sums of all rows, in double precision.
-fn sums(gpu: &Gpu, losses: &[Buffer], vocab: usize, smoothing: f32) -> LossSums {
-    let share = f64::from(smoothing / vocab as f32);
-    let keep = 1.0 - f64::from(smoothing);
-    let mut sums = LossSums::default();
-    for row in gpu
-        .read(&Vec::from_iter(losses))
-        .concat()
-        .chunks_exact(NUMBERS)
-    {
-        let [at_target, total, exponentials, is_correct] =
-            [row[0], row[1], row[2], row[3]].map(|word| f64::from(f32::from_bits(word)));
-        let log_sum = exponentials.ln();
-        sums.loss += log_sum - keep * at_target;
-        if smoothing != 0.0 {
-            sums.loss -= share * total;
-        }
-        sums.nll += log_sum - at_target;
-        sums.n_tokens += 1;
-        sums.n_correct += usize::from(is_correct == 1.0);
-    }
-    sums
 }

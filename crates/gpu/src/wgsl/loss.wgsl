@@ -6,6 +6,30 @@ struct Loss {
 }
 var<immediate> loss: Loss;
 
+struct RowLosses {
+    rows: u32,
+    // The share of the target in the wanted distribution, and that of every class.
+    keep: f32,
+    share: f32,
+}
+var<immediate> row_losses: RowLosses;
+
+// Adds the loss of the rows, whose numbers row_loss has written to a0, to o1.
+@compute @workgroup_size(128)
+fn loss_of_rows(INVOCATION) {
+    var sum = 0.0;
+    for (var row = lane; row < row_losses.rows; row += LANES) {
+        sum += log(a0[4u * row + 2u]) - row_losses.keep * a0[4u * row];
+        if (row_losses.share != 0.0) {
+            sum -= row_losses.share * a0[4u * row + 1u];
+        }
+    }
+    sum = total(sum, lane);
+    if (lane == 0u) {
+        o1[0] += sum;
+    }
+}
+
 // The numbers from which the host computes the loss of a row of logits, o0, whose target is in u1; o2 has four for each row:
 // the logit of the target and the sum of all, both less the largest, the sum of the exponentials, and whether the first of the
 // largest is the target. The logits are replaced by their gradient if it is wanted.

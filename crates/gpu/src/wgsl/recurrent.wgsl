@@ -9,8 +9,9 @@ struct Cells {
     d: u32,
     width: u32,
     is_backward: u32,
-    // The width of a row of states.
+    // The width of a row of states, and the first column of the state in it.
     state_row: u32,
+    state_first: u32,
     has_initial: u32,
     attends: u32,
     // The width of a row of the tape; 0 without one.
@@ -103,7 +104,7 @@ fn recurrent_advance(INVOCATION) {
             c = o4[current + cells.d];
         }
         let found = advanced(row, rank, j, o4[current], c);
-        let at = row * cells.state_row + j;
+        let at = row * cells.state_row + cells.state_first + j;
         o4[current] = found.h;
         o5[at] = found.h;
         if (has_c) {
@@ -203,7 +204,7 @@ fn retreated(t: Timestep) -> Retreated {
 fn before(sequence: u32, len: u32, step: u32, column: u32) -> f32 {
     if (step > 0u) {
         let row = row_of(sequence, len, cells.width, step - 1u, cells.is_backward != 0u);
-        return a1[row * cells.state_row + column];
+        return a1[row * cells.state_row + cells.state_first + column];
     }
     if (cells.has_initial != 0u) {
         return a3[sequence * cells.states * cells.d + column];
@@ -227,7 +228,7 @@ fn recurrent_retreat(INVOCATION) {
     let has_c = cells.states == 2u;
     for (var step = min(cells.end, len); step > cells.first; step--) {
         let row = row_of(sequence, len, cells.width, step - 1u, cells.is_backward != 0u);
-        let at = row * cells.state_row + j;
+        let at = row * cells.state_row + cells.state_first + j;
         var t = Timestep();
         for (var value = 0u; value < cells.saved; value++) {
             t.saved[value] = a2[(row * cells.saved + value) * cells.d + j];
@@ -269,6 +270,7 @@ struct Before {
     n: u32,
     d: u32,
     state_row: u32,
+    state_first: u32,
     initial_row: u32,
     has_initial: u32,
     // The rows of the tape of first steps.
@@ -288,7 +290,7 @@ fn recurrent_before(INVOCATION) {
     let j = i % gathered.d;
     var h = 0.0;
     if (row >= gathered.starts) {
-        h = a0[u2[row] * gathered.state_row + j];
+        h = a0[u2[row] * gathered.state_row + gathered.state_first + j];
     } else if (gathered.has_initial != 0u) {
         h = a1[u2[row] * gathered.initial_row + j];
     }

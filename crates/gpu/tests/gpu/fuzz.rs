@@ -119,8 +119,13 @@ fn recurrent(random: &mut Random) {
     };
     let options = one_of(random, &[ALL, SOME, FEWEST]);
     if one_of(random, &[true, false]) {
-        agree(&format!("{call:?}, {options:?}"), |device| {
-            layer(device, call, options)
+        let other = RecurrentCall {
+            direction: one_of(random, &DIRECTIONS),
+            ..call
+        };
+        let calls = one_of(random, &[&[call][..], &[call, other]]);
+        agree(&format!("{calls:?}, {options:?}"), |device| {
+            layer(device, calls, options)
         });
         return;
     }

@@ -1,4 +1,4 @@
-use attentive_device::{ProjectionGradients, ProjectionInputs, ProjectionShape, on};
+use attentive_device::{Losses, ProjectionGradients, ProjectionInputs, ProjectionShape, on};
 use attentive_kernels::cross_entropy::IGNORE;
 use attentive_kernels::gemm::Float;
 
@@ -34,11 +34,17 @@ pub(super) fn both(
         weight: Some(&mut dweight),
         bias: Some(&mut dbias),
     };
-    let sums = device.cross_entropy(shape, inputs, gradients);
-    let alone = device.cross_entropy(shape, inputs, ProjectionGradients::default());
+    let (mut loss, mut same) = (room(1), room(1));
+    let sums = device.cross_entropy(shape, inputs, gradients, &mut loss);
+    let nothing = ProjectionGradients::default();
+    let alone = device.cross_entropy(shape, inputs, nothing, &mut same);
+    let [sums, alone] = Losses::all([&sums, &alone])[..] else {
+        panic!("two sums")
+    };
     let counts = [sums.n_tokens, sums.n_correct];
     let sums = [sums, alone].map(|sums| [sums.loss as f32, sums.nll as f32]);
-    (vec![dx, dweight, dbias, sums.concat().into()], counts)
+    let results = vec![dx, dweight, dbias, loss, same, sums.concat().into()];
+    (results, counts)
 }
 
 #[test]
@@ -99,8 +105,9 @@ fn the_first_class_wins_a_tie() {
                 targets: &[target],
                 label_smoothing: 0.0,
             };
-            gpu.cross_entropy(shape, inputs, ProjectionGradients::default())
-                .n_correct
+            let nothing = ProjectionGradients::default();
+            let losses = gpu.cross_entropy(shape, inputs, nothing, &mut room(1));
+            losses.sums().n_correct
         })
     };
     assert_eq!([0, 1, 2, 3].map(correct), [0, 1, 0, 0]);

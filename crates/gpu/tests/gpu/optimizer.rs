@@ -1,14 +1,67 @@
-use attentive_device::{AdamStep, Buffer, Part, SgdStep, on};
+use attentive_device::{AdamStep, Buffer, Part, SgdStep, VerdictCall, on};
 use attentive_kernels::optimizer::SUM_CHUNK;
 
 use super::*;
+
+/// None, one that clips, and one that lets everything as it is.
+fn verdict(device: &dyn Device, number: u64) -> Option<Buffer> {
+    let verdict = match number % 3 {
+        0 => return None,
+        1 => [0.5, 0.0],
+        _ => [1.0, 1.0],
+    };
+    Some(device.upload(verdict.to_vec()))
+}
+
+#[test]
+fn verdicts() {
+    let (small, nan, inf) = (1e-3, f32::NAN, f32::INFINITY);
+    let cases = [
+        // The limit, the loss, a gradient, whether the update before was damaged.
+        (0.0, 1.0, 1.0, Some(0.0)),
+        (small, 1.0, 1.0, None),
+        (100.0, 1.0, 1.0, Some(0.0)),
+        (small, nan, 1.0, Some(0.0)),
+        (0.0, inf, 1.0, None),
+        (small, 1.0, nan, None),
+        (0.0, 1.0, -inf, Some(0.0)),
+        (small, 1.0, 1.0, Some(1.0)),
+    ];
+    for (place, (clip_norm, loss, element, before)) in cases.into_iter().enumerate() {
+        let found = agree(&format!("verdict {place}"), |device| {
+            let mut gradient = numbers(1, 2 * SUM_CHUNK + 7);
+            gradient[SUM_CHUNK + 3] = element;
+            let gradients = [gradient.into(), Buffer::EMPTY, random(2, 5)];
+            let squares = device.squares(&Vec::from_iter(&gradients));
+            let before = before.map(|before| vec![1.0, before].into());
+            let verdict = device.verdict(VerdictCall {
+                clip_norm,
+                n_tokens: 3.0,
+                loss: &vec![loss].into(),
+                squares: &squares,
+                before: before.as_ref(),
+            });
+            match element.is_finite() {
+                true => vec![squares, verdict],
+                // The factor may be anything.
+                false => vec![vec![verdict.values()[1]].into()],
+            }
+        });
+        if let Some(verdict) = found.last() {
+            let damaged = if place > 2 { 1.0 } else { 0.0 };
+            assert_eq!(verdict.last(), Some(&damaged), "{place}");
+            let is_clipped = verdict.len() == 2 && verdict[0] < 0.5;
+            assert_eq!(is_clipped, matches!(place, 1 | 3 | 7), "{place}");
+        }
+    }
+}
 
 #[test]
 fn steps() {
     for n in [1, 7, 300, 5000] {
         agree(&format!("Adam, {n} elements"), |device| {
             let (mut param, mut mean, mut square) =
-                (random(1, n + 5), random(2, n), Buffer::zeros(n));
+                (random(1, n + 5), random(2, n), Buffer::from(vec![0.25; n]));
             for step in 1..=3 {
                 let step = AdamStep {
                     learning_rate: 0.01,
@@ -25,7 +78,9 @@ fn steps() {
                     range: 3..n + 3,
                 };
                 let grad = random(10 + step.step, n);
-                device.adam(step, part, [&mut mean, &mut square], &grad);
+                let verdict = verdict(device, step.step);
+                let moments = [&mut mean, &mut square];
+                device.adam(step, part, moments, &grad, verdict.as_ref());
             }
             vec![param, mean, square]
         });
@@ -44,7 +99,9 @@ fn steps() {
                         range: 2..n + 2,
                     };
                     let velocity = (momentum > 0.0).then_some(&mut velocity);
-                    device.sgd(step, part, velocity, &random(10 + number, n));
+                    let verdict = verdict(device, number);
+                    let grad = random(10 + number, n);
+                    device.sgd(step, part, velocity, &grad, verdict.as_ref());
                 }
                 vec![param, velocity]
             });

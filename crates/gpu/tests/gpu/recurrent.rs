@@ -1,7 +1,7 @@
 use attentive_device::{
     Affine, AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs,
-    AttentiveRecurrentResult, Device, Lengths, Recurrence, RecurrentCall, RecurrentGradients,
-    RecurrentResult, on,
+    AttentiveRecurrentResult, Device, Lengths, Recurrence, RecurrentBackward, RecurrentCall,
+    RecurrentForward, RecurrentGradients, on,
 };
 use attentive_kernels::gemm::Float;
 use attentive_kernels::recurrent::{Cell, Direction};
@@ -107,28 +107,76 @@ fn listed(gradients: RecurrentGradients<Buffer>) -> impl Iterator<Item = Buffer>
         .flatten()
 }
 
-/// The states and all gradients of a layer.
-pub(crate) fn layer(device: &dyn Device, call: RecurrentCall<'_>, options: Options) -> Vec<Buffer> {
-    let (positions, cell, d) = (call.lengths.positions(), call.cell, call.d);
-    let operands = Operands::new(call, options);
-    let projected = random(1, positions * cell.gates() * d);
-    let grad = random(2, positions * cell.states() * d);
-    let [mut unsaved, mut states] = [positions * cell.states() * d; 2].map(room);
-    let (mut saved, mut tapes) = (room(positions * cell.saved() * d), room(call.room()));
-    let recurrence = operands.recurrence();
-    device.recurrent(call, recurrence, &projected, &mut unsaved, None);
-    device.recurrent(call, recurrence, &projected, &mut states, Some(&mut saved));
-    let mut gradients = operands.gradients(call, options);
-    let result = RecurrentResult {
-        states: &states,
-        saved: &saved,
-    };
-    let targets = borrowed(&mut gradients);
-    device.recurrent_backward(call, recurrence, result, &grad, targets, &mut tapes);
-    [unsaved, states]
-        .into_iter()
-        .chain(listed(gradients))
-        .collect()
+/// The states and all gradients of the directions of a layer.
+pub(crate) fn layer(
+    device: &dyn Device,
+    calls: &[RecurrentCall<'_>],
+    options: Options,
+) -> Vec<Buffer> {
+    let width: usize = calls.iter().map(|call| call.cell.states() * call.d).sum();
+    let positions = calls[0].lengths.positions();
+    let grad = random(2, positions * width);
+    let [mut unsaved, mut states] = [positions * width; 2].map(room);
+    let mut layers: Vec<Layer> = (calls.iter().map(|&call| Layer::new(call, options))).collect();
+    for (saves, out) in [(false, &mut unsaved), (true, &mut states)] {
+        let directions = layers.iter_mut().zip(calls);
+        let directions = directions.map(|(layer, &call)| layer.forward(call, saves));
+        device.recurrent(directions.collect(), out);
+    }
+    let directions = layers.iter_mut().zip(calls);
+    let directions = directions.map(|(layer, &call)| layer.backward(call));
+    device.recurrent_backward(directions.collect(), &states, &grad);
+    let gradients = layers.into_iter().flat_map(|layer| listed(layer.gradients));
+    [unsaved, states].into_iter().chain(gradients).collect()
+}
+
+/// One direction of a layer.
+struct Layer {
+    operands: Operands,
+    projected: Buffer,
+    saved: Buffer,
+    gradients: RecurrentGradients<Buffer>,
+    tapes: Buffer,
+}
+
+impl Layer {
+    fn new(call: RecurrentCall<'_>, options: Options) -> Self {
+        let (positions, cell, d) = (call.lengths.positions(), call.cell, call.d);
+        let operands = Operands::new(call, options);
+        Self {
+            projected: random(1, positions * cell.gates() * d),
+            saved: room(positions * cell.saved() * d),
+            gradients: operands.gradients(call, options),
+            tapes: room(call.room()),
+            operands,
+        }
+    }
+
+    fn forward<'a>(
+        &'a mut self,
+        call: RecurrentCall<'a>,
+        saves: bool,
+    ) -> RecurrentForward<'a, &'a Buffer, &'a mut Buffer> {
+        RecurrentForward {
+            call,
+            recurrence: self.operands.recurrence(),
+            projected: &self.projected,
+            saved: saves.then_some(&mut self.saved),
+        }
+    }
+
+    fn backward<'a>(
+        &'a mut self,
+        call: RecurrentCall<'a>,
+    ) -> RecurrentBackward<'a, &'a Buffer, &'a mut Buffer> {
+        RecurrentBackward {
+            call,
+            recurrence: self.operands.recurrence(),
+            saved: &self.saved,
+            gradients: borrowed(&mut self.gradients),
+            room: &mut self.tapes,
+        }
+    }
 }
 
 #[test]
@@ -160,7 +208,12 @@ fn layers() {
                 };
                 for options in [ALL, SOME, FEWEST] {
                     let what = format!("{call:?}, {options:?}");
-                    agree(&what, |device| layer(device, call, options));
+                    agree(&what, |device| layer(device, &[call], options));
+                    let other = RecurrentCall {
+                        direction: Direction::Backward,
+                        ..call
+                    };
+                    agree(&what, |device| layer(device, &[call, other], options));
                 }
             }
         }
@@ -189,8 +242,13 @@ fn a_sequence_alone_has_the_states_it_has_among_others_with_more_padding() {
                     let projected = random(1, lengths.positions() * cell.gates() * d);
                     let operands = Operands::new(call, ALL);
                     let mut states = room(lengths.positions() * cell.states() * d);
-                    let recurrence = operands.recurrence();
-                    gpu.recurrent(call, recurrence, &projected, &mut states, None);
+                    let forward = RecurrentForward {
+                        call,
+                        recurrence: operands.recurrence(),
+                        projected: &projected,
+                        saved: None,
+                    };
+                    gpu.recurrent(vec![forward], &mut states);
                     states.into_vec()[..len * cell.states() * d].to_vec()
                 })
             };

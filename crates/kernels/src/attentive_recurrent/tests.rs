@@ -2,7 +2,7 @@ mod case;
 
 use super::*;
 use crate::gemm::Float;
-use crate::recurrent::{Cell, Direction, RecurrentGradients, recurrent};
+use crate::recurrent::{Cell, Direction, RecurrentForward, RecurrentGradients, recurrent};
 use crate::testing::{assert_same_on_all_pools, bits};
 use case::{Case, Sizes};
 
@@ -174,7 +174,13 @@ fn without_keys_it_equals_the_plain_layer() {
         let blind = nothing.out();
         let (call, inputs) = (nothing.call().recurrent, nothing.inputs());
         let mut states = vec![0.0; 12 * cell.states() * 9];
-        recurrent(call, inputs.recurrence, &case.projected, &mut states, None);
+        let forward = RecurrentForward {
+            call,
+            recurrence: inputs.recurrence,
+            projected: &case.projected[..],
+            saved: None,
+        };
+        recurrent(vec![forward], &mut states);
         let (cols, rows) = (cell.states() * 9, out.len() / 12);
         for (number, (row, blind)) in out.chunks(rows).zip(blind.chunks(rows)).enumerate() {
             assert_eq!(bits(&blind[..cols]), bits(&states[number * cols..][..cols]));

@@ -51,7 +51,7 @@ pub struct Layout {
     pub numbers: Float,
 }
 
-/// How products are added to a sum.
+/// The arithmetic by which products are added to a sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Products {
     /// As in `f32` matrix products on this CPU.

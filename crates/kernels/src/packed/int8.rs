@@ -88,7 +88,7 @@ impl<'a> PackedInt8<'a> {
         self.values
     }
 
-    /// What the integers of each row are multiples of, `[n]`.
+    /// The factor of the integers of each row, `[n]`.
     pub fn scales(self) -> &'a [f32] {
         self.scales
     }

@@ -4,6 +4,7 @@
 //! one position are an operand of the product that leads to the previous position; the whole tape is an operand of
 //! the product that gives the weight gradient.
 
+use super::directions::Directions;
 use super::gate_gradients::{Timestep, retreat};
 use super::{Recurrence, RecurrentCall, Schedule};
 use crate::area::{assert_shape, assert_shape_if_any};
@@ -12,25 +13,6 @@ use crate::linear::{Affine, add_column_sums};
 use crate::parallel::{for_each, for_row_chunks, is_large};
 use crate::scratch::{split, with_scratch, with_scratches};
 use crate::tile::TileMut;
-
-/// Results of [`super::recurrent`].
-#[derive(Clone, Copy, Debug)]
-pub struct RecurrentResult<T> {
-    /// `[batch * len, states * d]`
-    pub states: T,
-    /// `[batch * len, saved * d]`
-    pub saved: T,
-}
-
-impl<T> RecurrentResult<T> {
-    /// Applies `f` to each result.
-    pub fn map<U>(self, f: impl Fn(T) -> U) -> RecurrentResult<U> {
-        RecurrentResult {
-            states: f(self.states),
-            saved: f(self.saved),
-        }
-    }
-}
 
 /// Gradient outputs. `None` skips the computation.
 #[derive(Debug)]
@@ -74,65 +56,128 @@ impl RecurrentGradients<&mut [f32]> {
     }
 }
 
-/// The gradients of [`super::recurrent`] given `grad_states` `[batch * len, states * d]`, which is not read at
-/// padding. `room` has [`RecurrentCall::room`] elements of any value.
+/// One direction of a layer in the backward pass, with inputs `T` and outputs `M`.
+#[derive(Debug)]
+pub struct RecurrentBackward<'a, T, M> {
+    /// Cell, direction and dimensions.
+    pub call: RecurrentCall<'a>,
+    /// Recurrent weights and initial states.
+    pub recurrence: Recurrence<T>,
+    /// The values that the forward pass saved, `[batch * len, saved * d]`.
+    pub saved: T,
+    /// Receive the gradients.
+    pub gradients: RecurrentGradients<M>,
+    /// [`RecurrentCall::room`] elements of any value.
+    pub room: M,
+}
+
+impl<'a, T, M> RecurrentBackward<'a, T, M> {
+    /// Applies `input` to each input and `output` to each output.
+    pub fn map<U, N>(
+        self,
+        input: impl Fn(T) -> U + Copy,
+        output: impl Fn(M) -> N + Copy,
+    ) -> RecurrentBackward<'a, U, N> {
+        RecurrentBackward {
+            call: self.call,
+            recurrence: self.recurrence.map(input),
+            saved: input(self.saved),
+            gradients: self.gradients.map(output),
+            room: output(self.room),
+        }
+    }
+}
+
+/// The gradients of [`super::recurrent`] given its result `states` and `grad_states`, both `[batch * len, Σ states * d]`;
+/// `grad_states` is not read at padding.
 ///
 /// # Panics
 /// See [`super::recurrent`].
 pub fn recurrent_backward(
-    call: RecurrentCall<'_>,
-    recurrence: Recurrence<&[f32]>,
-    result: RecurrentResult<&[f32]>,
+    mut directions: Vec<RecurrentBackward<'_, &[f32], &mut [f32]>>,
+    states: &[f32],
     grad_states: &[f32],
-    gradients: RecurrentGradients<&mut [f32]>,
-    room: &mut [f32],
 ) {
-    call.check(recurrence);
-    call.check_rows("states", result.states, call.state_cols());
-    call.check_rows("saved", result.saved, call.saved_cols());
-    call.check_rows("grad_states", grad_states, call.state_cols());
-    gradients.check(call);
-    let RecurrentGradients {
-        projected,
-        weight,
-        bias,
-        initial,
-    } = gradients;
-    call.clear_padding(projected, call.gate_cols());
-    if call.d == 0 {
-        return;
+    let all = Directions::new(directions.iter().map(|direction| direction.call));
+    all.check_states("states", states);
+    all.check_states("grad_states", grad_states);
+    let [states, grads] = [states, grad_states].map(|matrix| View::rows(matrix, all.state_cols()));
+    let parts = directions.iter_mut().zip(all.first_columns());
+    all.for_each(parts, |(direction, first)| {
+        direction.through_time(states.from(0, first), grads.from(0, first));
+    });
+    for direction in directions {
+        direction.weights();
     }
-    let schedule = Schedule::new(call, recurrence.initial);
-    let (total, cols) = (schedule.total(), call.gate_cols());
-    let state_len = call.batch() * call.state_cols();
-    let states = View::rows(result.states, call.state_cols());
-    assert_shape("room", room, [call.room()]);
-    // Tapes for the weight gradient and for the products with the weight; both are empty without a weight.
-    let [grads, before] = split(room, call.tapes());
-    with_scratches([state_len, call.state_cols()], |[flow, zeros]| {
-        flow.fill(0.0);
-        zeros.fill(0.0);
-        let pass = BackwardPass {
-            schedule: &schedule,
-            states,
-            saved: result.saved,
-            grad_states: View::rows(grad_states, call.state_cols()),
-            zeros,
-            projected: TileMut::new(projected, call.rows(), cols, cols),
-            to_initial: initial.is_some(),
-        };
-        pass.through_time(recurrence.hidden, grads, flow);
-        if let Some(initial) = initial {
-            schedule.scatter_initial(flow, initial);
+}
+
+impl RecurrentBackward<'_, &[f32], &mut [f32]> {
+    /// The gradients of the projected inputs and the initial states. Fills the tapes for [`Self::weights`].
+    fn through_time(&mut self, states: View<'_>, grad_states: View<'_>) {
+        let (call, Recurrence { hidden, initial }) = (self.call, self.recurrence);
+        call.check(self.recurrence);
+        call.check_rows("saved", self.saved, call.saved_cols());
+        self.gradients.check(call);
+        assert_shape("room", self.room, [call.room()]);
+        let RecurrentGradients {
+            projected,
+            initial: dinitial,
+            ..
+        } = &mut self.gradients;
+        let cols = call.gate_cols();
+        call.clear_padding(projected, cols);
+        if call.d == 0 {
+            return;
         }
-        if recurrence.hidden.is_some() {
+        let schedule = Schedule::new(call, initial);
+        // Both are empty without a weight.
+        let [grads, before] = split(self.room, call.tapes());
+        let state_len = call.batch() * call.state_cols();
+        with_scratches([state_len, call.state_cols()], |[flow, zeros]| {
+            flow.fill(0.0);
+            zeros.fill(0.0);
+            let pass = BackwardPass {
+                schedule: &schedule,
+                states,
+                saved: self.saved,
+                grad_states,
+                zeros,
+                projected: TileMut::new(projected, call.rows(), cols, cols),
+                to_initial: dinitial.is_some(),
+            };
+            pass.through_time(hidden, grads, flow);
+            if let Some(dinitial) = dinitial {
+                schedule.scatter_initial(flow, dinitial);
+            }
+        });
+        if hidden.is_some() {
             schedule.gather(call.d, before, |rank, position| {
                 schedule.before(rank, position, states)
             });
-            let (grads, before) = (View::rows(grads, cols), View::rows(before, call.d));
-            hidden_gradients(call.precision, total, grads, before, weight, bias);
         }
-    });
+    }
+
+    /// The gradients of the hidden weight and bias, once [`Self::through_time`] is done.
+    fn weights(self) {
+        let call = self.call;
+        if call.d == 0 || self.recurrence.hidden.is_none() {
+            return;
+        }
+        let [grads, before] = split(self.room, call.tapes());
+        let (grads, before) = (
+            View::rows(grads, call.gate_cols()),
+            View::rows(before, call.d),
+        );
+        let RecurrentGradients { weight, bias, .. } = self.gradients;
+        hidden_gradients(
+            call.precision,
+            call.lengths.total(),
+            grads,
+            before,
+            weight,
+            bias,
+        );
+    }
 }
 
 /// The gradients of weight and bias of the hidden products from tapes: `grads` `[total, rows]` of the products and the previous

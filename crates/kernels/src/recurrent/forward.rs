@@ -1,11 +1,103 @@
-//! The operations of the forward pass at one position.
+//! The forward pass.
 
-use super::{Schedule, gates};
+use super::directions::Directions;
+use super::{Recurrence, RecurrentCall, Schedule, gates};
 use crate::gemm::{Epilogue, Float, PreparedRight, Product, View, with_prepared_right};
 use crate::linear::Affine;
 use crate::parallel::{for_each, for_row_chunks, is_large};
 use crate::scratch::with_scratches;
 use crate::tile::TileMut;
+
+/// One direction of a layer in the forward pass, with inputs `T` and outputs `M`.
+#[derive(Debug)]
+pub struct RecurrentForward<'a, T, M> {
+    /// Cell, direction and dimensions.
+    pub call: RecurrentCall<'a>,
+    /// Recurrent weights and initial states.
+    pub recurrence: Recurrence<T>,
+    /// The projected inputs including their bias, `[batch * len, gates * d]`.
+    pub projected: T,
+    /// Receives the values needed by the backward pass, `[batch * len, saved * d]`; padded rows are left untouched.
+    pub saved: Option<M>,
+}
+
+impl<'a, T, M> RecurrentForward<'a, T, M> {
+    /// Applies `input` to each input and `output` to each output.
+    pub fn map<U, N>(
+        self,
+        input: impl Fn(T) -> U + Copy,
+        output: impl Fn(M) -> N,
+    ) -> RecurrentForward<'a, U, N> {
+        RecurrentForward {
+            call: self.call,
+            recurrence: self.recurrence.map(input),
+            projected: input(self.projected),
+            saved: self.saved.map(output),
+        }
+    }
+}
+
+/// Computes `states` `[batch * len, Σ states * d]`, at each position h followed by c of each of `directions`, zero at padding.
+///
+/// # Panics
+/// If a slice does not fit, or the directions do not read the same sequences.
+pub fn recurrent(directions: Vec<RecurrentForward<'_, &[f32], &mut [f32]>>, states: &mut [f32]) {
+    let all = Directions::new(directions.iter().map(|direction| direction.call));
+    all.check_states("states", states);
+    let (rows, width) = (all.rows(), all.state_cols());
+    if let Some(RecurrentForward { call, .. }) = directions.first() {
+        call.clear_padding(states, width);
+    }
+    let states = TileMut::new(states, rows, width, width);
+    let parts = directions.into_iter().zip(all.first_columns());
+    all.for_each(parts, |(direction, first)| {
+        // SAFETY: the columns of the directions are disjoint, and nothing else accesses the matrix.
+        let states = unsafe { states.part(0, first, rows, direction.call.state_cols()) };
+        direction.run(states);
+    });
+}
+
+impl RecurrentForward<'_, &[f32], &mut [f32]> {
+    /// Fills `states` `[batch * len, states * d]` except at padding.
+    fn run(self, states: TileMut<'_>) {
+        let Self {
+            call,
+            recurrence,
+            projected,
+            saved,
+        } = self;
+        call.check(recurrence);
+        call.check_rows("projected", projected, call.gate_cols());
+        if let Some(saved) = saved.as_deref() {
+            call.check_rows("saved", saved, call.saved_cols());
+        }
+        if call.d == 0 {
+            return;
+        }
+        let schedule = Schedule::new(call, recurrence.initial);
+        let saved_cols = call.saved_cols();
+        let pass = ForwardPass {
+            schedule: &schedule,
+            states,
+            saved: saved.map(|saved| TileMut::new(saved, call.rows(), saved_cols, saved_cols)),
+        };
+        let (cols, width) = (call.gate_cols(), call.cell.work() * call.d);
+        let input = |_, row: usize| &projected[row * cols..][..cols];
+        let Some(hidden) = recurrence.hidden else {
+            return pass.sequences_apart(input);
+        };
+        let lens = [call.batch() * call.state_cols(), call.batch() * width];
+        with_prepared(call.precision, call.d, hidden, |hidden| {
+            with_scratches(lens, |[current, work]| {
+                schedule.gather_initial(current);
+                for position in schedule.positions() {
+                    state_product(&schedule, position, current, hidden, work, width);
+                    pass.advance(position, input, current, work);
+                }
+            });
+        });
+    }
+}
 
 /// Fills the first columns of `out`, which has rows of `width` in rank order, with W h + b for the sequences at
 /// `position`, given their states `current`.

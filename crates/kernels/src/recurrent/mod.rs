@@ -1,4 +1,4 @@
-//! Recurrent layers: one direction of one layer over a padded batch of sequences, and its gradients through time.
+//! Recurrent layers over a padded batch of sequences, and their gradients through time: one direction, or several side by side.
 //!
 //! The input projections are computed beforehand, in one matrix product for all positions. What remains is one
 //! product with the hidden weight per position in time, over exactly the sequences that have this position. A
@@ -6,24 +6,24 @@
 //! sequences are processed independently.
 
 mod backward;
+mod directions;
 mod forward;
 mod gate_gradients;
 mod gates;
 mod schedule;
 
 pub(crate) use backward::{BackwardPass, hidden_gradients, weight_gradient};
-pub use backward::{RecurrentGradients, RecurrentResult, recurrent_backward};
+pub use backward::{RecurrentBackward, RecurrentGradients, recurrent_backward};
 pub(crate) use forward::{
     ForwardPass, Prepared, state_product, with_prepared, with_prepared_if_any,
 };
+pub use forward::{RecurrentForward, recurrent};
 pub(crate) use schedule::Schedule;
 
 use crate::area::{assert_shape, assert_shape_if_any};
 use crate::gemm::Float;
 use crate::lengths::Lengths;
 use crate::linear::Affine;
-use crate::scratch::with_scratches;
-use crate::tile::TileMut;
 
 /// A recurrent cell. x is the projected input, h and c are the previous states, U and b the hidden weight and bias,
 /// whose rows are ordered gate after gate; σ is the sigmoid and ⊙ the element-wise product.
@@ -103,8 +103,8 @@ pub enum Direction {
     Backward,
 }
 
-/// Cell, direction and dimensions of a call. The final state is the one at the last real position (forward) or at
-/// position 0 (backward); for an empty sequence it is the initial state.
+/// Cell, direction and dimensions of one direction of a layer. The final state is the one at the last real position (forward)
+/// or at position 0 (backward); for an empty sequence it is the initial state.
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentCall<'a> {
     /// Cell type.
@@ -212,53 +212,6 @@ impl RecurrentCall<'_> {
             matrix[padding.start * cols..padding.end * cols].fill(0.0);
         }
     }
-}
-
-/// Computes `states` `[batch * len, states * d]`, h followed by c at each position, zero at padding, from `projected`
-/// `[batch * len, gates * d]`, the projected inputs including their bias. `saved` `[batch * len, saved * d]` receives
-/// the values needed by the backward pass; its padded rows are left untouched.
-///
-/// # Panics
-/// If a slice does not fit.
-pub fn recurrent(
-    call: RecurrentCall<'_>,
-    recurrence: Recurrence<&[f32]>,
-    projected: &[f32],
-    states: &mut [f32],
-    saved: Option<&mut [f32]>,
-) {
-    call.check(recurrence);
-    call.check_rows("projected", projected, call.gate_cols());
-    call.check_rows("states", states, call.state_cols());
-    if let Some(saved) = saved.as_deref() {
-        call.check_rows("saved", saved, call.saved_cols());
-    }
-    call.clear_padding(states, call.state_cols());
-    if call.d == 0 {
-        return;
-    }
-    let schedule = Schedule::new(call, recurrence.initial);
-    let matrix = |data, cols| TileMut::new(data, call.rows(), cols, cols);
-    let pass = ForwardPass {
-        schedule: &schedule,
-        states: matrix(states, call.state_cols()),
-        saved: saved.map(|saved| matrix(saved, call.saved_cols())),
-    };
-    let (cols, width) = (call.gate_cols(), call.cell.work() * call.d);
-    let input = |_, row: usize| &projected[row * cols..][..cols];
-    let Some(hidden) = recurrence.hidden else {
-        return pass.sequences_apart(input);
-    };
-    let lens = [call.batch() * call.state_cols(), call.batch() * width];
-    with_prepared(call.precision, call.d, hidden, |hidden| {
-        with_scratches(lens, |[current, work]| {
-            schedule.gather_initial(current);
-            for position in schedule.positions() {
-                state_product(&schedule, position, current, hidden, work, width);
-                pass.advance(position, input, current, work);
-            }
-        });
-    });
 }
 
 #[cfg(test)]

@@ -46,6 +46,15 @@ impl Results {
         ]
     }
 
+    fn gradients(&mut self, has_hidden: bool) -> RecurrentGradients<&mut [f32]> {
+        RecurrentGradients {
+            projected: &mut self.dprojected,
+            weight: has_hidden.then_some(&mut self.dweight[..]),
+            bias: has_hidden.then_some(&mut self.dbias[..]),
+            initial: Some(&mut self.dinitial),
+        }
+    }
+
     fn assert_same(&self, other: &Self, what: &str) {
         for (number, (one, other)) in self.all().into_iter().zip(other.all()).enumerate() {
             assert!(bits(one) == bits(other), "{what}: result {number}");
@@ -100,40 +109,68 @@ impl Case {
         self.cell.hidden_gates() > 0
     }
 
+    fn forward<'a>(
+        &'a self,
+        saved: Option<&'a mut [f32]>,
+    ) -> RecurrentForward<'a, &'a [f32], &'a mut [f32]> {
+        RecurrentForward {
+            call: self.call(),
+            recurrence: self.recurrence(),
+            projected: &self.projected,
+            saved,
+        }
+    }
+
+    fn backward<'a>(
+        &'a self,
+        saved: &'a [f32],
+        gradients: RecurrentGradients<&'a mut [f32]>,
+        room: &'a mut [f32],
+    ) -> RecurrentBackward<'a, &'a [f32], &'a mut [f32]> {
+        RecurrentBackward {
+            call: self.call(),
+            recurrence: self.recurrence(),
+            saved,
+            gradients,
+            room,
+        }
+    }
+
     /// The states alone, without saving anything for the backward pass.
     fn states(&self) -> Vec<f32> {
         let mut states = vec![f32::NAN; self.grad.len()];
-        let recurrence = self.recurrence();
-        recurrent(self.call(), recurrence, &self.projected, &mut states, None);
+        recurrent(vec![self.forward(None)], &mut states);
         states
     }
 
-    fn run(&self) -> Results {
-        let (call, recurrence) = (self.call(), self.recurrence());
+    /// Room for the values of the backward pass.
+    fn room_to_save(&self) -> Vec<f32> {
+        vec![f32::NAN; self.lengths.positions() * self.cell.saved() * self.d]
+    }
+
+    /// Room for all results.
+    fn room_for_results(&self) -> Results {
         let nan = |len: usize| vec![f32::NAN; len];
-        let mut saved = nan(self.lengths.positions() * self.cell.saved() * self.d);
-        let mut results = Results {
+        Results {
             states: nan(self.grad.len()),
             dprojected: nan(self.projected.len()),
             dweight: nan(self.weight.len()),
             dbias: nan(self.cell.hidden_gates() * self.d),
             dinitial: nan(self.lengths.rows() * self.cell.states() * self.d),
-        };
-        let states = &mut results.states;
-        recurrent(call, recurrence, &self.projected, states, Some(&mut saved));
-        assert!(bits(states) == bits(&self.states()), "without saved values");
-        let result = RecurrentResult {
-            states: &results.states[..],
-            saved: &saved[..],
-        };
-        let gradients = RecurrentGradients {
-            projected: &mut results.dprojected[..],
-            weight: self.has_hidden().then_some(&mut results.dweight[..]),
-            bias: self.has_hidden().then_some(&mut results.dbias[..]),
-            initial: Some(&mut results.dinitial[..]),
-        };
-        let room = &mut vec![f32::NAN; call.room()];
-        recurrent_backward(call, recurrence, result, &self.grad, gradients, room);
+        }
+    }
+
+    fn run(&self) -> Results {
+        let (mut results, mut saved) = (self.room_for_results(), self.room_to_save());
+        recurrent(vec![self.forward(Some(&mut saved))], &mut results.states);
+        assert!(
+            bits(&results.states) == bits(&self.states()),
+            "without saved values"
+        );
+        let room = &mut vec![f32::NAN; self.call().room()];
+        let gradients = results.gradients(self.has_hidden());
+        let backward = self.backward(&saved, gradients, room);
+        recurrent_backward(vec![backward], &self.states(), &self.grad);
         results
     }
 
@@ -307,21 +344,9 @@ fn a_missing_initial_state_means_zeros() {
 fn skipped_gradients_do_not_affect_the_others() {
     for_all_kinds(|cell, direction| {
         let case = Case::new(cell, direction, &[3, 1, 4], 5, 9);
-        let (call, recurrence) = (case.call(), case.recurrence());
         let expected = case.run();
-        let mut states = expected.states.clone();
-        let mut saved = vec![0.0; 15 * cell.saved() * 9];
-        recurrent(
-            call,
-            recurrence,
-            &case.projected,
-            &mut states,
-            Some(&mut saved),
-        );
-        let result = RecurrentResult {
-            states: &states[..],
-            saved: &saved[..],
-        };
+        let (mut states, mut saved) = (expected.states.clone(), case.room_to_save());
+        recurrent(vec![case.forward(Some(&mut saved))], &mut states);
         let mut dprojected = vec![f32::NAN; case.projected.len()];
         let gradients = RecurrentGradients {
             projected: &mut dprojected[..],
@@ -329,8 +354,9 @@ fn skipped_gradients_do_not_affect_the_others() {
             bias: None,
             initial: None,
         };
-        let room = &mut vec![f32::NAN; call.room()];
-        recurrent_backward(call, recurrence, result, &case.grad, gradients, room);
+        let room = &mut vec![f32::NAN; case.call().room()];
+        let backward = case.backward(&saved, gradients, room);
+        recurrent_backward(vec![backward], &states, &case.grad);
         assert_eq!(bits(&dprojected), bits(&expected.dprojected));
     });
 }
@@ -370,13 +396,91 @@ fn the_thread_count_changes_nothing() {
 #[should_panic(expected = "hidden weight of Ssru")]
 fn an_unexpected_hidden_weight_is_refused() {
     let case = Case::new(Cell::Ssru, Direction::Forward, &[3], 3, 2);
-    let recurrence = Recurrence {
-        hidden: Some(Affine {
-            weight: &[0.0; 8][..],
-            bias: None,
-        }),
-        initial: None,
-    };
-    let mut states = vec![0.0; case.grad.len()];
-    recurrent(case.call(), recurrence, &case.projected, &mut states, None);
+    let mut forward = case.forward(None);
+    forward.recurrence.hidden = Some(Affine {
+        weight: &[0.0; 8],
+        bias: None,
+    });
+    recurrent(vec![forward], &mut vec![0.0; case.grad.len()]);
+}
+
+/// A matrix with the rows of two others side by side.
+fn side_by_side(rows: usize, both: [&[f32]; 2]) -> Vec<f32> {
+    let widths = both.map(|matrix| matrix.len().checked_div(rows).unwrap_or(0));
+    let row = |row: usize| (both.iter().zip(widths)).flat_map(move |(x, d)| &x[row * d..][..d]);
+    (0..rows).flat_map(row).copied().collect()
+}
+
+/// Results of two directions at once, the states first.
+fn run_both(both: [&Case; 2]) -> Vec<Vec<f32>> {
+    let [mut forward, mut backward] = both.map(Case::room_for_results);
+    let [mut saved, mut saved_backward] = both.map(Case::room_to_save);
+    let [mut room, mut room_backward] = both.map(|case| vec![f32::NAN; case.call().room()]);
+    let mut states = vec![f32::NAN; forward.states.len() + backward.states.len()];
+    let directions = vec![
+        both[0].forward(Some(&mut saved)),
+        both[1].forward(Some(&mut saved_backward)),
+    ];
+    recurrent(directions, &mut states);
+    let [has_hidden, backward_has_hidden] = both.map(Case::has_hidden);
+    let directions = vec![
+        both[0].backward(&saved, forward.gradients(has_hidden), &mut room),
+        both[1].backward(
+            &saved_backward,
+            backward.gradients(backward_has_hidden),
+            &mut room_backward,
+        ),
+    ];
+    let grads = both.map(|case| &case.grad[..]);
+    let grads = side_by_side(both[0].lengths.positions(), grads);
+    recurrent_backward(directions, &states, &grads);
+    let gradients = [&forward, &backward].into_iter().flat_map(|results| {
+        let [_, gradients @ ..] = results.all();
+        gradients.map(<[f32]>::to_vec)
+    });
+    [states].into_iter().chain(gradients).collect()
+}
+
+#[test]
+fn directions_side_by_side_have_the_bits_of_each_alone_on_any_number_of_threads() {
+    let many: Vec<usize> = (0..40).map(|i| i * 7 % 9).collect();
+    for cell in CELLS {
+        for (lens, len, d) in [
+            (&[][..], 3, 4),
+            (&[2, 1], 3, 0),
+            (&[3, 0, 4, 1], 5, 7),
+            (&many, 8, 210),
+        ] {
+            for precision in [Float::F32, Float::Bf16] {
+                let [mut forward, mut backward] =
+                    DIRECTIONS.map(|direction| Case::new(cell, direction, lens, len, d));
+                (forward.precision, backward.precision) = (precision, precision);
+                backward.weight.iter_mut().for_each(|w| *w *= -0.5);
+                backward.initial = None;
+                let [one, other] = [&forward, &backward].map(Case::run);
+                let states = side_by_side(lens.len() * len, [&one.states, &other.states]);
+                let mut expected = vec![states];
+                for results in [&one, &other] {
+                    let [_, gradients @ ..] = results.all();
+                    expected.extend(gradients.map(<[f32]>::to_vec));
+                }
+                assert_same_on_all_pools(|| {
+                    let found = run_both([&forward, &backward]);
+                    for (number, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                        let what = format!("result {number} of {:?}", forward.call());
+                        assert!(bits(found) == bits(expected), "{what}");
+                    }
+                    found.concat()
+                });
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "read the same sequences")]
+fn directions_of_other_sequences_are_refused() {
+    let case = |lens: &[usize]| Case::new(Cell::Gru, Direction::Forward, lens, 3, 2);
+    let (one, other) = (case(&[3]), case(&[2]));
+    recurrent(vec![one.forward(None), other.forward(None)], &mut [0.0; 12]);
 }

@@ -2,7 +2,7 @@
 
 use crate::recurrent::{Cell, Direction, RecurrentCall};
 
-/// Operands of a recurrent layer, as in [`crate::recurrent::recurrent`].
+/// Operands of one direction of a recurrent layer, as in [`crate::recurrent::RecurrentForward`].
 #[derive(Clone, Copy, Debug)]
 pub struct Recurrent<'a> {
     /// Dimensions.

@@ -5,7 +5,7 @@ use attentive_device::{
 };
 use attentive_kernels::cached_attention::Heads;
 use attentive_kernels::recurrent::Direction;
-use attentive_tape::{self as tape, Value};
+use attentive_tape::{self as tape, Reading, Value};
 
 use super::cache::{row_of, whole};
 use super::state::{Row, State};
@@ -225,14 +225,14 @@ impl Decode for Growing<'_> {
             );
             let of_context = self.sequences.side_by_side(&context, &[&attention.context]);
             let input = tape::add(tape::select_rows(projected.clone(), &places), of_context);
-            let after = tape::recurrent(
-                layer.cell,
-                Direction::Forward,
-                &Lengths::full(active.len(), 1),
-                input,
-                self.sequences.recurrence(layer, Some(before)),
-                self.pass.precision(),
-            );
+            let direction = Reading {
+                direction: Direction::Forward,
+                projected: input,
+                recurrence: self.sequences.recurrence(layer, Some(before)),
+            };
+            let lengths = Lengths::full(active.len(), 1);
+            let precision = self.pass.precision();
+            let after = tape::recurrent(layer.cell, &lengths, vec![direction], precision);
             let put = |count, from, rows: &[usize], to: &mut Buffer| {
                 let pairs = (0..).zip(rows).map(|(from, &to)| [from, to]);
                 current().put_rows(count, from, &Vec::from_iter(pairs), to);

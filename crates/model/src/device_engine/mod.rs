@@ -91,7 +91,17 @@ impl DeviceEngine {
         self.shortlist.as_ref()
     }
 
-    /// What computes: the name of the device, with its driver.
+    /// The device.
+    pub fn device(&self) -> &'static dyn Device {
+        self.device
+    }
+
+    /// The model for whole sequences, whose weights are in the memory of the device.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The name of the device that computes, with its driver.
     pub fn hardware(&self) -> String {
         let hardware = self.device.hardware();
         hardware.map_or_else(|| "the CPU".into(), |hardware| hardware.name)

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 
-/// Buffers of one thread. What a new buffer contains is unspecified.
+/// Buffers of one thread, the smallest first. What a new buffer contains is unspecified.
 #[derive(Debug, Default)]
 pub(super) struct Buffers(RefCell<Vec<Vec<f32>>>);
 
@@ -16,13 +16,17 @@ pub(super) struct Buffer<'a> {
 }
 
 impl Buffers {
-    /// A buffer of `len` elements.
+    /// A buffer of `len` elements: the smallest that is large enough, or a new one in place of the largest, so that few become
+    /// large.
     pub(super) fn take(&self, len: usize) -> Buffer<'_> {
-        let mut data = self.0.borrow_mut().pop().unwrap_or_default();
-        if data.len() < len {
-            data.clear();
-            data.resize(len, 0.0);
-        }
+        let mut free = self.0.borrow_mut();
+        let place = free.partition_point(|data| data.len() < len);
+        let data = if place < free.len() {
+            free.remove(place)
+        } else {
+            drop(free.pop());
+            vec![0.0; len]
+        };
         Buffer {
             data,
             len,
@@ -54,9 +58,29 @@ impl DerefMut for Buffer<'_> {
 
 impl Drop for Buffer<'_> {
     fn drop(&mut self) {
-        self.home
-            .0
-            .borrow_mut()
-            .push(std::mem::take(&mut self.data));
+        let data = std::mem::take(&mut self.data);
+        let mut free = self.home.0.borrow_mut();
+        let place = free.partition_point(|other| other.len() < data.len());
+        free.insert(place, data);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_buffer_that_suffices_is_used_again() {
+        let buffers = Buffers::default();
+        let sizes = || -> Vec<usize> { buffers.0.borrow().iter().map(Vec::len).collect() };
+        drop([buffers.take(30), buffers.take(10), buffers.take(20)]);
+        assert_eq!(sizes(), [10, 20, 30]);
+        {
+            let (one, other) = (buffers.take(15), buffers.take(0));
+            assert_eq!((one.len(), other.len()), (15, 0));
+            assert_eq!(sizes(), [30]);
+        }
+        drop(buffers.take(40));
+        assert_eq!(sizes(), [10, 20, 40]);
     }
 }

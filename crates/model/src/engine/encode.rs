@@ -34,7 +34,8 @@ impl<'a> Encode for Rows<'a, Whole> {
         for Span { rows, first } in self.spans {
             let joined = &joined[rows.start * width..rows.end * width];
             let mut blocks = self.buffers.take(blocks_len(layout, rows.len()));
-            store_all(layout, joined, width, d, &mut blocks);
+            let all = blocks.chunks_exact_mut(layout.block_len());
+            store_all(layout, joined, width, d, all);
             let blocks: Vec<&[f32]> = blocks.chunks_exact(layout.block_len()).collect();
             let queries = Queries {
                 rows: joined,
@@ -56,8 +57,13 @@ impl<'a> Encode for Rows<'a, Whole> {
         States { hidden, last }
     }
 
-    fn join_directions(&mut self, both: [States<Buffer<'a>>; 2], d: usize) -> States<Buffer<'a>> {
-        let [forward, backward] = both;
+    fn read_both(
+        &mut self,
+        x: &Buffer<'a>,
+        layers: [&RecurrentLayer<Packed>; 2],
+    ) -> States<Buffer<'a>> {
+        let d = layers[0].d;
+        let [forward, backward] = layers.map(|layer| self.read(x, layer));
         let mut last = self.buffers.take(2 * forward.last.len());
         let states = (forward.last.chunks_exact(d)).zip(backward.last.chunks_exact(d));
         for (out, (forward, backward)) in last.chunks_exact_mut(2 * d).zip(states) {
@@ -110,19 +116,18 @@ pub(super) fn encode(
 }
 
 /// Words of the blocks of `positions` positions.
-pub(super) fn blocks_len(layout: Layout, positions: usize) -> usize {
+fn blocks_len(layout: Layout, positions: usize) -> usize {
     positions.div_ceil(BLOCK) * layout.block_len()
 }
 
 /// Fills `blocks` with the keys and values in `rows`, which are `width` wide and have them from `column` on.
-pub(super) fn store_all(
+pub(super) fn store_all<'b>(
     layout: Layout,
     rows: &[f32],
     width: usize,
     column: usize,
-    blocks: &mut [f32],
+    blocks: impl Iterator<Item = &'b mut [f32]>,
 ) {
-    let blocks = blocks.chunks_exact_mut(layout.block_len());
     let kv_width = layout.heads.kv_width();
     for (rows, block) in rows.chunks(BLOCK * width).zip(blocks) {
         for (place, row) in rows.chunks_exact(width).enumerate() {

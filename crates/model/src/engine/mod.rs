@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex};
 
 use attentive_architecture::Architecture;
 use attentive_base::batch::{Padded, TokenId};
-use attentive_decode::{Logits, NextToken, Stepper};
+use attentive_decode::{Answer, Logits, NextToken, Question, Stepper};
 use attentive_kernels::gemm::Float;
 
 use self::buffers::{Buffer, Buffers};
@@ -355,6 +355,12 @@ impl Stepper for Engine {
     fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
         profile::time(profile::Part::Projection, || {
             self.projection.most_likely(last, never)
+        })
+    }
+
+    fn answers(&self, last: LastLayer, questions: &[Question]) -> Vec<Answer> {
+        profile::time(profile::Part::Projection, || {
+            self.projection.answers(last, questions)
         })
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{OnceLock, PoisonError};
 
 use attentive_base::batch::TokenId;
-use attentive_decode::{Logits, NextToken};
+use attentive_decode::{Answer, Logits, NextToken, Question};
 use attentive_kernels::gemm::Activation;
 use attentive_kernels::packed::{Left, LeftBuf, linear_packed, linear_packed_columns, team_size};
 use attentive_kernels::team;
@@ -67,22 +67,40 @@ impl Projection {
         never: &[TokenId],
     ) -> Vec<Vec<NextToken>> {
         let rows = last.rows;
+        let question = likeliest_of_any_row(count, never);
         let keep = Keep {
-            count,
+            asked: Asked::OfAll(&question),
             sums: true,
-            never,
         };
         let parts = self.parts(last, keep);
-        (0..rows).map(|row| next_tokens(&parts, row)).collect()
+        (0..rows)
+            .map(|row| answer(&parts, row, 0).next_tokens())
+            .collect()
+    }
+
+    /// See [`attentive_decode::Stepper::answers`]. A shortlist has no effect.
+    pub(super) fn answers(&self, last: LastLayer, questions: &[Question]) -> Vec<Answer> {
+        let last = LastLayer {
+            listed: None,
+            ..last
+        };
+        let keep = Keep {
+            asked: Asked::OfEach(questions),
+            sums: true,
+        };
+        let parts = self.parts(last, keep);
+        let all = questions.iter().enumerate();
+        all.map(|(row, question)| answer(&parts, row, question.tokens.len()))
+            .collect()
     }
 
     /// See [`attentive_decode::Stepper::most_likely`].
     pub(super) fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
         let rows = last.rows;
+        let question = likeliest_of_any_row(1, never);
         let keep = Keep {
-            count: 1,
+            asked: Asked::OfAll(&question),
             sums: false,
-            never,
         };
         let parts = self.parts(last, keep);
         let best = |row| largest(&parts, row).first().map(|&(_, token)| token);
@@ -142,10 +160,10 @@ impl Projection {
             &mut logits,
         );
         let rows = listed.rows.iter().zip(logits.chunks_exact(width.max(1)));
-        let kept =
-            rows.map(|(candidates, logits)| of_candidates(candidates, logits, columns, keep));
-        let (largest, sums) = kept.unzip();
-        Part { largest, sums }
+        let rows = rows.enumerate().map(|(row, (candidates, logits))| {
+            of_candidates(candidates, logits, columns, keep.asked.of(row), keep.sums)
+        });
+        Part(rows.collect())
     }
 
     /// What is kept of some chunks of columns.
@@ -155,10 +173,8 @@ impl Projection {
             self.map.bias.as_ref().map(|bias| bias.as_slice()),
         );
         let rows = left.rows();
-        let mut part = Part {
-            largest: vec![Largest::new(keep.count); rows],
-            sums: vec![Vec::with_capacity(chunks.len()); rows],
-        };
+        let new = |row| OfRow::new(keep.asked.of(row), chunks.len());
+        let mut part: Vec<OfRow> = (0..rows).map(new).collect();
         let mut logits = vec![0.0; rows * SUM_CHUNK];
         for chunk in chunks {
             let first = chunk * SUM_CHUNK;
@@ -166,14 +182,15 @@ impl Projection {
             let logits = &mut logits[..rows * columns.len()];
             let identity = Activation::Identity;
             linear_packed_columns(left, weight, bias, identity, columns.clone(), logits);
-            for (row, logits) in logits.chunks_exact(columns.len()).enumerate() {
-                part.largest[row].add(logits, first as u32, keep.never);
+            let of_rows = part.iter_mut().zip(logits.chunks_exact(columns.len()));
+            for (row, (kept, logits)) in of_rows.enumerate() {
+                kept.add(keep.asked.of(row), first, logits);
                 if keep.sums {
-                    part.sums[row].push(exp_sum(logits));
+                    kept.sums.push(exp_sum(logits));
                 }
             }
         }
-        part
+        Part(part)
     }
 }
 
@@ -182,42 +199,97 @@ fn of_candidates(
     candidates: &[TokenId],
     logits: &[f32],
     columns: &Columns,
-    keep: Keep<'_>,
-) -> (Largest, Vec<ExpSum>) {
+    question: &Question,
+    sums: bool,
+) -> OfRow {
     let of_token = |&token: &TokenId| logits[columns.place(token) as usize];
     let logits: Vec<f32> = candidates.iter().map(of_token).collect();
     // Places in the list, which is sorted, stand for tokens.
-    let place = |token| candidates.binary_search(token).ok();
-    let never = keep.never.iter().filter_map(place);
-    let never: Vec<u32> = never.map(|place| place as u32).collect();
-    let mut largest = Largest::new(keep.count);
-    largest.add(&logits, 0, &never);
-    let sums = match keep.sums {
-        true => logits.chunks(SUM_CHUNK).map(exp_sum).collect(),
-        false => Vec::new(),
-    };
-    (largest.renumbered(candidates), sums)
+    let place = |token: &TokenId| candidates.binary_search(token).ok();
+    let barred = question.barred.iter().filter_map(place);
+    let barred: Vec<u32> = barred.map(|place| place as u32).collect();
+    let mut largest = Largest::new(question.count);
+    largest.add(&logits, 0, &barred);
+    OfRow {
+        largest: largest.renumbered(candidates),
+        sums: match sums {
+            true => logits.chunks(SUM_CHUNK).map(exp_sum).collect(),
+            false => Vec::new(),
+        },
+        asked: Vec::new(),
+    }
 }
 
-/// What to keep of the logits of a row.
+/// The question about any row for its `count` likeliest tokens without those in `never`.
+fn likeliest_of_any_row(count: usize, never: &[TokenId]) -> Question {
+    Question {
+        count,
+        barred: never.to_vec(),
+        tokens: Vec::new(),
+    }
+}
+
+/// What to keep of the logits of each row.
 #[derive(Clone, Copy)]
 struct Keep<'a> {
-    /// So many of the largest, without those in `never`.
-    count: usize,
-    never: &'a [TokenId],
+    asked: Asked<'a>,
     /// The sums of exponentials, for probabilities.
     sums: bool,
 }
 
+/// The questions about rows.
+#[derive(Clone, Copy)]
+enum Asked<'a> {
+    OfAll(&'a Question),
+    OfEach(&'a [Question]),
+}
+
+impl<'a> Asked<'a> {
+    /// The question about row `row`.
+    fn of(self, row: usize) -> &'a Question {
+        match self {
+            Self::OfAll(question) => question,
+            Self::OfEach(questions) => &questions[row],
+        }
+    }
+}
+
 /// What is kept of some columns of the logits, for each row.
-struct Part {
-    largest: Vec<Largest>,
-    sums: Vec<Vec<ExpSum>>,
+struct Part(Vec<OfRow>);
+
+/// What is kept of some columns of the logits of a row.
+struct OfRow {
+    largest: Largest,
+    sums: Vec<ExpSum>,
+    /// The logits of tokens that the question names, with their places in it.
+    asked: Vec<(usize, f32)>,
+}
+
+impl OfRow {
+    /// Nothing of a row yet, with room for `n_sums` sums.
+    fn new(question: &Question, n_sums: usize) -> Self {
+        Self {
+            largest: Largest::new(question.count),
+            sums: Vec::with_capacity(n_sums),
+            asked: Vec::new(),
+        }
+    }
+
+    /// Keeps what `question` asks for of `logits`, the first of which is that of token `first`.
+    fn add(&mut self, question: &Question, first: usize, logits: &[f32]) {
+        self.largest.add(logits, first as u32, &question.barred);
+        for (place, &token) in question.tokens.iter().enumerate() {
+            let column = (token as usize).checked_sub(first);
+            if let Some(&logit) = column.and_then(|column| logits.get(column)) {
+                self.asked.push((place, logit));
+            }
+        }
+    }
 }
 
 /// The largest logits of row `row` with their tokens, from `parts` in the order of their columns.
 fn largest(parts: &[Part], row: usize) -> Vec<(f32, TokenId)> {
-    let all = parts.iter().map(|part| part.largest[row].clone());
+    let all = parts.iter().map(|part| part.0[row].largest.clone());
     let joined = all.reduce(|mut all, part| {
         all.append(part);
         all
@@ -225,14 +297,17 @@ fn largest(parts: &[Part], row: usize) -> Vec<(f32, TokenId)> {
     joined.map_or_else(Vec::new, Largest::into_sorted)
 }
 
-/// The next tokens of row `row`, from `parts` in the order of their columns.
-fn next_tokens(parts: &[Part], row: usize) -> Vec<NextToken> {
-    let sums: Vec<ExpSum> = parts
-        .iter()
-        .flat_map(|part| &part.sums[row])
-        .copied()
-        .collect();
-    let total = log_of_sums(&sums);
-    let next = |(logit, token)| NextToken::new(token, logit, total);
-    largest(parts, row).into_iter().map(next).collect()
+/// The answer to a question about row `row` that names `n_tokens` tokens, from `parts` in the order of their columns.
+fn answer(parts: &[Part], row: usize, n_tokens: usize) -> Answer {
+    let of_row = || parts.iter().map(|part| &part.0[row]);
+    let sums: Vec<ExpSum> = of_row().flat_map(|kept| &kept.sums).copied().collect();
+    let mut logits = vec![f32::NEG_INFINITY; n_tokens];
+    for &(place, logit) in of_row().flat_map(|kept| &kept.asked) {
+        logits[place] = logit;
+    }
+    Answer {
+        likeliest: largest(parts, row),
+        logits,
+        total: log_of_sums(&sums),
+    }
 }

@@ -1,12 +1,13 @@
 //! A sentence as the decoder's attention reads it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use attentive_kernels::cached_attention::Layout;
+use attentive_kernels::cached_attention::{BLOCK, Layout};
 use attentive_kernels::gemm::Float;
 
 use super::buffers::Buffer;
-use super::encode::{Whole, blocks_len, store_all};
+use super::encode::{Whole, store_all};
 use super::packed::Packed;
 use super::rows::Rows;
 use crate::nn::{
@@ -26,8 +27,9 @@ pub(super) enum Source {
 #[derive(Debug)]
 pub(super) struct SourceBlocks {
     len: usize,
-    /// Block after block of the first layer, then of the second, ….
-    values: Vec<f32>,
+    /// Blocks of [`BLOCK`] positions, each of all layers. They have the same size for all sentences, so that the memory of those
+    /// that have ended serves others.
+    blocks: Vec<Vec<f32>>,
     layers: Vec<Layout>,
 }
 
@@ -101,7 +103,7 @@ fn of_attention<'a>(
         RecurrentAttention::Additive(attention) => {
             let keys = rows.linear(memory, &[&attention.key]);
             let d_key = attention.key.d_out();
-            let of = |span: &std::ops::Range<usize>| {
+            let of = |span: &Range<usize>| {
                 Source::Rows(SourceRows {
                     len: span.len(),
                     keys: keys[span.start * d_key..span.end * d_key].to_vec(),
@@ -112,7 +114,7 @@ fn of_attention<'a>(
         }
         RecurrentAttention::Multiplicative(attention) => {
             let layout = attention.heads().stored_in(numbers);
-            let of = |span: &std::ops::Range<usize>| {
+            let of = |span: &Range<usize>| {
                 let h = &memory[span.start * d..span.end * d];
                 let mut blocks = SourceBlocks::new(span.len(), &[layout]);
                 let twice: Vec<f32> = h.chunks_exact(d).flat_map(|h| [h, h].concat()).collect();
@@ -128,10 +130,11 @@ fn of_attention<'a>(
 impl SourceBlocks {
     /// Room for `len` positions of layers with these layouts.
     pub(super) fn new(len: usize, layers: &[Layout]) -> Self {
-        let total = layers.iter().map(|&layout| blocks_len(layout, len)).sum();
+        let block_len = layers.iter().map(|layout| layout.block_len()).sum();
+        let new = |_| vec![0.0; block_len];
         Self {
             len,
-            values: vec![0.0; total],
+            blocks: (0..len.div_ceil(BLOCK)).map(new).collect(),
             layers: layers.to_vec(),
         }
     }
@@ -148,19 +151,21 @@ impl SourceBlocks {
 
     /// The blocks of layer `number`.
     pub(super) fn layer(&self, number: usize) -> impl Iterator<Item = &[f32]> {
-        let range = self.range(number);
-        self.values[range].chunks_exact(self.layers[number].block_len())
+        let place = self.place(number);
+        self.blocks.iter().map(move |block| &block[place.clone()])
     }
 
-    /// The blocks of layer `number`, one after the other.
-    pub(super) fn layer_mut(&mut self, number: usize) -> &mut [f32] {
-        let range = self.range(number);
-        &mut self.values[range]
+    /// The blocks of layer `number`, to change them.
+    pub(super) fn layer_mut(&mut self, number: usize) -> impl Iterator<Item = &mut [f32]> {
+        let place = self.place(number);
+        let blocks = self.blocks.iter_mut();
+        blocks.map(move |block| &mut block[place.clone()])
     }
 
-    fn range(&self, number: usize) -> std::ops::Range<usize> {
+    /// The place of layer `number` in each block.
+    fn place(&self, number: usize) -> Range<usize> {
         let before = self.layers[..number].iter();
-        let start: usize = before.map(|&layout| blocks_len(layout, self.len)).sum();
-        start..start + blocks_len(self.layers[number], self.len)
+        let start: usize = before.map(|layout| layout.block_len()).sum();
+        start..start + self.layers[number].block_len()
     }
 }

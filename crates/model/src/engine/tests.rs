@@ -196,6 +196,30 @@ fn likeliest_tokens_match_the_logits() {
     assert_eq!(engine.most_likely(last, &[0, 2]), best.collect::<Vec<_>>());
 }
 
+#[test]
+fn answers_match_the_logits() {
+    let model = model(&base());
+    for precision in Precision::ALL {
+        let engine = in_precision(&model, precision);
+        let last = engine.step(&[2, 3, 2], &mut state_of(&engine, 0..3));
+        let question = |count, barred: &[TokenId], tokens: &[TokenId]| Question {
+            count,
+            barred: barred.to_vec(),
+            tokens: tokens.to_vec(),
+        };
+        let questions = [
+            question(4, &[0, 2], &[]),
+            question(0, &[], &[5]),
+            question(2, &[1], &[1, 7, 0, 7]),
+        ];
+        let logits = engine.logits(last.clone());
+        let expected = logits.rows().zip(&questions);
+        let expected = expected.map(|(row, question)| question.answer(row));
+        let expected: Vec<Answer> = expected.collect();
+        assert_eq!(engine.answers(last, &questions), expected);
+    }
+}
+
 /// Low precision changes logits a little, not beyond recognition.
 #[test]
 fn low_precision_is_close() {

@@ -2,6 +2,7 @@
 
 use attentive_base::batch::{Batch, Padded};
 use attentive_decode::{Logits, scored};
+use attentive_device::current;
 use attentive_tape::{AttentionWeights, row_range};
 
 use super::{Model, PREDICTED_ROWS};
@@ -11,6 +12,27 @@ impl Model {
     /// Returns the natural log-probabilities of the targets `batch.tgt_out` of each sequence; NaN where a target is impossible
     /// or the logits are NaN.
     pub fn log_probs(&self, batch: &Batch, pass: &Pass<'_>) -> Vec<Vec<f64>> {
+        match current().computes_later() {
+            true => self.log_probs_by_loss(batch, pass),
+            false => self.log_probs_by_logits(batch, pass),
+        }
+    }
+
+    /// On a device: the logits stay there.
+    fn log_probs_by_loss(&self, batch: &Batch, pass: &Pass<'_>) -> Vec<Vec<f64>> {
+        let found = self.loss(batch, 0.0, pass).losses.nll_of_rows();
+        let found = found.expect("numbers of each row").into_iter();
+        let mut log_probs = found.map(|nll| match nll.is_finite() {
+            true => -nll.max(0.0),
+            false => f64::NAN,
+        });
+        let lens = batch.tgt_out.lens().iter();
+        lens.map(|&len| log_probs.by_ref().take(len).collect())
+            .collect()
+    }
+
+    /// On the host, from the logits of a few rows at a time.
+    fn log_probs_by_logits(&self, batch: &Batch, pass: &Pass<'_>) -> Vec<Vec<f64>> {
         let x = self.last_layer(batch, pass);
         let [rows, _] = x.shape();
         let mut all = Vec::with_capacity(rows);
@@ -31,10 +53,9 @@ impl Model {
     /// Returns the weights with which the decoder attends to the memory when it predicts each target,
     /// `[batch, 1, tgt_len, src_len]`: the average over the heads of the top layer. `None` for a model without cross-attention.
     pub fn cross_attention(&self, batch: &Batch, pass: &Pass<'_>) -> Option<AttentionWeights> {
-        let watch = AttentionWatch::default();
+        let watch = AttentionWatch::only(AttentionSite::Cross);
         self.last_layer(batch, &pass.watched(&watch));
-        let maps = watch.into_maps().into_iter();
-        let cross = maps.filter(|map| map.site == AttentionSite::Cross);
+        let cross = watch.into_maps().into_iter();
         let top = cross.max_by_key(|map| map.layer)?;
         Some(top.weights.mean_of_heads())
     }

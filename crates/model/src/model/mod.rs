@@ -14,7 +14,7 @@ use attentive_architecture::{self as architecture, Architecture, Body, Init, Poo
 use attentive_base::batch::{Batch, IGNORE, Padded, Src, TokenId};
 use attentive_decode::argmax;
 use attentive_tape::{
-    self as tape, Buffer, CrossEntropy, Epilogue, Lengths, LossSums, Map, Param, Value,
+    self as tape, Buffer, CrossEntropy, Epilogue, Lengths, LossSums, Losses, Map, Param, Value,
 };
 
 use crate::nn::{
@@ -207,10 +207,16 @@ impl Model {
     /// Returns the sums of the teacher-forced loss of `batches`, without dropout.
     pub fn sums(&self, batches: &[Batch], label_smoothing: f64) -> LossSums {
         let mut total = LossSums::default();
-        for batch in batches {
-            total += self.loss(batch, label_smoothing, &Pass::inference()).sums;
-        }
+        let each = self.sums_of_each(batches, label_smoothing).into_iter();
+        each.for_each(|sums| total += sums);
         total
+    }
+
+    /// Like [`Model::sums`], for each batch.
+    pub fn sums_of_each(&self, batches: &[Batch], label_smoothing: f64) -> Vec<LossSums> {
+        let pass = Pass::inference();
+        let losses = |batch| self.loss(batch, label_smoothing, &pass).losses;
+        Losses::all(&Vec::from_iter(batches.iter().map(losses)))
     }
 
     /// Returns the logits `[rows, classes]` of every position of the batch (or every sequence, for a classifier), under teacher

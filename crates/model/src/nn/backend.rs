@@ -123,8 +123,13 @@ pub trait Encode: Backend {
         layer: &RecurrentLayer<Self::Storage>,
     ) -> States<Self::Value>;
 
-    /// Joins the states of a forward and a backward layer: those of each position, and h of both final states before c of both.
-    fn join_directions(&mut self, both: [States<Self::Value>; 2], d: usize) -> States<Self::Value>;
+    /// Returns what the forward and the backward layer of the same width make of the sequences, from zeros on, side by side:
+    /// h of each position, and h of both final states before c of both.
+    fn read_both(
+        &mut self,
+        x: &Self::Value,
+        layers: [&RecurrentLayer<Self::Storage>; 2],
+    ) -> States<Self::Value>;
 }
 
 /// The states of a recurrent layer.

@@ -76,13 +76,9 @@ impl<S: Storage> RecurrentEncoderLayer<S> {
             Some(dropout) => backend.dropout(x, dropout),
             None => x,
         };
-        let forward = backend.read(&x, &self.forward);
         match &self.backward {
-            Some(layer) => {
-                let both = [forward, backend.read(&x, layer)];
-                backend.join_directions(both, layer.d)
-            }
-            None => forward,
+            Some(backward) => backend.read_both(&x, [&self.forward, backward]),
+            None => backend.read(&x, &self.forward),
         }
     }
 }

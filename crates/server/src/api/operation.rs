@@ -31,20 +31,27 @@ async fn live() -> Response {
 
 /// Tells whether the server answers requests.
 #[utoipa::path(get, path = "/readyz", tag = "Operation",
-    responses((status = 200, description = "Requests are answered"), (status = 503, description = "Models are being loaded, or the server is stopping")))]
+    responses((status = 200, description = "Requests are answered"),
+        (status = 503, description = "Models are being loaded, the server is stopping, or a GPU was lost")))]
 async fn ready(State(app): State<Shared>) -> Response {
-    let (status, text) = match app.phase.stage() {
+    let (status, text) = readiness(app.phase.stage(), app.models.failure().is_some());
+    with_status(status, &json!({"status": text}))
+}
+
+/// The status in a stage, and what it is called; a device may be lost.
+fn readiness(stage: Stage, is_lost: bool) -> (StatusCode, &'static str) {
+    match stage {
         Stage::Loading => (StatusCode::SERVICE_UNAVAILABLE, "loading"),
+        Stage::Serving if is_lost => (StatusCode::SERVICE_UNAVAILABLE, "lost"),
         Stage::Serving => (StatusCode::OK, "ok"),
         Stage::Draining | Stage::Ending => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
-    };
-    with_status(status, &json!({"status": text}))
+    }
 }
 
 /// Tells whether the server answers requests, for clients of LibreTranslate.
 #[utoipa::path(get, path = "/health", tag = "LibreTranslate",
     responses((status = 200, description = "Requests are answered"),
-        (status = 503, description = "Models are being loaded, or the server is stopping")))]
+        (status = 503, description = "Models are being loaded, the server is stopping, or a GPU was lost")))]
 async fn health(app: State<Shared>) -> Response {
     ready(app).await
 }
@@ -81,4 +88,17 @@ pub(crate) async fn no_path() -> Problem {
 /// The response for an unsupported method.
 pub(crate) async fn no_method() -> Problem {
     Problem::new(Kind::Method, "this path does not support the method")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_whose_gpu_is_lost_is_not_ready() {
+        let is_ready = |stage, is_lost| readiness(stage, is_lost).0 == StatusCode::OK;
+        assert!(is_ready(Stage::Serving, false) && !is_ready(Stage::Serving, true));
+        assert!(!is_ready(Stage::Loading, false) && !is_ready(Stage::Draining, true));
+        assert_eq!(readiness(Stage::Serving, true).1, "lost");
+    }
 }

@@ -31,10 +31,24 @@ pub fn join(parts: Vec<Value>) -> Value {
 /// # Panics
 /// If there are no such columns.
 pub fn columns(x: Value, range: Range<usize>) -> Value {
+    column_ranges(x, vec![range])
+}
+
+/// The columns of `x` in disjoint ranges, side by side.
+///
+/// # Panics
+/// If there are no such columns.
+pub fn column_ranges(x: Value, ranges: Vec<Range<usize>>) -> Value {
     let [rows, width] = x.shape();
-    assert!(range.start <= range.end && range.end <= width, "{range:?}");
-    let shape = [rows, range.len()];
-    apply(Columns { range, width }, ColumnsOperands { x }, shape)
+    for range in &ranges {
+        assert!(range.start <= range.end && range.end <= width, "{range:?}");
+    }
+    let found = ranges.iter().map(ExactSizeIterator::len).sum();
+    apply(
+        Columns { ranges, width },
+        ColumnsOperands { x },
+        [rows, found],
+    )
 }
 
 /// The rows of `table` with the given numbers, one after another as columns: `[d, rows.len()]` of a table `[n, d]`.
@@ -68,14 +82,19 @@ struct Join {
     widths: Vec<usize>,
 }
 
+/// The columns of matrices with these widths, side by side.
+fn side_by_side(widths: impl Iterator<Item = usize>) -> impl Iterator<Item = Range<usize>> {
+    widths.scan(0, |start, width| {
+        let range = *start..*start + width;
+        *start = range.end;
+        Some(range)
+    })
+}
+
 impl Join {
     /// The range of each part's columns.
     fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
-        self.widths.iter().scan(0, |start, width| {
-            let range = *start..*start + width;
-            *start = range.end;
-            Some(range)
-        })
+        side_by_side(self.widths.iter().copied())
     }
 }
 
@@ -89,7 +108,10 @@ impl Kernel for Join {
         let width: usize = self.widths.iter().sum();
         let mut out = Buffer::take(self.rows * width);
         for (part, range) in inputs.parts.into_iter().zip(self.ranges()) {
-            put(part, &mut out, width, &range);
+            copy(
+                (part, range.len(), 0..range.len()),
+                (&mut out, width, range),
+            );
         }
         Output::new(out, ())
     }
@@ -97,7 +119,11 @@ impl Kernel for Join {
     fn backward(&self, context: Context<'_, Self>) -> JoinOperands<Option<Buffer>> {
         let width = self.widths.iter().sum();
         let part = |(range, operand): (Range<usize>, Operand)| {
-            (operand.is_wanted).then(|| cut(&context.grad, width, &range))
+            operand.is_wanted.then(|| {
+                let (mut part, count) = (operand.buffer(), range.len());
+                copy((&context.grad, width, range), (&mut part, count, 0..count));
+                part
+            })
         };
         let parts = self.ranges().zip(context.operands.parts);
         JoinOperands {
@@ -107,8 +133,22 @@ impl Kernel for Join {
 }
 
 struct Columns {
-    range: Range<usize>,
+    ranges: Vec<Range<usize>>,
+    /// Of all columns.
     width: usize,
+}
+
+impl Columns {
+    /// Each range, and that of the same columns in the result.
+    fn pairs(&self) -> impl Iterator<Item = [Range<usize>; 2]> {
+        let results = side_by_side(self.ranges.iter().map(ExactSizeIterator::len));
+        (self.ranges.iter().cloned().zip(results)).map(|(range, result)| [range, result])
+    }
+
+    /// The columns of the result.
+    fn count(&self) -> usize {
+        self.ranges.iter().map(ExactSizeIterator::len).sum()
+    }
 }
 
 impl Kernel for Columns {
@@ -118,47 +158,44 @@ impl Kernel for Columns {
     type Side = ();
 
     fn forward(&self, inputs: ColumnsOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
-        Output::new(cut(inputs.x, self.width, &self.range), ())
+        let rows = inputs.x.len().checked_div(self.width).unwrap_or(0);
+        let mut out = Buffer::take(rows * self.count());
+        for [range, result] in self.pairs() {
+            copy(
+                (inputs.x, self.width, range),
+                (&mut out, self.count(), result),
+            );
+        }
+        Output::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ColumnsOperands<Option<Buffer>> {
         let mut dx = Buffer::zeros(context.operands.x.len);
-        put(&context.grad, &mut dx, self.width, &self.range);
+        for [range, result] in self.pairs() {
+            copy(
+                (&context.grad, self.count(), result),
+                (&mut dx, self.width, range),
+            );
+        }
         ColumnsOperands { x: Some(dx) }
     }
 }
 
-/// Copies the columns `range` of a matrix with `width` columns.
-fn cut(x: &Buffer, width: usize, range: &Range<usize>) -> Buffer {
-    let rows = x.len().checked_div(width).unwrap_or(0);
-    let mut out = Buffer::take(rows * range.len());
+/// Copies columns of a matrix, of so many columns, to as many of another.
+fn copy(from: (&Buffer, usize, Range<usize>), to: (&mut Buffer, usize, Range<usize>)) {
+    let (from, from_width, columns) = from;
+    let (to, to_width, to_columns) = to;
     let from = Part {
-        matrix: x,
-        width,
-        first: range.start,
+        matrix: from,
+        width: from_width,
+        first: columns.start,
     };
     let to = Part {
-        matrix: &mut out,
-        width: range.len(),
-        first: 0,
+        matrix: to,
+        width: to_width,
+        first: to_columns.start,
     };
-    current().copy_columns(range.len(), from, to);
-    out
-}
-
-/// Copies `part` into the columns `range` of a matrix with `width` columns.
-fn put(part: &Buffer, whole: &mut Buffer, width: usize, range: &Range<usize>) {
-    let from = Part {
-        matrix: part,
-        width: range.len(),
-        first: 0,
-    };
-    let to = Part {
-        matrix: whole,
-        width,
-        first: range.start,
-    };
-    current().copy_columns(range.len(), from, to);
+    current().copy_columns(columns.len(), from, to);
 }
 
 struct TransposedRows {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use attentive_device::{LossSums, ProjectionGradients, ProjectionInputs, ProjectionShape, current};
+use attentive_device::{
+    LossSums, Losses, ProjectionGradients, ProjectionInputs, ProjectionShape, current,
+};
 
 use super::Map;
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply_with_side};
@@ -13,8 +15,15 @@ use crate::{Buffer, Float, Value};
 pub struct CrossEntropy {
     /// The smoothed loss summed over the real tokens, `[1, 1]`, differentiable.
     pub loss: Value,
-    /// The same sum and related statistics as plain numbers.
-    pub sums: LossSums,
+    /// The same sum and related statistics as plain numbers, once the device has computed them.
+    pub losses: Losses,
+}
+
+impl CrossEntropy {
+    /// Returns the sum and related statistics, for which this waits.
+    pub fn sums(&self) -> LossSums {
+        self.losses.sums()
+    }
 }
 
 /// Label-smoothed cross-entropy of `logits = x·weightᵀ + bias` against `targets`, summed over all rows whose target is
@@ -51,8 +60,8 @@ pub fn cross_entropy(
         weight: projection.weight,
         bias: projection.bias,
     };
-    let (loss, sums) = apply_with_side(kernel, operands, [1, 1]);
-    CrossEntropy { loss, sums }
+    let (loss, losses) = apply_with_side(kernel, operands, [1, 1]);
+    CrossEntropy { loss, losses }
 }
 
 operands! {
@@ -74,7 +83,7 @@ impl Kernel for CrossEntropyKernel {
     type Operands = ProjectionOperands<()>;
     /// The gradients of the summed loss, which cost little extra in the forward pass.
     type Saved = Option<ProjectionOperands<Option<Buffer>>>;
-    type Side = LossSums;
+    type Side = Losses;
 
     /// The products of the gradients are part of the forward pass.
     fn flops(&self) -> [f64; 2] {
@@ -105,11 +114,12 @@ impl Kernel for CrossEntropyKernel {
             targets: &self.targets,
             label_smoothing: self.label_smoothing,
         };
-        let sums = current().cross_entropy(self.shape, inputs, gradients);
+        let mut loss = Buffer::take(1);
+        let losses = current().cross_entropy(self.shape, inputs, gradients, &mut loss);
         Output {
-            values: vec![sums.loss as f32].into(),
+            values: loss,
             saved,
-            side: sums,
+            side: losses,
         }
     }
 

@@ -19,7 +19,7 @@ mod rotary;
 mod rows;
 mod scale;
 
-pub use arrange::{columns, join, transposed_rows};
+pub use arrange::{column_ranges, columns, join, transposed_rows};
 pub use attention::{Attended, AttentionShape, Causality, Scores, attention};
 pub use attention_weights::{AttentionWeights, attention_weights, attentive_recurrent_weights};
 pub use attentive_recurrent::{AttentiveRecurrence, attentive_recurrent};
@@ -33,7 +33,7 @@ pub use mean::mean_rows;
 pub use nonlinearity::{Nonlinearity, gated, nonlinear, tanh};
 pub use norm::{norm, residual_norm};
 pub use position_sum::add_positions;
-pub use recurrent::{Cell, Direction, Recurrence, recurrent};
+pub use recurrent::{Cell, Direction, Reading, Recurrence, recurrent};
 pub use rotary::Rotary;
 pub use rows::{row_range, select_rows};
 pub use scale::scale;

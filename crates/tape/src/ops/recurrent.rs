@@ -1,8 +1,8 @@
-//! One direction of a recurrent layer, over whole sequences.
+//! Recurrent layers over whole sequences, in one direction or in several at once.
 
 use attentive_device::{
-    Affine, Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients, RecurrentResult,
-    current,
+    Affine, Recurrence as KernelRecurrence, RecurrentBackward, RecurrentCall, RecurrentForward,
+    RecurrentGradients, current,
 };
 pub use attentive_kernels::recurrent::{Cell, Direction};
 
@@ -20,75 +20,119 @@ pub struct Recurrence {
     pub initial: Option<Value>,
 }
 
+/// One direction of a layer.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The direction in which the sequences are read.
+    pub direction: Direction,
+    /// The projected inputs including their bias, `[batch · len, gates · d]`.
+    pub projected: Value,
+    /// Recurrent weights and initial states.
+    pub recurrence: Recurrence,
+}
+
 /// Computes the states of all positions; see [`Cell`] for the formulas. States never depend on padding.
 ///
 /// # Shapes
-/// - `projected`: `[batch · len, gates · d]`, the projected inputs including their bias
-/// - result: `[batch · len, states · d]`: h, then c if the cell has one; zero at padding
+/// - result: `[batch · len, directions · states · d]`: of each direction h, then c if the cell has one; zero at padding
+///
+/// # Panics
+/// If there is no direction, or the directions differ in shape, in having a bias, or in having initial states.
 pub fn recurrent(
     cell: Cell,
-    direction: Direction,
     lengths: &Lengths,
-    projected: Value,
-    recurrence: Recurrence,
+    directions: Vec<Reading>,
     precision: Float,
 ) -> Value {
-    let [rows, width] = projected.shape();
+    let [rows, width] = directions[0].projected.shape();
     let kernel = Recurrent {
         cell,
-        direction,
+        directions: directions.iter().map(|one| one.direction).collect(),
         lengths: lengths.clone(),
         d: width / cell.gates(),
         precision,
     };
-    let states = cell.states() * kernel.d;
-    let (weight, bias) = recurrence.hidden.map(|map| (map.weight, map.bias)).unzip();
+    let states = directions.len() * kernel.state_cols();
+    let (mut projected, mut weights) = (Vec::new(), Vec::new());
+    let (mut biases, mut initials) = (Vec::new(), Vec::new());
+    for one in directions {
+        assert_eq!(one.projected.shape(), [rows, width], "all directions");
+        let Recurrence { hidden, initial } = one.recurrence;
+        let (weight, bias) = hidden.map(|map| (map.weight, map.bias)).unzip();
+        projected.push(one.projected);
+        weights.push(weight);
+        biases.push(bias.flatten());
+        initials.push(initial);
+    }
     let operands = RecurrentOperands {
         projected,
-        weight,
-        bias: bias.flatten(),
-        initial: recurrence.initial,
+        weights: all_or_none(weights),
+        biases: all_or_none(biases),
+        initials: all_or_none(initials),
     };
     apply(kernel, operands, [rows, states])
 }
 
+/// The operands of all directions, or none.
+fn all_or_none(operands: Vec<Option<Value>>) -> Vec<Value> {
+    let count = operands.len();
+    let found: Vec<Value> = operands.into_iter().flatten().collect();
+    assert!(
+        found.is_empty() || found.len() == count,
+        "all directions of a layer have the same operands"
+    );
+    found
+}
+
 operands! {
+    /// One for each direction; none of those that the directions do not have.
     struct RecurrentOperands {
-        projected: One,
-        weight: Maybe,
-        bias: Maybe,
-        initial: Maybe,
+        projected: Many,
+        weights: Many,
+        biases: Many,
+        initials: Many,
     }
 }
 
 struct Recurrent {
     cell: Cell,
-    direction: Direction,
+    directions: Vec<Direction>,
     lengths: Lengths,
     d: usize,
     precision: Float,
 }
 
 impl Recurrent {
-    fn call(&self) -> RecurrentCall<'_> {
-        RecurrentCall {
+    fn calls(&self) -> impl Iterator<Item = RecurrentCall<'_>> {
+        self.directions.iter().map(|&direction| RecurrentCall {
             cell: self.cell,
-            direction: self.direction,
+            direction,
             lengths: &self.lengths,
             d: self.d,
             precision: self.precision,
-        }
+        })
+    }
+
+    fn state_cols(&self) -> usize {
+        self.cell.states() * self.d
+    }
+
+    /// A buffer with `width` vectors of d columns for each position.
+    fn buffer(&self, width: usize) -> Buffer {
+        Buffer::take(self.lengths.positions() * width * self.d)
     }
 }
 
 impl<'a> RecurrentOperands<&'a Buffer> {
-    fn recurrence(&self) -> KernelRecurrence<&'a Buffer> {
+    /// The recurrence of direction `number`.
+    fn recurrence(&self, number: usize) -> KernelRecurrence<&'a Buffer> {
+        let of = |operands: &[&'a Buffer]| operands.get(number).copied();
         KernelRecurrence {
-            hidden: self.weight.map(|weight| Affine {
+            hidden: of(&self.weights).map(|weight| Affine {
                 weight,
-                bias: self.bias,
+                bias: of(&self.biases),
             }),
-            initial: self.initial,
+            initial: of(&self.initials),
         }
     }
 }
@@ -96,13 +140,13 @@ impl<'a> RecurrentOperands<&'a Buffer> {
 impl Kernel for Recurrent {
     const NAME: &'static str = "recurrent";
     type Operands = RecurrentOperands<()>;
-    /// The gates.
-    type Saved = Buffer;
+    /// The gates of each direction.
+    type Saved = Vec<Buffer>;
     type Side = ();
 
     fn keeps(&self, operands: RecurrentOperands<Operand>) -> RecurrentOperands<bool> {
         RecurrentOperands {
-            projected: false,
+            projected: vec![false; self.directions.len()],
             ..operands.map(|_| true)
         }
     }
@@ -112,42 +156,58 @@ impl Kernel for Recurrent {
     }
 
     fn flops(&self) -> [f64; 2] {
-        let positions = self.lengths.total();
+        let positions = self.directions.len() * self.lengths.total();
         let products = self.cell.hidden_gates() * self.d * self.d;
         let product = 2.0 * (positions * products) as f64;
         [product, 2.0 * product]
     }
 
     fn forward(&self, inputs: RecurrentOperands<&Buffer>, mode: Mode<Self>) -> Output<Self> {
-        let (rows, d) = (self.lengths.positions(), self.d);
-        let mut states = Buffer::take(rows * self.cell.states() * d);
-        let mut saved = mode.map(|_| Buffer::take(rows * self.cell.saved() * d));
-        let (recurrence, to_saved) = (inputs.recurrence(), saved.as_mut());
-        let projected = inputs.projected;
-        current().recurrent(self.call(), recurrence, projected, &mut states, to_saved);
-        Output::new(states, saved.unwrap_or_default())
+        let mut states = self.buffer(self.directions.len() * self.cell.states());
+        let mut saved: Vec<Buffer> = match mode {
+            Some(_) => (self.calls().map(|_| self.buffer(self.cell.saved()))).collect(),
+            None => Vec::new(),
+        };
+        let mut to_saved = saved.iter_mut();
+        let calls = self.calls().enumerate();
+        let directions = calls.map(|(number, call)| RecurrentForward {
+            call,
+            recurrence: inputs.recurrence(number),
+            projected: inputs.projected[number],
+            saved: to_saved.next(),
+        });
+        current().recurrent(directions.collect(), &mut states);
+        Output::new(states, saved)
     }
 
     fn backward(&self, context: Context<'_, Self>) -> RecurrentOperands<Option<Buffer>> {
-        let mut projected = context.operands.projected.buffer();
         let mut gradients = context.operands.map(Operand::room);
-        let targets = RecurrentGradients {
-            projected: &mut projected,
-            weight: gradients.weight.as_mut().and_then(Option::as_mut),
-            bias: gradients.bias.as_mut().and_then(Option::as_mut),
-            initial: gradients.initial.as_mut().and_then(Option::as_mut),
-        };
-        let result = RecurrentResult {
-            states: context.output,
-            saved: &context.saved,
-        };
-        let (recurrence, grad) = (context.inputs.recurrence(), &context.grad);
-        let call = self.call();
-        let mut room = Buffer::take(call.room());
-        current().recurrent_backward(call, recurrence, result, grad, targets, &mut room);
-        RecurrentOperands {
-            projected: Some(projected),
-            ..gradients
-        }
+        let mut rooms: Vec<Buffer> = (self.calls())
+            .map(|call| Buffer::take(call.room()))
+            .collect();
+        let RecurrentOperands {
+            projected,
+            weights,
+            biases,
+            initials,
+        } = &mut gradients;
+        let [mut projected, mut weights, mut biases, mut initials] =
+            [projected, weights, biases, initials].map(|gradients| gradients.iter_mut());
+        let calls = self.calls().zip(&mut rooms).enumerate();
+        let directions = calls.map(|(number, (call, room))| RecurrentBackward {
+            call,
+            recurrence: context.inputs.recurrence(number),
+            saved: &context.saved[number],
+            gradients: RecurrentGradients {
+                projected: (projected.next().expect("one for each direction"))
+                    .get_or_insert_with(|| self.buffer(self.cell.gates())),
+                weight: weights.next().and_then(Option::as_mut),
+                bias: biases.next().and_then(Option::as_mut),
+                initial: initials.next().and_then(Option::as_mut),
+            },
+            room,
+        });
+        current().recurrent_backward(directions.collect(), context.output, &context.grad);
+        gradients
     }
 }

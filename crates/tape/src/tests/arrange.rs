@@ -16,6 +16,10 @@ fn columns_side_by_side() {
         assert_eq!(columns(joined, 3..3).shape(), [2, 0]);
         Case::new(1, &[[3, 2], [3, 4], [3, 1]]).check(&|inputs| join(inputs.to_vec()));
         Case::new(2, &[[3, 5]]).check(&|inputs| columns(inputs[0].clone(), 1..4));
+        let ends = |x: &Value| column_ranges(x.clone(), vec![3..5, 0..2, 2..2]);
+        let x = Value::new(vec![1., 2., 3., 4., 5.], [1, 5]);
+        assert_eq!(*ends(&x).values(), [4., 5., 1., 2.]);
+        Case::new(4, &[[3, 5]]).check(&|inputs| ends(&inputs[0]));
         // An operand used twice has the sum of both gradients.
         Case::new(3, &[[3, 2]]).check(&|inputs| join(vec![inputs[0].clone(), inputs[0].clone()]));
     });

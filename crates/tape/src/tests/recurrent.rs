@@ -25,24 +25,30 @@ fn recurrent_layers() {
     let (len, d) = (4, 3);
     let lengths = Lengths::new(lens, len);
     let rows = lens.len() * len;
+    const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
     for (seed, cell) in (0..).zip(CELLS) {
         let (gates, states) = (cell.gates() * d, cell.states() * d);
-        for direction in [Direction::Forward, Direction::Backward] {
+        for directions in [&DIRECTIONS[..1], &DIRECTIONS[1..], &DIRECTIONS] {
             for (biased, begun) in [(true, true), (true, false), (false, true)] {
                 let hidden = cell.hidden_gates() > 0;
-                let mut shapes = vec![[rows, gates]];
-                shapes.extend(hidden.then_some([gates, d]));
-                shapes.extend((hidden && biased).then_some([1, gates]));
-                shapes.extend(begun.then_some([lens.len(), states]));
+                let mut of_one = vec![[rows, gates]];
+                of_one.extend(hidden.then_some([gates, d]));
+                of_one.extend((hidden && biased).then_some([1, gates]));
+                of_one.extend(begun.then_some([lens.len(), states]));
+                let count = of_one.len();
                 let operation = |inputs: &[Value]| {
-                    let recurrence = Recurrence {
-                        hidden: hidden.then(|| map_of(&inputs[1], biased.then(|| &inputs[2]))),
-                        initial: begun.then(|| inputs[shapes.len() - 1].clone()),
-                    };
-                    let x = inputs[0].clone();
-                    recurrent(cell, direction, &lengths, x, recurrence, Float::F32)
+                    let each = directions.iter().zip(inputs.chunks_exact(count));
+                    let each = each.map(|(&direction, inputs)| Reading {
+                        direction,
+                        projected: inputs[0].clone(),
+                        recurrence: Recurrence {
+                            hidden: hidden.then(|| map_of(&inputs[1], biased.then(|| &inputs[2]))),
+                            initial: begun.then(|| inputs[count - 1].clone()),
+                        },
+                    });
+                    recurrent(cell, &lengths, each.collect(), Float::F32)
                 };
-                let case = Case::new(90 + seed, &shapes);
+                let case = Case::new(90 + seed, &of_one.repeat(directions.len()));
                 away_from_0(cell, &case);
                 case.check(&operation);
             }

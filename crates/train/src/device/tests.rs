@@ -1,16 +1,18 @@
 use std::path::Path;
 
+use attentive_architecture::Body;
+use attentive_base::batch::{Batch, Padded, Src};
 use attentive_base::interrupt::Interrupt;
-use attentive_checkpoint::Run;
+use attentive_checkpoint::{self as checkpoint, Run};
 use attentive_config::Config;
-use attentive_device::{Device, Failure, Plain};
-use attentive_model::model::Parameter;
+use attentive_device::{Cpu, Device, Failure, Plain};
+use attentive_model::model::{Model, Parameter};
 use attentive_processes::in_threads;
 use tempfile::TempDir;
 
 use super::*;
 use crate::report::{Event, Observer, Silent};
-use crate::{Existing, RunOptions, Summary, train};
+use crate::{Existing, Learner, RunOptions, Summary, Unwatched, train};
 
 /// What a run reports.
 #[derive(Debug, Default)]
@@ -135,6 +137,103 @@ fn each_process_of_a_machine_has_a_device_of_its_own() {
     assert_eq!(chosen("gpu"), ["gpu:0", "gpu:1"]);
     assert_eq!(chosen("gpu:1"), ["gpu:1", "gpu:1"]);
     assert_eq!(chosen("cpu"), ["cpu", "cpu"]);
+}
+
+/// The losses that a run reports, and the bytes of its log without the times, with a log entry after every `log_every` updates.
+fn reported(device: &'static dyn Device, log_every: u64) -> (Vec<f64>, Vec<String>) {
+    let folder = TempDir::new().unwrap();
+    let mut config = config(TRANSFORMER, 7);
+    config.train.log_every = log_every;
+    config.train.validate_every = 5;
+    config.train.save_every = 100;
+    let out = folder.path().join("run");
+    let (_, seen) = run(device, &config, &out);
+    let log = std::fs::read_to_string(out.join("metrics.jsonl")).unwrap();
+    let without_time = |line: &str| {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let fields = line.as_object_mut().unwrap();
+        fields.remove("tokens_per_second");
+        fields.remove("seconds");
+        line.to_string()
+    };
+    (seen.losses, log.lines().map(without_time).collect())
+}
+
+#[test]
+fn losses_that_are_read_later_are_the_same() {
+    let (every, _) = reported(&Plain, 1);
+    let (later, log) = reported(&Plain, 4);
+    assert_eq!((every.len(), &every), (7, &later));
+    let steps = |log: &[String]| -> Vec<String> {
+        let fields = |line: &String| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            format!("{} {} {}", line["kind"], line["step"], line["updates"])
+        };
+        log.iter().map(fields).collect()
+    };
+    let (_, on_cpu) = reported(&Cpu, 4);
+    assert_eq!(steps(&log), steps(&on_cpu));
+    assert_eq!(log.len(), 4, "updates 1 and 4, validations after 5 and 7");
+}
+
+/// On each device, whether it waits for each update or not.
+#[test]
+fn a_damaged_update_and_those_after_it_change_nothing() {
+    for device in [&Cpu as &'static dyn Device, &Plain] {
+        on(device, || {
+            let mut config = config(TRANSFORMER, 9);
+            config.train.scheduled_sampling = Default::default();
+            let architecture = config.model.architecture(20, 20);
+            let model = Model::new(&architecture, config.model.init, config.seed);
+            let mut learner = Learner::new(model, &config);
+            let src = Src::Tokens(Padded::new(&[vec![4, 5, 3], vec![6, 3]], 0));
+            let tgt_in = Padded::new(&[vec![2, 5, 6], vec![2, 9]], 0);
+            let batch = Batch {
+                tgt_out: Padded::new(&[vec![5, 6, 3], vec![9, 3]], 0),
+                lines: vec![1, 2],
+                ..Batch::of(Body::EncoderDecoder(src, tgt_in))
+            };
+            let batches = vec![batch; learner.n_batches()];
+            let start =
+                |learner: &mut Learner, step| learner.start(step, 0.01, &batches, &mut Unwatched);
+            let good = [1, 2].map(|step| start(&mut learner, step).unwrap());
+            let parameter = learner.model().trained().nth(2).unwrap().clone();
+            let before = parameter.to_vec();
+            parameter.change(|values| values[0] = f32::INFINITY);
+            let damaged = learner.model().copied();
+            let name = parameter.name().to_owned();
+            let damage = match start(&mut learner, 3) {
+                Err(damage) => damage,
+                Ok(third) => {
+                    let fourth = start(&mut learner, 4).unwrap();
+                    let started = good.iter().chain([&third, &fourth]);
+                    let started = started.map(|started| (started, &*batches));
+                    let finished = learner.finish(&Vec::from_iter(started));
+                    assert_eq!(finished.updates.len(), 2);
+                    finished.damage.unwrap()
+                }
+            };
+            assert_eq!(
+                (damage.step, &*damage.layer),
+                (3, &*format!("parameter {name}"))
+            );
+            let bits = |parameters: Vec<Parameter>| -> Vec<Vec<u32>> {
+                let bits = |parameter: Parameter| {
+                    let values = parameter.values.into_iter();
+                    values.map(f32::to_bits).collect()
+                };
+                parameters.into_iter().map(bits).collect()
+            };
+            assert!(
+                bits(learner.model().copied()) == bits(damaged),
+                "{device:?}"
+            );
+            // It goes on once the damage is mended.
+            parameter.change(|values| values.copy_from_slice(&before));
+            let update = learner.learn(3, 0.01, &batches, &mut Unwatched).unwrap();
+            assert!(update.sums.loss.is_finite() && parameter.to_vec() != before);
+        });
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ use attentive_checkpoint::weights::Tensor;
 use attentive_kernels::optimizer::SUM_CHUNK;
 use attentive_model::model::{Model, Parameter};
 use attentive_processes::Processes;
-use attentive_tape::{Buffer, Float, LossSums, Param};
+use attentive_tape::{Float, LossSums, Param};
 use serde::{Deserialize, Serialize};
 
 use self::partition::Partition;
@@ -33,22 +33,6 @@ pub(super) struct Exchange {
     format: Float,
     /// The number of micro-batches of an update, over all processes.
     n_batches: usize,
-}
-
-/// The sums over all micro-batches of an update.
-#[derive(Debug)]
-pub(super) struct Reduced {
-    /// Losses and token counts.
-    pub(super) sums: LossSums,
-    /// For each parameter in the model's order, the gradient of the part that this process updates.
-    pub(super) gradients: Vec<Buffer>,
-}
-
-impl Reduced {
-    /// The number of target tokens, at least 1.
-    pub(super) fn n_tokens(&self) -> f64 {
-        self.sums.n_tokens.max(1) as f64
-    }
 }
 
 /// Sums of losses, as bits.

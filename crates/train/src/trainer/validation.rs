@@ -28,6 +28,10 @@ impl Trainer<'_> {
     /// Validates. Returns true if the result is the best so far. A regular validation happens in every run with this
     /// configuration.
     pub(super) fn validate(&mut self, is_regular: bool) -> Result<bool> {
+        if self.setup.material.validation.is_none() {
+            return Ok(false);
+        }
+        self.record()?;
         let Some(validation) = &self.setup.material.validation else {
             return Ok(false);
         };

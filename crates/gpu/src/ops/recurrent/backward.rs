@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
-use attentive_device::{
-    Affine, Buffer, Recurrence, RecurrentCall, RecurrentGradients, RecurrentResult,
-};
+use attentive_device::{Affine, Buffer, RecurrentBackward, RecurrentGradients};
 use attentive_kernels::recurrent::Cell;
 
-use super::{Schedule, States, source};
+use super::{Schedule, States, source, states_width};
 use crate::ops::elementwise::fill;
 use crate::ops::product::{Matrix, Product};
 use crate::ops::sums::ColumnSums;
@@ -175,30 +173,51 @@ impl Retreat<'_> {
     }
 }
 
+/// Several directions, one after the other.
 pub(crate) fn recurrent_backward(
     recording: &mut Recording<'_>,
-    call: RecurrentCall<'_>,
-    recurrence: Recurrence<&Buffer>,
-    result: RecurrentResult<&Buffer>,
+    directions: Vec<RecurrentBackward<'_, &Buffer, &mut Buffer>>,
+    states: &Buffer,
     grad: &Buffer,
-    gradients: RecurrentGradients<&Buffer>,
-    room: &Buffer,
 ) {
+    let width = directions.iter().map(|one| states_width(one.call)).sum();
+    let mut first = 0;
+    for one in directions {
+        let states = States {
+            all: states,
+            width,
+            first,
+            initial: one.recurrence.initial,
+        };
+        first += states_width(one.call);
+        one_direction(recording, one, states, grad);
+    }
+}
+
+fn one_direction(
+    recording: &mut Recording<'_>,
+    direction: RecurrentBackward<'_, &Buffer, &mut Buffer>,
+    states: States<'_>,
+    grad: &Buffer,
+) {
+    let RecurrentBackward {
+        call,
+        recurrence,
+        saved,
+        gradients,
+        room,
+    } = direction;
+    let gradients = gradients.map(|gradient| &*gradient);
     fill(recording, gradients.projected, 0.0);
     if call.d == 0 {
         return;
     }
     let schedule = Schedule::new(recording, call, |_| 0);
-    let states = States {
-        all: result.states,
-        width: schedule.states(),
-        initial: recurrence.initial,
-    };
     let retreat = Retreat {
         schedule: &schedule,
         hidden: recurrence.hidden,
         states,
-        saved: result.saved,
+        saved,
         grad,
         projected: gradients.projected,
         tapes: Tapes::new(&schedule, room, false),

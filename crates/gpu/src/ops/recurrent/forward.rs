@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use attentive_device::{Affine, Buffer, Recurrence, RecurrentCall};
+use attentive_device::{Affine, Buffer, RecurrentForward};
 
-use super::{Schedule, States, source};
+use super::{Schedule, States, source, states_width};
 use crate::ops::elementwise::fill;
 use crate::ops::product::{Matrix, Product};
 use crate::pipelines::Kernel;
@@ -97,31 +97,52 @@ impl<'a> Advance<'a> {
     }
 }
 
+/// Several directions, one after the other.
 pub(crate) fn recurrent(
     recording: &mut Recording<'_>,
-    call: RecurrentCall<'_>,
-    recurrence: Recurrence<&Buffer>,
-    projected: &Buffer,
+    directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>,
     states: &Buffer,
-    saved: Option<&Buffer>,
 ) {
     fill(recording, states, 0.0);
     if states.is_empty() {
         return;
     }
+    let width = directions.iter().map(|one| states_width(one.call)).sum();
+    let mut first = 0;
+    for one in directions {
+        let states = States {
+            all: states,
+            width,
+            first,
+            initial: one.recurrence.initial,
+        };
+        first += states_width(one.call);
+        one_direction(recording, one, states);
+    }
+}
+
+fn one_direction(
+    recording: &mut Recording<'_>,
+    direction: RecurrentForward<'_, &Buffer, &mut Buffer>,
+    states: States<'_>,
+) {
+    let RecurrentForward {
+        call,
+        recurrence,
+        projected,
+        saved,
+    } = direction;
+    if call.d == 0 {
+        return;
+    }
     let schedule = Schedule::new(recording, call, |_| 0);
-    let states = States {
-        all: states,
-        width: schedule.states(),
-        initial: recurrence.initial,
-    };
     let advance = Advance::new(
         recording,
         &schedule,
         recurrence.hidden,
         projected,
         states,
-        saved,
+        saved.map(|saved| &*saved),
     );
     match recurrence.hidden {
         Some(_) => {

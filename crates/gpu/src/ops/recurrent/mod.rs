@@ -12,6 +12,7 @@ pub(crate) use backward::recurrent_backward;
 pub(super) use backward::{Retreat, Tapes};
 pub(super) use forward::Advance;
 pub(crate) use forward::recurrent;
+use schedule::states_width;
 pub(super) use schedule::{Schedule, States};
 
 use std::borrow::Cow;

@@ -88,7 +88,7 @@ impl<'a> Schedule<'a> {
 
     /// Columns of the states.
     pub(in crate::ops) fn states(&self) -> usize {
-        self.call.cell.states() * self.call.d
+        states_width(self.call)
     }
 
     /// The states before the first steps, by rank.
@@ -173,6 +173,7 @@ impl<'a> Schedule<'a> {
             n,
             self.call.d,
             states.width,
+            states.first,
             self.states(),
             states.initial.is_some(),
             self.ranks(0),
@@ -195,7 +196,7 @@ impl<'a> Schedule<'a> {
         saved: usize,
         attends: bool,
         tape_row: usize,
-    ) -> [u32; 15] {
+    ) -> [u32; 16] {
         let RecurrentCall {
             cell,
             direction,
@@ -219,6 +220,7 @@ impl<'a> Schedule<'a> {
             lengths.width(),
             direction == Direction::Backward,
             states.width,
+            states.first,
             states.initial.is_some(),
             attends,
             tape_row,
@@ -230,11 +232,18 @@ impl<'a> Schedule<'a> {
     }
 }
 
+/// The columns of the states of a layer.
+pub(super) fn states_width(call: RecurrentCall<'_>) -> usize {
+    call.cell.states() * call.d
+}
+
 /// The states of all positions, and those before them.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ops) struct States<'a> {
-    /// Rows of `width` columns, which begin with the state.
+    /// Rows of `width` columns.
     pub(in crate::ops) all: &'a Buffer,
     pub(in crate::ops) width: usize,
+    /// The first column of the state.
+    pub(in crate::ops) first: usize,
     pub(in crate::ops) initial: Option<&'a Buffer>,
 }

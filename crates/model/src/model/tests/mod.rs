@@ -136,7 +136,7 @@ fn learn(config: &ModelConfig, parts: &[Batch]) -> (f64, Vec<f32>) {
     let mut total = (0.0, Vec::new());
     for batch in parts {
         let part = model.loss(batch, 0.1, &Pass::inference().recorded());
-        total.0 += part.sums.loss;
+        total.0 += part.losses.sums().loss;
         let new = model.take_gradients(&mut part.loss.backward());
         let new: Vec<f32> = new.into_iter().flat_map(Buffer::into_vec).collect();
         total.1.resize(new.len(), 0.0);
@@ -239,7 +239,7 @@ fn frozen_parameters_have_no_gradient_and_change_no_other() {
                     (param.name().to_owned(), gradient.into_vec())
                 };
                 let gradients: Vec<_> = model.trained().zip(gradients).map(named).collect();
-                (loss.sums.loss, gradients)
+                (loss.losses.sums().loss, gradients)
             };
             let (loss, all) = gradients(&|_| false);
             assert_eq!(all.len(), model(&config).parameters().len());
@@ -278,7 +278,7 @@ fn dropout_depends_on_the_micro_batch() {
             let loss = |step| {
                 model
                     .loss(&batch, 0.1, &Pass::training(1, step, Float::F32))
-                    .sums
+                    .sums()
                     .loss
             };
             assert_eq!(loss(1), loss(1));

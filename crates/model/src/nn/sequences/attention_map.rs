@@ -41,12 +41,29 @@ pub struct AttentionMap {
 
 /// Collects the attention weights of a pass, which are otherwise never stored.
 #[derive(Debug, Default)]
-pub struct AttentionWatch(RefCell<Vec<AttentionMap>>);
+pub struct AttentionWatch {
+    /// Collects those of this kind only.
+    only: Option<AttentionSite>,
+    maps: RefCell<Vec<AttentionMap>>,
+}
 
 impl AttentionWatch {
+    /// Collects the weights of attention of this kind only.
+    pub fn only(site: AttentionSite) -> Self {
+        Self {
+            only: Some(site),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the weights of the attention at `place` are collected.
+    pub(super) fn wants(&self, place: &AttentionPlace) -> bool {
+        self.only.is_none_or(|site| site == place.site)
+    }
+
     /// Adds the weights of the attention at `place`.
     pub(super) fn record(&self, place: &AttentionPlace, weights: AttentionWeights) {
-        self.0.borrow_mut().push(AttentionMap {
+        self.maps.borrow_mut().push(AttentionMap {
             name: place.name.clone(),
             site: place.site,
             layer: place.layer,
@@ -56,6 +73,6 @@ impl AttentionWatch {
 
     /// The collected maps, in the order of computation.
     pub fn into_maps(self) -> Vec<AttentionMap> {
-        self.0.into_inner()
+        self.maps.into_inner()
     }
 }

@@ -70,14 +70,13 @@ impl Decode for Sequences<'_> {
         let both =
             tape::attentive_recurrent(layer.cell, self.lengths, projected, recurrence(), precision);
         let [_, width] = both.shape();
-        let states = tape::columns(both.clone(), 0..width - d_value);
+        let hidden = tape::columns(both.clone(), 0..layer.d);
         self.pass.record_attention(&only_place(), || {
-            let h = |states| hidden_part(states, layer);
-            let before = before(&h(initial.clone()), &h(states.clone()));
+            let before = before(&hidden_part(initial.clone(), layer), &hidden);
             tape::attentive_recurrent_weights(&recurrence(), &before)
         });
         let context = tape::columns(both, width - d_value..width);
-        [hidden_part(states, layer), context]
+        [hidden, context]
     }
 
     fn attend_states(&mut self, h: &Value, attention: &MultiplicativeAttention<Trained>) -> Value {

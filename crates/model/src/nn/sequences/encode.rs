@@ -1,6 +1,6 @@
 //! Whole sequences that see all of themselves.
 
-use attentive_tape::{self as tape, Causality, Direction, Recurrence, Value};
+use attentive_tape::{self as tape, Causality, Direction, Reading, Recurrence, Value};
 
 use super::{Relative, Sequences, Trained};
 use crate::nn::{Attention, Encode, RecurrentLayer, States};
@@ -17,25 +17,37 @@ impl Encode for Sequences<'_> {
 
     fn read(&mut self, x: &Value, layer: &RecurrentLayer<Trained>) -> States<Value> {
         let states = self.states(x, layer, None);
-        let rows = match layer.direction {
-            Direction::Forward => self.lengths.last_rows(),
-            Direction::Backward => self.lengths.first_rows(),
-        };
-        let last = tape::select_rows(states.clone(), &rows);
+        let last = tape::select_rows(states.clone(), &self.final_rows(layer));
         States {
             hidden: hidden_part(states, layer),
             last,
         }
     }
 
-    fn join_directions(&mut self, both: [States<Value>; 2], d: usize) -> States<Value> {
-        let [forward, backward] = both;
-        let [_, width] = forward.last.shape();
-        let part = |x: &Value, n| tape::columns(x.clone(), n * d..(n + 1) * d);
-        let states = (0..width / d).flat_map(|n| [part(&forward.last, n), part(&backward.last, n)]);
+    fn read_both(&mut self, x: &Value, layers: [&RecurrentLayer<Trained>; 2]) -> States<Value> {
+        let directions = layers.map(|layer| self.reading(x, layer, None));
+        let RecurrentLayer { cell, d, .. } = *layers[0];
+        let precision = self.pass.precision();
+        let states = tape::recurrent(cell, self.lengths, directions.into(), precision);
+        // The columns of h and c of each direction.
+        let part = |direction: usize, n: usize| {
+            let first = (direction * cell.states() + n) * d;
+            first..first + d
+        };
+        let [forward, backward] =
+            layers.map(|layer| tape::select_rows(states.clone(), &self.final_rows(layer)));
+        let last = (0..cell.states()).flat_map(|n| {
+            [
+                tape::columns(forward.clone(), part(0, n)),
+                tape::columns(backward.clone(), part(1, n)),
+            ]
+        });
         States {
-            last: tape::join(states.collect()),
-            hidden: tape::join(vec![forward.hidden, backward.hidden]),
+            last: tape::join(last.collect()),
+            hidden: match cell.states() {
+                1 => states,
+                _ => tape::column_ranges(states, vec![part(0, 0), part(1, 0)]),
+            },
         }
     }
 }
@@ -48,15 +60,31 @@ impl Sequences<'_> {
         layer: &RecurrentLayer<Trained>,
         initial: Option<Value>,
     ) -> Value {
-        let projected = layer.project(x, self);
-        tape::recurrent(
-            layer.cell,
-            layer.direction,
-            self.lengths,
-            projected,
-            self.recurrence(layer, initial),
-            self.pass.precision(),
-        )
+        let direction = self.reading(x, layer, initial);
+        let precision = self.pass.precision();
+        tape::recurrent(layer.cell, self.lengths, vec![direction], precision)
+    }
+
+    /// What one direction of a layer reads.
+    fn reading(
+        &mut self,
+        x: &Value,
+        layer: &RecurrentLayer<Trained>,
+        initial: Option<Value>,
+    ) -> Reading {
+        Reading {
+            direction: layer.direction,
+            projected: layer.project(x, self),
+            recurrence: self.recurrence(layer, initial),
+        }
+    }
+
+    /// The rows of the positions that `layer` reads last.
+    fn final_rows(&self, layer: &RecurrentLayer<Trained>) -> Vec<usize> {
+        match layer.direction {
+            Direction::Forward => self.lengths.last_rows(),
+            Direction::Backward => self.lengths.first_rows(),
+        }
     }
 
     /// The recurrence of the states of `layer`.

@@ -120,13 +120,13 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Records the weights of the attention at `place`, which are only computed if there is a watch.
+    /// Records the weights of the attention at `place`, which are only computed if a watch wants them.
     pub(super) fn record_attention(
         &self,
         place: &AttentionPlace,
         weights: impl FnOnce() -> AttentionWeights,
     ) {
-        if let Some(watch) = self.watch {
+        if let Some(watch) = self.watch.filter(|watch| watch.wants(place)) {
             watch.record(place, weights());
         }
     }

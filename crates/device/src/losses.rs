@@ -1,0 +1,145 @@
+//! Sums of losses, which a device may not have computed yet.
+
+use std::sync::Arc;
+
+use attentive_kernels::cross_entropy::LossSums;
+
+use crate::{Buffer, current};
+
+/// The numbers of each row of [`RowLosses`].
+const NUMBERS: usize = 4;
+
+/// The sums of [`Device::cross_entropy`](crate::Device::cross_entropy).
+#[derive(Clone, Debug)]
+pub enum Losses {
+    /// They are known.
+    Known(LossSums),
+    /// The device computes them; the host has to wait for them.
+    Pending(Arc<RowLosses>),
+}
+
+/// From what the sums over rows with targets are computed.
+#[derive(Debug)]
+pub struct RowLosses {
+    /// `[_, 4]`: for each row, the logit of the target and the sum of all logits, both less the largest logit, the sum of the
+    /// exponentials of all logits less the largest, and 1 if the first of the largest logits is that of the target.
+    pub rows: Vec<Buffer>,
+    /// The number of classes.
+    pub vocab: usize,
+    /// The label smoothing.
+    pub label_smoothing: f32,
+}
+
+impl Losses {
+    /// Returns the number of targets, for which nothing waits.
+    pub fn n_tokens(&self) -> usize {
+        match self {
+            Self::Known(sums) => sums.n_tokens,
+            Self::Pending(pending) => pending.n_tokens(),
+        }
+    }
+
+    /// Returns the sums, for which the host waits.
+    pub fn sums(&self) -> LossSums {
+        let [sums] = Self::all([self])[..] else {
+            unreachable!("as many sums as losses")
+        };
+        sums
+    }
+
+    /// Returns −log P(target) without smoothing for each row with a target, for which the host waits; `None` if only sums are
+    /// known. NaN or infinite where the target is impossible or logits are NaN.
+    pub fn nll_of_rows(&self) -> Option<Vec<f64>> {
+        let Self::Pending(pending) = self else {
+            return None;
+        };
+        let buffers: Vec<&Buffer> = pending.rows.iter().collect();
+        let found = current().download_all(&buffers).concat();
+        let rows = found.chunks_exact(NUMBERS).map(RowLoss::of);
+        Some(rows.map(|row| row.nll()).collect())
+    }
+
+    /// Returns the sums of each, for which the host waits once.
+    pub fn all<'a>(losses: impl IntoIterator<Item = &'a Self>) -> Vec<LossSums> {
+        let losses = Vec::from_iter(losses);
+        let buffers: Vec<&Buffer> = losses.iter().flat_map(|losses| losses.buffers()).collect();
+        let mut found = match buffers.is_empty() {
+            true => Vec::new(),
+            false => current().download_all(&buffers),
+        }
+        .into_iter();
+        let sums = |losses: &&Self| losses.finished(&mut found);
+        losses.iter().map(sums).collect()
+    }
+
+    /// What the host has to read for [`Losses::finished`].
+    pub fn buffers(&self) -> &[Buffer] {
+        match self {
+            Self::Known(_) => &[],
+            Self::Pending(pending) => &pending.rows,
+        }
+    }
+
+    /// Returns the sums, given the elements of each of [`Losses::buffers`], which are taken from `found`.
+    ///
+    /// # Panics
+    /// If there are too few.
+    pub fn finished(&self, found: &mut impl Iterator<Item = Vec<f32>>) -> LossSums {
+        match self {
+            Self::Known(sums) => *sums,
+            Self::Pending(pending) => {
+                let found: Vec<Vec<f32>> = found.take(pending.rows.len()).collect();
+                assert_eq!(found.len(), pending.rows.len(), "the losses of all rows");
+                pending.sums(&found.concat())
+            }
+        }
+    }
+}
+
+impl RowLosses {
+    /// Returns the number of rows.
+    pub fn n_tokens(&self) -> usize {
+        self.rows.iter().map(|rows| rows.len() / NUMBERS).sum()
+    }
+
+    /// The sums over all rows, in double precision.
+    fn sums(&self, found: &[f32]) -> LossSums {
+        let share = f64::from(self.label_smoothing / self.vocab as f32);
+        let keep = 1.0 - f64::from(self.label_smoothing);
+        let mut sums = LossSums::default();
+        for row in found.chunks_exact(NUMBERS).map(RowLoss::of) {
+            sums.loss += row.log_sum - keep * row.at_target;
+            if self.label_smoothing != 0.0 {
+                sums.loss -= share * row.total;
+            }
+            sums.nll += row.nll();
+            sums.n_tokens += 1;
+            sums.n_correct += usize::from(row.is_correct);
+        }
+        sums
+    }
+}
+
+/// A row in double precision.
+struct RowLoss {
+    at_target: f64,
+    total: f64,
+    log_sum: f64,
+    is_correct: bool,
+}
+
+impl RowLoss {
+    fn of(numbers: &[f32]) -> Self {
+        let [at_target, total, exponentials, is_correct] = [0, 1, 2, 3].map(|i| numbers[i]);
+        Self {
+            at_target: at_target.into(),
+            total: total.into(),
+            log_sum: f64::from(exponentials).ln(),
+            is_correct: is_correct == 1.0,
+        }
+    }
+
+    fn nll(&self) -> f64 {
+        self.log_sum - self.at_target
+    }
+}

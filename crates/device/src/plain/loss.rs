@@ -1,0 +1,50 @@
+//! What the sums of a loss are computed from.
+
+use attentive_kernels::cross_entropy::IGNORE;
+use attentive_kernels::gemm::Activation;
+use attentive_kernels::reference;
+
+use crate::operands::*;
+use crate::{Device, Losses, Plain, RowLosses};
+
+/// The numbers of all rows with targets, as if they were read later.
+pub(super) fn losses(shape: ProjectionShape, inputs: ProjectionInputs<'_, &[f64]>) -> Losses {
+    let ProjectionShape {
+        rows,
+        d_model,
+        vocab,
+        precision,
+    } = shape;
+    let layer = LinearCall {
+        rows,
+        d_in: d_model,
+        d_out: vocab,
+        activation: Activation::Identity,
+        dropout: None,
+        precision,
+    };
+    let logits = reference::linear(layer, inputs.x, inputs.weight, inputs.bias);
+    let mut numbers = Vec::new();
+    for (row, &target) in logits.chunks_exact(vocab).zip(inputs.targets) {
+        if target == IGNORE {
+            continue;
+        }
+        let target = target as usize;
+        let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let less = |z: &f64| z - top;
+        let first = row.iter().position(|&z| z == top);
+        numbers.extend([
+            less(&row[target]),
+            row.iter().map(less).sum(),
+            row.iter().map(|z| less(z).exp()).sum(),
+            f64::from(u8::from(first == Some(target))),
+        ]);
+    }
+    let numbers = numbers.into_iter().map(|number| number as f32);
+    let pending = RowLosses {
+        rows: vec![Plain.upload(numbers.collect())],
+        vocab,
+        label_smoothing: inputs.label_smoothing,
+    };
+    Losses::Pending(pending.into())
+}

@@ -1,0 +1,44 @@
+//! What an update does with its gradients, decided where they are.
+
+use crate::Buffer;
+
+/// The elements of a verdict: the factor by which clipping multiplies gradients, and 1 if this or an earlier update was damaged
+/// by a NaN or infinite loss or gradient, otherwise 0. A damaged update changes nothing.
+pub const VERDICT: usize = 2;
+
+/// On what a verdict depends.
+#[derive(Clone, Copy, Debug)]
+pub struct VerdictCall<'a> {
+    /// The largest norm of the average gradient a token; 0 for any.
+    pub clip_norm: f32,
+    /// The tokens over which the average is taken.
+    pub n_tokens: f32,
+    /// `[1]`: the loss, of which only matters whether it is finite.
+    pub loss: &'a Buffer,
+    /// The squares that [`Device::squares`](crate::Device::squares) sums.
+    pub squares: &'a Buffer,
+    /// The verdict on the update before.
+    pub before: Option<&'a Buffer>,
+}
+
+/// The verdict in single precision.
+pub(crate) fn verdict(
+    call: VerdictCall<'_>,
+    loss: f32,
+    squares: &[f32],
+    before: Option<&[f32]>,
+) -> [f32; VERDICT] {
+    let norm = squares.iter().sum::<f32>().sqrt() / call.n_tokens;
+    let was_damaged = before.is_some_and(|before| before[1] != 0.0);
+    let is_damaged = was_damaged || !loss.is_finite() || !norm.is_finite();
+    let factor = match call.clip_norm > 0.0 && norm > call.clip_norm {
+        true => call.clip_norm / norm,
+        false => 1.0,
+    };
+    [factor, f32::from(u8::from(is_damaged))]
+}
+
+/// The factor of gradients; `None` for an update that changes nothing.
+pub(crate) fn factor(verdict: &[f32]) -> Option<f32> {
+    (verdict[1] == 0.0).then_some(verdict[0])
+}

@@ -1,0 +1,143 @@
+//! The division of a text into the words that are looked up in the vocabulary.
+
+use std::sync::{Arc, OnceLock};
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+use tokenizers::pattern::Pattern;
+use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
+use tokenizers::{
+    Offsets, PreTokenizedString, PreTokenizer, PreTokenizerWrapper, SplitDelimiterBehavior,
+};
+
+use super::boundaries::Boundary;
+
+/// The `pre_tokenizer` of a tokenizer file. The regular expressions of this program's own steps are large, and compiling them
+/// would take most of the time of reading a tokenizer. They are compiled for the first text that needs them, which most texts
+/// of Latin letters do not.
+#[derive(Clone, Debug)]
+pub(super) struct Division(Vec<Step>);
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A step of the `tokenizers` library.
+    Library(PreTokenizerWrapper),
+    /// Makes each match of a boundary a separate part.
+    Boundary(Boundary),
+    /// Ends a part behind each of these beginnings of special tokens.
+    Beginnings(Beginnings),
+}
+
+/// Texts that end a part, and the regular expression that finds them.
+#[derive(Clone, Debug)]
+struct Beginnings {
+    texts: Vec<String>,
+    pattern: String,
+    split: Arc<OnceLock<Split>>,
+}
+
+impl<'de> Deserialize<'de> for Division {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let file = Value::deserialize(deserializer)?;
+        let steps = match file["pretokenizers"].as_array() {
+            Some(steps) if file["type"] == "Sequence" => steps.as_slice(),
+            _ => std::slice::from_ref(&file),
+        };
+        let steps: Result<_, _> = steps.iter().map(Step::read).collect();
+        steps.map(Self).map_err(D::Error::custom)
+    }
+}
+
+impl PreTokenizer for Division {
+    fn pre_tokenize(&self, text: &mut PreTokenizedString) -> tokenizers::Result<()> {
+        self.0.iter().try_for_each(|step| step.divide(text))
+    }
+}
+
+impl Step {
+    fn read(file: &Value) -> serde_json::Result<Self> {
+        if let Some(boundary) = Boundary::read(file) {
+            return Ok(Self::Boundary(boundary));
+        }
+        if let Some(beginnings) = Beginnings::read(file) {
+            return Ok(Self::Beginnings(beginnings));
+        }
+        PreTokenizerWrapper::deserialize(file).map(Self::Library)
+    }
+
+    fn divide(&self, text: &mut PreTokenizedString) -> tokenizers::Result<()> {
+        match self {
+            Self::Library(step) => step.pre_tokenize(text),
+            Self::Boundary(boundary) => {
+                let isolated = SplitDelimiterBehavior::Isolated;
+                text.split(|_, part| part.split(boundary, isolated))
+            }
+            Self::Beginnings(beginnings) => {
+                let merged = SplitDelimiterBehavior::MergedWithPrevious;
+                text.split(|_, part| part.split(beginnings, merged))
+            }
+        }
+    }
+}
+
+impl Beginnings {
+    /// The step `file`, if it is one of this kind.
+    fn read(file: &Value) -> Option<Self> {
+        let pattern = file["pattern"]["Regex"].as_str()?;
+        let behavior = "MergedWithPrevious";
+        let of_pattern = json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": false});
+        let is_plain = |c: char| c.is_alphanumeric() || "<>|/_ ".contains(c);
+        if *file != of_pattern || !pattern.chars().all(is_plain) {
+            return None;
+        }
+        let texts = pattern.split('|').map(str::to_owned);
+        Some(Self {
+            texts: texts.collect(),
+            pattern: pattern.to_owned(),
+            split: Arc::default(),
+        })
+    }
+
+    fn split(&self) -> &Split {
+        self.split.get_or_init(|| {
+            let regex = SplitPattern::Regex(self.pattern.clone());
+            let merged = SplitDelimiterBehavior::MergedWithPrevious;
+            Split::new(regex, merged, false).expect("a pattern without special characters")
+        })
+    }
+}
+
+impl Pattern for &Beginnings {
+    fn find_matches(&self, part: &str) -> tokenizers::Result<Vec<(Offsets, bool)>> {
+        match self.texts.iter().any(|text| part.contains(text)) {
+            true => (&self.split().regex).find_matches(part),
+            false => Ok(vec![((0, part.len()), false)]),
+        }
+    }
+}
+
+impl Pattern for &Boundary {
+    fn find_matches(&self, part: &str) -> tokenizers::Result<Vec<(Offsets, bool)>> {
+        match self.plain_matches(part) {
+            Some(matches) => Ok(covering(part, matches)),
+            None => (&self.split().regex).find_matches(part),
+        }
+    }
+}
+
+/// The matches, and what lies between them, of a part.
+fn covering(part: &str, matches: Vec<Offsets>) -> Vec<(Offsets, bool)> {
+    let (mut all, mut end) = (Vec::with_capacity(2 * matches.len() + 1), 0);
+    for found in matches {
+        if end < found.0 {
+            all.push(((end, found.0), false));
+        }
+        all.push((found, true));
+        end = found.1;
+    }
+    if end < part.len() || part.is_empty() {
+        all.push(((end, part.len()), false));
+    }
+    all
+}
