@@ -44,6 +44,8 @@ pub struct Decoding<'a, S: Stepper, K> {
     active: Vec<Active<'a, K>>,
     /// Sentences that the next step begins, and their sources.
     new: Vec<(Active<'a, K>, Vec<TokenId>)>,
+    /// Results that [`Decoding::advance`] will return.
+    ended: Vec<(K, Vec<Hypothesis>)>,
 }
 
 /// A sentence that is being decoded.
@@ -76,6 +78,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
             rows: 0,
             active: Vec::new(),
             new: Vec::new(),
+            ended: Vec::new(),
         }
     }
 
@@ -144,17 +147,20 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
     /// only if the model's logits are NaN or give no probability to a prefix. A sentence with an empty source has an empty
     /// hypothesis.
     pub fn advance(&mut self) -> Vec<(K, Vec<Hypothesis>)> {
-        let mut ended = self.begin();
+        self.begin();
         if !self.active.is_empty() {
-            self.step(&mut ended);
+            self.step();
         }
-        ended
+        std::mem::take(&mut self.ended)
     }
 
-    /// Returns the keys of all sentences, which are dropped.
+    /// Returns the keys of all sentences, which are dropped: after a step in which the device of the model failed, those of the
+    /// sentences that took part in it too.
     pub fn into_keys(self) -> impl Iterator<Item = K> {
-        let new = self.new.into_iter().map(|(new, _)| new.key);
-        self.active.into_iter().map(|active| active.key).chain(new)
+        let new = self.new.into_iter().map(|(new, _)| new);
+        let ended = self.ended.into_iter().map(|(key, _)| key);
+        let active = self.active.into_iter().chain(new);
+        active.map(|active| active.key).chain(ended)
     }
 
     /// Returns the tokens of the best hypothesis so far of each sentence.
@@ -194,26 +200,29 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         Outputs::new(options, contract, sentence, self.model.max_len())
     }
 
-    /// Encodes the new sentences together. Returns the results of those that end at once.
-    fn begin(&mut self) -> Vec<(K, Vec<Hypothesis>)> {
-        let new = std::mem::take(&mut self.new).into_iter();
-        let (new, ended): (Vec<_>, Vec<_>) = new.partition(|(new, _)| new.outputs.width() > 0);
-        if !new.is_empty() {
-            let (new, sources): (Vec<_>, Vec<_>) = new.into_iter().unzip();
-            let src = Padded::new(&sources, self.setting.contract.pad);
-            self.model.admit(&src, &mut self.state);
-            self.repeat(&new);
-            self.active.extend(new);
+    /// Encodes the new sentences together, without those that end at once. They stay among the new ones until the device of the
+    /// model, which may fail, has done so.
+    fn begin(&mut self) {
+        let ended = (self.new).extract_if(.., |(new, _)| new.outputs.width() == 0);
+        self.ended.extend(ended.map(|(ended, _)| ended.result()));
+        if self.new.is_empty() {
+            return;
         }
-        ended.into_iter().map(|(ended, _)| ended.result()).collect()
+        let sources: Vec<&[TokenId]> = self.new.iter().map(|(_, src)| &**src).collect();
+        let src = Padded::new(&sources, self.setting.contract.pad);
+        self.model.admit(&src, &mut self.state);
+        let first = self.active.len();
+        self.active.extend(self.new.drain(..).map(|(new, _)| new));
+        self.repeat(first);
     }
 
-    /// Repeats the last rows, which belong to the `new` sentences, once for each output of their sentence.
-    fn repeat(&mut self, new: &[Active<'a, K>]) {
+    /// Repeats the last rows, which belong to the sentences from number `first` on, once for each output of their sentence.
+    fn repeat(&mut self, first: usize) {
+        let (old, new) = self.active.split_at(first);
         if new.iter().all(|active| active.outputs.width() == 1) {
             return;
         }
-        let first: usize = self.active.iter().map(|old| old.outputs.width()).sum();
+        let first: usize = old.iter().map(|old| old.outputs.width()).sum();
         let repeated = (first..)
             .zip(new)
             .flat_map(|(row, active)| std::iter::repeat_n(row, active.outputs.width()));
@@ -221,8 +230,8 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         self.model.select(&rows, &mut self.state);
     }
 
-    /// Extends every hypothesis by one token and moves the sentences that end to `ended`.
-    fn step(&mut self, ended: &mut Vec<(K, Vec<Hypothesis>)>) {
+    /// Extends every hypothesis by one token and takes out the sentences that end.
+    fn step(&mut self) {
         let outputs = self.active.iter().map(|active| &active.outputs);
         let last: Vec<TokenId> = outputs.flat_map(Outputs::last_tokens).collect();
         self.rows = last.len();
@@ -245,7 +254,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
                 place += 1;
                 continue;
             }
-            ended.push(self.active.swap_remove(place).result());
+            self.ended.push(self.active.swap_remove(place).result());
             parents.swap_remove(place);
         }
         let rows = parents.concat();

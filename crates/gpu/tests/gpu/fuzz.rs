@@ -123,7 +123,8 @@ fn recurrent(random: &mut Random) {
             direction: one_of(random, &DIRECTIONS),
             ..call
         };
-        let calls = one_of(random, &[&[call][..], &[call, other]]);
+        let both = [call, other];
+        let calls = &both[..1 + below(random, 2)];
         agree(&format!("{calls:?}, {options:?}"), |device| {
             layer(device, calls, options)
         });

@@ -126,8 +126,8 @@ fn dropout_has_the_masks_of_the_cpu() {
                 device.dropout_add(&x, Some(&residual), None, &mut plain);
                 vec![dropped, alone, sum, copy, plain]
             });
-            let mut scales = vec![0.0; len];
-            mask.scales(0, &mut scales);
+            let mut scales = vec![1.0; len];
+            mask.apply(&mut scales);
             let exact = |x: Vec<f32>| -> Vec<f32> {
                 x.into_iter()
                     .zip(&scales)

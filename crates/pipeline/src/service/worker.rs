@@ -216,7 +216,15 @@ impl<'p> Worker<'p> {
                 }
             }
         }
-        let mut lane = self.lane(options);
+        let mut lane = match Failure::caught(|| self.lane(options)) {
+            Ok(lane) => lane,
+            Err(failure) => {
+                let job = offered.0.job;
+                let error = device::failed(failure.clone());
+                (job.reply)(job.number, Event::Done(Err(error)));
+                failure.raise();
+            }
+        };
         // The first sentence is never refused.
         let _ = lane.decoding.offer(offered.0, offered.1);
         self.lanes.push(lane);
@@ -247,9 +255,15 @@ impl<'p> Worker<'p> {
             rules,
             reply,
         } = writing;
-        let texts = self
-            .texts
-            .get_or_insert_with(|| Texts::new(pipeline.stepper(), rules));
+        let create = || Texts::new(pipeline.stepper(), rules);
+        let texts = match Failure::caught(|| self.texts.get_or_insert_with(create)) {
+            Ok(texts) => texts,
+            Err(failure) => {
+                let error = device::failed(failure.clone());
+                reply(number, Event::Done(Err(error)));
+                failure.raise();
+            }
+        };
         let written = Written {
             number,
             growing: Growing::new(pipeline, &prompt, &options),
