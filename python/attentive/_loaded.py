@@ -190,7 +190,7 @@ class _Reload:
         target_lang: str | None,
     ) -> None:
         self.kind = kind
-        self.cache_precision = cache_precision
+        self.cache_precision: CachePrecision | None = cache_precision
         self.languages = (source_lang, target_lang)
 
     def __call__(self, path: str, precision: Precision | None, threads: int | None) -> Any:
