@@ -19,6 +19,8 @@ pub struct Texts<'a, S: Stepper, K> {
     active: Vec<Active<K>>,
     /// Texts that the next step reads from their beginning.
     new: Vec<Active<K>>,
+    /// Results that [`Texts::advance`] will return.
+    ended: Vec<(K, Option<Ending>)>,
 }
 
 /// The rules that hold for all texts of a model.
@@ -63,6 +65,7 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
             rules,
             active: Vec::new(),
             new: Vec::new(),
+            ended: Vec::new(),
         }
     }
 
@@ -111,9 +114,12 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
         }
     }
 
-    /// Returns the keys of all texts, which are dropped.
+    /// Returns the keys of all texts, which are dropped: after a step in which the device of the model failed, those of the texts
+    /// that took part in it too.
     pub fn into_keys(self) -> impl Iterator<Item = K> {
-        self.active.into_iter().chain(self.new).map(|text| text.key)
+        let ended = self.ended.into_iter().map(|(key, _)| key);
+        let texts = self.active.into_iter().chain(self.new);
+        texts.map(|text| text.key).chain(ended)
     }
 
     /// Draws the next token of each text and passes it to `on_token`, which may end the text. Returns the texts that have
@@ -133,7 +139,7 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
         let unread = Padded::new(&unread, self.rules.pad);
         let last = self.model.read(&unread, &mut self.state);
         let logits = self.model.logits(last);
-        let (mut ended, mut rows) = (Vec::new(), Vec::new());
+        let mut rows = Vec::new();
         let texts = std::mem::take(&mut self.active).into_iter().enumerate();
         for ((row, mut text), logits) in texts.zip(logits.rows()) {
             match self.next(&mut text, logits, &mut on_token) {
@@ -142,11 +148,11 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
                     self.active.push(text);
                 }
                 Next::Restart => self.new.push(text),
-                Next::End(ending) => ended.push((text.key, ending)),
+                Next::End(ending) => self.ended.push((text.key, ending)),
             }
         }
         self.model.select(&rows, &mut self.state);
-        ended
+        std::mem::take(&mut self.ended)
     }
 
     /// Draws the next token of `text`.
