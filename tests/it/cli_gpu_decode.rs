@@ -2,6 +2,8 @@
 
 use std::thread;
 
+use attentive::engine::Precision;
+use attentive::pipeline::{Pipeline, TranslateOptions, device};
 use serde_json::{Value, json};
 
 use crate::cli_gpu::has_gpu;
@@ -253,17 +255,75 @@ fn a_server_on_a_gpu_answers_many_clients() {
     );
 }
 
+/// Weights in bf16 give the numbers of weights that were rounded before and are kept in f32, to the last bit.
+#[test]
+fn a_gpu_keeps_weights_in_bf16() {
+    if !has_gpu() {
+        return;
+    }
+    let folder = folder();
+    let (src, tgt) = (lines(), lines().into_iter().rev().collect::<Vec<_>>());
+    let gpu = "gpu".parse().unwrap();
+    for name in ["transformer-post", "seq2seq-bahdanau", "seq2seq-luong"] {
+        let model = fixture(name);
+        let in_bf16 = Pipeline::load_on(&model, gpu, Some(Precision::Bf16)).unwrap();
+        let rounded = Pipeline::load_in(&model, Some(Precision::Bf16)).unwrap();
+        let rounded = rounded.into_precision(Precision::F32).unwrap();
+        let rounded = rounded.on_device(device::gpu(None).unwrap()).unwrap();
+        let exact = Pipeline::load_on(&model, gpu, None).unwrap();
+        let options = TranslateOptions::from(&exact.config().decode);
+        let [found, expected, exact] = [&in_bf16, &rounded, &exact].map(|pipeline| {
+            (
+                pipeline.translate_with(&src, &options).unwrap(),
+                pipeline.rescore(1, &src, &tgt).unwrap(),
+            )
+        });
+        assert_eq!(found, expected, "{name}");
+        assert_ne!(found, exact, "{name}: the weights were rounded");
+
+        let lines = found
+            .0
+            .iter()
+            .map(|line| format!("{}\n", line.hypotheses[0].text));
+        let command = format!(
+            "translate {} in --precision bf16 --device gpu",
+            model.display()
+        );
+        assert_eq!(
+            output(&folder, &command),
+            String::from_iter(lines),
+            "{name}"
+        );
+        // A model that is stored in bf16 is computed in bf16.
+        output(
+            &folder,
+            &format!(
+                "quantize {} --precision bf16 --output {name}",
+                model.display()
+            ),
+        );
+        let stored = format!("translate {name} in --device gpu --json");
+        assert_eq!(
+            output(&folder, &stored),
+            output(&folder, &format!("{command} --json"))
+        );
+        let profile = folder.run(&format!("{stored} --profile"));
+        assert!(
+            profile.stderr.contains("f32 with weights in bf16"),
+            "{profile:?}"
+        );
+    }
+}
+
 #[test]
 fn what_a_gpu_does_not_do_is_refused() {
     let folder = folder();
     let [model, tagger] = ["transformer-post", "tagger"].map(fixture);
     let translate = format!("translate {} in", model.display());
     for command in [&translate, &format!("generate {}", model.display())] {
-        for precision in ["int8", "bf16"] {
-            let complaint = format!("GPUs compute in f32, not in {precision}");
-            let command = format!("{command} --device gpu --precision {precision}");
-            folder.fails(&command, 2, &[&complaint, "leave the precision out"]);
-        }
+        let command = format!("{command} --device gpu --precision int8");
+        let complaint = "GPUs keep weights in f32 or bf16, not in int8";
+        folder.fails(&command, 2, &[complaint, "leave the precision out"]);
     }
     folder.fails(
         &format!("{translate} --device cuda"),

@@ -25,7 +25,7 @@ fn check(name: &str, cell: CellKind) {
         bidirectional: true,
         dropout: 0.0,
     };
-    let mut values = |parameter: &str| {
+    let mut values = |parameter: &str, _| {
         let key = format!("weights.{parameter}");
         let stored = file.tensor(&format!("{name}.{key}"));
         Initial {

@@ -35,7 +35,6 @@ pub mod sums;
 mod unread;
 pub mod weights;
 
-use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -61,7 +60,6 @@ use attentive_base::error::{Error, Result};
 use attentive_config::Config;
 use attentive_model::engine::Precision;
 use attentive_model::model::{Model, Parameter};
-use attentive_model::nn::Initial;
 use attentive_model::shortlist::Shortlist;
 use attentive_text::Tokenizers;
 
@@ -265,17 +263,7 @@ pub fn architecture(config: &Config, tokenizers: &Tokenizers) -> Architecture {
 
 /// Builds a model of `architecture` with the weights `parameters`, which must be complete.
 pub fn build(architecture: &Architecture, parameters: Vec<Parameter>) -> Model {
-    let mut parameters: HashMap<String, Parameter> = parameters
-        .into_iter()
-        .map(|parameter| (parameter.name.clone(), parameter))
-        .collect();
-    Model::with_values(architecture, &mut |name| {
-        let found = parameters.remove(name).expect("no parameter is missing");
-        Initial {
-            shape: found.shape,
-            values: found.values.into(),
-        }
-    })
+    Model::from_parameters(architecture, parameters, |_, values| values.into())
 }
 
 /// The names and shapes of the parameters of `architecture`.

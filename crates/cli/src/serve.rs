@@ -78,7 +78,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TYPE", value_parser = precision::one_of(&Precision::ALL))]
     precision: Option<Precision>,
     /// Device for decoding: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices` [default: cpu]. GPUs compute in
-    /// f32.
+    /// f32, with weights in f32 or bf16.
     #[arg(long, value_name = "DEVICE")]
     device: Option<TrainDevice>,
     /// Maximum time for a request, from its arrival to the end of the response [default: 60].

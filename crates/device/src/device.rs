@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::ops::Range;
 
+use attentive_kernels::gemm::bf16;
+
 use crate::cached::*;
 use crate::operands::*;
 use crate::{Buffer, Failure, Hardware, Losses, VerdictCall};
@@ -21,6 +23,13 @@ pub trait Device: Debug + Sync {
 
     /// Returns a buffer with the elements `values`.
     fn upload(&self, values: Vec<f32>) -> Buffer;
+
+    /// Returns a buffer with `values`, each rounded to bf16, for which the device may use half of the memory. Besides
+    /// [`Device::download`], only operations that multiply with weights or look up embeddings read it, as those.
+    fn upload_bf16(&self, mut values: Vec<f32>) -> Buffer {
+        values.iter_mut().for_each(|x| *x = bf16::round(*x));
+        self.upload(values)
+    }
 
     /// Returns the elements of `buffer`: the only way to read them.
     fn download<'a>(&self, buffer: &'a Buffer) -> Cow<'a, [f32]>;

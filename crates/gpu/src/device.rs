@@ -4,9 +4,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use attentive_device::*;
+use attentive_kernels::gemm::Float;
 
 use crate::adapter::AdapterKind;
+use crate::bf16;
 use crate::gpu::Gpu;
+use crate::memory::numbers_of;
 use crate::ops::{
     attention, attentive_recurrent, decoding, dropout, elementwise, linear, loss, nonlinearity,
     norm, optimizer, recurrent, rows,
@@ -23,14 +26,25 @@ impl Device for Gpu {
         buffer
     }
 
+    fn upload_bf16(&self, values: Vec<f32>) -> Buffer {
+        let words = bf16::packed(&values);
+        let memory = self.memory(4 * words.len() as u64).of(Float::Bf16);
+        let buffer = Buffer::elsewhere(values.len(), memory);
+        self.write(&buffer, &words);
+        buffer
+    }
+
     fn download<'a>(&self, buffer: &'a Buffer) -> Cow<'a, [f32]> {
-        let words = self.read(&[buffer]).concat();
-        Cow::Owned(words.into_iter().map(f32::from_bits).collect())
+        Cow::Owned(self.download_all(&[buffer]).concat())
     }
 
     fn download_all(&self, buffers: &[&Buffer]) -> Vec<Vec<f32>> {
-        let number = |words: Vec<u32>| words.into_iter().map(f32::from_bits).collect();
-        self.read(buffers).into_iter().map(number).collect()
+        let numbers = |(buffer, words): (&&Buffer, Vec<u32>)| match numbers_of(buffer) {
+            Float::F32 => words.into_iter().map(f32::from_bits).collect(),
+            Float::Bf16 => bf16::unpacked(&words, buffer.len()),
+        };
+        let read = self.read(buffers);
+        buffers.iter().zip(read).map(numbers).collect()
     }
 
     fn computes_later(&self) -> bool {

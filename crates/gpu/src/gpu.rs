@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use attentive_device::{Buffer, Failure};
+use attentive_kernels::gemm::Float;
 use wgpu::{BindingResource, BufferUsages, DeviceDescriptor, Features, Limits, PollType};
 
 use crate::adapter::{Adapter, found};
+use crate::bf16;
 use crate::error::Error;
-use crate::memory::{Memory, Pool};
+use crate::memory::{Memory, Pool, numbers_of};
 use crate::pipelines::IMMEDIATES;
 use crate::queue::{Binding, Recorder, Recording};
 
@@ -121,11 +123,13 @@ impl Gpu {
     /// What a kernel is bound to.
     pub(crate) fn resource<'a>(&'a self, binding: Binding<'a>) -> BindingResource<'a> {
         match binding {
-            Binding::Read(buffer) | Binding::Write(buffer) => self.raw(buffer).as_entire_binding(),
-            Binding::ReadIf(buffer) => {
-                let raw = buffer.map_or(self.nothing.buffer(), |buffer| self.raw(buffer));
-                raw.as_entire_binding()
+            Binding::Read(buffer) | Binding::Write(buffer) => {
+                assert_eq!(numbers_of(buffer), Float::F32, "only weights are bf16");
+                self.raw(buffer).as_entire_binding()
             }
+            Binding::ReadIf(Some(buffer)) => self.resource(Binding::Read(buffer)),
+            Binding::ReadIf(None) => self.nothing.buffer().as_entire_binding(),
+            Binding::Weights(buffer) => self.raw(buffer).as_entire_binding(),
             Binding::Host(uploaded) => uploaded.resource(),
         }
     }
@@ -134,8 +138,8 @@ impl Gpu {
         (buffer.memory::<Memory>()).map_or(self.nothing.buffer(), Memory::buffer)
     }
 
-    /// Writes `values` to the beginning of `buffer`.
-    pub(crate) fn write(&self, buffer: &Buffer, values: &[f32]) {
+    /// Writes `values`, words of 32 bits, to the beginning of `buffer`.
+    pub(crate) fn write<T: bytemuck::NoUninit>(&self, buffer: &Buffer, values: &[T]) {
         if !values.is_empty() {
             // What is recorded comes first: it may use this memory for something that was dropped.
             let mut recording = self.record();
@@ -150,7 +154,11 @@ impl Gpu {
         let readable: Vec<(Memory, u64)> = {
             let mut recording = self.record();
             let copied = |buffer: &&Buffer| {
-                let bytes = (4 * buffer.len()) as u64;
+                let words = match numbers_of(buffer) {
+                    Float::F32 => buffer.len(),
+                    Float::Bf16 => bf16::words(buffer.len()),
+                };
+                let bytes = 4 * words as u64;
                 let memory = self.readable.take(bytes);
                 if bytes > 0 {
                     recording.copy(self.raw(buffer), memory.buffer(), bytes);

@@ -6,6 +6,7 @@
 #![cfg(feature = "wgpu")]
 
 mod adapter;
+mod bf16;
 mod device;
 mod error;
 mod gpu;

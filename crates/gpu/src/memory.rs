@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use attentive_device::Failure;
+use attentive_device::{Buffer, Failure};
+use attentive_kernels::gemm::Float;
 use wgpu::{BufferDescriptor, BufferUsages, ErrorFilter};
 
 /// Free bytes that the pool keeps even if little is in use.
@@ -32,12 +33,26 @@ struct State {
 pub(crate) struct Memory {
     buffer: wgpu::Buffer,
     pool: Arc<Pool>,
+    numbers: Float,
 }
 
 impl Memory {
     pub(crate) fn buffer(&self) -> &wgpu::Buffer {
         &self.buffer
     }
+
+    /// The same memory for numbers of this type.
+    pub(crate) fn of(self, numbers: Float) -> Self {
+        let mut memory = self;
+        memory.numbers = numbers;
+        memory
+    }
+}
+
+/// The type in which a buffer's numbers are stored.
+pub(crate) fn numbers_of(buffer: &Buffer) -> Float {
+    let memory = buffer.memory::<Memory>();
+    memory.map_or(Float::F32, |memory| memory.numbers)
 }
 
 impl Drop for Memory {
@@ -67,6 +82,7 @@ impl Pool {
         Memory {
             buffer,
             pool: Arc::clone(self),
+            numbers: Float::F32,
         }
     }
 

@@ -71,6 +71,8 @@ pub(crate) enum Binding<'a> {
     Read(&'a Buffer),
     /// It is only read; `None` for an operand that there is not, which is not read.
     ReadIf(Option<&'a Buffer>),
+    /// It is only read, by a variant of the kernel for the type of its numbers.
+    Weights(&'a Buffer),
     /// It is written.
     Write(&'a Buffer),
     /// Numbers of the host, which are only read.
@@ -241,7 +243,7 @@ impl Uploaded {
 impl Binding<'_> {
     fn access(&self) -> Access {
         match self {
-            Self::Read(_) | Self::ReadIf(_) | Self::Host(_) => Access::Read,
+            Self::Read(_) | Self::ReadIf(_) | Self::Weights(_) | Self::Host(_) => Access::Read,
             Self::Write(_) => Access::Write,
         }
     }

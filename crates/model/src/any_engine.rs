@@ -5,6 +5,8 @@ use std::sync::Arc;
 use attentive_base::batch::{Padded, TokenId};
 use attentive_decode::{Answer, Logits, NextToken, Question, Stepper};
 
+use attentive_tape::Float;
+
 use crate::device_engine::{self, DeviceEngine};
 use crate::engine::{self, Engine};
 use crate::shortlist::Shortlist;
@@ -55,7 +57,13 @@ impl AnyEngine {
     pub fn numbers(&self) -> String {
         match self {
             Self::Cpu(engine) => format!("{} ({})", engine.precision(), engine.instructions()),
-            Self::Device(engine) => format!("f32 ({})", engine.hardware()),
+            Self::Device(engine) => {
+                let numbers = match engine.numbers() {
+                    Float::F32 => "f32",
+                    Float::Bf16 => "f32 with weights in bf16",
+                };
+                format!("{numbers} ({})", engine.hardware())
+            }
         }
     }
 

@@ -1,9 +1,9 @@
 //! The device on which a model decodes.
 
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint as checkpoint;
 use attentive_config::{CachePrecision, GpuChoice, TrainDevice};
-use attentive_device::{Device, Failure, on};
+use attentive_device::{Device, Failure};
+use attentive_kernels::gemm::Float;
 use attentive_model::any_engine::AnyEngine;
 use attentive_model::device_engine::DeviceEngine;
 use attentive_model::engine::Precision;
@@ -14,7 +14,7 @@ use super::ready::decodes;
 /// Opens a device for decoding in `precision`, if it is given; `None` for the CPU.
 ///
 /// # Errors
-/// The errors of [`gpu`]; [`Error::Usage`] for a GPU and a precision other than `f32`.
+/// The errors of [`gpu`]; [`Error::Usage`] for a GPU and weights in `int8`.
 pub fn open(
     device: TrainDevice,
     precision: Option<Precision>,
@@ -24,13 +24,13 @@ pub fn open(
         TrainDevice::Gpu(GpuChoice::Best) => None,
         TrainDevice::Gpu(GpuChoice::Number(number)) => Some(number),
     };
-    match precision.filter(|&precision| precision != Precision::F32) {
-        Some(precision) => Err(Error::usage(
-            format!("GPUs compute in f32, not in {precision}"),
-            "leave the precision out, or decode on the CPU",
-        )),
-        None => gpu(number).map(Some),
+    if precision == Some(Precision::Int8) {
+        return Err(Error::usage(
+            "GPUs keep weights in f32 or bf16, not in int8",
+            "choose `bf16`, leave the precision out, or decode on the CPU",
+        ));
     }
+    gpu(number).map(Some)
 }
 
 /// Opens the GPU of this number, or the best one.
@@ -72,8 +72,9 @@ pub(super) fn failed(failure: Failure) -> Error {
 }
 
 impl Pipeline {
-    /// Lets the model, and those of its ensemble, decode on `device`, in `f32`: quantized weights are dequantized, and
-    /// `decode.cache_precision` of the [configuration](Pipeline::config) becomes `f32`. Scores, perplexities and alignments are
+    /// Lets the model, and those of its ensemble, decode on `device`, in `f32`. Matrices of weights stay in bf16
+    /// if the pipeline has them in bf16, and are otherwise kept in `f32`: those in int8 are dequantized. `decode.cache_precision` of
+    /// the [configuration](Pipeline::config) becomes `f32`. Scores, perplexities and alignments are
     /// computed there too; what [`Pipeline::model`] is used for is not.
     ///
     /// # Errors
@@ -92,9 +93,19 @@ impl Pipeline {
             Some(model) => model.copied(),
             None => self.stepper_parameters(),
         };
+        let numbers = match engine {
+            Some(AnyEngine::Cpu(engine)) if engine.precision() == Precision::Bf16 => Float::Bf16,
+            Some(AnyEngine::Device(engine)) => engine.numbers(),
+            _ => Float::F32,
+        };
         let engine = caught(|| {
-            let model = on(device, || checkpoint::build(&self.architecture, weights));
-            Ok(DeviceEngine::new(device, model))
+            let architecture = &self.architecture;
+            Ok(DeviceEngine::with_weights(
+                device,
+                architecture,
+                weights,
+                numbers,
+            ))
         })?;
         let engine = AnyEngine::Device(engine).with_shortlist(shortlist);
         self.config.decode.cache_precision = CachePrecision::F32;
@@ -222,6 +233,30 @@ mod tests {
         }
     }
 
+    /// Those in int8 are dequantized, since devices have no such weights.
+    #[test]
+    fn weights_in_bf16_stay_so_on_a_device() {
+        for (precision, kept) in [
+            (Precision::F32, "f32 (double precision)"),
+            (
+                Precision::Bf16,
+                "f32 with weights in bf16 (double precision)",
+            ),
+            (Precision::Int8, "f32 (double precision)"),
+        ] {
+            let ensemble = with("").with(with("")).unwrap();
+            let rounded = ensemble.into_precision(precision).unwrap();
+            let weights = rounded.stepper_parameters();
+            let moved = rounded.on_device(&Plain).unwrap();
+            assert_eq!(moved.stepper_parameters(), weights, "{precision}");
+            for member in moved.members() {
+                assert_eq!(member.stepper().numbers(), kept);
+            }
+            let again = moved.on_device(&Plain).unwrap();
+            assert_eq!(again.stepper().numbers(), kept);
+        }
+    }
+
     #[test]
     fn the_configuration_names_the_cache_of_the_device() {
         let ensemble = with("").with(with("")).unwrap();
@@ -236,9 +271,9 @@ mod tests {
     #[test]
     fn precisions_and_models_that_devices_lack_are_refused() {
         let gpu = "gpu".parse().unwrap();
-        for precision in [Precision::Bf16, Precision::Int8] {
-            let error = open(gpu, Some(precision)).unwrap_err().to_string();
-            assert!(error.contains("GPUs compute in f32"), "{error}");
+        let error = open(gpu, Some(Precision::Int8)).unwrap_err().to_string();
+        assert!(error.contains("in f32 or bf16, not in int8"), "{error}");
+        for precision in Precision::ALL {
             assert!(open(TrainDevice::Cpu, Some(precision)).unwrap().is_none());
         }
         let on_device = || with("").on_device(&Plain).unwrap();

@@ -6,8 +6,10 @@ use std::fmt::Write;
 use attentive_device::Buffer;
 use attentive_kernels::gemm::{Activation, Float};
 
+use crate::bf16;
+use crate::memory::numbers_of;
 use crate::pipelines::Kernel;
-use crate::queue::Binding::{Read, ReadIf, Write as Written};
+use crate::queue::Binding::{Read, ReadIf, Weights, Write as Written};
 use crate::queue::Recording;
 use crate::word::words;
 
@@ -57,7 +59,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// `left` `[m, k]` · `right` `[k, n]`
+/// `left` `[m, k]` · `right` `[k, n]`, of which the right one may be stored in bf16
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Product<'a> {
     pub(crate) shape: [usize; 3],
@@ -160,7 +162,7 @@ impl<'a> Product<'a> {
         let kernel = Kernel {
             entry: "product",
             source,
-            variant: 2 * size + usize::from(self.precision == Float::Bf16),
+            variant: variant(size, numbers_of(right.buffer), self.precision),
         };
         let parameters = words![
             m,
@@ -180,7 +182,7 @@ impl<'a> Product<'a> {
         ];
         let bindings = [
             Read(left.buffer),
-            Read(right.buffer),
+            Weights(right.buffer),
             ReadIf(bias),
             Written(out.buffer),
         ];
@@ -189,14 +191,26 @@ impl<'a> Product<'a> {
     }
 }
 
-/// The kernel with tiles of one size, for operands as they are (even variants) or rounded to bf16.
+/// The variant of the kernel with tiles of one size, for right operands that are `stored` in a type, and sums of products of
+/// operands in a precision.
+fn variant(size: usize, stored: Float, precision: Float) -> usize {
+    let [stored, precision] = [stored, precision].map(|float| usize::from(float == Float::Bf16));
+    4 * size + 2 * stored + precision
+}
+
+/// The kernel of a [`variant`].
 fn source(variant: usize) -> Cow<'static, str> {
     let Tile {
         x,
         y,
         columns,
         rows,
-    } = TILES[variant / 2];
+    } = TILES[variant / 4];
+    let stored = match variant / 2 % 2 {
+        0 => Float::F32,
+        _ => Float::Bf16,
+    };
+    let right = bf16::reader("right_number", 1, stored);
     let operand = match variant % 2 {
         0 => "fn operand(x: f32) -> f32 { return x; }",
         _ => include_str!("../wgsl/bf16.wgsl"),
@@ -230,5 +244,5 @@ fn source(variant: usize) -> Cow<'static, str> {
         format!("const TX = {x}u; const TY = {y}u; const QN = {columns}u; const QM = {rows}u;\n");
     let body = include_str!("../wgsl/product.wgsl");
     let body = (body.replace("SUMS", &sums).replace("STEP", &step)).replace("STORE", &store);
-    format!("{sizes}{operand}\n{body}").into()
+    format!("{sizes}{right}{operand}\n{body}").into()
 }

@@ -1,20 +1,34 @@
 //! Rows and columns that are selected, added, looked up or rotated.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use attentive_device::{Buffer, Columns, Lengths, PositionRows, Positions, RotaryCall, Turn};
+use attentive_kernels::gemm::Float;
 
 use super::elementwise::fill;
+use crate::bf16;
+use crate::memory::numbers_of;
 use crate::pipelines::{Kernel, kernels};
-use crate::queue::Binding::{Host, Read, Write};
+use crate::queue::Binding::{Host, Read, Weights, Write};
 use crate::queue::{Recording, elements};
 use crate::word::{all_words, words};
 
 kernels!("../wgsl/rows.wgsl":
     COPY_COLUMNS = "copy_columns", SELECT = "select_rows", SCATTER = "scatter_rows", ADD_TO_EACH = "add_to_each",
     SUM_OF_EACH = "sum_of_each", ADD_GATHERED = "add_gathered", MEAN = "mean_rows", MEAN_BACKWARD = "mean_rows_backward",
-    EMBEDDING = "embedding", ROTARY = "rotary",
+    ROTARY = "rotary",
 );
+
+/// The lookup in tables of f32 and, as variant 1, of bf16.
+fn embedding_source(variant: usize) -> Cow<'static, str> {
+    let numbers = match variant {
+        0 => Float::F32,
+        _ => Float::Bf16,
+    };
+    let table = bf16::reader("table_number", 0, numbers);
+    table + include_str!("../wgsl/embedding.wgsl")
+}
 
 pub(crate) fn copy_columns(
     recording: &mut Recording<'_>,
@@ -297,9 +311,14 @@ pub(crate) fn embedding(
     let len = positions.map_or(1, |positions| positions.len);
     let rows = positions.map_or(&[][..], |positions| &positions.table[..len * d]);
     let rows = recording.upload(&all_words(rows.iter().copied()));
-    let bindings = [Read(table), Host(&ids), Host(&rows), Write(out)];
+    let bindings = [Weights(table), Host(&ids), Host(&rows), Write(out)];
     let parameters = words![out.len(), d, len, scale, positions.is_some()];
-    recording.run(EMBEDDING, &bindings, &parameters, elements(out.len()));
+    let kernel = Kernel {
+        entry: "embedding",
+        source: embedding_source,
+        variant: usize::from(numbers_of(table) == Float::Bf16),
+    };
+    recording.run(kernel, &bindings, &parameters, elements(out.len()));
 }
 
 pub(crate) fn rotary(

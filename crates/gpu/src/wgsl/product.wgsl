@@ -1,5 +1,5 @@
 // o3 (+)= left · right (+ bias, ReLU), in tiles. TX, TY, QM and QN are defined before: a workgroup of TX × TY invocations has a
-// tile of 4·TY·QM rows and 4·TX·QN columns, and an invocation 4·QM × 4·QN sums in registers. Each sum is one chain of `fma` over
+// tile of 4·TY·QM rows and 4·TX·QN columns, and an invocation 4·QM × 4·QN sums in registers; `right_number` reads the right operand. Each sum is one chain of `fma` over
 // k from 0 on, so that it is the same in tiles of every size.
 struct Product {
     m: u32,
@@ -37,7 +37,7 @@ fn left_at(row: u32, l: u32) -> f32 {
 
 fn right_at(l: u32, column: u32) -> f32 {
     if (column < product_of.n && l < product_of.k) {
-        return operand(a1[product_of.right_first + l * product_of.right_row + column * product_of.right_column]);
+        return operand(right_number(product_of.right_first + l * product_of.right_row + column * product_of.right_column));
     }
     return 0.0;
 }

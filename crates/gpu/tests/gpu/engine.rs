@@ -2,31 +2,18 @@
 
 use attentive_base::batch::{Padded, TokenId};
 use attentive_decode::Stepper;
+use attentive_kernels::gemm::Float;
 use attentive_model::device_engine::{DeviceEngine, State};
 use attentive_model::engine::{Dense, Engine, Precision};
 use attentive_model::model::Model;
-use attentive_model::nn::Initial;
 use attentive_samples::{decodes, model, rows, variants};
 
 use super::*;
 
 const SRC: [&[TokenId]; 3] = [&[4, 5, 6, 7, 3], &[8, 3], &[9, 10, 11, 3]];
 
-fn on_gpu(gpu: &'static Gpu, model: &Model) -> DeviceEngine {
-    let parameters = model.copied();
-    let copy = on(gpu, || {
-        Model::with_values(model.architecture(), &mut |name| {
-            let found = parameters
-                .iter()
-                .find(|it| it.name == name)
-                .expect("a parameter");
-            Initial {
-                shape: found.shape.clone(),
-                values: found.values.clone().into(),
-            }
-        })
-    });
-    DeviceEngine::new(gpu, copy)
+fn on_gpu(gpu: &'static Gpu, model: &Model, numbers: Float) -> DeviceEngine {
+    DeviceEngine::with_weights(gpu, model.architecture(), model.copied(), numbers)
 }
 
 /// The logits of rows that come and go, and the attention to their sources.
@@ -63,7 +50,7 @@ fn a_gpu_decodes_what_the_cpu_decodes() {
         let model = model(&config);
         let cpu = Dense::new(Precision::F32, model.copied());
         let expected = results(&Engine::new(model.architecture(), &mut { cpu }));
-        let engine = on_gpu(gpu, &model);
+        let engine = on_gpu(gpu, &model, Float::F32);
         let found = caught(|| results(&engine));
         assert_eq!(
             bits(&found),
@@ -74,6 +61,24 @@ fn a_gpu_decodes_what_the_cpu_decodes() {
         for (found, expected) in found.iter().zip(&expected) {
             assert_close(&format!("{config:?}"), found, expected);
         }
+    }
+}
+
+/// The bits are those of weights that were rounded before and are kept in `f32`: sums have the same order.
+#[test]
+fn weights_in_bf16_have_the_bits_of_rounded_weights() {
+    let Some(gpu) = gpu() else {
+        return;
+    };
+    for config in variants().into_iter().filter(decodes) {
+        let model = model(&config);
+        let engine = on_gpu(gpu, &model, Float::Bf16);
+        let rounded = engine.parameters();
+        assert_ne!(rounded, model.copied(), "{config:?}");
+        let of_rounded = DeviceEngine::with_weights(gpu, model.architecture(), rounded, Float::F32);
+        let [found, expected] =
+            [&engine, &of_rounded].map(|engine| bits(&caught(|| results(engine))));
+        assert_eq!(found, expected, "{config:?}");
     }
 }
 
@@ -90,8 +95,9 @@ fn a_row_on_a_gpu_does_not_depend_on_other_rows() {
     let step = |engine: &DeviceEngine, next: &[TokenId], state: &mut State| {
         rows(engine.logits(engine.step(next, state)))
     };
-    for config in variants().into_iter().filter(decodes) {
-        let engine = on_gpu(gpu, &model(&config));
+    let numbers = [Float::F32, Float::Bf16].into_iter().cycle();
+    for (config, numbers) in variants().into_iter().filter(decodes).zip(numbers) {
+        let engine = on_gpu(gpu, &model(&config), numbers);
         caught(|| {
             let mut together = state_of(&engine, &SRC);
             step(&engine, &[2, 2, 2], &mut together);

@@ -97,6 +97,99 @@ fn linear_layers() {
     }
 }
 
+/// The results of layers with weights in bf16, for the rows of the input from `first` on.
+fn with_bf16(device: &dyn Device, call: LinearCall, maps: u64, first: usize) -> Buffer {
+    let LinearCall {
+        rows, d_in, d_out, ..
+    } = call;
+    let x = numbers(1, (first + rows) * d_in);
+    let x = Buffer::from(x[first * d_in..].to_vec());
+    let weight = |map| device.upload_bf16(numbers(10 + map, d_out * d_in));
+    let weights: Vec<Buffer> = (0..maps).map(weight).collect();
+    let bias = random(20, d_out);
+    let map = |weight| Affine {
+        weight,
+        bias: Some(&bias),
+    };
+    let affine: Vec<Affine<&Buffer>> = weights.iter().map(map).collect();
+    let mut out = room(rows * maps as usize * d_out);
+    device.linear(call, &x, &affine, &mut out);
+    out
+}
+
+#[test]
+fn linear_layers_with_weights_in_bf16() {
+    for shape in SHAPES {
+        for maps in [1, 3] {
+            let what = format!("{shape:?} · {maps}");
+            agree(&what, |device| {
+                vec![with_bf16(device, call(shape), maps, 0)]
+            });
+        }
+        let call = LinearCall {
+            precision: Float::Bf16,
+            ..call(shape)
+        };
+        agree(&format!("{call:?}"), |device| {
+            vec![with_bf16(device, call, 1, 0)]
+        });
+    }
+}
+
+#[test]
+fn gradients_through_weights_in_bf16() {
+    for shape in SHAPES {
+        let [rows, d_in, d_out] = shape;
+        agree(&format!("{shape:?}"), |device| {
+            let x = random(1, rows * d_in);
+            let weight = device.upload_bf16(numbers(2, d_out * d_in));
+            let kept = LinearKept {
+                x: &x,
+                weights: &[&weight],
+                out: &Buffer::EMPTY,
+            };
+            let mut grad = random(3, rows * d_out);
+            let mut dx = room(rows * d_in);
+            let none = AffineGradients {
+                weight: None,
+                bias: None,
+            };
+            device.linear_backward(call(shape), kept, &mut grad, Some(&mut dx), vec![none]);
+            vec![dx]
+        });
+    }
+}
+
+#[test]
+fn numbers_in_bf16_are_read_back() {
+    for len in [0, 1, 2, 7, 1000] {
+        let found = agree(&format!("{len}"), |device| {
+            let buffer = device.upload_bf16(numbers(1, len));
+            assert_eq!(buffer.len(), len);
+            vec![device.download(&buffer).into_owned().into()]
+        });
+        let expected = numbers(1, len)
+            .into_iter()
+            .map(attentive_kernels::gemm::bf16::round);
+        assert!(
+            found.is_empty() || found == [Vec::from_iter(expected)],
+            "{len}"
+        );
+    }
+}
+
+#[test]
+#[should_panic(expected = "only weights are bf16")]
+fn what_is_not_a_weight_is_not_read_as_bf16() {
+    let Some(gpu) = gpu() else {
+        panic!("only weights are bf16");
+    };
+    on(gpu, || {
+        let x = gpu.upload_bf16(vec![1.0; 4]);
+        gpu.scale(&mut { x }, 2.0);
+    });
+}
+
 #[test]
 fn a_row_alone_has_the_bits_it_has_among_others() {
     let Some(gpu) = gpu() else {
@@ -118,6 +211,27 @@ fn a_row_alone_has_the_bits_it_has_among_others() {
         })
     };
     // In tiles of each size.
+    let all = rows(0, 600);
+    for (first, count) in [(0, 1), (599, 1), (17, 40), (100, 400), (3, 130)] {
+        let part = &all[first * d_out..][..count * d_out];
+        assert_eq!(
+            bits(&[rows(first, count)]),
+            bits(&[part.to_vec()]),
+            "{count} rows from {first}"
+        );
+    }
+}
+
+#[test]
+fn a_row_has_the_same_bits_alone_with_weights_in_bf16() {
+    let Some(gpu) = gpu() else {
+        return;
+    };
+    let (d_in, d_out) = (101, 1100);
+    let rows = |first: usize, rows: usize| {
+        let call = call([rows, d_in, d_out]);
+        on(gpu, || with_bf16(gpu, call, 1, first).into_vec())
+    };
     let all = rows(0, 600);
     for (first, count) in [(0, 1), (599, 1), (17, 40), (100, 400), (3, 130)] {
         let part = &all[first * d_out..][..count * d_out];

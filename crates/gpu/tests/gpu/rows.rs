@@ -97,7 +97,10 @@ fn embeddings() {
                     device.embedding(ids, &vectors, d, 2.5, rows, &mut out);
                     let (grad, mut dtable) = (random(2, ids.len() * d), room(10 * d));
                     device.embedding_backward(ids, &grad, d, 2.5, &mut dtable);
-                    vec![out, dtable]
+                    let table = device.upload_bf16(numbers(1, 10 * d));
+                    let mut of_bf16 = room(ids.len() * d);
+                    device.embedding(ids, &table, d, 2.5, rows, &mut of_bf16);
+                    vec![out, dtable, of_bf16]
                 });
             }
         }

@@ -2,7 +2,7 @@
 
 /// Rounds to the nearest bfloat16, ties to even, and returns it as an `f32`. NaN stays NaN.
 #[inline(always)]
-pub(crate) fn round(x: f32) -> f32 {
+pub fn round(x: f32) -> f32 {
     let bits = x.to_bits();
     let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) & 0xFFFF_0000;
     f32::from_bits(if x.is_nan() {
@@ -32,13 +32,13 @@ vectorized! {
 
 /// The number whose upper half is `x`.
 #[inline(always)]
-pub(crate) fn widen(x: u16) -> f32 {
+pub fn widen(x: u16) -> f32 {
     f32::from_bits(u32::from(x) << 16)
 }
 
 /// The upper half of `x`, rounded.
 #[inline(always)]
-pub(crate) fn narrow(x: f32) -> u16 {
+pub fn narrow(x: f32) -> u16 {
     (round(x).to_bits() >> 16) as u16
 }
 

@@ -8,7 +8,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
-pub(crate) mod bf16;
+pub mod bf16;
 mod float;
 pub(crate) mod int8;
 mod isa;

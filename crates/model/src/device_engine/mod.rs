@@ -1,7 +1,7 @@
 //! Decoding on a device other than the CPU, such as a GPU.
 //!
 //! A [`DeviceEngine`] computes what the [`Engine`](crate::engine::Engine) computes, in `f32` and up to rounding, with the
-//! weights of a [`Model`], caches, states and logits in the memory of the device. Every step sends it the new tokens and the
+//! weights of a [`Model`], whose matrices may be stored in bf16, caches, states and logits in the memory of the device. Every step sends it the new tokens and the
 //! numbers of the blocks of its caches; what returns are the likeliest tokens or, where the search reads them, all logits.
 //!
 //! Layers do to rows what they do in training ([`Sequences`]); only attention and recurrent cells find what came before in the
@@ -18,6 +18,7 @@ pub use state::State;
 
 use std::sync::Arc;
 
+use attentive_architecture::Architecture;
 use attentive_base::batch::{Padded, Src, TokenId};
 use attentive_decode::{Logits, NextToken, Stepper};
 use attentive_device::{Buffer, Device, LargestLogits, LikeliestCall, current, on};
@@ -27,7 +28,9 @@ use self::decode::{Growing, Visible};
 use self::state::{Memory, Widths};
 use crate::engine::profile::{self, Part};
 use crate::model::{self, Model};
-use crate::nn::{Decoder, Mixer, Pass, RecurrentAttention, RecurrentLayer, Sequences, Trained};
+use crate::nn::{
+    Decoder, Mixer, ParameterKind, Pass, RecurrentAttention, RecurrentLayer, Sequences, Trained,
+};
 use crate::shortlist::Shortlist;
 
 /// Positions of sources, with padding, that are encoded at a time, unless a single source is longer.
@@ -38,6 +41,8 @@ const AT_ONCE: usize = 4096;
 pub struct DeviceEngine {
     device: &'static dyn Device,
     model: Model,
+    /// The number type of the matrices.
+    numbers: Float,
     /// What the causal self-attention adds to the scores of each distance, `[n_heads, max_len]`.
     by_distance: Option<Buffer>,
     shortlist: Option<Arc<Shortlist>>,
@@ -53,7 +58,31 @@ pub struct LastLayer {
 }
 
 impl DeviceEngine {
-    /// The engine of `model`, whose parameters are in the memory of `device`.
+    /// The engine of a model with these `weights`, whose matrices are kept in the memory of `device` in `numbers`: in bf16, they
+    /// are rounded and need half of the memory. Products with them are sums in `f32`, and their other operands are not rounded.
+    ///
+    /// # Panics
+    /// If the model does not decode.
+    pub fn with_weights(
+        device: &'static dyn Device,
+        architecture: &Architecture,
+        weights: Vec<model::Parameter>,
+        numbers: Float,
+    ) -> Self {
+        let buffer = |kind, values| match (kind, numbers) {
+            (ParameterKind::Matrix, Float::Bf16) => device.upload_bf16(values),
+            _ => device.upload(values),
+        };
+        let model = on(device, || {
+            Model::from_parameters(architecture, weights, buffer)
+        });
+        Self {
+            numbers,
+            ..Self::new(device, model)
+        }
+    }
+
+    /// The engine of `model`, whose parameters are in `f32` in the memory of `device`.
     ///
     /// # Panics
     /// If the model does not decode.
@@ -75,6 +104,7 @@ impl DeviceEngine {
         Self {
             device,
             model,
+            numbers: Float::F32,
             by_distance,
             shortlist: None,
         }
@@ -99,6 +129,11 @@ impl DeviceEngine {
     /// The model for whole sequences, whose weights are in the memory of the device.
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// The number type in which matrices of weights are kept.
+    pub fn numbers(&self) -> Float {
+        self.numbers
     }
 
     /// The name of the device that computes, with its driver.

@@ -2,29 +2,23 @@
 
 use attentive_base::batch::TokenId;
 use attentive_decode::Stepper;
-use attentive_device::{Cpu, Device, Plain, on};
+use attentive_device::{Cpu, Device, Plain};
 use attentive_samples::{decodes, rows, variants};
+use attentive_tape::Float;
 
 use super::DeviceEngine;
 use crate::engine::{Dense, Engine, Precision};
 use crate::model::Model;
 use crate::model::tests::{SRC, TGT, model, padded};
-use crate::nn::Initial;
+
+/// The model on a device, with matrices in `numbers`.
+fn with_numbers(device: &'static dyn Device, model: &Model, numbers: Float) -> DeviceEngine {
+    DeviceEngine::with_weights(device, model.architecture(), model.copied(), numbers)
+}
 
 /// The model on a device.
 fn on_device(device: &'static dyn Device, model: &Model) -> DeviceEngine {
-    let mut parameters = model.copied();
-    let copy = on(device, || {
-        Model::with_values(model.architecture(), &mut |name| {
-            let found = parameters.iter().position(|it| it.name == name).unwrap();
-            let found = parameters.swap_remove(found);
-            Initial {
-                shape: found.shape,
-                values: found.values.into(),
-            }
-        })
-    });
-    DeviceEngine::new(device, copy)
+    with_numbers(device, model, Float::F32)
 }
 
 fn on_cpu(model: &Model) -> Engine {
@@ -81,6 +75,36 @@ fn devices_give_what_the_cpu_gives() {
                     );
                 }
             }
+        }
+    }
+}
+
+/// Weights in bf16 are those that the CPU has in bf16, and nothing else is rounded.
+#[test]
+fn only_weights_are_rounded_to_bf16() {
+    for config in variants().into_iter().filter(decodes) {
+        let model = model(&config);
+        let weights = Dense::new(Precision::Bf16, model.copied());
+        let rounded = Engine::new(model.architecture(), &mut { weights });
+        let rounded = rounded.parameters(model.architecture());
+        for device in [&Cpu as &'static dyn Device, &Plain] {
+            let engine = with_numbers(device, &model, Float::Bf16);
+            assert_eq!(engine.parameters(), rounded, "{config:?} on {device:?}");
+            let of_rounded = DeviceEngine::with_weights(
+                device,
+                model.architecture(),
+                rounded.clone(),
+                Float::F32,
+            );
+            assert_eq!(
+                results(&engine),
+                results(&of_rounded),
+                "{config:?} on {device:?}"
+            );
+            assert_eq!(
+                [engine.numbers(), of_rounded.numbers()],
+                [Float::Bf16, Float::F32]
+            );
         }
     }
 }

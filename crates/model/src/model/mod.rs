@@ -18,8 +18,8 @@ use attentive_tape::{
 };
 
 use crate::nn::{
-    Decoder, Encoded, Encoder, Head, Initial, Initializer, Input, Parameters, Pass, Sequence,
-    Sequences, Stack, Stacks, Trained,
+    Decoder, Encoded, Encoder, Head, Initial, Initializer, Input, ParameterKind, Parameters, Pass,
+    Sequence, Sequences, Stack, Stacks, Trained,
 };
 
 /// The loss of a batch, summed over all targets: a value whose gradients can be computed if the pass records, and plain sums.
@@ -52,7 +52,7 @@ impl Model {
     /// Creates a new model, initialized by `init` from `seed`.
     pub fn new(architecture: &Architecture, init: Init, seed: u64) -> Self {
         let initializer = Initializer::new(architecture, init, seed);
-        Self::with_values(architecture, &mut |name| initializer.draw(name))
+        Self::with_values(architecture, &mut |name, _| initializer.draw(name))
     }
 
     /// Creates a model without weights, only to [rehearse](attentive_tape::rehearse) with.
@@ -60,17 +60,36 @@ impl Model {
         let shapes: HashMap<String, Vec<usize>> = (architecture.parameters().into_iter())
             .map(|parameter| (parameter.name, parameter.shape))
             .collect();
-        Self::with_values(architecture, &mut |name| {
+        Self::with_values(architecture, &mut |name, _| {
             let shape = shapes[name].clone();
             let values = Buffer::imagined(shape.iter().product());
             Initial { shape, values }
         })
     }
 
-    /// Creates a model whose parameters are `values(name)` for the names of [`Architecture::parameters`].
+    /// Creates a model of these `parameters`, which are those of the architecture; `buffer` puts the numbers of each into the
+    /// memory of the [current device](attentive_device::current).
+    pub fn from_parameters(
+        architecture: &Architecture,
+        parameters: Vec<Parameter>,
+        buffer: impl Fn(ParameterKind, Vec<f32>) -> Buffer,
+    ) -> Self {
+        let mut parameters: HashMap<String, Parameter> = (parameters.into_iter())
+            .map(|parameter| (parameter.name.clone(), parameter))
+            .collect();
+        Self::with_values(architecture, &mut |name, kind| {
+            let found = parameters.remove(name).expect("no parameter is missing");
+            Initial {
+                shape: found.shape,
+                values: buffer(kind, found.values),
+            }
+        })
+    }
+
+    /// Creates a model whose parameters are `values(name, kind)` for the names of [`Architecture::parameters`].
     pub fn with_values(
         architecture: &Architecture,
-        values: &mut dyn FnMut(&str) -> Initial,
+        values: &mut dyn FnMut(&str, ParameterKind) -> Initial,
     ) -> Self {
         let mut parameters = Parameters::new(values);
         Self {

@@ -47,6 +47,6 @@ pub use scope::{Construction, Scope, Source};
 pub(crate) use sequences::hidden_part;
 pub use sequences::{
     AttentionMap, AttentionPlace, AttentionSite, AttentionWatch, DistanceBias, Initial,
-    Initializer, Parameters, Pass, Probe, Relative, Sequence, Sequences, Trained,
+    Initializer, ParameterKind, Parameters, Pass, Probe, Relative, Sequence, Sequences, Trained,
 };
 pub use stacks::{Decoder, Encoder, Stack, Stacks};

@@ -5,8 +5,8 @@ use attentive_tape::{self as tape, Causality, Lengths, Value};
 use super::*;
 use crate::model::tests::on_each_device;
 use crate::nn::{
-    AttentionMap, AttentionWatch, Construction, Initial, Parameters, Pass, Relative, Sequence,
-    Sequences, Trained,
+    AttentionMap, AttentionWatch, Construction, Initial, ParameterKind, Parameters, Pass, Relative,
+    Sequence, Sequences, Trained,
 };
 
 const LENS: [usize; 3] = [4, 2, 3];
@@ -64,7 +64,7 @@ fn attention(positions: RelativePositions, n_kv_heads: usize, site: AttentionSit
         positions,
     };
     let mut random = Random::new(5, 0);
-    let mut values = |name: &str| {
+    let mut values = |name: &str, _: ParameterKind| {
         let width = match name {
             "key.weight" | "value.weight" | "key.bias" | "value.bias" => D_HEAD * n_kv_heads,
             _ => D,

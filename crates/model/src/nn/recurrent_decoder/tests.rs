@@ -38,7 +38,7 @@ fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> Recurre
         panic!("a recurrent decoder");
     };
     let initializer = Initializer::new(&architecture, Init::Pytorch, 5);
-    let mut values = |name: &str| initializer.draw(name);
+    let mut values = |name: &str, _| initializer.draw(name);
     let parameters = &mut Parameters::new(&mut values);
     let construction = Construction::new(parameters);
     RecurrentDecoder::new(stack, construction.root().at("decoder"))

@@ -26,7 +26,7 @@ impl DistanceBias {
             return None;
         };
         Some(Self {
-            table: scope.matrix("table"),
+            table: scope.vector("table"),
             max_distance,
             causality,
         })

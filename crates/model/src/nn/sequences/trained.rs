@@ -44,15 +44,24 @@ pub struct Initial {
     pub values: Buffer,
 }
 
+/// How layers use a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterKind {
+    /// They multiply with it, or look up its rows.
+    Matrix,
+    /// They add it, scale by it, or anything else.
+    Vector,
+}
+
 /// Makes parameters from their initial values, and keeps them in the order in which they were made.
 pub struct Parameters<'a> {
-    values: &'a mut dyn FnMut(&str) -> Initial,
+    values: &'a mut dyn FnMut(&str, ParameterKind) -> Initial,
     made: Vec<Param>,
 }
 
 impl<'a> Parameters<'a> {
-    /// Makes parameters whose elements are `values(name)`.
-    pub fn new(values: &'a mut dyn FnMut(&str) -> Initial) -> Self {
+    /// Makes parameters whose elements are `values(name, kind)`.
+    pub fn new(values: &'a mut dyn FnMut(&str, ParameterKind) -> Initial) -> Self {
         Self {
             values,
             made: Vec::new(),
@@ -64,8 +73,8 @@ impl<'a> Parameters<'a> {
         self.made
     }
 
-    fn make(&mut self, name: &str) -> Param {
-        let Initial { shape, values } = (self.values)(name);
+    fn make(&mut self, name: &str, kind: ParameterKind) -> Param {
+        let Initial { shape, values } = (self.values)(name, kind);
         let parameter = Param::new(name, shape, values);
         self.made.push(parameter.clone());
         parameter
@@ -74,10 +83,10 @@ impl<'a> Parameters<'a> {
 
 impl Source<Trained> for Parameters<'_> {
     fn matrix(&mut self, name: &str) -> Param {
-        self.make(name)
+        self.make(name, ParameterKind::Matrix)
     }
 
     fn vector(&mut self, name: &str) -> Param {
-        self.make(name)
+        self.make(name, ParameterKind::Vector)
     }
 }
