@@ -13,6 +13,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The models of `attentive bench`.
 MODELS_FILE = ROOT / "crates" / "cli" / "src" / "bench" / "models.json"
 
+# Sentences per batch and tokens per sentence with `attentive bench --quick`.
+QUICK = 4
+
 VERSIONS = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))"
 
 

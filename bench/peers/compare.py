@@ -8,7 +8,8 @@ alternation, in new processes each round, so that other load on the machine affe
 those of `attentive bench`. `--compile` measures PyTorch with torch.compile too, and takes the faster one.
 
 `--device gpu` compares them on a GPU: Attentive, built with the feature `gpu`, in f32, and PyTorch with CUDA in both precisions.
-There is no ceiling then, and the memory is RAM. `--alone` leaves PyTorch out.
+There is no ceiling then, the memory is RAM, and d1024 is measured too. `--alone` leaves PyTorch out. `--quick` only shows that
+everything runs: a batch has 4 sentences of 4 tokens.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import time
 
-from common import MODELS_FILE, ROOT, gpu, high_water_mark, machine, python, target
+from common import MODELS_FILE, QUICK, ROOT, gpu, high_water_mark, machine, python, target
 
 PACKAGES = {"torch": "2.15.0"}
 PIP_OPTIONS = ["numpy", "--extra-index-url", "https://download.pytorch.org/whl/cpu"]
@@ -37,12 +38,13 @@ LEGEND = """
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--models", nargs="+", choices=MODELS, help="[default: all, but d1024 only on a GPU]")
     parser.add_argument("--precisions", nargs="+", choices=["f32", "bf16"], default=["f32", "bf16"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=6, help="steps per process")
     parser.add_argument("--length", type=int, help="tokens of a sentence; a batch has as many tokens as with the default")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="batches of 4 sentences of 4 tokens")
     parser.add_argument("--compile", action="store_true", help="measure PyTorch with torch.compile too")
     parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
     parser.add_argument("--alone", action="store_true", help="measure Attentive alone")
@@ -50,6 +52,10 @@ def arguments():
     options = parser.parse_args()
     if options.steps < 2:
         parser.error("the first step is not measured: --steps must be at least 2")
+    if options.quick and options.length:
+        parser.error("--quick has a length of its own")
+    usual = [name for name, model in MODELS.items() if options.device == "gpu" or not model.get("is_large")]
+    options.models = options.models or usual
     return options
 
 
@@ -116,11 +122,11 @@ def share_of(side, ceiling):
     return f"{100 * side.flops / statistics.median(side.steps) / ceiling:.0f} %" if known else "–"
 
 
-def row(model, precision, sides, limit, ceiling):
+def row(model, precision, sides, limit, ceiling, quick):
     """A row of the table."""
     attentive = sides["attentive"]
     others = [side for name, side in sides.items() if name != "attentive"]
-    tokens = MODELS[model]["batch"] * MODELS[model]["length"]
+    tokens = QUICK * QUICK if quick else MODELS[model]["batch"] * MODELS[model]["length"]
     if not others:
         mark, speed = attentive.speed(tokens, limit)
         used = share_of(attentive, ceiling)
@@ -159,11 +165,13 @@ def main():
             theirs = [interpreter, script, "--model", model, "--steps", options.steps, "--threads", options.threads]
             theirs += ["--bf16"] if precision == "bf16" else []
             theirs += ["--length", options.length] if options.length else []
+            theirs += ["--quick"] if options.quick else []
             theirs += ["--device", "cuda"] if on_gpu else []
             # Ours does not count the first update.
             bench = [program, "--threads", options.threads, "bench", "--only", "training", "--json"]
             bench += ["--model", model, "--steps", options.steps - 1]
             bench += ["--length", options.length] if options.length else []
+            bench += ["--quick"] if options.quick else []
             bench += ["--device", "gpu"] if on_gpu else ["--precision", precision]
             commands = {"attentive": bench}
             if not options.alone:
@@ -174,7 +182,7 @@ def main():
             for _ in range(options.rounds):
                 for name, command in commands.items():
                     sides[name].run(name, list(map(str, command)), options.threads, options.limit)
-            print(row(model, precision, sides, options.limit, most.get(precision)), flush=True)
+            print(row(model, precision, sides, options.limit, most.get(precision), options.quick), flush=True)
             results.append(dict(model=model, precision=precision, sides={name: vars(side) for name, side in sides.items()}))
     print(LEGEND)
     record = dict(

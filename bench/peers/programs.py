@@ -142,7 +142,9 @@ class Attentive:
 
     def computes_in(self, precision):
         """Whether the device computes in the precision."""
-        return precision == "f32" or self.device == "cpu" and self.has_precision and precision in self.help("translate")
+        if self.device == "gpu":
+            return precision in ("f32", "bf16")
+        return precision == "f32" or self.has_precision and precision in self.help("translate")
 
     def convert(self, workload, precision):
         """The model directory for the precision."""

@@ -10,7 +10,7 @@ import time
 import torch
 from torch import nn
 
-from common import MODELS_FILE
+from common import MODELS_FILE, QUICK
 
 
 class Transformer(nn.Module):
@@ -81,6 +81,7 @@ def arguments():
     models = {model["name"]: model for model in json.loads(MODELS_FILE.read_text())}
     parser.add_argument("--model", choices=models, required=True, help="a model of `attentive bench`")
     parser.add_argument("--length", type=int, help="tokens of a sentence; a batch has as many tokens as with the default")
+    parser.add_argument("--quick", action="store_true", help="batches of 4 sentences of 4 tokens")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--compile", action="store_true", help="use torch.compile")
@@ -90,6 +91,8 @@ def arguments():
     model = models[options.model]
     if options.length:
         model |= dict(batch=max(1, model["batch"] * model["length"] // options.length), length=options.length)
+    if options.quick:
+        model |= dict(batch=QUICK, length=QUICK)
     return argparse.Namespace(**(vars(options) | model))
 
 

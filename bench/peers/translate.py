@@ -17,8 +17,8 @@ worker of CTranslate2; our threads share one of as many sentences as two such wo
 two threads, whichever is faster. Both have the same length penalty (length^α) and the same
 limit on the length. Run it on an idle machine: threads that wait for a busy core distort both sides.
 
-`--device gpu` compares them on a GPU: Attentive, built with the feature `gpu`, in f32, and CTranslate2 with CUDA in f32 and bf16.
-`--alone` measures Attentive alone.
+`--device gpu` compares them on a GPU: Attentive, built with the feature `gpu`, and CTranslate2 with CUDA, both in f32 and bf16;
+Attentive rounds the weights alone then. `--alone` measures Attentive alone.
 """
 
 import argparse

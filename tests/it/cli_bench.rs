@@ -56,6 +56,25 @@ fn training_is_measured_update_by_update() {
 }
 
 #[test]
+fn a_try_measures_everything_with_little_work() {
+    let found = measured("--quick --model tiny --precision f32 --only training --only translation");
+    let [training, translation @ ..] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(training["tokens"], 16);
+    assert_eq!(training["seconds"].as_array().unwrap().len(), 1);
+    assert_eq!(translation.len(), 4);
+    for one in translation {
+        assert_eq!(
+            one["tokens"].as_u64(),
+            one["sentences"].as_u64().map(|n| 4 * n)
+        );
+    }
+    let done = Folder::new().run("bench --quick --length 8");
+    assert_eq!(done.code, Some(2), "{done:?}");
+}
+
+#[test]
 fn translation_is_compared_with_its_bound() {
     let found = measured("--only translation --model tiny --precision int8");
     assert_eq!(found.len(), 4);
@@ -81,12 +100,19 @@ fn tables_have_titles_and_what_cannot_be_measured_is_refused() {
     let done = folder.run("bench --only training --precision int8");
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.stderr.contains("training has no int8"), "{done:?}");
-    for options in ["--precision bf16", "--only ceilings"] {
+    let done = folder.run("bench --device gpu --only training --precision bf16");
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(
+        done.stderr.contains("training on a GPU has no bf16"),
+        "{done:?}"
+    );
+    for options in ["--precision int8", "--only ceilings"] {
         let done = folder.run(&format!("bench --device gpu {options}"));
         assert_eq!(done.code, Some(2), "{done:?}");
         assert!(
-            done.stderr
-                .contains("on a GPU, only training and translation in f32 are measured"),
+            done.stderr.contains(
+                "on a GPU, only training in f32 and translation with weights in f32 or bf16"
+            ),
             "{done:?}"
         );
     }

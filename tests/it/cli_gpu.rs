@@ -255,15 +255,17 @@ fn a_profile_names_the_operations_of_a_gpu() {
 }
 
 #[test]
-#[ignore = "takes many minutes with a driver that computes in software"]
 fn training_and_translation_on_a_gpu_are_measured() {
     if !has_gpu() {
         return;
     }
     let folder = Folder::new();
-    let command = "bench --device gpu --model tiny --length 4 --steps 2 --json";
-    let outcome = folder.run(command);
+    let outcome = folder.run("bench --device gpu --model tiny --quick --steps 2 --json");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("speeds of so little work"),
+        "{outcome:?}"
+    );
     let found = outcome.stdout.lines();
     let found: Vec<Value> = found
         .map(|line| serde_json::from_str(line).unwrap())
@@ -272,11 +274,19 @@ fn training_and_translation_on_a_gpu_are_measured() {
         panic!("{outcome:?}");
     };
     assert_eq!(training["seconds"].as_array().unwrap().len(), 2);
-    assert_eq!(
-        translation.len(),
-        6,
-        "three batches, with and without a beam"
-    );
+    assert_eq!(training["tokens"], 16);
+    let settings = translation.iter().map(|one| {
+        let number = |key: &str| one[key].as_u64().unwrap();
+        (
+            one["precision"].as_str().unwrap(),
+            number("batch"),
+            number("beam"),
+        )
+    });
+    let of =
+        |precision| [(4, 1), (4, 5), (1, 1), (1, 5)].map(|(batch, beam)| (precision, batch, beam));
+    let expected = ["f32", "bf16"].into_iter().flat_map(of);
+    assert_eq!(Vec::from_iter(settings), Vec::from_iter(expected));
     for one in translation {
         assert!(one["gpu"].is_string() && one["bound"].is_null(), "{one}");
         assert_eq!(

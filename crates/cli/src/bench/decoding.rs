@@ -9,6 +9,7 @@ use attentive_config::{Config, EarlyStopping, TrainDevice};
 use attentive_decode::{Capacity, SearchOptions, Sentence, Strategy, search};
 use attentive_device::current;
 use attentive_kernels::ceiling::{self, On};
+use attentive_kernels::gemm::Float;
 use attentive_kernels::threads::Threads;
 use attentive_model::any_engine::AnyEngine;
 use attentive_model::device_engine::DeviceEngine;
@@ -30,17 +31,25 @@ pub(super) struct Setting {
     /// Sentences that each thread decodes together; with one, all threads work on it.
     batch: usize,
     beam: usize,
+    /// Sentences of each thread.
+    sentences: usize,
 }
 
 /// The settings that are measured on a device: on a GPU also a batch that is large enough for it.
-pub(super) fn settings(device: TrainDevice) -> Vec<Setting> {
-    let large: &[usize] = match device.is_gpu() {
-        true => &[256],
-        false => &[],
+pub(super) fn settings(device: TrainDevice, quick: bool) -> Vec<Setting> {
+    let batches: &[[usize; 2]] = match (quick, device) {
+        (true, _) => &[[4, 4], [1, 2]],
+        (false, TrainDevice::Cpu) => &[[32, 32], [1, 16]],
+        (false, TrainDevice::Gpu(_)) => &[[256, 256], [32, 32], [1, 16]],
     };
-    let batches = large.iter().copied().chain([32, 1]);
+    let with_beam = |batch, sentences, beam| Setting {
+        batch,
+        beam,
+        sentences,
+    };
     batches
-        .flat_map(|batch| [1, 5].map(|beam| Setting { batch, beam }))
+        .iter()
+        .flat_map(|&[batch, sentences]| [1, 5].map(|beam| with_beam(batch, sentences, beam)))
         .collect()
 }
 
@@ -126,7 +135,17 @@ impl<'a> Model<'a> {
                 (AnyEngine::Cpu(engine), Some(weights))
             }
             TrainDevice::Gpu(_) => {
-                let engine = || Ok(DeviceEngine::new(current(), trained()));
+                let numbers = match precision {
+                    Precision::Bf16 => Float::Bf16,
+                    Precision::F32 | Precision::Int8 => Float::F32,
+                };
+                // Drawn on the CPU.
+                let weights = trained().copied();
+                let engine = || {
+                    let engine =
+                        DeviceEngine::with_weights(current(), &architecture, weights, numbers);
+                    Ok(engine)
+                };
                 let engine = on_device(device, &Processes::alone(), engine)?;
                 (AnyEngine::Device(engine), None)
             }
@@ -153,15 +172,16 @@ impl<'a> Model<'a> {
     }
 
     fn measured(&self, setting: Setting, ceilings: impl FnOnce() -> f64) -> Translation {
-        let Setting { batch, beam } = setting;
+        let Setting {
+            batch,
+            beam,
+            sentences,
+        } = setting;
         let workers = match (&self.engine, batch) {
             (AnyEngine::Device(_), _) | (_, 1) => 1,
             (AnyEngine::Cpu(_), _) => Threads::current().count(),
         };
-        let count = match batch {
-            1 => 16,
-            _ => workers * batch,
-        };
+        let count = workers * sentences;
         self.translate(setting, workers, count.min(4 * workers));
         let start = Instant::now();
         let (tokens, profile) = profiled(|| self.translate(setting, workers, count));

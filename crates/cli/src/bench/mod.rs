@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use self::ceilings::Ceilings;
 use self::workload::{Workload, workloads};
+use super::message;
 use super::output::Output;
 use super::precision::one_of;
 use super::table::aligned;
@@ -28,9 +29,11 @@ Examples:
   attentive bench --only translation --model tiny --precision int8 --json
   attentive bench --only training --model small --length 32 --length 256
   attentive bench --device gpu                            training and translation on a GPU
+  attentive bench --device gpu --quick                    the same with little work, for GPUs in software
 
 The models have random weights, and the sentences random tokens, 32 on both sides: Transformers with encoder and decoder, tiny \
-(4 + 4 layers of width 128, 10,000 tokens), small (3 + 3, 256, 8000) and base (6 + 6, 512, 32,000); and lstm, with an LSTM in \
+(4 + 4 layers of width 128, 10,000 tokens), small (3 + 3, 256, 8000), base (6 + 6, 512, 32,000) and d1024 (6 + 6, 1024, \
+32,000), which takes 5 GB; and lstm, with an LSTM in \
 both directions and one with additive attention (256, 8000), of which only training is measured.
 
 A ceiling is the fastest of thirty runs: multiply-adds in registers, with the instructions that the products use, two operations \
@@ -48,10 +51,11 @@ Run it on an idle machine. `ATTENTIVE_ISA` limits the instructions.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Model to measure; may be repeated [default: all].
-    #[arg(long = "model", value_name = "NAME", value_parser = ["tiny", "small", "base", "lstm"])]
+    /// Model to measure; may be repeated [default: all, but `d1024` on GPUs only].
+    #[arg(long = "model", value_name = "NAME", value_parser = ["tiny", "small", "base", "d1024", "lstm"])]
     models: Vec<String>,
-    /// Number type of the matrix products; may be repeated [default: all; training has no int8].
+    /// Number type of the matrix products, on a GPU of the weights; may be repeated [default: all; training has no int8, and on a
+    /// GPU no bf16].
     #[arg(long = "precision", value_name = "TYPE", value_parser = one_of(&Precision::ALL))]
     precisions: Vec<Precision>,
     /// Measure only this; may be repeated [default: everything].
@@ -60,10 +64,13 @@ pub(super) struct Args {
     /// Tokens of a sentence, on both sides; may be repeated. A batch has as many tokens as with the default [default: 32].
     #[arg(long = "length", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
     lengths: Vec<u64>,
-    /// Updates of training to measure, after one that is not.
-    #[arg(long, value_name = "N", default_value = "6", value_parser = clap::value_parser!(u64).range(1..))]
-    steps: u64,
-    /// Device, as in `attentive train`. On a GPU, training and translation in f32 are measured.
+    /// Updates of training to measure, after one that is not [default: 6, or 1 with `--quick`].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    steps: Option<u64>,
+    /// Measure everything with a few sentences of 4 tokens, only to see that it works: the speeds say nothing.
+    #[arg(long, conflicts_with = "lengths")]
+    quick: bool,
+    /// Device, as in `attentive train`. On a GPU, training in f32 and translation with weights in f32 and bf16 are measured.
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: TrainDevice,
     /// Print one JSON object for each measurement.
@@ -91,31 +98,48 @@ impl Args {
     fn precisions(&self) -> Vec<Precision> {
         match (self.precisions.is_empty(), self.device) {
             (true, TrainDevice::Cpu) => Precision::ALL.to_vec(),
-            (true, TrainDevice::Gpu(_)) => vec![Precision::F32],
+            (true, TrainDevice::Gpu(_)) => vec![Precision::F32, Precision::Bf16],
             (false, _) => self.precisions.clone(),
         }
     }
 
+    /// The precisions in which the device trains.
+    fn trained_precisions(&self) -> Vec<Precision> {
+        let trains = |precision: &Precision| match precision {
+            Precision::F32 => true,
+            Precision::Bf16 => !self.device.is_gpu(),
+            Precision::Int8 => false,
+        };
+        self.precisions().into_iter().filter(trains).collect()
+    }
+
+    /// The updates to measure.
+    fn steps(&self) -> u64 {
+        self.steps.unwrap_or(if self.quick { 1 } else { 6 })
+    }
+
     /// Refuses what a GPU does not do.
     fn check(&self) -> Result<()> {
-        let is_possible = |part: &Measured| *part != Measured::Ceilings;
-        let is_f32 = |precision: &Precision| *precision == Precision::F32;
-        if !self.device.is_gpu() {
-            return Ok(());
-        }
-        if !self.only.iter().all(is_possible) || !self.precisions.iter().all(is_f32) {
-            let hint = "leave `--precision` and `--only ceilings` out";
+        let on_cpu =
+            self.only.contains(&Measured::Ceilings) || self.precisions.contains(&Precision::Int8);
+        if self.device.is_gpu() && on_cpu {
             return Err(Error::usage(
-                "on a GPU, only training and translation in f32 are measured",
-                hint,
+                "on a GPU, only training in f32 and translation with weights in f32 or bf16 are measured",
+                "leave `--precision int8` and `--only ceilings` out",
             ));
         }
         Ok(())
     }
 
     fn workloads(&self) -> Vec<Workload> {
-        let wanted = |known: &Workload| self.models.is_empty() || self.models.contains(&known.name);
+        let wanted = |known: &Workload| match self.models.is_empty() {
+            true => self.device.is_gpu() || !known.is_large,
+            false => self.models.contains(&known.name),
+        };
         let wanted = workloads().into_iter().filter(wanted);
+        if self.quick {
+            return wanted.map(Workload::quick).collect();
+        }
         if self.lengths.is_empty() {
             return wanted.collect();
         }
@@ -133,12 +157,21 @@ impl Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     args.check()?;
-    let trained: Vec<Precision> = (args.precisions().into_iter())
-        .filter(|&precision| precision != Precision::Int8)
-        .collect();
+    let trained = args.trained_precisions();
     if args.only.contains(&Measured::Training) && trained.is_empty() {
-        let hint = "use `--precision f32` or `--precision bf16`";
-        return Err(Error::usage("training has no int8", hint));
+        return Err(match args.device {
+            TrainDevice::Cpu => Error::usage(
+                "training has no int8",
+                "use `--precision f32` or `--precision bf16`",
+            ),
+            TrainDevice::Gpu(_) => Error::usage(
+                "training on a GPU has no bf16",
+                "use `--precision f32`, or measure translation",
+            ),
+        });
+    }
+    if args.quick {
+        message::note("the speeds of so little work say nothing about those of real work");
     }
     let mut report = Report::new(args.json);
     let ceilings = LazyCell::new(Ceilings::measure);
@@ -148,7 +181,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     if args.measures(Measured::Training) {
         for workload in &args.workloads() {
             for &precision in &trained {
-                let found = training::measure(workload, precision, args.steps, args.device)?;
+                let found = training::measure(workload, precision, args.steps(), args.device)?;
                 report.table(&found, || found.table(|| ceilings.operations(precision)))?;
             }
         }
@@ -157,7 +190,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         for workload in args.workloads().iter().filter(|one| one.is_translated()) {
             for precision in args.precisions() {
                 let model = decoding::Model::new(workload, precision, args.device)?;
-                for setting in decoding::settings(args.device) {
+                for setting in decoding::settings(args.device, args.quick) {
                     let found = model.measure(setting, || ceilings.operations(precision))?;
                     report.table(&found, || (found.title(), found.rows()))?;
                 }

@@ -29,7 +29,13 @@ pub(super) struct Workload {
     pub(super) length: usize,
     /// Rate of all dropouts: residual, attention, activation.
     dropout: f64,
+    /// Whether it is for GPUs: a CPU measures it only if it is named.
+    #[serde(default)]
+    pub(super) is_large: bool,
 }
+
+/// Sentences per batch, and tokens per sentence, for a try.
+const QUICK: usize = 4;
 
 /// The kind of the layers.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -62,6 +68,15 @@ impl Workload {
         self.batch = (self.tokens() / length).max(1);
         self.length = length;
         self
+    }
+
+    /// The same with a batch of a few short sentences.
+    pub(super) fn quick(self) -> Self {
+        Self {
+            batch: QUICK,
+            length: QUICK,
+            ..self
+        }
     }
 
     /// The configuration of the model.
