@@ -50,6 +50,16 @@ fn linear(random: &mut Random) {
     agree(&what, |device| products::both(device, call, maps, biased));
 }
 
+/// Weights in bf16.
+fn in_bf16(random: &mut Random) {
+    let [rows, d_in, d_out] = [150, 90, 150].map(|end| below(random, end));
+    let call = products::call([rows, 1 + d_in, d_out]);
+    let (maps, first) = (one_of(random, &[1, 2, 3]), below(random, 5));
+    agree(&format!("{call:?} · {maps} in bf16"), |device| {
+        vec![products::with_bf16(device, call, maps, first)]
+    });
+}
+
 fn attention(random: &mut Random) {
     let joined = one_of(random, &[true, false]);
     let group = one_of(random, &[1, 2, 3]);
@@ -148,7 +158,7 @@ fn recurrent(random: &mut Random) {
 #[test]
 #[ignore = "takes minutes"]
 fn random_shapes() {
-    const ALL: [fn(&mut Random); 5] = [linear, attention, norm, cross_entropy, recurrent];
+    const ALL: [fn(&mut Random); 6] = [linear, in_bf16, attention, norm, cross_entropy, recurrent];
     let number = |name: &str, default: u64| {
         let given = std::env::var(name).ok();
         given.map_or(default, |text| text.parse().expect("a number"))

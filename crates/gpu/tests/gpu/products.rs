@@ -98,7 +98,7 @@ fn linear_layers() {
 }
 
 /// The results of layers with weights in bf16, for the rows of the input from `first` on.
-fn with_bf16(device: &dyn Device, call: LinearCall, maps: u64, first: usize) -> Buffer {
+pub(super) fn with_bf16(device: &dyn Device, call: LinearCall, maps: u64, first: usize) -> Buffer {
     let LinearCall {
         rows, d_in, d_out, ..
     } = call;
