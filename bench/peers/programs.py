@@ -151,8 +151,9 @@ class Attentive:
         if precision == "f32" or not self.has_quantize:
             return workload.model
         out = self.work / f"{workload.name}-{precision}"
-        src, ref = workload.text(self.work, 8), self.work / f"{workload.name}.8.ref"
-        ref.write_text("".join(f"{line}\n" for line in (workload.references or workload.lines)[:8]), encoding="utf-8")
+        few = (workload.references or workload.lines)[:8]
+        src, ref = workload.text(self.work, len(few)), self.work / f"{workload.name}.few.ref"
+        ref.write_text("".join(f"{line}\n" for line in few), encoding="utf-8")
         shutil.rmtree(out, ignore_errors=True)
         measure([self.program, "quantize", workload.model, "--precision", precision, "--output", out, "--src", src, "--ref", ref])
         return out

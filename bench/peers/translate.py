@@ -68,7 +68,10 @@ def arguments():
     parser.add_argument("--swept", type=pathlib.Path, help="use the best settings of this log of an earlier sweep")
     parser.add_argument("--avx2", action="store_true", help="restrict both programs to AVX2")
     parser.add_argument("--quick", action="store_true", help="one round with few sentences")
+    parser.add_argument("--sentences", type=int, help="the most sentences of a measurement, at least 2: for GPUs in software")
     options = parser.parse_args()
+    if options.sentences is not None and options.sentences < 2:
+        parser.error("the first sentence is not measured: --sentences must be at least 2")
     options.precisions = options.precisions or USUAL[options.device]
     return options
 
@@ -140,8 +143,11 @@ class Comparison:
     def prepare(self, workload):
         """Writes the models of each precision in both formats."""
         if self.options.quick:
-            shares = {case: max(count // QUICK_SHARE, 2 * case[0], 4) for case, count in workload.counts.items()}
-            workload.counts, workload.lines = shares, workload.lines[: max(shares.values())]
+            workload.counts = {case: max(count // QUICK_SHARE, 2 * case[0], 4) for case, count in workload.counts.items()}
+        if self.options.sentences:
+            workload.counts = {case: min(count, self.options.sentences) for case, count in workload.counts.items()}
+        if self.options.quick or self.options.sentences:
+            workload.lines = workload.lines[: max(workload.counts.values())]
             workload.references = workload.references[: len(workload.lines)]
         for precision in self.options.precisions:
             if self.theirs:
@@ -223,7 +229,7 @@ class Comparison:
         rows = []
         for case in self.cases():
             all_sentences = self.workloads[case.workload].counts[case.batch, case.beam]
-            count = max(all_sentences // SWEEP_SHARE, 2 * case.batch)
+            count = min(max(all_sentences // SWEEP_SHARE, 2 * case.batch), self.options.sentences or sys.maxsize)
             for program in self.sides(case):
                 tried = {}
                 for setting in program.settings(case.batch, case.precision, self.options.threads):

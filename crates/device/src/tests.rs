@@ -1,5 +1,6 @@
 //! What only training uses; the operations of the tape are compared in its own tests.
 
+use attentive_kernels::gemm::{Activation, Float, bf16};
 use attentive_kernels::optimizer::SUM_CHUNK;
 
 use crate::*;
@@ -105,6 +106,36 @@ fn norms_of_gradients_and_damage() {
         damaged.edit(|values| values[len - 2] = f32::NAN);
         assert_eq!(device.first_non_finite(&damaged), Some(len - 2));
         vec![]
+    });
+}
+
+#[test]
+fn weights_are_rounded_to_bf16() {
+    agree(|device| {
+        let weight = device.upload_bf16(numbers(1, 15));
+        let found = device.download(&weight).into_owned();
+        assert_eq!(
+            found,
+            numbers(1, 15)
+                .iter()
+                .map(|&x| bf16::round(x))
+                .collect::<Vec<_>>()
+        );
+        let (x, mut out) = (Buffer::from(numbers(2, 6)), Buffer::zeros(10));
+        let map = Affine {
+            weight: &weight,
+            bias: None,
+        };
+        let call = LinearCall {
+            rows: 2,
+            d_in: 3,
+            d_out: 5,
+            activation: Activation::Identity,
+            dropout: None,
+            precision: Float::F32,
+        };
+        device.linear(call, &x, &[map], &mut out);
+        out.into_vec()
     });
 }
 

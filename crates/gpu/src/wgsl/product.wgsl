@@ -1,6 +1,7 @@
 // o3 (+)= left · right (+ bias, ReLU), in tiles. TX, TY, QM and QN are defined before: a workgroup of TX × TY invocations has a
-// tile of 4·TY·QM rows and 4·TX·QN columns, and an invocation 4·QM × 4·QN sums in registers; `right_number` reads the right operand. Each sum is one chain of `fma` over
-// k from 0 on, so that it is the same in tiles of every size.
+// tile of 4·TY·QM rows and 4·TX·QN columns, and an invocation 4·QM × 4·QN sums in registers. `right_number`, which is defined
+// before too, reads the right operand. Each sum is one chain of `fma` over k from 0 on, so that it is the same in tiles of every
+// size.
 struct Product {
     m: u32,
     n: u32,

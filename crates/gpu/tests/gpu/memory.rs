@@ -18,6 +18,30 @@ fn a_buffer_larger_than_the_largest_is_a_failure_and_not_the_end() {
 }
 
 #[test]
+fn numbers_in_bf16_take_half_of_the_memory() {
+    const D: usize = 8;
+    let Some(gpu) = gpu() else {
+        return;
+    };
+    let largest = gpu.adapter().largest_buffer;
+    if largest > 1 << 28 {
+        println!("skipped: the largest buffer of this GPU would fill much of its memory");
+        return;
+    }
+    // More than fit in f32.
+    let rows = usize::try_from(largest / 4).expect("sizes are those of the machine") / D + 100;
+    let mut values = vec![0.0; rows * D];
+    values[(rows - 1) * D..].copy_from_slice(&[1.5; D]);
+    let found = on(gpu, || {
+        let table = gpu.upload_bf16(values);
+        let mut out = room(D);
+        gpu.embedding(&[rows as u32 - 1], &table, D, 1.0, None, &mut out);
+        out.into_vec()
+    });
+    assert_eq!(found, [1.5; D]);
+}
+
+#[test]
 fn memory_that_is_reused_is_not_overwritten_by_uploads() {
     let Some(gpu) = gpu() else {
         return;

@@ -1,8 +1,9 @@
 //! Decoding on a device other than the CPU, such as a GPU.
 //!
 //! A [`DeviceEngine`] computes what the [`Engine`](crate::engine::Engine) computes, in `f32` and up to rounding, with the
-//! weights of a [`Model`], whose matrices may be stored in bf16, caches, states and logits in the memory of the device. Every step sends it the new tokens and the
-//! numbers of the blocks of its caches; what returns are the likeliest tokens or, where the search reads them, all logits.
+//! weights of a [`Model`], caches, states and logits in the memory of the device. Matrices of weights may be stored in bf16.
+//! Every step sends it the new tokens and the numbers of the blocks of its caches; what returns are the likeliest tokens or,
+//! where the search reads them, all logits.
 //!
 //! Layers do to rows what they do in training ([`Sequences`]); only attention and recurrent cells find what came before in the
 //! [`State`].
@@ -58,8 +59,9 @@ pub struct LastLayer {
 }
 
 impl DeviceEngine {
-    /// The engine of a model with these `weights`, whose matrices are kept in the memory of `device` in `numbers`: in bf16, they
-    /// are rounded and need half of the memory. Products with them are sums in `f32`, and their other operands are not rounded.
+    /// The engine of a model with these `weights`, whose matrices are kept in the memory of `device` in `numbers`: in bf16,
+    /// they are rounded and need half of the memory. Products with them are sums in `f32`, and their other operands are not
+    /// rounded.
     ///
     /// # Panics
     /// If the model does not decode.
