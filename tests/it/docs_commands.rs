@@ -9,7 +9,9 @@ use crate::support::pages::{Mistakes, is_ours, present, recipes, root};
 use crate::support::shell::{calls, lines};
 
 /// Flags of other programs that documents name without a command: the flag, and the program.
-const FOREIGN: [(&str, &str); 17] = [
+const FOREIGN: [(&str, &str); 19] = [
+    ("--factor", "bench/gpu.py"),
+    ("--updates", "bench/gpu.py"),
     ("--compile", "bench/peers/compare.py"),
     ("--rounds", "bench/peers/compare.py"),
     ("--release", "cargo"),
