@@ -6,6 +6,9 @@ use attentive_kernels::threads::Threads;
 use super::Sampling;
 use crate::{Answer, Logits, NextToken, Question, Stepper, scored};
 
+/// The most tokens of a draw that are asked for while logits are computed; more are sorted faster once all are there.
+const MOST: usize = 64;
+
 /// The values that a hypothesis needs from the logits of its row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Ask {
@@ -65,7 +68,7 @@ impl Ask {
             Self::Drawn {
                 sampling, barred, ..
             } => Question {
-                count: sampling.candidates()?,
+                count: sampling.candidates().filter(|&count| count <= MOST)?,
                 barred: barred.clone(),
                 ..Question::default()
             },
@@ -115,5 +118,34 @@ impl Ask {
             }
             (None, _) => Vec::new(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression test: a huge `top_k` once reserved memory for as many tokens.
+    #[test]
+    fn tokens_are_drawn_among_any_number_of_likeliest_ones() {
+        let logits = Logits::new((0..200).map(|x| (x as f32 / 50.0).sin()).collect(), 200);
+        let drawn = |top_k| {
+            let ask = Ask::Drawn {
+                sampling: Sampling {
+                    temperature: 1.0,
+                    top_k,
+                    ..Sampling::default()
+                },
+                barred: vec![3],
+                uniform: 0.9,
+            };
+            assert_eq!(ask.question().is_some(), (1..=MOST).contains(&top_k));
+            let found = Ask::drawn(&[ask], &logits);
+            assert_eq!(found[0].len(), 1, "one of {top_k}");
+            found
+        };
+        assert_ne!(drawn(5), drawn(200));
+        assert_eq!(drawn(usize::MAX), drawn(200));
+        assert_eq!(drawn(200), drawn(0), "all tokens");
     }
 }

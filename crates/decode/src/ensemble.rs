@@ -259,6 +259,10 @@ mod tests {
             row.copy_within(100..110, 2000);
             row
         };
+        let infinite = members([&[1.0, f32::INFINITY, 2.0, 0.0], &[5.0, 0.0, 3.0, 1.0]]);
+        let values = means(&infinite, |mean, _| mean.expect("numbers").values()).remove(0);
+        let found = answer_of(&infinite, &question(1, &[], &[]));
+        assert_eq!(found.likeliest, largest(&values, 1, &[]));
         // From all tokens alike to only one that is possible.
         for width in [0.001, 1.0, 10.0, 100.0, 1e6] {
             let both = [row(width), row(width)];

@@ -4,11 +4,12 @@ use std::cmp::Ordering;
 
 use crate::simd::{exp_nonpositive, max_and_nan, max_of, sum_of};
 
+/// Up to this count, insertion is faster than sorting.
+const FEW: usize = 64;
+
 /// The `count` largest values of `row` with their indices, largest first; ties go to the lower index. NaN, −∞ and `barred`
 /// indices are skipped, and +∞ counts as the largest finite number.
 pub fn largest(row: &[f32], count: usize, barred: &[u32]) -> Vec<(f32, u32)> {
-    /// Up to this count, insertion is faster than sorting.
-    const FEW: usize = 64;
     if count <= FEW {
         insert_largest(row, count, barred)
     } else {
@@ -55,7 +56,7 @@ impl Largest {
     pub fn new(count: usize) -> Self {
         Self {
             count,
-            best: Vec::with_capacity(count + 1),
+            best: Vec::with_capacity(count.min(FEW) + 1),
             floor: f32::NEG_INFINITY,
         }
     }
@@ -166,14 +167,14 @@ const POWER_COEFFICIENTS: [f32; 6] = [
 ];
 
 vectorized! {
-    /// Adds e^(x − `total`) for each x of `row`, which `total` exceeds, to `sums`, with a relative error below 1e-5 where it
-    /// is at least 1e-37; smaller ones and NaN add at most 2e-38.
+    /// Adds e^(x − `total`) for each x of `row` to `sums`. No x exceeds `total`, but for +∞, which counts as the largest
+    /// finite number. The relative error is below 1e-5 where a term is at least 1e-37; smaller ones and NaN add at most 2e-38.
     pub fn add_exponentials(row: &[f32], total: f64, sums: &mut [f32]) {
         // Twice as precise as one number.
         let high = total as f32;
         let low = (total - f64::from(high)) as f32;
         for (sum, x) in sums.iter_mut().zip(row) {
-            *sum += exp_roughly((x - high) - low);
+            *sum += exp_roughly((finite(*x) - high) - low);
         }
     }
 }
