@@ -205,11 +205,9 @@ impl Gpu {
     }
 
     fn unreadable(&self, waited: &impl std::fmt::Debug) -> ! {
-        lost(
-            &self.adapter.name,
-            &format!("its results cannot be read: {waited:?}"),
-        )
-        .raise()
+        let message = format!("its results cannot be read: {waited:?}");
+        let failure = || lost(&self.adapter.name, &message);
+        self.failure.get_or_init(failure).clone().raise()
     }
 }
 

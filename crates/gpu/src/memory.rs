@@ -42,10 +42,9 @@ impl Memory {
     }
 
     /// The same memory for numbers of this type.
-    pub(crate) fn of(self, numbers: Float) -> Self {
-        let mut memory = self;
-        memory.numbers = numbers;
-        memory
+    pub(crate) fn of(mut self, numbers: Float) -> Self {
+        self.numbers = numbers;
+        self
     }
 }
 

@@ -54,9 +54,9 @@ fn linear(random: &mut Random) {
 fn in_bf16(random: &mut Random) {
     let [rows, d_in, d_out] = [150, 90, 150].map(|end| below(random, end));
     let call = products::call([rows, 1 + d_in, d_out]);
-    let (maps, first) = (one_of(random, &[1, 2, 3]), below(random, 5));
+    let maps = one_of(random, &[1, 2, 3]);
     agree(&format!("{call:?} · {maps} in bf16"), |device| {
-        vec![products::with_bf16(device, call, maps, first)]
+        vec![products::with_bf16(device, call, maps, 0)]
     });
 }
 
@@ -135,7 +135,7 @@ fn recurrent(random: &mut Random) {
         };
         let both = [call, other];
         let calls = &both[..1 + below(random, 2)];
-        agree(&format!("{calls:?}, {options:?}"), |device| {
+        agree_roughly(&format!("{calls:?}, {options:?}"), |device| {
             layer(device, calls, options)
         });
         return;
@@ -151,7 +151,7 @@ fn recurrent(random: &mut Random) {
     let keys = Lengths::new(Vec::from_iter(lens), src_len);
     let keys = one_of(random, &[None, Some(&keys)]);
     let what = format!("{call:?}, {keys:?}, {options:?}");
-    agree(&what, |device| attentive_layer(device, call, keys, options));
+    agree_roughly(&what, |device| attentive_layer(device, call, keys, options));
 }
 
 /// As many operations as `ATTENTIVE_FUZZ` says, or 1000.

@@ -190,6 +190,20 @@ fn what_is_not_a_weight_is_not_read_as_bf16() {
     });
 }
 
+/// Asserts that `rows(first, count)`, of `d_out` numbers each, do not depend on the other rows.
+fn are_the_same_alone(d_out: usize, rows: impl Fn(usize, usize) -> Vec<f32>) {
+    // In tiles of each size.
+    let all = rows(0, 600);
+    for (first, count) in [(0, 1), (599, 1), (17, 40), (100, 400), (3, 130)] {
+        let part = &all[first * d_out..][..count * d_out];
+        assert_eq!(
+            bits(&[rows(first, count)]),
+            bits(&[part.to_vec()]),
+            "{count} rows from {first}"
+        );
+    }
+}
+
 #[test]
 fn a_row_alone_has_the_bits_it_has_among_others() {
     let Some(gpu) = gpu() else {
@@ -210,16 +224,7 @@ fn a_row_alone_has_the_bits_it_has_among_others() {
             out.into_vec()
         })
     };
-    // In tiles of each size.
-    let all = rows(0, 600);
-    for (first, count) in [(0, 1), (599, 1), (17, 40), (100, 400), (3, 130)] {
-        let part = &all[first * d_out..][..count * d_out];
-        assert_eq!(
-            bits(&[rows(first, count)]),
-            bits(&[part.to_vec()]),
-            "{count} rows from {first}"
-        );
-    }
+    are_the_same_alone(d_out, rows);
 }
 
 #[test]
@@ -232,13 +237,5 @@ fn a_row_has_the_same_bits_alone_with_weights_in_bf16() {
         let call = call([rows, d_in, d_out]);
         on(gpu, || with_bf16(gpu, call, 1, first).into_vec())
     };
-    let all = rows(0, 600);
-    for (first, count) in [(0, 1), (599, 1), (17, 40), (100, 400), (3, 130)] {
-        let part = &all[first * d_out..][..count * d_out];
-        assert_eq!(
-            bits(&[rows(first, count)]),
-            bits(&[part.to_vec()]),
-            "{count} rows from {first}"
-        );
-    }
+    are_the_same_alone(d_out, rows);
 }
