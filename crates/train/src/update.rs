@@ -292,7 +292,12 @@ impl Learner {
             Some(loss) => {
                 let squares = squares.concat().into_iter().map(|sum| sum as f32);
                 let squares = Vec::from_iter(squares).into();
-                (1.0, Some(self.judge(n_tokens, loss, &squares, None)))
+                let verdict = self.judge(n_tokens, loss, &squares, None);
+                // Their sum may be infinite in `f32` alone, and then nothing is changed.
+                if current().download(&verdict)[1] != 0.0 {
+                    return Err(self.damaged_gradient(step, sums, gradients, batches));
+                }
+                (1.0, Some(verdict))
             }
             None if limit > 0.0 && gradient_norm > limit => (limit / gradient_norm, None),
             None => (1.0, None),
