@@ -219,7 +219,8 @@ impl<'p> Worker<'p> {
         let mut lane = match Failure::caught(|| self.lane(options)) {
             Ok(lane) => lane,
             Err(failure) => {
-                let job = offered.0.job;
+                let Sought { job, running, .. } = offered.0;
+                drop(running);
                 let error = device::failed(failure.clone());
                 (job.reply)(job.number, Event::Done(Err(error)));
                 failure.raise();
@@ -259,6 +260,7 @@ impl<'p> Worker<'p> {
         let texts = match Failure::caught(|| self.texts.get_or_insert_with(create)) {
             Ok(texts) => texts,
             Err(failure) => {
+                drop(running);
                 let error = device::failed(failure.clone());
                 reply(number, Event::Done(Err(error)));
                 failure.raise();
