@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures Attentive on a GPU, in one command: python3 bench/gpu.py > report.md
+"""Measures Attentive on a GPU, in one command, on Linux or macOS: python3 bench/gpu.py > report.md
 
 Prints a Markdown report: the GPU; whether two runs have the same bits; updates of five models beside PyTorch, and in which
-operations the host spends its time; translation; products with CUDA beside cuBLASLt; the demo; and Multi30k. Each part has a
-limit of time, all together less than 10 minutes, after which it is stopped and the next one begins; setting up PyTorch and
-building the programs come before. All that the programs print goes to target/gpu/output.txt.
+operations the host spends its time; translation; products with CUDA beside cuBLASLt; the demo; and the beginning of Multi30k.
+Each part has a limit of time, all together less than 10 minutes, after which it is stopped and the next one begins; setting up
+PyTorch and building the programs come before. All that the programs print goes to target/gpu/output.txt.
 
 `--alone` leaves PyTorch out, `--only` measures some parts, and `--factor 3` makes all limits three times as long. `--quick` does
 so little of everything that it also ends on a GPU in software (Mesa's lavapipe); its speeds say nothing.
@@ -25,7 +25,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "peers"))
 
 from common import ROOT, gpu, machine, python, target
-from compare import INSTRUCTIONS, PACKAGES, PIP_OPTIONS_GPU, ours
+from compare import INSTRUCTIONS, MODELS, PACKAGES, PIP_OPTIONS_GPU, ours
 
 # Everything is random in it that can be: dropout in all places, and the order of batches.
 SMALL = """
@@ -79,6 +79,10 @@ class Harness:
             os.killpg(process.pid, signal.SIGKILL)
             written, errors = process.communicate()
             stopped = True
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
         with (self.work / "output.txt").open("a", encoding="utf-8") as file:
             file.write(f"$ {' '.join(command)}\n{written}\n{errors}\n")
         if stopped or process.returncode not in statuses:
@@ -116,8 +120,11 @@ def bits(harness):
     hashes = set()
     for name in "one", "two":
         harness.train("small.toml", name, *(["train.max_steps=4"] if harness.options.quick else []))
-        files = sorted((harness.work / name / "checkpoints").glob("*/*.safetensors"))
-        hashes.add(hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest())
+        checkpoints = harness.work / name / "checkpoints"
+        files = sorted(checkpoints.glob("*/*.safetensors"))
+        if not files:
+            raise Stopped(f"there is no checkpoint in {checkpoints}")
+        hashes.add(tuple((str(file.relative_to(checkpoints)), hashlib.sha256(file.read_bytes()).digest()) for file in files))
     lines = ["the old teacher gives the children a book .", "a dog sees the cat .", "they sleep ."] * 4
     (harness.work / "lines").write_text("".join(f"{line}\n" for line in lines))
     rows = [["weights and moments of two runs", "equal" if len(hashes) == 1 else "**different**"]]
@@ -172,8 +179,11 @@ def products(harness):
     """Products in bf16 by the kernels of `crates/cuda`, beside cuBLASLt: no command uses them yet."""
     command = ["cargo", "run", "--release", "--quiet", "-p", "attentive-cuda", "--features", "cuda", "--example", "product"]
     command += ["--", "check"] if harness.options.quick else []
-    # 1: they are slower than 60 % of cuBLASLt; 2: there is no GPU of NVIDIA.
-    return f"```\n{harness.run(*command, statuses=(0, 1, 2))}```\n"
+    # 1: they are slower than 60 % of cuBLASLt; 2: an error, such as that there is no driver.
+    written = harness.run(*command, statuses=(0, 1, 2))
+    if "error:" in written and "NVIDIA's driver" not in written:
+        raise Stopped(f"the measurement failed:\n\n```\n{written}```")
+    return f"```\n{written}```\n"
 
 
 def demo(harness):
@@ -189,7 +199,8 @@ def demo(harness):
 def multi30k(harness):
     """Multi30k: updates of configs/multi30k.toml, and BLEU on its test set."""
     options = harness.options
-    if not (options.data / "train.en").exists():
+    names = [f"{name}.{side}" for name in ("train", "val", "test_2016_flickr") for side in ("en", "de")]
+    if not all((options.data / name).exists() for name in names):
         return f"There is no corpus in {options.data}; `--data` names another folder.\n"
     updates = 2 if options.quick else options.updates
     for name, few in ("train", 2000), ("val", 4), ("test_2016_flickr", 4):
@@ -231,7 +242,8 @@ def arguments():
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="parts to measure")
     parser.add_argument("--alone", action="store_true", help="without PyTorch")
     parser.add_argument("--compile", action="store_true", help="PyTorch with torch.compile too, which takes much longer")
-    parser.add_argument("--models", nargs="+", help="models of `attentive bench` [default: all; of the host's time, tiny and base]")
+    usual = "[default: all for training; tiny and base for the time of the host and for translation]"
+    parser.add_argument("--models", nargs="+", choices=MODELS, help=f"models of `attentive bench` {usual}")
     parser.add_argument("--data", type=pathlib.Path, default=ROOT.parent / "shared" / "data" / "multi30k")
     parser.add_argument("--updates", type=int, default=500, help="updates on Multi30k [default: 500; the recipe has 4561]")
     parser.add_argument("--factor", type=float, default=1, help="makes the limits of all parts longer")
@@ -244,10 +256,11 @@ def main():
     work = target() / "gpu"
     work.mkdir(parents=True, exist_ok=True)
     (work / "output.txt").write_text("")
-    if not options.alone:
+    if "training" in options.only and not options.alone:
         python(target() / "peers" / "venv-gpu", PACKAGES, *PIP_OPTIONS_GPU)
-    product = ["cargo", "build", "--release", "-p", "attentive-cuda", "--features", "cuda", "--example", "product"]
-    subprocess.run(product, cwd=ROOT, check=True)
+    if "products" in options.only:
+        product = ["cargo", "build", "--release", "-p", "attentive-cuda", "--features", "cuda", "--example", "product"]
+        subprocess.run(product, cwd=ROOT, check=True)
     program = ours("gpu")
     print(f"# Attentive on {gpu(program)}\n\n{machine(INSTRUCTIONS)}; {time.strftime('%Y-%m-%d')}\n", flush=True)
     harness = Harness(options, program, work)
@@ -260,9 +273,9 @@ def main():
         harness.end = start + limit * options.factor
         try:
             print(part(harness))
-        except Stopped as stopped:
+        except (Stopped, OSError, ValueError, KeyError) as problem:
             complete = False
-            print(f"{stopped}\n")
+            print(f"{problem}\n")
         print(f"({time.monotonic() - start:.0f} s)\n", flush=True)
     return 0 if complete else 1
 

@@ -38,7 +38,8 @@ LEGEND = """
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="+", choices=MODELS, help="[default: all, but d1024 only on a GPU]")
+    usual = "[default: all, but d1024 only on a GPU and without --quick]"
+    parser.add_argument("--models", nargs="+", choices=MODELS, help=usual)
     parser.add_argument("--precisions", nargs="+", choices=["f32", "bf16"], default=["f32", "bf16"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=6, help="steps per process")
@@ -54,7 +55,8 @@ def arguments():
         parser.error("the first step is not measured: --steps must be at least 2")
     if options.quick and options.length:
         parser.error("--quick has a length of its own")
-    usual = [name for name, model in MODELS.items() if options.device == "gpu" or not model.get("is_large")]
+    with_large = options.device == "gpu" and not options.quick
+    usual = [name for name, model in MODELS.items() if with_large or not model.get("is_large")]
     options.models = options.models or usual
     return options
 

@@ -106,6 +106,15 @@ fn tables_have_titles_and_what_cannot_be_measured_is_refused() {
         done.stderr.contains("training on a GPU has no bf16"),
         "{done:?}"
     );
+    // Nothing would be measured.
+    for options in [
+        "--only translation --model lstm",
+        "--device gpu --precision bf16 --model lstm",
+    ] {
+        let done = folder.run(&format!("bench {options}"));
+        assert_eq!(done.code, Some(2), "{done:?}");
+        assert!(done.stderr.contains("nothing is measured"), "{done:?}");
+    }
     for options in ["--precision int8", "--only ceilings"] {
         let done = folder.run(&format!("bench --device gpu {options}"));
         assert_eq!(done.code, Some(2), "{done:?}");

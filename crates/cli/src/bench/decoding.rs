@@ -142,9 +142,12 @@ impl<'a> Model<'a> {
                 // Drawn on the CPU.
                 let weights = trained().copied();
                 let engine = || {
-                    let engine =
-                        DeviceEngine::with_weights(current(), &architecture, weights, numbers);
-                    Ok(engine)
+                    Ok(DeviceEngine::with_weights(
+                        current(),
+                        &architecture,
+                        weights,
+                        numbers,
+                    ))
                 };
                 let engine = on_device(device, &Processes::alone(), engine)?;
                 (AnyEngine::Device(engine), None)

@@ -171,6 +171,16 @@ pub(super) fn run(args: &Args) -> Result<()> {
             ),
         });
     }
+    let workloads = args.workloads();
+    let translates =
+        args.measures(Measured::Translation) && workloads.iter().any(Workload::is_translated);
+    let trains = args.measures(Measured::Training) && !trained.is_empty();
+    if !trains && !translates && !args.measures(Measured::Ceilings) {
+        return Err(Error::usage(
+            "of these models, nothing is measured in this precision",
+            "lstm is only trained; training has no int8, and on a GPU no bf16",
+        ));
+    }
     if args.quick {
         message::note("the speeds of so little work say nothing about those of real work");
     }
@@ -180,7 +190,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         report.table(&*ceilings, || (ceilings.title(), ceilings.rows()))?;
     }
     if args.measures(Measured::Training) {
-        for workload in &args.workloads() {
+        for workload in &workloads {
             for &precision in &trained {
                 let found = training::measure(workload, precision, args.steps(), args.device)?;
                 report.table(&found, || found.table(|| ceilings.operations(precision)))?;
@@ -188,7 +198,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         }
     }
     if args.measures(Measured::Translation) {
-        for workload in args.workloads().iter().filter(|one| one.is_translated()) {
+        for workload in workloads.iter().filter(|one| one.is_translated()) {
             for precision in args.precisions() {
                 let model = decoding::Model::new(workload, precision, args.device)?;
                 for setting in decoding::settings(args.device, args.quick) {
