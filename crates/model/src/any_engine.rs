@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use attentive_base::batch::{Padded, TokenId};
 use attentive_decode::{Answer, Logits, NextToken, Question, Stepper};
-
 use attentive_tape::Float;
 
 use crate::device_engine::{self, DeviceEngine};

@@ -74,8 +74,8 @@ pub(super) fn failed(failure: Failure) -> Error {
 impl Pipeline {
     /// Lets the model, and those of its ensemble, decode on `device`, in `f32`. Matrices of weights stay in bf16 if the pipeline
     /// has them in bf16, and are otherwise kept in `f32`: those in int8 are dequantized. `decode.cache_precision` of the
-    /// [configuration](Pipeline::config) becomes `f32`. Scores, perplexities and alignments are
-    /// computed there too; what [`Pipeline::model`] is used for is not.
+    /// [configuration](Pipeline::config) becomes `f32`. Scores, perplexities and alignments are computed there too; what
+    /// [`Pipeline::model`] is used for is not.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not decode; [`Error::Device`] for a device that fails.
