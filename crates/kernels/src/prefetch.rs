@@ -13,6 +13,44 @@ pub(crate) fn prefetch(start: *const f32, row_stride: usize, [rows, cols]: [usiz
     }
 }
 
+/// `N` runs of cache lines that the next tile of a product reads. The processor is asked to load them into its L2 cache one after
+/// the other, while this tile is computed.
+///
+/// Weights are so long that they come from RAM, and each panel of a block of depth is a run of its own, after whose end no
+/// processor looks.
+pub(crate) struct Ahead<const N: usize> {
+    runs: [*const u8; N],
+    step: usize,
+}
+
+impl<const N: usize> Ahead<N> {
+    /// The runs that start at `next`; or none: then it asks again and again for what is at `here`, which costs as good as
+    /// nothing.
+    #[inline(always)]
+    pub(crate) fn new<T>(next: Option<[*const T; N]>, here: *const T) -> Self {
+        let (runs, step) = match next {
+            Some(next) => (next, LINE),
+            None => ([here; N], 0),
+        };
+        Self {
+            runs: runs.map(<*const T>::cast),
+            step,
+        }
+    }
+
+    /// Asks for the next line of each run.
+    #[inline(always)]
+    pub(crate) fn ask(&mut self) {
+        for run in &mut self.runs {
+            into_l2(*run);
+            *run = run.wrapping_add(self.step);
+        }
+    }
+}
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn line(address: *const f32) {
@@ -24,3 +62,15 @@ fn line(address: *const f32) {
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 fn line(_: *const f32) {}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn into_l2(address: *const u8) {
+    use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+    // SAFETY: as above.
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn into_l2(_: *const u8) {}

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::isa::{Isa, NR};
 use crate::packed::PANEL;
+use crate::prefetch::Ahead;
 use crate::tile::TileMut;
 
 /// The left operand: row r of panel p at depth k is `data[p * panel + r * row + k * col]`.
@@ -25,6 +26,8 @@ pub(super) struct Right<'a> {
     pub(super) tile: usize,
     pub(super) half: usize,
     pub(super) step: usize,
+    /// The tile that is needed after the last one; `None` for an operand that is in the caches.
+    next: Option<*const f32>,
 }
 
 impl<'a> Right<'a> {
@@ -35,6 +38,7 @@ impl<'a> Right<'a> {
             tile: isa.nr(),
             half: PANEL,
             step: row,
+            next: None,
         }
     }
 
@@ -45,7 +49,24 @@ impl<'a> Right<'a> {
             tile: isa.nr() / PANEL * panel,
             half: panel,
             step: PANEL,
+            next: None,
         }
+    }
+
+    /// The operand, which may come from RAM; after its last tile, the one at `next` is needed.
+    pub(super) fn before(self, next: *const f32) -> Self {
+        Self {
+            next: Some(next),
+            ..self
+        }
+    }
+
+    /// The tile that is needed after tile `tile` of `tiles`.
+    fn after(&self, tile: usize, tiles: usize) -> Option<*const f32> {
+        self.next.map(|next| match tile + 1 < tiles {
+            true => self.data.as_ptr().wrapping_add((tile + 1) * self.tile),
+            false => next,
+        })
     }
 
     /// The element after the last one that a product with `n` columns in tiles of `nr` reads.
@@ -94,6 +115,8 @@ pub(super) fn block_product(
             b_tile: right.tile,
             b_half: right.half,
             b_step: right.step,
+            // The first rows ask for the next tile; the others, and this tile's later rows, find theirs in the L2 cache.
+            ahead: right.after(panel, n.div_ceil(nr)).filter(|_| row == 0),
             out: out.address(rows.start + row, panel * nr),
             out_row: out.row_stride(),
             cols,
@@ -131,6 +154,8 @@ struct Tile {
     b_tile: usize,
     b_half: usize,
     b_step: usize,
+    /// The tile that is asked for meanwhile.
+    ahead: Option<*const f32>,
     out: *mut f32,
     out_row: usize,
     cols: usize,
@@ -190,6 +215,14 @@ impl Tile {
         }
     }
 
+    /// What the next tile reads in vectors of 16 columns.
+    #[inline(always)]
+    fn ahead<const HALVES: usize>(&self) -> Ahead<HALVES> {
+        let halves =
+            |next: *const f32| std::array::from_fn(|half| next.wrapping_add(half * self.b_half));
+        Ahead::new(self.ahead.map(halves), self.b)
+    }
+
     /// # Safety
     /// See [`Self::run`], with `ROWS` rows.
     unsafe fn portable<const ROWS: usize>(&self) {
@@ -229,7 +262,9 @@ impl Tile {
         unsafe {
             let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
             let (mut a, mut b) = (self.a, self.b);
+            let mut ahead = self.ahead::<1>();
             for _ in 0..self.depth {
+                ahead.ask();
                 let (b0, b1) = (_mm256_loadu_ps(b), _mm256_loadu_ps(b.add(8)));
                 for (row, sums) in sums.iter_mut().enumerate() {
                     let a = _mm256_broadcast_ss(&*a.add(row * self.a_row));
@@ -298,7 +333,9 @@ impl Tile {
             // previous one, a chain of additions as slow as the products.
             let mut a = [0, 4, 8].map(|row| black_box(self.a.wrapping_add(row * self.a_row)));
             let mut b = self.b;
+            let mut ahead = self.ahead::<HALVES>();
             for _ in 0..self.depth {
+                ahead.ask();
                 let mut halves = [_mm512_setzero_ps(); HALVES];
                 for (half, values) in halves.iter_mut().enumerate() {
                     *values = _mm512_loadu_ps(b.wrapping_add(half * self.b_half));

@@ -200,8 +200,16 @@ impl Single {
             }
             Right::F32(weight, col) => {
                 let panel = weight.k() * PANEL;
-                let data = &weight.values()[col / PANEL * panel + start * PANEL..];
-                micro::Right::of_panels(isa, data, panel)
+                let values = weight.values();
+                let data = &values[col / PANEL * panel + start * PANEL..];
+                let next = match start + depth < weight.k() {
+                    true => data.as_ptr().wrapping_add(depth * PANEL),
+                    false => {
+                        let panels = (col + n).div_ceil(PANEL);
+                        values.as_ptr().wrapping_add(panels * panel)
+                    }
+                };
+                micro::Right::of_panels(isa, data, panel).before(next)
             }
             Right::Bf16(weight, col) => {
                 let panel = weight.k().next_multiple_of(2) * PANEL;

@@ -50,7 +50,9 @@ unsafe fn kernel<const ROWS: usize, const PANELS: usize>(tile: &Tile<'_>, room: 
                 _mm512_loadu_si512(sums_at.add((row * PANELS + panel) * LANES).cast())
             })
         });
+        let mut ahead = tile.ahead::<PANELS>();
         for _ in 0..tile.groups() {
+            ahead.ask();
             let b: [__m512i; PANELS] =
                 std::array::from_fn(|panel| _mm512_loadu_si512(right[panel].cast()));
             for (row, sums) in sums.iter_mut().enumerate() {

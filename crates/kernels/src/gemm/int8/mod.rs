@@ -161,13 +161,17 @@ impl<'a> Part<'a> {
         let mut pending = None;
         for col in (0..n).step_by(shape.cols()) {
             let cols = shape.cols().min(n - col);
+            let right = &self.right[col / PANEL * self.panel..];
             let right_len = cols.div_ceil(PANEL) * self.panel;
+            let next = right.as_ptr().wrapping_add(right_len);
             for row in rows.clone().step_by(shape.rows) {
                 let tile = Tile {
                     left: &self.left[row * self.stride..],
                     stride: self.stride,
-                    right: &self.right[col / PANEL * self.panel..][..right_len],
+                    right: &right[..right_len],
                     panel: self.panel,
+                    // The first rows ask for the next panels; the others find theirs in the L2 cache.
+                    ahead: (row == rows.start).then_some(next),
                     column_sums: &self.col_sums[col..][..cols],
                 };
                 let rows = shape.rows.min(rows.end - row);

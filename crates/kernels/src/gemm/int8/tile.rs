@@ -4,6 +4,7 @@ use super::{IntegerIsa, portable};
 #[cfg(target_arch = "x86_64")]
 use super::{amx, avx2, avx512};
 use crate::packed::PANEL;
+use crate::prefetch::Ahead;
 use crate::scratch::with_scratch;
 
 /// Elements of the largest tile, that of the matrix unit.
@@ -34,6 +35,8 @@ pub(super) struct Tile<'a> {
     pub(super) right: &'a [i8],
     /// Bytes of a panel.
     pub(super) panel: usize,
+    /// The panels that are asked for meanwhile, as many as the shape has.
+    pub(super) ahead: Option<*const i8>,
     /// The sums of the wanted columns of the weight.
     pub(super) column_sums: &'a [i32],
 }
@@ -190,6 +193,14 @@ impl Tile<'_> {
     pub(super) fn panels<const P: usize>(&self) -> [*const i8; P] {
         let last = self.right.len() / self.panel - 1;
         std::array::from_fn(|panel| self.right[panel.min(last) * self.panel..].as_ptr())
+    }
+
+    /// What is asked for meanwhile.
+    #[inline(always)]
+    pub(super) fn ahead<const P: usize>(&self) -> Ahead<P> {
+        let panels =
+            |next: *const i8| std::array::from_fn(|panel| next.wrapping_add(panel * self.panel));
+        Ahead::new(self.ahead.map(panels), self.right.as_ptr())
     }
 
     /// The address of the first of `rows` rows.

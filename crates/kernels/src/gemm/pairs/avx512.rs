@@ -10,6 +10,7 @@ use std::arch::x86_64::{
 use std::mem::transmute;
 
 use super::{Tile, WIDTH};
+use crate::prefetch::Ahead;
 
 /// Rows of a register tile.
 const ROWS: usize = 8;
@@ -43,6 +44,7 @@ unsafe fn multiply_rows<const N: usize>(tile: &Tile<2, 2>, first: usize) {
         unsafe { transmute(x) }
     };
     let mut sums = [[_mm512_setzero_ps(); 2]; N];
+    let mut ahead = Ahead::new(tile.ahead.filter(|_| first == 0), tile.right[0]);
     let [mut right0, mut right1] = tile.right.map(|line| line.cast::<__m512i>());
     let mut left = tile.left[first / WIDTH].cast::<i32>();
     // SAFETY: all addresses lie within the panels and the output that the caller guarantees; masked lanes are not
@@ -59,6 +61,7 @@ unsafe fn multiply_rows<const N: usize>(tile: &Tile<2, 2>, first: usize) {
         };
         for _ in 0..steps {
             for line in 0..WIDTH {
+                ahead.ask();
                 let b = [right0, right1].map(|right| _mm512_loadu_si512(right.add(line)));
                 add(line, left, b);
             }

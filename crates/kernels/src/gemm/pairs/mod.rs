@@ -51,6 +51,8 @@ pub(crate) struct Block([[u16; DEPTH]; WIDTH]);
 struct Tile<const LEFT: usize, const RIGHT: usize> {
     left: [*const u16; LEFT],
     right: [*const u16; RIGHT],
+    /// The panels that are asked for meanwhile.
+    ahead: Option<[*const u16; RIGHT]>,
     /// Lines of the panels, of which those of the left operand are padded to whole blocks.
     lines: usize,
     out: *mut f32,
@@ -235,10 +237,13 @@ fn for_each_tile<const LEFT: usize, const RIGHT: usize>(
     let (m, n) = (out.rows(), out.cols());
     for col in (0..n).step_by(RIGHT * WIDTH) {
         let right_panels = right.some(col / WIDTH);
+        let next = right.after(col / WIDTH + RIGHT);
         for row in (0..m).step_by(LEFT * WIDTH) {
             multiply(&Tile {
                 left: left.some(row / WIDTH),
                 right: right_panels,
+                // The first rows ask for the next panels; the others find theirs in the L2 cache.
+                ahead: next.filter(|_| row == 0),
                 lines: right.lines(),
                 out: out.address(row, col),
                 out_row: out.row_stride(),

@@ -141,6 +141,7 @@ impl<'a> Part<'a> {
             values: numbers(blocks),
             panel: steps * WIDTH * DEPTH,
             lines: steps * WIDTH,
+            next: None,
         };
         match *self {
             Self::Shared {
@@ -157,6 +158,10 @@ impl<'a> Part<'a> {
                 values: &values[start * WIDTH..],
                 panel,
                 lines: depth.div_ceil(2),
+                next: Some(match start + depth < panel / WIDTH {
+                    true => values[(start + depth) * WIDTH..].as_ptr(),
+                    false => values.as_ptr_range().end,
+                }),
             },
         }
     }
@@ -173,12 +178,26 @@ pub(super) struct Panels<'a> {
     values: &'a [u16],
     panel: usize,
     lines: usize,
+    /// The panel that is needed after the last one; `None` for panels that are in the caches.
+    next: Option<*const u16>,
 }
 
 impl Panels<'_> {
     /// Lines of each panel.
     pub(super) fn lines(&self) -> usize {
         self.lines
+    }
+
+    /// The panels that are needed after those before `panel`, if they may come from RAM.
+    pub(super) fn after<const N: usize>(&self, panel: usize) -> Option<[*const u16; N]> {
+        let next = self.next?;
+        let start = match panel * self.panel < self.values.len() {
+            true => self.values[panel * self.panel..].as_ptr(),
+            false => next,
+        };
+        Some(std::array::from_fn(|number| {
+            start.wrapping_add(number * self.panel)
+        }))
     }
 
     /// Panels from a given one on, of which those that are missing are the last one.
