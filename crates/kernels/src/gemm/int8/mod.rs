@@ -11,6 +11,7 @@ mod avx2;
 mod avx512;
 mod portable;
 mod quantize;
+mod results;
 mod tile;
 
 use std::ops::Range;
@@ -19,11 +20,12 @@ pub(crate) use quantize::quantize;
 
 use rayon::prelude::*;
 
+use super::Epilogue;
 pub(crate) use super::isa::IntegerIsa;
-use super::{Activation, Epilogue};
 use crate::packed::{PANEL, PackedInt8};
 use crate::tile::TileMut;
-use tile::{MOST_COLS, Room, Tile, TileShape, Unit, with_rooms};
+use results::{NO_BIAS, Results, write};
+use tile::{Room, Tile, TileShape, Unit, with_rooms};
 
 /// Rows of the left operand are stored in multiples of this.
 const ROWS: usize = 16;
@@ -102,6 +104,13 @@ pub(crate) fn product(
 ) {
     let m = out.rows();
     let part = Part::new(left, row, m, weight, col);
+    #[cfg(target_arch = "x86_64")]
+    if let IntegerIsa::Avx512Vnni(proof) = left.isa {
+        let shape = TileShape::new(left.isa, m);
+        return part.for_each_tile(shape, 0..m, out.cols(), epilogue, |tile, results| {
+            avx512::product(proof, shape.panels, tile, results, out);
+        });
+    }
     let unit = Unit::new(left.isa);
     with_rooms(|rooms| match m % (2 * ROWS) {
         // So few rows fill only one tile of the matrix unit; they go through it with more columns.
@@ -155,10 +164,30 @@ impl<'a> Part<'a> {
         out: &mut TileMut<'_>,
         epilogue: Epilogue<'_>,
     ) {
-        let n = out.cols();
         let shape = TileShape::new(self.isa, rows.len());
         let [mut room, mut other] = rooms.each_mut();
         let mut pending = None;
+        self.for_each_tile(shape, rows, out.cols(), epilogue, |tile, results| {
+            unit.product(shape, results.row_scales.len(), tile, room);
+            if let Some(before) = pending.replace(results) {
+                write(other.sums(shape), shape.cols(), before, out);
+            }
+            std::mem::swap(&mut room, &mut other);
+        });
+        if let Some(last) = pending {
+            write(other.sums(shape), shape.cols(), last, out);
+        }
+    }
+
+    /// Calls `multiply` for each tile of rows `rows` and `n` columns.
+    fn for_each_tile<'p>(
+        &'p self,
+        shape: TileShape,
+        rows: Range<usize>,
+        n: usize,
+        epilogue: Epilogue<'p>,
+        mut multiply: impl FnMut(&Tile<'p>, Results<'p>),
+    ) {
         for col in (0..n).step_by(shape.cols()) {
             let cols = shape.cols().min(n - col);
             let right = &self.right[col / PANEL * self.panel..];
@@ -175,7 +204,6 @@ impl<'a> Part<'a> {
                     column_sums: &self.col_sums[col..][..cols],
                 };
                 let rows = shape.rows.min(rows.end - row);
-                unit.product(shape, rows, &tile, room);
                 let results = Results {
                     row,
                     col,
@@ -184,47 +212,7 @@ impl<'a> Part<'a> {
                     bias: &epilogue.bias.map_or(&NO_BIAS[..], |bias| &bias[col..])[..cols],
                     activation: epilogue.activation,
                 };
-                if let Some(before) = pending.replace(results) {
-                    write(other.sums(shape), shape.cols(), before, out);
-                }
-                std::mem::swap(&mut room, &mut other);
-            }
-        }
-        if let Some(last) = pending {
-            write(other.sums(shape), shape.cols(), last, out);
-        }
-    }
-}
-
-/// −0, which changes no number that it is added to.
-static NO_BIAS: [f32; MOST_COLS] = [-0.0; MOST_COLS];
-
-/// What turns the sums of a tile into results.
-#[derive(Clone, Copy)]
-struct Results<'a> {
-    /// The first row and column in the output.
-    row: usize,
-    col: usize,
-    row_scales: &'a [f32],
-    col_scales: &'a [f32],
-    bias: &'a [f32],
-    activation: Activation,
-}
-
-vectorized! {
-    /// Writes the results of a tile, whose sums have the distance `stride` between rows.
-    fn write(sums: &[i32], stride: usize, results: Results<'_>, out: &mut TileMut<'_>) {
-        let Results { row, col, row_scales, col_scales, bias, activation } = results;
-        let floor = match activation {
-            Activation::Identity => f32::NEG_INFINITY,
-            Activation::Relu => 0.0,
-        };
-        for (number, (&row_scale, sums)) in row_scales.iter().zip(sums.chunks_exact(stride)).enumerate() {
-            let out = &mut out.row_mut(row + number)[col..][..col_scales.len()];
-            let factors = sums.iter().zip(col_scales).zip(bias);
-            for (out, ((&sum, &col_scale), &bias)) in out.iter_mut().zip(factors) {
-                let y = sum as f32 * (row_scale * col_scale) + bias;
-                *out = if y < floor { 0.0 } else { y };
+                multiply(&tile, results);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{IntegerIsa, portable};
 #[cfg(target_arch = "x86_64")]
-use super::{amx, avx2, avx512};
+use super::{amx, avx2};
 use crate::packed::PANEL;
 use crate::prefetch::Ahead;
 use crate::scratch::with_scratch;
@@ -108,15 +108,13 @@ impl Room {
     }
 }
 
-/// What computes tiles, ready for use on the calling thread.
+/// What computes the sums of tiles, ready for use on the calling thread.
 pub(super) enum Unit {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
     #[cfg(target_arch = "x86_64")]
     AvxVnni,
-    #[cfg(target_arch = "x86_64")]
-    Avx512Vnni,
     #[cfg(target_arch = "x86_64")]
     Amx(crate::gemm::amx::Configured),
 }
@@ -130,7 +128,7 @@ impl Unit {
             #[cfg(target_arch = "x86_64")]
             IntegerIsa::AvxVnni(_) => Self::AvxVnni,
             #[cfg(target_arch = "x86_64")]
-            IntegerIsa::Avx512Vnni(_) => Self::Avx512Vnni,
+            IntegerIsa::Avx512Vnni(_) => unreachable!("its kernel keeps the sums in registers"),
             #[cfg(target_arch = "x86_64")]
             IntegerIsa::Amx(proof) => Self::Amx(crate::gemm::amx::Configured::int8(proof)),
             #[cfg(not(target_arch = "x86_64"))]
@@ -169,12 +167,6 @@ impl Unit {
                 unsafe { avx2::add_product_vnni(shape.panels, rows, tile, room) }
             }
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512Vnni => {
-                room.start(shape, rows, tile.column_sums);
-                // SAFETY: as above.
-                unsafe { avx512::add_product(shape.panels, rows, tile, room) }
-            }
-            #[cfg(target_arch = "x86_64")]
             Self::Amx(unit) => amx::product(unit, shape.panels, rows, tile, room),
         }
     }
@@ -191,7 +183,9 @@ impl Tile<'_> {
     /// # Panics
     /// If there is none.
     pub(super) fn panels<const P: usize>(&self) -> [*const i8; P] {
-        let last = self.right.len() / self.panel - 1;
+        // Without depth, a panel is empty.
+        let panels = self.right.len().checked_div(self.panel).unwrap_or(1);
+        let last = panels - 1;
         std::array::from_fn(|panel| self.right[panel.min(last) * self.panel..].as_ptr())
     }
 
