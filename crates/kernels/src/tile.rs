@@ -59,7 +59,16 @@ impl<'a> TileMut<'a> {
 
     /// Asks the processor to load all elements, which will be written.
     pub(crate) fn prefetch(&self) {
-        prefetch(self.data, self.row_stride, [self.rows, self.cols]);
+        self.prefetch_part([0, 0], [self.rows, self.cols]);
+    }
+
+    /// Asks the processor to load what there is of the rectangle `[rows, cols]` at (`row`, `col`), which will be written.
+    pub(crate) fn prefetch_part(&self, [row, col]: [usize; 2], [rows, cols]: [usize; 2]) {
+        if row < self.rows && col < self.cols {
+            let start = self.data.wrapping_add(row * self.row_stride + col);
+            let there = [rows.min(self.rows - row), cols.min(self.cols - col)];
+            prefetch(start, self.row_stride, there);
+        }
     }
 
     /// The rectangle `[rows, cols]` that starts at (`row`, `col`).

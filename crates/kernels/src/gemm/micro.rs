@@ -104,7 +104,8 @@ pub(super) fn block_product(
         "`right` needs {end} elements but has {}",
         right.data.len()
     );
-    let mut tile = |a: usize, row: usize, panel: usize| {
+    let first = rows.start;
+    let tile = |out: &mut TileMut<'_>, a: usize, row: usize, panel: usize| {
         let cols = nr.min(n - panel * nr);
         Tile {
             depth,
@@ -117,7 +118,7 @@ pub(super) fn block_product(
             b_step: right.step,
             // The first rows ask for the next tile; the others, and this tile's later rows, find theirs in the L2 cache.
             ahead: right.after(panel, n.div_ceil(nr)).filter(|_| row == 0),
-            out: out.address(rows.start + row, panel * nr),
+            out: out.address(first + row, panel * nr),
             out_row: out.row_stride(),
             cols,
             add,
@@ -130,13 +131,19 @@ pub(super) fn block_product(
     };
     for panel in (0..wide).step_by(WIDE) {
         // SAFETY: as below, for `WIDE` tiles of `nr` columns each.
-        unsafe { tile(0, 0, panel).run_wide(isa, m) }
+        unsafe { tile(out, 0, 0, panel).run_wide(isa, m) }
     }
     for panel in wide..n.div_ceil(nr) {
         for (a, row) in (0..m).step_by(mr).enumerate() {
+            let next = row + mr;
+            let [next_row, next_col] = match next < m {
+                true => [next, panel * nr],
+                false => [0, (panel + 1) * nr],
+            };
+            out.prefetch_part([first + next_row, next_col], [mr, nr]);
             // SAFETY: the assertions above cover `a` and `b`, and the rectangle of `min(mr, m - row)` rows and `cols`
             // columns lies inside `out`.
-            unsafe { tile(a, row, panel).run(isa, mr.min(m - row)) }
+            unsafe { tile(out, a, row, panel).run(isa, mr.min(m - row)) }
         }
     }
 }

@@ -237,13 +237,18 @@ fn for_each_tile<const LEFT: usize, const RIGHT: usize>(
     let (m, n) = (out.rows(), out.cols());
     for col in (0..n).step_by(RIGHT * WIDTH) {
         let right_panels = right.some(col / WIDTH);
-        let next = right.after(col / WIDTH + RIGHT);
+        let ahead = right.after(col / WIDTH + RIGHT);
         for row in (0..m).step_by(LEFT * WIDTH) {
+            let next = match row + LEFT * WIDTH < m {
+                true => [row + LEFT * WIDTH, col],
+                false => [0, col + RIGHT * WIDTH],
+            };
+            out.prefetch_part(next, [LEFT * WIDTH, RIGHT * WIDTH]);
             multiply(&Tile {
                 left: left.some(row / WIDTH),
                 right: right_panels,
                 // The first rows ask for the next panels; the others find theirs in the L2 cache.
-                ahead: next.filter(|_| row == 0),
+                ahead: ahead.filter(|_| row == 0),
                 lines: right.lines(),
                 out: out.address(row, col),
                 out_row: out.row_stride(),
