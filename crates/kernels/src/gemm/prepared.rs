@@ -1,13 +1,9 @@
 //! Operands that are packed once for several products, which have the same bits as products with the operands themselves.
 
-use rayon::prelude::*;
-
 #[cfg(target_arch = "x86_64")]
 use super::pairs::{self, Given, Side};
-use super::{Engine, Float, Product, Right, Single, View, bf16, pack};
-use crate::area::area;
-use crate::packed::{PANEL, PackedF32, with_lines};
-use crate::parallel::is_large;
+use super::{Engine, Float, Product, Right, Single, View};
+use crate::packed::PackedF32;
 use crate::tile::TileMut;
 
 /// The right operand `[k, n]` of several products.
@@ -20,8 +16,8 @@ pub(crate) struct PreparedRight<'a> {
 
 #[derive(Clone, Copy)]
 enum Values<'a> {
-    /// In panels of `PANEL` columns, rounded if the precision asks for it.
-    Single(Single, &'a [f32]),
+    /// Rounded if the precision asks for it.
+    Single(Single, PackedF32<'a>),
     #[cfg(target_arch = "x86_64")]
     Pairs(super::isa::PairIsa, &'a [pairs::Block]),
 }
@@ -39,9 +35,9 @@ pub(crate) fn with_prepared_right<R>(
     b.assert_holds("b", k, n);
     match Engine::detect(precision) {
         Engine::F32(isa) | Engine::Rounded(isa) => {
-            with_lines(area(n.next_multiple_of(PANEL), k), |values| {
-                pack_panels(precision, b, [k, n], values);
-                let values = Values::Single(Single::new(isa, precision), values);
+            let single = Single::new(isa, precision);
+            single.with_panels(b, [k, n], |panels| {
+                let values = Values::Single(single, panels);
                 work(PreparedRight { k, n, values })
             })
         }
@@ -52,26 +48,6 @@ pub(crate) fn with_prepared_right<R>(
         }),
         #[cfg(not(target_arch = "x86_64"))]
         Engine::Pairs(_) => unreachable!("x86-64 instruction sets"),
-    }
-}
-
-/// Packs and rounds `b` `[k, n]` into `panels` `[n / PANEL, k, PANEL]`, on several threads if that is faster.
-fn pack_panels(precision: Float, b: View<'_>, [k, n]: [usize; 2], panels: &mut [f32]) {
-    if k == 0 || n == 0 {
-        return;
-    }
-    let group = pack::GROUP * PANEL;
-    let pack = |(number, panels): (usize, &mut [f32])| {
-        let first = number * group;
-        pack::pack_b(b.from(0, first), k, group.min(n - first), panels);
-        if precision == Float::Bf16 {
-            bf16::round_all(panels);
-        }
-    };
-    let len = area(group, k);
-    match is_large(area(k, n)) {
-        true => panels.par_chunks_mut(len).enumerate().for_each(pack),
-        false => panels.chunks_mut(len).enumerate().for_each(pack),
     }
 }
 
@@ -105,9 +81,8 @@ impl Product<'_, View<'_>, PreparedRight<'_>> {
         assert_eq!((k, n), (self.k, out.cols()), "the prepared operand");
         self.a.assert_holds("a", out.rows(), k);
         match values {
-            Values::Single(single, values) => {
-                let right = PackedF32::new(n, k, values).expect("whole panels");
-                single.product(&self.with(self.a, Right::F32(right, 0)), out);
+            Values::Single(single, panels) => {
+                single.product(&self.with(self.a, Right::F32(panels, 0)), out);
             }
             #[cfg(target_arch = "x86_64")]
             Values::Pairs(isa, blocks) => {

@@ -3,13 +3,16 @@
 //! The inner dimension is split into blocks of `KC`. Each output element is the sum of the block sums, from the first
 //! block to the last.
 
+use rayon::prelude::*;
+
 use super::bf16::{round_all, round_into, widen_panel};
 use super::isa::Isa;
 use super::pack::KC;
 use super::task::{Grain, for_each_rectangle, wanted_tasks};
 use super::{Float, Product, View, micro, pack, widened};
 use crate::area::area;
-use crate::packed::{PANEL, PackedBf16, PackedF32};
+use crate::packed::{PANEL, PackedBf16, PackedF32, with_lines};
+use crate::parallel::is_large;
 use crate::scratch::with_scratches;
 use crate::tile::TileMut;
 
@@ -99,9 +102,43 @@ impl Single {
             slices: false,
         };
         let task = grain.rectangle(m, n, wanted);
-        for_each_rectangle(task, true, out, |row, col, part| {
-            self.rectangle(&product.from(row, col), part);
-        });
+        let mut compute = |product: &Product<'_, View<'_>, Right<'_>>| {
+            for_each_rectangle(task, true, out, |row, col, part| {
+                self.rectangle(&product.from(row, col), part);
+            });
+        };
+        match product.b {
+            // Otherwise, each of the tasks with the same columns would pack them.
+            Right::Plain(b) if m > task.0 => self.with_panels(b, [product.k, n], |panels| {
+                compute(&product.with(product.a, Right::F32(panels, 0)));
+            }),
+            _ => compute(product),
+        }
+    }
+
+    /// Calls `work` with `b` `[k, n]`, packed and rounded, on several threads if that is faster.
+    pub(super) fn with_panels<R>(
+        self,
+        b: View<'_>,
+        [k, n]: [usize; 2],
+        work: impl FnOnce(PackedF32<'_>) -> R,
+    ) -> R {
+        with_lines(area(n.next_multiple_of(PANEL), k), |panels| {
+            let group = pack::GROUP * PANEL;
+            let pack = |(number, panels): (usize, &mut [f32])| {
+                let first = number * group;
+                pack::pack_b(b.from(0, first), k, group.min(n - first), panels);
+                if self.precision == Float::Bf16 {
+                    round_all(panels);
+                }
+            };
+            let len = area(group, k).max(1);
+            match is_large(panels.len()) {
+                true => panels.par_chunks_mut(len).enumerate().for_each(pack),
+                false => panels.chunks_mut(len).enumerate().for_each(pack),
+            }
+            work(PackedF32::new(n, k, panels).expect("whole panels"))
+        })
     }
 
     /// [`Self::product`] on the calling thread.
