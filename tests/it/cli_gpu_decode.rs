@@ -323,7 +323,11 @@ fn what_a_gpu_does_not_do_is_refused() {
     for command in [&translate, &format!("generate {}", model.display())] {
         let command = format!("{command} --device gpu --precision int8");
         let complaint = "GPUs keep weights in f32 or bf16, not in int8";
-        folder.fails(&command, 2, &[complaint, "leave the precision out"]);
+        folder.fails(
+            &command,
+            2,
+            &[complaint, "leave the precision out", "`--device cpu`"],
+        );
     }
     folder.fails(
         &format!("{translate} --device cuda"),

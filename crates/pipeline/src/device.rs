@@ -27,7 +27,8 @@ pub fn open(
     if precision == Some(Precision::Int8) {
         return Err(Error::usage(
             "GPUs keep weights in f32 or bf16, not in int8",
-            "choose `bf16`, leave the precision out, or decode on the CPU",
+            "choose `bf16` for a model that is stored in f32, leave the precision out for one that is stored in int8, or \
+             choose the device `cpu`",
         ));
     }
     gpu(number).map(Some)
@@ -271,8 +272,13 @@ mod tests {
     #[test]
     fn precisions_and_models_that_devices_lack_are_refused() {
         let gpu = "gpu".parse().unwrap();
-        let error = open(gpu, Some(Precision::Int8)).unwrap_err().to_string();
+        let error = open(gpu, Some(Precision::Int8)).unwrap_err();
+        let hint = error.hint().unwrap_or_default();
+        let error = error.to_string();
         assert!(error.contains("in f32 or bf16, not in int8"), "{error}");
+        for remedy in ["`bf16`", "leave the precision out", "the device `cpu`"] {
+            assert!(hint.contains(remedy), "{hint}");
+        }
         for precision in Precision::ALL {
             assert!(open(TrainDevice::Cpu, Some(precision)).unwrap().is_none());
         }
