@@ -151,6 +151,12 @@ impl Pipeline {
             })
     }
 
+    /// The number type in which the matrices of its weights are kept to decode; `None` if it has not decoded yet and was not
+    /// loaded to decode.
+    pub fn precision(&self) -> Option<Precision> {
+        self.engine.get().map(AnyEngine::precision)
+    }
+
     /// The name of the device on which it decodes, with its driver, unless that is the CPU.
     pub fn hardware(&self) -> Option<String> {
         match self.engine.get()? {
@@ -237,13 +243,14 @@ mod tests {
     /// Those in int8 are dequantized, since devices have no such weights.
     #[test]
     fn weights_in_bf16_stay_so_on_a_device() {
-        for (precision, kept) in [
-            (Precision::F32, "f32 (double precision)"),
-            (
-                Precision::Bf16,
-                "f32 with weights in bf16 (double precision)",
-            ),
-            (Precision::Int8, "f32 (double precision)"),
+        let [f32, bf16] = [
+            "f32 (double precision)",
+            "f32 with weights in bf16 (double precision)",
+        ];
+        for (precision, kept, numbers) in [
+            (Precision::F32, Precision::F32, f32),
+            (Precision::Bf16, Precision::Bf16, bf16),
+            (Precision::Int8, Precision::F32, f32),
         ] {
             let ensemble = with("").with(with("")).unwrap();
             let rounded = ensemble.into_precision(precision).unwrap();
@@ -251,10 +258,11 @@ mod tests {
             let moved = rounded.on_device(&Plain).unwrap();
             assert_eq!(moved.stepper_parameters(), weights, "{precision}");
             for member in moved.members() {
-                assert_eq!(member.stepper().numbers(), kept);
+                assert_eq!(member.stepper().numbers(), numbers);
+                assert_eq!(member.precision(), Some(kept));
             }
             let again = moved.on_device(&Plain).unwrap();
-            assert_eq!(again.stepper().numbers(), kept);
+            assert_eq!(again.stepper().numbers(), numbers);
         }
     }
 
