@@ -24,8 +24,8 @@ pub trait Device: Debug + Sync {
     /// Returns a buffer with the elements `values`.
     fn upload(&self, values: Vec<f32>) -> Buffer;
 
-    /// Returns a buffer with `values`, each rounded to bf16, for which the device may use half of the memory. Besides
-    /// [`Device::download`], only operations that multiply with weights or look up embeddings read it, as those.
+    /// Returns a buffer of weights, `values` rounded to bf16, for which the device may use half of the memory. It may be
+    /// downloaded, multiplied by, or used as a table of embeddings; any other use may panic, cloning included.
     fn upload_bf16(&self, mut values: Vec<f32>) -> Buffer {
         values.iter_mut().for_each(|x| *x = bf16::round(*x));
         self.upload(values)
