@@ -40,7 +40,8 @@ pub trait Device: Debug + Sync {
         buffers.iter().map(download).collect()
     }
 
-    /// Returns true if operations return before they are computed, so that it pays not to wait for numbers.
+    /// Returns true if operations return before they are computed, so that it pays not to wait for numbers. The losses of
+    /// [`Device::cross_entropy`] are [`Losses::Pending`] then, and only then.
     fn computes_later(&self) -> bool {
         false
     }
@@ -262,7 +263,7 @@ pub trait Device: Debug + Sync {
     ) -> Losses;
 
     /// A step of Adam for a part of a parameter; the moments and the gradient have the elements of the part. The `verdict`, if
-    /// there is one, multiplies the gradient or lets everything as it is.
+    /// there is one, scales the gradient or leaves everything as it is.
     fn adam(
         &self,
         step: AdamStep,

@@ -151,8 +151,7 @@ impl Pipeline {
             })
     }
 
-    /// The number type in which the matrices of its weights are kept to decode; `None` if it has not decoded yet and was not
-    /// loaded to decode.
+    /// The number type in which it keeps matrices of weights for decoding; `None` until it is ready to decode.
     pub fn precision(&self) -> Option<Precision> {
         self.engine.get().map(AnyEngine::precision)
     }
