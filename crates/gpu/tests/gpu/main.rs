@@ -15,8 +15,9 @@ mod rows;
 
 use std::cell::LazyCell;
 
-use attentive_device::{Buffer, Cpu, Device, Dropout, Failure, Plain, on};
+use attentive_device::{Buffer, Cpu, Device, Dropout, Failure, Plain, current, on};
 use attentive_gpu::Gpu;
+use attentive_kernels::gemm::Float;
 
 /// The error of a result that is allowed, see [`worst`].
 const TOLERANCE: f32 = 1e-4;
@@ -53,6 +54,14 @@ fn numbers(seed: u64, count: usize) -> Vec<f32> {
 /// A buffer of the current device with [`numbers`].
 fn random(seed: u64, count: usize) -> Buffer {
     numbers(seed, count).into()
+}
+
+/// Weights of the current device with [`numbers`], stored in f32 or in bf16.
+fn weights(stored: Float, seed: u64, count: usize) -> Buffer {
+    match stored {
+        Float::F32 => random(seed, count),
+        Float::Bf16 => current().upload_bf16(numbers(seed, count)),
+    }
 }
 
 /// A buffer for a result, which holds something else.
