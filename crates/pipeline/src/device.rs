@@ -168,7 +168,7 @@ impl Pipeline {
 #[cfg(test)]
 mod tests {
     use attentive_config::Family;
-    use attentive_device::Plain;
+    use attentive_device::PLAIN;
     use attentive_samples::WORDS;
 
     use super::*;
@@ -196,7 +196,7 @@ mod tests {
         ];
         for changes in ["", "family = 'seq2seq'"] {
             let [cpu, device] = [with(changes), with(changes)];
-            let device = device.on_device(&Plain).unwrap();
+            let device = device.on_device(&PLAIN).unwrap();
             assert_eq!(device.hardware(), Some("double precision".into()));
             let options = TranslateOptions::from(&cpu.config().decode);
             let found = device.translate_with(&lines, &options).unwrap();
@@ -217,7 +217,7 @@ mod tests {
         let tgt = [WORDS[..2].join(" "), WORDS.join(" "), String::new()];
         for changes in ["", "family = 'seq2seq'"] {
             let [cpu, device] = [with(changes), with(changes).with(with(changes)).unwrap()];
-            let device = device.on_device(&Plain).unwrap();
+            let device = device.on_device(&PLAIN).unwrap();
             let expected = cpu.rescore(1, &src, &tgt).unwrap();
             let found = device.rescore(1, &src, &tgt).unwrap();
             for (found, expected) in found.iter().zip(&expected) {
@@ -254,13 +254,13 @@ mod tests {
             let ensemble = with("").with(with("")).unwrap();
             let rounded = ensemble.into_precision(precision).unwrap();
             let weights = rounded.stepper_parameters();
-            let moved = rounded.on_device(&Plain).unwrap();
+            let moved = rounded.on_device(&PLAIN).unwrap();
             assert_eq!(moved.stepper_parameters(), weights, "{precision}");
             for member in moved.members() {
                 assert_eq!(member.stepper().numbers(), numbers);
                 assert_eq!(member.precision(), Some(kept));
             }
-            let again = moved.on_device(&Plain).unwrap();
+            let again = moved.on_device(&PLAIN).unwrap();
             assert_eq!(again.stepper().numbers(), numbers);
         }
     }
@@ -269,7 +269,7 @@ mod tests {
     fn the_configuration_names_the_cache_of_the_device() {
         let ensemble = with("").with(with("")).unwrap();
         let ensemble = ensemble.with_cache_precision(CachePrecision::Bf16);
-        let ensemble = ensemble.unwrap().on_device(&Plain).unwrap();
+        let ensemble = ensemble.unwrap().on_device(&PLAIN).unwrap();
         for member in ensemble.members() {
             let kept = member.config().decode.cache_precision;
             assert_eq!(kept, CachePrecision::F32);
@@ -289,7 +289,7 @@ mod tests {
         for precision in Precision::ALL {
             assert!(open(TrainDevice::Cpu, Some(precision)).unwrap().is_none());
         }
-        let on_device = || with("").on_device(&Plain).unwrap();
+        let on_device = || with("").on_device(&PLAIN).unwrap();
         let error = on_device().with_cache_precision(CachePrecision::Bf16);
         let error = error.unwrap_err().to_string();
         assert!(error.contains("keep keys and values in f32"), "{error}");
@@ -299,7 +299,7 @@ mod tests {
         let error = error.unwrap_err().to_string();
         assert!(error.contains("on a GPU cannot be rounded"), "{error}");
         let tagger = of(Family::Tagger);
-        let error = tagger.on_device(&Plain).unwrap_err().to_string();
+        let error = tagger.on_device(&PLAIN).unwrap_err().to_string();
         assert!(
             error.contains("labels tokens computes on the CPU only"),
             "{error}"

@@ -15,7 +15,7 @@ mod rows;
 
 use std::cell::LazyCell;
 
-use attentive_device::{Buffer, Cpu, Device, Dropout, Failure, Plain, current, on};
+use attentive_device::{Buffer, Cpu, Device, Dropout, Failure, PLAIN, current, on};
 use attentive_gpu::Gpu;
 use attentive_kernels::gemm::Float;
 
@@ -107,7 +107,7 @@ fn compare(what: &str, work: impl Fn(&dyn Device) -> Vec<Buffer>, factor: f32) -
     let once = || on(gpu, || caught(|| values(work(gpu))));
     let (found, again) = (once(), once());
     assert_eq!(bits(&found), bits(&again), "{what}: two runs");
-    let expected = on(&Plain, || values(work(&Plain)));
+    let expected = on(&PLAIN, || values(work(&PLAIN)));
     assert_eq!(found.len(), expected.len(), "{what}: results");
     let on_cpu = LazyCell::new(|| on(&Cpu, || values(work(&Cpu))));
     for (number, (found, expected)) in found.iter().zip(&expected).enumerate() {

@@ -1,6 +1,6 @@
 use attentive_architecture::Body;
 use attentive_base::batch::{Batch, Padded, Src};
-use attentive_device::{Plain, on};
+use attentive_device::{PLAIN, on};
 use attentive_model::model::Model;
 use attentive_tape::Buffer;
 
@@ -117,7 +117,7 @@ fn results_that_are_not_read_yet_are_predicted() {
         src_len: 2,
         tgt_len: 4,
     };
-    let waiting = on(&Plain, || {
+    let waiting = on(&PLAIN, || {
         let ids = |len| Padded::new(&vec![vec![5; len]; size.rows], 0);
         let body = Body::EncoderDecoder(Src::Tokens(ids(size.src_len)), ids(size.tgt_len));
         let batch = Batch {
