@@ -27,7 +27,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "peers"))
 from common import ROOT, gpu, machine, python, target
 from compare import INSTRUCTIONS, MODELS, PACKAGES, PIP_OPTIONS_GPU, ours
 
-# Everything is random in it that can be: dropout in all places, and the order of batches.
+# Everything is random in it that can be: dropout in all places, and the order of batches. Larger than the run of
+# tests/it/cli_gpu.rs: its products keep several workgroups of a real GPU busy.
 SMALL = """
 [data]
 train = { builtin = 'grammar', pairs = 300 }

@@ -245,7 +245,9 @@ fn a_server_on_a_gpu_answers_many_clients() {
     });
     let models = get(address, "/api/models").expect(200);
     assert!(models["models"][0]["gpu"].is_string(), "{models}");
+    assert_eq!(models["models"][0]["precision"], "f32", "{models}");
     assert!(models["models"][1]["gpu"].is_null(), "{models}");
+    assert!(models["models"][1]["precision"].is_null(), "{models}");
     server.signal("TERM");
     let (code, log) = server.end();
     assert_eq!(code, Some(0), "{log}");
@@ -323,7 +325,11 @@ fn what_a_gpu_does_not_do_is_refused() {
     for command in [&translate, &format!("generate {}", model.display())] {
         let command = format!("{command} --device gpu --precision int8");
         let complaint = "GPUs keep weights in f32 or bf16, not in int8";
-        folder.fails(&command, 2, &[complaint, "leave the precision out"]);
+        folder.fails(
+            &command,
+            2,
+            &[complaint, "leave the precision out", "`--device cpu`"],
+        );
     }
     folder.fails(
         &format!("{translate} --device cuda"),

@@ -143,7 +143,7 @@ fn own_tasks_are_those_of_the_commands() {
     assert_eq!(
         models["models"][0],
         json!({"name": "en-de", "task": "translate", "source": "en", "target": "de",
-        "parameters": parameters, "max_len": 48, "beam_width": beam_width, "embeds": true})
+        "parameters": parameters, "max_len": 48, "beam_width": beam_width, "embeds": true, "precision": "f32"})
     );
     let limits = json!({"characters": config().limits.characters, "texts": 2048});
     assert_eq!(models["limits"], limits);

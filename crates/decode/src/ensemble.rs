@@ -183,12 +183,15 @@ impl Mean<'_> {
         }
     }
 
-    /// The likeliest tokens, found by rough probabilities; `None` if these do not suffice.
+    /// The likeliest tokens, found by rough sums of probabilities; `None` if these cannot tell them from the others.
     fn few_likeliest(&self, question: &Question) -> Option<Vec<(f32, TokenId)>> {
-        /// More than are asked for, since rough probabilities of almost equal tokens may be in the wrong order.
+        /// Candidates beyond those asked for, so that the last of the likeliest is usually well above the tokens left out.
         const SPARE: usize = 4;
-        /// Rough sums of probabilities are wrong below.
-        const LEAST: f32 = 1e-35;
+        /// The exact sum of a token is at most this much larger, relative to its rough sum or to [`LEAST`]: the error of each term
+        /// is below 1e-5 or 2e-38, and rounding adds about 1e-7 per member.
+        const ERROR: f64 = 1e-4;
+        /// The relative error of rough sums is bounded from here on.
+        const LEAST: f32 = 1e-30;
         let mut roughly = Largest::new(question.count + SPARE);
         let mut sums = [0.0; SUM_CHUNK];
         let vocab = self.0[0].0.len();
@@ -201,13 +204,19 @@ impl Mean<'_> {
             }
             roughly.add(sums, first as u32, &question.barred);
         }
-        let exactly = roughly.into_sorted().into_iter();
-        let exactly = exactly.filter(|(sum, _)| *sum > LEAST);
+        let candidates = roughly.into_sorted();
+        // No rough sum that was left out is larger.
+        let left_out = candidates.last().map_or(0.0, |(sum, _)| *sum).max(LEAST);
+        let most = f64::from(left_out) * (1.0 + ERROR);
+        let most = (most / self.0.len() as f64).ln() as f32;
+        let exactly = candidates.into_iter();
         let exactly = exactly.map(|(_, token)| (self.value(token as usize), token));
         let mut found: Vec<(f32, TokenId)> = exactly.filter(|(value, _)| !value.is_nan()).collect();
         found.sort_by(|(a, i), (b, j)| b.total_cmp(a).then(i.cmp(j)));
         found.truncate(question.count);
-        (found.len() == question.count).then_some(found)
+        let is_proven =
+            found.len() == question.count && found.iter().all(|(value, _)| *value > most);
+        is_proven.then_some(found)
     }
 }
 
@@ -275,5 +284,34 @@ mod tests {
                 assert_eq!(found.logits, [values[8]]);
             }
         }
+    }
+    #[test]
+    fn tokens_too_close_for_rough_sums_are_ordered_by_all_values() {
+        let mut random = attentive_base::random::Random::new(6, 0);
+        // Far fewer candidates are kept than tokens that are within the error of rough sums.
+        for width in [1e-7, 1e-6, 1e-5, 1e-4] {
+            let mut row = || -> Vec<f32> {
+                let near = |_| (width * random.normal()) as f32;
+                (0..2000).map(near).collect()
+            };
+            let rows = [row(), row()];
+            let both = members([&rows[0], &rows[1]]);
+            let values = means(&both, |mean, _| mean.expect("numbers").values()).remove(0);
+            for count in [0, 1, 4, 12] {
+                let found = answer_of(&both, &question(count, &[3], &[]));
+                assert_eq!(found.likeliest, largest(&values, count, &[3]), "{width}");
+            }
+        }
+    }
+
+    #[test]
+    fn rough_sums_suffice_for_tokens_that_are_apart() {
+        let row: Vec<f32> = (0..3000).map(|i| -0.01 * i as f32).collect();
+        let both = members([&row, &row]);
+        let suffice = |mean: Option<Mean<'_>>, _| {
+            let mean = mean.expect("numbers");
+            [0, 1, 12].map(|count| mean.few_likeliest(&question(count, &[3], &[])).is_some())
+        };
+        assert_eq!(means(&both, suffice), [[true; 3]]);
     }
 }

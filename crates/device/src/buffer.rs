@@ -235,7 +235,7 @@ impl Drop for Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cpu, Device, Plain, on, pooled};
+    use crate::{Cpu, Device, PLAIN, on, pooled};
 
     #[test]
     fn vectors_from_elsewhere_do_not_accumulate() {
@@ -247,12 +247,12 @@ mod tests {
     #[should_panic(expected = "Plain cannot compute with a buffer in memory of the host")]
     fn buffers_of_two_devices_are_not_mixed() {
         let host = Buffer::from(vec![1.0]);
-        on(&Plain, || current().add(&mut Buffer::zeros(1), &host));
+        on(&PLAIN, || current().add(&mut Buffer::zeros(1), &host));
     }
 
     #[test]
     fn numbers_are_the_same_on_each_device() {
-        for device in [&Cpu as &'static dyn Device, &Plain] {
+        for device in [&Cpu as &'static dyn Device, &PLAIN] {
             on(device, || {
                 let mut buffer = Buffer::from(vec![1.5, -2.0]);
                 buffer.edit(|values| values[0] = 0.25);

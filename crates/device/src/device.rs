@@ -24,8 +24,8 @@ pub trait Device: Debug + Sync {
     /// Returns a buffer with the elements `values`.
     fn upload(&self, values: Vec<f32>) -> Buffer;
 
-    /// Returns a buffer with `values`, each rounded to bf16, for which the device may use half of the memory. Besides
-    /// [`Device::download`], only operations that multiply with weights or look up embeddings read it, as those.
+    /// Returns a buffer of weights, `values` rounded to bf16, for which the device may use half of the memory. It may be
+    /// downloaded, multiplied by, or used as a table of embeddings; any other use may panic, cloning included.
     fn upload_bf16(&self, mut values: Vec<f32>) -> Buffer {
         values.iter_mut().for_each(|x| *x = bf16::round(*x));
         self.upload(values)
@@ -40,7 +40,8 @@ pub trait Device: Debug + Sync {
         buffers.iter().map(download).collect()
     }
 
-    /// Returns true if operations return before they are computed, so that it pays not to wait for numbers.
+    /// Returns true if operations return before they are computed, so that it pays not to wait for numbers. The losses of
+    /// [`Device::cross_entropy`] are [`Losses::Pending`] then, and only then.
     fn computes_later(&self) -> bool {
         false
     }
@@ -262,7 +263,7 @@ pub trait Device: Debug + Sync {
     ) -> Losses;
 
     /// A step of Adam for a part of a parameter; the moments and the gradient have the elements of the part. The `verdict`, if
-    /// there is one, multiplies the gradient or lets everything as it is.
+    /// there is one, scales the gradient or leaves everything as it is.
     fn adam(
         &self,
         step: AdamStep,

@@ -35,7 +35,7 @@ impl Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Plain, current, on};
+    use crate::{Buffer, Device, PLAIN, Plain, current, on};
 
     fn lost() -> Failure {
         Failure {
@@ -48,9 +48,18 @@ mod tests {
     fn a_failure_ends_the_work_in_which_it_is_caught() {
         let before = format!("{:?}", current());
         assert_eq!(Failure::caught(|| 1), Ok(1));
-        let work = || on(&Plain, || lost().raise());
+        let work = || on(&PLAIN, || lost().raise());
         assert_eq!(Failure::caught(work), Err::<(), _>(lost()));
         assert_eq!(format!("{:?}", current()), before);
+    }
+
+    #[test]
+    fn a_device_is_lost_alone() {
+        static LOST: Plain = Plain::new();
+        LOST.lose(lost());
+        let work = |device| Failure::caught(|| on(device, || Buffer::zeros(1).len()));
+        assert_eq!((work(&LOST), LOST.failure()), (Err(lost()), Some(lost())));
+        assert_eq!((work(&PLAIN), PLAIN.failure()), (Ok(1), None));
     }
 
     #[test]

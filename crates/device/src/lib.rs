@@ -34,7 +34,7 @@ pub use failure::Failure;
 pub use hardware::{Hardware, HardwareMemory};
 pub use losses::{Losses, RowLosses};
 pub use operands::*;
-pub use plain::Plain;
+pub use plain::{PLAIN, Plain};
 pub use pool::{pooled, release};
 pub use rehearsal::{Count, rehearse};
 pub use verdict::{VERDICT, VerdictCall};

@@ -6,23 +6,20 @@ use attentive_kernels::cross_entropy::LossSums;
 
 use crate::{Buffer, current};
 
-/// The numbers of each row of [`RowLosses`].
-const NUMBERS: usize = 4;
-
 /// The sums of [`Device::cross_entropy`](crate::Device::cross_entropy).
 #[derive(Clone, Debug)]
 pub enum Losses {
     /// They are known.
     Known(LossSums),
-    /// The device computes them; the host has to wait for them.
+    /// The device has yet to compute them; reading them waits for it.
     Pending(Arc<RowLosses>),
 }
 
-/// From what the sums over rows with targets are computed.
+/// The numbers from which the sums are computed, for the rows with targets.
 #[derive(Debug)]
 pub struct RowLosses {
-    /// `[_, 4]`: for each row, the logit of the target and the sum of all logits, both less the largest logit, the sum of the
-    /// exponentials of all logits less the largest, and 1 if the first of the largest logits is that of the target.
+    /// `[_, NUMBERS]`: for each row, the logit of the target and the sum of all logits, both less the largest logit, the sum of
+    /// the exponentials of all logits less the largest, and 1 if the first of the largest logits is that of the target.
     pub rows: Vec<Buffer>,
     /// The number of classes.
     pub vocab: usize,
@@ -45,18 +42,6 @@ impl Losses {
             unreachable!("as many sums as losses")
         };
         sums
-    }
-
-    /// Returns −log P(target) without smoothing for each row with a target, for which the host waits; `None` if only sums are
-    /// known. NaN or infinite where the target is impossible or logits are NaN.
-    pub fn nll_of_rows(&self) -> Option<Vec<f64>> {
-        let Self::Pending(pending) = self else {
-            return None;
-        };
-        let buffers: Vec<&Buffer> = pending.rows.iter().collect();
-        let found = current().download_all(&buffers).concat();
-        let rows = found.chunks_exact(NUMBERS).map(RowLoss::of);
-        Some(rows.map(|row| row.nll()).collect())
     }
 
     /// Returns the sums of each, for which the host waits once.
@@ -97,9 +82,24 @@ impl Losses {
 }
 
 impl RowLosses {
+    /// The numbers of each row.
+    pub const NUMBERS: usize = 4;
+
     /// Returns the number of rows.
     pub fn n_tokens(&self) -> usize {
-        self.rows.iter().map(|rows| rows.len() / NUMBERS).sum()
+        self.rows
+            .iter()
+            .map(|rows| rows.len() / Self::NUMBERS)
+            .sum()
+    }
+
+    /// Returns −log P(target) without smoothing for each row, for which the host waits. NaN or infinite where the target is
+    /// impossible or logits are NaN.
+    pub fn nll(&self) -> Vec<f64> {
+        let buffers: Vec<&Buffer> = self.rows.iter().collect();
+        let found = current().download_all(&buffers).concat();
+        let rows = found.chunks_exact(Self::NUMBERS).map(RowLoss::of);
+        rows.map(|row| row.nll()).collect()
     }
 
     /// The sums over all rows, in double precision.
@@ -107,7 +107,7 @@ impl RowLosses {
         let share = f64::from(self.label_smoothing / self.vocab as f32);
         let keep = 1.0 - f64::from(self.label_smoothing);
         let mut sums = LossSums::default();
-        for row in found.chunks_exact(NUMBERS).map(RowLoss::of) {
+        for row in found.chunks_exact(Self::NUMBERS).map(RowLoss::of) {
             sums.loss += row.log_sum - keep * row.at_target;
             if self.label_smoothing != 0.0 {
                 sums.loss -= share * row.total;

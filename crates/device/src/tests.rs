@@ -14,7 +14,7 @@ fn numbers(seed: usize, count: usize) -> Vec<f32> {
 /// Asserts that the numbers that `work` returns are the same on both devices, up to rounding.
 fn agree(work: impl Fn(&dyn Device) -> Vec<f32>) {
     let [cpu, plain] =
-        [&Cpu as &'static dyn Device, &Plain].map(|device| on(device, || work(device)));
+        [&Cpu as &'static dyn Device, &PLAIN].map(|device| on(device, || work(device)));
     assert_eq!(cpu.len(), plain.len());
     for (place, (cpu, plain)) in cpu.into_iter().zip(plain).enumerate() {
         let tolerance = 1e-4 * plain.abs().max(1.0);
@@ -165,7 +165,7 @@ fn an_imagined_buffer_is_not_computed_with() {
 #[test]
 fn the_device_of_a_thread_changes_back() {
     let name = || format!("{:?}", current());
-    let inside = on(&Plain, || {
+    let inside = on(&PLAIN, || {
         let caught = std::panic::catch_unwind(|| on(&Cpu, || panic!("whatever")));
         assert!(caught.is_err());
         name()

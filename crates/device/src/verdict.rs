@@ -6,14 +6,14 @@ use crate::Buffer;
 /// by a NaN or infinite loss or gradient, otherwise 0. A damaged update changes nothing.
 pub const VERDICT: usize = 2;
 
-/// On what a verdict depends.
+/// What a verdict depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct VerdictCall<'a> {
-    /// The largest norm of the average gradient a token; 0 for any.
+    /// The norm to which the average gradient per token is clipped; 0 for no clipping.
     pub clip_norm: f32,
     /// The tokens over which the average is taken.
     pub n_tokens: f32,
-    /// `[1]`: the loss, of which only matters whether it is finite.
+    /// `[1]`: the loss. Only whether it is finite matters.
     pub loss: &'a Buffer,
     /// The squares that [`Device::squares`](crate::Device::squares) sums.
     pub squares: &'a Buffer,

@@ -7,7 +7,7 @@ use attentive_decode::{Answer, Logits, NextToken, Question, Stepper};
 use attentive_tape::Float;
 
 use crate::device_engine::{self, DeviceEngine};
-use crate::engine::{self, Engine};
+use crate::engine::{self, Engine, Precision};
 use crate::shortlist::Shortlist;
 
 /// An engine, wherever it computes.
@@ -49,6 +49,17 @@ impl AnyEngine {
         match self {
             Self::Cpu(engine) => Self::Cpu(engine.with_shortlist(shortlist)),
             Self::Device(engine) => Self::Device(engine.with_shortlist(shortlist)),
+        }
+    }
+
+    /// The number type in which matrices of weights are kept.
+    pub fn precision(&self) -> Precision {
+        match self {
+            Self::Cpu(engine) => engine.precision(),
+            Self::Device(engine) => match engine.numbers() {
+                Float::F32 => Precision::F32,
+                Float::Bf16 => Precision::Bf16,
+            },
         }
     }
 

@@ -27,7 +27,8 @@ pub fn open(
     if precision == Some(Precision::Int8) {
         return Err(Error::usage(
             "GPUs keep weights in f32 or bf16, not in int8",
-            "choose `bf16`, leave the precision out, or decode on the CPU",
+            "choose `bf16` for a model that is stored in f32, leave the precision out for one that is stored in int8, or \
+             choose the device `cpu`",
         ));
     }
     gpu(number).map(Some)
@@ -150,6 +151,11 @@ impl Pipeline {
             })
     }
 
+    /// The number type in which it keeps matrices of weights for decoding; `None` until it is ready to decode.
+    pub fn precision(&self) -> Option<Precision> {
+        self.engine.get().map(AnyEngine::precision)
+    }
+
     /// The name of the device on which it decodes, with its driver, unless that is the CPU.
     pub fn hardware(&self) -> Option<String> {
         match self.engine.get()? {
@@ -162,7 +168,7 @@ impl Pipeline {
 #[cfg(test)]
 mod tests {
     use attentive_config::Family;
-    use attentive_device::Plain;
+    use attentive_device::PLAIN;
     use attentive_samples::WORDS;
 
     use super::*;
@@ -190,7 +196,7 @@ mod tests {
         ];
         for changes in ["", "family = 'seq2seq'"] {
             let [cpu, device] = [with(changes), with(changes)];
-            let device = device.on_device(&Plain).unwrap();
+            let device = device.on_device(&PLAIN).unwrap();
             assert_eq!(device.hardware(), Some("double precision".into()));
             let options = TranslateOptions::from(&cpu.config().decode);
             let found = device.translate_with(&lines, &options).unwrap();
@@ -211,7 +217,7 @@ mod tests {
         let tgt = [WORDS[..2].join(" "), WORDS.join(" "), String::new()];
         for changes in ["", "family = 'seq2seq'"] {
             let [cpu, device] = [with(changes), with(changes).with(with(changes)).unwrap()];
-            let device = device.on_device(&Plain).unwrap();
+            let device = device.on_device(&PLAIN).unwrap();
             let expected = cpu.rescore(1, &src, &tgt).unwrap();
             let found = device.rescore(1, &src, &tgt).unwrap();
             for (found, expected) in found.iter().zip(&expected) {
@@ -236,24 +242,26 @@ mod tests {
     /// Those in int8 are dequantized, since devices have no such weights.
     #[test]
     fn weights_in_bf16_stay_so_on_a_device() {
-        for (precision, kept) in [
-            (Precision::F32, "f32 (double precision)"),
-            (
-                Precision::Bf16,
-                "f32 with weights in bf16 (double precision)",
-            ),
-            (Precision::Int8, "f32 (double precision)"),
+        let [f32, bf16] = [
+            "f32 (double precision)",
+            "f32 with weights in bf16 (double precision)",
+        ];
+        for (precision, kept, numbers) in [
+            (Precision::F32, Precision::F32, f32),
+            (Precision::Bf16, Precision::Bf16, bf16),
+            (Precision::Int8, Precision::F32, f32),
         ] {
             let ensemble = with("").with(with("")).unwrap();
             let rounded = ensemble.into_precision(precision).unwrap();
             let weights = rounded.stepper_parameters();
-            let moved = rounded.on_device(&Plain).unwrap();
+            let moved = rounded.on_device(&PLAIN).unwrap();
             assert_eq!(moved.stepper_parameters(), weights, "{precision}");
             for member in moved.members() {
-                assert_eq!(member.stepper().numbers(), kept);
+                assert_eq!(member.stepper().numbers(), numbers);
+                assert_eq!(member.precision(), Some(kept));
             }
-            let again = moved.on_device(&Plain).unwrap();
-            assert_eq!(again.stepper().numbers(), kept);
+            let again = moved.on_device(&PLAIN).unwrap();
+            assert_eq!(again.stepper().numbers(), numbers);
         }
     }
 
@@ -261,7 +269,7 @@ mod tests {
     fn the_configuration_names_the_cache_of_the_device() {
         let ensemble = with("").with(with("")).unwrap();
         let ensemble = ensemble.with_cache_precision(CachePrecision::Bf16);
-        let ensemble = ensemble.unwrap().on_device(&Plain).unwrap();
+        let ensemble = ensemble.unwrap().on_device(&PLAIN).unwrap();
         for member in ensemble.members() {
             let kept = member.config().decode.cache_precision;
             assert_eq!(kept, CachePrecision::F32);
@@ -271,12 +279,17 @@ mod tests {
     #[test]
     fn precisions_and_models_that_devices_lack_are_refused() {
         let gpu = "gpu".parse().unwrap();
-        let error = open(gpu, Some(Precision::Int8)).unwrap_err().to_string();
+        let error = open(gpu, Some(Precision::Int8)).unwrap_err();
+        let hint = error.hint().unwrap_or_default();
+        let error = error.to_string();
         assert!(error.contains("in f32 or bf16, not in int8"), "{error}");
+        for remedy in ["`bf16`", "leave the precision out", "the device `cpu`"] {
+            assert!(hint.contains(remedy), "{hint}");
+        }
         for precision in Precision::ALL {
             assert!(open(TrainDevice::Cpu, Some(precision)).unwrap().is_none());
         }
-        let on_device = || with("").on_device(&Plain).unwrap();
+        let on_device = || with("").on_device(&PLAIN).unwrap();
         let error = on_device().with_cache_precision(CachePrecision::Bf16);
         let error = error.unwrap_err().to_string();
         assert!(error.contains("keep keys and values in f32"), "{error}");
@@ -286,7 +299,7 @@ mod tests {
         let error = error.unwrap_err().to_string();
         assert!(error.contains("on a GPU cannot be rounded"), "{error}");
         let tagger = of(Family::Tagger);
-        let error = tagger.on_device(&Plain).unwrap_err().to_string();
+        let error = tagger.on_device(&PLAIN).unwrap_err().to_string();
         assert!(
             error.contains("labels tokens computes on the CPU only"),
             "{error}"

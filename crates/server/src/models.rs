@@ -311,10 +311,11 @@ mod tests {
 
     #[test]
     fn the_loss_of_a_device_is_known() {
+        static DEVICE: Plain = Plain::new();
         let sample = Sample::of(Family::Transformer);
         let pipeline = Pipeline::from_parts(sample.config, sample.tokenizers, sample.model);
         let options = SearchOptions::from(&pipeline.config().decode);
-        let pipeline = pipeline.on_device(&Plain).unwrap();
+        let pipeline = pipeline.on_device(&DEVICE).unwrap();
         let limits = service::Limits {
             workers: 1,
             batch: 4,
@@ -357,7 +358,7 @@ mod tests {
             problem: "the GPU was lost".into(),
             hint: "start again".into(),
         };
-        Plain::lose(lost.clone());
+        DEVICE.lose(lost.clone());
         assert_eq!(answered().unwrap_err().to_string(), lost.problem);
         assert_eq!(models.failure(), Some(lost));
     }

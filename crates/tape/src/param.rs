@@ -49,7 +49,7 @@ impl DeferredParam {
         let current = self.param.pending();
         assert!(
             current.is_some_and(|current| Arc::ptr_eq(&current, &self.pending)),
-            "the updates of `{}` are deferred by another optimizer since",
+            "the updates of `{}` have since been deferred by another optimizer",
             self.param.name()
         );
         change(Arc::make_mut(&mut *self.param.lock()));

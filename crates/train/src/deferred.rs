@@ -46,7 +46,7 @@ impl Deferred {
     /// [`Deferred::settle`].
     ///
     /// # Panics
-    /// If another optimizer updates the table since.
+    /// If another optimizer has since deferred the updates of the table.
     pub(super) fn update(&self, step: AdamStep, moments: [&mut Buffer; 2], gradient: &Buffer) {
         self.table.update(|values| {
             let mut missed = self.state.lock();
@@ -161,7 +161,9 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the updates of `table` are deferred by another optimizer since")]
+    #[should_panic(
+        expected = "the updates of `table` have since been deferred by another optimizer"
+    )]
     fn two_optimizers_of_one_table_are_refused() {
         let table = small_table();
         let [first, _second] = [(); 2].map(|()| Deferred::new(&table).expect("a matrix"));

@@ -2,6 +2,7 @@
 
 mod machine;
 mod rehearsed;
+mod unread;
 
 pub(super) use machine::{high_water_mark, limit, resident};
 
@@ -12,7 +13,6 @@ use attentive_data::BatchSize;
 use attentive_device::HardwareMemory;
 use attentive_tape::Float;
 
-use self::rehearsed::floats;
 use super::frozen::Frozen;
 use super::optimizer::slots;
 use super::sum::{most_at_once, most_copies};
@@ -42,13 +42,15 @@ pub struct Memory {
     /// translate with.
     pub model: f64,
     /// RAM for activations kept for the backward pass and gradients in flight, and free buffers, as a
-    /// [rehearsal](attentive_tape::rehearse) counts them.
+    /// [rehearsal](attentive_tape::rehearse) counts them. With a GPU that shares the RAM, also for results of updates that are
+    /// not read yet.
     pub activations: f64,
     /// RAM for the encoded corpora.
     pub data: f64,
     /// RAM for everything else.
     pub rest: f64,
-    /// Memory of the GPU for weights, gradients, optimizer state and activations; 0 if they are in RAM.
+    /// Memory of the GPU for weights, gradients, optimizer state, activations and results of updates that are not read yet; 0 if
+    /// they are in RAM.
     pub on_gpu: f64,
 }
 
@@ -100,16 +102,20 @@ impl Memory {
         let held = FLOAT * (n_weights + (gradients + slots) * n_trained);
         // What a run keeps from its beginning to its end.
         let lasting = FLOAT * (n_weights + slots * n_trained);
-        let activations = FLOAT * (floats(subject, batches) - n_trained).max(0.0);
+        let activations = FLOAT * (rehearsed::floats(subject, batches) - n_trained).max(0.0);
+        let unread = FLOAT * unread::floats(subject, batches);
         let copy = FLOAT * n_weights;
         let (model, activations, on_gpu) = match subject.gpu {
             None => (held + copy, activations, 0.0),
             Some(HardwareMemory::Shared) => {
                 // It comes to the GPU through further memory, and goes back through more.
                 let model = ROUNDING * held + 2.0 * lasting + copy;
-                (model, ROUNDING * activations, 0.0)
+                (model, ROUNDING * (activations + unread), 0.0)
             }
-            Some(HardwareMemory::Own) => (lasting + copy, 0.0, ROUNDING * (held + activations)),
+            Some(HardwareMemory::Own) => {
+                let on_gpu = ROUNDING * (held + activations + unread);
+                (lasting + copy, 0.0, on_gpu)
+            }
         };
         let computing = match subject.gpu {
             None => packed(subject, batches),

@@ -15,6 +15,7 @@ use attentive_checkpoint::{RecordedScore, Run, Snapshot, TrainingState};
 use serde::{Deserialize, Serialize};
 
 use self::files::Files;
+pub(super) use self::started::MOST_STARTED;
 use self::started::StartedUpdate;
 use super::prepare::Prepared;
 use super::report::{Event, Observer};

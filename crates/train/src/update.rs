@@ -54,15 +54,14 @@ pub struct Update {
 #[derive(Debug)]
 pub struct Started {
     step: u64,
-    result: Pending,
+    outcome: Outcome,
 }
 
 #[derive(Debug)]
-enum Pending {
-    /// It is known.
-    Nothing(Update),
-    /// The device computes it.
-    All {
+enum Outcome {
+    Known(Update),
+    /// The host reads it from these buffers once the device has computed them.
+    Later {
         /// Of each micro-batch.
         losses: Vec<Losses>,
         /// The sums of squares of the gradients' chunks.
@@ -129,17 +128,17 @@ impl Learner {
         watch: &mut impl Watch,
     ) -> Result<Started, Box<NotFinite>> {
         let computed = self.compute(step, batches, watch);
-        let result = match self.waits() {
+        let outcome = match self.waits() {
             true => {
                 let sums = self.checked(step, batches, &computed.losses)?;
                 let change = || self.change_now(step, learning_rate, batches, &computed, sums);
-                Pending::Nothing(watch.part(Part::Optimizer, change)?)
+                Outcome::Known(watch.part(Part::Optimizer, change)?)
             }
             false => watch.part(Part::Optimizer, || {
                 self.change_later(step, learning_rate, computed)
             }),
         };
-        Ok(Started { step, result })
+        Ok(Started { step, outcome })
     }
 
     /// Returns true if the result of an update is known when it ends: on the CPU, and with several processes.
@@ -179,9 +178,9 @@ impl Learner {
         started: &Started,
         found: &mut impl Iterator<Item = Vec<f32>>,
     ) -> Option<Update> {
-        let losses = match &started.result {
-            Pending::Nothing(update) => return Some(*update),
-            Pending::All { losses, .. } => losses,
+        let losses = match &started.outcome {
+            Outcome::Known(update) => return Some(*update),
+            Outcome::Later { losses, .. } => losses,
         };
         let sums: Vec<LossSums> = losses.iter().map(|losses| losses.finished(found)).collect();
         let sums = in_order(&sums, 0).total();
@@ -315,7 +314,7 @@ impl Learner {
     }
 
     /// Lets the device clip and update.
-    fn change_later(&mut self, step: u64, learning_rate: f64, computed: Computed) -> Pending {
+    fn change_later(&mut self, step: u64, learning_rate: f64, computed: Computed) -> Outcome {
         let Computed {
             losses,
             loss,
@@ -333,7 +332,7 @@ impl Learner {
         self.change(&gradients, scale, Some(&verdict));
         let verdict = Arc::new(verdict);
         self.verdict = Some(Arc::clone(&verdict));
-        Pending::All {
+        Outcome::Later {
             losses,
             squares,
             verdict,
@@ -401,10 +400,10 @@ impl Learner {
 
 impl Started {
     /// What the host has to read for the result.
-    fn buffers(&self) -> Vec<&Buffer> {
-        match &self.result {
-            Pending::Nothing(_) => Vec::new(),
-            Pending::All {
+    pub(super) fn buffers(&self) -> Vec<&Buffer> {
+        match &self.outcome {
+            Outcome::Known(_) => Vec::new(),
+            Outcome::Later {
                 losses,
                 squares,
                 verdict,

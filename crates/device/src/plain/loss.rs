@@ -5,7 +5,7 @@ use attentive_kernels::gemm::Activation;
 use attentive_kernels::reference;
 
 use crate::operands::*;
-use crate::{Device, Losses, Plain, RowLosses};
+use crate::{Device, Losses, PLAIN, RowLosses};
 
 /// The numbers of all rows with targets, as if they were read later.
 pub(super) fn losses(shape: ProjectionShape, inputs: ProjectionInputs<'_, &[f64]>) -> Losses {
@@ -42,7 +42,7 @@ pub(super) fn losses(shape: ProjectionShape, inputs: ProjectionInputs<'_, &[f64]
     }
     let numbers = numbers.into_iter().map(|number| number as f32);
     let pending = RowLosses {
-        rows: vec![Plain.upload(numbers.collect())],
+        rows: vec![PLAIN.upload(numbers.collect())],
         vocab,
         label_smoothing: inputs.label_smoothing,
     };

@@ -11,6 +11,7 @@ mod optimizer;
 mod rotary;
 
 use std::borrow::Cow;
+use std::fmt::{self, Debug, Formatter};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -25,17 +26,33 @@ use crate::operands::*;
 use crate::verdict::VerdictCall;
 use crate::{Buffer, Device, Failure, Hardware, HardwareMemory, Losses};
 
-/// The slow device.
-#[derive(Clone, Copy, Debug)]
-pub struct Plain;
+/// The slow device that tests share, so that none may lose it.
+pub static PLAIN: Plain = Plain::new();
 
-/// Why it can compute no more.
-static FAILURE: OnceLock<Failure> = OnceLock::new();
+/// A slow device.
+#[derive(Default)]
+pub struct Plain {
+    /// Why it can compute no more.
+    failure: OnceLock<Failure>,
+}
 
 impl Plain {
-    /// Fails like a GPU that is lost: from now on, this ends all that is computed on the device in this process.
-    pub fn lose(failure: Failure) {
-        _ = FAILURE.set(failure);
+    /// Returns a device that can be lost without harm to others.
+    pub const fn new() -> Self {
+        Self {
+            failure: OnceLock::new(),
+        }
+    }
+
+    /// Fails like a GPU that is lost: from now on, this ends all that is computed on this device.
+    pub fn lose(&self, failure: Failure) {
+        _ = self.failure.set(failure);
+    }
+}
+
+impl Debug for Plain {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("Plain")
     }
 }
 
@@ -56,7 +73,7 @@ impl Device for Plain {
     }
 
     fn failure(&self) -> Option<Failure> {
-        FAILURE.get().cloned()
+        self.failure.get().cloned()
     }
 
     /// As if it did: what waits for a GPU is tested here too.

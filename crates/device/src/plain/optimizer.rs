@@ -5,7 +5,7 @@ use attentive_kernels::reference;
 use super::memory::{narrow, of, to};
 use crate::operands::*;
 use crate::verdict::{self, VerdictCall};
-use crate::{Buffer, Device, Plain};
+use crate::{Buffer, Device, PLAIN};
 
 /// A gradient as the verdict has it; `None` if nothing changes.
 pub(super) fn judged(grad: &Buffer, verdict: Option<&Buffer>) -> Option<Vec<f64>> {
@@ -17,7 +17,7 @@ pub(super) fn verdict(call: VerdictCall<'_>) -> Buffer {
     let loss = of(call.loss)[0] as f32;
     let before = call.before.map(narrow);
     let found = verdict::verdict(call, loss, &narrow(call.squares), before.as_deref());
-    Plain.upload(found.to_vec())
+    PLAIN.upload(found.to_vec())
 }
 
 pub(super) fn adam(step: AdamStep, part: Part<'_>, moments: [&mut Buffer; 2], grad: &[f64]) {

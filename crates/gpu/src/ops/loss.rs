@@ -22,8 +22,6 @@ const LOSS_OF_ROWS: Kernel = Kernel::new("loss_of_rows", source);
 
 /// Logits that exist at a time, at most: 64 MiB.
 const LOGITS: usize = 1 << 24;
-/// The numbers of each row from which its loss is computed.
-const NUMBERS: usize = 4;
 
 fn source(_: usize) -> Cow<'static, str> {
     concat!(
@@ -106,7 +104,7 @@ fn block(
         .write(recording, of_logits);
     let targets = all_words(rows.iter().map(|&row| inputs.targets[row]));
     let targets = recording.upload(&targets);
-    let losses = recording.room(NUMBERS * n);
+    let losses = recording.room(RowLosses::NUMBERS * n);
     let differentiates =
         gradients.x.is_some() || gradients.weight.is_some() || gradients.bias.is_some();
     let parameters = words![n, vocab, inputs.label_smoothing, differentiates];

@@ -131,7 +131,7 @@ fn the_likeliest_tokens() {
                 caught(|| device.likeliest(call, &logits))
             })
         };
-        let (found, expected) = (found(gpu), found(&Plain));
+        let (found, expected) = (found(gpu), found(&PLAIN));
         assert_eq!(found.len(), 5);
         for (row, (found, expected)) in found.iter().zip(&expected).enumerate() {
             assert_eq!(found.largest, expected.largest, "row {row}, {count}");

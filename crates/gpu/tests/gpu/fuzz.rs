@@ -2,8 +2,8 @@
 
 use attentive_base::random::Random;
 use attentive_device::{
-    AttentiveRecurrentCall, Lengths, LinearCall, NormCall, ProjectionShape, RecurrentCall,
-    ResidualNormCall,
+    AttentiveRecurrentCall, Lengths, LinearCall, NormCall, PositionRows, ProjectionShape,
+    RecurrentCall, ResidualNormCall,
 };
 use attentive_kernels::attention::Causality;
 use attentive_kernels::cross_entropy::IGNORE;
@@ -15,6 +15,8 @@ use super::*;
 
 /// Shapes are drawn with this seed; `ATTENTIVE_FUZZ_SEED` gives another.
 const SEED: u64 = 1;
+/// How weights are stored.
+const STORED: [Float; 2] = [Float::F32, Float::Bf16];
 
 /// A number below `end`, small ones more often.
 fn below(random: &mut Random, end: usize) -> usize {
@@ -46,18 +48,25 @@ fn linear(random: &mut Random) {
         ],
     );
     let (maps, biased) = (one_of(random, &[1, 2, 3]), one_of(random, &[true, false]));
-    let what = format!("{call:?} · {maps}, {biased}");
-    agree(&what, |device| products::both(device, call, maps, biased));
+    let stored = one_of(random, &STORED);
+    let what = format!("{call:?} · {maps} in {stored:?}, {biased}");
+    agree(&what, |device| {
+        products::both(device, call, stored, maps, biased)
+    });
 }
 
-/// Weights in bf16.
-fn in_bf16(random: &mut Random) {
-    let [rows, d_in, d_out] = [150, 90, 150].map(|end| below(random, end));
-    let call = products::call([rows, 1 + d_in, d_out]);
-    let maps = one_of(random, &[1, 2, 3]);
-    agree(&format!("{call:?} · {maps} in bf16"), |device| {
-        vec![products::with_bf16(device, call, maps, 0)]
-    });
+fn embedding(random: &mut Random) {
+    let [vocab, d, sequences, len] = [40, 300, 20, 20].map(|end| 1 + below(random, end));
+    let ids = (0..sequences * len).map(|_| below(random, vocab) as u32);
+    let ids = Vec::from_iter(ids);
+    let table = numbers(9, len * d);
+    let table = &table;
+    let positions = one_of(random, &[None, Some(PositionRows { table, len })]);
+    let stored = one_of(random, &STORED);
+    agree(
+        &format!("{ids:?} of {vocab} · {d} in {stored:?}"),
+        |device| rows::embedded(device, &ids, [vocab, d], stored, positions),
+    );
 }
 
 fn attention(random: &mut Random) {
@@ -107,9 +116,10 @@ fn cross_entropy(random: &mut Random) {
     };
     let targets: Vec<u32> = (0..shape.rows).map(target).collect();
     let smoothing = one_of(random, &[0.0, 0.1]);
-    let biased = one_of(random, &[true, false]);
-    agree(&format!("{shape:?}, {smoothing}, {biased}"), |device| {
-        loss::both(device, shape, &targets, smoothing, biased).0
+    let (biased, stored) = (one_of(random, &[true, false]), one_of(random, &STORED));
+    let what = format!("{shape:?} in {stored:?}, {smoothing}, {biased}");
+    agree(&what, |device| {
+        loss::both(device, shape, stored, &targets, smoothing, biased).0
     });
 }
 
@@ -127,7 +137,7 @@ fn recurrent(random: &mut Random) {
         d: 1 + d,
         precision: Float::F32,
     };
-    let options = one_of(random, &[ALL, SOME, FEWEST]);
+    let options = one_of(random, &[ALL, SOME, FEWEST]).stored(one_of(random, &STORED));
     if one_of(random, &[true, false]) {
         let other = RecurrentCall {
             direction: one_of(random, &DIRECTIONS),
@@ -158,7 +168,8 @@ fn recurrent(random: &mut Random) {
 #[test]
 #[ignore = "takes minutes"]
 fn random_shapes() {
-    const ALL: [fn(&mut Random); 6] = [linear, in_bf16, attention, norm, cross_entropy, recurrent];
+    const ALL: [fn(&mut Random); 6] =
+        [linear, embedding, attention, norm, cross_entropy, recurrent];
     let number = |name: &str, default: u64| {
         let given = std::env::var(name).ok();
         given.map_or(default, |text| text.parse().expect("a number"))

@@ -8,6 +8,7 @@ use super::*;
 pub(super) fn both(
     device: &dyn Device,
     shape: ProjectionShape,
+    stored: Float,
     targets: &[u32],
     label_smoothing: f32,
     biased: bool,
@@ -18,8 +19,8 @@ pub(super) fn both(
         vocab,
         ..
     } = shape;
-    let (x, weight) = (random(1, rows * d_model), random(2, vocab * d_model));
-    let bias = random(3, vocab);
+    let (x, bias) = (random(1, rows * d_model), random(3, vocab));
+    let weight = weights(stored, 2, vocab * d_model);
     let inputs = ProjectionInputs {
         x: &x,
         weight: &weight,
@@ -64,7 +65,11 @@ fn losses() {
                     _ => row * 31 % vocab as u32,
                 })
                 .collect();
-            for precision in [Float::F32, Float::Bf16] {
+            for (precision, stored) in [
+                (Float::F32, Float::F32),
+                (Float::Bf16, Float::F32),
+                (Float::F32, Float::Bf16),
+            ] {
                 let shape = ProjectionShape {
                     rows,
                     d_model,
@@ -72,8 +77,8 @@ fn losses() {
                     precision,
                 };
                 let mut counts = std::cell::RefCell::new(Vec::new());
-                agree(&format!("{shape:?}, {smoothing}"), |device| {
-                    let (results, count) = both(device, shape, &targets, smoothing, biased);
+                agree(&format!("{shape:?}, {stored:?}, {smoothing}"), |device| {
+                    let (results, count) = both(device, shape, stored, &targets, smoothing, biased);
                     counts.borrow_mut().push(count);
                     results
                 });

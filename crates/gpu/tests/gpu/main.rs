@@ -15,8 +15,9 @@ mod rows;
 
 use std::cell::LazyCell;
 
-use attentive_device::{Buffer, Cpu, Device, Dropout, Failure, Plain, on};
+use attentive_device::{Buffer, Cpu, Device, Dropout, Failure, PLAIN, current, on};
 use attentive_gpu::Gpu;
+use attentive_kernels::gemm::Float;
 
 /// The error of a result that is allowed, see [`worst`].
 const TOLERANCE: f32 = 1e-4;
@@ -53,6 +54,14 @@ fn numbers(seed: u64, count: usize) -> Vec<f32> {
 /// A buffer of the current device with [`numbers`].
 fn random(seed: u64, count: usize) -> Buffer {
     numbers(seed, count).into()
+}
+
+/// Weights of the current device with [`numbers`], stored in f32 or in bf16.
+fn weights(stored: Float, seed: u64, count: usize) -> Buffer {
+    match stored {
+        Float::F32 => random(seed, count),
+        Float::Bf16 => current().upload_bf16(numbers(seed, count)),
+    }
 }
 
 /// A buffer for a result, which holds something else.
@@ -98,7 +107,7 @@ fn compare(what: &str, work: impl Fn(&dyn Device) -> Vec<Buffer>, factor: f32) -
     let once = || on(gpu, || caught(|| values(work(gpu))));
     let (found, again) = (once(), once());
     assert_eq!(bits(&found), bits(&again), "{what}: two runs");
-    let expected = on(&Plain, || values(work(&Plain)));
+    let expected = on(&PLAIN, || values(work(&PLAIN)));
     assert_eq!(found.len(), expected.len(), "{what}: results");
     let on_cpu = LazyCell::new(|| on(&Cpu, || values(work(&Cpu))));
     for (number, (found, expected)) in found.iter().zip(&expected).enumerate() {

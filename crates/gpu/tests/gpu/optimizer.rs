@@ -3,7 +3,7 @@ use attentive_kernels::optimizer::SUM_CHUNK;
 
 use super::*;
 
-/// None, one that clips, and one that lets everything as it is.
+/// None, one that clips, and one that leaves everything as it is.
 fn verdict(device: &dyn Device, number: u64) -> Option<Buffer> {
     let verdict = match number % 3 {
         0 => return None,

@@ -18,6 +18,7 @@ pub(super) fn call([rows, d_in, d_out]: [usize; 3]) -> LinearCall {
 pub(super) fn both(
     device: &dyn Device,
     call: LinearCall,
+    stored: Float,
     maps: usize,
     biased: bool,
 ) -> Vec<Buffer> {
@@ -26,7 +27,7 @@ pub(super) fn both(
     } = call;
     let x = random(1, rows * d_in);
     let weights: Vec<Buffer> = (0..maps as u64)
-        .map(|map| random(10 + map, d_out * d_in))
+        .map(|map| weights(stored, 10 + map, d_out * d_in))
         .collect();
     let biases: Vec<Buffer> = (0..maps as u64)
         .map(|map| random(20 + map, d_out))
@@ -76,87 +77,30 @@ const SHAPES: [[usize; 3]; 9] = [
 
 #[test]
 fn linear_layers() {
-    for shape in SHAPES {
-        for (maps, biased) in [(1, true), (1, false), (3, true)] {
-            let what = format!("{shape:?} · {maps}, {biased}");
-            agree(&what, |device| both(device, call(shape), maps, biased));
-        }
-        for dropout in [None, Some(dropout(0.3))] {
-            let call = LinearCall {
+    for stored in [Float::F32, Float::Bf16] {
+        for shape in SHAPES {
+            let plain = call(shape);
+            for (maps, biased) in [(1, true), (1, false), (3, true)] {
+                let what = format!("{shape:?} · {maps} in {stored:?}, {biased}");
+                agree(&what, |device| both(device, plain, stored, maps, biased));
+            }
+            let relu = LinearCall {
                 activation: Activation::Relu,
-                dropout,
-                ..call(shape)
+                ..plain
             };
-            agree(&format!("{call:?}"), |device| both(device, call, 1, true));
+            let dropped = LinearCall {
+                dropout: Some(dropout(0.3)),
+                ..relu
+            };
+            let in_bf16 = LinearCall {
+                precision: Float::Bf16,
+                ..plain
+            };
+            for call in [relu, dropped, in_bf16] {
+                let what = format!("{call:?} in {stored:?}");
+                agree(&what, |device| both(device, call, stored, 1, true));
+            }
         }
-        let call = LinearCall {
-            precision: Float::Bf16,
-            ..call(shape)
-        };
-        agree(&format!("{call:?}"), |device| both(device, call, 1, true));
-    }
-}
-
-/// The results of layers with weights in bf16, for the rows of the input from `first` on.
-pub(super) fn with_bf16(device: &dyn Device, call: LinearCall, maps: u64, first: usize) -> Buffer {
-    let LinearCall {
-        rows, d_in, d_out, ..
-    } = call;
-    let x = numbers(1, (first + rows) * d_in);
-    let x = Buffer::from(x[first * d_in..].to_vec());
-    let weight = |map| device.upload_bf16(numbers(10 + map, d_out * d_in));
-    let weights: Vec<Buffer> = (0..maps).map(weight).collect();
-    let bias = random(20, d_out);
-    let map = |weight| Affine {
-        weight,
-        bias: Some(&bias),
-    };
-    let affine: Vec<Affine<&Buffer>> = weights.iter().map(map).collect();
-    let mut out = room(rows * maps as usize * d_out);
-    device.linear(call, &x, &affine, &mut out);
-    out
-}
-
-#[test]
-fn linear_layers_with_weights_in_bf16() {
-    for shape in SHAPES {
-        for maps in [1, 3] {
-            let what = format!("{shape:?} · {maps}");
-            agree(&what, |device| {
-                vec![with_bf16(device, call(shape), maps, 0)]
-            });
-        }
-        let call = LinearCall {
-            precision: Float::Bf16,
-            ..call(shape)
-        };
-        agree(&format!("{call:?}"), |device| {
-            vec![with_bf16(device, call, 1, 0)]
-        });
-    }
-}
-
-#[test]
-fn gradients_through_weights_in_bf16() {
-    for shape in SHAPES {
-        let [rows, d_in, d_out] = shape;
-        agree(&format!("{shape:?}"), |device| {
-            let x = random(1, rows * d_in);
-            let weight = device.upload_bf16(numbers(2, d_out * d_in));
-            let kept = LinearKept {
-                x: &x,
-                weights: &[&weight],
-                out: &Buffer::EMPTY,
-            };
-            let mut grad = random(3, rows * d_out);
-            let mut dx = room(rows * d_in);
-            let none = AffineGradients {
-                weight: None,
-                bias: None,
-            };
-            device.linear_backward(call(shape), kept, &mut grad, Some(&mut dx), vec![none]);
-            vec![dx]
-        });
     }
 }
 
@@ -209,33 +153,22 @@ fn a_row_alone_has_the_bits_it_has_among_others() {
     let Some(gpu) = gpu() else {
         return;
     };
-    let (d_in, d_out) = (100, 1100);
-    let x = numbers(1, 600 * d_in);
-    let rows = |first: usize, rows: usize| {
-        on(gpu, || {
-            let x = Buffer::from(x[first * d_in..][..rows * d_in].to_vec());
-            let (weight, bias) = (random(2, d_out * d_in), random(3, d_out));
-            let map = Affine {
-                weight: &weight,
-                bias: Some(&bias),
-            };
-            let mut out = room(rows * d_out);
-            gpu.linear(call([rows, d_in, d_out]), &x, &[map], &mut out);
-            out.into_vec()
-        })
-    };
-    are_the_same_alone(d_out, rows);
-}
-
-#[test]
-fn a_row_has_the_same_bits_alone_with_weights_in_bf16() {
-    let Some(gpu) = gpu() else {
-        return;
-    };
-    let (d_in, d_out) = (101, 1100);
-    let rows = |first: usize, rows: usize| {
-        let call = call([rows, d_in, d_out]);
-        on(gpu, || with_bf16(gpu, call, 1, first).into_vec())
-    };
-    are_the_same_alone(d_out, rows);
+    let d_out = 1100;
+    for (d_in, stored) in [(100, Float::F32), (101, Float::Bf16)] {
+        let x = numbers(1, 600 * d_in);
+        let rows = |first: usize, rows: usize| {
+            on(gpu, || {
+                let x = Buffer::from(x[first * d_in..][..rows * d_in].to_vec());
+                let (weight, bias) = (weights(stored, 2, d_out * d_in), random(3, d_out));
+                let map = Affine {
+                    weight: &weight,
+                    bias: Some(&bias),
+                };
+                let mut out = room(rows * d_out);
+                gpu.linear(call([rows, d_in, d_out]), &x, &[map], &mut out);
+                out.into_vec()
+            })
+        };
+        are_the_same_alone(d_out, rows);
+    }
 }

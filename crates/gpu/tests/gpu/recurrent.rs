@@ -17,28 +17,43 @@ pub(crate) const CELLS: [Cell; 5] = [
 ];
 pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
-/// Which of the optional operands there are, and which of the optional gradients are wanted.
+/// Which of the optional operands there are, which of the optional gradients are wanted, and how weights are stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
+    stored: Float,
     bias: bool,
     initial: bool,
     gradients: bool,
 }
 
+impl Options {
+    pub(crate) fn stored(self, stored: Float) -> Self {
+        Self { stored, ..self }
+    }
+}
+
 pub(crate) const ALL: Options = Options {
+    stored: Float::F32,
     bias: true,
     initial: true,
     gradients: true,
 };
 pub(crate) const FEWEST: Options = Options {
+    stored: Float::F32,
     bias: false,
     initial: false,
     gradients: false,
 };
 pub(crate) const SOME: Options = Options {
+    stored: Float::F32,
     bias: false,
     initial: false,
     gradients: true,
+};
+
+const IN_BF16: Options = Options {
+    stored: Float::Bf16,
+    ..ALL
 };
 
 /// The operands of the recurrence of any layer.
@@ -55,7 +70,7 @@ impl Operands {
         let has_hidden = gates > 0;
         let initial = call.lengths.rows() * cell.states() * d;
         Self {
-            weight: has_hidden.then(|| random(11, gates * d)),
+            weight: has_hidden.then(|| weights(options.stored, 11, gates * d)),
             bias: (has_hidden && options.bias).then(|| random(12, gates)),
             initial: options.initial.then(|| random(13, initial)),
         }
@@ -206,7 +221,7 @@ fn layers() {
                     d,
                     precision: Float::F32,
                 };
-                for options in [ALL, SOME, FEWEST] {
+                for options in [ALL, SOME, FEWEST, IN_BF16] {
                     let what = format!("{call:?}, {options:?}");
                     agree(&what, |device| layer(device, &[call], options));
                     let other = RecurrentCall {
@@ -286,8 +301,8 @@ impl AttentiveOperands {
         Self {
             state: Operands::new(recurrent, options),
             projected: random(1, recurrent.lengths.positions() * gates),
-            query_weight: random(21, d_key * recurrent.d),
-            context_weight: random(22, gates * d_value),
+            query_weight: weights(options.stored, 21, d_key * recurrent.d),
+            context_weight: weights(options.stored, 22, gates * d_value),
             keys: random(23, sources * d_key),
             values: random(24, sources * d_value),
             v: random(25, d_key),
@@ -376,6 +391,7 @@ fn layers_that_attend() {
                 (Direction::Forward, Some(&src_lengths), ALL),
                 (Direction::Backward, Some(&src_lengths), SOME),
                 (Direction::Forward, None, FEWEST),
+                (Direction::Forward, Some(&src_lengths), IN_BF16),
             ] {
                 let recurrent = RecurrentCall {
                     cell,

@@ -77,6 +77,21 @@ fn tables_added_to_sequences() {
     }
 }
 
+/// The vectors with these numbers in a table `[vocab, d]`, and the gradient of the table.
+pub(super) fn embedded(
+    device: &dyn Device,
+    ids: &[u32],
+    [vocab, d]: [usize; 2],
+    stored: Float,
+    positions: Option<PositionRows<'_>>,
+) -> Vec<Buffer> {
+    let (table, grad) = (weights(stored, 1, vocab * d), random(2, ids.len() * d));
+    let (mut out, mut dtable) = (room(ids.len() * d), room(vocab * d));
+    device.embedding(ids, &table, d, 2.5, positions, &mut out);
+    device.embedding_backward(ids, &grad, d, 2.5, &mut dtable);
+    vec![out, dtable]
+}
+
 #[test]
 fn embeddings() {
     let table = numbers(9, 5 * 300);
@@ -92,16 +107,11 @@ fn embeddings() {
                 let rows = len
                     .filter(fits)
                     .map(|len| PositionRows { table: &table, len });
-                agree(&format!("{ids:?}, {d}, {len:?}"), |device| {
-                    let (vectors, mut out) = (random(1, 10 * d), room(ids.len() * d));
-                    device.embedding(ids, &vectors, d, 2.5, rows, &mut out);
-                    let (grad, mut dtable) = (random(2, ids.len() * d), room(10 * d));
-                    device.embedding_backward(ids, &grad, d, 2.5, &mut dtable);
-                    let table = device.upload_bf16(numbers(1, 10 * d));
-                    let mut of_bf16 = room(ids.len() * d);
-                    device.embedding(ids, &table, d, 2.5, rows, &mut of_bf16);
-                    vec![out, dtable, of_bf16]
-                });
+                for stored in [Float::F32, Float::Bf16] {
+                    agree(&format!("{ids:?}, {d}, {len:?}, {stored:?}"), |device| {
+                        embedded(device, ids, [10, d], stored, rows)
+                    });
+                }
             }
         }
     }

@@ -207,7 +207,7 @@ impl Single {
     /// contiguous, both operands are small, or copying costs more than it saves.
     fn reads_left_in_place(self, a: View<'_>, depth: usize, m: usize, n: usize) -> bool {
         let is_small = m * depth <= SMALL && n * depth <= SMALL;
-        // Few tiles read an element, and columns at odd numbers of cache lines are spread over the whole L1 cache.
+        // Few tiles read each element, and columns an odd number of cache lines apart spread over the whole L1 cache.
         let is_spread = a.row_stride == 1 && a.col_stride / PANEL % 2 == 1;
         let is_cheap = n <= NARROW && is_spread;
         self.precision == Float::F32 && (a.col_stride == 1 || is_small || is_cheap)

@@ -15,9 +15,10 @@ impl<'a> Directions<'a> {
     /// # Panics
     /// If they do not read the same sequences.
     pub(super) fn new(calls: impl Iterator<Item = RecurrentCall<'a>>) -> Self {
-        let calls: Vec<_> = calls.collect();
+        let calls: Vec<RecurrentCall<'_>> = calls.collect();
+        let have_equal_lengths = |pair: &[RecurrentCall<'_>]| pair[0].lengths == pair[1].lengths;
         assert!(
-            calls.is_sorted_by(|one, next| one.lengths == next.lengths),
+            calls.windows(2).all(have_equal_lengths),
             "the directions of a layer read the same sequences"
         );
         Self(calls)

@@ -2,7 +2,7 @@
 
 use attentive_base::batch::TokenId;
 use attentive_decode::Stepper;
-use attentive_device::{Cpu, Device, Plain};
+use attentive_device::{Cpu, Device, PLAIN};
 use attentive_samples::{decodes, rows, variants};
 use attentive_tape::Float;
 
@@ -62,7 +62,7 @@ fn devices_give_what_the_cpu_gives() {
     for config in variants().into_iter().filter(decodes) {
         let model = model(&config);
         let expected = results(&on_cpu(&model));
-        for device in [&Cpu as &'static dyn Device, &Plain] {
+        for device in [&Cpu as &'static dyn Device, &PLAIN] {
             let found = results(&on_device(device, &model));
             assert_eq!(found.len(), expected.len(), "{config:?}");
             for (found, expected) in found.iter().zip(&expected) {
@@ -92,7 +92,7 @@ fn only_weights_are_rounded_to_bf16() {
         let weights = Dense::new(Precision::Bf16, model.copied());
         let rounded = Engine::new(model.architecture(), &mut { weights });
         let rounded = rounded.parameters(model.architecture());
-        for device in [&Cpu as &'static dyn Device, &Plain] {
+        for device in [&Cpu as &'static dyn Device, &PLAIN] {
             let engine = with_numbers(device, &model, Float::Bf16);
             assert_eq!(
                 by_name(engine.parameters()),
@@ -121,7 +121,7 @@ fn only_weights_are_rounded_to_bf16() {
 #[test]
 fn the_likeliest_tokens_are_those_of_the_logits() {
     let model = model(&attentive_samples::base());
-    let engine = on_device(&Plain, &model);
+    let engine = on_device(&PLAIN, &model);
     let cpu = on_cpu(&model);
     let last = |engine: &DeviceEngine| {
         let mut state = engine.start();

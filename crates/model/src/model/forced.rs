@@ -2,7 +2,7 @@
 
 use attentive_base::batch::{Batch, Padded};
 use attentive_decode::{Logits, scored};
-use attentive_device::current;
+use attentive_device::{Losses, current};
 use attentive_tape::{AttentionWeights, row_range};
 
 use super::{Model, PREDICTED_ROWS};
@@ -18,11 +18,12 @@ impl Model {
         }
     }
 
-    /// On a device: the logits stay there.
+    /// On a device that computes later: the logits stay there.
     fn log_probs_by_loss(&self, batch: &Batch, pass: &Pass<'_>) -> Vec<Vec<f64>> {
-        let found = self.loss(batch, 0.0, pass).losses.nll_of_rows();
-        let found = found.expect("numbers of each row").into_iter();
-        let mut log_probs = found.map(|nll| match nll.is_finite() {
+        let Losses::Pending(rows) = self.loss(batch, 0.0, pass).losses else {
+            unreachable!("the losses of a device that computes later are pending");
+        };
+        let mut log_probs = rows.nll().into_iter().map(|nll| match nll.is_finite() {
             true => -nll.max(0.0),
             false => f64::NAN,
         });

@@ -440,7 +440,7 @@ fn a_device_that_fails_is_an_error_of_all_whom_it_served_and_of_nobody_else() {
 #[test]
 fn a_service_on_a_device_gives_what_its_pipeline_gives() {
     let pipeline = of(Family::Transformer)
-        .on_device(&attentive_device::Plain)
+        .on_device(&attentive_device::PLAIN)
         .unwrap();
     let lines = lines(3, 12);
     let options = TranslateOptions {

@@ -38,7 +38,7 @@ async fn ready(State(app): State<Shared>) -> Response {
     with_status(status, &json!({"status": text}))
 }
 
-/// The status in a stage, and what it is called; a device may be lost.
+/// The status code and the text that report readiness.
 fn readiness(stage: Stage, is_lost: bool) -> (StatusCode, &'static str) {
     match stage {
         Stage::Loading => (StatusCode::SERVICE_UNAVAILABLE, "loading"),

@@ -37,11 +37,14 @@ pub fn columns(x: Value, range: Range<usize>) -> Value {
 /// The columns of `x` in disjoint ranges, side by side.
 ///
 /// # Panics
-/// If there are no such columns.
+/// If there are no such columns, or ranges overlap: the gradient of a column would have to be a sum.
 pub fn column_ranges(x: Value, ranges: Vec<Range<usize>>) -> Value {
     let [rows, width] = x.shape();
-    for range in &ranges {
+    for (number, range) in ranges.iter().enumerate() {
         assert!(range.start <= range.end && range.end <= width, "{range:?}");
+        let overlaps =
+            |other: &Range<usize>| range.start.max(other.start) < range.end.min(other.end);
+        assert!(!ranges[..number].iter().any(overlaps), "{ranges:?} overlap");
     }
     let found = ranges.iter().map(ExactSizeIterator::len).sum();
     apply(

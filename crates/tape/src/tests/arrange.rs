@@ -26,6 +26,12 @@ fn columns_side_by_side() {
 }
 
 #[test]
+#[should_panic(expected = "[0..3, 3..3, 2..5] overlap")]
+fn ranges_of_columns_that_overlap_are_refused() {
+    column_ranges(Value::zeros([2, 5]), vec![0..3, 3..3, 2..5]);
+}
+
+#[test]
 fn selected_rows() {
     on_each_device(|| {
         let x = Value::new(vec![1., 2., 3., 4., 5., 6.], [3, 2]);

@@ -1,7 +1,7 @@
 //! Every operation's gradients against central finite differences of its forward pass. The forward passes are those of the
 //! kernels, which are compared with double-precision references in their own crate.
 
-use attentive_device::{Cpu, Device, Plain, on};
+use attentive_device::{Cpu, Device, PLAIN, on};
 use attentive_kernels::cross_entropy::IGNORE;
 
 use super::*;
@@ -33,7 +33,7 @@ pub(crate) fn random(seed: u64, shape: [usize; 2]) -> Value {
 
 /// Runs a test on each device that computes.
 pub(crate) fn on_each_device(test: impl Fn()) {
-    for device in [&Cpu as &'static dyn Device, &Plain] {
+    for device in [&Cpu as &'static dyn Device, &PLAIN] {
         on(device, &test);
     }
 }
@@ -120,7 +120,7 @@ impl Case {
     fn check(&self, operation: Operation<'_>) {
         let ours = self.checked(operation);
         let inputs: Vec<Vec<f32>> = self.inputs.iter().map(Param::to_vec).collect();
-        let plain = on(&Plain, || {
+        let plain = on(&PLAIN, || {
             let copy = |(input, values): (&Param, Vec<f32>)| {
                 Param::new(input.name(), input.shape().to_vec(), values)
             };

@@ -5,7 +5,7 @@ use attentive_base::batch::{Batch, Padded, Src};
 use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::{self as checkpoint, Run};
 use attentive_config::Config;
-use attentive_device::{Cpu, Device, Failure, Plain};
+use attentive_device::{Cpu, Device, Failure, PLAIN};
 use attentive_model::model::{Model, Parameter};
 use attentive_processes::in_threads;
 use tempfile::TempDir;
@@ -76,15 +76,15 @@ fn assert_close(found: &[f64], expected: &[f64]) {
     }
 }
 
-/// On [`Plain`], whose buffers the host cannot read, everything that wrongly reads them panics.
+/// On [`PLAIN`], whose buffers the host cannot read, everything that wrongly reads them panics.
 #[test]
 fn a_run_on_another_device_learns_what_it_learns_on_the_cpu() {
     for model in [TRANSFORMER, RECURRENT] {
         let folder = TempDir::new().unwrap();
         let (cpu, plain) = (folder.path().join("cpu"), folder.path().join("plain"));
         let (expected_summary, expected) = run(&Cpu, &config(model, 4), &cpu);
-        let (_, first) = run(&Plain, &config(model, 2), &plain);
-        let (summary, rest) = run(&Plain, &config(model, 4), &plain);
+        let (_, first) = run(&PLAIN, &config(model, 2), &plain);
+        let (summary, rest) = run(&PLAIN, &config(model, 4), &plain);
         assert_close(&[first.losses, rest.losses].concat(), &expected.losses);
         let validations = [first.validations, rest.validations].concat();
         assert_close(&validations, &expected.validations);
@@ -161,8 +161,8 @@ fn reported(device: &'static dyn Device, log_every: u64) -> (Vec<f64>, Vec<Strin
 
 #[test]
 fn losses_that_are_read_later_are_the_same() {
-    let (every, _) = reported(&Plain, 1);
-    let (later, log) = reported(&Plain, 4);
+    let (every, _) = reported(&PLAIN, 1);
+    let (later, log) = reported(&PLAIN, 4);
     assert_eq!((every.len(), &every), (7, &later));
     let steps = |log: &[String]| -> Vec<String> {
         let fields = |line: &String| {
@@ -179,7 +179,7 @@ fn losses_that_are_read_later_are_the_same() {
 /// On each device, whether it waits for each update or not.
 #[test]
 fn a_damaged_update_and_those_after_it_change_nothing() {
-    for device in [&Cpu as &'static dyn Device, &Plain] {
+    for device in [&Cpu as &'static dyn Device, &PLAIN] {
         on(device, || {
             let mut config = config(TRANSFORMER, 9);
             config.train.scheduled_sampling = Default::default();
@@ -241,10 +241,10 @@ fn several_processes_share_a_run_on_another_device() {
     let folder = TempDir::new().unwrap();
     let [alone, shared] = ["alone", "shared"].map(|name| folder.path().join(name));
     let config = config(TRANSFORMER, 2);
-    run(&Plain, &config, &alone);
+    run(&PLAIN, &config, &alone);
     let steps = in_threads(2, |processes| {
         let options = options(&shared, &processes);
-        let summary = on(&Plain, || train(&config, &options, &mut Silent));
+        let summary = on(&PLAIN, || train(&config, &options, &mut Silent));
         summary.unwrap().step
     });
     assert_eq!(steps, [2, 2]);

@@ -1,4 +1,11 @@
+use attentive_architecture::Body;
+use attentive_base::batch::{Batch, Padded, Src};
+use attentive_device::{PLAIN, on};
+use attentive_model::model::Model;
+use attentive_tape::Buffer;
+
 use super::*;
+use crate::{Learner, Unwatched};
 
 /// Training that needs 60 MB plus 10 kB per token, on a corpus of 3000 tokens.
 fn with_budget(tokens: usize) -> Memory {
@@ -51,36 +58,91 @@ fn without_a_fitting_budget_another_cause_is_reported() {
     assert!(message.contains("60 MB for weights"), "{message}");
 }
 
+fn subject<'a>(
+    config: &'a Config,
+    architecture: &'a Architecture,
+    frozen: &'a Frozen,
+) -> Subject<'a> {
+    Subject {
+        config,
+        architecture,
+        frozen,
+        data: 0,
+        resident: 0,
+        threads: 1,
+        processes: 1,
+        gpu: None,
+    }
+}
+
 #[test]
 fn what_a_gpu_holds_is_not_in_ram() {
     let config = Config::default();
     let architecture = config.model.architecture(1000, 1000);
+    let frozen = Frozen::default();
+    let size = BatchSize {
+        rows: 4,
+        src_len: 10,
+        tgt_len: 12,
+    };
     let predict = |gpu| {
         let subject = Subject {
-            config: &config,
-            architecture: &architecture,
-            frozen: &Frozen::default(),
-            data: 0,
-            resident: 0,
-            threads: 1,
-            processes: 1,
             gpu,
-        };
-        let size = BatchSize {
-            rows: 4,
-            src_len: 10,
-            tgt_len: 12,
+            ..subject(&config, &architecture, &frozen)
         };
         Memory::predict(&subject, &[size])
     };
+    let unread = FLOAT * unread::floats(&subject(&config, &architecture, &frozen), &[size]);
     let (cpu, own) = (predict(None), predict(Some(HardwareMemory::Own)));
     let shared = predict(Some(HardwareMemory::Shared));
     let weights = FLOAT * architecture.n_weights() as f64;
     // Weights, gradients and two moments; a copy of the weights for translations, and of all but gradients for checkpoints.
     assert_eq!((cpu.model, cpu.on_gpu), (5.0 * weights, 0.0));
     assert_eq!((own.model, own.activations), (4.0 * weights, 0.0));
-    assert_eq!(own.on_gpu, ROUNDING * (4.0 * weights + cpu.activations));
+    let buffers = 4.0 * weights + cpu.activations + unread;
+    assert_eq!(own.on_gpu, ROUNDING * buffers);
     assert_eq!((shared.model, shared.on_gpu), (12.0 * weights, 0.0));
-    assert_eq!(shared.activations, ROUNDING * cpu.activations);
+    assert_eq!(shared.activations, ROUNDING * (cpu.activations + unread));
     assert!(cpu.activations > 0.0);
+}
+
+#[test]
+fn results_that_are_not_read_yet_are_predicted() {
+    let mut config = Config::default();
+    config.train.micro_batches_per_update = 2;
+    let architecture = config.model.architecture(30, 20);
+    let frozen = Frozen::default();
+    let size = BatchSize {
+        rows: 3,
+        src_len: 2,
+        tgt_len: 4,
+    };
+    let waiting = on(&PLAIN, || {
+        let ids = |len| Padded::new(&vec![vec![5; len]; size.rows], 0);
+        let body = Body::EncoderDecoder(Src::Tokens(ids(size.src_len)), ids(size.tgt_len));
+        let batch = Batch {
+            tgt_out: ids(size.tgt_len),
+            ..Batch::of(body)
+        };
+        let model = Model::new(&architecture, config.model.init, config.seed);
+        let mut learner = Learner::new(model, &config);
+        let started = learner.start(1, 0.01, &[batch.clone(), batch], &mut Unwatched);
+        let started = started.unwrap();
+        started
+            .buffers()
+            .into_iter()
+            .map(Buffer::len)
+            .sum::<usize>() as f64
+    });
+    for (log_every, updates) in [(0, 1.0), (1, 1.0), (10, 10.0), (1000, 100.0)] {
+        config.train.log_every = log_every;
+        let subject = subject(&config, &architecture, &frozen);
+        assert_eq!(unread::floats(&subject, &[size]), updates * waiting);
+        // The host waits for each update that processes share.
+        let subject = Subject {
+            processes: 2,
+            ..subject
+        };
+        assert_eq!(unread::floats(&subject, &[size]), waiting);
+    }
 }

@@ -14,7 +14,7 @@ use crate::span::Span;
 use crate::{Finished, Started, Unwatched, Update};
 
 /// Updates whose results are read together at most: their batches are kept, to find the cause of damage.
-const MOST: usize = 100;
+pub(crate) const MOST_STARTED: usize = 100;
 
 /// An update whose result is not known yet.
 pub(super) struct StartedUpdate {
@@ -54,7 +54,7 @@ impl Trainer<'_> {
     /// Reports on the latest updates if their results are known, or if there is something to log.
     pub(super) fn record_if_due(&mut self) -> Result<()> {
         let is_due = self.setup.learner.waits() || self.is_logged(self.step);
-        match is_due || self.started.len() >= MOST {
+        match is_due || self.started.len() >= MOST_STARTED {
             true => self.record(),
             false => Ok(()),
         }

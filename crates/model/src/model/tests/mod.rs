@@ -6,7 +6,7 @@ use std::ops::Range;
 use attentive_base::batch::{Batch, Padded, Src, TokenId};
 use attentive_base::body::Body;
 use attentive_config::{FamilyConfig, ModelConfig, Pooling, Task};
-use attentive_device::{Cpu, Device, Plain, on};
+use attentive_device::{Cpu, Device, PLAIN, on};
 use attentive_samples::{VOCAB, base, rows, variant, variants};
 use attentive_tape::{Buffer, Float, Lengths, Param, ParamId, pooled, rehearse};
 
@@ -15,7 +15,7 @@ use crate::nn::{Pass, Probe};
 
 /// Runs a test on each device that computes.
 pub(crate) fn on_each_device(test: impl Fn()) {
-    for device in [&Cpu as &'static dyn Device, &Plain] {
+    for device in [&Cpu as &'static dyn Device, &PLAIN] {
         on(device, &test);
     }
 }

@@ -7,6 +7,7 @@ mod translate;
 mod translated;
 
 use attentive_config::Task;
+use attentive_model::engine::Precision;
 use attentive_pipeline::Warning;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -54,6 +55,9 @@ struct Described {
     beam_width: Option<usize>,
     /// Whether `/api/embed` supports the model.
     embeds: bool,
+    /// The number type of the weights, for a model that decodes: `f32`, `bf16` or `int8`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<&'static str>,
     /// The GPU on which the model decodes, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu: Option<String>,
@@ -95,6 +99,7 @@ fn described(model: &Model) -> Described {
         max_len: pipeline.architecture().max_len,
         beam_width: translates.then_some(pipeline.config().decode.beam_width),
         embeds: pipeline.require_encoder().is_ok(),
+        precision: pipeline.precision().map(Precision::name),
         gpu: pipeline.hardware(),
     }
 }
