@@ -1,17 +1,7 @@
 //! Logits as plain numbers.
 
-use std::cell::RefCell;
-
 use attentive_base::batch::TokenId;
 use attentive_tape::Value;
-
-thread_local! {
-    /// Memory of logits that were dropped. New memory for each step of a search costs more than what is computed in it.
-    static SPARE: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// The most vectors kept in [`SPARE`].
-const MOST_SPARE: usize = 4;
 
 /// The logits of several rows, such as those of the next token of each row of a decoder's state.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,13 +24,6 @@ impl Logits {
         Self { values, vocab }
     }
 
-    /// Returns `len` numbers of unspecified values, for logits: if possible, in the memory of logits that this thread has dropped.
-    pub fn room(len: usize) -> Vec<f32> {
-        let mut room = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
-        room.resize(len, 0.0);
-        room
-    }
-
     /// Returns the number of logits of a row.
     pub fn vocab(&self) -> usize {
         self.vocab
@@ -54,19 +37,6 @@ impl Logits {
     /// Returns the rows.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f32]> {
         self.values.chunks_exact(self.vocab)
-    }
-}
-
-impl Drop for Logits {
-    fn drop(&mut self) {
-        let values = std::mem::take(&mut self.values);
-        // The thread may end, and its memory be gone already.
-        let _ = SPARE.try_with(|spare| {
-            let spare = &mut *spare.borrow_mut();
-            if spare.len() < MOST_SPARE {
-                spare.push(values);
-            }
-        });
     }
 }
 

@@ -54,7 +54,7 @@ impl Projection {
     pub(super) fn logits(&self, last: LastLayer) -> Logits {
         let rows = last.rows;
         let values = self.scaled(last.values);
-        let mut logits = Logits::room(rows * self.map.d_out());
+        let mut logits = vec![0.0; rows * self.map.d_out()];
         self.map.apply(rows, &values, &mut logits);
         Logits::new(logits, self.map.d_out())
     }
