@@ -4,7 +4,7 @@ use crate::simd::LANES;
 
 /// Asks the processor to load a rectangle of a row-major matrix into its caches; `row_stride` is the distance between rows.
 ///
-/// Attention reads each head of a sentence from rows that lie far apart, which no processor foresees.
+/// The rows lie far apart, and they are short: hardware prefetchers do not foresee the next one.
 pub(crate) fn prefetch(start: *const f32, row_stride: usize, [rows, cols]: [usize; 2]) {
     for row in 0..rows {
         for col in (0..cols).step_by(LANES) {
@@ -13,39 +13,35 @@ pub(crate) fn prefetch(start: *const f32, row_stride: usize, [rows, cols]: [usiz
     }
 }
 
-/// `N` runs of cache lines that the next tile of a product reads. The processor is asked to load them into its L2 cache one after
-/// the other, while this tile is computed.
+/// `N` runs of cache lines that the next tile of a product reads. The processor is asked to load them into its L2 cache, one line
+/// after the other, while this tile is computed.
 ///
-/// Weights are so long that they come from RAM, and each panel of a block of depth is a run of its own, after whose end no
-/// processor looks.
-pub(crate) struct Ahead<const N: usize> {
-    runs: [*const u8; N],
-    step: usize,
-}
+/// Weights are so long that they come from RAM. Each panel of a block of depth is a run of its own, and hardware prefetchers do not
+/// look past the end of a run. The tile of the first rows asks for the panels of the next columns; the tiles of further rows find
+/// them in the L2 cache. Kernels that read each panel only once (one to three rows) reach the bandwidth of the RAM without asking.
+pub(crate) struct Ahead<const N: usize>([*const u8; N]);
 
 impl<const N: usize> Ahead<N> {
-    /// The runs that start at `next`; or none: then it asks again and again for what is at `here`, which costs as good as
-    /// nothing.
+    /// The runs that start at `starts`.
     #[inline(always)]
-    pub(crate) fn new<T>(next: Option<[*const T; N]>, here: *const T) -> Self {
-        let (runs, step) = match next {
-            Some(next) => (next, LINE),
-            None => ([here; N], 0),
-        };
-        Self {
-            runs: runs.map(<*const T>::cast),
-            step,
-        }
+    pub(crate) fn new<T>(starts: [*const T; N]) -> Self {
+        Self(starts.map(<*const T>::cast))
     }
 
     /// Asks for the next line of each run.
     #[inline(always)]
     pub(crate) fn ask(&mut self) {
-        for run in &mut self.runs {
+        for run in &mut self.0 {
             into_l2(*run);
-            *run = run.wrapping_add(self.step);
+            *run = run.wrapping_add(LINE);
         }
     }
+}
+
+/// Whether an operand of `bytes` bytes is so long that asking for its lines ahead of time is worth it. Shorter ones are often in
+/// the L2 cache already.
+pub(crate) fn is_far(bytes: usize) -> bool {
+    bytes >= 1 << 18
 }
 
 /// Bytes of a cache line.

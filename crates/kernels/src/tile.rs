@@ -62,7 +62,8 @@ impl<'a> TileMut<'a> {
         self.prefetch_part([0, 0], [self.rows, self.cols]);
     }
 
-    /// Asks the processor to load what there is of the rectangle `[rows, cols]` at (`row`, `col`), which will be written.
+    /// Asks the processor to load the part of the rectangle `[rows, cols]` at (`row`, `col`) that lies in the tile, which will be
+    /// written.
     pub(crate) fn prefetch_part(&self, [row, col]: [usize; 2], [rows, cols]: [usize; 2]) {
         if row < self.rows && col < self.cols {
             let start = self.data.wrapping_add(row * self.row_stride + col);

@@ -103,17 +103,17 @@ impl Memory {
         // What a run keeps from its beginning to its end.
         let lasting = FLOAT * (n_weights + slots * n_trained);
         let activations = FLOAT * (rehearsed::floats(subject, batches) - n_trained).max(0.0);
-        let unread = FLOAT * unread::floats(subject, batches);
+        let unread = || FLOAT * unread::floats(subject, batches);
         let copy = FLOAT * n_weights;
         let (model, activations, on_gpu) = match subject.gpu {
             None => (held + copy, activations, 0.0),
             Some(HardwareMemory::Shared) => {
                 // It comes to the GPU through further memory, and goes back through more.
                 let model = ROUNDING * held + 2.0 * lasting + copy;
-                (model, ROUNDING * (activations + unread), 0.0)
+                (model, ROUNDING * (activations + unread()), 0.0)
             }
             Some(HardwareMemory::Own) => {
-                let on_gpu = ROUNDING * (held + activations + unread);
+                let on_gpu = ROUNDING * (held + activations + unread());
                 (lasting + copy, 0.0, on_gpu)
             }
         };
@@ -231,8 +231,8 @@ fn packed(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
         .iter()
         .map(|batch| batch.src_tokens().max(batch.tgt_tokens()));
     let rows = rows.max().unwrap_or(0) as f64;
-    // The weight of the projection for both directions, and the input of a layer.
-    let (projection, input) = (2.0 * vocab * d, rows * d.max(d_inner));
+    // The weight of the projection for both directions, and the input or the weight of a layer.
+    let (projection, input) = (2.0 * vocab * d, rows.max(d) * d.max(d_inner));
     match pairs {
         false => 4.0 * projection.max(input),
         true => {

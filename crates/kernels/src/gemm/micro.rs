@@ -53,12 +53,14 @@ impl<'a> Right<'a> {
         }
     }
 
-    /// The operand, which may come from RAM; after its last tile, the one at `next` is needed.
-    pub(super) fn before(self, next: *const f32) -> Self {
-        Self {
-            next: Some(next),
-            ..self
-        }
+    /// The operand, which may come from RAM if there is `next`, the tile that is needed after its last one.
+    pub(super) fn before(self, next: Option<*const f32>) -> Self {
+        Self { next, ..self }
+    }
+
+    /// The operand after it was read once, in the L2 cache.
+    pub(super) fn in_cache(self) -> Self {
+        Self { next: None, ..self }
     }
 
     /// The tile that is needed after tile `tile` of `tiles`.
@@ -116,7 +118,6 @@ pub(super) fn block_product(
             b_tile: right.tile,
             b_half: right.half,
             b_step: right.step,
-            // The first rows ask for the next tile; the others, and this tile's later rows, find theirs in the L2 cache.
             ahead: right.after(panel, n.div_ceil(nr)).filter(|_| row == 0),
             out: out.address(first + row, panel * nr),
             out_row: out.row_stride(),
@@ -161,7 +162,7 @@ struct Tile {
     b_tile: usize,
     b_half: usize,
     b_step: usize,
-    /// The tile that is asked for meanwhile.
+    /// The tile to ask for meanwhile, see [`Ahead`].
     ahead: Option<*const f32>,
     out: *mut f32,
     out_row: usize,
@@ -179,6 +180,19 @@ macro_rules! with_rows {
     };
 }
 
+/// [`with_rows`] of a kernel that asks for the next tile or not.
+macro_rules! with_rows_asking {
+    ($tile:ident.$kernel:ident, $rows:ident in $($n:literal)*) => {
+        match ($rows, $tile.ahead) {
+            $(
+                ($n, Some(_)) => $tile.$kernel::<$n, true>(),
+                ($n, None) => $tile.$kernel::<$n, false>(),
+            )*
+            _ => unreachable!("{} rows in a tile", $rows),
+        }
+    };
+}
+
 impl Tile {
     /// # Safety
     /// The CPU supports `isa`; `a` is readable for `rows` rows and `depth` columns, `b` for `depth` rows of
@@ -189,14 +203,14 @@ impl Tile {
             match isa {
                 Isa::Portable => with_rows!(self.portable, rows in 1 2 3 4 5 6),
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx2(_) => with_rows!(self.avx2, rows in 1 2 3 4 5 6),
+                Isa::Avx2(_) => with_rows_asking!(self.avx2, rows in 1 2 3 4 5 6),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512(_) if self.cols <= PANEL => {
-                    with_rows!(self.avx512_narrow, rows in 1 2 3 4 5 6 7 8 9 10 11 12)
+                    with_rows_asking!(self.avx512_narrow, rows in 1 2 3 4 5 6 7 8 9 10 11 12)
                 }
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512(_) => {
-                    with_rows!(self.avx512_square, rows in 1 2 3 4 5 6 7 8 9 10 11 12)
+                    with_rows_asking!(self.avx512_square, rows in 1 2 3 4 5 6 7 8 9 10 11 12)
                 }
                 #[cfg(not(target_arch = "x86_64"))]
                 Isa::Avx2(_) | Isa::Avx512(_) => unreachable!("an x86-64 instruction set"),
@@ -222,12 +236,13 @@ impl Tile {
         }
     }
 
-    /// What the next tile reads in vectors of 16 columns.
+    /// What the next tile reads, in vectors of 16 columns.
     #[inline(always)]
     fn ahead<const HALVES: usize>(&self) -> Ahead<HALVES> {
-        let halves =
-            |next: *const f32| std::array::from_fn(|half| next.wrapping_add(half * self.b_half));
-        Ahead::new(self.ahead.map(halves), self.b)
+        let next = self.ahead.unwrap_or(self.b);
+        Ahead::new(std::array::from_fn(|half| {
+            next.wrapping_add(half * self.b_half)
+        }))
     }
 
     /// # Safety
@@ -260,7 +275,7 @@ impl Tile {
     /// See [`Self::run`], with `ROWS` rows; the CPU has AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn avx2<const ROWS: usize>(&self) {
+    unsafe fn avx2<const ROWS: usize, const ASKS: bool>(&self) {
         use std::arch::x86_64::{
             _mm256_add_ps, _mm256_broadcast_ss, _mm256_fmadd_ps, _mm256_loadu_ps,
             _mm256_setzero_ps, _mm256_storeu_ps,
@@ -271,7 +286,9 @@ impl Tile {
             let (mut a, mut b) = (self.a, self.b);
             let mut ahead = self.ahead::<1>();
             for _ in 0..self.depth {
-                ahead.ask();
+                if ASKS {
+                    ahead.ask();
+                }
                 let (b0, b1) = (_mm256_loadu_ps(b), _mm256_loadu_ps(b.add(8)));
                 for (row, sums) in sums.iter_mut().enumerate() {
                     let a = _mm256_broadcast_ss(&*a.add(row * self.a_row));
@@ -308,18 +325,18 @@ impl Tile {
     /// See [`Self::run`], with `ROWS` rows and more than 16 columns; the CPU has AVX-512F.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
-    unsafe fn avx512_square<const ROWS: usize>(&self) {
+    unsafe fn avx512_square<const ROWS: usize, const ASKS: bool>(&self) {
         // SAFETY: the caller upholds the contract.
-        unsafe { self.avx512::<ROWS, 2>() }
+        unsafe { self.avx512::<ROWS, 2, ASKS>() }
     }
 
     /// # Safety
     /// See [`Self::run`], with `ROWS` rows and at most 16 columns; the CPU has AVX-512F.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
-    unsafe fn avx512_narrow<const ROWS: usize>(&self) {
+    unsafe fn avx512_narrow<const ROWS: usize, const ASKS: bool>(&self) {
         // SAFETY: the caller upholds the contract.
-        unsafe { self.avx512::<ROWS, 1>() }
+        unsafe { self.avx512::<ROWS, 1, ASKS>() }
     }
 
     /// # Safety
@@ -327,7 +344,7 @@ impl Tile {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     #[inline]
-    unsafe fn avx512<const ROWS: usize, const HALVES: usize>(&self) {
+    unsafe fn avx512<const ROWS: usize, const HALVES: usize, const ASKS: bool>(&self) {
         use std::arch::x86_64::{
             _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_storeu_ps,
             _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_setzero_ps,
@@ -342,7 +359,9 @@ impl Tile {
             let mut b = self.b;
             let mut ahead = self.ahead::<HALVES>();
             for _ in 0..self.depth {
-                ahead.ask();
+                if ASKS {
+                    ahead.ask();
+                }
                 let mut halves = [_mm512_setzero_ps(); HALVES];
                 for (half, values) in halves.iter_mut().enumerate() {
                     *values = _mm512_loadu_ps(b.wrapping_add(half * self.b_half));

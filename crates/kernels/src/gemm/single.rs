@@ -13,6 +13,7 @@ use super::{Float, Product, View, micro, pack, widened};
 use crate::area::area;
 use crate::packed::{PANEL, PackedBf16, PackedF32, with_lines};
 use crate::parallel::is_large;
+use crate::prefetch::is_far;
 use crate::scratch::with_scratches;
 use crate::tile::TileMut;
 
@@ -44,7 +45,7 @@ pub(crate) struct Single {
 /// The right operand of a product.
 #[derive(Clone, Copy)]
 pub(crate) enum Right<'a> {
-    /// Packed by every task that needs it.
+    /// Packed once if several rows of tasks read it, else by each task.
     Plain(View<'a>),
     /// Packed before, from a column on that starts a panel.
     F32(PackedF32<'a>, usize),
@@ -116,7 +117,7 @@ impl Single {
         }
     }
 
-    /// Calls `work` with `b` `[k, n]`, packed and rounded, on several threads if that is faster.
+    /// Calls `work` with `b` `[k, n]`, packed by several threads if that is faster, and rounded if the precision asks for it.
     pub(super) fn with_panels<R>(
         self,
         b: View<'_>,
@@ -180,12 +181,13 @@ impl Single {
         with_scratches([b_len, a_len], |[packed_b, packed_a]| {
             for start in (0..k).step_by(KC) {
                 let depth = KC.min(k - start);
-                let right = self.right(b, start, depth, n, packed_b);
+                let mut right = self.right(b, start, depth, n, packed_b);
                 let add = product.adds(start);
                 for row in (0..m).step_by(MC) {
                     let rows = row..m.min(row + MC);
                     let left = self.left(a.from(row, start), rows.len(), depth, packed_a);
                     micro::block_product(isa, depth, left, right, out, rows.clone(), add);
+                    right = right.in_cache();
                     if start + depth == k {
                         product.epilogue.finish(out, rows);
                     }
@@ -246,6 +248,7 @@ impl Single {
                         values.as_ptr().wrapping_add(panels * panel)
                     }
                 };
+                let next = is_far(size_of_val(values)).then_some(next);
                 micro::Right::of_panels(isa, data, panel).before(next)
             }
             Right::Bf16(weight, col) => {

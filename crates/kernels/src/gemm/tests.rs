@@ -352,7 +352,37 @@ fn overflowing_strides_are_refused() {
 }
 
 #[test]
-fn a_product_keeps_little_scratch() {
+fn a_right_operand_packed_at_once_gives_the_same_bits() {
+    for shape @ [m, n, k] in SHAPES {
+        let data = operands(m, n, k);
+        let (start, bias) = (random(m * n, 3), random(n, 4));
+        for (a, b) in layouts(m, n, k, &data) {
+            for isa in Isa::available() {
+                for precision in [Float::F32, Float::Bf16] {
+                    for added in [false, true] {
+                        let single = Single::new(isa, precision);
+                        let product = of(a, b, k, added).then(Epilogue::bias(Some(&bias)));
+                        let compute = |right: Right<'_>| {
+                            let mut out = start.clone();
+                            let mut tile = TileMut::new(&mut out, m, n, n);
+                            single.rectangle(&product.with(a, right), &mut tile);
+                            bits(&out)
+                        };
+                        let plain = compute(Right::Plain(b));
+                        let packed = single.with_panels(b, [k, n], |b| compute(Right::F32(b, 0)));
+                        assert!(
+                            plain == packed,
+                            "{isa:?}, {precision:?}, {shape:?}, {added}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_product_on_one_thread_keeps_little_scratch() {
     let (m, n, k) = (256, 64, 20_000);
     let (a, b) = (vec![0.5; m * k], vec![0.5; k * n]);
     let single = [Engine::F32, Engine::Rounded].map(|engine| engine(Isa::detect()));
@@ -365,6 +395,21 @@ fn a_product_keeps_little_scratch() {
         crate::scratch::kept()
     });
     assert!((1..1 << 18).contains(&kept), "{kept} elements are kept");
+}
+
+#[test]
+fn a_product_on_several_threads_keeps_one_copy_of_the_right_operand() {
+    let (m, n, k) = (256, 64, 20_000);
+    let (a, b) = (vec![0.5; m * k], vec![0.5; k * n]);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build();
+    let pool = pool.expect("a pool");
+    pool.install(|| {
+        let (a, b) = (View::rows(&a, k), View::rows(&b, n));
+        product(Engine::F32(Isa::detect()), [m, n, k], a, b, None)
+    });
+    let kept: usize = pool.broadcast(|_| crate::scratch::kept()).iter().sum();
+    let most = n * k + (1 << 18);
+    assert!((1..most).contains(&kept), "{kept} elements are kept");
 }
 
 #[test]

@@ -18,9 +18,12 @@ use crate::tile::TileMut;
 
 /// Calls the kernel compiled for the given numbers of panels and rows.
 macro_rules! with_shape {
-    ($panels:ident, $rows:ident, $call:tt: $($p:literal x $($r:literal)*,)*) => {
-        match ($panels, $rows) {
-            $($(($p, $r) => kernel::<$r, $p> $call,)*)*
+    ($panels:ident, $rows:ident, $tile:ident, $results:ident, $out:ident: $($p:literal x $($r:literal)*,)*) => {
+        match ($panels, $rows, $tile.next) {
+            $($(
+                ($p, $r, Some(_)) => kernel::<$r, $p, true>($tile, $results, $out),
+                ($p, $r, None) => kernel::<$r, $p, false>($tile, $results, $out),
+            )*)*
             _ => unreachable!("{} rows of {} panels", $rows, $panels),
         }
     };
@@ -37,7 +40,7 @@ pub(super) fn product(
     let rows = results.row_scales.len();
     // SAFETY: the proof shows that the CPU has the instructions.
     unsafe {
-        with_shape!(panels, rows, (tile, results, out):
+        with_shape!(panels, rows, tile, results, out:
             8 x 1 2 3,
             4 x 4 5 6,
             2 x 1 2 3 4 5 6 7 8 9 10 11 12,
@@ -48,7 +51,7 @@ pub(super) fn product(
 /// # Safety
 /// The CPU has AVX-512 VNNI.
 #[target_feature(enable = "avx512f,avx512vnni")]
-unsafe fn kernel<const ROWS: usize, const PANELS: usize>(
+unsafe fn kernel<const ROWS: usize, const PANELS: usize, const ASKS: bool>(
     tile: &Tile<'_>,
     results: Results<'_>,
     out: &mut TileMut<'_>,
@@ -71,7 +74,8 @@ unsafe fn kernel<const ROWS: usize, const PANELS: usize>(
         PANEL.. => u16::MAX,
         cols => (1 << cols) - 1,
     });
-    // SAFETY: `rows` and `panels` have checked the operands; lanes that are not wanted are not accessed.
+    // SAFETY: `rows` has checked the left operand; each of the `panels` starts in the right one, which consists of whole panels;
+    // lanes that are not wanted are not accessed.
     unsafe {
         // −128 times the sums of the columns: what is added to the numbers of a row adds the opposite.
         let mut sums = [[_mm512_setzero_si512(); PANELS]; ROWS];
@@ -83,7 +87,9 @@ unsafe fn kernel<const ROWS: usize, const PANELS: usize>(
             sums.iter_mut().for_each(|sums| sums[panel] = start);
         }
         for _ in 0..tile.groups() {
-            ahead.ask();
+            if ASKS {
+                ahead.ask();
+            }
             let b: [__m512i; PANELS] = from_fn(|panel| _mm512_loadu_si512(right[panel].cast()));
             for (row, sums) in sums.iter_mut().enumerate() {
                 let a = left[row / 4].add(row % 4 * tile.stride).cast::<i32>();

@@ -23,6 +23,7 @@ use rayon::prelude::*;
 use super::Epilogue;
 pub(crate) use super::isa::IntegerIsa;
 use crate::packed::{PANEL, PackedInt8};
+use crate::prefetch::is_far;
 use crate::tile::TileMut;
 use results::{NO_BIAS, Results, write};
 use tile::{Room, Tile, TileShape, Unit, with_rooms};
@@ -131,6 +132,8 @@ struct Part<'a> {
     right: &'a [i8],
     /// Bytes of a panel.
     panel: usize,
+    /// Whether the weight may come from RAM.
+    is_far: bool,
     col_scales: &'a [f32],
     col_sums: &'a [i32],
 }
@@ -150,6 +153,7 @@ impl<'a> Part<'a> {
             row_scales: &left.scales[row..][..rows],
             right: &weight.values()[col / PANEL * panel..],
             panel,
+            is_far: is_far(size_of_val(weight.values())),
             col_scales: &weight.scales()[col..],
             col_sums: &weight.sums()[col..],
         }
@@ -199,8 +203,7 @@ impl<'a> Part<'a> {
                     stride: self.stride,
                     right: &right[..right_len],
                     panel: self.panel,
-                    // The first rows ask for the next panels; the others find theirs in the L2 cache.
-                    ahead: (row == rows.start).then_some(next),
+                    next: (row == rows.start && self.is_far).then_some(next),
                     column_sums: &self.col_sums[col..][..cols],
                 };
                 let rows = shape.rows.min(rows.end - row);

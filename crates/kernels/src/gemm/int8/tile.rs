@@ -35,8 +35,8 @@ pub(super) struct Tile<'a> {
     pub(super) right: &'a [i8],
     /// Bytes of a panel.
     pub(super) panel: usize,
-    /// The panels that are asked for meanwhile, as many as the shape has.
-    pub(super) ahead: Option<*const i8>,
+    /// The panels to ask for meanwhile, as many as the shape has; see [`Ahead`]. Only the kernel of AVX-512 VNNI asks.
+    pub(super) next: Option<*const i8>,
     /// The sums of the wanted columns of the weight.
     pub(super) column_sums: &'a [i32],
 }
@@ -183,18 +183,19 @@ impl Tile<'_> {
     /// # Panics
     /// If there is none.
     pub(super) fn panels<const P: usize>(&self) -> [*const i8; P] {
-        // Without depth, a panel is empty.
-        let panels = self.right.len().checked_div(self.panel).unwrap_or(1);
-        let last = panels - 1;
+        // Without depth, all panels are empty.
+        let count = self.right.len().checked_div(self.panel);
+        let last = count.map_or(0, |count| count - 1);
         std::array::from_fn(|panel| self.right[panel.min(last) * self.panel..].as_ptr())
     }
 
-    /// What is asked for meanwhile.
+    /// The panels of [`Self::next`].
     #[inline(always)]
     pub(super) fn ahead<const P: usize>(&self) -> Ahead<P> {
-        let panels =
-            |next: *const i8| std::array::from_fn(|panel| next.wrapping_add(panel * self.panel));
-        Ahead::new(self.ahead.map(panels), self.right.as_ptr())
+        let next = self.next.unwrap_or(self.right.as_ptr());
+        Ahead::new(std::array::from_fn(|panel| {
+            next.wrapping_add(panel * self.panel)
+        }))
     }
 
     /// The address of the first of `rows` rows.

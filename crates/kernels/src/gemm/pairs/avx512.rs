@@ -39,12 +39,30 @@ pub(super) unsafe fn multiply(tile: &Tile<2, 2>) {
 /// See [`multiply`].
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn multiply_rows<const N: usize>(tile: &Tile<2, 2>, first: usize) {
+    // SAFETY: the caller upholds the contract.
+    unsafe {
+        match tile.next.filter(|_| first == 0) {
+            Some(next) => multiply_asking::<N, true>(tile, first, Ahead::new(next)),
+            None => multiply_asking::<N, false>(tile, first, Ahead::new(tile.right)),
+        }
+    }
+}
+
+/// [`multiply_rows`], asking for what is needed next if `ASKS`.
+///
+/// # Safety
+/// See [`multiply`].
+#[target_feature(enable = "avx512f,avx512bf16")]
+unsafe fn multiply_asking<const N: usize, const ASKS: bool>(
+    tile: &Tile<2, 2>,
+    first: usize,
+    mut ahead: Ahead<2>,
+) {
     let pair = |x: __m512i| -> __m512bh {
         // SAFETY: both types are 512 bits.
         unsafe { transmute(x) }
     };
     let mut sums = [[_mm512_setzero_ps(); 2]; N];
-    let mut ahead = Ahead::new(tile.ahead.filter(|_| first == 0), tile.right[0]);
     let [mut right0, mut right1] = tile.right.map(|line| line.cast::<__m512i>());
     let mut left = tile.left[first / WIDTH].cast::<i32>();
     // SAFETY: all addresses lie within the panels and the output that the caller guarantees; masked lanes are not
@@ -61,7 +79,9 @@ unsafe fn multiply_rows<const N: usize>(tile: &Tile<2, 2>, first: usize) {
         };
         for _ in 0..steps {
             for line in 0..WIDTH {
-                ahead.ask();
+                if ASKS {
+                    ahead.ask();
+                }
                 let b = [right0, right1].map(|right| _mm512_loadu_si512(right.add(line)));
                 add(line, left, b);
             }

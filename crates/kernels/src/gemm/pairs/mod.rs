@@ -51,8 +51,8 @@ pub(crate) struct Block([[u16; DEPTH]; WIDTH]);
 struct Tile<const LEFT: usize, const RIGHT: usize> {
     left: [*const u16; LEFT],
     right: [*const u16; RIGHT],
-    /// The panels that are asked for meanwhile.
-    ahead: Option<[*const u16; RIGHT]>,
+    /// The panels to ask for meanwhile, see [`crate::prefetch::Ahead`]. Only the kernel of AVX-512 asks.
+    next: Option<[*const u16; RIGHT]>,
     /// Lines of the panels, of which those of the left operand are padded to whole blocks.
     lines: usize,
     out: *mut f32,
@@ -206,16 +206,16 @@ fn rectangle(isa: PairIsa, product: &Product<'_, Part<'_>, Part<'_>>, out: &mut 
             let add = product.adds(start);
             match &unit {
                 Some(unit) if out.rows() <= WIDTH => {
-                    for_each_tile(&left, &right, out, add, |tile| {
+                    for_each_tile(&left, &right, out, add, false, |tile| {
                         // SAFETY: the tile lies in the panels and in `out`.
                         unsafe { amx::multiply(tile, |operands, out| unit.wide(operands, out)) }
                     });
                 }
-                Some(unit) => for_each_tile(&left, &right, out, add, |tile| {
+                Some(unit) => for_each_tile(&left, &right, out, add, false, |tile| {
                     // SAFETY: as above.
                     unsafe { amx::multiply(tile, |operands, out| unit.square(operands, out)) }
                 }),
-                None => for_each_tile(&left, &right, out, add, |tile| {
+                None => for_each_tile(&left, &right, out, add, true, |tile| {
                     // SAFETY: as above, and this CPU supports `isa`.
                     unsafe { avx512::multiply(tile) }
                 }),
@@ -226,29 +226,31 @@ fn rectangle(isa: PairIsa, product: &Product<'_, Part<'_>, Part<'_>>, out: &mut 
 }
 
 /// Calls `multiply` for each tile of `LEFT` by `RIGHT` panels. A panel that is missing at the end is replaced by the last one; its
-/// part of the product is not wanted.
+/// part of the product is not wanted. If `prefetches_output`, the processor is asked for the output of the next tile meanwhile.
 fn for_each_tile<const LEFT: usize, const RIGHT: usize>(
     left: &Panels<'_>,
     right: &Panels<'_>,
     out: &mut TileMut<'_>,
     add: bool,
+    prefetches_output: bool,
     multiply: impl Fn(&Tile<LEFT, RIGHT>),
 ) {
     let (m, n) = (out.rows(), out.cols());
     for col in (0..n).step_by(RIGHT * WIDTH) {
         let right_panels = right.some(col / WIDTH);
-        let ahead = right.after(col / WIDTH + RIGHT);
+        let next = right.after(col / WIDTH + RIGHT);
         for row in (0..m).step_by(LEFT * WIDTH) {
-            let next = match row + LEFT * WIDTH < m {
-                true => [row + LEFT * WIDTH, col],
-                false => [0, col + RIGHT * WIDTH],
-            };
-            out.prefetch_part(next, [LEFT * WIDTH, RIGHT * WIDTH]);
+            if prefetches_output {
+                let after = match row + LEFT * WIDTH < m {
+                    true => [row + LEFT * WIDTH, col],
+                    false => [0, col + RIGHT * WIDTH],
+                };
+                out.prefetch_part(after, [LEFT * WIDTH, RIGHT * WIDTH]);
+            }
             multiply(&Tile {
                 left: left.some(row / WIDTH),
                 right: right_panels,
-                // The first rows ask for the next panels; the others find theirs in the L2 cache.
-                ahead: ahead.filter(|_| row == 0),
+                next: next.filter(|_| row == 0),
                 lines: right.lines(),
                 out: out.address(row, col),
                 out_row: out.row_stride(),

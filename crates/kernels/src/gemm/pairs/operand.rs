@@ -4,6 +4,7 @@ use super::pack::{Side, pack, pack_group};
 use super::{Block, DEPTH, STEPS, View, WIDTH, n_blocks};
 use crate::packed::PackedBf16;
 use crate::parallel::is_large;
+use crate::prefetch::is_far;
 
 /// The left operand, or the transpose of the right one: `[count, k]`.
 #[derive(Clone, Copy)]
@@ -101,7 +102,12 @@ pub(super) enum Part<'a> {
         rows: usize,
     },
     /// Panels of a packed weight with `panel` elements each.
-    Stored { values: &'a [u16], panel: usize },
+    Stored {
+        values: &'a [u16],
+        panel: usize,
+        /// Whether the weight may come from RAM.
+        is_far: bool,
+    },
 }
 
 impl<'a> Part<'a> {
@@ -118,7 +124,11 @@ impl<'a> Part<'a> {
     pub(super) fn stored(weight: PackedBf16<'a>, col: usize, cols: usize) -> Self {
         let panel = weight.k().next_multiple_of(2) * WIDTH;
         let values = &weight.values()[col / WIDTH * panel..][..cols.div_ceil(WIDTH) * panel];
-        Self::Stored { values, panel }
+        Self::Stored {
+            values,
+            panel,
+            is_far: is_far(size_of_val(weight.values())),
+        }
     }
 
     /// Number of scratch blocks needed by [`Self::panels`].
@@ -154,14 +164,20 @@ impl<'a> Part<'a> {
                 pack_group(side, view.from(0, start), rows, depth, room);
                 of_blocks(room)
             }
-            Self::Stored { values, panel } => Panels {
+            Self::Stored {
+                values,
+                panel,
+                is_far,
+            } => Panels {
                 values: &values[start * WIDTH..],
                 panel,
                 lines: depth.div_ceil(2),
-                next: Some(match start + depth < panel / WIDTH {
-                    true => values[(start + depth) * WIDTH..].as_ptr(),
-                    false => values.as_ptr_range().end,
-                }),
+                next: is_far.then(
+                    || match (start + depth).next_multiple_of(2) < panel / WIDTH {
+                        true => values[(start + depth) * WIDTH..].as_ptr(),
+                        false => values.as_ptr_range().end,
+                    },
+                ),
             },
         }
     }

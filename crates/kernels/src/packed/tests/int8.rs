@@ -3,14 +3,24 @@
 use super::*;
 
 /// [`linear_packed`] in 8-bit integers, as defined.
-fn reference_int8(x: &[f32], weight: &[f32], k: usize, bias: Option<&[f32]>) -> Vec<f32> {
+fn reference_int8(
+    x: &[f32],
+    weight: &[f32],
+    k: usize,
+    bias: Option<&[f32]>,
+    activation: Activation,
+) -> Vec<f32> {
     let weight: Vec<_> = weight.chunks(k).map(quantized).collect();
     let mut out = Vec::new();
     for (scale, x) in x.chunks(k).map(quantized) {
         for (n, (col_scale, w)) in weight.iter().enumerate() {
             let sum: i64 = x.iter().zip(w).map(|(x, w)| x * w).sum();
             let product = sum as i32 as f32 * (scale * col_scale);
-            out.push(bias.map_or(product, |bias| product + bias[n]));
+            let y = bias.map_or(product, |bias| product + bias[n]);
+            out.push(match activation {
+                Activation::Relu if y < 0.0 => 0.0,
+                _ => y,
+            });
         }
     }
     out
@@ -25,17 +35,61 @@ fn integer_products_equal_the_definition_on_every_instruction_set() {
         for rows in ROWS {
             let x = rows_of_many_sizes(rows, k, 3);
             for bias in [None, Some(&bias[..])] {
-                let expected = reference_int8(&x, &weight, k, bias);
-                for kernel in kernels(Precision::Int8) {
-                    let weight = PackedWeight::Int8(packed.view());
-                    let found = product_on(kernel, rows, &x, weight, bias, Activation::Identity);
-                    assert!(
-                        same_bits(&found) == same_bits(&expected),
-                        "{kernel:?}: {rows} rows, [{n}, {k}]"
-                    );
+                for activation in [Activation::Identity, Activation::Relu] {
+                    let expected = reference_int8(&x, &weight, k, bias, activation);
+                    for kernel in kernels(Precision::Int8) {
+                        let weight = PackedWeight::Int8(packed.view());
+                        let found = product_on(kernel, rows, &x, weight, bias, activation);
+                        assert!(
+                            same_bits(&found) == same_bits(&expected),
+                            "{kernel:?}: {rows} rows, [{n}, {k}], {activation:?}"
+                        );
+                    }
                 }
             }
         }
+    }
+}
+
+#[test]
+fn integer_products_of_any_number_of_rows_equal_the_definition() {
+    // The last tile has any number of rows, and the last columns do not fill a panel.
+    let (n, k) = (45, 20);
+    let (weight, bias) = (rows_of_many_sizes(n, k, 1), random(n, 2));
+    let packed = PackedInt8Buf::pack(&weight, n, k);
+    for rows in 1..150 {
+        let x = rows_of_many_sizes(rows, k, 3);
+        let (bias, relu) = (Some(&bias[..]), Activation::Relu);
+        let expected = reference_int8(&x, &weight, k, bias, relu);
+        for kernel in kernels(Precision::Int8) {
+            let weight = PackedWeight::Int8(packed.view());
+            let found = product_on(kernel, rows, &x, weight, bias, relu);
+            assert!(
+                same_bits(&found) == same_bits(&expected),
+                "{kernel:?}: {rows} rows"
+            );
+        }
+    }
+}
+
+#[test]
+fn integer_products_without_depth_are_the_bias() {
+    let bias = [-1.0, 2.0, -0.0];
+    let packed = PackedInt8Buf::pack(&[], 3, 0);
+    for kernel in kernels(Precision::Int8) {
+        let weight = PackedWeight::Int8(packed.view());
+        let of = |bias, activation| product_on(kernel, 2, &[], weight, bias, activation);
+        assert_eq!(of(None, Activation::Identity), [0.0; 6], "{kernel:?}");
+        assert_eq!(
+            of(Some(&bias[..]), Activation::Identity),
+            bias.repeat(2),
+            "{kernel:?}"
+        );
+        assert_eq!(
+            of(Some(&bias[..]), Activation::Relu),
+            [0.0, 2.0, 0.0].repeat(2),
+            "{kernel:?}"
+        );
     }
 }
 
@@ -50,7 +104,7 @@ fn integer_products_are_exact_at_the_ends_of_the_range() {
         let x: Vec<f32> = (0..rows * k)
             .map(|i| if i / k % 3 == 0 { -2.0 } else { 2.0 })
             .collect();
-        let expected = reference_int8(&x, &weight, k, None);
+        let expected = reference_int8(&x, &weight, k, None, Activation::Identity);
         assert_eq!(
             expected[0].abs(),
             127.0 * 127.0 * 8192.0 * (2.0 / 127.0 * (1.0 / 127.0))

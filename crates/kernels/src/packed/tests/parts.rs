@@ -36,8 +36,8 @@ fn joined_layers_of_different_widths_give_the_bits_of_separate_ones() {
     let (rows, k) = (9, 40);
     let x = random(rows * k, 1);
     for precision in TYPES {
-        let packed = [33, 16].map(|n| PackedWeightBuf::pack(precision, &random(n * k, 2), n, k));
-        let biases = [random(33, 3), random(16, 4)];
+        let packed = [16, 33].map(|n| PackedWeightBuf::pack(precision, &random(n * k, 2), n, k));
+        let biases = [random(16, 3), random(33, 4)];
         let maps = [0, 1].map(|i| PackedAffine {
             weight: packed[i].view(),
             bias: Some(&biases[i]),
@@ -53,6 +53,30 @@ fn joined_layers_of_different_widths_give_the_bits_of_separate_ones() {
                 assert_eq!(bits(&out[first..][..weight.n()]), bits(alone));
             }
             first += weight.n();
+        }
+    }
+}
+
+#[test]
+fn a_product_writes_only_its_own_columns() {
+    let k = 300;
+    for precision in TYPES {
+        for (rows, n) in [1, 3, 4, 9, 40].into_iter().zip([33, 17, 70, 130, 15]) {
+            let packed = PackedWeightBuf::pack(precision, &random(n * k, 2), n, k);
+            let x = random(rows * k, 1);
+            for kernel in kernels(precision) {
+                let mut out = vec![7.5; rows * (n + 50)];
+                let mut tile = TileMut::new(&mut out, rows, n, n + 50);
+                product::with_left(kernel, rows, k, &x, |left| {
+                    let epilogue = Epilogue::bias(None);
+                    PackedProduct::new(*left, packed.view(), epilogue).write(&mut tile);
+                });
+                let beside = out.chunks(n + 50).flat_map(|row| &row[n..]);
+                assert!(
+                    beside.into_iter().all(|&x| x == 7.5),
+                    "{kernel:?}: {rows} rows"
+                );
+            }
         }
     }
 }
