@@ -13,7 +13,7 @@ pub(crate) fn prefetch(start: *const f32, row_stride: usize, [rows, cols]: [usiz
     }
 }
 
-/// `N` runs of cache lines that the next tile of a product reads. The processor is asked to load them into its L2 cache, one line
+/// `N` runs of cache lines that the next tile of a product reads. The processor is asked to load them into its caches, one line
 /// after the other, while this tile is computed.
 ///
 /// Weights are so long that they come from RAM. Each panel of a block of depth is a run of its own, and hardware prefetchers do not
@@ -32,7 +32,7 @@ impl<const N: usize> Ahead<N> {
     #[inline(always)]
     pub(crate) fn ask(&mut self) {
         for run in &mut self.0 {
-            into_l2(*run);
+            line(run.cast());
             *run = run.wrapping_add(LINE);
         }
     }
@@ -58,15 +58,3 @@ fn line(address: *const f32) {
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 fn line(_: *const f32) {}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn into_l2(address: *const u8) {
-    use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-    // SAFETY: as above.
-    unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-#[inline(always)]
-fn into_l2(_: *const u8) {}
