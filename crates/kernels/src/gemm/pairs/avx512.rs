@@ -38,7 +38,8 @@ pub(super) unsafe fn multiply(tile: &Tile<2, 2>) {
     }
 }
 
-/// [`multiply`] for at most [`WIDE_ROWS`] rows.
+/// [`multiply`] for at most [`WIDE_ROWS`] rows, and panels in the caches: from RAM, so many of them come more slowly than two that
+/// were asked for.
 ///
 /// # Safety
 /// See [`multiply`].

@@ -215,7 +215,7 @@ fn rectangle(isa: PairIsa, product: &Product<'_, Part<'_>, Part<'_>>, out: &mut 
                     // SAFETY: as above.
                     unsafe { amx::multiply(tile, |operands, out| unit.square(operands, out)) }
                 }),
-                None if out.rows() <= avx512::WIDE_ROWS => {
+                None if out.rows() <= avx512::WIDE_ROWS && !right.is_far() => {
                     for_each_tile(&left, &right, out, add, false, |tile| {
                         // SAFETY: as above, and this CPU supports `isa`.
                         unsafe { avx512::multiply_wide(tile) }

@@ -204,6 +204,11 @@ impl Panels<'_> {
         self.lines
     }
 
+    /// Whether the panels may come from RAM.
+    pub(super) fn is_far(&self) -> bool {
+        self.next.is_some()
+    }
+
     /// The panels that are needed after those before `panel`, if they may come from RAM.
     pub(super) fn after<const N: usize>(&self, panel: usize) -> Option<[*const u16; N]> {
         let next = self.next?;

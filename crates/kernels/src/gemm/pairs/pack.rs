@@ -2,7 +2,8 @@
 
 use std::arch::x86_64::{
     __m512, __m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_loadu_ps, _mm512_loadu_si512,
-    _mm512_maskz_loadu_ps, _mm512_permutexvar_epi16, _mm512_setzero_si512, _mm512_store_si512,
+    _mm512_maskz_loadu_ps, _mm512_permutexvar_epi16, _mm512_setzero_ps, _mm512_setzero_si512,
+    _mm512_store_si512,
 };
 use std::mem::transmute;
 
@@ -109,6 +110,11 @@ unsafe fn pack_block<const WHOLE: bool>(
     depths: usize,
     block: &mut Block,
 ) {
+    // Loops over whole blocks have lengths that the compiler knows.
+    let (rows, depths) = match WHOLE {
+        true => (WIDTH, DEPTH),
+        false => (rows, depths),
+    };
     // SAFETY: the view holds everything that is read, and so does `gathered`.
     let (form, mut lines) = unsafe {
         if x.col_stride == 1 {
@@ -154,8 +160,8 @@ unsafe fn lines_of_rows<const WHOLE: bool>(
 ) -> [__m512i; WIDTH] {
     let mut lines = [_mm512_setzero_si512(); WIDTH];
     let used = u32::MAX >> (DEPTH - depths);
-    for (row, line) in lines.iter_mut().enumerate() {
-        let used = if row < rows { used } else { 0 };
+    // No masked load beyond the last row, where there may be no memory: that takes microseconds.
+    for (row, line) in lines.iter_mut().enumerate().take(rows) {
         let from = x.data.as_ptr().wrapping_add(row * x.row_stride);
         // SAFETY: each row below `rows` holds `depths` elements.
         let (low, high) = unsafe {
@@ -209,16 +215,16 @@ unsafe fn lines_of_pairs<const WHOLE: bool>(
     let in_turn = unsafe { _mm512_loadu_si512(IN_TURN.as_ptr().cast()) };
     let mut lines = [_mm512_setzero_si512(); WIDTH];
     let used = u16::MAX >> (WIDTH - rows);
-    for (pair, line) in lines.iter_mut().enumerate() {
-        let used = |depth| if depth < depths { used } else { 0 };
-        let from = x.data.as_ptr().wrapping_add(2 * pair * x.col_stride);
-        // SAFETY: each column below `depths` holds `rows` elements.
-        let (even, odd) = unsafe {
-            (
-                load::<WHOLE>(from, used(2 * pair)),
-                load::<WHOLE>(from.wrapping_add(x.col_stride), used(2 * pair + 1)),
-            )
+    for (pair, line) in lines.iter_mut().enumerate().take(depths.div_ceil(2)) {
+        let column = |depth: usize| {
+            let from = x.data.as_ptr().wrapping_add(depth * x.col_stride);
+            match depth < depths {
+                // SAFETY: each column below `depths` holds `rows` elements.
+                true => unsafe { load::<WHOLE>(from, used) },
+                false => _mm512_setzero_ps(),
+            }
         };
+        let (even, odd) = (column(2 * pair), column(2 * pair + 1));
         let both = as_integers(_mm512_cvtne2ps_pbh(odd, even));
         *line = _mm512_permutexvar_epi16(in_turn, both);
     }
