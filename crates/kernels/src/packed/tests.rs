@@ -9,8 +9,9 @@ use super::left::Kernel;
 use super::product::PackedProduct;
 use super::*;
 use crate::gemm::int8::IntegerIsa;
-use crate::gemm::{Activation, Engine, Epilogue, Float, Isa, PairIsa};
+use crate::gemm::{Activation, Engine, Epilogue, Float, Isa, PairIsa, Product, View};
 use crate::linear::{Affine, LinearCall, linear};
+use crate::prefetch::is_far;
 use crate::testing::{assert_same_on_all_pools, bits, random};
 use crate::tile::TileMut;
 
@@ -127,33 +128,49 @@ fn the_best_kernel_is_among_the_tested_ones() {
 
 #[test]
 fn float_products_give_the_bits_of_the_same_engine_with_plain_weights() {
-    use crate::gemm::{Product, View};
     for (n, k) in SHAPES {
-        let (weight, bias) = (random(n * k, 1), random(n, 2));
-        for rows in ROWS {
+        assert_float_products([n, k], &ROWS);
+    }
+}
+
+/// Weights that may come from RAM, so that kernels ask for their panels ahead of time: with a last panel that is not full, and
+/// depths that do not fill a word.
+const FAR: (usize, usize) = (527, 601);
+const ROWS_OF_FAR: [usize; 9] = [1, 2, 3, 5, 8, 13, 33, 40, 150];
+
+#[test]
+fn float_products_with_long_weights_give_the_same_bits() {
+    let (n, k) = FAR;
+    assert!(is_far(n * k * size_of::<u16>()));
+    assert_float_products([n, k], &ROWS_OF_FAR);
+}
+
+/// Asserts that products with a weight `[n, k]` have the bits of those with the plain weight.
+fn assert_float_products([n, k]: [usize; 2], rows: &[usize]) {
+    let (weight, bias) = (random(n * k, 1), random(n, 2));
+    let epilogue = Epilogue {
+        bias: Some(&bias),
+        activation: Activation::Relu,
+    };
+    for precision in [Precision::F32, Precision::Bf16] {
+        let packed = PackedWeightBuf::pack(precision, &weight, n, k);
+        for &rows in rows {
             let x = random(rows * k, 3);
-            for precision in [Precision::F32, Precision::Bf16] {
-                let packed = PackedWeightBuf::pack(precision, &weight, n, k);
-                for kernel in kernels(precision) {
-                    let Kernel::Float(engine) = kernel else {
-                        unreachable!("a float kernel")
-                    };
-                    let epilogue = Epilogue {
-                        bias: Some(&bias),
-                        activation: Activation::Relu,
-                    };
-                    let mut plain = vec![7.5; rows * n];
-                    let mut tile = TileMut::new(&mut plain, rows, n, n);
-                    let (a, b) = (View::rows(&x, k), View::transposed(&weight, k));
-                    let product = Product::new(k, a, b).then(epilogue);
-                    product.write_with(engine, &mut tile);
-                    let relu = Activation::Relu;
-                    let found = product_on(kernel, rows, &x, packed.view(), Some(&bias), relu);
-                    assert!(
-                        bits(&found) == bits(&plain),
-                        "{kernel:?}: {rows} rows, [{n}, {k}]"
-                    );
-                }
+            for kernel in kernels(precision) {
+                let Kernel::Float(engine) = kernel else {
+                    unreachable!("a float kernel")
+                };
+                let mut plain = vec![7.5; rows * n];
+                let mut tile = TileMut::new(&mut plain, rows, n, n);
+                let (a, b) = (View::rows(&x, k), View::transposed(&weight, k));
+                let product = Product::new(k, a, b).then(epilogue);
+                product.write_with(engine, &mut tile);
+                let relu = Activation::Relu;
+                let found = product_on(kernel, rows, &x, packed.view(), Some(&bias), relu);
+                assert!(
+                    bits(&found) == bits(&plain),
+                    "{kernel:?}: {rows} rows, [{n}, {k}]"
+                );
             }
         }
     }

@@ -73,6 +73,27 @@ fn integer_products_of_any_number_of_rows_equal_the_definition() {
 }
 
 #[test]
+fn integer_products_with_long_weights_equal_the_definition() {
+    let (n, k) = FAR;
+    assert!(is_far(n * k));
+    let (weight, bias) = (rows_of_many_sizes(n, k, 1), random(n, 2));
+    let packed = PackedInt8Buf::pack(&weight, n, k);
+    for rows in ROWS_OF_FAR {
+        let x = rows_of_many_sizes(rows, k, 3);
+        let (bias, identity) = (Some(&bias[..]), Activation::Identity);
+        let expected = reference_int8(&x, &weight, k, bias, identity);
+        for kernel in kernels(Precision::Int8) {
+            let weight = PackedWeight::Int8(packed.view());
+            let found = product_on(kernel, rows, &x, weight, bias, identity);
+            assert!(
+                same_bits(&found) == same_bits(&expected),
+                "{kernel:?}: {rows} rows"
+            );
+        }
+    }
+}
+
+#[test]
 fn integer_products_without_depth_are_the_bias() {
     let bias = [-1.0, 2.0, -0.0];
     let packed = PackedInt8Buf::pack(&[], 3, 0);

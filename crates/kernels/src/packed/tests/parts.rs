@@ -1,7 +1,6 @@
 //! Parts of products, and several products at once.
 
 use super::*;
-use crate::gemm::{Float, Product, View};
 
 #[test]
 fn columns_give_the_bits_of_the_whole_product() {
