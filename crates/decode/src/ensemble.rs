@@ -285,6 +285,7 @@ mod tests {
             }
         }
     }
+
     #[test]
     fn tokens_too_close_for_rough_sums_are_ordered_by_all_values() {
         let mut random = attentive_base::random::Random::new(6, 0);

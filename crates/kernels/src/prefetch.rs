@@ -13,14 +13,16 @@ pub(crate) fn prefetch(start: *const f32, row_stride: usize, [rows, cols]: [usiz
     }
 }
 
-/// `N` runs of cache lines that the next tile of a product reads. The processor is asked to load them into its caches, one line
-/// after the other, while this tile is computed.
+/// `N` runs of cache lines that the next tile of a product reads. They are prefetched, one line after the other, while this tile is
+/// computed.
 ///
-/// Weights are so long that they come from RAM. Each panel of a block of depth is a run of its own, and hardware prefetchers do not
-/// look past the end of a run. The tile of the first rows asks for the panels of the next columns; the tiles of further rows find
-/// them in the L2 cache. Kernels that read each panel only once (one to three rows) reach the bandwidth of the RAM without asking.
+/// Large weights come from RAM. Each panel of a block of depth is a run of its own, and hardware prefetchers do not look past the
+/// end of a run. The tile of the first rows prefetches the panels of the next columns; the tiles of further rows find them in the L2
+/// cache. The wide tiles of `f32`, with up to three rows, reach the bandwidth of the RAM without it.
+#[cfg(target_arch = "x86_64")]
 pub(crate) struct Ahead<const N: usize>([*const u8; N]);
 
+#[cfg(target_arch = "x86_64")]
 impl<const N: usize> Ahead<N> {
     /// The runs that start at `starts`.
     #[inline(always)]
@@ -28,9 +30,9 @@ impl<const N: usize> Ahead<N> {
         Self(starts.map(<*const T>::cast))
     }
 
-    /// Asks for the next line of each run.
+    /// Prefetches the next line of each run.
     #[inline(always)]
-    pub(crate) fn ask(&mut self) {
+    pub(crate) fn prefetch(&mut self) {
         for run in &mut self.0 {
             line(run.cast());
             *run = run.wrapping_add(LINE);
@@ -38,13 +40,13 @@ impl<const N: usize> Ahead<N> {
     }
 }
 
-/// Whether an operand of `bytes` bytes is so long that asking for its lines ahead of time is worth it. Shorter ones are often in
-/// the L2 cache already.
+/// Whether an operand of `bytes` bytes is large enough that prefetching it pays off. Smaller ones are often in the L2 cache already.
 pub(crate) fn is_far(bytes: usize) -> bool {
     bytes >= 1 << 18
 }
 
 /// Bytes of a cache line.
+#[cfg(target_arch = "x86_64")]
 const LINE: usize = 64;
 
 #[cfg(target_arch = "x86_64")]

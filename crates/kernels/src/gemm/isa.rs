@@ -263,14 +263,13 @@ fn has_slow_pairs() -> bool {
     {
         use std::arch::x86_64::__cpuid;
 
-        // The instruction traps in virtual machines, which takes longer than a small product.
-        static IS_INTEL: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-        let is_intel = || {
+        /// CPUID traps in virtual machines, and then takes longer than a small product.
+        static IS_INTEL: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
             let vendor = __cpuid(0);
             let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
             name.as_flattened() == b"GenuineIntel"
-        };
-        std::arch::is_x86_feature_detected!("avx512fp16") && *IS_INTEL.get_or_init(is_intel)
+        });
+        std::arch::is_x86_feature_detected!("avx512fp16") && *IS_INTEL
     }
     #[cfg(not(target_arch = "x86_64"))]
     false

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::isa::{Isa, NR};
 use crate::packed::PANEL;
+#[cfg(target_arch = "x86_64")]
 use crate::prefetch::Ahead;
 use crate::tile::TileMut;
 
@@ -54,7 +55,7 @@ impl<'a> Right<'a> {
     }
 
     /// The operand, which may come from RAM if there is `next`, the tile that is needed after its last one.
-    pub(super) fn before(self, next: Option<*const f32>) -> Self {
+    pub(super) fn followed_by(self, next: Option<*const f32>) -> Self {
         Self { next, ..self }
     }
 
@@ -162,7 +163,8 @@ struct Tile {
     b_tile: usize,
     b_half: usize,
     b_step: usize,
-    /// The tile to ask for meanwhile, see [`Ahead`].
+    /// The tile to prefetch, see [`crate::prefetch::Ahead`].
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     ahead: Option<*const f32>,
     out: *mut f32,
     out_row: usize,
@@ -180,8 +182,9 @@ macro_rules! with_rows {
     };
 }
 
-/// [`with_rows`] of a kernel that asks for the next tile or not.
-macro_rules! with_rows_asking {
+/// [`with_rows`] of a kernel that prefetches the next tile or not.
+#[cfg(target_arch = "x86_64")]
+macro_rules! with_rows_prefetching {
     ($tile:ident.$kernel:ident, $rows:ident in $($n:literal)*) => {
         match ($rows, $tile.ahead) {
             $(
@@ -203,14 +206,14 @@ impl Tile {
             match isa {
                 Isa::Portable => with_rows!(self.portable, rows in 1 2 3 4 5 6),
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx2(_) => with_rows_asking!(self.avx2, rows in 1 2 3 4 5 6),
+                Isa::Avx2(_) => with_rows_prefetching!(self.avx2, rows in 1 2 3 4 5 6),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512(_) if self.cols <= PANEL => {
-                    with_rows_asking!(self.avx512_narrow, rows in 1 2 3 4 5 6 7 8 9 10 11 12)
+                    with_rows_prefetching!(self.avx512_narrow, rows in 1 2 3 4 5 6 7 8 9 10 11 12)
                 }
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512(_) => {
-                    with_rows_asking!(self.avx512_square, rows in 1 2 3 4 5 6 7 8 9 10 11 12)
+                    with_rows_prefetching!(self.avx512_square, rows in 1 2 3 4 5 6 7 8 9 10 11 12)
                 }
                 #[cfg(not(target_arch = "x86_64"))]
                 Isa::Avx2(_) | Isa::Avx512(_) => unreachable!("an x86-64 instruction set"),
@@ -237,6 +240,7 @@ impl Tile {
     }
 
     /// What the next tile reads, in vectors of 16 columns.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn ahead<const HALVES: usize>(&self) -> Ahead<HALVES> {
         let next = self.ahead.unwrap_or(self.b);
@@ -275,7 +279,7 @@ impl Tile {
     /// See [`Self::run`], with `ROWS` rows; the CPU has AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn avx2<const ROWS: usize, const ASKS: bool>(&self) {
+    unsafe fn avx2<const ROWS: usize, const PREFETCH: bool>(&self) {
         use std::arch::x86_64::{
             _mm256_add_ps, _mm256_broadcast_ss, _mm256_fmadd_ps, _mm256_loadu_ps,
             _mm256_setzero_ps, _mm256_storeu_ps,
@@ -286,8 +290,8 @@ impl Tile {
             let (mut a, mut b) = (self.a, self.b);
             let mut ahead = self.ahead::<1>();
             for _ in 0..self.depth {
-                if ASKS {
-                    ahead.ask();
+                if PREFETCH {
+                    ahead.prefetch();
                 }
                 let (b0, b1) = (_mm256_loadu_ps(b), _mm256_loadu_ps(b.add(8)));
                 for (row, sums) in sums.iter_mut().enumerate() {
@@ -325,18 +329,18 @@ impl Tile {
     /// See [`Self::run`], with `ROWS` rows and more than 16 columns; the CPU has AVX-512F.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
-    unsafe fn avx512_square<const ROWS: usize, const ASKS: bool>(&self) {
+    unsafe fn avx512_square<const ROWS: usize, const PREFETCH: bool>(&self) {
         // SAFETY: the caller upholds the contract.
-        unsafe { self.avx512::<ROWS, 2, ASKS>() }
+        unsafe { self.avx512::<ROWS, 2, PREFETCH>() }
     }
 
     /// # Safety
     /// See [`Self::run`], with `ROWS` rows and at most 16 columns; the CPU has AVX-512F.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
-    unsafe fn avx512_narrow<const ROWS: usize, const ASKS: bool>(&self) {
+    unsafe fn avx512_narrow<const ROWS: usize, const PREFETCH: bool>(&self) {
         // SAFETY: the caller upholds the contract.
-        unsafe { self.avx512::<ROWS, 1, ASKS>() }
+        unsafe { self.avx512::<ROWS, 1, PREFETCH>() }
     }
 
     /// # Safety
@@ -344,7 +348,7 @@ impl Tile {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     #[inline]
-    unsafe fn avx512<const ROWS: usize, const HALVES: usize, const ASKS: bool>(&self) {
+    unsafe fn avx512<const ROWS: usize, const HALVES: usize, const PREFETCH: bool>(&self) {
         use std::arch::x86_64::{
             _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_storeu_ps,
             _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_setzero_ps,
@@ -359,8 +363,8 @@ impl Tile {
             let mut b = self.b;
             let mut ahead = self.ahead::<HALVES>();
             for _ in 0..self.depth {
-                if ASKS {
-                    ahead.ask();
+                if PREFETCH {
+                    ahead.prefetch();
                 }
                 let mut halves = [_mm512_setzero_ps(); HALVES];
                 for (half, values) in halves.iter_mut().enumerate() {

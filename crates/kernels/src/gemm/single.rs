@@ -249,7 +249,7 @@ impl Single {
                     }
                 };
                 let next = is_far(size_of_val(values)).then_some(next);
-                micro::Right::of_panels(isa, data, panel).before(next)
+                micro::Right::of_panels(isa, data, panel).followed_by(next)
             }
             Right::Bf16(weight, col) => {
                 let panel = weight.k().next_multiple_of(2) * PANEL;

@@ -36,7 +36,7 @@ const SHAPES: [(usize, usize); 15] = [
     (7, 0),
 ];
 
-const ROWS: [usize; 14] = [0, 1, 2, 3, 4, 5, 6, 7, 12, 13, 16, 17, 33, 40];
+const ROWS: [usize; 15] = [0, 1, 2, 3, 4, 5, 6, 7, 10, 12, 13, 16, 17, 33, 40];
 
 /// All kernels of this CPU for a type of weights.
 fn kernels(precision: Precision) -> Vec<Kernel> {
@@ -133,10 +133,10 @@ fn float_products_give_the_bits_of_the_same_engine_with_plain_weights() {
     }
 }
 
-/// Weights that may come from RAM, so that kernels ask for their panels ahead of time: with a last panel that is not full, and
-/// depths that do not fill a word.
-const FAR: (usize, usize) = (527, 601);
-const ROWS_OF_FAR: [usize; 9] = [1, 2, 3, 5, 8, 13, 33, 40, 150];
+/// A weight that may come from RAM, so that kernels prefetch its panels: longer than a block of 512 columns, with a last panel that
+/// is not full, and depths that do not fill a word.
+const FAR: (usize, usize) = (559, 601);
+const ROWS_OF_FAR: [usize; 13] = [1, 2, 3, 4, 5, 6, 8, 9, 10, 13, 33, 40, 150];
 
 #[test]
 fn float_products_with_long_weights_give_the_same_bits() {

@@ -51,7 +51,7 @@ pub(super) fn product(
 /// # Safety
 /// The CPU has AVX-512 VNNI.
 #[target_feature(enable = "avx512f,avx512vnni")]
-unsafe fn kernel<const ROWS: usize, const PANELS: usize, const ASKS: bool>(
+unsafe fn kernel<const ROWS: usize, const PANELS: usize, const PREFETCH: bool>(
     tile: &Tile<'_>,
     results: Results<'_>,
     out: &mut TileMut<'_>,
@@ -81,14 +81,18 @@ unsafe fn kernel<const ROWS: usize, const PANELS: usize, const ASKS: bool>(
         let mut sums = [[_mm512_setzero_si512(); PANELS]; ROWS];
         for (panel, &wanted) in wanted.iter().enumerate() {
             let of_columns = tile.column_sums.as_ptr().wrapping_add(panel * PANEL);
-            let of_columns = _mm512_maskz_loadu_epi32(wanted, of_columns);
+            // There may be no memory: an access without lanes would then take microseconds.
+            let of_columns = match wanted {
+                0 => _mm512_setzero_si512(),
+                wanted => _mm512_maskz_loadu_epi32(wanted, of_columns),
+            };
             let start =
                 _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_slli_epi32::<7>(of_columns));
             sums.iter_mut().for_each(|sums| sums[panel] = start);
         }
         for _ in 0..tile.groups() {
-            if ASKS {
-                ahead.ask();
+            if PREFETCH {
+                ahead.prefetch();
             }
             let b: [__m512i; PANELS] = from_fn(|panel| _mm512_loadu_si512(right[panel].cast()));
             for (row, sums) in sums.iter_mut().enumerate() {
@@ -105,7 +109,10 @@ unsafe fn kernel<const ROWS: usize, const PANELS: usize, const ASKS: bool>(
         let of_columns = |values: &[f32]| -> [__m512; PANELS] {
             from_fn(|panel| {
                 let values = values.as_ptr().wrapping_add(panel * PANEL);
-                _mm512_maskz_loadu_ps(wanted[panel], values)
+                match wanted[panel] {
+                    0 => _mm512_setzero_ps(),
+                    wanted => _mm512_maskz_loadu_ps(wanted, values),
+                }
             })
         };
         let (col_scales, bias) = (of_columns(results.col_scales), of_columns(results.bias));
@@ -113,6 +120,9 @@ unsafe fn kernel<const ROWS: usize, const PANELS: usize, const ASKS: bool>(
             let row_scale = _mm512_set1_ps(row_scales[row]);
             let out = out.address(results.row + row, results.col);
             for (panel, sum) in sums.into_iter().enumerate() {
+                if wanted[panel] == 0 {
+                    break;
+                }
                 let scale = _mm512_mul_ps(row_scale, col_scales[panel]);
                 let y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), scale);
                 let y = _mm512_add_ps(y, bias[panel]);

@@ -4,6 +4,7 @@ use super::{IntegerIsa, portable};
 #[cfg(target_arch = "x86_64")]
 use super::{amx, avx2};
 use crate::packed::PANEL;
+#[cfg(target_arch = "x86_64")]
 use crate::prefetch::Ahead;
 use crate::scratch::with_scratch;
 
@@ -35,7 +36,8 @@ pub(super) struct Tile<'a> {
     pub(super) right: &'a [i8],
     /// Bytes of a panel.
     pub(super) panel: usize,
-    /// The panels to ask for meanwhile, as many as the shape has; see [`Ahead`]. Only the kernel of AVX-512 VNNI asks.
+    /// The panels to prefetch, as many as the shape has; see [`crate::prefetch::Ahead`]. Only the kernel of AVX-512 VNNI does.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) next: Option<*const i8>,
     /// The sums of the wanted columns of the weight.
     pub(super) column_sums: &'a [i32],
@@ -190,6 +192,7 @@ impl Tile<'_> {
     }
 
     /// The panels of [`Self::next`].
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn ahead<const P: usize>(&self) -> Ahead<P> {
         let next = self.next.unwrap_or(self.right.as_ptr());

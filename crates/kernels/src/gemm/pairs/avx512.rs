@@ -15,7 +15,7 @@ use crate::prefetch::Ahead;
 
 /// Rows of a register tile.
 const ROWS: usize = 8;
-/// Panels of a wide tile, of which the sums of a row do not wait for each other.
+/// Panels of a wide tile: enough independent sums of a row that none waits for another.
 pub(super) const WIDE: usize = 8;
 /// The most rows of a wide tile.
 pub(super) const WIDE_ROWS: usize = 2;
@@ -29,28 +29,26 @@ pub(super) unsafe fn multiply(tile: &Tile<2, 2>) {
         // SAFETY: the caller upholds the contract.
         unsafe {
             match tile.rows - first {
-                1 => multiply_rows::<1, 2, _>(tile, first),
-                2 => multiply_rows::<2, 2, _>(tile, first),
-                3 | 4 => multiply_rows::<4, 2, _>(tile, first),
-                _ => multiply_rows::<ROWS, 2, _>(tile, first),
+                1 => multiply_rows::<1>(tile, first),
+                2 => multiply_rows::<2>(tile, first),
+                3 | 4 => multiply_rows::<4>(tile, first),
+                _ => multiply_rows::<ROWS>(tile, first),
             }
         }
     }
 }
 
-/// [`multiply`] for at most [`WIDE_ROWS`] rows, and panels in the caches: from RAM, so many of them come more slowly than two that
-/// were asked for.
+/// [`multiply`] for at most [`WIDE_ROWS`] rows, and panels in the caches: eight panels from RAM are slower than two prefetched ones.
 ///
 /// # Safety
 /// See [`multiply`].
 #[target_feature(enable = "avx512f,avx512bf16")]
 pub(super) unsafe fn multiply_wide(tile: &Tile<1, WIDE>) {
-    let ahead = Ahead::new(tile.right);
     // SAFETY: the caller upholds the contract.
     unsafe {
         match tile.rows {
-            1 => multiply_asking::<1, WIDE, 1, false>(tile, 0, ahead),
-            WIDE_ROWS => multiply_asking::<WIDE_ROWS, WIDE, 1, false>(tile, 0, ahead),
+            1 => multiply_panels::<1, WIDE, 1, false>(tile, 0),
+            2 => multiply_panels::<2, WIDE, 1, false>(tile, 0),
             rows => unreachable!("{rows} rows of a wide tile"),
         }
     }
@@ -61,29 +59,26 @@ pub(super) unsafe fn multiply_wide(tile: &Tile<1, WIDE>) {
 /// # Safety
 /// See [`multiply`].
 #[target_feature(enable = "avx512f,avx512bf16")]
-unsafe fn multiply_rows<const N: usize, const P: usize, const L: usize>(
-    tile: &Tile<L, P>,
-    first: usize,
-) {
+unsafe fn multiply_rows<const N: usize>(tile: &Tile<2, 2>, first: usize) {
     // SAFETY: the caller upholds the contract.
     unsafe {
-        match tile.next.filter(|_| first == 0) {
-            Some(next) => multiply_asking::<N, P, L, true>(tile, first, Ahead::new(next)),
-            None => multiply_asking::<N, P, L, false>(tile, first, Ahead::new(tile.right)),
+        match first == 0 && tile.next.is_some() {
+            true => multiply_panels::<N, 2, 2, true>(tile, first),
+            false => multiply_panels::<N, 2, 2, false>(tile, first),
         }
     }
 }
 
-/// [`multiply_rows`], asking for what is needed next if `ASKS`.
+/// [`multiply`] for at most `N` rows from `first` on and `P` panels. The next panels are prefetched if `PREFETCH`.
 ///
 /// # Safety
 /// See [`multiply`].
 #[target_feature(enable = "avx512f,avx512bf16")]
-unsafe fn multiply_asking<const N: usize, const P: usize, const L: usize, const ASKS: bool>(
+unsafe fn multiply_panels<const N: usize, const P: usize, const L: usize, const PREFETCH: bool>(
     tile: &Tile<L, P>,
     first: usize,
-    mut ahead: Ahead<P>,
 ) {
+    let mut ahead = Ahead::new(tile.next.unwrap_or(tile.right));
     let pair = |x: __m512i| -> __m512bh {
         // SAFETY: both types are 512 bits.
         unsafe { transmute(x) }
@@ -106,8 +101,8 @@ unsafe fn multiply_asking<const N: usize, const P: usize, const L: usize, const 
         };
         for _ in 0..steps {
             for line in 0..WIDTH {
-                if ASKS {
-                    ahead.ask();
+                if PREFETCH {
+                    ahead.prefetch();
                 }
                 let b = right.map(|right| _mm512_loadu_si512(right.add(line)));
                 add(line, left, b);
@@ -133,6 +128,10 @@ unsafe fn multiply_asking<const N: usize, const P: usize, const L: usize, const 
             let out = tile.out.add((first + row) * tile.out_row);
             for (panel, sum) in sums.into_iter().enumerate() {
                 let (used, out) = (used[panel], out.wrapping_add(WIDTH * panel));
+                // There may be no memory: an access without lanes would then take microseconds.
+                if used == 0 {
+                    break;
+                }
                 let sum = match tile.add {
                     true => _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum),
                     false => sum,

@@ -51,7 +51,7 @@ pub(crate) struct Block([[u16; DEPTH]; WIDTH]);
 struct Tile<const LEFT: usize, const RIGHT: usize> {
     left: [*const u16; LEFT],
     right: [*const u16; RIGHT],
-    /// The panels to ask for meanwhile, see [`crate::prefetch::Ahead`]. Only the kernel of AVX-512 asks.
+    /// The panels to prefetch, see [`crate::prefetch::Ahead`]. Only the kernel of AVX-512 does.
     next: Option<[*const u16; RIGHT]>,
     /// Lines of the panels, of which those of the left operand are padded to whole blocks.
     lines: usize,
@@ -61,6 +61,15 @@ struct Tile<const LEFT: usize, const RIGHT: usize> {
     rows: usize,
     cols: usize,
     add: bool,
+}
+
+/// What is done about the output of the next tile.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Following {
+    /// It is prefetched.
+    Prefetched,
+    /// Nothing: a wide tile writes little, and whether it helps AMX was not measured.
+    Ignored,
 }
 
 /// An operand of a product.
@@ -206,22 +215,22 @@ fn rectangle(isa: PairIsa, product: &Product<'_, Part<'_>, Part<'_>>, out: &mut 
             let add = product.adds(start);
             match &unit {
                 Some(unit) if out.rows() <= WIDTH => {
-                    for_each_tile(&left, &right, out, add, false, |tile| {
+                    for_each_tile(&left, &right, out, add, Following::Ignored, |tile| {
                         // SAFETY: the tile lies in the panels and in `out`.
                         unsafe { amx::multiply(tile, |operands, out| unit.wide(operands, out)) }
                     });
                 }
-                Some(unit) => for_each_tile(&left, &right, out, add, false, |tile| {
+                Some(unit) => for_each_tile(&left, &right, out, add, Following::Ignored, |tile| {
                     // SAFETY: as above.
                     unsafe { amx::multiply(tile, |operands, out| unit.square(operands, out)) }
                 }),
                 None if out.rows() <= avx512::WIDE_ROWS && !right.is_far() => {
-                    for_each_tile(&left, &right, out, add, false, |tile| {
+                    for_each_tile(&left, &right, out, add, Following::Ignored, |tile| {
                         // SAFETY: as above, and this CPU supports `isa`.
                         unsafe { avx512::multiply_wide(tile) }
                     });
                 }
-                None => for_each_tile(&left, &right, out, add, true, |tile| {
+                None => for_each_tile(&left, &right, out, add, Following::Prefetched, |tile| {
                     // SAFETY: as above, and this CPU supports `isa`.
                     unsafe { avx512::multiply(tile) }
                 }),
@@ -232,13 +241,13 @@ fn rectangle(isa: PairIsa, product: &Product<'_, Part<'_>, Part<'_>>, out: &mut 
 }
 
 /// Calls `multiply` for each tile of `LEFT` by `RIGHT` panels. A panel that is missing at the end is replaced by the last one; its
-/// part of the product is not wanted. If `prefetches_output`, the processor is asked for the output of the next tile meanwhile.
+/// part of the product is not wanted.
 fn for_each_tile<const LEFT: usize, const RIGHT: usize>(
     left: &Panels<'_>,
     right: &Panels<'_>,
     out: &mut TileMut<'_>,
     add: bool,
-    prefetches_output: bool,
+    following: Following,
     multiply: impl Fn(&Tile<LEFT, RIGHT>),
 ) {
     let (m, n) = (out.rows(), out.cols());
@@ -246,7 +255,7 @@ fn for_each_tile<const LEFT: usize, const RIGHT: usize>(
         let right_panels = right.some(col / WIDTH);
         let next = right.after(col / WIDTH + RIGHT);
         for row in (0..m).step_by(LEFT * WIDTH) {
-            if prefetches_output {
+            if following == Following::Prefetched {
                 let after = match row + LEFT * WIDTH < m {
                     true => [row + LEFT * WIDTH, col],
                     false => [0, col + RIGHT * WIDTH],

@@ -160,7 +160,6 @@ unsafe fn lines_of_rows<const WHOLE: bool>(
 ) -> [__m512i; WIDTH] {
     let mut lines = [_mm512_setzero_si512(); WIDTH];
     let used = u32::MAX >> (DEPTH - depths);
-    // No masked load beyond the last row, where there may be no memory: that takes microseconds.
     for (row, line) in lines.iter_mut().enumerate().take(rows) {
         let from = x.data.as_ptr().wrapping_add(row * x.row_stride);
         // SAFETY: each row below `rows` holds `depths` elements.
@@ -186,6 +185,8 @@ unsafe fn load<const WHOLE: bool>(from: *const f32, used: u16) -> __m512 {
     unsafe {
         match WHOLE {
             true => _mm512_loadu_ps(from),
+            // There may be no memory: a load without lanes would then take microseconds.
+            false if used == 0 => _mm512_setzero_ps(),
             false => _mm512_maskz_loadu_ps(used, from),
         }
     }
