@@ -28,7 +28,7 @@ pub struct TrainConfig {
     pub exchange_precision: ExchangePrecision,
     /// The limit of the RAM that training may use, in MB; 0 for all that is free.
     pub max_memory_mb: u64,
-    /// The device of updates and the loss of validations: `cpu`; `gpu`, the best GPU of the machine, or one for each of several
+    /// The device of updates and validations: `cpu`; `gpu`, the best GPU of the machine, or one for each of several
     /// processes; or `gpu:N`, the one of this number in the list of `attentive devices`. GPUs need a program that was built with the
     /// feature `gpu`. A run may be resumed on another device, but continues bit for bit only on the same one.
     #[schemars(with = "String", extend("pattern" = TrainDevice::PATTERN, "examples" = ["gpu"]))]

@@ -25,7 +25,7 @@ pub enum Error {
     #[error("NVIDIA's driver finds no GPU")]
     NoDevice,
     /// The machine has fewer than that.
-    #[error("there is no CUDA device with the number {number}; the numbers go from 0 to {last}")]
+    #[error("there is no CUDA device with the number {number}; {}", numbers(*last))]
     NoSuchDevice {
         /// The number that was asked for.
         number: usize,
@@ -54,6 +54,14 @@ pub enum Error {
         /// The name of the library's error.
         reason: String,
     },
+}
+
+/// The numbers up to `last`, in words.
+fn numbers(last: usize) -> String {
+    match last {
+        0 => "the only one has the number 0".to_owned(),
+        last => format!("the numbers go from 0 to {last}"),
+    }
 }
 
 impl Error {

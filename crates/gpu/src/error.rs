@@ -7,7 +7,7 @@ pub enum Error {
     #[error("no GPU was found on this machine")]
     NoAdapter,
     /// The machine has fewer than that.
-    #[error("there is no GPU with the number {number}; the numbers go from 0 to {last}")]
+    #[error("there is no GPU with the number {number}; {}", numbers(*last))]
     NoSuchAdapter {
         /// The number that was asked for.
         number: usize,
@@ -22,6 +22,14 @@ pub enum Error {
         /// What it lacks, or what the driver says.
         reason: String,
     },
+}
+
+/// The numbers up to `last`, in words.
+fn numbers(last: usize) -> String {
+    match last {
+        0 => "the only one has the number 0".to_owned(),
+        last => format!("the numbers go from 0 to {last}"),
+    }
 }
 
 impl Error {

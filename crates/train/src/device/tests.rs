@@ -288,13 +288,20 @@ fn a_device_that_fails_is_an_error() {
     assert_eq!(error.hint(), Some(lost().hint));
 }
 
+/// Says that a test is skipped, or fails if `ATTENTIVE_GPU_TESTS` is `required`.
+#[cfg(feature = "gpu")]
+fn skip() {
+    let required = std::env::var("ATTENTIVE_GPU_TESTS").is_ok_and(|it| it == "required");
+    assert!(!required, "there is no GPU");
+    eprintln!("skipped: there is no GPU, and no driver that stands in for one");
+}
+
 #[test]
 #[cfg(feature = "gpu")]
 fn processes_of_a_machine_have_a_gpu_each_or_share_one() {
     let n = attentive_gpu::adapters().len();
     if n == 0 {
-        eprintln!("skipped: there is no GPU, and no driver that stands in for one");
-        return;
+        return skip();
     }
     let used = |n, device: &'static str| {
         in_threads(n, move |processes| {
@@ -317,8 +324,7 @@ fn processes_of_a_machine_have_a_gpu_each_or_share_one() {
 #[cfg(feature = "gpu")]
 fn processes_that_share_a_gpu_write_the_bits_of_one() {
     if attentive_gpu::adapters().is_empty() {
-        eprintln!("skipped: there is no GPU, and no driver that stands in for one");
-        return;
+        return skip();
     }
     let folder = TempDir::new().unwrap();
     let [alone, shared] = ["alone", "shared"].map(|name| folder.path().join(name));
