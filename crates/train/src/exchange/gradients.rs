@@ -1,5 +1,6 @@
 //! The sum of all processes' gradients, which are sent while the backward pass is still running.
 
+use std::borrow::Cow;
 use std::ops::AddAssign;
 
 use attentive_kernels::elementwise;
@@ -165,11 +166,12 @@ impl<'a> Outgoing<'a> {
     /// Takes the gradient of the last micro-batch.
     fn complete(&mut self, parameter: usize, gradient: &Buffer) {
         let (exchange, others) = (self.exchange, self.exchange.processes.count() - 1);
-        let own = self.sums(parameter, exchange.processes.number(), gradient);
+        let gradient = WholeGradient::read(self.earlier, parameter, gradient);
+        let own = self.sums(parameter, exchange.processes.number(), &gradient);
         let bucket = exchange.partition.bucket_of(parameter);
         for (message, process) in exchange.others().enumerate() {
             let place = exchange.place(parameter, process, own.len());
-            let sums = self.sums(parameter, process, gradient);
+            let sums = self.sums(parameter, process, &gradient);
             let written = &mut self.buckets[bucket].written[message];
             for (node, sum) in sums.into_iter().enumerate() {
                 let Numbers(numbers) = sum.sum;
@@ -188,16 +190,41 @@ impl<'a> Outgoing<'a> {
     }
 
     /// The sums over the micro-batches of this process for the part of `parameter` that `process` updates.
-    fn sums(&self, parameter: usize, process: usize, last: &Buffer) -> Vec<Node<Numbers>> {
+    fn sums(
+        &self,
+        parameter: usize,
+        process: usize,
+        gradient: &WholeGradient<'_>,
+    ) -> Vec<Node<Numbers>> {
         let part = &self.exchange.partition.of(process)[parameter];
-        let of = |gradient: &Buffer| Numbers(gradient.values()[part.clone()].to_vec());
+        let of = |values: &[f32]| Numbers(values[part.clone()].to_vec());
         let mut sums = PartialSums::default();
-        for node in self.earlier.nodes() {
-            let Gradients(gradients) = &node.sum;
-            sums.add(node.with(of(&gradients[parameter])));
+        for node in &gradient.earlier {
+            sums.add(node.with(of(&node.sum)));
         }
-        sums.push(self.last, of(last));
+        sums.push(self.last, of(&gradient.last));
         sums.into_nodes().collect()
+    }
+}
+
+/// The gradient of one parameter, read once for all processes: on a GPU, reading copies all of it and waits.
+struct WholeGradient<'a> {
+    /// The sums over earlier micro-batches.
+    earlier: Vec<Node<Cow<'a, [f32]>>>,
+    /// That of the last micro-batch.
+    last: Cow<'a, [f32]>,
+}
+
+impl<'a> WholeGradient<'a> {
+    fn read(earlier: &'a PartialSums<Gradients>, parameter: usize, last: &'a Buffer) -> Self {
+        let of = |node: &'a Node<Gradients>| {
+            let Gradients(gradients) = &node.sum;
+            node.with(gradients[parameter].values())
+        };
+        Self {
+            earlier: earlier.nodes().iter().map(of).collect(),
+            last: last.values(),
+        }
     }
 }
 
