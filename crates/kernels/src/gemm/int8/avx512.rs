@@ -81,7 +81,7 @@ unsafe fn kernel<const ROWS: usize, const PANELS: usize, const PREFETCH: bool>(
         let mut sums = [[_mm512_setzero_si512(); PANELS]; ROWS];
         for (panel, &wanted) in wanted.iter().enumerate() {
             let of_columns = tile.column_sums.as_ptr().wrapping_add(panel * PANEL);
-            // There may be no memory: an access without lanes would then take microseconds.
+            // There may be no memory: an access without lanes is then slow.
             let of_columns = match wanted {
                 0 => _mm512_setzero_si512(),
                 wanted => _mm512_maskz_loadu_epi32(wanted, of_columns),

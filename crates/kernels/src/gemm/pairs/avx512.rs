@@ -128,7 +128,7 @@ unsafe fn multiply_panels<const N: usize, const P: usize, const L: usize, const 
             let out = tile.out.add((first + row) * tile.out_row);
             for (panel, sum) in sums.into_iter().enumerate() {
                 let (used, out) = (used[panel], out.wrapping_add(WIDTH * panel));
-                // There may be no memory: an access without lanes would then take microseconds.
+                // There may be no memory: an access without lanes is then slow.
                 if used == 0 {
                     break;
                 }

@@ -185,7 +185,7 @@ unsafe fn load<const WHOLE: bool>(from: *const f32, used: u16) -> __m512 {
     unsafe {
         match WHOLE {
             true => _mm512_loadu_ps(from),
-            // There may be no memory: a load without lanes would then take microseconds.
+            // There may be no memory: a load without lanes is then slow.
             false if used == 0 => _mm512_setzero_ps(),
             false => _mm512_maskz_loadu_ps(used, from),
         }

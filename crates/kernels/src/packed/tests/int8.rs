@@ -29,66 +29,41 @@ fn reference_int8(
 #[test]
 fn integer_products_equal_the_definition_on_every_instruction_set() {
     for (n, k) in SHAPES.into_iter().filter(|shape| shape.1 > 0) {
-        let weight = rows_of_many_sizes(n, k, 1);
-        let packed = PackedInt8Buf::pack(&weight, n, k);
-        let bias = random(n, 2);
-        for rows in ROWS {
-            let x = rows_of_many_sizes(rows, k, 3);
-            for bias in [None, Some(&bias[..])] {
-                for activation in [Activation::Identity, Activation::Relu] {
-                    let expected = reference_int8(&x, &weight, k, bias, activation);
-                    for kernel in kernels(Precision::Int8) {
-                        let weight = PackedWeight::Int8(packed.view());
-                        let found = product_on(kernel, rows, &x, weight, bias, activation);
-                        assert!(
-                            same_bits(&found) == same_bits(&expected),
-                            "{kernel:?}: {rows} rows, [{n}, {k}], {activation:?}"
-                        );
-                    }
-                }
-            }
-        }
+        assert_defined([n, k], ROWS);
     }
 }
 
 #[test]
 fn integer_products_of_any_number_of_rows_equal_the_definition() {
     // The last tile has any number of rows, and the last columns do not fill a panel.
-    let (n, k) = (45, 20);
-    let (weight, bias) = (rows_of_many_sizes(n, k, 1), random(n, 2));
-    let packed = PackedInt8Buf::pack(&weight, n, k);
-    for rows in 1..150 {
-        let x = rows_of_many_sizes(rows, k, 3);
-        let (bias, relu) = (Some(&bias[..]), Activation::Relu);
-        let expected = reference_int8(&x, &weight, k, bias, relu);
-        for kernel in kernels(Precision::Int8) {
-            let weight = PackedWeight::Int8(packed.view());
-            let found = product_on(kernel, rows, &x, weight, bias, relu);
-            assert!(
-                same_bits(&found) == same_bits(&expected),
-                "{kernel:?}: {rows} rows"
-            );
-        }
-    }
+    assert_defined([45, 20], 1..150);
 }
 
 #[test]
 fn integer_products_with_long_weights_equal_the_definition() {
     let (n, k) = FAR;
     assert!(is_far(n * k));
+    assert_defined([n, k], ROWS_OF_FAR);
+}
+
+/// Asserts that products with a weight `[n, k]` are those of the definition, by every kernel.
+fn assert_defined([n, k]: [usize; 2], rows: impl IntoIterator<Item = usize>) {
     let (weight, bias) = (rows_of_many_sizes(n, k, 1), random(n, 2));
     let packed = PackedInt8Buf::pack(&weight, n, k);
-    for rows in ROWS_OF_FAR {
+    for rows in rows {
         let x = rows_of_many_sizes(rows, k, 3);
-        let (bias, identity) = (Some(&bias[..]), Activation::Identity);
-        let expected = reference_int8(&x, &weight, k, bias, identity);
-        for kernel in kernels(Precision::Int8) {
-            let weight = PackedWeight::Int8(packed.view());
-            let found = product_on(kernel, rows, &x, weight, bias, identity);
-            assert!(
-                same_bits(&found) == same_bits(&expected),
-                "{kernel:?}: {rows} rows"
-            );
+        for bias in [None, Some(&bias[..])] {
+            for activation in [Activation::Identity, Activation::Relu] {
+                let expected = reference_int8(&x, &weight, k, bias, activation);
+                for kernel in kernels(Precision::Int8) {
+                    let weight = PackedWeight::Int8(packed.view());
+                    let found = product_on(kernel, rows, &x, weight, bias, activation);
+                    assert!(
+                        same_bits(&found) == same_bits(&expected),
+                        "{kernel:?}: {rows} rows, [{n}, {k}], {activation:?}"
+                    );
+                }
+            }
         }
     }
 }
