@@ -142,7 +142,7 @@ fn the_command_is_quoted_for_a_shell() {
     visit(server.address(), |page| {
         page.write("#text", "it's $1 `x` \"2\"");
         page.press("#command-box > summary");
-        let command = page.text("#command");
+        let command = page.text("#command:not(:empty)");
         let printed = command.replacen("curl", "printf '%s\\n'", 1);
         let shell = std::process::Command::new("sh")
             .args(["-c", &printed])
