@@ -15,10 +15,12 @@ use crate::nn::{
     Sequences, Trained, hidden_part,
 };
 
-/// Rows that go on from `state`, padded to a common length.
+/// Some rows that go on from `state`, padded to a common length.
 pub(super) struct Growing<'a> {
     pub(super) sequences: Sequences<'a>,
     pub(super) lengths: &'a Lengths,
+    /// The rows of the state, ascending.
+    pub(super) rows: &'a [usize],
     /// The position of each row of the matrices.
     pub(super) positions: &'a [usize],
     pub(super) visible: Visible,
@@ -43,12 +45,13 @@ struct Seen {
 }
 
 impl Visible {
-    /// What the next positions of the rows of `state` see.
-    pub(super) fn of(state: &State, lengths: &Lengths) -> Self {
+    /// What the next positions of some `rows` of `state` see.
+    pub(super) fn of(state: &State, rows: &[usize], lengths: &Lengths) -> Self {
         let width = lengths.width();
+        let rows = || rows.iter().map(|&row| &state.rows[row]).zip(lengths.lens());
         let seen = |table: fn(&Row) -> &Table, len: fn(&Row, usize) -> usize| {
             let mut seen = Seen::default();
-            for (row, &real) in state.rows.iter().zip(lengths.lens()) {
+            for (row, &real) in rows() {
                 let first = seen.blocks.len();
                 seen.blocks.extend_from_slice(table(row).blocks());
                 seen.of_rows.extend((0..width).map(|i| SeenBlocks {
@@ -60,7 +63,7 @@ impl Visible {
         };
         let mut places = Vec::new();
         if !state.earlier.is_unused() {
-            for (number, (row, &real)) in state.rows.iter().zip(lengths.lens()).enumerate() {
+            for (number, (row, &real)) in rows().enumerate() {
                 let place = |i| [number * width + i, row_of(&row.earlier, row.position + i)];
                 places.extend((0..real).map(place));
             }
@@ -171,15 +174,10 @@ impl Decode for Growing<'_> {
     }
 
     fn advance(&mut self, x: &Value, layer: &RecurrentLayer<Trained>, number: usize) -> Value {
-        let width = layer.state_width();
-        let rows = self.lengths.rows();
-        let before = std::mem::replace(&mut self.state.cells[number], Buffer::EMPTY);
-        let before = Value::new(before, [rows, width]);
+        let before = self.state.take_cells(number, self.rows);
         let states = self.sequences.states(x, layer, Some(before));
-        let mut after = Buffer::take(rows * width);
         let last = self.lengths.last_rows();
-        current().select_rows(width, states.buffer(), &last, &mut after);
-        self.state.cells[number] = after;
+        self.state.put_cells(number, self.rows, &states, &last);
         hidden_part(states, layer)
     }
 
@@ -211,9 +209,8 @@ impl Decode for Growing<'_> {
                 .iter()
                 .map(|row| row * self.lengths.width() + step)
                 .collect();
-            let mut before = Buffer::take(active.len() * width);
-            current().select_rows(width, &self.state.cells[0], &active, &mut before);
-            let before = Value::new(before, [active.len(), width]);
+            let of_state: Vec<usize> = active.iter().map(|&row| self.rows[row]).collect();
+            let before = self.state.take_cells(0, &of_state);
             let h = hidden_part(before.clone(), layer);
             let query = self.sequences.side_by_side(&h, &[&attention.query]);
             let (context, weights) = self.visible.memory.of_some(&places).attend(
@@ -233,26 +230,13 @@ impl Decode for Growing<'_> {
             let lengths = Lengths::full(active.len(), 1);
             let precision = self.pass.precision();
             let after = tape::recurrent(layer.cell, &lengths, vec![direction], precision);
-            let put = |count, from, rows: &[usize], to: &mut Buffer| {
-                let pairs = (0..).zip(rows).map(|(from, &to)| [from, to]);
-                current().put_rows(count, from, &Vec::from_iter(pairs), to);
-            };
-            let states = whole(after.buffer(), width);
-            put(width, states, &active, &mut self.state.cells[0]);
-            put(layer.d, states, &places, &mut hidden);
-            put(
-                d_memory,
-                whole(context.buffer(), d_memory),
-                &places,
-                &mut contexts,
-            );
-            self.watch(
-                &weights,
-                active
-                    .into_iter()
-                    .enumerate()
-                    .map(|(place, row)| (row, place)),
-            );
+            let read: Vec<usize> = (0..active.len()).collect();
+            self.state.put_cells(0, &of_state, &after, &read);
+            let pairs: Vec<[usize; 2]> = (0..).zip(&places).map(|(from, &to)| [from, to]).collect();
+            let put = |count, from, to: &mut Buffer| current().put_rows(count, from, &pairs, to);
+            put(layer.d, whole(after.buffer(), width), &mut hidden);
+            put(d_memory, whole(context.buffer(), d_memory), &mut contexts);
+            self.watch(&weights, active.into_iter().zip(read));
         }
         [
             Value::new(hidden, [rows, layer.d]),
@@ -298,7 +282,7 @@ impl Growing<'_> {
         contexts
     }
 
-    /// Keeps the weights of each row that is given with its place in `weights`, if they are wanted.
+    /// Keeps the weights of each of [`rows`](Self::rows) that is given with its place in `weights`, if they are wanted.
     fn watch(&mut self, weights: &Weights, rows: impl Iterator<Item = (usize, usize)>) {
         let State {
             attention,
@@ -310,7 +294,8 @@ impl Growing<'_> {
         };
         attention.resize(all.len(), Vec::new());
         let values = weights.values.values();
-        for (row, place) in rows {
+        for (number, place) in rows {
+            let row = self.rows[number];
             attention[row] = weights.mean(&values, place, all[row].src_len);
         }
     }

@@ -10,6 +10,7 @@
 
 mod cache;
 mod decode;
+mod piece;
 mod rows;
 mod state;
 #[cfg(test)]
@@ -25,7 +26,9 @@ use attentive_decode::{Logits, NextToken, Stepper};
 use attentive_device::{Buffer, Device, LargestLogits, LikeliestCall, current, on};
 use attentive_tape::{self as tape, Epilogue, Float, Value};
 
+use self::cache::whole;
 use self::decode::{Growing, Visible};
+use self::piece::{Limits, Piece, Reader, pieces};
 use self::state::{Memory, Widths};
 use crate::engine::profile::{self, Part};
 use crate::model::{self, Model};
@@ -240,23 +243,61 @@ impl DeviceEngine {
         }
     }
 
-    /// Reads the tokens of each row, and returns the last layer at the last of them.
-    fn extend(&self, tokens: &Padded, state: &mut State) -> LastLayer {
+    /// Reads the tokens of each row in pieces within `limits`, and returns the last layer at the last of them.
+    fn read_within(&self, limits: Limits, tokens: &Padded, state: &mut State) -> LastLayer {
         assert_eq!(tokens.rows(), state.rows.len(), "tokens of every row");
+        assert!(tokens.lens().iter().all(|&len| len > 0), "a token to read");
         profile::count(|counts| {
             counts.steps += 1;
             counts.rows += tokens.rows();
         });
-        assert!(tokens.lens().iter().all(|&len| len > 0), "a token to read");
-        let positions = state.positions(tokens);
-        state.reserve(tokens.lens());
-        let visible = Visible::of(state, &tokens.lengths);
+        let readers = state.rows.iter().enumerate().map(|(row, state)| Reader {
+            row,
+            position: state.position,
+            src_len: state.src_len,
+            tokens: &tokens.ids[row * tokens.width()..][..tokens.lens()[row]],
+        });
+        let pieces = pieces(readers.collect(), limits);
+        let work = || self.read_pieces(pieces, state);
+        profile::time(Part::DecoderRest, || on(self.device, work))
+    }
+
+    /// Reads `pieces` of tokens, which are of every row, and returns the last layer at the last token of each.
+    fn read_pieces(&self, pieces: Vec<Piece>, state: &mut State) -> LastLayer {
+        let rows = state.rows.len();
+        let mut read = pieces.into_iter().map(|piece| {
+            let values = self.extend(&piece.tokens, &piece.rows, state);
+            (piece.rows, values)
+        });
+        let values = match read.next() {
+            Some((some, values)) if some.len() < rows => {
+                let [_, width] = values.shape();
+                let mut all = Buffer::take(rows * width);
+                for (some, values) in [(some, values)].into_iter().chain(read) {
+                    let pairs: Vec<[usize; 2]> = (0..).zip(some).map(Into::into).collect();
+                    current().put_rows(width, whole(values.buffer(), width), &pairs, &mut all);
+                }
+                Value::new(all, [rows, width])
+            }
+            Some((_, values)) => read.fold(values, |_, (_, values)| values),
+            None => panic!("a row to read"),
+        };
+        let lists = self.shortlist.is_some().then(|| state.candidates());
+        LastLayer { values, lists }
+    }
+
+    /// Reads the tokens of some `rows`, and returns the last layer at the last of each, `[rows, d_model]`.
+    fn extend(&self, tokens: &Padded, rows: &[usize], state: &mut State) -> Value {
+        let positions = state.positions(tokens, rows);
+        state.reserve(tokens.lens(), rows);
+        let visible = Visible::of(state, rows, &tokens.lengths);
         let pass = Pass::inference();
         let stack = self.model.layers.body.decoder();
         let stack = stack.expect("checked by `new`");
         let mut growing = Growing {
             sequences: Sequences::new(&tokens.lengths, &pass),
             lengths: &tokens.lengths,
+            rows,
             positions: &positions,
             visible,
             by_distance: self.by_distance.as_ref(),
@@ -271,9 +312,8 @@ impl DeviceEngine {
             _ => tape::select_rows(x, &tokens.lengths.last_rows()),
         };
         let values = self.model.head().prepared(x, &mut growing.sequences);
-        state.advance(tokens.lens());
-        let lists = self.shortlist.is_some().then(|| state.candidates());
-        LastLayer { values, lists }
+        state.advance(tokens.lens(), rows);
+        values
     }
 
     /// The logits of all tokens, `[rows, vocab]`.
@@ -346,8 +386,7 @@ impl Stepper for DeviceEngine {
     }
 
     fn read(&self, tokens: &Padded, state: &mut State) -> LastLayer {
-        let work = || self.extend(tokens, state);
-        profile::time(Part::DecoderRest, || on(self.device, work))
+        self.read_within(Limits::DEFAULT, tokens, state)
     }
 
     fn select(&self, rows: &[usize], state: &mut State) {

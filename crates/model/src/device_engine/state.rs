@@ -112,20 +112,24 @@ impl State {
         }
     }
 
-    /// The position of each of `tokens`, padding included.
-    pub(super) fn positions(&self, tokens: &Padded) -> Vec<usize> {
-        let rows = self.rows.iter().zip(tokens.lens());
+    /// The position of each of the next `tokens` of some `rows`, padding included.
+    pub(super) fn positions(&self, tokens: &Padded, rows: &[usize]) -> Vec<usize> {
+        let rows = rows.iter().zip(tokens.lens());
         // Padding stays at the last position: there may be none behind it.
-        rows.flat_map(|(row, &len)| (0..tokens.width()).map(move |i| row.position + i.min(len - 1)))
-            .collect()
+        rows.flat_map(|(&row, &len)| {
+            let first = self.rows[row].position;
+            (0..tokens.width()).map(move |i| first + i.min(len - 1))
+        })
+        .collect()
     }
 
-    /// Makes room in the cache for `lens[i]` next positions of each row i.
-    pub(super) fn reserve(&mut self, lens: &[usize]) {
+    /// Makes room in the cache for the next positions of some `rows`, `lens[i]` for `rows[i]`.
+    pub(super) fn reserve(&mut self, lens: &[usize], rows: &[usize]) {
         if self.earlier.is_unused() {
             return;
         }
-        for (row, len) in self.rows.iter_mut().zip(lens) {
+        for (&row, len) in rows.iter().zip(lens) {
+            let row = &mut self.rows[row];
             for position in row.position..row.position + len {
                 self.earlier.reserve(&mut row.earlier, position);
             }
@@ -133,10 +137,44 @@ impl State {
         self.earlier.prepare();
     }
 
-    /// Moves every row behind its next `lens[i]` positions.
-    pub(super) fn advance(&mut self, lens: &[usize]) {
-        for (row, len) in self.rows.iter_mut().zip(lens) {
-            row.position += len;
+    /// Moves `rows[i]` behind its next `lens[i]` positions.
+    pub(super) fn advance(&mut self, lens: &[usize], rows: &[usize]) {
+        for (&row, len) in rows.iter().zip(lens) {
+            self.rows[row].position += len;
+        }
+    }
+
+    /// Takes the states of some `rows`, ascending, out of the cells of a layer: [`put_cells`](Self::put_cells) is next.
+    pub(super) fn take_cells(&mut self, layer: usize, rows: &[usize]) -> Value {
+        let width = self.widths.cells[layer];
+        let cells = &mut self.cells[layer];
+        let taken = if rows.len() == self.rows.len() {
+            std::mem::replace(cells, Buffer::EMPTY)
+        } else {
+            let mut some = Buffer::take(rows.len() * width);
+            current().select_rows(width, cells, rows, &mut some);
+            some
+        };
+        Value::new(taken, [rows.len(), width])
+    }
+
+    /// Replaces the states of some `rows`, ascending, in the cells of a layer, by those at `places` of `states`.
+    pub(super) fn put_cells(
+        &mut self,
+        layer: usize,
+        rows: &[usize],
+        states: &Value,
+        places: &[usize],
+    ) {
+        let width = self.widths.cells[layer];
+        let cells = &mut self.cells[layer];
+        if rows.len() == self.rows.len() {
+            *cells = Buffer::take(rows.len() * width);
+            current().select_rows(width, states.buffer(), places, cells);
+        } else {
+            let pairs = places.iter().zip(rows).map(|(&from, &to)| [from, to]);
+            let pairs: Vec<[usize; 2]> = pairs.collect();
+            current().put_rows(width, whole(states.buffer(), width), &pairs, cells);
         }
     }
 

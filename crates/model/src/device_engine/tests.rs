@@ -7,6 +7,7 @@ use attentive_samples::{decodes, rows, variants};
 use attentive_tape::Float;
 
 use super::DeviceEngine;
+use super::piece::Limits;
 use crate::engine::{Dense, Engine, Precision};
 use crate::model::tests::{SRC, TGT, model, padded};
 use crate::model::{Model, Parameter};
@@ -74,6 +75,42 @@ fn devices_give_what_the_cpu_gives() {
                         "{found}, not {expected}: {config:?} on {device:?}"
                     );
                 }
+            }
+        }
+    }
+}
+
+/// Rows that are read apart, or a few tokens at a time, end where those end that are read together.
+#[test]
+fn pieces_of_tokens_change_nothing() {
+    for config in variants().into_iter().filter(decodes) {
+        let model = model(&config);
+        let engine = on_device(&PLAIN, &model);
+        let read = |limits: Limits| {
+            let watched = engine.start_watched();
+            let is_watched = watched.is_some();
+            let mut state = watched.unwrap_or_else(|| engine.start());
+            engine.admit(&padded(&SRC), &mut state);
+            let mut found = Vec::new();
+            let steps: [[&[TokenId]; 3]; 3] = [
+                [&[2, 5, 6, 7, 8], &[2], &[2, 9, 4]],
+                [&[5], &[6], &[7]],
+                [&[4], &[10, 6, 9, 8], &[11, 5]],
+            ];
+            for tokens in steps {
+                let last = engine.read_within(limits, &padded(&tokens), &mut state);
+                found.extend(rows(engine.logits(last)));
+            }
+            if is_watched {
+                found.extend(engine.cross_attention(&state));
+            }
+            found
+        };
+        let together = read(Limits::DEFAULT);
+        for (positions, weights) in [(1, 1), (4, 100), (100, 30)] {
+            let apart = read(Limits { positions, weights });
+            for (apart, together) in apart.iter().flatten().zip(together.iter().flatten()) {
+                assert!((apart - together).abs() < 1e-5, "{config:?}");
             }
         }
     }
