@@ -1,6 +1,9 @@
 //! The device of training, and that of trained models.
 
 use attentive_config::TrainDevice;
+use attentive_device::Device;
+
+use super::message;
 
 /// What computes.
 #[derive(clap::Args)]
@@ -26,4 +29,11 @@ impl DeviceArgs {
         let device = self.device?;
         Some(format!("train.device={device}"))
     }
+}
+
+/// Warns if what should be a GPU is a driver that computes on the CPU.
+pub(super) fn warn_of_software(device: Option<&dyn Device>) {
+    let hardware = device.and_then(Device::hardware);
+    let warning = hardware.and_then(|hardware| hardware.warning());
+    warning.iter().for_each(message::warning);
 }

@@ -15,7 +15,7 @@ Examples:
   attentive devices --json
   attentive train my.toml --device gpu:0
 
-A GPU of `attentive train --device` is chosen by its number. Hardware comes before software that stands in for it.";
+A GPU of `attentive train --device` is chosen by its number. Software that stands in for a GPU is listed if there is none.";
 
 /// List the CPU and the GPUs that can compute on this machine.
 #[derive(clap::Args)]
@@ -61,7 +61,6 @@ struct Gpu {
     largest_buffer: u64,
     /// Of a workgroup, in bytes.
     workgroup_memory: u32,
-    has_f16: bool,
 }
 
 /// A GPU of NVIDIA.
@@ -151,9 +150,12 @@ impl Gpu {
             driver,
             ..
         } = self;
-        let f16 = if self.has_f16 { "; f16" } else { "" };
+        let driver = match driver.as_str() {
+            "" => String::new(),
+            driver => format!(", driver {driver}"),
+        };
         format!(
-            "{name}; {kind}; {backend}, driver {driver}; buffers up to {} MiB; {} KiB of memory a workgroup{f16}",
+            "{name}; {kind}; {backend}{driver}; buffers up to {} MiB; {} KiB of memory a workgroup",
             self.largest_buffer / MIB,
             u64::from(self.workgroup_memory) / KIB,
         )
@@ -193,7 +195,6 @@ fn gpus() -> Option<Vec<Gpu>> {
         driver: adapter.driver,
         largest_buffer: adapter.largest_buffer,
         workgroup_memory: adapter.workgroup_memory,
-        has_f16: adapter.has_f16,
     };
     Some(attentive_gpu::adapters().into_iter().map(gpu).collect())
 }

@@ -6,6 +6,7 @@ use attentive_base::error::Result;
 use attentive_config::TrainDevice;
 use attentive_pipeline::Pipeline;
 
+use super::device::warn_of_software;
 use super::precision::PrecisionArgs;
 
 /// Further models that work together with the first.
@@ -30,8 +31,8 @@ impl EnsembleArgs {
             let joined = together.with(self.precision.load(path, device)?);
             joined.map_err(|error| error.about(format_args!("`{}`", path.display())))
         };
-        self.with
-            .iter()
-            .try_fold(self.precision.load(model, device)?, join)
+        let first = self.precision.load(model, device)?;
+        warn_of_software(first.device());
+        self.with.iter().try_fold(first, join)
     }
 }

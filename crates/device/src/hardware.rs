@@ -7,6 +7,20 @@ pub struct Hardware {
     pub name: String,
     /// Where its buffers are.
     pub memory: HardwareMemory,
+    /// True for a driver that computes on the CPU.
+    pub is_software: bool,
+}
+
+impl Hardware {
+    /// The warning that nothing is gained by it, if so.
+    pub fn warning(&self) -> Option<String> {
+        self.is_software.then(|| {
+            format!(
+                "{} computes on the CPU, not on a GPU; the device `cpu` is faster",
+                self.name
+            )
+        })
+    }
 }
 
 /// Where the buffers of a device are.

@@ -82,6 +82,11 @@ impl Losses {
 }
 
 impl RowLosses {
+    /// Returns the number of rows of which a device holds the logits at a time: of the number of classes, as many as fill 64 MiB.
+    pub fn rows_at_once(vocab: usize) -> usize {
+        ((1 << 24) / vocab.max(1)).max(1)
+    }
+
     /// The numbers of each row.
     pub const NUMBERS: usize = 4;
 

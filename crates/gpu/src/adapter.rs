@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use wgpu::{Backends, DeviceType, Features, Instance, InstanceDescriptor};
+use wgpu::{Backends, DeviceType, Instance, InstanceDescriptor};
 
 /// A GPU that this machine offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +21,18 @@ pub struct Adapter {
     pub largest_buffer: u64,
     /// The memory that the invocations of a workgroup share, in bytes.
     pub workgroup_memory: u32,
-    /// Whether it computes with 16-bit floating-point numbers.
-    pub has_f16: bool,
+    /// The numbers of its manufacturer and of its model.
+    ids: [u32; 2],
+}
+
+impl Adapter {
+    /// Its name, how it is reached, and its driver, as far as they are known: Metal names no driver.
+    pub fn described(&self) -> String {
+        match self.driver.as_str() {
+            "" => format!("{}, {}", self.name, self.backend),
+            driver => format!("{}, {} {driver}", self.name, self.backend),
+        }
+    }
 }
 
 /// What an adapter is.
@@ -64,24 +74,35 @@ impl From<DeviceType> for AdapterKind {
     }
 }
 
-/// Returns all GPUs in the order of their numbers.
+/// Returns all GPUs in the order of their numbers. If there is one, those in software are left out.
 pub fn adapters() -> Vec<Adapter> {
     found().into_iter().map(|(adapter, _)| adapter).collect()
 }
 
-/// All GPUs, each with that of `wgpu`.
+/// The same, each with that of `wgpu`.
 pub(crate) fn found() -> Vec<(Adapter, wgpu::Adapter)> {
     let instance = Instance::new(InstanceDescriptor::new_without_display_handle());
     let backends = Backends::VULKAN | Backends::METAL | Backends::DX12;
     let adapters = pollster::block_on(instance.enumerate_adapters(backends));
-    let mut found: Vec<_> = adapters
-        .into_iter()
-        .map(|raw| (described(&raw), raw))
-        .collect();
-    found.sort_by_key(|(adapter, _)| adapter.kind);
+    let found = adapters.into_iter().map(|raw| (described(&raw), raw));
+    let mut found = offered(found.collect());
     for (number, (adapter, _)) in found.iter_mut().enumerate() {
         adapter.number = number;
     }
+    found
+}
+
+/// The adapters to offer, hardware before software: of one that two interfaces reach, that of the first, and software only if
+/// there is no hardware.
+fn offered<T>(mut found: Vec<(Adapter, T)>) -> Vec<(Adapter, T)> {
+    found.sort_by_key(|(adapter, _)| adapter.kind);
+    let all: Vec<Adapter> = found.iter().map(|(adapter, _)| adapter.clone()).collect();
+    let has_hardware = all.iter().any(|one| one.kind != AdapterKind::Software);
+    found.retain(|(adapter, _)| {
+        let same = all.iter().find(|other| other.ids == adapter.ids);
+        let is_first = same.is_none_or(|first| first.backend == adapter.backend);
+        is_first && (adapter.kind != AdapterKind::Software || !has_hardware)
+    });
     found
 }
 
@@ -104,6 +125,48 @@ fn described(raw: &wgpu::Adapter) -> Adapter {
             .max_buffer_size
             .min(limits.max_storage_buffer_binding_size),
         workgroup_memory: limits.max_compute_workgroup_storage_size,
-        has_f16: raw.features().contains(Features::SHADER_F16),
+        ids: [info.vendor, info.device],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn software_and_second_interfaces_are_left_out() {
+        let adapter = |kind, backend: &str, ids| Adapter {
+            number: 0,
+            name: "one".into(),
+            kind,
+            backend: backend.into(),
+            driver: String::new(),
+            largest_buffer: 0,
+            workgroup_memory: 0,
+            ids,
+        };
+        use AdapterKind::{Discrete, Integrated, Software};
+        let offered = |all: &[Adapter]| -> Vec<usize> {
+            let all = all.iter().cloned().zip(0..).collect();
+            offered(all).into_iter().map(|(_, place)| place).collect()
+        };
+        let mut all = vec![
+            adapter(Software, "Vulkan", [0x10005, 0]),
+            adapter(Integrated, "Vulkan", [1, 2]),
+            // Two of one model.
+            adapter(Discrete, "Vulkan", [3, 4]),
+            adapter(Discrete, "Vulkan", [3, 4]),
+            adapter(Integrated, "DirectX 12", [1, 2]),
+            adapter(Discrete, "DirectX 12", [3, 4]),
+            adapter(Discrete, "DirectX 12", [3, 4]),
+            // Vulkan does not reach it.
+            adapter(Integrated, "DirectX 12", [5, 6]),
+            adapter(Software, "DirectX 12", [7, 8]),
+        ];
+        assert_eq!(offered(&all), [2, 3, 1, 7]);
+        all.retain(|one| one.kind == Software);
+        assert_eq!(offered(&all), [0, 1]);
+        assert_eq!(offered(&[]), [0; 0]);
+        assert_eq!(all[0].described(), "one, Vulkan");
     }
 }

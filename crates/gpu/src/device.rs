@@ -394,13 +394,14 @@ impl Device for Gpu {
     fn hardware(&self) -> Option<Hardware> {
         let adapter = self.adapter();
         Some(Hardware {
-            name: format!("{}, {} {}", adapter.name, adapter.backend, adapter.driver),
+            name: adapter.described(),
             memory: match adapter.kind {
                 AdapterKind::Discrete | AdapterKind::Virtual | AdapterKind::Other => {
                     HardwareMemory::Own
                 }
                 AdapterKind::Integrated | AdapterKind::Software => HardwareMemory::Shared,
             },
+            is_software: adapter.kind == AdapterKind::Software,
         })
     }
 }

@@ -10,7 +10,7 @@ use wgpu::{BindingResource, BufferUsages, DeviceDescriptor, Features, Limits, Po
 use crate::adapter::{Adapter, found};
 use crate::bf16;
 use crate::error::Error;
-use crate::memory::{Memory, Pool, numbers_of};
+use crate::memory::{Memory, OUT_OF_MEMORY, Pool, numbers_of};
 use crate::pipelines::IMMEDIATES;
 use crate::queue::{Binding, Recorder, Recording};
 
@@ -78,7 +78,7 @@ impl Gpu {
         let usage = BufferUsages::MAP_READ | BufferUsages::COPY_DST;
         let readable = Arc::new(Pool::new(device.clone(), usage, largest));
         Ok(Self {
-            nothing: pool.take(0),
+            nothing: pool.take(0, || ()),
             adapter,
             device,
             queue,
@@ -111,7 +111,14 @@ impl Gpu {
 
     /// Returns memory for `bytes` bytes.
     pub(crate) fn memory(&self, bytes: u64) -> Memory {
-        self.pool.take(bytes)
+        self.pool.take(bytes, || self.submit())
+    }
+
+    /// Submits what is recorded, unless an operation is being recorded.
+    fn submit(&self) {
+        if let Ok(state) = self.recorder.try_lock() {
+            Recording::new(self, state).submit();
+        }
     }
 
     /// Begins to record an operation. Only one thread records at a time.
@@ -159,7 +166,7 @@ impl Gpu {
                     Float::Bf16 => bf16::words(buffer.len()),
                 };
                 let bytes = 4 * words as u64;
-                let memory = self.readable.take(bytes);
+                let memory = self.readable.take(bytes, || ());
                 if bytes > 0 {
                     recording.copy(self.raw(buffer), memory.buffer(), bytes);
                 }
@@ -247,7 +254,7 @@ fn reported(name: &str, error: wgpu::Error) -> Failure {
     match error {
         wgpu::Error::OutOfMemory { source } => Failure {
             problem: format!("the GPU {name} has no memory left: {source}"),
-            hint: "use smaller batches or a smaller beam, or another device".into(),
+            hint: OUT_OF_MEMORY.into(),
         },
         wgpu::Error::Validation { description, .. } => Failure {
             problem: format!("the GPU {name} was used wrongly: {description}"),

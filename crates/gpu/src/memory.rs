@@ -10,6 +10,10 @@ use wgpu::{BufferDescriptor, BufferUsages, ErrorFilter};
 /// Free bytes that the pool keeps even if little is in use.
 const KEPT: u64 = 256 << 20;
 
+/// What to try if there is no memory left.
+pub(crate) const OUT_OF_MEMORY: &str = "use smaller batches (`train.batch_tokens`, `decode.batch_size`) or a smaller beam \
+    (`decode.beam_width`), or another device";
+
 /// Free buffers of one GPU.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -70,13 +74,15 @@ impl Pool {
         }
     }
 
-    /// Returns memory for at least `bytes` bytes of unspecified contents.
-    pub(crate) fn take(self: &Arc<Self>, bytes: u64) -> Memory {
+    /// Returns memory for at least `bytes` bytes of unspecified contents. If there is none left, `submit` submits what is
+    /// recorded: until then, buffers that it uses stay, although they are free.
+    pub(crate) fn take(self: &Arc<Self>, bytes: u64, submit: impl FnOnce()) -> Memory {
         if bytes > self.largest {
             too_large(bytes, self.largest);
         }
         let size = rounded(bytes).min(self.largest.next_multiple_of(4));
-        let buffer = self.reused(size).unwrap_or_else(|| self.created(size));
+        let buffer = self.reused(size);
+        let buffer = buffer.unwrap_or_else(|| self.created(size, submit));
         self.state().used_bytes += size;
         Memory {
             buffer,
@@ -96,11 +102,12 @@ impl Pool {
         Some(buffer)
     }
 
-    fn created(&self, size: u64) -> wgpu::Buffer {
+    fn created(&self, size: u64, submit: impl FnOnce()) -> wgpu::Buffer {
         if let Some(buffer) = self.tried(size) {
             return buffer;
         }
-        // What is free may be enough, once nothing that was submitted uses it.
+        // What is free may be enough, once nothing that was recorded uses it.
+        submit();
         self.state().clear();
         _ = self.device.poll(wgpu::PollType::wait_indefinitely());
         self.tried(size).unwrap_or_else(|| self.exhausted(size))
@@ -127,7 +134,7 @@ impl Pool {
                 in_mib(size),
                 in_mib(used)
             ),
-            hint: "use smaller batches or a smaller beam, or another device".into(),
+            hint: OUT_OF_MEMORY.into(),
         }
         .raise()
     }
@@ -175,7 +182,7 @@ fn too_large(bytes: u64, largest: u64) -> ! {
             in_mib(bytes),
             in_mib(largest)
         ),
-        hint: "use smaller batches, a smaller vocabulary or a smaller model, or another device"
+        hint: "use smaller batches (`train.batch_tokens`), a smaller vocabulary or a smaller model, or another device"
             .into(),
     }
     .raise()

@@ -139,7 +139,7 @@ impl Pipeline {
 
     /// True if it decodes on another device than the CPU.
     pub fn is_on_device(&self) -> bool {
-        self.hardware().is_some()
+        self.device().is_some()
     }
 
     /// Why the device on which it decodes, or one of its ensemble does, can compute no more until the process is started again.
@@ -156,12 +156,18 @@ impl Pipeline {
         self.engine.get().map(AnyEngine::precision)
     }
 
-    /// The name of the device on which it decodes, with its driver, unless that is the CPU.
-    pub fn hardware(&self) -> Option<String> {
+    /// The device on which it decodes, unless that is the CPU.
+    pub fn device(&self) -> Option<&'static dyn Device> {
         match self.engine.get()? {
             AnyEngine::Cpu(_) => None,
-            AnyEngine::Device(engine) => Some(engine.hardware()),
+            AnyEngine::Device(engine) => Some(engine.device()),
         }
+    }
+
+    /// The name of [`device`](Self::device), with its driver.
+    pub fn hardware(&self) -> Option<String> {
+        let hardware = self.device()?.hardware();
+        hardware.map(|hardware| hardware.name)
     }
 }
 

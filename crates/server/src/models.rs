@@ -10,7 +10,7 @@ use attentive_base::error::Result;
 use attentive_checkpoint::{self as checkpoint, files};
 use attentive_config::{Task, TrainDevice};
 use attentive_decode::SearchOptions;
-use attentive_device::Failure;
+use attentive_device::{Device, Failure};
 use attentive_model::engine::Precision;
 use attentive_pipeline::service::{self, Load, Sentences, Service};
 use attentive_pipeline::{Pipeline, Request, device};
@@ -260,6 +260,12 @@ fn start(
     // Quantized weights have their own checksum.
     let is_checked =
         provenance.sha256_of(files::WEIGHTS).is_some() || checkpoint::is_quantized(&served.dir);
+    if let Some(warning) = (pipeline.device())
+        .and_then(Device::hardware)
+        .and_then(|it| it.warning())
+    {
+        tracing::warn!(model = served.name, "{warning}");
+    }
     let hardware = pipeline.hardware();
     let device = hardware.as_deref().unwrap_or("cpu");
     tracing::info!(model = served.name, dir = %served.dir.display(), device, "loaded");

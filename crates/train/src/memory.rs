@@ -10,7 +10,7 @@ use attentive_architecture::{Architecture, Decoder, Encoder};
 use attentive_base::error::{Error, Result};
 use attentive_config::Config;
 use attentive_data::BatchSize;
-use attentive_device::HardwareMemory;
+use attentive_device::{HardwareMemory, RowLosses};
 use attentive_tape::Float;
 
 use super::frozen::Frozen;
@@ -31,7 +31,7 @@ const THREAD: f64 = 4.0 * MB;
 const DRIVER: f64 = 150.0 * MB;
 /// How much larger a buffer of a GPU may be than what it is needed for, since it is used again for others.
 const ROUNDING: f64 = 1.25;
-/// The number of rows of logits held at a time.
+/// The number of rows of logits that the CPU holds at a time.
 const LOGIT_ROWS: f64 = 256.0;
 
 /// The predicted use of RAM and of a GPU's memory, in bytes.
@@ -42,15 +42,15 @@ pub struct Memory {
     /// translate with.
     pub model: f64,
     /// RAM for activations kept for the backward pass and gradients in flight, and free buffers, as a
-    /// [rehearsal](attentive_tape::rehearse) counts them. With a GPU that shares the RAM, also for results of updates that are
-    /// not read yet.
+    /// [rehearsal](attentive_tape::rehearse) counts them. With a GPU that shares the RAM, also for logits and results of updates
+    /// that are not read yet.
     pub activations: f64,
     /// RAM for the encoded corpora.
     pub data: f64,
     /// RAM for everything else.
     pub rest: f64,
-    /// Memory of the GPU for weights, gradients, optimizer state, activations and results of updates that are not read yet; 0 if
-    /// they are in RAM.
+    /// Memory of the GPU for weights, gradients, optimizer state, activations, logits and results of updates that are not read
+    /// yet; 0 if they are in RAM. For reuse, the GPU keeps more as long as it has it.
     pub on_gpu: f64,
 }
 
@@ -97,28 +97,32 @@ impl Memory {
         let connections = if n == 1 { 0.0 } else { CONNECTIONS };
         let n_weights = architecture.n_weights() as f64;
         let n_trained = n_weights - subject.frozen.n_weights() as f64;
-        let logits = LOGIT_ROWS * (vocab + d);
+        let logits = |rows: f64| FLOAT * rows * (vocab + d);
         let threads = THREAD * subject.threads as f64;
         let held = FLOAT * (n_weights + (gradients + slots) * n_trained);
         // What a run keeps from its beginning to its end.
         let lasting = FLOAT * (n_weights + slots * n_trained);
         let activations = FLOAT * (rehearsed::floats(subject, batches) - n_trained).max(0.0);
         let unread = || FLOAT * unread::floats(subject, batches);
+        let scratch = || {
+            let targets = batches.iter().map(BatchSize::tgt_tokens).max().unwrap_or(0);
+            logits(targets.min(RowLosses::rows_at_once(head.n_classes())) as f64)
+        };
         let copy = FLOAT * n_weights;
         let (model, activations, on_gpu) = match subject.gpu {
             None => (held + copy, activations, 0.0),
             Some(HardwareMemory::Shared) => {
                 // It comes to the GPU through further memory, and goes back through more.
                 let model = ROUNDING * held + 2.0 * lasting + copy;
-                (model, ROUNDING * (activations + unread()), 0.0)
+                (model, ROUNDING * (activations + unread() + scratch()), 0.0)
             }
             Some(HardwareMemory::Own) => {
-                let on_gpu = ROUNDING * (held + activations + unread());
+                let on_gpu = ROUNDING * (held + activations + unread() + scratch());
                 (lasting + copy, 0.0, on_gpu)
             }
         };
         let computing = match subject.gpu {
-            None => packed(subject, batches),
+            None => packed(subject, batches) + logits(LOGIT_ROWS),
             Some(_) => DRIVER,
         };
         // What reading the corpora has left is used for the model first.
@@ -127,7 +131,7 @@ impl Memory {
             model,
             activations,
             data: subject.data as f64,
-            rest: PROGRAM + left.max(0.0) + connections + threads + FLOAT * logits + computing,
+            rest: PROGRAM + left.max(0.0) + connections + threads + computing,
             on_gpu,
         }
     }

@@ -121,6 +121,8 @@ pub(super) fn prepare(
     let (dir, processes) = (options.out.as_path(), &options.processes);
     processes.agree("the configuration was checked", check(config, processes))?;
     let warnings = duplicates::warnings(&config.data);
+    let of_device = current().hardware().and_then(|hardware| hardware.warning());
+    let warnings = warnings.into_iter().chain(of_device);
     for warning in Schedule::warnings(config).into_iter().chain(warnings) {
         observer.on(&Event::Warning(&warning));
     }

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use self::ceilings::Ceilings;
 use self::workload::{Workload, workloads};
+use super::device::warn_of_software;
 use super::message;
 use super::output::Output;
 use super::precision::one_of;
@@ -181,6 +182,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
             "lstm is only trained; training has no int8, and on a GPU no bf16",
         ));
     }
+    warn_of_software(attentive_pipeline::device::open(args.device, None)?);
     if args.quick {
         message::note("the speeds of so little work say nothing about those of real work");
     }

@@ -17,7 +17,7 @@ use attentive_processes::Processes;
 use attentive_train as train;
 use serde::Serialize;
 
-use super::device::DecodingDeviceArgs;
+use super::device::{DecodingDeviceArgs, warn_of_software};
 use super::message;
 use super::model::ModelArgs;
 use super::output::Output;
@@ -119,6 +119,7 @@ impl Args {
     fn load(&self, dir: &Path, processes: &Processes) -> Result<Pipeline> {
         let device = train::device::of_process(self.device.device, processes)?;
         let pipeline = self.precision.load(dir, device)?;
+        warn_of_software(pipeline.device());
         let translates = pipeline.config().model.family.task() == Task::Translate;
         if self.cache.is_given() && !translates {
             return Err(Error::usage(

@@ -500,6 +500,7 @@ impl Device for Plain {
         Some(Hardware {
             name: "double precision".into(),
             memory: HardwareMemory::Shared,
+            is_software: true,
         })
     }
 }

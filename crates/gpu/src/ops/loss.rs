@@ -20,9 +20,6 @@ use crate::word::{all_words, words};
 const ROW_LOSS: Kernel = Kernel::new("row_loss", source);
 const LOSS_OF_ROWS: Kernel = Kernel::new("loss_of_rows", source);
 
-/// Logits that exist at a time, at most: 64 MiB.
-const LOGITS: usize = 1 << 24;
-
 fn source(_: usize) -> Cow<'static, str> {
     concat!(
         include_str!("../wgsl/reduce.wgsl"),
@@ -66,9 +63,8 @@ pub(crate) fn cross_entropy(
     for result in results.into_iter().flatten() {
         fill(recording, result, 0.0);
     }
-    let together = (LOGITS / vocab.max(1)).max(1);
     let rows = real
-        .chunks(together)
+        .chunks(RowLosses::rows_at_once(vocab))
         .map(|rows| block(recording, shape, inputs, rows, &gradients, loss))
         .collect();
     Losses::Pending(Arc::new(RowLosses {

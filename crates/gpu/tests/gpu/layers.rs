@@ -75,28 +75,39 @@ fn norms() {
     }
 }
 
+pub(super) const NONLINEARITIES: [Nonlinearity; 4] = [
+    Nonlinearity::Relu,
+    Nonlinearity::Gelu,
+    Nonlinearity::GeluTanh,
+    Nonlinearity::Silu,
+];
+
+/// The function of a matrix `[rows, 2 · d]`, alone and as a gate, with gradients.
+pub(super) fn nonlinear_of(
+    device: &dyn Device,
+    f: Nonlinearity,
+    rows: usize,
+    d: usize,
+) -> Vec<Buffer> {
+    // Also where they are flat.
+    let wide = |x: f32| 12.0 * x * x * x;
+    let x: Buffer = Vec::from_iter(numbers(1, rows * 2 * d).into_iter().map(wide)).into();
+    let (grad, half) = (random(2, rows * 2 * d), random(3, rows * d));
+    let [mut out, mut dx, mut dgated] = [rows * 2 * d; 3].map(room);
+    let mut gated = room(rows * d);
+    device.nonlinear(f, &x, &mut out);
+    device.nonlinear_backward(f, &x, &grad, &mut dx);
+    device.gated(f, d, &x, &mut gated);
+    device.gated_backward(f, d, &x, &half, &mut dgated);
+    vec![out, dx, gated, dgated]
+}
+
 #[test]
 fn nonlinearities() {
-    for f in [
-        Nonlinearity::Relu,
-        Nonlinearity::Gelu,
-        Nonlinearity::GeluTanh,
-        Nonlinearity::Silu,
-    ] {
+    for f in NONLINEARITIES {
         for (rows, d) in [(1, 1), (3, 7), (40, 33), (0, 2)] {
             agree(&format!("{f:?} of [{rows}, {d}]"), |device| {
-                // Also where they are flat.
-                let wide = |x: f32| 12.0 * x * x * x;
-                let x: Buffer =
-                    Vec::from_iter(numbers(1, rows * 2 * d).into_iter().map(wide)).into();
-                let (grad, half) = (random(2, rows * 2 * d), random(3, rows * d));
-                let [mut out, mut dx, mut dgated] = [rows * 2 * d; 3].map(room);
-                let mut gated = room(rows * d);
-                device.nonlinear(f, &x, &mut out);
-                device.nonlinear_backward(f, &x, &grad, &mut dx);
-                device.gated(f, d, &x, &mut gated);
-                device.gated_backward(f, d, &x, &half, &mut dgated);
-                vec![out, dx, gated, dgated]
+                nonlinear_of(device, f, rows, d)
             });
         }
     }

@@ -56,54 +56,62 @@ fn verdicts() {
     }
 }
 
+/// `n` parameters and their moments after three steps.
+pub(super) fn adam(device: &dyn Device, n: usize) -> Vec<Buffer> {
+    let (mut param, mut mean, mut square) =
+        (random(1, n + 5), random(2, n), Buffer::from(vec![0.25; n]));
+    for step in 1..=3 {
+        let step = AdamStep {
+            learning_rate: 0.01,
+            beta1: 0.9,
+            beta2: 0.98,
+            epsilon: 1e-9,
+            weight_decay: 0.1,
+            l2: 0.05,
+            grad_scale: 0.5,
+            step,
+        };
+        let part = Part {
+            buffer: &mut param,
+            range: 3..n + 3,
+        };
+        let grad = random(10 + step.step, n);
+        let verdict = verdict(device, step.step);
+        let moments = [&mut mean, &mut square];
+        device.adam(step, part, moments, &grad, verdict.as_ref());
+    }
+    vec![param, mean, square]
+}
+
+/// `n` parameters and their velocities after three steps.
+pub(super) fn sgd(device: &dyn Device, n: usize, momentum: f32) -> Vec<Buffer> {
+    let (mut param, mut velocity) = (random(1, n + 5), random(2, n));
+    let step = SgdStep {
+        learning_rate: 0.1,
+        momentum,
+        l2: 0.01,
+        grad_scale: 2.0,
+    };
+    for number in 0..3 {
+        let part = Part {
+            buffer: &mut param,
+            range: 2..n + 2,
+        };
+        let velocity = (momentum > 0.0).then_some(&mut velocity);
+        let verdict = verdict(device, number);
+        let grad = random(10 + number, n);
+        device.sgd(step, part, velocity, &grad, verdict.as_ref());
+    }
+    vec![param, velocity]
+}
+
 #[test]
 fn steps() {
     for n in [1, 7, 300, 5000] {
-        agree(&format!("Adam, {n} elements"), |device| {
-            let (mut param, mut mean, mut square) =
-                (random(1, n + 5), random(2, n), Buffer::from(vec![0.25; n]));
-            for step in 1..=3 {
-                let step = AdamStep {
-                    learning_rate: 0.01,
-                    beta1: 0.9,
-                    beta2: 0.98,
-                    epsilon: 1e-9,
-                    weight_decay: 0.1,
-                    l2: 0.05,
-                    grad_scale: 0.5,
-                    step,
-                };
-                let part = Part {
-                    buffer: &mut param,
-                    range: 3..n + 3,
-                };
-                let grad = random(10 + step.step, n);
-                let verdict = verdict(device, step.step);
-                let moments = [&mut mean, &mut square];
-                device.adam(step, part, moments, &grad, verdict.as_ref());
-            }
-            vec![param, mean, square]
-        });
+        agree(&format!("Adam, {n} elements"), |device| adam(device, n));
         for momentum in [0.0, 0.9] {
             agree(&format!("SGD, {n} elements, {momentum}"), |device| {
-                let (mut param, mut velocity) = (random(1, n + 5), random(2, n));
-                let step = SgdStep {
-                    learning_rate: 0.1,
-                    momentum,
-                    l2: 0.01,
-                    grad_scale: 2.0,
-                };
-                for number in 0..3 {
-                    let part = Part {
-                        buffer: &mut param,
-                        range: 2..n + 2,
-                    };
-                    let velocity = (momentum > 0.0).then_some(&mut velocity);
-                    let verdict = verdict(device, number);
-                    let grad = random(10 + number, n);
-                    device.sgd(step, part, velocity, &grad, verdict.as_ref());
-                }
-                vec![param, velocity]
+                sgd(device, n, momentum)
             });
         }
     }

@@ -117,6 +117,15 @@ fn embeddings() {
     }
 }
 
+/// Rows, turned and turned back.
+pub(super) fn turned(device: &dyn Device, call: RotaryCall<'_>, rows: usize) -> Vec<Buffer> {
+    let len = rows * call.width;
+    let (x, [mut out, mut back]) = (random(1, len), [len; 2].map(room));
+    device.rotary(call, Turn::Forward, &x, &mut out);
+    device.rotary(call, Turn::Back, &x, &mut back);
+    vec![out, back]
+}
+
 #[test]
 fn rotations() {
     for (d_head, width, heads) in [(4, 11, 2), (2, 2, 1), (64, 300, 3), (6, 8, 0)] {
@@ -133,10 +142,7 @@ fn rotations() {
                 heads,
             };
             agree(&format!("{positions:?}, {width}"), |device| {
-                let (x, [mut out, mut back]) = (random(1, 6 * width), [6 * width; 2].map(room));
-                device.rotary(call, Turn::Forward, &x, &mut out);
-                device.rotary(call, Turn::Back, &x, &mut back);
-                vec![out, back]
+                turned(device, call, 6)
             });
         }
     }

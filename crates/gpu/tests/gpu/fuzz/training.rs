@@ -1,32 +1,27 @@
-//! Operations of random shapes.
+//! Operations of training.
 
-use attentive_base::random::Random;
 use attentive_device::{
     AttentiveRecurrentCall, Lengths, LinearCall, NormCall, PositionRows, ProjectionShape,
     RecurrentCall, ResidualNormCall,
 };
 use attentive_kernels::attention::Causality;
 use attentive_kernels::cross_entropy::IGNORE;
-use attentive_kernels::gemm::{Activation, Float};
+use attentive_kernels::gemm::Activation;
 use attentive_kernels::norm::Norm;
 
-use super::attention::Case;
 use super::*;
+use crate::attention::Case;
 
-/// Shapes are drawn with this seed; `ATTENTIVE_FUZZ_SEED` gives another.
-const SEED: u64 = 1;
-/// How weights are stored.
-const STORED: [Float; 2] = [Float::F32, Float::Bf16];
-
-/// A number below `end`, small ones more often.
-fn below(random: &mut Random, end: usize) -> usize {
-    let part = random.uniform();
-    (part * part * end as f64) as usize
-}
-
-fn one_of<T: Copy>(random: &mut Random, all: &[T]) -> T {
-    all[(random.uniform() * all.len() as f64) as usize]
-}
+pub(super) const ALL: [fn(&mut Random); 8] = [
+    linear,
+    embedding,
+    attention,
+    norm,
+    nonlinear,
+    cross_entropy,
+    recurrent,
+    optimizer,
+];
 
 fn linear(random: &mut Random) {
     let shape = [150, 90, 150].map(|end| below(random, end));
@@ -78,7 +73,7 @@ fn attention(random: &mut Random) {
     let lens = (0..batch).map(|_| below(random, src + 1));
     let lengths = Lengths::new(Vec::from_iter(lens), src);
     let case = Case {
-        shape: self::attention::shape(shape),
+        shape: crate::attention::shape(shape),
         lengths: one_of(random, &[None, Some(&lengths)]),
         causality: one_of(random, &[Causality::Full, Causality::Causal]),
         biased: one_of(random, &[true, false]),
@@ -103,6 +98,30 @@ fn norm(random: &mut Random) {
     });
 }
 
+fn nonlinear(random: &mut Random) {
+    let f = one_of(random, &layers::NONLINEARITIES);
+    let [rows, d] = [60, 300].map(|end| below(random, end));
+    agree(&format!("{f:?} of [{rows}, {d}]"), |device| {
+        layers::nonlinear_of(device, f, rows, 1 + d)
+    });
+}
+
+fn optimizer(random: &mut Random) {
+    let n = 1 + below(random, 9000);
+    match one_of(random, &[None, Some(0.0), Some(0.9)]) {
+        None => {
+            _ = agree(&format!("Adam, {n}"), |device| {
+                crate::optimizer::adam(device, n)
+            })
+        }
+        Some(momentum) => {
+            _ = agree(&format!("SGD, {n}, {momentum}"), |device| {
+                crate::optimizer::sgd(device, n, momentum)
+            });
+        }
+    }
+}
+
 fn cross_entropy(random: &mut Random) {
     let shape = ProjectionShape {
         rows: 1 + below(random, 100),
@@ -125,7 +144,8 @@ fn cross_entropy(random: &mut Random) {
 
 /// A recurrent layer, or one that attends.
 fn recurrent(random: &mut Random) {
-    use super::recurrent::{ALL, CELLS, DIRECTIONS, FEWEST, SOME, attentive_layer, layer};
+    use crate::recurrent as of;
+    use of::{CELLS, DIRECTIONS, FEWEST, SOME, attentive_layer, layer};
 
     let [batch, width, d] = [20, 12, 50].map(|end| below(random, end));
     let lens = (0..batch).map(|_| below(random, width + 1));
@@ -137,7 +157,7 @@ fn recurrent(random: &mut Random) {
         d: 1 + d,
         precision: Float::F32,
     };
-    let options = one_of(random, &[ALL, SOME, FEWEST]).stored(one_of(random, &STORED));
+    let options = one_of(random, &[of::ALL, SOME, FEWEST]).stored(one_of(random, &STORED));
     if one_of(random, &[true, false]) {
         let other = RecurrentCall {
             direction: one_of(random, &DIRECTIONS),
@@ -162,20 +182,4 @@ fn recurrent(random: &mut Random) {
     let keys = one_of(random, &[None, Some(&keys)]);
     let what = format!("{call:?}, {keys:?}, {options:?}");
     agree_roughly(&what, |device| attentive_layer(device, call, keys, options));
-}
-
-/// As many operations as `ATTENTIVE_FUZZ` says, or 1000.
-#[test]
-#[ignore = "takes minutes"]
-fn random_shapes() {
-    const ALL: [fn(&mut Random); 6] =
-        [linear, embedding, attention, norm, cross_entropy, recurrent];
-    let number = |name: &str, default: u64| {
-        let given = std::env::var(name).ok();
-        given.map_or(default, |text| text.parse().expect("a number"))
-    };
-    let mut random = Random::new(number("ATTENTIVE_FUZZ_SEED", SEED), 0);
-    for _ in 0..number("ATTENTIVE_FUZZ", 1000) {
-        one_of(&mut random, &ALL)(&mut random);
-    }
 }
