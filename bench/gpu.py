@@ -120,7 +120,7 @@ def bits(harness):
     few = ["--max-new-tokens", 8] if harness.options.quick else []
     hashes = set()
     for name in "one", "two":
-        harness.train("small.toml", name, *(["train.max_steps=4"] if harness.options.quick else []))
+        harness.train("small.toml", name, *(["train.max_steps=2"] if harness.options.quick else []))
         checkpoints = harness.work / name / "checkpoints"
         files = sorted(checkpoints.glob("*/*.safetensors"))
         if not files:
@@ -227,7 +227,7 @@ def multi30k(harness):
 # Each with its limit in seconds.
 PARTS = {
     device: 10,
-    bits: 40,
+    bits: 60,
     training: 190,
     operations: 40,
     translation: 60,

@@ -33,6 +33,7 @@ macro_rules! kernels {
         unsafe fn $kernel<const ROWS: usize, const PANELS: usize>(tile: &Tile<'_>, room: &mut Room) {
             const LANES: usize = 8;
             let (mut left, mut right) = (tile.rows(ROWS), tile.panels::<PANELS>());
+            let (mut ahead, prefetches) = (tile.ahead::<PANELS>(), tile.next.is_some());
             let sums_at = room.address();
             let address = |row: usize, panel: usize, half: usize| {
                 sums_at.wrapping_add(((row * PANELS + panel) * 2 + half) * LANES).cast::<__m256i>()
@@ -45,6 +46,9 @@ macro_rules! kernels {
                     })
                 });
                 for _ in 0..tile.groups() {
+                    if prefetches {
+                        ahead.prefetch();
+                    }
                     for panel in 0..PANELS {
                         for half in 0..2 {
                             let b = _mm256_loadu_si256(right[panel].cast::<__m256i>().add(half));

@@ -36,7 +36,8 @@ pub(super) struct Tile<'a> {
     pub(super) right: &'a [i8],
     /// Bytes of a panel.
     pub(super) panel: usize,
-    /// The panels to prefetch, as many as the shape has; see [`crate::prefetch::Ahead`]. Only the kernel of AVX-512 VNNI does.
+    /// The panels to prefetch, as many as the shape has; see [`crate::prefetch::Ahead`]. AMX and the portable kernel do
+    /// not.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) next: Option<*const i8>,
     /// The sums of the wanted columns of the weight.
