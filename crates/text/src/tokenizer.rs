@@ -358,7 +358,7 @@ fn parse(json: &[u8]) -> Result<Inner, String> {
     // `tokenizers` panics on input that is not JSON.
     let text = str::from_utf8(json).map_err(|error| invalid(&error))?;
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
-    Inner::from_bytes(json).map_err(|error| invalid(&error))
+    text.parse().map_err(|error| invalid(&error))
 }
 
 /// Returns the number of tokens, whose ids must be the numbers below it; otherwise describes the problem.
