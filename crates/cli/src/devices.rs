@@ -15,7 +15,7 @@ Examples:
   attentive devices --json
   attentive train my.toml --device gpu:0
 
-A GPU of `attentive train --device` is chosen by its number. Software that stands in for a GPU is listed if there is none.";
+A GPU of `attentive train --device` is chosen by its number. Software that stands in for a GPU is listed only if there is no GPU.";
 
 /// List the CPU and the GPUs that can compute on this machine.
 #[derive(clap::Args)]

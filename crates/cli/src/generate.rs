@@ -8,7 +8,7 @@ use attentive_decode::{Ending, SampleOptions, Sampling};
 use attentive_pipeline::{GenerateOptions, Pipeline, Prompt};
 use serde::Serialize;
 
-use super::device::DecodingDeviceArgs;
+use super::device::{DecodingDeviceArgs, warn_of_software};
 use super::input;
 use super::message;
 use super::model::ModelArgs;
@@ -111,6 +111,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = args
         .precision
         .load(&args.model.dir()?, args.device.device)?;
+    warn_of_software(pipeline.device());
     let pipeline = args.cache.applied(pipeline)?;
     let prompt = match &args.prompt {
         Some(text) => pipeline.prompt(text)?,

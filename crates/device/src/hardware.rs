@@ -12,7 +12,7 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// The warning that nothing is gained by it, if so.
+    /// A warning, if it computes on the CPU.
     pub fn warning(&self) -> Option<String> {
         self.is_software.then(|| {
             format!(

@@ -82,7 +82,8 @@ impl Losses {
 }
 
 impl RowLosses {
-    /// Returns the number of rows of which a device holds the logits at a time: of the number of classes, as many as fill 64 MiB.
+    /// Returns the number of rows whose logits a device holds at a time: as many as fill 64 MiB, at least one. `vocab` is the
+    /// number of classes.
     pub fn rows_at_once(vocab: usize) -> usize {
         ((1 << 24) / vocab.max(1)).max(1)
     }

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use crate::gpu::lacking;
 use wgpu::{Backends, DeviceType, Instance, InstanceDescriptor};
+
+const VULKAN: &str = "Vulkan";
 
 /// A GPU that this machine offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,9 +26,22 @@ pub struct Adapter {
     pub workgroup_memory: u32,
     /// The numbers of its manufacturer and of its model.
     ids: [u32; 2],
+    /// Where it is on the PCI bus, as far as the driver says.
+    bus_id: String,
+    is_usable: bool,
 }
 
 impl Adapter {
+    /// Whether this and `other` are one GPU, which two interfaces or two drivers of Vulkan reach.
+    fn is(&self, other: &Self) -> bool {
+        match self.backend == other.backend {
+            true => {
+                self.backend == VULKAN && !self.bus_id.is_empty() && self.bus_id == other.bus_id
+            }
+            false => self.ids == other.ids,
+        }
+    }
+
     /// Its name, how it is reached, and its driver, as far as they are known: Metal names no driver.
     pub fn described(&self) -> String {
         match self.driver.as_str() {
@@ -74,12 +90,12 @@ impl From<DeviceType> for AdapterKind {
     }
 }
 
-/// Returns all GPUs in the order of their numbers. If there is one, those in software are left out.
+/// Returns all GPUs in the order of their numbers. Drivers in software are left out if there is hardware.
 pub fn adapters() -> Vec<Adapter> {
     found().into_iter().map(|(adapter, _)| adapter).collect()
 }
 
-/// The same, each with that of `wgpu`.
+/// The same GPUs, each with its adapter of `wgpu`.
 pub(crate) fn found() -> Vec<(Adapter, wgpu::Adapter)> {
     let instance = Instance::new(InstanceDescriptor::new_without_display_handle());
     let backends = Backends::VULKAN | Backends::METAL | Backends::DX12;
@@ -92,18 +108,20 @@ pub(crate) fn found() -> Vec<(Adapter, wgpu::Adapter)> {
     found
 }
 
-/// The adapters to offer, hardware before software: of one that two interfaces reach, that of the first, and software only if
-/// there is no hardware.
+/// The adapters to offer, those that can be used first: each GPU once, and software only if there is no hardware.
 fn offered<T>(mut found: Vec<(Adapter, T)>) -> Vec<(Adapter, T)> {
-    found.sort_by_key(|(adapter, _)| adapter.kind);
-    let all: Vec<Adapter> = found.iter().map(|(adapter, _)| adapter.clone()).collect();
-    let has_hardware = all.iter().any(|one| one.kind != AdapterKind::Software);
-    found.retain(|(adapter, _)| {
-        let same = all.iter().find(|other| other.ids == adapter.ids);
-        let is_first = same.is_none_or(|first| first.backend == adapter.backend);
-        is_first && (adapter.kind != AdapterKind::Software || !has_hardware)
-    });
-    found
+    found.sort_by_key(|(adapter, _)| (!adapter.is_usable, adapter.kind));
+    let mut kept: Vec<(Adapter, T)> = Vec::new();
+    for (adapter, of) in found {
+        let is_hidden = |one: &Adapter| {
+            let is_software = adapter.kind == AdapterKind::Software;
+            adapter.is(one) || is_software && one.is_usable && one.kind != AdapterKind::Software
+        };
+        if !kept.iter().any(|(one, _)| is_hidden(one)) {
+            kept.push((adapter, of));
+        }
+    }
+    kept
 }
 
 fn described(raw: &wgpu::Adapter) -> Adapter {
@@ -115,7 +133,7 @@ fn described(raw: &wgpu::Adapter) -> Adapter {
         name: info.name,
         kind: info.device_type.into(),
         backend: match info.backend {
-            wgpu::Backend::Vulkan => "Vulkan".into(),
+            wgpu::Backend::Vulkan => VULKAN.into(),
             wgpu::Backend::Metal => "Metal".into(),
             wgpu::Backend::Dx12 => "DirectX 12".into(),
             other => other.to_str().to_owned(),
@@ -126,6 +144,8 @@ fn described(raw: &wgpu::Adapter) -> Adapter {
             .min(limits.max_storage_buffer_binding_size),
         workgroup_memory: limits.max_compute_workgroup_storage_size,
         ids: [info.vendor, info.device],
+        bus_id: info.device_pci_bus_id,
+        is_usable: lacking(raw, &limits).is_none(),
     }
 }
 
@@ -144,6 +164,8 @@ mod tests {
             largest_buffer: 0,
             workgroup_memory: 0,
             ids,
+            bus_id: String::new(),
+            is_usable: true,
         };
         use AdapterKind::{Discrete, Integrated, Software};
         let offered = |all: &[Adapter]| -> Vec<usize> {
@@ -164,6 +186,17 @@ mod tests {
             adapter(Software, "DirectX 12", [7, 8]),
         ];
         assert_eq!(offered(&all), [2, 3, 1, 7]);
+        // Two drivers of one, and hardware that lacks something.
+        for (number, one) in all.iter_mut().enumerate() {
+            one.bus_id = format!("0000:{}:00.0", number.min(2));
+            one.is_usable = number != 1;
+        }
+        assert_eq!(offered(&all), [2, 4, 7]);
+        let lacking = [&all[0], &all[1]].map(|one| Adapter {
+            is_usable: one.kind == Software,
+            ..one.clone()
+        });
+        assert_eq!(offered(&lacking), [0, 1]);
         all.retain(|one| one.kind == Software);
         assert_eq!(offered(&all), [0, 1]);
         assert_eq!(offered(&[]), [0; 0]);

@@ -1,7 +1,7 @@
 //! GPUs that are open.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError};
 
 use attentive_device::{Buffer, Failure};
 use attentive_kernels::gemm::Float;
@@ -114,11 +114,19 @@ impl Gpu {
         self.pool.take(bytes, || self.submit())
     }
 
-    /// Submits what is recorded, unless an operation is being recorded.
+    /// The same within an operation that is being recorded.
+    pub(crate) fn memory_or(&self, bytes: u64, submit: impl FnOnce()) -> Memory {
+        self.pool.take(bytes, submit)
+    }
+
+    /// Submits what is recorded, unless another thread records an operation.
     fn submit(&self) {
-        if let Ok(state) = self.recorder.try_lock() {
-            Recording::new(self, state).submit();
-        }
+        let state = match self.recorder.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(error)) => error.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        Recording::new(self, state).submit();
     }
 
     /// Begins to record an operation. Only one thread records at a time.
@@ -219,7 +227,7 @@ impl Gpu {
 }
 
 /// What the adapter lacks.
-fn lacking(adapter: &wgpu::Adapter, limits: &Limits) -> Option<String> {
+pub(crate) fn lacking(adapter: &wgpu::Adapter, limits: &Limits) -> Option<String> {
     if !adapter.features().contains(Features::IMMEDIATES) || limits.max_immediate_size < IMMEDIATES
     {
         return Some(format!("it has no {IMMEDIATES} bytes of immediate data"));

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::MutexGuard;
 
-use attentive_device::{Buffer, Device};
+use attentive_device::Buffer;
 use bytemuck::cast_slice;
 use wgpu::{
     BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, CommandEncoder,
@@ -101,8 +101,10 @@ impl<'a> Recording<'a> {
     }
 
     /// Returns a buffer for numbers that only this operation needs.
-    pub(crate) fn room(&self, len: usize) -> Buffer {
-        self.gpu.allocate(len)
+    pub(crate) fn room(&mut self, len: usize) -> Buffer {
+        let gpu = self.gpu;
+        let memory = gpu.memory_or(4 * len as u64, || self.submit());
+        Buffer::elsewhere(len, memory)
     }
 
     /// Uploads numbers that this operation reads.
@@ -111,7 +113,8 @@ impl<'a> Recording<'a> {
         let has_room = |piece: &Piece| piece.filled() + size <= piece.memory.buffer().size();
         let place = self.state.uploads.iter().position(has_room);
         let place = place.unwrap_or_else(|| {
-            let memory = self.gpu.memory(size.max(UPLOADS));
+            let gpu = self.gpu;
+            let memory = gpu.memory_or(size.max(UPLOADS), || self.submit());
             self.state.uploads.push(Piece {
                 memory,
                 words: Vec::new(),

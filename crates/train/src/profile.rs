@@ -7,6 +7,7 @@ use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint as checkpoint;
 use attentive_config::Config;
 use attentive_data::Feed;
+use attentive_device::current;
 use attentive_processes::Processes;
 use attentive_tape::{Spent, profiled};
 
@@ -73,6 +74,9 @@ fn profile_here(
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> Result<Profile> {
+    if let Some(warning) = current().hardware().and_then(|it| it.warning()) {
+        observer.on(&Event::Warning(&warning));
+    }
     let alone = Processes::alone();
     let from = config.model.from.as_deref();
     let source = from.map(|from| Source::open(from, config)).transpose()?;

@@ -182,7 +182,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
             "lstm is only trained; training has no int8, and on a GPU no bf16",
         ));
     }
-    warn_of_software(attentive_pipeline::device::open(args.device, None)?);
+    if trains || translates {
+        warn_of_software(attentive_pipeline::device::open(args.device, None)?);
+    }
     if args.quick {
         message::note("the speeds of so little work say nothing about those of real work");
     }

@@ -265,23 +265,22 @@ impl DeviceEngine {
     /// Reads `pieces` of tokens, which are of every row, and returns the last layer at the last token of each.
     fn read_pieces(&self, pieces: Vec<Piece>, state: &mut State) -> LastLayer {
         let rows = state.rows.len();
-        let mut read = pieces.into_iter().map(|piece| {
-            let values = self.extend(&piece.tokens, &piece.rows, state);
-            (piece.rows, values)
-        });
-        let values = match read.next() {
-            Some((some, values)) if some.len() < rows => {
-                let [_, width] = values.shape();
+        let values = match &pieces[..] {
+            [piece] => self.extend(&piece.tokens, &piece.rows, state),
+            pieces => {
+                let width = self.model.architecture().head.d_in();
                 let mut all = Buffer::take(rows * width);
-                for (some, values) in [(some, values)].into_iter().chain(read) {
-                    let pairs: Vec<[usize; 2]> = (0..).zip(some).map(Into::into).collect();
+                for Piece { rows, tokens } in pieces {
+                    let values = self.extend(tokens, rows, state);
+                    let pairs = rows.iter().enumerate().map(|(from, &to)| [from, to]);
+                    let pairs: Vec<[usize; 2]> = pairs.collect();
+                    // The last piece of a row prevails.
                     current().put_rows(width, whole(values.buffer(), width), &pairs, &mut all);
                 }
                 Value::new(all, [rows, width])
             }
-            Some((_, values)) => read.fold(values, |_, (_, values)| values),
-            None => panic!("a row to read"),
         };
+        assert_eq!(values.shape()[0], rows, "a result for every row");
         let lists = self.shortlist.is_some().then(|| state.candidates());
         LastLayer { values, lists }
     }

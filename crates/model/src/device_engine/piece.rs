@@ -54,9 +54,13 @@ impl<'a> Reader<'a> {
 
     /// Its next tokens, as many as a piece may hold, and the reader of those behind them.
     fn cut(self, limits: Limits) -> (Self, Option<Self>) {
-        let mut len = self.tokens.len();
-        while len > 1 && !limits.allow(len, self.seen(len)) {
-            len = len.div_ceil(2);
+        let (mut len, mut too_many) = (1, self.tokens.len() + 1);
+        while too_many - len > 1 {
+            let middle = len + (too_many - len) / 2;
+            match limits.allow(middle, self.seen(middle)) {
+                true => len = middle,
+                false => too_many = middle,
+            }
         }
         let (tokens, rest) = self.tokens.split_at(len);
         let behind = Self {
@@ -150,6 +154,17 @@ mod tests {
             vec![(0, vec![1, 2, 3]), (2, vec![5, 6])],
         ];
         assert_eq!(pieces, expected);
+    }
+
+    #[test]
+    fn a_piece_may_follow_one_of_all_rows() {
+        let rows: [(usize, usize, &[TokenId]); 2] = [(0, 0, &[1, 2, 3]), (0, 2, &[4, 5])];
+        let limits = Limits {
+            positions: 100,
+            weights: 8,
+        };
+        let expected = [vec![(0, vec![1, 2]), (1, vec![4, 5])], vec![(0, vec![3])]];
+        assert_eq!(cut(&rows, limits), expected);
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use attentive_base::batch::TokenId;
 use attentive_decode::Stepper;
-use attentive_device::{Cpu, Device, PLAIN};
+use attentive_device::{Cpu, Device, PLAIN, on};
 use attentive_samples::{decodes, rows, variants};
 use attentive_tape::Float;
 
 use super::DeviceEngine;
-use super::piece::Limits;
+use super::piece::{Limits, Piece};
 use crate::engine::{Dense, Engine, Precision};
 use crate::model::tests::{SRC, TGT, model, padded};
 use crate::model::{Model, Parameter};
@@ -109,10 +109,41 @@ fn pieces_of_tokens_change_nothing() {
         let together = read(Limits::DEFAULT);
         for (positions, weights) in [(1, 1), (4, 100), (100, 30)] {
             let apart = read(Limits { positions, weights });
-            for (apart, together) in apart.iter().flatten().zip(together.iter().flatten()) {
-                assert!((apart - together).abs() < 1e-5, "{config:?}");
+            assert_eq!(apart.len(), together.len(), "{config:?}");
+            for (apart, together) in apart.iter().zip(&together) {
+                assert_eq!(apart.len(), together.len(), "{config:?}");
+                for (apart, together) in apart.iter().zip(together) {
+                    assert!((apart - together).abs() < 1e-5, "{config:?}");
+                }
             }
         }
+    }
+}
+
+/// The rows of the last piece are not all rows, even if those of the first are.
+#[test]
+fn a_piece_of_some_rows_may_follow_one_of_all() {
+    let model = model(&attentive_samples::base());
+    let engine = on_device(&PLAIN, &model);
+    let results = |pieces: &[(&[usize], &[&[TokenId]])]| {
+        let mut state = engine.start();
+        engine.admit(&padded(&SRC), &mut state);
+        let piece = |&(rows, tokens): &(&[usize], &[&[TokenId]])| Piece {
+            rows: rows.to_vec(),
+            tokens: padded(tokens),
+        };
+        let pieces = pieces.iter().map(piece).collect();
+        let last = on(&PLAIN, || engine.read_pieces(pieces, &mut state));
+        rows(engine.logits(last))
+    };
+    let together = results(&[(&[0, 1, 2], &[&[2, 5, 6], &[2, 4], &[2]])]);
+    let apart = results(&[
+        (&[0, 1, 2], &[&[2, 5], &[2], &[2]]),
+        (&[0, 1], &[&[6], &[4]]),
+    ]);
+    assert_eq!((together.len(), apart.len()), (3, 3));
+    for (apart, together) in apart.iter().flatten().zip(together.iter().flatten()) {
+        assert!((apart - together).abs() < 1e-5);
     }
 }
 
