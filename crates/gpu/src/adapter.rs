@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use crate::gpu::lacking;
 use wgpu::{Backends, DeviceType, Instance, InstanceDescriptor};
+
+use crate::gpu::lacking;
 
 const VULKAN: &str = "Vulkan";
 
