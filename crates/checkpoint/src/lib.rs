@@ -61,7 +61,7 @@ use attentive_config::Config;
 use attentive_model::engine::Precision;
 use attentive_model::model::{Model, Parameter};
 use attentive_model::shortlist::Shortlist;
-use attentive_text::Tokenizers;
+use attentive_text::{Tokenizers, UnnamedTokenizers};
 
 /// The contents of a model directory, whose weights are a `W`.
 #[derive(Debug)]
@@ -106,32 +106,55 @@ pub fn load_as<W>(
     dir: &Path,
     read: impl Fn(&Architecture, Unread) -> Result<W>,
 ) -> Result<LoadedModel<W>> {
-    let (config, tokenizers) = load_recipe(dir)?;
-    let architecture = architecture(&config, &tokenizers);
-    let (provenance, weights) = match packed_file(dir) {
+    require_model(dir)?;
+    let (provenance, loaded) = match packed_file(dir) {
         Some(path) => {
+            let recipe = Recipe::load(dir)?;
             let provenance = read_json(&dir.join(files::PROVENANCE))?;
-            let packed = Packed::open(&path, &architecture)?;
-            (provenance, read(&architecture, Unread::Packed(packed))?)
+            let packed = Packed::open(&path, &recipe.architecture)?;
+            let weights = read(&recipe.architecture, Unread::Packed(packed))?;
+            (provenance, (recipe, weights))
         }
-        None => {
-            let expected = shapes(&architecture);
-            served::read(dir, |stored| {
-                let file = DenseFile::new(stored, &expected)?;
-                read(&architecture, Unread::Dense(file))
-            })?
-        }
+        None => served::read(dir, |mut stored| {
+            // Meanwhile, the tokenizers are read.
+            stored.begin_checksum()?;
+            let recipe = Recipe::load(dir)?;
+            let file = DenseFile::new(stored, &shapes(&recipe.architecture))?;
+            let weights = read(&recipe.architecture, Unread::Dense(file))?;
+            Ok((recipe, weights))
+        })?,
     };
+    let (recipe, weights) = loaded;
+    let tokenizers = recipe.tokenizers;
     let vocabs = [tokenizers.src(), tokenizers.tgt()].map(|tokenizer| tokenizer.vocab_size());
     let shortlist = shortlist::read(&Config::home(dir).join(files::SHORTLIST), vocabs)?;
     Ok(LoadedModel {
         shortlist: shortlist.map(Arc::new),
-        config,
+        config: recipe.config,
         tokenizers,
-        architecture,
+        architecture: recipe.architecture,
         weights,
         provenance,
     })
+}
+
+/// What describes a model, without its weights.
+struct Recipe {
+    config: Config,
+    tokenizers: Tokenizers,
+    architecture: Architecture,
+}
+
+impl Recipe {
+    /// Reads the recipe of a directory that [`require_model`] has passed.
+    fn load(dir: &Path) -> Result<Self> {
+        let (config, tokenizers) = read_recipe(dir)?;
+        Ok(Self {
+            architecture: architecture(&config, &tokenizers),
+            config,
+            tokenizers,
+        })
+    }
 }
 
 /// Returns true if `dir` is the directory of a quantized model.
@@ -206,14 +229,38 @@ pub fn describe(dir: &Path) -> Result<Description> {
 /// Loads the configuration and tokenizers, and compares them with the checksums in the provenance, if it has them. For a
 /// checkpoint, they are read from the directory of its run.
 pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
+    require_model(dir)?;
+    read_recipe(dir)
+}
+
+/// [`load_recipe`] of a directory that [`require_model`] has passed.
+fn read_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
+    let home = Config::home(dir);
+    // Both take about as long.
+    let ((config, unchanged), tokenizers) = rayon::join(
+        || {
+            let config = Config::load_stored(&home.join(files::CONFIG));
+            (config, sums::check(&home))
+        },
+        || UnnamedTokenizers::load(&home),
+    );
+    let config = config?;
+    let tokenizers = tokenizers?.named(config.special_names())?;
+    let tokenizers = tokenizers.for_model(&config.model)?;
+    unchanged?;
+    Ok((config, tokenizers))
+}
+
+/// Refuses anything but a model directory or the folder of a checkpoint.
+fn require_model(dir: &Path) -> Result<()> {
     require_regular_files(dir)?;
     let home = Config::home(dir);
     if home != dir {
         require_regular_files(&home)?;
     }
-    let path = home.join(files::CONFIG);
-    if !path.exists() {
-        return Err(Error::Model {
+    match home.join(files::CONFIG).exists() {
+        true => Ok(()),
+        false => Err(Error::Model {
             path: dir.to_path_buf(),
             problem: format!("not a model directory: it has no `{}`", files::CONFIG),
             hint: Some(
@@ -221,13 +268,8 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
                  other tools"
                     .into(),
             ),
-        });
+        }),
     }
-    let config = Config::load_stored(&path)?;
-    let tokenizers = Tokenizers::load(&home, config.special_names())?;
-    let tokenizers = tokenizers.for_model(&config.model)?;
-    sums::check(&home)?;
-    Ok((config, tokenizers))
 }
 
 /// Refuses anything but a directory in which the files of a model are regular files.

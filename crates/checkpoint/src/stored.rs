@@ -1,15 +1,13 @@
 //! Reads parameters in the safetensors format.
 
+mod checksum;
 mod packing;
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Range;
-use std::panic;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
-use std::thread;
 
 use attentive_base::error::{Error, Result};
 use attentive_kernels::mapped::Mapped;
@@ -20,6 +18,7 @@ use sha2::{Digest, Sha256};
 use super::mapped::{MappedTensor, MappedWeights};
 use super::names::old_names;
 use super::{atomic, weights};
+use checksum::Checksum;
 
 /// Size of the header length at the start of a file.
 const LENGTH_BYTES: u64 = 8;
@@ -43,6 +42,8 @@ pub struct Stored {
     hash: Sha256,
     /// The expected SHA-256 of the file, if known.
     sha256: Option<String>,
+    /// What another thread makes of [`Stored::hash`] and the tensors, if it has begun.
+    checksum: Option<Checksum>,
 }
 
 impl Stored {
@@ -92,7 +93,33 @@ impl Stored {
             sha256: sha256.map(str::to_owned),
             file,
             hash,
+            checksum: None,
         })
+    }
+
+    /// Begins to compute the checksum of the tensors in another thread, if one is expected, so that
+    /// [`Stored::parameters`] and [`Stored::engine`] need not wait for it as long.
+    ///
+    /// # Errors
+    /// [`Error::Model`] if the file has been changed since it was opened; [`Error::Io`].
+    pub(super) fn begin_checksum(&mut self) -> Result<()> {
+        if self.sha256.is_none() || self.checksum.is_some() {
+            return Ok(());
+        }
+        self.require_whole()?;
+        let begun = Checksum::start(&self.file, self.data.clone(), self.hash.clone());
+        self.checksum = Some(begun.map_err(Error::io("read", &self.path))?);
+        Ok(())
+    }
+
+    /// Refuses a file that has another length than when it was opened: what is mapped must be there.
+    fn require_whole(&self) -> Result<()> {
+        let found = self.file.metadata();
+        let len = found.map_err(Error::io("read", &self.path))?.len();
+        match len == self.data.end {
+            true => Ok(()),
+            false => Err(not_whole(&self.path, "it was changed meanwhile", len)),
+        }
     }
 
     /// Checks by the header that the file holds exactly the parameters `expected` (name and shape).
@@ -172,55 +199,36 @@ impl Stored {
     /// Any error of [`Stored::check`]; a wrong checksum.
     pub fn parameters(mut self, expected: &[(String, Vec<usize>)]) -> Result<Vec<Parameter>> {
         let places = self.places(expected)?;
-        let mut values: Vec<Arc<Vec<f32>>> = vec![Arc::default(); expected.len()];
-        // Hashing takes longer than reading, so another thread does it.
-        let (sender, receiver) = mpsc::channel::<Arc<Vec<f32>>>();
-        let mut hash = std::mem::take(&mut self.hash);
-        let hash = thread::scope(|scope| {
-            let hashing = scope.spawn(move || {
-                for values in receiver {
-                    hash_values(&mut hash, &values);
-                }
-                hash
-            });
-            let read = places
-                .into_iter()
-                .enumerate()
-                .try_for_each(|(index, place)| {
-                    let read = Arc::new(self.read_values(index)?);
-                    values[place] = read.clone();
-                    // The other thread only stops early if it panics, which is passed on below.
-                    let _ = sender.send(read);
-                    Ok(())
-                });
-            drop(sender);
-            let hash = hashing
-                .join()
-                .unwrap_or_else(|problem| panic::resume_unwind(problem));
-            read.map(|()| hash)
-        })?;
-        self.hash = hash;
-        self.finish()?;
+        self.begin_checksum()?;
+        let mut values = vec![Vec::new(); expected.len()];
+        for (index, place) in places.into_iter().enumerate() {
+            values[place] = self.read_values(index)?;
+        }
+        self.compare_checksum()?;
         let named = expected.iter().zip(values);
         Ok(named
             .map(|((name, shape), values)| Parameter {
                 name: name.clone(),
                 shape: shape.clone(),
-                values: Arc::unwrap_or_clone(values),
+                values,
             })
             .collect())
+    }
+
+    /// Waits for the checksum, if there is one, and compares it.
+    fn compare_checksum(mut self) -> Result<()> {
+        let Some(checksum) = self.checksum.take() else {
+            return Ok(());
+        };
+        self.hash = checksum.wait().map_err(Error::io("read", &self.path))?;
+        self.finish().map(|_| ())
     }
 
     /// Reads the values of tensor `index`, the next in the file, without hashing them.
     fn read_values(&mut self, index: usize) -> Result<Vec<f32>> {
         let (start, end) = self.tensors[index].1.data_offsets;
         let mut values = vec![0.0; (end - start) / size_of::<f32>()];
-        let read = self.file.read_exact(bytemuck::cast_slice_mut(&mut values));
-        read.map_err(Error::io("read", &self.path))?;
-        if cfg!(target_endian = "big") {
-            let native = |value: &mut f32| *value = f32::from_bits(value.to_bits().swap_bytes());
-            values.iter_mut().for_each(native);
-        }
+        read_numbers(&self.file, &mut values).map_err(Error::io("read", &self.path))?;
         Ok(values)
     }
 
@@ -283,6 +291,16 @@ impl Stored {
             hint: Some("weights, `config.toml` and tokenizer must come from the same run".into()),
         }
     }
+}
+
+/// Reads the next `values` of `file`, of which the first byte is the lowest.
+fn read_numbers(mut file: &File, values: &mut [f32]) -> io::Result<()> {
+    file.read_exact(bytemuck::cast_slice_mut(values))?;
+    if cfg!(target_endian = "big") {
+        let native = |value: &mut f32| *value = f32::from_bits(value.to_bits().swap_bytes());
+        values.iter_mut().for_each(native);
+    }
+    Ok(())
 }
 
 /// Adds the bytes of `values`, as they are in the file, to `hash`.

@@ -11,6 +11,7 @@ mod division;
 mod format;
 mod languages;
 mod learn;
+mod lines;
 mod normalization;
 mod special;
 #[cfg(test)]
@@ -26,8 +27,8 @@ pub use languages::Languages;
 pub use languages::some as some_languages;
 pub use learn::{Masks, learn, learn_labels, learn_tagged};
 pub use special::{MASK, SpecialTokens};
-pub use tokenizer::{Joint, Tokenizer};
+pub use tokenizer::{Joint, Tokenizer, Unnamed};
 pub use tokenizer::{UNKNOWN_SPELLING, UNREACHABLE, vocabulary};
-pub use tokenizers::Tokenizers;
+pub use tokenizers::{Tokenizers, UnnamedTokenizers};
 pub use unigram::SUMS;
 pub use words::WordCache;

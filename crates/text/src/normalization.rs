@@ -57,7 +57,7 @@ fn take_map(file: &mut Value) -> Result<Option<Charsmap>, String> {
         *file = Value::Null;
         return Ok(map);
     }
-    let Some(steps) = file["normalizers"].as_array_mut() else {
+    let Some(steps) = file.get_mut("normalizers").and_then(Value::as_array_mut) else {
         return Ok(None);
     };
     let mut maps = Vec::new();

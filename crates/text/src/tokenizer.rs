@@ -1,17 +1,16 @@
 //! The tokenizer of one vocabulary.
 
 mod by_word;
+mod file;
 mod spelling;
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::de::IgnoredAny;
 use tokenizers::{
     AddedToken, Decoder, Model, NormalizedString, Normalizer, OffsetReferential, OffsetType,
     PreTokenizedString, PreTokenizer,
@@ -39,7 +38,7 @@ pub const UNREACHABLE: char = '\u{10FFFE}';
 #[derive(Clone, Debug)]
 pub struct Tokenizer {
     inner: Arc<Inner>,
-    json: Arc<[u8]>,
+    json: Arc<Vec<u8>>,
     special: SpecialTokens,
     vocab_size: usize,
     /// True if there are tokens with [`UNKNOWN_SPELLING`].
@@ -48,41 +47,70 @@ pub struct Tokenizer {
     in_pieces: bool,
 }
 
-impl Tokenizer {
-    /// Reads a `tokenizer.json`, in which the tokens `names` have special roles.
+/// A `tokenizer.json` that has been parsed and checked, without the tokens with special roles.
+#[derive(Debug)]
+pub struct Unnamed {
+    inner: Inner,
+    json: Vec<u8>,
+    vocab_size: usize,
+    spells_unknown: bool,
+}
+
+impl Unnamed {
+    /// Reads the file `path`.
     ///
     /// # Errors
-    /// [`Error::Model`] if the file is missing or damaged, lacks one of `names` other than the mask, or has ids with gaps or
-    /// for more than one token; [`Error::Io`] if it cannot be read.
-    pub fn load(path: &Path, names: &SpecialNames) -> Result<Self> {
-        let refuse = |problem: String, hint: &str| Error::Model {
-            path: path.to_path_buf(),
-            problem,
-            hint: Some(hint.into()),
-        };
+    /// [`Error::Model`] if the file is missing or damaged, or has ids with gaps or for more than one token; [`Error::Io`] if it
+    /// cannot be read.
+    pub fn load(path: &Path) -> Result<Self> {
         let json = fs::read(path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => refuse(
-                "the tokenizer file is missing".into(),
-                "check that the path names a model directory and that it was copied completely",
-            ),
+            io::ErrorKind::NotFound => Error::Model {
+                path: path.to_path_buf(),
+                problem: "the tokenizer file is missing".into(),
+                hint: Some(
+                    "check that the path names a model directory and that it was copied completely"
+                        .into(),
+                ),
+            },
             _ => Error::io("read", path)(source),
         })?;
-        Self::from_json(json, names).map_err(|problem| {
-            let hint =
-                "the file is damaged or was made by another program: copy the model directory again";
-            refuse(problem, hint)
-        })
+        Self::from_json(json).map_err(|problem| damaged(path, problem))
     }
 
     /// Parses and checks a `tokenizer.json`; otherwise describes the problem.
-    pub fn from_json(json: Vec<u8>, names: &SpecialNames) -> Result<Self, String> {
-        let mut inner = parse(&json)?;
-        // Special tokens in the user's text are ordinary text. Truncation is left to batching.
+    fn from_json(json: Vec<u8>) -> Result<Self, String> {
+        let mut inner = file::parse(&json)?;
+        // Special tokens in the user's text are ordinary text.
         inner.set_encode_special_tokens(true);
-        inner.with_padding(None);
-        inner
-            .with_truncation(None)
-            .map_err(|error| error.to_string())?;
+        let vocab_size = match size_of_whole(&inner) {
+            Some(size) => size,
+            None => checked_size(&inner.get_vocab(true))?,
+        };
+        let spells_unknown = may_spell_unknown(&json)
+            && (inner.get_vocab(true).keys()).any(|token| token.starts_with(UNKNOWN_SPELLING));
+        Ok(Self {
+            inner,
+            json,
+            vocab_size,
+            spells_unknown,
+        })
+    }
+
+    /// The tokenizer of the file `path`, in which the tokens `names` have special roles.
+    ///
+    /// # Errors
+    /// [`Error::Model`] if it lacks one of `names` other than the mask.
+    pub fn named(self, path: &Path, names: &SpecialNames) -> Result<Tokenizer> {
+        self.with(names).map_err(|problem| damaged(path, problem))
+    }
+
+    fn with(self, names: &SpecialNames) -> Result<Tokenizer, String> {
+        let Self {
+            inner,
+            json,
+            vocab_size,
+            spells_unknown,
+        } = self;
         let special = SpecialTokens::read(names, |token| {
             let is_special = inner.get_added_vocabulary().is_special_token(token);
             let is_known =
@@ -91,12 +119,6 @@ impl Tokenizer {
                 .token_to_id(token)
                 .filter(|&id| is_special && is_known(id) || token != names.mask)
         })?;
-        let vocab_size = match size_of_whole(&inner) {
-            Some(size) => size,
-            None => checked_size(&inner.get_vocab(true))?,
-        };
-        let spells_unknown = may_spell_unknown(&json)
-            && (inner.get_vocab(true).keys()).any(|token| token.starts_with(UNKNOWN_SPELLING));
         let vocab_size = match names.unknown_from {
             0 => vocab_size,
             known => known.min(vocab_size),
@@ -105,7 +127,7 @@ impl Tokenizer {
         if let Some(id) = ids.into_iter().find(|&id| id as usize >= vocab_size) {
             return Err(format!("special token {id} is beyond the vocabulary"));
         }
-        Ok(Self {
+        Ok(Tokenizer {
             inner: Arc::new(inner),
             json: json.into(),
             special,
@@ -113,6 +135,31 @@ impl Tokenizer {
             spells_unknown,
             in_pieces: false,
         })
+    }
+}
+
+/// The error of the file `path` with this problem.
+fn damaged(path: &Path, problem: String) -> Error {
+    let hint = "the file is damaged or was made by another program: copy the model directory again";
+    Error::Model {
+        path: path.to_path_buf(),
+        problem,
+        hint: Some(hint.into()),
+    }
+}
+
+impl Tokenizer {
+    /// Reads a `tokenizer.json`, in which the tokens `names` have special roles.
+    ///
+    /// # Errors
+    /// Those of [`Unnamed::load`] and [`Unnamed::named`].
+    pub fn load(path: &Path, names: &SpecialNames) -> Result<Self> {
+        Unnamed::load(path)?.named(path, names)
+    }
+
+    /// Parses and checks a `tokenizer.json`; otherwise describes the problem.
+    pub fn from_json(json: Vec<u8>, names: &SpecialNames) -> Result<Self, String> {
+        Unnamed::from_json(json)?.with(names)
     }
 
     /// Returns the `tokenizer.json` from which this tokenizer was loaded.
@@ -349,16 +396,7 @@ impl Tokenizer {
 
 /// All tokens of a `tokenizer.json` with their ids; otherwise describes the problem.
 pub fn vocabulary(json: &[u8]) -> Result<HashMap<String, TokenId>, String> {
-    Ok(parse(json)?.get_vocab(true))
-}
-
-/// Parses a `tokenizer.json`.
-fn parse(json: &[u8]) -> Result<Inner, String> {
-    let invalid = |error: &dyn Display| format!("invalid tokenizer file: {error}");
-    // `tokenizers` panics on input that is not JSON.
-    let text = str::from_utf8(json).map_err(|error| invalid(&error))?;
-    serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
-    text.parse().map_err(|error| invalid(&error))
+    Ok(file::parse(json)?.get_vocab(true))
 }
 
 /// Returns the number of tokens, whose ids must be the numbers below it; otherwise describes the problem.
@@ -381,15 +419,16 @@ fn checked_size(vocab: &HashMap<String, TokenId>) -> Result<usize, String> {
 /// vocabulary.
 fn size_of_whole(inner: &Inner) -> Option<usize> {
     let model = inner.get_model();
-    let added = inner.get_added_vocabulary().get_vocab().keys();
-    let new = added.filter(|token| model.token_to_id(token).is_none());
-    let size = model.get_vocab_size() + new.count();
-    // As many tokens as ids, one for each: none is left over.
-    let is_of_token = |id: TokenId| {
-        let token = inner.id_to_token(id);
-        token.is_some_and(|token| inner.token_to_id(&token) == Some(id))
-    };
-    (0..size as TokenId).all(is_of_token).then_some(size)
+    if !model.is_whole() {
+        return None;
+    }
+    let known = model.get_vocab_size() as TokenId;
+    let added = inner.get_added_vocabulary().get_vocab();
+    // A token that the model has keeps its id.
+    let mut new: Vec<TokenId> = added.values().copied().filter(|&id| id >= known).collect();
+    new.sort_unstable();
+    let size = known + new.len() as TokenId;
+    new.into_iter().eq(known..size).then_some(size as usize)
 }
 
 /// Returns false if no token of a `tokenizer.json` contains [`UNKNOWN_SPELLING`], spelled out or escaped.

@@ -1,11 +1,12 @@
 //! The source and target tokenizers of a model.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_config::NamesOfSides;
+use rayon::prelude::*;
 
-use super::tokenizer::Tokenizer;
+use super::tokenizer::{Tokenizer, Unnamed};
 
 const SHARED_FILE: &str = "tokenizer.json";
 const SRC_FILE: &str = "tokenizer.src.json";
@@ -25,29 +26,63 @@ pub enum Tokenizers {
     },
 }
 
-impl Tokenizers {
-    /// Reads `tokenizer.json`, or `tokenizer.src.json` and `tokenizer.tgt.json`, from a model directory. The tokens `names` have
-    /// special roles.
+/// Tokenizers without the tokens with special roles.
+#[derive(Debug)]
+pub struct UnnamedTokenizers {
+    dir: PathBuf,
+    /// In the order of [`Tokenizers::file_names`].
+    files: Vec<Unnamed>,
+}
+
+impl UnnamedTokenizers {
+    /// Reads `tokenizer.json`, or `tokenizer.src.json` and `tokenizer.tgt.json`, from a model directory.
     ///
     /// # Errors
-    /// [`Error::Model`] if neither exists; otherwise see [`Tokenizer::load`].
-    pub fn load<'a>(dir: &Path, names: impl Into<NamesOfSides<'a>>) -> Result<Self> {
-        let names = names.into();
-        let [shared, src, tgt] = [SHARED_FILE, SRC_FILE, TGT_FILE].map(|name| dir.join(name));
-        if Self::file_names(dir) == [SHARED_FILE] {
-            return Ok(Self::Shared(Tokenizer::load(&shared, names.tgt)?));
-        }
-        if !src.exists() && !tgt.exists() {
+    /// [`Error::Model`] if neither exists; otherwise see [`Unnamed::load`].
+    pub fn load(dir: &Path) -> Result<Self> {
+        let names = Tokenizers::file_names(dir);
+        if !names.iter().any(|name| dir.join(name).exists()) {
             return Err(Error::Model {
                 path: dir.to_path_buf(),
                 problem: format!("neither `{SHARED_FILE}` nor `{SRC_FILE}` and `{TGT_FILE}` exist"),
                 hint: Some("check that the path names a model directory".into()),
             });
         }
-        Ok(Self::Separate {
-            src: Tokenizer::load(&src, names.src)?,
-            tgt: Tokenizer::load(&tgt, names.tgt)?,
+        let files = names.par_iter().map(|name| Unnamed::load(&dir.join(name)));
+        let files: Vec<Result<Unnamed>> = files.collect();
+        Ok(Self {
+            dir: dir.to_path_buf(),
+            files: files.into_iter().collect::<Result<_>>()?,
         })
+    }
+
+    /// The tokenizers, in which the tokens `names` have special roles.
+    ///
+    /// # Errors
+    /// See [`Unnamed::named`].
+    pub fn named<'a>(self, names: impl Into<NamesOfSides<'a>>) -> Result<Tokenizers> {
+        let names = names.into();
+        let named = |file: Unnamed, name: &str, names| file.named(&self.dir.join(name), names);
+        match <[Unnamed; 2]>::try_from(self.files) {
+            Ok([src, tgt]) => Ok(Tokenizers::Separate {
+                src: named(src, SRC_FILE, names.src)?,
+                tgt: named(tgt, TGT_FILE, names.tgt)?,
+            }),
+            Err(files) => {
+                let both = files.into_iter().next().expect("one file or two");
+                named(both, SHARED_FILE, names.tgt).map(Tokenizers::Shared)
+            }
+        }
+    }
+}
+
+impl Tokenizers {
+    /// Reads tokenizers from a model directory. The tokens `names` have special roles.
+    ///
+    /// # Errors
+    /// Those of [`UnnamedTokenizers::load`] and [`UnnamedTokenizers::named`].
+    pub fn load<'a>(dir: &Path, names: impl Into<NamesOfSides<'a>>) -> Result<Self> {
+        UnnamedTokenizers::load(dir)?.named(names)
     }
 
     /// The names of the files that [`Tokenizers::load`] reads in `dir`.

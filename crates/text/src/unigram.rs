@@ -26,7 +26,11 @@ const UNKNOWN_PENALTY: f32 = 10.0;
 #[derive(Clone, Debug)]
 pub(super) enum Pieces {
     /// A model of the `tokenizers` library.
-    Plain(ModelWrapper),
+    Plain {
+        model: ModelWrapper,
+        /// See [`Pieces::is_whole`].
+        is_whole: bool,
+    },
     /// A unigram model with 32-bit sums.
     Single(Unigram),
 }
@@ -68,6 +72,9 @@ struct Section {
 /// twice the time and several times the RAM.
 #[derive(Deserialize)]
 struct Merged {
+    /// In most files, this is the first entry, so that other models are recognized at once.
+    #[serde(rename = "type")]
+    _kind: MergedKind,
     dropout: Option<f32>,
     unk_token: Option<String>,
     continuing_subword_prefix: Option<String>,
@@ -79,8 +86,16 @@ struct Merged {
     merges: Merges,
 }
 
+/// The type of a model with merges.
+#[derive(Deserialize)]
+enum MergedKind {
+    #[serde(rename = "BPE")]
+    Bpe,
+}
+
 impl Merged {
-    fn build(self) -> Result<ModelWrapper, String> {
+    fn build(self) -> Result<Pieces, String> {
+        let is_whole = are_whole(self.vocab.values().copied());
         let mut builder = BPE::builder()
             .vocab_and_merges(self.vocab, self.merges)
             .fuse_unk(self.fuse_unk.unwrap_or_default())
@@ -99,7 +114,10 @@ impl Merged {
             builder = builder.end_of_word_suffix(suffix);
         }
         let model = builder.build().map_err(|error| error.to_string())?;
-        Ok(ModelWrapper::BPE(model))
+        Ok(Pieces::Plain {
+            model: ModelWrapper::BPE(model),
+            is_whole,
+        })
     }
 }
 
@@ -132,22 +150,47 @@ impl Pieces {
     /// Reads the JSON of a `model` section.
     fn parse(file: &str) -> Result<Self, String> {
         let invalid = |error: serde_json::Error| error.to_string();
+        if let Ok(section) = serde_json::from_str::<Merged>(file) {
+            return section.build();
+        }
         let kind: Kind = serde_json::from_str(file).map_err(invalid)?;
         let model = match kind.name.as_str() {
             Some("Unigram") if kind.sums == SUMS => {
                 let section = serde_json::from_str(file).map_err(invalid)?;
                 return Unigram::new(section).map(Self::Single);
             }
-            Some("BPE") => match serde_json::from_str::<Merged>(file) {
-                Ok(section) => return section.build().map(Self::Plain),
-                // The library reads merges in an older form too, and names mistakes.
-                Err(_) => serde_json::from_str(file).map(ModelWrapper::BPE),
-            },
+            // The library reads merges in an older form too, and names mistakes.
+            Some("BPE") => serde_json::from_str(file).map(ModelWrapper::BPE),
             Some("WordLevel") => serde_json::from_str(file).map(ModelWrapper::WordLevel),
             _ => serde_json::from_str(file),
         };
-        model.map(Self::Plain).map_err(invalid)
+        let model = model.map_err(invalid)?;
+        let is_whole = (0..model.get_vocab_size() as u32).all(|id| {
+            let token = model.id_to_token(id);
+            token.is_some_and(|token| model.token_to_id(&token) == Some(id))
+        });
+        Ok(Self::Plain { model, is_whole })
     }
+
+    /// True if the ids are the numbers below the number of tokens, one for each.
+    pub(super) fn is_whole(&self) -> bool {
+        match self {
+            Self::Plain { is_whole, .. } => *is_whole,
+            Self::Single(model) => model.ids.len() == model.tokens.len(),
+        }
+    }
+}
+
+/// True if `ids` are the numbers below the number of ids, each once.
+fn are_whole(ids: impl ExactSizeIterator<Item = u32>) -> bool {
+    let mut free = vec![true; ids.len()];
+    for id in ids {
+        match free.get_mut(id as usize) {
+            Some(free @ true) => *free = false,
+            _ => return false,
+        }
+    }
+    true
 }
 
 impl Unigram {
@@ -291,49 +334,49 @@ impl Model for Pieces {
 
     fn tokenize(&self, text: &str) -> tokenizers::Result<Vec<Token>> {
         match self {
-            Self::Plain(model) => model.tokenize(text),
+            Self::Plain { model, .. } => model.tokenize(text),
             Self::Single(model) => model.tokenize(text),
         }
     }
 
     fn token_to_id(&self, token: &str) -> Option<u32> {
         match self {
-            Self::Plain(model) => model.token_to_id(token),
+            Self::Plain { model, .. } => model.token_to_id(token),
             Self::Single(model) => model.ids.get(token).copied(),
         }
     }
 
     fn id_to_token(&self, id: u32) -> Option<String> {
         match self {
-            Self::Plain(model) => model.id_to_token(id),
+            Self::Plain { model, .. } => model.id_to_token(id),
             Self::Single(model) => model.tokens.get(id as usize).cloned(),
         }
     }
 
     fn get_vocab(&self) -> HashMap<String, u32> {
         match self {
-            Self::Plain(model) => model.get_vocab(),
+            Self::Plain { model, .. } => model.get_vocab(),
             Self::Single(model) => model.ids.clone(),
         }
     }
 
     fn get_vocab_size(&self) -> usize {
         match self {
-            Self::Plain(model) => model.get_vocab_size(),
+            Self::Plain { model, .. } => model.get_vocab_size(),
             Self::Single(model) => model.tokens.len(),
         }
     }
 
     fn save(&self, folder: &Path, prefix: Option<&str>) -> tokenizers::Result<Vec<PathBuf>> {
         match self {
-            Self::Plain(model) => model.save(folder, prefix),
+            Self::Plain { model, .. } => model.save(folder, prefix),
             Self::Single(_) => Err("tokenizers are written as they were read".into()),
         }
     }
 
     fn get_trainer(&self) -> TrainerWrapper {
         match self {
-            Self::Plain(model) => model.get_trainer(),
+            Self::Plain { model, .. } => model.get_trainer(),
             Self::Single(_) => tokenizers::models::unigram::UnigramTrainer::default().into(),
         }
     }
@@ -354,7 +397,7 @@ mod tests {
         file.as_object_mut().unwrap().extend(extra);
         match Pieces::parse(&file.to_string()).unwrap() {
             Pieces::Single(model) => model,
-            Pieces::Plain(_) => panic!("another model"),
+            Pieces::Plain { .. } => panic!("another model"),
         }
     }
 

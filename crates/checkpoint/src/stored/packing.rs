@@ -2,29 +2,29 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::ops::Range;
+use std::io::{self, Seek, SeekFrom};
 use std::sync::Arc;
-use std::{io, panic, thread};
 
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
 use attentive_kernels::mapped::Mapped;
 use attentive_model::engine::{Engine, Matrix, Precision, Weights};
 use safetensors::tensor::TensorInfo;
-use sha2::{Digest, Sha256};
 
-use super::{Stored, not_whole};
+use super::{Stored, read_numbers};
 use crate::mapped::numbers;
 
-/// Bytes that are mapped and hashed at a time.
-const PART: usize = 4 << 20;
 /// Matrices of more bytes are packed first, while the others take no RAM yet.
 pub(super) const LARGE: usize = 16 << 20;
+
+/// Parameters of at most as many bytes are read into a buffer that stays in the cache. Mapping each of them would take longer:
+/// the end of a mapping interrupts the other threads of the process.
+const SMALL: usize = 1 << 20;
 
 impl Stored {
     /// Makes an engine in `precision` of the parameters `expected` (name and shape).
     ///
-    /// Only one matrix at a time is mapped, so they take the RAM of the engine and of the largest matrix.
+    /// Only one matrix at a time is read, so they take the RAM of the engine and of the largest matrix.
     ///
     /// # Errors
     /// Any error of [`Stored::check`]; a wrong checksum.
@@ -34,51 +34,28 @@ impl Stored {
         architecture: &Architecture,
         precision: Precision,
     ) -> Result<Engine> {
-        let failed = |error: io::Error| Error::io("read", &self.path)(error);
         let places = self.places(expected)?;
+        self.require_whole()?;
+        self.begin_checksum()?;
         let tensors = places.into_iter().zip(&self.tensors);
         let tensors = tensors.map(|(place, (_, info))| (expected[place].0.as_str(), info));
-        let data = self.data.clone();
-        let len = self.file.metadata().map_err(failed)?.len();
-        if len != data.end {
-            // What is mapped must be there.
-            return Err(not_whole(&self.path, "it was changed meanwhile", len));
-        }
         let mut weights = Reading {
             precision,
             file: &self.file,
-            start: data.start,
+            start: self.data.start,
             tensors: tensors.collect(),
             ahead: HashMap::new(),
+            buffer: Vec::new(),
             failed: None,
         };
-        let (file, known, hash) = (&self.file, self.sha256.is_some(), self.hash.clone());
-        let (engine, hash) = thread::scope(|scope| {
-            let hashing = known.then(|| scope.spawn(|| hashed(file, data, hash)));
-            weights.pack_large_ones();
-            let engine = Engine::new(architecture, &mut weights);
-            let hash = hashing.map(|hashing| hashing.join());
-            let passed_on = |problem| panic::resume_unwind(problem);
-            (engine, hash.map(|hash| hash.unwrap_or_else(passed_on)))
-        });
+        weights.pack_large_ones();
+        let engine = Engine::new(architecture, &mut weights);
         if let Some(error) = weights.failed {
-            return Err(failed(error));
+            return Err(Error::io("read", &self.path)(error));
         }
-        if let Some(hash) = hash {
-            self.hash = hash.map_err(failed)?;
-            self.finish()?;
-        }
+        self.compare_checksum()?;
         Ok(engine)
     }
-}
-
-/// `hash` and the bytes `place` of `file`.
-fn hashed(file: &File, place: Range<u64>, mut hash: Sha256) -> io::Result<Sha256> {
-    for start in place.clone().step_by(PART) {
-        let end = place.end.min(start + PART as u64);
-        hash.update(&*Mapped::part(file, start..end)?);
-    }
-    Ok(hash)
 }
 
 /// Weights that are read when they are asked for.
@@ -91,6 +68,8 @@ struct Reading<'a> {
     tensors: HashMap<&'a str, &'a TensorInfo>,
     /// Matrices that are packed already.
     ahead: HashMap<String, Arc<Matrix>>,
+    /// Room for the values of a parameter.
+    buffer: Vec<f32>,
     /// The first error; the values are zeros then.
     failed: Option<io::Error>,
 }
@@ -126,13 +105,23 @@ impl Reading<'_> {
             return work(&tensor.shape, &[]);
         }
         let place = self.start + first as u64..self.start + end as u64;
-        match Mapped::part(self.file, place) {
-            Ok(bytes) => work(&tensor.shape, &numbers(&bytes)),
-            Err(error) => {
-                self.failed.get_or_insert(error);
-                work(&tensor.shape, &vec![0.0; (end - first) / size_of::<f32>()])
-            }
+        if end - first > SMALL {
+            return match Mapped::part(self.file, place) {
+                Ok(bytes) => work(&tensor.shape, &numbers(&bytes)),
+                Err(error) => {
+                    self.failed.get_or_insert(error);
+                    work(&tensor.shape, &vec![0.0; (end - first) / size_of::<f32>()])
+                }
+            };
         }
+        self.buffer.clear();
+        self.buffer.resize((end - first) / size_of::<f32>(), 0.0);
+        let mut file = self.file;
+        let read = file.seek(SeekFrom::Start(place.start));
+        if let Err(error) = read.and_then(|_| read_numbers(file, &mut self.buffer)) {
+            self.failed.get_or_insert(error);
+        }
+        work(&tensor.shape, &self.buffer)
     }
 }
 

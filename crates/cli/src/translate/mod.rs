@@ -7,6 +7,7 @@ mod profile;
 mod sampling;
 mod shared;
 
+use std::mem;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -181,7 +182,8 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
         profile::show(&pipeline?, &profile);
         return Ok(());
     }
-    translate(args, processes).map(drop)
+    // The process ends, and the system frees the model faster.
+    translate(args, processes).map(mem::forget)
 }
 
 /// Translates all of the input, and returns the pipeline.

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::PackedError;
-use super::lines::{Line, Number, PANEL, of_words};
+use super::lines::{Line, Number, PANEL, of_words, zeros};
 use crate::area::{area, assert_shape};
 use crate::large_pages;
 use crate::parallel::is_large;
@@ -35,10 +35,8 @@ pub(super) fn pack<T: Number>(
     convert: impl Fn(usize, &mut [T]) + Sync,
 ) -> Vec<Line> {
     let words = k.div_ceil(per_word::<T>());
-    let n_lines = area(n.div_ceil(PANEL), words);
-    let mut lines = Vec::with_capacity(n_lines);
-    large_pages::prefer(lines.spare_capacity_mut());
-    lines.resize(n_lines, Line::ZERO);
+    let mut lines = zeros(area(n.div_ceil(PANEL), words));
+    large_pages::prefer(&mut lines);
     let panel = |(panel, lines): (usize, &mut [Line])| {
         let mut column = vec![0; words];
         for (col, row) in (panel * PANEL..n).take(PANEL).enumerate() {

@@ -31,7 +31,7 @@ impl<S: Storage> PositionEncoding<S> {
         match input.positions {
             AddedPositions::None => Self::None,
             AddedPositions::Sinusoidal(layout) => {
-                Self::Fixed(Arc::new(sinusoids(layout, max_len, input.d_model)))
+                Self::Fixed(scope.sinusoids(layout, max_len, input.d_model))
             }
             AddedPositions::Learned { offset, .. } => Self::Learned {
                 table: scope.vector("learned"),

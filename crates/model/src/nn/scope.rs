@@ -2,8 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
+use std::sync::Arc;
 
-use super::{Dropout, Storage};
+use attentive_architecture::Sinusoids;
+
+use super::{Dropout, Storage, sinusoids};
 
 /// Where layers find their weights, by the names of [`attentive_architecture::Architecture::parameters`]. Each is asked for once.
 pub trait Source<S: Storage> {
@@ -18,7 +21,11 @@ pub trait Source<S: Storage> {
 pub struct Construction<'a, S: Storage> {
     source: RefCell<&'a mut dyn Source<S>>,
     sites: Cell<u32>,
+    tables: RefCell<Vec<Table>>,
 }
+
+/// A table of [`sinusoids`], with its layout, length and width.
+type Table = ((Sinusoids, usize, usize), Arc<Vec<f32>>);
 
 /// A place in the tree of layers, named by its path, for example `encoder.layers.0`.
 pub struct Scope<'a, S: Storage> {
@@ -32,6 +39,7 @@ impl<'a, S: Storage> Construction<'a, S> {
         Self {
             source: RefCell::new(source),
             sites: Cell::new(0),
+            tables: RefCell::default(),
         }
     }
 
@@ -75,6 +83,19 @@ impl<S: Storage> Scope<'_, S> {
         let site = self.construction.sites.get() + 1;
         self.construction.sites.set(site);
         Dropout { rate, site }
+    }
+
+    /// Returns the table of [`sinusoids`], which stacks with the same positions share.
+    pub fn sinusoids(&self, layout: Sinusoids, len: usize, d_model: usize) -> Arc<Vec<f32>> {
+        let key = (layout, len, d_model);
+        let mut tables = self.construction.tables.borrow_mut();
+        let known = tables.iter().find(|(other, _)| *other == key);
+        if let Some((_, table)) = known {
+            return table.clone();
+        }
+        let table = Arc::new(sinusoids(layout, len, d_model));
+        tables.push((key, table.clone()));
+        table
     }
 
     fn below(&self, name: impl Display) -> String {

@@ -12,6 +12,7 @@ use attentive_config::{Normalization, SpecialNames, TokenizerConfig, TokenizerKi
 
 use self::counts::Counts;
 use super::format::{self, Model};
+use super::lines;
 use super::special::{SPECIAL, SPECIAL_AND_MASK};
 use super::{Tokenizer, Tokenizers};
 
@@ -127,7 +128,7 @@ fn learn_one<S: AsRef<str> + Sync>(
 }
 
 fn build(config: &TokenizerConfig, special: &[&str], model: &Model) -> Result<Tokenizer> {
-    let json = format!("{:#}\n", format::document(config, special, model));
+    let json = lines::text(&format::document(config, special, model));
     Tokenizer::from_json(json.into_bytes(), &SpecialNames::default()).map_err(|problem| {
         Error::Data {
             problem: format!("cannot build a tokenizer from the training text: {problem}"),

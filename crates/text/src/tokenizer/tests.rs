@@ -170,6 +170,34 @@ fn a_damaged_decoder_is_refused() {
     assert!(problem.contains("control character"), "{problem}");
 }
 
+/// Regression test: a normalizer that is no object, and a number of the decoder that no `f64` holds, once caused a panic.
+#[test]
+fn every_section_may_be_anything() {
+    let whole = tokenizer(TokenizerKind::Bpe).to_json().to_vec();
+    let whole: serde_json::Value = serde_json::from_slice(&whole).expect("JSON");
+    let sections = whole.as_object().expect("an object").keys();
+    for section in sections.map(String::as_str).chain(["unknown"]) {
+        for value in [
+            "1e999",
+            "-1",
+            "[]",
+            "{\"type\":1e999}",
+            "{\"type\":\"BPE\"}",
+            "\"\\ud800\"",
+        ] {
+            let mut document = whole.clone();
+            document[section] = "HERE".into();
+            let text = document.to_string().replacen("\"HERE\"", value, 1);
+            let read = Tokenizer::from_json(text.into_bytes(), &SpecialNames::default());
+            let is_ignored = ["unknown", "truncation", "padding"].contains(&section);
+            let is_none = section == "added_tokens" && value == "[]";
+            if !is_ignored && !is_none {
+                read.expect_err(&format!("{section}: {value}"));
+            }
+        }
+    }
+}
+
 #[test]
 fn duplicate_ids_are_refused_with_both_tokens() {
     let json = |kind| String::from_utf8(tokenizer(kind).to_json().to_vec()).expect("JSON");
