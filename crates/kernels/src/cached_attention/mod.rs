@@ -163,6 +163,16 @@ impl Layout {
         }
     }
 
+    /// Copies the keys and values of the first `places` places of a block. The contents of the others are unspecified.
+    ///
+    /// # Panics
+    /// If a slice does not fit.
+    pub fn copy(&self, from: &[f32], to: &mut [f32], places: usize) {
+        let (keys, values) = (self.block_len() / 2, self.block_len() / 2 / BLOCK);
+        let used = keys + places * values;
+        to[..used].copy_from_slice(&from[..used]);
+    }
+
     /// Computes `out` `[queries, n_heads * d_head]`. `attention`, if given, receives the weights of each query, averaged
     /// over the heads: `[queries, keys]`, where keys is the largest number that a query sees.
     ///

@@ -25,17 +25,22 @@ impl Cache {
         self.len
     }
 
-    /// Makes the block of `position`, the next of a row, writable for this row alone.
-    pub(super) fn reserve(&mut self, table: &mut Table, position: usize) {
+    /// Makes the block of `position`, the next of a row, writable for this row alone. Until the row attends to it, the block may
+    /// have to be copied, each layer by [`Cache::copied`]: when another row that shared it writes to it, it adds positions that
+    /// this row replaces before it sees them.
+    pub(super) fn reserve(&mut self, table: &mut Table, position: usize) -> Option<Copied> {
         let reserved = self.used.reserve(table, position);
         if self.blocks.len() < self.used.len() {
             self.blocks.push(vec![0.0; self.len]);
         }
-        if let Some(Copied { from, to }) = reserved {
-            let mut copy = std::mem::take(&mut self.blocks[to]);
-            copy.copy_from_slice(&self.blocks[from]);
-            self.blocks[to] = copy;
-        }
+        reserved
+    }
+
+    /// The two blocks of a copy.
+    pub(super) fn copied(&mut self, Copied { from, to }: Copied) -> (&[f32], &mut [f32]) {
+        let blocks = self.blocks.get_disjoint_mut([from, to]);
+        let [from, to] = blocks.expect("a copy is another block");
+        (from, to)
     }
 
     /// The block that holds `position` of a row.
@@ -74,7 +79,9 @@ mod tests {
         cache.block_mut(&a, 0)[0] = 1.0;
         let mut b = a.clone();
         cache.share(&a);
-        cache.reserve(&mut b, 1);
+        let copied = cache.reserve(&mut b, 1).expect("a shared block");
+        let (from, to) = cache.copied(copied);
+        to.copy_from_slice(from);
         cache.block_mut(&b, 1)[1] = 2.0;
         cache.reserve(&mut a, 1);
         assert_eq!(

@@ -30,7 +30,6 @@ impl<'a> Decode for Rows<'a, Growing<'_>> {
     ) -> Buffer<'a> {
         profile::time(Part::SelfAttention, || {
             let joined = self.project(x, attention, relative);
-            self.remember(&joined, attention);
             self.attend_cache(&joined, attention, relative)
         })
     }
@@ -92,28 +91,10 @@ impl<'a> Decode for Rows<'a, Growing<'_>> {
 }
 
 impl<'a> Rows<'a, Growing<'_>> {
-    /// Stores the keys and values in `joined`, which follow the queries. Those of a layer begin at its place of a block.
-    fn remember(&mut self, joined: &[f32], attention: &Attention<Packed>) {
-        let heads = attention.heads;
-        let d = heads.query_width();
-        let width = d + 2 * heads.kv_width();
-        let layout = heads.stored_in(self.across.numbers);
-        let place = attention.place.layer * layout.block_len();
-        let State { cache, rows, .. } = &mut *self.across.state;
-        for (span, row) in self.spans.iter().zip(rows.iter()) {
-            let new = joined[span.rows.start * width..span.rows.end * width].chunks_exact(width);
-            for (position, new) in (span.first..).zip(new) {
-                let block =
-                    &mut cache.block_mut(&row.table, position)[place..][..layout.block_len()];
-                let (keys, values) = new[d..].split_at(heads.kv_width());
-                layout.store(block, position % BLOCK, keys, values);
-            }
-        }
-    }
-
-    /// The contexts of the queries in `joined`, which see themselves and earlier positions of their row.
+    /// Stores the keys and values in `joined`, which follow the queries, and returns the contexts of the queries, which see
+    /// themselves and earlier positions of their row. What a row has in the cache is read once for both.
     fn attend_cache(
-        &self,
+        &mut self,
         joined: &[f32],
         attention: &Attention<Packed>,
         relative: &Relative,
@@ -122,23 +103,36 @@ impl<'a> Rows<'a, Growing<'_>> {
         let d = heads.query_width();
         let width = d + 2 * heads.kv_width();
         let layout = heads.stored_in(self.across.numbers);
-        let place = attention.place.layer * layout.block_len();
-        let State { cache, rows, .. } = &*self.across.state;
+        let start = attention.place.layer * layout.block_len();
+        let place = start..start + layout.block_len();
+        let (products, bias) = (self.products(), relative.bias.as_deref());
+        let State { cache, rows, .. } = &mut *self.across.state;
         let mut contexts = self.buffers.take(self.positions.len() * d);
-        let mut blocks: Vec<&[f32]> = Vec::new();
         for (span, row) in self.spans.iter().zip(rows) {
-            blocks.clear();
-            let all = cache.blocks(&row.table);
-            blocks.extend(all.map(|block| &block[place..][..layout.block_len()]));
+            if let Some(copied) = row.copied {
+                let (from, to) = cache.copied(copied);
+                layout.copy(
+                    &from[place.clone()],
+                    &mut to[place.clone()],
+                    span.first % BLOCK,
+                );
+            }
+            let joined = &joined[span.rows.start * width..span.rows.end * width];
+            for (position, new) in (span.first..).zip(joined.chunks_exact(width)) {
+                let block = &mut cache.block_mut(&row.table, position)[place.clone()];
+                let (keys, values) = new[d..].split_at(heads.kv_width());
+                layout.store(block, position % BLOCK, keys, values);
+            }
+            let blocks = cache.blocks(&row.table).map(|block| &block[place.clone()]);
+            let blocks: Vec<&[f32]> = blocks.collect();
             let queries = Queries {
-                rows: &joined[span.rows.start * width..],
+                rows: joined,
                 stride: width,
                 first: span.first,
                 seen: Seen::Earlier,
             };
             let out = &mut contexts[span.rows.start * d..span.rows.end * d];
-            let bias = relative.bias.as_deref();
-            layout.attend(queries, &blocks, bias, self.products(), out, None);
+            layout.attend(queries, &blocks, bias, products, out, None);
         }
         contexts
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use super::blocks::Table;
+use super::blocks::{Copied, Table};
 use super::buffers::Buffers;
 use super::cache::Cache;
 use super::columns::{Candidates, Columns};
@@ -32,6 +32,8 @@ pub(super) struct Row {
     pub(super) position: usize,
     pub(super) source: Option<Arc<Source>>,
     pub(super) table: Table,
+    /// The block that the row shared until this step. Each layer copies its part when it is read.
+    pub(super) copied: Option<Copied>,
     /// The candidates for each next token; empty without a shortlist.
     pub(super) candidates: Candidates,
 }
@@ -84,9 +86,12 @@ impl State {
             return;
         }
         for (row, span) in self.rows.iter_mut().zip(spans) {
-            for position in span.first..span.first + span.rows.len() {
-                self.cache.reserve(&mut row.table, position);
-            }
+            let mut positions = span.first..span.first + span.rows.len();
+            let mut reserve = |position| self.cache.reserve(&mut row.table, position);
+            // Only the first block may be shared.
+            row.copied = positions.next().and_then(&mut reserve);
+            positions
+                .for_each(|position| assert!(reserve(position).is_none(), "a block of its own"));
         }
     }
 
