@@ -66,6 +66,13 @@ impl Largest {
         insert_all(self, values, first, barred);
     }
 
+    /// [`Largest::add`] of values of which `sum` is the sum, which has found their maximum.
+    pub fn add_summed(&mut self, values: &[f32], first: u32, barred: &[u32], sum: ExpSum) {
+        if sum.max > self.floor {
+            self.add(values, first, barred);
+        }
+    }
+
     /// Adds the values of `other`, which must have larger indices.
     pub fn append(&mut self, other: Self) {
         for (x, index) in other.best {
@@ -244,6 +251,20 @@ mod tests {
             let exact = row.iter().map(|&x| f64::from(x).exp()).sum::<f64>().ln();
             let found = log_sum_exp(&row);
             assert!((found - exact).abs() < 1e-6, "{len}: {found}, not {exact}");
+        }
+    }
+
+    #[test]
+    fn summed_parts_give_the_same_as_the_whole() {
+        let (nan, inf) = (f32::NAN, f32::INFINITY);
+        for odd in [0.5, nan, inf, -inf, f32::MAX] {
+            let mut row: Vec<f32> = (0..900).map(|i| ((i * 37) % 101) as f32).collect();
+            (row[3], row[700], row[701]) = (odd, odd, odd);
+            let mut all = Largest::new(3);
+            for (number, part) in row.chunks(64).enumerate() {
+                all.add_summed(part, 64 * number as u32, &[5], exp_sum(part));
+            }
+            assert_eq!(all.into_sorted(), largest(&row, 3, &[5]), "{odd}");
         }
     }
 

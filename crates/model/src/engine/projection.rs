@@ -184,10 +184,7 @@ impl Projection {
             linear_packed_columns(left, weight, bias, identity, columns.clone(), logits);
             let of_rows = part.iter_mut().zip(logits.chunks_exact(columns.len()));
             for (row, (kept, logits)) in of_rows.enumerate() {
-                kept.add(keep.asked.of(row), first, logits);
-                if keep.sums {
-                    kept.sums.push(exp_sum(logits));
-                }
+                kept.add(keep.asked.of(row), first, logits, keep.sums);
             }
         }
         Part(part)
@@ -275,9 +272,16 @@ impl OfRow {
         }
     }
 
-    /// Keeps what `question` asks for of `logits`, the first of which is that of token `first`.
-    fn add(&mut self, question: &Question, first: usize, logits: &[f32]) {
-        self.largest.add(logits, first as u32, &question.barred);
+    /// Keeps what `question` asks for of `logits`, the first of which is that of token `first`, and their sum if `sums`.
+    fn add(&mut self, question: &Question, first: usize, logits: &[f32], sums: bool) {
+        let (number, barred) = (first as u32, &question.barred);
+        if sums {
+            let sum = exp_sum(logits);
+            self.sums.push(sum);
+            self.largest.add_summed(logits, number, barred, sum);
+        } else {
+            self.largest.add(logits, number, barred);
+        }
         for (place, &token) in question.tokens.iter().enumerate() {
             let column = (token as usize).checked_sub(first);
             if let Some(&logit) = column.and_then(|column| logits.get(column)) {
