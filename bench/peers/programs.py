@@ -168,6 +168,8 @@ class Attentive:
 
     def command(self, workload, precision, beam, setting):
         search = ["--beam-width", beam, "--length-penalty-formula", "length", "--length-penalty", ALPHA]
+        # As CTranslate2 does with a length penalty. The default goes on until no hypothesis can overtake the best.
+        search += ["--early-stopping", "always"]
         used = ["--threads", setting.threads, "--batch-size", setting.batch]
         chosen = ["--precision", precision] if self.has_precision else []
         chosen += ["--device", "gpu"] if self.device == "gpu" else []
