@@ -14,8 +14,9 @@ time of a process that translates the first), so it includes reading, tokenizing
 CTranslate2 gets tokens and gives tokens; its clock runs within the process, after loading and a first batch. Before the rounds,
 a sweep picks its best setting: workers × threads, and the packed products of MKL. A batch of 32 is one of 32 sentences for each
 worker of CTranslate2; our threads share one of as many sentences as two such workers have. One sentence at a time we use one or
-two threads, whichever is faster. Both have the same length penalty (length^α) and the same
-limit on the length, and end the search of a sentence as soon as the number of finished hypotheses equals the beam width. Run it on an idle machine: threads that wait for a busy core distort both sides.
+two threads, whichever is faster. Both have the same length penalty (length^α) and the same limit on the length, and end the
+search of a sentence as soon as the number of finished hypotheses equals the beam width. Run it on an idle machine: threads that
+wait for a busy core distort both sides.
 
 `--device gpu` compares them on a GPU: Attentive, built with the feature `gpu`, and CTranslate2 with CUDA, both in f32 and bf16;
 Attentive rounds the weights alone then. `--alone` measures Attentive alone.

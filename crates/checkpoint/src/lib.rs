@@ -37,8 +37,10 @@ pub mod weights;
 
 use std::fs;
 use std::io;
+use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 pub use average::{Averaged, Mean, average};
 pub use choice::{Checkpoints, Choice};
@@ -116,13 +118,15 @@ pub fn load_as<W>(
             (provenance, (recipe, weights))
         }
         None => served::read(dir, |mut stored| {
-            // Meanwhile, the tokenizers are read.
+            // Meanwhile, the configuration and the tokenizers are read.
             stored.begin_checksum()?;
             let recipe = Recipe::load(dir)?;
             let file = DenseFile::new(stored, &shapes(&recipe.architecture))?;
             let weights = read(&recipe.architecture, Unread::Dense(file))?;
             Ok((recipe, weights))
-        })?,
+        })
+        // Whoever writes a configuration wants to know what is wrong with it first.
+        .map_err(|error| read_recipe(dir).err().unwrap_or(error))?,
     };
     let (recipe, weights) = loaded;
     let tokenizers = recipe.tokenizers;
@@ -236,18 +240,16 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
 /// [`load_recipe`] of a directory that [`require_model`] has passed.
 fn read_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
     let home = Config::home(dir);
-    // Both take about as long.
-    let ((config, unchanged), tokenizers) = rayon::join(
-        || {
-            let config = Config::load_stored(&home.join(files::CONFIG));
-            (config, sums::check(&home))
-        },
-        || UnnamedTokenizers::load(&home),
-    );
+    let (config, tokenizers) = thread::scope(|scope| {
+        let config = scope.spawn(|| Config::load_stored(&home.join(files::CONFIG)));
+        let tokenizers = UnnamedTokenizers::load(&home);
+        let passed_on = |problem| panic::resume_unwind(problem);
+        (config.join().unwrap_or_else(passed_on), tokenizers)
+    });
     let config = config?;
     let tokenizers = tokenizers?.named(config.special_names())?;
     let tokenizers = tokenizers.for_model(&config.model)?;
-    unchanged?;
+    sums::check(&home)?;
     Ok((config, tokenizers))
 }
 

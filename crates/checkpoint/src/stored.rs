@@ -7,7 +7,10 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
+use std::panic;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::thread;
 
 use attentive_base::error::{Error, Result};
 use attentive_kernels::mapped::Mapped;
@@ -97,8 +100,8 @@ impl Stored {
         })
     }
 
-    /// Begins to compute the checksum of the tensors in another thread, if one is expected, so that
-    /// [`Stored::parameters`] and [`Stored::engine`] need not wait for it as long.
+    /// Begins to compute the checksum of the tensors in another thread, if one is expected, so that [`Stored::engine`] need not
+    /// wait for it as long.
     ///
     /// # Errors
     /// [`Error::Model`] if the file has been changed since it was opened; [`Error::Io`].
@@ -199,18 +202,43 @@ impl Stored {
     /// Any error of [`Stored::check`]; a wrong checksum.
     pub fn parameters(mut self, expected: &[(String, Vec<usize>)]) -> Result<Vec<Parameter>> {
         let places = self.places(expected)?;
-        self.begin_checksum()?;
-        let mut values = vec![Vec::new(); expected.len()];
-        for (index, place) in places.into_iter().enumerate() {
-            values[place] = self.read_values(index)?;
-        }
-        self.compare_checksum()?;
+        // The hash is that of the values that are read.
+        self.checksum = None;
+        let mut values: Vec<Arc<Vec<f32>>> = vec![Arc::default(); expected.len()];
+        // Hashing takes longer than reading, so another thread does it.
+        let (sender, receiver) = mpsc::channel::<Arc<Vec<f32>>>();
+        let mut hash = std::mem::take(&mut self.hash);
+        let hash = thread::scope(|scope| {
+            let hashing = scope.spawn(move || {
+                for values in receiver {
+                    hash_values(&mut hash, &values);
+                }
+                hash
+            });
+            let read = places
+                .into_iter()
+                .enumerate()
+                .try_for_each(|(index, place)| {
+                    let read = Arc::new(self.read_values(index)?);
+                    values[place] = read.clone();
+                    // The other thread only stops early if it panics, which is passed on below.
+                    let _ = sender.send(read);
+                    Ok(())
+                });
+            drop(sender);
+            let hash = hashing
+                .join()
+                .unwrap_or_else(|problem| panic::resume_unwind(problem));
+            read.map(|()| hash)
+        })?;
+        self.hash = hash;
+        self.finish()?;
         let named = expected.iter().zip(values);
         Ok(named
             .map(|((name, shape), values)| Parameter {
                 name: name.clone(),
                 shape: shape.clone(),
-                values,
+                values: Arc::unwrap_or_clone(values),
             })
             .collect())
     }

@@ -1,10 +1,11 @@
 //! The source and target tokenizers of a model.
 
+use std::panic;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use attentive_base::error::{Error, Result};
 use attentive_config::NamesOfSides;
-use rayon::prelude::*;
 
 use super::tokenizer::{Tokenizer, Unnamed};
 
@@ -48,8 +49,20 @@ impl UnnamedTokenizers {
                 hint: Some("check that the path names a model directory".into()),
             });
         }
-        let files = names.par_iter().map(|name| Unnamed::load(&dir.join(name)));
-        let files: Vec<Result<Unnamed>> = files.collect();
+        let load = |name: &str| Unnamed::load(&dir.join(name));
+        let files: Vec<Result<Unnamed>> = thread::scope(|scope| {
+            let others = names[1..]
+                .iter()
+                .map(|name| scope.spawn(move || load(name)));
+            let others: Vec<_> = others.collect();
+            let first = load(names[0]);
+            let others = others.into_iter().map(|other| {
+                other
+                    .join()
+                    .unwrap_or_else(|problem| panic::resume_unwind(problem))
+            });
+            std::iter::once(first).chain(others).collect()
+        });
         Ok(Self {
             dir: dir.to_path_buf(),
             files: files.into_iter().collect::<Result<_>>()?,

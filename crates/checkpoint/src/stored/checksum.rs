@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::panic;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use attentive_kernels::mapped::Mapped;
@@ -12,9 +14,13 @@ use sha2::{Digest, Sha256};
 /// Bytes that are mapped and hashed at a time.
 const PART: usize = 4 << 20;
 
-/// The SHA-256 of a file, which has been begun.
+/// The SHA-256 of a file, which has been begun. Dropping it ends the work.
 #[derive(Debug)]
-pub(super) struct Checksum(JoinHandle<io::Result<Sha256>>);
+pub(super) struct Checksum {
+    /// `None` once it has ended.
+    thread: Option<JoinHandle<io::Result<Sha256>>>,
+    is_needed: Arc<AtomicBool>,
+}
 
 impl Checksum {
     /// Begins to add the bytes `place` of `file` to `hash`.
@@ -23,25 +29,45 @@ impl Checksum {
     /// A file that cannot be shared with a thread, or no more threads.
     pub(super) fn start(file: &File, place: Range<u64>, mut hash: Sha256) -> io::Result<Self> {
         let file = file.try_clone()?;
+        let is_needed = Arc::new(AtomicBool::new(true));
+        let still_needed = is_needed.clone();
         let work = move || {
             for start in place.clone().step_by(PART) {
+                if !still_needed.load(Ordering::Relaxed) {
+                    break;
+                }
                 let end = place.end.min(start + PART as u64);
                 hash.update(&*Mapped::part(&file, start..end)?);
             }
             Ok(hash)
         };
-        thread::Builder::new()
-            .name("checksum".into())
-            .spawn(work)
-            .map(Self)
+        let thread = thread::Builder::new().name("checksum".into()).spawn(work)?;
+        Ok(Self {
+            thread: Some(thread),
+            is_needed,
+        })
     }
 
     /// The hash with these bytes.
     ///
     /// # Errors
     /// A file that cannot be mapped.
-    pub(super) fn wait(self) -> io::Result<Sha256> {
-        let done = self.0.join();
+    pub(super) fn wait(mut self) -> io::Result<Sha256> {
+        let thread = self
+            .thread
+            .take()
+            .expect("it is taken only here and when dropped");
+        let done = thread.join();
         done.unwrap_or_else(|problem| panic::resume_unwind(problem))
+    }
+}
+
+impl Drop for Checksum {
+    fn drop(&mut self) {
+        self.is_needed.store(false, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // What happened in it no longer matters.
+            let _ = thread.join();
+        }
     }
 }

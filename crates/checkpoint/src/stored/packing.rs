@@ -70,7 +70,7 @@ struct Reading<'a> {
     ahead: HashMap<String, Arc<Matrix>>,
     /// Room for the values of a parameter.
     buffer: Vec<f32>,
-    /// The first error; the values are zeros then.
+    /// The first error; the values are wrong then.
     failed: Option<io::Error>,
 }
 

@@ -80,14 +80,27 @@ fn an_engine_has_the_weights_of_its_file_and_refuses_damage() {
     let path = folder.path().join("model.safetensors");
     write(&path, &parameters).expect("write");
     let sha256 = sha256_of(&fs::read(&path).expect("read"));
+    let open = |sha256: &str| Stored::open(&path, Some(sha256)).expect("open");
+    let begun = |sha256: &str| {
+        let mut stored = open(sha256);
+        stored.begin_checksum().expect("whole");
+        stored
+    };
+    let made = |stored: Stored| stored.engine(&expected, &architecture, Precision::F32);
     let engine = |sha256: &str| {
-        let stored = Stored::open(&path, Some(sha256)).expect("open");
-        stored.engine(&expected, &architecture, Precision::F32)
+        let (now, before) = (made(open(sha256)), made(begun(sha256)));
+        assert_eq!(now.is_ok(), before.is_ok());
+        now
     };
     // One of them is packed before the others.
     assert!(expected.iter().map(size).max() > Some(packing::LARGE));
     let found = engine(&sha256).expect("whole").parameters(&architecture);
     assert!(found == parameters, "the weights differ");
+    assert!(begun(&sha256).parameters(&expected).expect("whole") == parameters);
+    // The checksum ends with the error.
+    begun(&sha256)
+        .engine(&[], &architecture, Precision::F32)
+        .expect_err("other parameters");
 
     let mut bytes = fs::read(&path).expect("read");
     *bytes.last_mut().expect("not empty") ^= 1;
@@ -95,9 +108,11 @@ fn an_engine_has_the_weights_of_its_file_and_refuses_damage() {
     let problem = engine(&sha256).expect_err("damaged").to_string();
     assert!(problem.contains("its SHA-256 is"), "{problem}");
 
-    let stored = Stored::open(&path, Some(&sha256)).expect("open");
+    let (stored, mut other) = (open(&sha256), open(&sha256));
     fs::write(&path, &bytes[..bytes.len() / 2]).expect("write");
-    let cut = stored.engine(&expected, &architecture, Precision::F32);
+    let problem = other.begin_checksum().expect_err("cut").to_string();
+    assert!(problem.contains("it was changed meanwhile"), "{problem}");
+    let cut = made(stored);
     let problem = cut.expect_err("cut").to_string();
     assert!(problem.contains("it was changed meanwhile"), "{problem}");
 }

@@ -182,8 +182,12 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
         profile::show(&pipeline?, &profile);
         return Ok(());
     }
-    // The process ends, and the system frees the model faster.
-    translate(args, processes).map(mem::forget)
+    let pipeline = translate(args, processes)?;
+    if !pipeline.is_on_device() {
+        // The process ends, and the system frees the model faster.
+        mem::forget(pipeline);
+    }
+    Ok(())
 }
 
 /// Translates all of the input, and returns the pipeline.

@@ -168,8 +168,9 @@ impl Layout {
     /// # Panics
     /// If a slice does not fit.
     pub fn copy(&self, from: &[f32], to: &mut [f32], places: usize) {
-        let (keys, values) = (self.block_len() / 2, self.block_len() / 2 / BLOCK);
-        let used = keys + places * values;
+        let half = self.block_len() / 2;
+        // A word may hold the last number of a place and the first one of the next.
+        let used = half + (places * half).div_ceil(BLOCK);
         to[..used].copy_from_slice(&from[..used]);
     }
 

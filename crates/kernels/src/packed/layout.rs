@@ -1,9 +1,11 @@
 //! The layout of packed matrices.
 
+use std::mem::MaybeUninit;
+
 use rayon::prelude::*;
 
 use super::PackedError;
-use super::lines::{Line, Number, PANEL, of_words, zeros};
+use super::lines::{Line, Number, PANEL, of_words};
 use crate::area::{area, assert_shape};
 use crate::large_pages;
 use crate::parallel::is_large;
@@ -35,9 +37,17 @@ pub(super) fn pack<T: Number>(
     convert: impl Fn(usize, &mut [T]) + Sync,
 ) -> Vec<Line> {
     let words = k.div_ceil(per_word::<T>());
-    let mut lines = zeros(area(n.div_ceil(PANEL), words));
-    large_pages::prefer(&mut lines);
-    let panel = |(panel, lines): (usize, &mut [Line])| {
+    let n_lines = area(n.div_ceil(PANEL), words);
+    let mut lines = Vec::with_capacity(n_lines);
+    let room = &mut lines.spare_capacity_mut()[..n_lines];
+    large_pages::prefer(room);
+    // Each thread is the first to write to the pages of its panels.
+    let panel = |(panel, room): (usize, &mut [MaybeUninit<Line>])| {
+        for line in &mut *room {
+            line.write(Line::ZERO);
+        }
+        // SAFETY: all lines have just been written.
+        let lines = unsafe { room.assume_init_mut() };
         let mut column = vec![0; words];
         for (col, row) in (panel * PANEL..n).take(PANEL).enumerate() {
             convert(row, &mut of_words(&mut column)[..k]);
@@ -48,10 +58,12 @@ pub(super) fn pack<T: Number>(
     };
     if words > 0 {
         match is_large(area(n, k)) {
-            true => lines.par_chunks_mut(words).enumerate().for_each(panel),
-            false => lines.chunks_mut(words).enumerate().for_each(panel),
+            true => room.par_chunks_mut(words).enumerate().for_each(panel),
+            false => room.chunks_mut(words).enumerate().for_each(panel),
         }
     }
+    // SAFETY: the panels are all lines, and each has been written; without words, there are no lines.
+    unsafe { lines.set_len(n_lines) };
     lines
 }
 

@@ -1,7 +1,5 @@
 //! Memory for packed matrices: lines of 64 bytes, aligned to 64 bytes.
 
-use std::alloc::{self, Layout};
-
 use crate::scratch::with_scratch;
 
 /// A line of 16 words, one for each column of a panel.
@@ -14,23 +12,6 @@ pub(crate) const PANEL: usize = 16;
 
 impl Line {
     pub(super) const ZERO: Self = Self([0; PANEL]);
-}
-
-/// `count` lines of zeros. Those that the system has just provided are not written, so that the threads which fill them get the
-/// pages.
-pub(super) fn zeros(count: usize) -> Vec<Line> {
-    let layout = Layout::array::<Line>(count).expect("less than the address space");
-    if layout.size() == 0 {
-        return Vec::new();
-    }
-    // SAFETY: the layout is that of `count` lines, and zeros are lines.
-    unsafe {
-        let start = alloc::alloc_zeroed(layout);
-        if start.is_null() {
-            alloc::handle_alloc_error(layout);
-        }
-        Vec::from_raw_parts(start.cast(), count, count)
-    }
 }
 
 /// Types for which every bit pattern is a value, without padding.

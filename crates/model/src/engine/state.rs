@@ -32,7 +32,7 @@ pub(super) struct Row {
     pub(super) position: usize,
     pub(super) source: Option<Arc<Source>>,
     pub(super) table: Table,
-    /// The block that the row shared until this step. Each layer copies its part when it is read.
+    /// The block that the row shared until the last step. In that step, each layer copies its part when it is read.
     pub(super) copied: Option<Copied>,
     /// The candidates for each next token; empty without a shortlist.
     pub(super) candidates: Candidates,

@@ -17,12 +17,21 @@ struct Sections {
     #[serde(default = "version")]
     version: String,
     #[serde(default)]
-    added_tokens: Vec<AddedToken>,
+    added_tokens: Vec<Added>,
     normalizer: Option<Normalization>,
     pre_tokenizer: Option<Division>,
     post_processor: Option<PostProcessorWrapper>,
     decoder: Option<Value>,
     model: Pieces,
+}
+
+/// An added token. Its id is that of the model's token or the next one, whatever is written.
+#[derive(Deserialize)]
+struct Added {
+    #[serde(rename = "id")]
+    _id: u32,
+    #[serde(flatten)]
+    token: AddedToken,
 }
 
 fn version() -> String {
@@ -50,6 +59,8 @@ fn read(json: &[u8]) -> tokenizers::Result<Inner> {
         .with_post_processor(sections.post_processor)
         .with_decoder(decoder.transpose()?)
         .build()?;
-    tokenizer.add_tokens(&sections.added_tokens);
+    let added = sections.added_tokens.into_iter();
+    let added: Vec<AddedToken> = added.map(|added| added.token).collect();
+    tokenizer.add_tokens(&added);
     Ok(tokenizer)
 }

@@ -1,4 +1,6 @@
-//! Keys and values in bfloat16.
+//! Keys and values of rows with a common beginning, and those in bfloat16.
+
+use attentive_kernels::cached_attention::BLOCK;
 
 use super::*;
 
@@ -45,6 +47,40 @@ fn hypotheses_that_share_a_beginning_equal_rows_that_do_not() {
             let mut alone = state_of(&engine, 0..1);
             step(&engine, &[2], &mut alone);
             assert_eq!(step(&engine, &[next], &mut alone)[0], found, "{config:?}");
+        }
+    }
+}
+
+/// Rows that part within a block and at its ends, also with an odd number of values, which bfloat16 packs in pairs.
+#[test]
+fn rows_that_part_anywhere_equal_rows_alone() {
+    for changes in [
+        "max_len = 64",
+        "max_len = 64, d_model = 6, n_heads = 2, n_kv_heads = 1",
+    ] {
+        let model = model(&variant(changes));
+        for numbers in [Float::F32, Float::Bf16] {
+            let engine = engine(&model).with_cache(numbers);
+            for common in 1..=2 * BLOCK + 1 {
+                let mut alone = [0; 3].map(|_| state_of(&engine, 0..1));
+                let mut state = state_of(&engine, 0..1);
+                for position in 0..common {
+                    let token = 4 + position as TokenId % 5;
+                    step(&engine, &[token], &mut state);
+                    for alone in &mut alone {
+                        step(&engine, &[token], alone);
+                    }
+                }
+                engine.select(&[0, 0, 0], &mut state);
+                for tokens in [[4, 5, 6], [7, 8, 9]] {
+                    let found = step(&engine, &tokens, &mut state);
+                    let rows = tokens.iter().zip(&mut alone).zip(&found);
+                    for ((&token, alone), found) in rows {
+                        let expected = &step(&engine, &[token], alone)[0];
+                        assert_eq!(found, expected, "{changes}, {numbers:?}, {common}");
+                    }
+                }
+            }
         }
     }
 }
