@@ -3,10 +3,9 @@
 mod by_word;
 mod file;
 mod spelling;
+mod unnamed;
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,6 +16,7 @@ use tokenizers::{
 };
 
 pub use self::spelling::Joint;
+pub use self::unnamed::Unnamed;
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
 use attentive_config::SpecialNames;
@@ -45,107 +45,6 @@ pub struct Tokenizer {
     spells_unknown: bool,
     /// True if a tagger reads subwords.
     in_pieces: bool,
-}
-
-/// A `tokenizer.json` that has been parsed and checked, without the tokens with special roles.
-#[derive(Debug)]
-pub struct Unnamed {
-    inner: Inner,
-    json: Vec<u8>,
-    vocab_size: usize,
-    spells_unknown: bool,
-}
-
-impl Unnamed {
-    /// Reads the file `path`.
-    ///
-    /// # Errors
-    /// [`Error::Model`] if the file is missing or damaged, or has ids with gaps or for more than one token; [`Error::Io`] if it
-    /// cannot be read.
-    pub fn load(path: &Path) -> Result<Self> {
-        let json = fs::read(path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => Error::Model {
-                path: path.to_path_buf(),
-                problem: "the tokenizer file is missing".into(),
-                hint: Some(
-                    "check that the path names a model directory and that it was copied completely"
-                        .into(),
-                ),
-            },
-            _ => Error::io("read", path)(source),
-        })?;
-        Self::from_json(json).map_err(|problem| damaged(path, problem))
-    }
-
-    /// Parses and checks a `tokenizer.json`; otherwise describes the problem.
-    fn from_json(json: Vec<u8>) -> Result<Self, String> {
-        let mut inner = file::parse(&json)?;
-        // Special tokens in the user's text are ordinary text.
-        inner.set_encode_special_tokens(true);
-        let vocab_size = match size_of_whole(&inner) {
-            Some(size) => size,
-            None => checked_size(&inner.get_vocab(true))?,
-        };
-        let spells_unknown = may_spell_unknown(&json)
-            && (inner.get_vocab(true).keys()).any(|token| token.starts_with(UNKNOWN_SPELLING));
-        Ok(Self {
-            inner,
-            json,
-            vocab_size,
-            spells_unknown,
-        })
-    }
-
-    /// The tokenizer of the file `path`, in which the tokens `names` have special roles.
-    ///
-    /// # Errors
-    /// [`Error::Model`] if it lacks one of `names` other than the mask.
-    pub fn named(self, path: &Path, names: &SpecialNames) -> Result<Tokenizer> {
-        self.with(names).map_err(|problem| damaged(path, problem))
-    }
-
-    fn with(self, names: &SpecialNames) -> Result<Tokenizer, String> {
-        let Self {
-            inner,
-            json,
-            vocab_size,
-            spells_unknown,
-        } = self;
-        let special = SpecialTokens::read(names, |token| {
-            let is_special = inner.get_added_vocabulary().is_special_token(token);
-            let is_known =
-                |id: TokenId| names.unknown_from == 0 || (id as usize) < names.unknown_from;
-            inner
-                .token_to_id(token)
-                .filter(|&id| is_special && is_known(id) || token != names.mask)
-        })?;
-        let vocab_size = match names.unknown_from {
-            0 => vocab_size,
-            known => known.min(vocab_size),
-        };
-        let ids = special.ids();
-        if let Some(id) = ids.into_iter().find(|&id| id as usize >= vocab_size) {
-            return Err(format!("special token {id} is beyond the vocabulary"));
-        }
-        Ok(Tokenizer {
-            inner: Arc::new(inner),
-            json: json.into(),
-            special,
-            vocab_size,
-            spells_unknown,
-            in_pieces: false,
-        })
-    }
-}
-
-/// The error of the file `path` with this problem.
-fn damaged(path: &Path, problem: String) -> Error {
-    let hint = "the file is damaged or was made by another program: copy the model directory again";
-    Error::Model {
-        path: path.to_path_buf(),
-        problem,
-        hint: Some(hint.into()),
-    }
 }
 
 impl Tokenizer {
@@ -397,58 +296,6 @@ impl Tokenizer {
 /// All tokens of a `tokenizer.json` with their ids; otherwise describes the problem.
 pub fn vocabulary(json: &[u8]) -> Result<HashMap<String, TokenId>, String> {
     Ok(file::parse(json)?.get_vocab(true))
-}
-
-/// Returns the number of tokens, whose ids must be the numbers below it; otherwise describes the problem.
-fn checked_size(vocab: &HashMap<String, TokenId>) -> Result<usize, String> {
-    let size = vocab.len();
-    if let Some((token, id)) = vocab.iter().find(|(_, id)| **id as usize >= size) {
-        return Err(format!(
-            "token `{token}` has id {id}, but there are only {size} tokens"
-        ));
-    }
-    match shared_id(vocab) {
-        Some((id, one, other)) => Err(format!(
-            "the tokens `{one}` and `{other}` have the same id {id}"
-        )),
-        None => Ok(size),
-    }
-}
-
-/// The number of tokens if their ids are the numbers below it; `None` if not. [`checked_size`] names the problem, but copies the
-/// vocabulary.
-fn size_of_whole(inner: &Inner) -> Option<usize> {
-    let model = inner.get_model();
-    if !model.is_whole() {
-        return None;
-    }
-    let known = model.get_vocab_size() as TokenId;
-    let added = inner.get_added_vocabulary().get_vocab();
-    // A token that the model has keeps its id.
-    let mut new: Vec<TokenId> = added.values().copied().filter(|&id| id >= known).collect();
-    new.sort_unstable();
-    let size = known + new.len() as TokenId;
-    new.into_iter().eq(known..size).then_some(size as usize)
-}
-
-/// Returns false if no token of a `tokenizer.json` contains [`UNKNOWN_SPELLING`], spelled out or escaped.
-fn may_spell_unknown(json: &[u8]) -> bool {
-    let text = str::from_utf8(json).unwrap_or_default();
-    text.contains(UNKNOWN_SPELLING) || text.contains("\\u")
-}
-
-/// The smallest id shared by two tokens, and these tokens in alphabetical order.
-fn shared_id(vocab: &HashMap<String, TokenId>) -> Option<(TokenId, &str, &str)> {
-    let mut tokens: Vec<(TokenId, &str)> = vocab
-        .iter()
-        .map(|(token, &id)| (id, token.as_str()))
-        .collect();
-    tokens.sort_unstable();
-    let mut neighbors = tokens.windows(2);
-    neighbors.find_map(|pair| match *pair {
-        [(id, one), (next, other)] if id == next => Some((id, one, other)),
-        _ => None,
-    })
 }
 
 fn cannot_encode(text: &str) -> impl Fn(tokenizers::Error) -> Error {
