@@ -37,8 +37,8 @@ impl Tokenizer {
         self.0.encode(text).map_err(|error| exception(py, &error))
     }
 
-    fn decode(&self, ids: Vec<u32>) -> String {
-        self.0.decode(&ids)
+    fn decode(&self, py: Python<'_>, ids: Vec<u32>) -> PyResult<String> {
+        self.0.decode(&ids).map_err(|error| exception(py, &error))
     }
 
     fn offsets(&self, py: Python<'_>, text: &str) -> PyResult<Vec<(usize, usize)>> {

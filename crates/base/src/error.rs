@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::count::count;
+use crate::regular_file::NOT_REGULAR;
 
 /// The result of every fallible operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -273,6 +274,7 @@ impl Error {
                 io::ErrorKind::NotFound => Some("check the path; relative paths are resolved against the current directory".into()),
                 io::ErrorKind::PermissionDenied => Some("check the permissions of the file and of its folder".into()),
                 io::ErrorKind::StorageFull => Some("free some space".into()),
+                io::ErrorKind::InvalidInput if source.to_string() == NOT_REGULAR => Some("pipes and devices are not read here: write the content to a file".into()),
                 _ => None,
             },
             Self::Config { hint, .. } | Self::Data { hint, .. } | Self::Model { hint, .. } | Self::Usage { hint, .. } | Self::Process { hint, .. } => hint.clone(),

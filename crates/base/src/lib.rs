@@ -4,8 +4,10 @@ pub mod batch;
 pub mod body;
 pub mod count;
 pub mod error;
+pub mod essential;
+pub mod foreign;
 pub mod interrupt;
 pub mod random;
-pub mod small_file;
+pub mod regular_file;
 
 pub use error::{Error, Result};

@@ -12,30 +12,6 @@ const TEMPORARY: &str = ".tmp-";
 /// The content of a file: a function that writes it to the given path.
 pub type Content<'a> = dyn Fn(&Path) -> io::Result<()> + 'a;
 
-/// Reads a regular file. Anything else is an error, for example a FIFO, from which reading could block forever.
-pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    require_regular(path)?;
-    fs::read(path)
-}
-
-/// Opens a regular file for reading, as [`read`] does.
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    require_regular(path)?;
-    File::open(path)
-}
-
-/// Refuses anything at `path` but a regular file or a directory; opening a directory fails with its own error.
-pub fn require_regular(path: &Path) -> io::Result<()> {
-    let kind = fs::metadata(path)?.file_type();
-    match kind.is_file() || kind.is_dir() {
-        true => Ok(()),
-        false => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it is not a regular file",
-        )),
-    }
-}
-
 /// Writes `path` so that at any instant it holds either the old or the new content.
 pub fn write_file(path: &Path, content: &[u8]) -> Result<()> {
     write_with(path, &|path| fs::write(path, content))

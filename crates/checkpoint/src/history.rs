@@ -4,10 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{atomic, files};
+use crate::files;
 
 /// The logged updates and validations of a run.
 #[derive(Clone, Debug)]
@@ -98,7 +99,8 @@ impl History {
     /// A missing, damaged or empty log.
     pub fn read(run: &Path) -> Result<Self> {
         let path = run.join(files::METRICS);
-        let text = atomic::read(&path).map_err(|error| unreadable(run, &path, error))?;
+        let text =
+            regular_file::read_whole(&path).map_err(|error| unreadable(run, &path, error))?;
         let text = String::from_utf8_lossy(&text);
         let mut history = Self {
             path,

@@ -48,7 +48,7 @@ pub use copy::copy;
 pub use history::{History, Metric, Training};
 pub use lock::{LOCK, Lock};
 pub use mapped::MappedWeights;
-pub use packed::{Packed, write as write_packed};
+pub use packed::{Packed, PackedFile, write as write_packed};
 pub use provenance::{DataFile, Imported, Origin, Provenance, RecordedScore};
 pub use recovery::Start;
 pub use run::{Products, Run, Snapshot, TrainingState};
@@ -59,6 +59,7 @@ pub use unread::{DenseFile, Unread};
 
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 use attentive_config::Config;
 use attentive_model::engine::Precision;
 use attentive_model::model::{Model, Parameter};
@@ -287,7 +288,7 @@ fn require_regular_files(dir: &Path) -> Result<()> {
     for entry in fs::read_dir(dir).map_err(Error::io("read", dir))?.flatten() {
         let path = entry.path();
         if files::include(&entry.file_name().to_string_lossy()) && path.exists() {
-            atomic::require_regular(&path).map_err(Error::io("read", &path))?;
+            regular_file::require(&path).map_err(Error::io("read", &path))?;
         }
     }
     Ok(())
@@ -320,7 +321,7 @@ pub fn shapes(architecture: &Architecture) -> Vec<(String, Vec<usize>)> {
 
 /// Reads a JSON file of a model directory.
 pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
-    let text = atomic::read(path).map_err(|error| match error.kind() {
+    let text = regular_file::read_whole(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => missing(path),
         _ => Error::io("read", path)(error),
     })?;

@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
-use attentive_kernels::mapped::Mapped;
+use attentive_base::regular_file;
+use attentive_kernels::mapped::{IfLost, Mapped};
 use attentive_kernels::packed::PackedWeight;
 use attentive_model::engine::{Engine, Matrix, Places, Precision, Weight, Weights};
 use safetensors::tensor::Dtype;
 
-use super::atomic;
 use super::checked::{self, Tensor, Tensors};
 
 /// The name of the format.
@@ -78,6 +78,25 @@ pub struct Packed {
     parameters: HashMap<String, Found>,
 }
 
+/// The file of the weights with which a model computes. Nobody may change it meanwhile; replacing it by another file is safe.
+#[derive(Clone, Debug)]
+pub struct PackedFile(Arc<Mapped>);
+
+impl PackedFile {
+    /// Returns the problem if the file was overwritten or truncated since it was opened: what was computed since the last check is
+    /// then worthless. A file that was only touched is compared by its checksum.
+    pub fn problem(&self) -> Option<String> {
+        let is_same = |bytes: &[u8]| checked::read(FORMAT, bytes).is_ok();
+        let changed = self.0.check(is_same).is_err();
+        changed.then(|| {
+            format!(
+                "`{}` was changed while it was in use",
+                self.0.path().display()
+            )
+        })
+    }
+}
+
 /// A parameter in the file.
 #[derive(Debug)]
 enum Found {
@@ -92,11 +111,11 @@ impl Packed {
     /// # Errors
     /// Fails if the file is missing, truncated, damaged, or of another architecture or format.
     pub fn open(path: &Path, architecture: &Architecture) -> Result<Self> {
-        let file = atomic::open(path).map_err(|error| match error.kind() {
+        let file = regular_file::open(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => super::missing(path),
             _ => Error::io("read", path)(error),
         })?;
-        let file = Mapped::open(&file).map_err(Error::io("read", path))?;
+        let file = Mapped::open(&file, path, IfLost::Zeros).map_err(Error::io("read", path))?;
         let tensors = checked::read(FORMAT, &file)
             .and_then(|tensors| Self::of(Arc::new(file), tensors, &super::shapes(architecture)));
         tensors.map_err(|problem| Error::Model {
@@ -104,6 +123,11 @@ impl Packed {
             problem,
             hint: Some("copy the model directory again, or quantize the model again".into()),
         })
+    }
+
+    /// Returns the file, which is to be checked after each computation.
+    pub fn file(&self) -> PackedFile {
+        PackedFile(Arc::clone(&self.file))
     }
 
     /// Returns the number type of the matrices.

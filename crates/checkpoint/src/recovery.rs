@@ -5,10 +5,11 @@ use std::io;
 use std::path::Path;
 
 use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 
 use super::run::{OPTIMIZER, STATE};
 use super::stored::check_sha256;
-use super::{Provenance, Run, Stored, TrainingState, atomic, files, read_json, served, weights};
+use super::{Provenance, Run, Stored, TrainingState, files, read_json, served, weights};
 
 /// The checkpoint to resume from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -175,7 +176,7 @@ impl Run {
 }
 
 fn check_file(path: &Path, sha256: &str) -> Result<()> {
-    let bytes = atomic::read(path).map_err(Error::io("read", path))?;
+    let bytes = regular_file::read_whole(path).map_err(Error::io("read", path))?;
     check_sha256(path, &weights::sha256_of(&bytes), sha256)
 }
 

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 use attentive_data::Position;
 use attentive_model::engine::Precision;
 use attentive_model::model::Parameter;
@@ -275,7 +276,7 @@ impl Run {
         if !path.exists() {
             return Ok(None);
         }
-        let bytes = atomic::read(&path).map_err(Error::io("read", &path))?;
+        let bytes = regular_file::read_whole(&path).map_err(Error::io("read", &path))?;
         let text = String::from_utf8_lossy(&bytes);
         match text.trim().parse() {
             Ok(step) => Ok(Some(step)),

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 use attentive_model::shortlist::Shortlist;
 use safetensors::tensor::Dtype;
 
-use super::atomic;
 use super::checked::{self, Tensor, Tensors};
 
 /// The name of the format.
@@ -38,7 +38,7 @@ pub fn write(shortlist: &Shortlist, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// Fails if the file is truncated, damaged, for other vocabularies or of another format.
 pub(super) fn read(path: &Path, vocabs: [usize; 2]) -> Result<Option<Shortlist>> {
-    let file = match atomic::read(path) {
+    let file = match regular_file::read_whole(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         read => read.map_err(Error::io("read", path))?,
     };

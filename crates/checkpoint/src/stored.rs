@@ -13,14 +13,15 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use attentive_base::error::{Error, Result};
-use attentive_kernels::mapped::Mapped;
+use attentive_base::regular_file;
+use attentive_kernels::mapped::{IfLost, Mapped};
 use attentive_model::model::Parameter;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use sha2::{Digest, Sha256};
 
 use super::mapped::{MappedTensor, MappedWeights};
 use super::names::old_names;
-use super::{atomic, weights};
+use super::weights;
 use checksum::Checksum;
 
 /// Size of the header length at the start of a file.
@@ -57,7 +58,7 @@ impl Stored {
     /// Fails if the file is missing, not a regular file, or truncated, or if its header is damaged or inconsistent with the
     /// file's length.
     pub fn open(path: &Path, sha256: Option<&str>) -> Result<Self> {
-        let mut file = atomic::open(path).map_err(Error::io("read", path))?;
+        let mut file = regular_file::open(path).map_err(Error::io("read", path))?;
         let len = file.metadata().map_err(Error::io("read", path))?.len();
         let damaged = |problem: String| not_whole(path, &problem, len);
         let mut hash = Sha256::new();
@@ -110,7 +111,7 @@ impl Stored {
             return Ok(());
         }
         self.require_whole()?;
-        let begun = Checksum::start(&self.file, self.data.clone(), self.hash.clone());
+        let begun = Checksum::start(&self.file, &self.path, self.data.clone(), self.hash.clone());
         self.checksum = Some(begun.map_err(Error::io("read", &self.path))?);
         Ok(())
     }
@@ -181,7 +182,8 @@ impl Stored {
         for (index, place) in places.into_iter().enumerate() {
             indices[place] = index;
         }
-        let file = Mapped::open(&self.file).map_err(Error::io("read", &self.path))?;
+        let file = Mapped::open(&self.file, &self.path, IfLost::End)
+            .map_err(Error::io("read", &self.path))?;
         let start = self.data.start as usize;
         let tensor = |((name, shape), index): (&(String, Vec<usize>), usize)| {
             let (first, end) = self.tensors[index].1.data_offsets;

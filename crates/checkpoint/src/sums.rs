@@ -7,6 +7,7 @@ use std::io;
 use std::path::Path;
 
 use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 use attentive_config::Config;
 use attentive_text::Tokenizers;
 
@@ -90,7 +91,7 @@ fn check_tokenizers(dir: &Path, provenance: &Provenance) -> Result<()> {
 
 /// Refuses the file `path` unless its SHA-256 is `expected`.
 fn compare(path: &Path, expected: &str) -> Result<()> {
-    match atomic::read(path) {
+    match regular_file::read_whole(path) {
         Ok(content) => check_sha256(path, &weights::sha256_of(&content), expected),
         // The file is not needed: the model was loaded from other files.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -108,7 +109,9 @@ pub(super) fn in_dir(dir: &Path) -> Result<Sums> {
         let sum = match known {
             Some(known) => known.to_owned(),
             None if !path.exists() => continue,
-            None => weights::sha256_of(&atomic::read(&path).map_err(Error::io("read", &path))?),
+            None => weights::sha256_of(
+                &regular_file::read_whole(&path).map_err(Error::io("read", &path))?,
+            ),
         };
         sums.insert(name.to_owned(), sum);
     }

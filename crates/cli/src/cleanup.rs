@@ -2,12 +2,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
-use std::thread;
 
+use attentive_base::error::Error;
+use attentive_base::essential::essential;
 use attentive_base::interrupt;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
+
+use super::message;
 
 static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static WATCH: Once = Once::new();
@@ -19,7 +23,11 @@ pub(super) fn on_signal(path: &Path) {
         let signals = interrupt::signals().into_iter().map(|(signal, _)| signal);
         // Without a handler, the signal has its usual effect.
         if let Ok(signals) = Signals::new(signals) {
-            thread::spawn(|| end(signals));
+            if let Err(error) = essential("cleanup", || end(signals)) {
+                // From now on, no signal would end the program.
+                message::error(&Error::io("start a thread of", "the program")(error));
+                process::exit(1);
+            }
         }
     });
 }

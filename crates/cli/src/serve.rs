@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use attentive_base::error::{Error, Result};
+use attentive_base::essential::essential;
 use attentive_config::TrainDevice;
 use attentive_model::engine::Precision;
 use attentive_server::{Control, DEFAULT_ADDRESS, Log, ServeConfig, ServedModel, Server};
@@ -211,6 +212,5 @@ fn listen_to_signals(control: Control) -> Result<()> {
             }
         }
     };
-    let thread = thread::Builder::new().name("signals".to_owned());
-    thread.spawn(obey).map(drop).map_err(failed)
+    essential("signals", obey).map_err(failed)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
-use attentive_base::small_file::read_text;
+use attentive_base::regular_file;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -92,7 +92,7 @@ impl Draft {
     /// # Errors
     /// Those of [`Config::load`] for unknown keys and wrong types.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self> {
-        let text = read_text(path, MOST_BYTES)?;
+        let text = regular_file::read_text(path, MOST_BYTES)?;
         Self::parse(&text, path, overrides)
     }
 

@@ -203,9 +203,10 @@ impl Batcher {
     /// Returns the next batch.
     ///
     /// # Errors
-    /// [`Error::Data`] if the corpus on disk is damaged.
+    /// [`Error::Data`] if the corpus on disk is damaged, or was changed since it was opened.
     pub fn next_batch(&mut self) -> Result<Batch> {
         let batch = self.batch();
+        self.examples.check()?;
         self.skip_batch()?;
         Ok(batch)
     }

@@ -45,6 +45,18 @@ impl Examples {
         }
     }
 
+    /// Refuses examples on disk whose file was changed since they were made available: those read since the last check are then
+    /// worthless.
+    ///
+    /// # Errors
+    /// [`attentive_base::Error::Data`] with the file.
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            Self::Memory(_) => Ok(()),
+            Self::Disk(store) => store.check(),
+        }
+    }
+
     /// Returns the lengths of an example, whose shard must be loaded.
     pub(super) fn lengths(&self, index: usize) -> Lengths {
         match self {

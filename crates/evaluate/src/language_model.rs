@@ -123,7 +123,7 @@ fn show_stream(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
             count(ids.len(), "token")
         ));
     };
-    let read_only = tokenizer.decode(&[*first]).chars().count();
+    let read_only = tokenizer.decode(&[*first])?.chars().count();
     let window = pipeline.architecture().max_len;
     let rows = (POSITIONS / window).max(1);
     Ok(Shown {

@@ -1,10 +1,10 @@
 //! Explains why a file or directory cannot be imported, and suggests a remedy.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use attentive_base::error::Error;
+use attentive_base::regular_file;
 use glob::Pattern;
 
 use super::keys::not_understood;
@@ -100,6 +100,6 @@ pub(super) fn or_pointer(error: Error) -> Error {
 
 fn is_pointer(path: &Path) -> bool {
     let mut start = [0; POINTER.len()];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    let read = regular_file::open(path).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && start == *POINTER
 }

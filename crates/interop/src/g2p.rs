@@ -208,6 +208,6 @@ mod tests {
         assert_eq!((tgt.special().bos, tgt.special().eos), (2, 3));
         assert_eq!(tgt.token(4).as_deref(), Some("AA0"));
         assert_eq!(tgt.token(73).as_deref(), Some("ZH"));
-        assert_eq!(tgt.decode(&[7, 73]), "AE0 ZH");
+        assert_eq!(tgt.decode(&[7, 73]).unwrap(), "AE0 ZH");
     }
 }

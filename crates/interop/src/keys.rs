@@ -1,9 +1,9 @@
 //! The keys of a JSON file. Each of them must be understood.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -17,7 +17,7 @@ pub(super) struct Keys {
 impl Keys {
     /// Reads the keys of the file `path`.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let text = fs::read(path).map_err(Error::io("read", path))?;
+        let text = regular_file::read(path, regular_file::BY_HAND)?;
         let left = serde_json::from_slice(&text);
         Ok(Self {
             left: left

@@ -1,9 +1,9 @@
 //! Replaces our keys in errors by the keys of the imported file.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::Error;
+use attentive_base::regular_file;
 use serde_json::{Map, Value};
 
 use super::listing::directory_of;
@@ -139,7 +139,9 @@ impl Files {
         };
         let read = |name: &&str| {
             let file = dir.join(name);
-            let object = serde_json::from_slice(&fs::read(&file).ok()?).ok()?;
+            let object =
+                serde_json::from_slice(&regular_file::read(&file, regular_file::BY_HAND).ok()?)
+                    .ok()?;
             Some((file, object))
         };
         Self {
@@ -175,6 +177,8 @@ impl Files {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use attentive_config::Config;
 
     use super::*;

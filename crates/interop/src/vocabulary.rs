@@ -1,11 +1,11 @@
 //! Tokenizers of other tools, for training with their vocabulary.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 use attentive_config::SpecialNames;
 use attentive_text::{Masks, Tokenizer, Tokenizers, vocabulary};
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ fn read(path: &Path, names: &SpecialNames, masks: Masks) -> Result<Tokenizer> {
     };
     let mut file = match path.extension().is_some_and(|end| end == "json") {
         true => {
-            let text = fs::read(path).map_err(Error::io("read", path))?;
+            let text = regular_file::read(path, regular_file::DESCRIPTION)?;
             serde_json::from_slice(&text).map_err(|error| refuse(error.to_string()))?
         }
         false => SentencePiece::read(path)?.tokenizer(),
@@ -146,6 +146,8 @@ fn check_unknown(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures");

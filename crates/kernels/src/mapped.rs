@@ -1,35 +1,153 @@
 //! Files mapped into memory.
+//!
+//! A file that is truncated while it is mapped loses pages; touching one of them raises SIGBUS, which would end the process without
+//! a word. A file that is overwritten in place changes under its readers. [`Mapped::check`] tells both.
 
-use std::fs::File;
+#[cfg(unix)]
+mod lost;
+
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::ops::{Deref, Range};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use memmap2::{Mmap, MmapOptions};
 
+#[cfg(unix)]
+use self::lost::Watch;
+
+/// What happens if a part of the file cannot be read any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfLost {
+    /// The process ends with a message that names the file.
+    End,
+    /// The part reads as zeros, and [`Mapped::check`] fails from then on. For readers that call it before they rely on what they
+    /// have read.
+    Zeros,
+}
+
 /// The bytes of a file, read by the operating system when they are first used and shared by all processes that map it.
 #[derive(Debug)]
-pub struct Mapped(Mmap);
+pub struct Mapped {
+    /// Dropped before the map, so that its place is known as long as it is mapped.
+    #[cfg(unix)]
+    watch: Watch,
+    map: Mmap,
+    path: PathBuf,
+    /// The file when it was last known to be unchanged.
+    stamp: Mutex<Option<Stamp>>,
+}
+
+/// What tells whether a file was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    len: u64,
+    modified: Option<SystemTime>,
+    /// The device and the inode.
+    #[cfg(unix)]
+    identity: (u64, u64),
+}
 
 impl Mapped {
-    /// Maps `file`, which no process may change or truncate while it is mapped. Replacing it by another file of the same name is
-    /// safe.
+    /// Maps `file`, which was opened at `path`. No process should change or truncate it while it is mapped; replacing it by
+    /// another file of the same name is safe.
     ///
     /// # Errors
     /// A file that cannot be mapped, such as a pipe.
-    pub fn open(file: &File) -> io::Result<Self> {
-        // SAFETY: bytes of any value are valid. A model directory only ever replaces its files, and users must not change them,
-        // which the documentation says.
-        unsafe { Mmap::map(file) }.map(Self)
+    pub fn open(file: &File, path: &Path, if_lost: IfLost) -> io::Result<Self> {
+        // SAFETY: bytes of any value are valid, and lost pages are handled by `Watch`. A model directory only ever replaces its
+        // files, and users must not change them, which the documentation says.
+        let map = unsafe { Mmap::map(file) }?;
+        Self::watched(map, file, path, if_lost)
     }
 
     /// [`Mapped::open`] for the bytes `place` of the file.
     ///
     /// # Errors
     /// See [`Mapped::open`].
-    pub fn part(file: &File, place: Range<u64>) -> io::Result<Self> {
+    pub fn part(file: &File, path: &Path, place: Range<u64>, if_lost: IfLost) -> io::Result<Self> {
         let len = usize::try_from(place.end - place.start).map_err(io::Error::other)?;
         // SAFETY: see above.
-        unsafe { MmapOptions::new().offset(place.start).len(len).map(file) }.map(Self)
+        let map = unsafe { MmapOptions::new().offset(place.start).len(len).map(file) }?;
+        Self::watched(map, file, path, if_lost)
+    }
+
+    fn watched(map: Mmap, file: &File, path: &Path, if_lost: IfLost) -> io::Result<Self> {
+        // Of parts of a file, the pages begin before the first byte.
+        Ok(Self {
+            #[cfg(unix)]
+            watch: Watch::over(&map, path, if_lost),
+            map,
+            path: path.to_path_buf(),
+            stamp: Mutex::new(Some(Stamp::of(&file.metadata()?))),
+        })
+    }
+
+    /// Returns the path at which the file was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Tells whether the file may have been changed since it was mapped: it was truncated, or has another size or time of
+    /// modification. A file that was replaced by another one, or deleted, is unchanged. If it may, `is_same` decides by the bytes;
+    /// after a part was lost, it is not asked.
+    ///
+    /// # Errors
+    /// [`Changed`] if it was changed.
+    pub fn check(&self, is_same: impl FnOnce(&[u8]) -> bool) -> Result<(), Changed> {
+        #[cfg(unix)]
+        if self.watch.has_lost() {
+            return Err(Changed);
+        }
+        let now = match fs::metadata(&self.path) {
+            Ok(metadata) => Stamp::of(&metadata),
+            Err(_) => return Ok(()),
+        };
+        let mut stamp = self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
+        match *stamp {
+            Some(then) if then.is_of_same_file(&now) && then != now => {}
+            Some(_) => return Ok(()),
+            None => return Err(Changed),
+        }
+        let is_same = is_same(&self.map);
+        #[cfg(unix)]
+        let is_same = is_same && !self.watch.has_lost();
+        *stamp = is_same.then_some(now);
+        match is_same {
+            true => Ok(()),
+            false => Err(Changed),
+        }
+    }
+}
+
+/// The answer of [`Mapped::check`]: what was read since the last check may be wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Changed;
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        use std::os::unix::fs::MetadataExt;
+        Self {
+            len: metadata.len(),
+            modified: metadata.modified().ok(),
+            #[cfg(unix)]
+            identity: (metadata.dev(), metadata.ino()),
+        }
+    }
+
+    /// False if the file of this stamp was replaced by that of `other`.
+    fn is_of_same_file(&self, other: &Self) -> bool {
+        #[cfg(unix)]
+        return self.identity == other.identity;
+        #[cfg(not(unix))]
+        {
+            let _ = other;
+            // Windows does not change or replace files that are mapped.
+            false
+        }
     }
 }
 
@@ -37,6 +155,10 @@ impl Deref for Mapped {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.0
+        &self.map
     }
 }
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;

@@ -64,7 +64,7 @@ impl Pipeline {
             let source = Source::read(line.as_ref(), self)?;
             words.push(Words {
                 src: src_words(line.as_ref(), src)?,
-                tgt: tgt_words(tokens, tgt),
+                tgt: tgt_words(tokens, tgt)?,
             });
             if source.ids.is_empty() || tokens.is_empty() {
                 continue;
@@ -146,8 +146,8 @@ fn src_words(line: &str, tokenizer: &Tokenizer) -> Result<Vec<usize>> {
 }
 
 /// The number of the word of each token in the text of `ids`.
-fn tgt_words(ids: &[TokenId], tokenizer: &Tokenizer) -> Vec<usize> {
-    let mut text = Detokenizer::after(tokenizer, &[]);
+fn tgt_words(ids: &[TokenId], tokenizer: &Tokenizer) -> Result<Vec<usize>> {
+    let mut text = Detokenizer::after(tokenizer, &[])?;
     let (mut begun, mut inside) = (0, false);
     let mut word = |piece: String| {
         for c in piece.chars() {
@@ -158,10 +158,11 @@ fn tgt_words(ids: &[TokenId], tokenizer: &Tokenizer) -> Vec<usize> {
         // Between words, the token belongs to the next one.
         if inside { begun - 1 } else { begun }
     };
-    let words: Vec<usize> = ids.iter().map(|&id| word(text.push(id))).collect();
-    word(text.finish());
+    let words = ids.iter().map(|&id| text.push(id).map(&mut word));
+    let words = words.collect::<Result<Vec<usize>>>()?;
+    word(text.finish()?);
     let last = begun.saturating_sub(1);
-    words.into_iter().map(|word| word.min(last)).collect()
+    Ok(words.into_iter().map(|word| word.min(last)).collect())
 }
 
 #[cfg(test)]
@@ -185,13 +186,13 @@ mod tests {
             let ids = tokenizer.encode(text).unwrap();
             let by_text = tokenizer.words(text).unwrap();
             assert_eq!(by_text.len(), ids.len());
-            let by_ids = tgt_words(&ids, tokenizer);
+            let by_ids = tgt_words(&ids, tokenizer).unwrap();
             for words in [&by_text, &by_ids] {
                 assert!(words.is_sorted());
                 for (number, word) in text.split_whitespace().enumerate() {
                     let of_word = ids.iter().zip(words).filter(|(_, of)| **of == number);
                     let ids: Vec<TokenId> = of_word.map(|(&id, _)| id).collect();
-                    assert_eq!(tokenizer.decode(&ids).trim(), word, "{kind:?}");
+                    assert_eq!(tokenizer.decode(&ids).unwrap().trim(), word, "{kind:?}");
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! The device on which a model decodes.
 
 use attentive_base::error::{Error, Result};
+use attentive_checkpoint::PackedFile;
 use attentive_config::{CachePrecision, GpuChoice, TrainDevice};
 use attentive_device::{Device, Failure};
 use attentive_kernels::gemm::Float;
@@ -113,6 +114,7 @@ impl Pipeline {
         let partners = self.partners.into_iter();
         Ok(Self {
             engine: engine.into(),
+            file: None,
             partners: partners
                 .map(|partner| partner.on_device(device))
                 .collect::<Result<_>>()?,
@@ -142,13 +144,32 @@ impl Pipeline {
         self.device().is_some()
     }
 
-    /// Why the device on which it decodes, or one of its ensemble does, can compute no more until the process is started again.
+    /// Why it, or one of its ensemble, can compute no more until it is loaded again: its device failed, or the file of its weights
+    /// was overwritten. What was computed since the last time that there was no failure may then be wrong.
     pub fn failure(&self) -> Option<Failure> {
-        self.members()
-            .find_map(|member| match member.engine.get()? {
+        self.members().find_map(|member| {
+            let changed = member.file.as_ref().and_then(PackedFile::problem);
+            let changed = changed.map(|problem| Failure {
+                problem,
+                hint: "load the model again; replace a file that is in use by renaming another one to its name, which is safe".into(),
+            });
+            changed.or_else(|| match member.engine.get()? {
                 AnyEngine::Cpu(_) => None,
                 AnyEngine::Device(engine) => engine.device().failure(),
             })
+        })
+    }
+
+    /// Does `work`, which computes with the weights of the model.
+    ///
+    /// # Errors
+    /// Those of `work`; [`Error::Device`] for a device that fails, and for weights that were overwritten meanwhile.
+    pub(super) fn computing<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        let result = caught(work)?;
+        match self.failure() {
+            None => Ok(result),
+            Some(failure) => Err(failed(failure)),
+        }
     }
 
     /// The number type in which it keeps matrices of weights for decoding; `None` until it is ready to decode.

@@ -10,7 +10,7 @@ use attentive_decode::{Ending, SampleOptions, TextRules, sample};
 use attentive_text::Detokenizer;
 
 use super::stop::StopStrings;
-use super::{Pipeline, Prompt, device};
+use super::{Pipeline, Prompt};
 
 /// Options for continuing a text.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -64,13 +64,13 @@ impl Pipeline {
         on_text: &mut dyn FnMut(&str) -> Result<()>,
     ) -> Result<Generation> {
         options.check()?;
-        let mut growing = Growing::new(self, prompt, options);
+        let mut growing = Growing::new(self, prompt, options)?;
         let mut give = |piece: String| match piece.is_empty() {
             true => Ok(()),
             false => on_text(&piece),
         };
         let rules = self.text_rules()?;
-        let drawn = device::caught(|| {
+        let drawn = self.computing(|| {
             sample(
                 self.stepper(),
                 &prompt.ids,
@@ -78,7 +78,7 @@ impl Pipeline {
                 &options.sample,
                 |token| {
                     Interrupt::check()?;
-                    match growing.push(token) {
+                    match growing.push(token)? {
                         ControlFlow::Continue(piece) => give(piece).map(ControlFlow::Continue),
                         ControlFlow::Break(piece) => give(piece).map(ControlFlow::Break),
                     }
@@ -119,28 +119,38 @@ pub(super) struct Growing<'a> {
 
 impl<'a> Growing<'a> {
     /// Starts a continuation of `prompt`.
-    pub(super) fn new(pipeline: &'a Pipeline, prompt: &Prompt, options: &GenerateOptions) -> Self {
-        Self {
-            detokenizer: Detokenizer::after(pipeline.tokenizers.tgt(), &prompt.ids),
+    ///
+    /// # Errors
+    /// Those of [`attentive_text::Tokenizer::decode`].
+    pub(super) fn new(
+        pipeline: &'a Pipeline,
+        prompt: &Prompt,
+        options: &GenerateOptions,
+    ) -> Result<Self> {
+        Ok(Self {
+            detokenizer: Detokenizer::after(pipeline.tokenizers.tgt(), &prompt.ids)?,
             stop: StopStrings::new(Arc::clone(&options.stop)),
             text: String::new(),
             tokens: Vec::new(),
-        }
+        })
     }
 
     /// Adds `token` and returns the text that it adds, which may be empty; breaks at a stop string.
-    pub(super) fn push(&mut self, token: TokenId) -> ControlFlow<String, String> {
+    ///
+    /// # Errors
+    /// Those of [`attentive_text::Tokenizer::decode`].
+    pub(super) fn push(&mut self, token: TokenId) -> Result<ControlFlow<String, String>> {
         self.tokens.push(token);
-        let passed = self.stop.push(&self.detokenizer.push(token));
+        let passed = self.stop.push(&self.detokenizer.push(token)?);
         let (ControlFlow::Continue(piece) | ControlFlow::Break(piece)) = &passed;
         self.text.push_str(piece);
-        passed
+        Ok(passed)
     }
 
     /// Returns the rest of the text and the whole continuation; `ending` comes from [`sample`].
     ///
     /// # Errors
-    /// [`Error::Data`] if the model is damaged.
+    /// [`Error::Data`] if the model is damaged, and those of [`attentive_text::Tokenizer::decode`].
     pub(super) fn finish(self, ending: Option<Ending>) -> (String, Result<Generation>) {
         let Self {
             detokenizer,
@@ -150,9 +160,10 @@ impl<'a> Growing<'a> {
         } = self;
         let (rest, ending) = match ending {
             Some(Ending::Stopped) => (String::new(), ending),
-            _ => match stop.push(&detokenizer.finish()) {
-                ControlFlow::Continue(piece) => (piece + &stop.finish(), ending),
-                ControlFlow::Break(piece) => (piece, Some(Ending::Stopped)),
+            _ => match detokenizer.finish().map(|rest| stop.push(&rest)) {
+                Ok(ControlFlow::Continue(piece)) => (piece + &stop.finish(), ending),
+                Ok(ControlFlow::Break(piece)) => (piece, Some(Ending::Stopped)),
+                Err(error) => return (String::new(), Err(error)),
             },
         };
         text.push_str(&rest);
@@ -217,7 +228,7 @@ mod tests {
                     let prompt = pipeline.prompt("Ein Hund").unwrap();
                     let generation = run(&pipeline, "Ein Hund", &options(seed));
                     let all = [prompt.ids.clone(), generation.tokens.clone()].concat();
-                    let whole = tokenizer.decode(&all);
+                    let whole = tokenizer.decode(&all).unwrap();
                     assert_eq!(prompt.text().to_owned() + &generation.text, whole);
                     let limit = match units {
                         Units::Lines => 24 + 1 - prompt.ids.len(),

@@ -54,7 +54,9 @@ use std::sync::{Arc, OnceLock};
 
 use attentive_architecture::{Architecture, TokenContract};
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights, Provenance, Unread};
+use attentive_checkpoint::{
+    self as checkpoint, LoadedModel, LoadedWeights, PackedFile, Provenance, Unread,
+};
 use attentive_config::{CachePrecision, Config, Task, TrainDevice};
 use attentive_device::on;
 use attentive_model::any_engine::AnyEngine;
@@ -75,6 +77,8 @@ pub struct Pipeline {
     /// The model in two representations, at least one of which exists; the other one is built when it is first needed.
     model: OnceLock<Model>,
     engine: OnceLock<AnyEngine>,
+    /// The file in which a quantized model has its weights.
+    file: Option<PackedFile>,
     /// The other models of an ensemble.
     partners: Vec<Pipeline>,
     /// The number of sentences translated so far.
@@ -135,7 +139,7 @@ impl Pipeline {
                 Ok(match (weights, form) {
                     (Unread::Packed(packed), _) => Ready::packed(architecture, &packed),
                     (Unread::Dense(file), Form::Engine(precision)) => {
-                        Ready::Engine(file.engine(architecture, precision)?)
+                        Ready::Engine(file.engine(architecture, precision)?, None)
                     }
                     (Unread::Dense(file), Form::Model) => {
                         Ready::Model(checkpoint::build(architecture, file.parameters()?))
@@ -160,10 +164,10 @@ impl Pipeline {
         let form = Form::of(architecture, precision, stored)?;
         let ready = match (loaded.weights, form) {
             (LoadedWeights::Packed(packed), _) => Ready::packed(architecture, &packed),
-            (LoadedWeights::Dense(weights), Form::Engine(precision)) => Ready::Engine(Engine::new(
-                architecture,
-                &mut Dense::new(precision, weights),
-            )),
+            (LoadedWeights::Dense(weights), Form::Engine(precision)) => {
+                let engine = Engine::new(architecture, &mut Dense::new(precision, weights));
+                Ready::Engine(engine, None)
+            }
             (LoadedWeights::Dense(weights), Form::Model) => {
                 Ready::Model(checkpoint::build(architecture, weights))
             }
@@ -187,15 +191,13 @@ impl Pipeline {
             shortlist,
             ..
         } = loaded;
-        let (model, engine) = match weights {
-            Ready::Engine(engine) => {
+        let (model, engine, file) = match weights {
+            Ready::Engine(engine, file) => {
                 let cache = config.decode.cache_precision.into();
-                (
-                    OnceLock::new(),
-                    AnyEngine::Cpu(engine.with_cache(cache)).into(),
-                )
+                let engine = AnyEngine::Cpu(engine.with_cache(cache));
+                (OnceLock::new(), engine.into(), file)
             }
-            Ready::Model(model) => (model.into(), OnceLock::new()),
+            Ready::Model(model) => (model.into(), OnceLock::new(), None),
         };
         let decodes = decodes(&architecture);
         let pipeline = Self {
@@ -204,6 +206,7 @@ impl Pipeline {
             architecture,
             model,
             engine,
+            file,
             partners: Vec::new(),
             translated: Arc::default(),
         };
@@ -222,6 +225,7 @@ impl Pipeline {
             architecture: model.architecture().clone(),
             model: model.into(),
             engine: OnceLock::new(),
+            file: None,
             partners: Vec::new(),
             translated: Arc::default(),
         }
@@ -249,6 +253,7 @@ impl Pipeline {
         Ok(Self {
             model: OnceLock::new(),
             engine: AnyEngine::Cpu(engine.with_cache(cache).with_shortlist(shortlist)).into(),
+            file: None,
             partners: partners
                 .map(|partner| partner.into_precision(precision))
                 .collect::<Result<_>>()?,
@@ -303,6 +308,20 @@ impl Pipeline {
         Ok(self)
     }
 
+    /// Returns the tokens of the languages with these codes, for [`Pipeline::with_languages`]; see [`Languages::matching`].
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a language that the model does not have.
+    pub fn languages_between(&self, pair: [&str; 2]) -> Result<Languages> {
+        Languages::matching(pair, &self.tokenizers, &self.config.model.family)
+    }
+
+    /// True for a model that is told in tokens between which languages to translate.
+    pub fn is_multilingual(&self) -> bool {
+        let sides = [self.tokenizers.src(), self.tokenizers.tgt()];
+        sides.iter().any(|side| !side.languages().is_empty())
+    }
+
     /// Replaces the configured source and target languages.
     ///
     /// # Errors
@@ -351,9 +370,9 @@ impl Pipeline {
     pub fn with_model<R>(&self, work: impl FnOnce(&Model) -> Result<R>) -> Result<R> {
         match self.engine.get() {
             Some(AnyEngine::Device(engine)) => {
-                device::caught(|| on(engine.device(), || work(engine.model())))
+                self.computing(|| on(engine.device(), || work(engine.model())))
             }
-            _ => work(self.model()),
+            _ => self.computing(|| work(self.model())),
         }
     }
 

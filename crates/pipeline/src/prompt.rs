@@ -42,7 +42,7 @@ impl Pipeline {
         let read = tokenizer.encode(text)?;
         let unknown = read.iter().filter(|&&id| id == special.unk).count();
         let unknown = Warning::of_unknown(unknown, read.len());
-        let kept = match tokenizer.decode(&read).ends_with(char::is_whitespace) {
+        let kept = match tokenizer.decode(&read)?.ends_with(char::is_whitespace) {
             true => text,
             false => text.trim_end(),
         };
@@ -59,7 +59,7 @@ impl Pipeline {
     pub fn prompt_tokens(&self, tokens: &[String]) -> Result<Prompt> {
         self.require(Task::Generate)?;
         let ids = self.continuable(tokens)?;
-        self.begun(self.tokenizers.tgt().decode(&ids), ids, Vec::new())
+        self.begun(self.tokenizers.tgt().decode(&ids)?, ids, Vec::new())
     }
 
     /// The ids of `tokens`, which a text may contain, without the start token.

@@ -2,20 +2,22 @@
 
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::Packed;
+use attentive_checkpoint::{Packed, PackedFile};
 use attentive_config::Task;
 use attentive_model::engine::{Engine, Precision};
 use attentive_model::model::Model;
 
 /// The weights of a model, ready to compute.
 pub(super) enum Ready {
-    Engine(Engine),
+    /// With the file of the weights, if they are used where they lie.
+    Engine(Engine, Option<PackedFile>),
     Model(Model),
 }
 
 impl Ready {
     pub(super) fn packed(architecture: &Architecture, mut packed: &Packed) -> Self {
-        Self::Engine(Engine::new(architecture, &mut packed))
+        let file = packed.file();
+        Self::Engine(Engine::new(architecture, &mut packed), Some(file))
     }
 }
 

@@ -16,7 +16,7 @@ use super::share::share;
 use super::source::Source;
 use super::terms::{Reader, Terms, shortened};
 use super::translation::{Candidate, Translation};
-use super::{Pipeline, Warning, device};
+use super::{Pipeline, Warning};
 
 /// Options for translation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -261,7 +261,7 @@ impl Pipeline {
         let of_best = lacking.chain(Warning::of_unwritten(unwritten));
         let mut warnings = source.warnings;
         warnings.extend(of_best.map(|warning| warning.on_line(place.line)));
-        let hypotheses = self.candidates(found, &terms, options);
+        let hypotheses = self.candidates(found, &terms, options)?;
         if hypotheses.is_empty() {
             let effect = "the model gives no probability to any next token";
             return Err(Error::damaged_model(effect));
@@ -298,7 +298,7 @@ impl Pipeline {
             self.translated.fetch_add(1, Ordering::Relaxed);
         };
         let interrupt = Interrupt::current();
-        let found = device::caught(|| {
+        let found = self.computing(|| {
             Ok(share(sentences, workers, |sentences| {
                 interrupt.during(|| match self.ensemble() {
                     None => search(self.stepper(), sentences, with)
@@ -318,11 +318,11 @@ impl Pipeline {
         hypotheses: Vec<Hypothesis>,
         terms: &Terms,
         options: &SearchOptions,
-    ) -> Vec<Candidate> {
+    ) -> Result<Vec<Candidate>> {
         let (tgt, strategy) = (self.tokenizers.tgt(), options.strategy);
         let mut candidates: Vec<Candidate> = Vec::with_capacity(strategy.n_best());
         for found in hypotheses {
-            let text = tgt.decode(&found.tokens);
+            let text = tgt.decode(&found.tokens)?;
             let is_new = || candidates.iter().all(|other| other.text != text);
             if candidates.len() < strategy.n_best() && (strategy.samples() || is_new()) {
                 let unmet = found.unmet.iter();
@@ -338,7 +338,7 @@ impl Pipeline {
                 });
             }
         }
-        candidates
+        Ok(candidates)
     }
 
     /// Maximum number of source tokens, including `</s>`.

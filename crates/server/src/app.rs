@@ -95,6 +95,9 @@ impl App {
             .transpose()?;
         let before = self.models.load(&self.config)?;
         // Takes effect immediately, however long requests to the old models take.
+        if let Some(keys) = &keys {
+            self.glossaries.keep_those_of(keys.clients());
+        }
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
         before.retire();
         Ok(())

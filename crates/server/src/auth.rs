@@ -1,11 +1,12 @@
 //! Keys and identities of clients.
 
+use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::path::Path;
 
 use attentive_base::error::{Error, Result};
-use attentive_base::small_file::read_text;
+use attentive_base::regular_file;
 use attentive_pipeline::service::Client;
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
@@ -28,7 +29,7 @@ impl Keys {
     /// [`Error::Io`]; [`Error::Data`] for a file that is too large or has no keys; [`Error::Line`] for a key that no client can
     /// send in a header.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let text = read_text(path, MOST_BYTES)?;
+        let text = regular_file::read_text(path, MOST_BYTES)?;
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
         let mut keys = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -51,6 +52,11 @@ impl Keys {
         Ok(Self(keys))
     }
 
+    /// The clients with these keys.
+    pub(super) fn clients(&self) -> HashSet<Client> {
+        self.0.iter().map(client_of).collect()
+    }
+
     /// Returns the client with `key`. Every key is compared, in constant time.
     ///
     /// # Errors
@@ -69,9 +75,14 @@ impl Keys {
         if !bool::from(known) {
             return Err(Problem::new(Kind::WrongKey, "this API key is unknown"));
         }
-        let [a, b, c, d, e, f, g, h, ..] = digest;
-        Ok(Client(u64::from_le_bytes([a, b, c, d, e, f, g, h])))
+        Ok(client_of(&digest))
     }
+}
+
+/// The client whose key has this SHA-256.
+fn client_of(digest: &[u8; 32]) -> Client {
+    let [a, b, c, d, e, f, g, h, ..] = *digest;
+    Client(u64::from_le_bytes([a, b, c, d, e, f, g, h]))
 }
 
 /// The key in the header `Authorization`, after `Bearer` or `DeepL-Auth-Key`.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use attentive_base::error::{Error, Result};
-use attentive_base::small_file::read_text;
+use attentive_base::regular_file;
 use attentive_config::TrainDevice;
 use attentive_model::engine::Precision;
 use serde::Deserialize;
@@ -112,7 +112,7 @@ impl ServeConfig {
     /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, [`Error::Toml`] if it is not TOML,
     /// [`Error::Usage`] for unknown keys, values of the wrong type, and times that are negative or too long.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = read_text(path, MOST_BYTES)?;
+        let text = regular_file::read_text(path, MOST_BYTES)?;
         toml::from_str::<Table>(&text).map_err(|error| Error::Toml {
             path: path.into(),
             problem: format!("line {}: {}", line(&text, &error), error.message()),
@@ -343,7 +343,7 @@ mod tests {
         #[cfg(unix)]
         {
             let error = ServeConfig::load(Path::new("/dev/zero")).unwrap_err();
-            assert!(error.to_string().contains("larger than"), "{error}");
+            assert!(error.to_string().contains("not a regular file"), "{error}");
         }
         for threads in [0, 1_000_000_000, usize::MAX] {
             let models = vec![ServedModel::new("a", "d")];

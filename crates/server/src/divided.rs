@@ -125,7 +125,11 @@ fn check(
         Prefix::Tokens(tokens) => {
             let tokenizer = pipeline.tokenizers().tgt();
             let ids = tokenizer.ids(tokens).unwrap_or_default();
-            ("prefix_tokens", tokenizer.decode(&ids))
+            let text = tokenizer.decode(&ids);
+            (
+                "prefix_tokens",
+                text.map_err(|error| Problem::invalid(&error))?,
+            )
         }
     };
     let given = document::Divided::into_sentences(&prefix, |_| true)

@@ -4,6 +4,7 @@ mod entries;
 mod finder;
 mod terms;
 
+use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,11 +36,19 @@ const MOST_BYTES: usize = 1 << 20;
 /// The maximum number of bytes of a name, and of a term.
 const LONGEST: usize = 1024;
 
-/// The glossaries of all clients, oldest first.
+/// The glossaries of all clients.
 #[derive(Debug)]
 pub(super) struct Glossaries {
-    all: Mutex<Vec<Arc<Glossary>>>,
+    kept: Mutex<Kept>,
     memory: Arc<Shares>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// Oldest first.
+    all: Vec<Arc<Glossary>>,
+    /// The clients that may have glossaries; `None` if all may.
+    owners: Option<HashSet<Client>>,
 }
 
 /// Terms and their translations.
@@ -69,7 +78,7 @@ impl Glossaries {
     pub(super) fn new() -> Self {
         let [all, each] = MEMORY;
         Self {
-            all: Mutex::default(),
+            kept: Mutex::default(),
             memory: Shares::new(all, each),
         }
     }
@@ -77,7 +86,7 @@ impl Glossaries {
     /// Creates a glossary from `draft`. The time grows with the number of entries.
     ///
     /// # Errors
-    /// A [`Problem`] for entries that cannot be read, too many entries, or too many glossaries.
+    /// A [`Problem`] for entries that cannot be read, too many entries, too many glossaries, or an owner who may have none.
     pub(super) fn add(
         &self,
         owner: Client,
@@ -86,7 +95,7 @@ impl Glossaries {
     ) -> Result<Arc<Glossary>, Problem> {
         check_name(&draft.name)?;
         // Entries need not be read if there is no room for them.
-        check_room(&self.lock(), owner)?;
+        self.lock().check_room(owner)?;
         entries::check_size(&draft.entries)?;
         let memory = self.memory.of(owner);
         let (entries, finder) = entries::read(&draft, &memory, stop)?;
@@ -100,17 +109,24 @@ impl Glossaries {
             owner,
             _memory: memory,
         });
-        let mut all = self.lock();
-        // Other requests may have added glossaries in the meantime.
-        check_room(&all, owner)?;
-        all.push(Arc::clone(&glossary));
+        let mut kept = self.lock();
+        // Other requests may have added glossaries in the meantime, or the key may have been revoked.
+        kept.check_room(owner)?;
+        kept.all.push(Arc::clone(&glossary));
         Ok(glossary)
+    }
+
+    /// Lets only `owners` have glossaries, and releases those of all others. Requests that use them are not affected.
+    pub(super) fn keep_those_of(&self, owners: HashSet<Client>) {
+        let mut kept = self.lock();
+        kept.all.retain(|one| owners.contains(&one.owner));
+        kept.owners = Some(owners);
     }
 
     /// The glossaries of `owner`, oldest first.
     pub(super) fn of(&self, owner: Client) -> Vec<Arc<Glossary>> {
-        let all = self.lock();
-        let own = all.iter().filter(|one| one.owner == owner);
+        let kept = self.lock();
+        let own = kept.all.iter().filter(|one| one.owner == owner);
         own.cloned().collect()
     }
 
@@ -119,8 +135,8 @@ impl Glossaries {
     /// # Errors
     /// A [`Problem`] if there is none.
     pub(super) fn get(&self, owner: Client, id: &str) -> Result<Arc<Glossary>, Problem> {
-        let all = self.lock();
-        Ok(Arc::clone(&all[position(&all, owner, id)?]))
+        let kept = self.lock();
+        Ok(Arc::clone(&kept.all[kept.position(owner, id)?]))
     }
 
     /// Removes the glossary of `owner` with this `id`. Requests that use it are not affected.
@@ -128,39 +144,49 @@ impl Glossaries {
     /// # Errors
     /// A [`Problem`] if there is none.
     pub(super) fn remove(&self, owner: Client, id: &str) -> Result<(), Problem> {
-        let mut all = self.lock();
-        let place = position(&all, owner, id)?;
-        all.remove(place);
+        let mut kept = self.lock();
+        let place = kept.position(owner, id)?;
+        kept.all.remove(place);
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Glossary>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The index of the glossary of `owner` with this `id`.
-fn position(all: &[Arc<Glossary>], owner: Client, id: &str) -> Result<usize, Problem> {
-    let mut glossaries = all.iter();
-    let found = glossaries.position(|one| one.owner == owner && one.id == id);
-    let hint = "`GET /v2/glossaries` lists them; they are gone when the server is started again";
-    found.ok_or_else(|| Problem::new(Kind::NoGlossary, "there is no such glossary").hint(hint))
-}
-
-/// Refuses another glossary if there are too many.
-fn check_room(all: &[Arc<Glossary>], owner: Client) -> Result<(), Problem> {
-    let [most, each] = MOST;
-    let own = all.iter().filter(|one| one.owner == owner).count();
-    if own >= each {
-        return Err(full(format!(
-            "you have {own} glossaries; a client may have at most {each}"
-        )));
+impl Kept {
+    /// The index of the glossary of `owner` with this `id`.
+    fn position(&self, owner: Client, id: &str) -> Result<usize, Problem> {
+        let mut all = self.all.iter();
+        let found = all.position(|one| one.owner == owner && one.id == id);
+        let hint =
+            "`GET /v2/glossaries` lists them; they are gone when the server is started again";
+        found.ok_or_else(|| Problem::new(Kind::NoGlossary, "there is no such glossary").hint(hint))
     }
-    match all.len() >= most {
-        true => Err(full(format!(
-            "the server already keeps {most} glossaries, the maximum"
-        ))),
-        false => Ok(()),
+
+    /// Refuses another glossary if there are too many, or `owner` may have none.
+    fn check_room(&self, owner: Client) -> Result<(), Problem> {
+        if self
+            .owners
+            .as_ref()
+            .is_some_and(|owners| !owners.contains(&owner))
+        {
+            return Err(Problem::new(Kind::WrongKey, "this API key was revoked"));
+        }
+        let [most, each] = MOST;
+        let own = self.all.iter().filter(|one| one.owner == owner).count();
+        if own >= each {
+            return Err(full(format!(
+                "you have {own} glossaries; a client may have at most {each}"
+            )));
+        }
+        match self.all.len() >= most {
+            true => Err(full(format!(
+                "the server already keeps {most} glossaries, the maximum"
+            ))),
+            false => Ok(()),
+        }
     }
 }
 
@@ -244,6 +270,31 @@ mod tests {
         glossaries.remove(Client(1), &first.id).unwrap();
         assert!(get(1).is_err());
         add(1, "a\tb").unwrap();
+    }
+
+    #[test]
+    fn glossaries_of_revoked_keys_are_released() {
+        let glossaries = Glossaries::new();
+        let add = |owner| glossaries.add(Client(owner), draft("a\tb"), &Stop::default());
+        let used = add(1).unwrap();
+        let memory = Arc::downgrade(&used);
+        // More rotations of keys than there is room for if nothing were released.
+        for owner in 1..=3 * MOST[0] as u64 / 5 {
+            glossaries.keep_those_of([Client(owner)].into());
+            for _ in 0..5 {
+                add(owner).unwrap();
+            }
+            assert_eq!(
+                glossaries.of(Client(owner)).len(),
+                5 + usize::from(owner == 1)
+            );
+        }
+        assert!(glossaries.of(Client(1)).is_empty());
+        assert_eq!(add(1).unwrap_err().kind, Kind::WrongKey);
+        // A request that uses one goes on.
+        assert_eq!(used.entries[0].target, "b");
+        drop(used);
+        assert!(memory.upgrade().is_none());
     }
 
     #[test]

@@ -1,85 +1,12 @@
-//! Human languages: their codes and names, and language detection.
+//! Human languages: their codes, and language detection.
 
 use std::fmt;
 use std::str::FromStr;
 
 use attentive_base::error::{Error, Result};
+use attentive_text::KnownLanguage;
 use serde::{Deserialize, Deserializer};
 use whatlang::{Detector, Lang};
-
-/// ISO 639-1 codes and English names of the languages that can be detected.
-const KNOWN: &[(&str, &str, Lang)] = &[
-    ("af", "Afrikaans", Lang::Afr),
-    ("ak", "Akan", Lang::Aka),
-    ("am", "Amharic", Lang::Amh),
-    ("ar", "Arabic", Lang::Ara),
-    ("az", "Azerbaijani", Lang::Aze),
-    ("be", "Belarusian", Lang::Bel),
-    ("bg", "Bulgarian", Lang::Bul),
-    ("bn", "Bengali", Lang::Ben),
-    ("ca", "Catalan", Lang::Cat),
-    ("cs", "Czech", Lang::Ces),
-    ("cy", "Welsh", Lang::Cym),
-    ("da", "Danish", Lang::Dan),
-    ("de", "German", Lang::Deu),
-    ("el", "Greek", Lang::Ell),
-    ("en", "English", Lang::Eng),
-    ("eo", "Esperanto", Lang::Epo),
-    ("es", "Spanish", Lang::Spa),
-    ("et", "Estonian", Lang::Est),
-    ("fa", "Persian", Lang::Pes),
-    ("fi", "Finnish", Lang::Fin),
-    ("fr", "French", Lang::Fra),
-    ("gu", "Gujarati", Lang::Guj),
-    ("he", "Hebrew", Lang::Heb),
-    ("hi", "Hindi", Lang::Hin),
-    ("hr", "Croatian", Lang::Hrv),
-    ("hu", "Hungarian", Lang::Hun),
-    ("hy", "Armenian", Lang::Hye),
-    ("id", "Indonesian", Lang::Ind),
-    ("it", "Italian", Lang::Ita),
-    ("ja", "Japanese", Lang::Jpn),
-    ("jv", "Javanese", Lang::Jav),
-    ("ka", "Georgian", Lang::Kat),
-    ("km", "Khmer", Lang::Khm),
-    ("kn", "Kannada", Lang::Kan),
-    ("ko", "Korean", Lang::Kor),
-    ("la", "Latin", Lang::Lat),
-    ("lt", "Lithuanian", Lang::Lit),
-    ("lv", "Latvian", Lang::Lav),
-    ("mk", "Macedonian", Lang::Mkd),
-    ("ml", "Malayalam", Lang::Mal),
-    ("mr", "Marathi", Lang::Mar),
-    ("my", "Burmese", Lang::Mya),
-    ("nb", "Norwegian Bokmål", Lang::Nob),
-    ("ne", "Nepali", Lang::Nep),
-    ("nl", "Dutch", Lang::Nld),
-    ("or", "Odia", Lang::Ori),
-    ("pa", "Punjabi", Lang::Pan),
-    ("pl", "Polish", Lang::Pol),
-    ("pt", "Portuguese", Lang::Por),
-    ("ro", "Romanian", Lang::Ron),
-    ("ru", "Russian", Lang::Rus),
-    ("si", "Sinhala", Lang::Sin),
-    ("sk", "Slovak", Lang::Slk),
-    ("sl", "Slovenian", Lang::Slv),
-    ("sn", "Shona", Lang::Sna),
-    ("sr", "Serbian", Lang::Srp),
-    ("sv", "Swedish", Lang::Swe),
-    ("ta", "Tamil", Lang::Tam),
-    ("te", "Telugu", Lang::Tel),
-    ("th", "Thai", Lang::Tha),
-    ("tk", "Turkmen", Lang::Tuk),
-    ("tl", "Tagalog", Lang::Tgl),
-    ("tr", "Turkish", Lang::Tur),
-    ("uk", "Ukrainian", Lang::Ukr),
-    ("ur", "Urdu", Lang::Urd),
-    ("uz", "Uzbek", Lang::Uzb),
-    ("vi", "Vietnamese", Lang::Vie),
-    ("yi", "Yiddish", Lang::Yid),
-    ("zh", "Chinese", Lang::Cmn),
-    ("zu", "Zulu", Lang::Zul),
-];
 
 /// A language, identified by its code, such as `en` or `pt-br`; case is not significant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -93,16 +20,14 @@ impl Language {
 
     /// Returns the English name, or the code of a language without a known name.
     pub fn name(&self) -> &str {
-        self.known().map_or(&self.0, |(_, name, _)| name)
+        self.known().map_or(&self.0, |known| known.name)
     }
 
     /// The language with this name or code.
     pub(super) fn named(name: &str) -> Option<Self> {
-        let known = KNOWN
-            .iter()
-            .find(|(_, known, _)| known.eq_ignore_ascii_case(name));
+        let known = KnownLanguage::all().find(|known| known.name.eq_ignore_ascii_case(name));
         match known {
-            Some((code, _, _)) => Some(Self((*code).to_owned())),
+            Some(known) => Some(Self(known.code.to_owned())),
             None => name.parse().ok(),
         }
     }
@@ -112,8 +37,13 @@ impl Language {
         self.0.split_once('-').map_or(&self.0, |(base, _)| base)
     }
 
-    fn known(&self) -> Option<&'static (&'static str, &'static str, Lang)> {
-        KNOWN.iter().find(|(code, _, _)| *code == self.base())
+    fn known(&self) -> Option<KnownLanguage> {
+        KnownLanguage::all().find(|known| known.code == self.base())
+    }
+
+    /// The language as its detector calls it; `None` if it cannot be detected.
+    fn detected(&self) -> Option<Lang> {
+        self.known()?.codes().find_map(Lang::from_code)
     }
 }
 
@@ -191,8 +121,7 @@ pub(super) fn detect(text: &str) -> Option<Detected> {
 /// The most likely language of `text` among `choices`, which are not empty. Languages that cannot be detected are chosen only
 /// if there is no other.
 pub(super) fn detect_among(text: &str, choices: &[Language]) -> Option<Detected> {
-    let known = choices.iter().filter_map(Language::known);
-    let known: Vec<Lang> = known.map(|(_, _, lang)| *lang).collect();
+    let known: Vec<Lang> = choices.iter().filter_map(Language::detected).collect();
     let found = match known.is_empty() {
         true => None,
         false => guess(&Detector::with_allowlist(known), text),
@@ -213,9 +142,9 @@ fn guess(detector: &Detector, text: &str) -> Option<Detected> {
     /// The number of bytes that are examined; a longer text gives no more information.
     const ENOUGH: usize = 4096;
     let found = detector.detect(&text[..text.floor_char_boundary(ENOUGH)])?;
-    let (code, _, _) = KNOWN.iter().find(|(_, _, lang)| *lang == found.lang())?;
+    let known = KnownLanguage::of(found.lang().code())?;
     Some(Detected {
-        language: Language((*code).to_owned()),
+        language: Language(known.code.to_owned()),
         confidence: (found.confidence() * 100.0).round(),
     })
 }

@@ -24,6 +24,7 @@ mod mailbox;
 mod metrics;
 mod models;
 mod net;
+mod origin;
 mod phase;
 mod problem;
 mod shares;
@@ -41,6 +42,7 @@ pub use log::Log;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::mpsc as sync;
 use std::thread;
@@ -202,8 +204,12 @@ impl Server {
         let result = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener)
                 .map_err(Error::io("set up", "the server"))?;
-            let net = tokio::spawn(net::serve(Arc::clone(&app), router(&app), listener));
-            let result = obey(&app, &mut commands, &orders).await;
+            let mut net = tokio::spawn(net::serve(Arc::clone(&app), router(&app), listener));
+            let result = tokio::select! {
+                result = obey(&app, &mut commands, &orders) => result,
+                // Only a panic ends it before the stage that ends it.
+                _ = &mut net => return Err(failed_inside("accepting connections")),
+            };
             // Requests that are still in progress are aborted now.
             app.phase.go_on(Stage::Ending);
             let _ = net.await;
@@ -247,9 +253,27 @@ async fn obey(
     }
 }
 
+/// Does `work` on a thread that must go on: a panic, which the panic hook reports, becomes an error.
+///
+/// # Errors
+/// Those of `work`, and [`Error::Data`] if it panics in `doing` it.
+fn survived<T>(doing: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let done = panic::catch_unwind(AssertUnwindSafe(work));
+    done.unwrap_or_else(|_| Err(failed_inside(doing)))
+}
+
+/// The error of a mistake in the program.
+fn failed_inside(doing: &str) -> Error {
+    Error::Data {
+        problem: format!("{doing} failed because of a mistake in the program"),
+        hint: Some("the log has the place: please report it".into()),
+    }
+}
+
 /// Loads the models, and reloads them on each order.
 fn load(app: &App, control: &Control, orders: &sync::Receiver<()>) {
-    let result = app.models.load(&app.config).map(Replaced::retire);
+    let load = || app.models.load(&app.config).map(Replaced::retire);
+    let result = survived("loading the models", load);
     let well = result.is_ok();
     control.tell(Command::Loaded(result));
     if !well {
@@ -258,7 +282,8 @@ fn load(app: &App, control: &Control, orders: &sync::Receiver<()>) {
     while orders.recv().is_ok() {
         // Several waiting orders count as one.
         while orders.try_recv().is_ok() {}
-        let result = app.reload();
+        tracing::info!("reloading");
+        let result = survived("reloading", || app.reload());
         app.metrics.reloaded(result.is_ok());
         match result {
             Ok(()) => tracing::info!("reloaded"),

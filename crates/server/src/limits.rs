@@ -160,6 +160,11 @@ impl Limits {
         given.unwrap_or(most_of(self.connections))
     }
 
+    /// The number of connections beyond the limit, for monitoring.
+    pub(super) fn reserve(&self) -> usize {
+        (self.connections / 4).clamp(1, 64)
+    }
+
     /// The number of texts of a request: more than the queue holds would never be accepted.
     pub(super) fn most_texts(&self) -> usize {
         self.texts.unwrap_or(TEXTS.min(self.queue))

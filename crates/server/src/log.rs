@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -39,7 +40,13 @@ impl Log {
         let lines = Arc::new(Lines::default());
         let writer = Arc::clone(&lines);
         let thread = thread::Builder::new().name("log".to_owned());
-        thread.spawn(move || writer.write(out))?;
+        thread.spawn(move || {
+            // A line whose writing panics is lost, the next ones are not.
+            let mut out = out;
+            while catch_unwind(AssertUnwindSafe(|| writer.write(&mut out))).is_err() {
+                writer.dropped.fetch_add(1, Relaxed);
+            }
+        })?;
         Ok(Self(lines))
     }
 
@@ -85,7 +92,7 @@ impl Lines {
     }
 
     /// Writes lines as they arrive, forever.
-    fn write(&self, mut out: impl Write) {
+    fn write(&self, out: &mut impl Write) {
         let mut is_torn = false;
         loop {
             let line = self.next();

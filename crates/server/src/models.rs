@@ -14,6 +14,7 @@ use attentive_device::{Device, Failure};
 use attentive_model::engine::Precision;
 use attentive_pipeline::service::{self, Load, Sentences, Service};
 use attentive_pipeline::{Pipeline, Request, device};
+use attentive_text::Languages;
 
 use super::config::{ServeConfig, ServedModel};
 use super::language::{Direction, Language};
@@ -71,6 +72,12 @@ impl Model {
 
     pub(super) fn direction(&self) -> Option<&Direction> {
         self.config.direction.as_ref()
+    }
+
+    /// Returns true if its service translates between the languages of `served`: a model of one pair always does, as far as anyone
+    /// knows.
+    fn translates_as(&self, served: &ServedModel) -> bool {
+        !self.pipeline().is_multilingual() || self.config.direction == served.direction
     }
 
     pub(super) fn service(&self) -> &Service {
@@ -214,7 +221,7 @@ impl Models {
             let known = models.iter().chain(&*before);
             let known = known
                 .into_iter()
-                .find(|known| known.source.is_same(&source));
+                .find(|known| known.source.is_same(&source) && known.translates_as(served));
             let service = match known {
                 Some(known) => Arc::clone(&known.service),
                 None => Arc::new(start(served, source.precision, config)?),
@@ -237,6 +244,28 @@ impl Models {
     }
 }
 
+/// Lets a model of many languages translate between those with which it is served, whatever its files say.
+///
+/// # Errors
+/// [`Error::Usage`] for a language that the model does not have.
+fn between(served: &ServedModel, pipeline: Pipeline) -> Result<Pipeline> {
+    let Some(Direction { source, target }) = &served.direction else {
+        return Ok(pipeline);
+    };
+    let languages = pipeline.languages_between([source.code(), target.code()]);
+    languages
+        .and_then(|languages| match languages == Languages::default() {
+            true => Ok(pipeline),
+            false => pipeline.with_languages(&languages),
+        })
+        .map_err(|error| {
+            error.about(format_args!(
+                "the model `{}`, which is served as {source} to {target}",
+                served.name
+            ))
+        })
+}
+
 fn start(
     served: &ServedModel,
     precision: Option<Precision>,
@@ -244,6 +273,7 @@ fn start(
 ) -> Result<Service> {
     let device = device::open(config.device, precision)?;
     let (pipeline, provenance) = Pipeline::load_with_provenance(&served.dir, precision)?;
+    let pipeline = between(served, pipeline)?;
     let decodes = pipeline.decodes();
     let pipeline = match device {
         Some(device) if decodes => pipeline.on_device(device)?,

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
 
 use super::shares::Exhausted;
+use super::wording::with_fields;
 
 /// The reason why a request is not answered. [`super::api::Api::refuse`] turns it into the response that its API prescribes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub(super) enum Kind {
     MediaType,
     /// The host is not this server.
     Host,
+    /// A page of another site sent the request.
+    Origin,
     /// Too many jobs wait.
     Busy,
     /// The server starts or stops.
@@ -92,12 +95,17 @@ impl Problem {
         Self::new(Kind::Unavailable, "the server is stopping")
     }
 
+    /// An error of the library.
+    fn of(kind: Kind, error: &Error) -> Self {
+        Self {
+            hint: error.hint().map(with_fields),
+            ..Self::new(kind, with_fields(error.to_string()))
+        }
+    }
+
     /// An error that the request causes.
     pub(super) fn invalid(error: &Error) -> Self {
-        Self {
-            hint: error.hint(),
-            ..Self::new(Kind::Invalid, error.to_string())
-        }
+        Self::of(Kind::Invalid, error)
     }
 
     /// An error that occurs during the work.
@@ -106,10 +114,7 @@ impl Problem {
             Error::Usage { .. } => Self::invalid(error),
             _ => {
                 tracing::error!(%error, "a request failed");
-                Self {
-                    hint: error.hint(),
-                    ..Self::new(Kind::Internal, error.to_string())
-                }
+                Self::of(Kind::Internal, error)
             }
         }
     }
@@ -131,7 +136,7 @@ impl Kind {
             Self::Malformed => StatusCode::BAD_REQUEST,
             Self::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NoKey => StatusCode::UNAUTHORIZED,
-            Self::WrongKey => StatusCode::FORBIDDEN,
+            Self::WrongKey | Self::Origin => StatusCode::FORBIDDEN,
             Self::NoPath | Self::NoModel | Self::NoGlossary => StatusCode::NOT_FOUND,
             Self::Quota => StatusCode::INSUFFICIENT_STORAGE,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
@@ -159,6 +164,7 @@ impl Kind {
             Self::TooLarge => "too_large",
             Self::MediaType => "unsupported_media_type",
             Self::Host => "unknown_host",
+            Self::Origin => "foreign_origin",
             Self::Busy => "busy",
             Self::Unavailable => "unavailable",
             Self::Timeout => "timeout",

@@ -19,6 +19,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::api::Api;
 use super::app::Shared;
+use super::origin;
 use super::phase::{Accepted, Stage};
 use super::problem::{Kind, Problem};
 use super::shares::Share;
@@ -78,7 +79,8 @@ pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next:
     // Held until the response has ended, since jobs keep what was read of a body.
     let bytes = Arc::new(app.bodies.of(client));
     request.extensions_mut().insert(Arc::clone(&bytes));
-    let known = app.hosts.check(request.uri(), request.headers());
+    let known = app.hosts.check(&request);
+    let known = known.and_then(|()| origin::check(api, &request));
     let route = request.extensions().get::<MatchedPath>();
     let mut record = Record {
         route: route.map_or_else(String::new, |route| route.as_str().to_owned()),

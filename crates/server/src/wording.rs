@@ -1,7 +1,7 @@
 //! Messages of serde in plain words.
 
 /// Types as serde calls them, and in plain words.
-const TYPES: [(&str, &str); 7] = [
+const TYPES: [(&str, &str); 8] = [
     ("usize", "a whole number, 0 or more"),
     ("u64", "a whole number, 0 or more"),
     ("i64", "a whole number"),
@@ -9,14 +9,42 @@ const TYPES: [(&str, &str); 7] = [
     ("f64", "a number"),
     ("a boolean", "`true` or `false`"),
     ("a sequence", "a list"),
+    ("a map", "an object"),
 ];
+
+/// Options in the library's errors whose fields have other names than the last part of theirs.
+const FIELDS: [(&str, &str); 4] = [
+    ("`Strategy::Beam::width`", "`beam_width`"),
+    ("`Strategy::Sample::count`", "`n_best`"),
+    ("`Languages::source`", "`source`"),
+    ("`Languages::target`", "`target`"),
+];
+
+/// Replaces the library's names of options in `text`, which are paths such as `Sampling::top_p` in backticks, by those of fields.
+pub(super) fn with_fields(text: String) -> String {
+    let text = FIELDS
+        .iter()
+        .fold(text, |text, (option, field)| text.replace(option, field));
+    let parts = text.split('`').enumerate().map(|(number, part)| {
+        let is_path = |part: &str| {
+            part.bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_:".contains(&byte))
+        };
+        match part.rsplit_once("::") {
+            Some((_, name)) if number % 2 == 1 && is_path(part) => name,
+            _ => part,
+        }
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
 
 /// Returns the `message` of serde without the names of Rust's types. Objects of the format that was read are called `object`.
 pub(super) fn plain(message: &str, object: &str) -> String {
     let message = match message.strip_prefix("unknown variant") {
         Some(rest) => format!("unknown value{rest}"),
-        None => message.to_owned(),
+        None => message.replace("invalid type: sequence", "invalid type: a list"),
     };
+    let message = message.replace("invalid type: map", "invalid type: an object");
     let Some((found, expected)) = message.rsplit_once(", expected ") else {
         return message;
     };
@@ -34,6 +62,23 @@ pub(super) fn plain(message: &str, object: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_have_the_names_of_fields() {
+        for (text, expected) in [
+            (
+                "`Sampling::top_p` must be above 0",
+                "`top_p` must be above 0",
+            ),
+            (
+                "widen the beam with `Strategy::Beam::width`",
+                "widen the beam with `beam_width`",
+            ),
+            ("`a b::c` and `x`, not a::b", "`a b::c` and `x`, not a::b"),
+        ] {
+            assert_eq!(with_fields(text.into()), expected);
+        }
+    }
 
     #[test]
     fn types_have_plain_names() {

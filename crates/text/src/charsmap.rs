@@ -6,6 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tokenizers::NormalizedString;
 
+use super::growth::Bound;
+
 /// A map from byte strings to texts, with which a text is rewritten.
 #[derive(Clone, Debug)]
 pub(super) struct Charsmap {
@@ -86,9 +88,21 @@ impl Charsmap {
         n_units > 0 && self.units.iter().enumerate().all(is_sound)
     }
 
+    /// The number of bytes of the longest text that replaces another one.
+    pub(super) fn longest_text(&self) -> usize {
+        self.texts.split('\0').map(str::len).max().unwrap_or(0)
+    }
+
     /// Rewrites `text` from left to right: at each position, the longest text that is kept, or else the longest match of the
     /// map.
-    pub(super) fn normalize(&self, text: &mut NormalizedString) {
+    ///
+    /// # Errors
+    /// A text that becomes longer than `bound`.
+    pub(super) fn normalize(
+        &self,
+        text: &mut NormalizedString,
+        bound: Bound,
+    ) -> Result<(), String> {
         let mut changes = Changes::default();
         let mut rest = text.get();
         while let Some(first) = rest.chars().next() {
@@ -99,11 +113,13 @@ impl Charsmap {
             };
             let (old, after) = rest.split_at(length);
             changes.replace(old, new);
+            bound.check(changes.bytes, "normalizer")?;
             rest = after;
         }
         if changes.changed {
             text.transform(changes.characters, changes.removed_first);
         }
+        Ok(())
     }
 
     /// The longest text at the beginning of `rest` that is kept.
@@ -141,11 +157,14 @@ struct Changes {
     /// The number of characters of the old text that were removed before the first new one.
     removed_first: usize,
     changed: bool,
+    /// The number of bytes of the new text.
+    bytes: usize,
 }
 
 impl Changes {
     fn replace(&mut self, old: &str, new: &str) {
         self.changed |= old != new;
+        self.bytes += new.len();
         let n_old = old.chars().count();
         let n_new = new.chars().count();
         let change = |place: usize| isize::from(place >= n_old);
@@ -194,7 +213,8 @@ mod tests {
 
     fn normalized(map: &Charsmap, text: &str) -> NormalizedString {
         let mut text = NormalizedString::from(text);
-        map.normalize(&mut text);
+        let bound = Bound::of(text.get().len());
+        map.normalize(&mut text, bound).unwrap();
         text
     }
 
@@ -247,7 +267,8 @@ mod tests {
                 }
             }
             if let Ok(map) = Charsmap::parse(&STANDARD.encode(damaged), Vec::new()) {
-                normalized(&map, "abaéxab\0");
+                let mut text = NormalizedString::from("abaéxab\0");
+                let _ = map.normalize(&mut text, Bound::of(10));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Incremental decoding of token ids.
 
 use attentive_base::batch::TokenId;
+use attentive_base::error::Result;
 
 use super::Tokenizer;
 
@@ -22,39 +23,48 @@ pub struct Detokenizer<'a> {
 
 impl<'a> Detokenizer<'a> {
     /// Creates a detokenizer for the tokens that follow `ids`, whose text is already known.
-    pub fn after(tokenizer: &'a Tokenizer, ids: &[TokenId]) -> Self {
+    ///
+    /// # Errors
+    /// Those of [`Tokenizer::decode`].
+    pub fn after(tokenizer: &'a Tokenizer, ids: &[TokenId]) -> Result<Self> {
         let mut detokenizer = Self {
             tokenizer,
             ids: ids.to_vec(),
             known: String::new(),
         };
-        detokenizer.forget();
-        detokenizer
+        detokenizer.forget()?;
+        Ok(detokenizer)
     }
 
     /// Adds the next token and returns the text that it adds. The text may be empty if the token ends in the middle of a
     /// character or of a run of bytes.
-    pub fn push(&mut self, id: TokenId) -> String {
+    ///
+    /// # Errors
+    /// Those of [`Tokenizer::decode`].
+    pub fn push(&mut self, id: TokenId) -> Result<String> {
         self.ids.push(id);
         if self.tokenizer.is_byte(id) || self.tokenizer.is_special(id) {
-            return String::new();
+            return Ok(String::new());
         }
-        let text = self.tokenizer.decode(&self.ids);
+        let text = self.tokenizer.decode(&self.ids)?;
         // The tokens may end in the middle of a character.
         if text.ends_with(char::REPLACEMENT_CHARACTER) {
-            return String::new();
+            return Ok(String::new());
         }
         let new = self.new_part(&text);
         self.known = text;
         if self.ids.len() > 2 * KEPT {
-            self.forget();
+            self.forget()?;
         }
-        new
+        Ok(new)
     }
 
     /// Returns the remaining text, after the last token.
-    pub fn finish(self) -> String {
-        self.new_part(&self.tokenizer.decode(&self.ids))
+    ///
+    /// # Errors
+    /// Those of [`Tokenizer::decode`].
+    pub fn finish(self) -> Result<String> {
+        Ok(self.new_part(&self.tokenizer.decode(&self.ids)?))
     }
 
     /// The part of `text` after the known part. The end of the known part may have changed if it was in the middle of a run of
@@ -65,9 +75,10 @@ impl<'a> Detokenizer<'a> {
     }
 
     /// Keeps only the most recent tokens, so that the cost per token does not grow with the text.
-    fn forget(&mut self) {
+    fn forget(&mut self) -> Result<()> {
         self.ids.drain(..self.ids.len().saturating_sub(KEPT));
-        self.known = self.tokenizer.decode(&self.ids);
+        self.known = self.tokenizer.decode(&self.ids)?;
+        Ok(())
     }
 }
 
@@ -137,13 +148,13 @@ mod tests {
                     .skip(random.below(49))
                     .find(ends_run)
                     .unwrap_or(0);
-                let mut detokenizer = Detokenizer::after(&tokenizer, &ids[..given]);
-                let mut text = tokenizer.decode(&ids[..given]);
-                ids[given..]
-                    .iter()
-                    .for_each(|&id| text += &detokenizer.push(id));
-                text += &detokenizer.finish();
-                assert_eq!(text, tokenizer.decode(&ids));
+                let mut detokenizer = Detokenizer::after(&tokenizer, &ids[..given]).unwrap();
+                let mut text = tokenizer.decode(&ids[..given]).unwrap();
+                for &id in &ids[given..] {
+                    text += &detokenizer.push(id).unwrap();
+                }
+                text += &detokenizer.finish().unwrap();
+                assert_eq!(text, tokenizer.decode(&ids).unwrap());
             }
         }
     }
@@ -155,9 +166,10 @@ mod tests {
         let (first, second) = (digit - 2, digit - 1);
         let (dog, end) = (tokenizer.encode("dog").unwrap()[0], tokenizer.special().eos);
         let streamed = |ids: &[TokenId]| {
-            let mut detokenizer = Detokenizer::after(&tokenizer, &[dog]);
-            let mut pieces: Vec<String> = ids.iter().map(|&id| detokenizer.push(id)).collect();
-            pieces.push(detokenizer.finish());
+            let mut detokenizer = Detokenizer::after(&tokenizer, &[dog]).unwrap();
+            let pieces = ids.iter().map(|&id| detokenizer.push(id).unwrap());
+            let mut pieces = Vec::from_iter(pieces);
+            pieces.push(detokenizer.finish().unwrap());
             pieces
         };
         assert_eq!(
@@ -175,8 +187,8 @@ mod tests {
             ["", "", "", broken, ""]
         );
         // Text that is already known is not changed, but nothing is lost.
-        let mut detokenizer = Detokenizer::after(&tokenizer, &[dog, digit]);
-        assert_eq!(detokenizer.push(first), "");
-        assert_eq!(detokenizer.push(dog), broken);
+        let mut detokenizer = Detokenizer::after(&tokenizer, &[dog, digit]).unwrap();
+        assert_eq!(detokenizer.push(first).unwrap(), "");
+        assert_eq!(detokenizer.push(dog).unwrap(), broken);
     }
 }

@@ -8,16 +8,22 @@ use serde_json::{Value, json};
 use tokenizers::pattern::Pattern;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{
-    Offsets, PreTokenizedString, PreTokenizer, PreTokenizerWrapper, SplitDelimiterBehavior,
+    OffsetReferential, OffsetType, Offsets, PreTokenizedString, PreTokenizer, PreTokenizerWrapper,
+    SplitDelimiterBehavior,
 };
 
 use super::boundaries::Boundary;
+use super::growth::{Bound, flattened};
 
 /// The `pre_tokenizer` of a tokenizer file. The regular expressions of this program's own steps are large, and compiling them
 /// would take most of the time of reading a tokenizer. They are compiled for the first text that needs them, which most texts
 /// of Latin letters do not.
 #[derive(Clone, Debug)]
-pub(super) struct Division(Vec<Step>);
+pub(super) struct Division {
+    steps: Vec<Step>,
+    /// True if several steps lengthen the text, so that its size is bounded.
+    is_bounded: bool,
+}
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -40,19 +46,35 @@ struct Beginnings {
 impl<'de> Deserialize<'de> for Division {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let file = Value::deserialize(deserializer)?;
-        let steps = match file["pretokenizers"].as_array() {
-            Some(steps) if file["type"] == "Sequence" => steps.as_slice(),
-            _ => std::slice::from_ref(&file),
-        };
-        let steps: Result<_, _> = steps.iter().map(Step::read).collect();
-        steps.map(Self).map_err(D::Error::custom)
+        let steps = flattened(&file, "pretokenizers")
+            .into_iter()
+            .map(Step::read);
+        let steps: Vec<Step> = steps.collect::<Result<_, _>>().map_err(D::Error::custom)?;
+        Ok(Self {
+            is_bounded: steps.iter().filter(|step| step.lengthens()).count() > 1,
+            steps,
+        })
     }
 }
 
 impl PreTokenizer for Division {
     fn pre_tokenize(&self, text: &mut PreTokenizedString) -> tokenizers::Result<()> {
-        self.0.iter().try_for_each(|step| step.divide(text))
+        if !self.is_bounded {
+            return self.steps.iter().try_for_each(|step| step.divide(text));
+        }
+        let bound = Bound::of(size(text));
+        for step in &self.steps {
+            step.divide(text)?;
+            bound.check(size(text), "pre-tokenizer")?;
+        }
+        Ok(())
     }
+}
+
+/// The number of bytes of all parts.
+fn size(text: &PreTokenizedString) -> usize {
+    let parts = text.get_splits(OffsetReferential::Normalized, OffsetType::Byte);
+    parts.into_iter().map(|(part, ..)| part.len()).sum()
 }
 
 impl Step {
@@ -64,6 +86,17 @@ impl Step {
             return Ok(Self::Beginnings(beginnings));
         }
         PreTokenizerWrapper::deserialize(file).map(Self::Library)
+    }
+
+    /// True for the steps that may make a longer text, up to twice as long.
+    fn lengthens(&self) -> bool {
+        let Self::Library(step) = self else {
+            return false;
+        };
+        matches!(
+            step,
+            PreTokenizerWrapper::ByteLevel(_) | PreTokenizerWrapper::Metaspace(_)
+        )
     }
 
     fn divide(&self, text: &mut PreTokenizedString) -> tokenizers::Result<()> {

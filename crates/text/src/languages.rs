@@ -5,6 +5,126 @@ use attentive_config::FamilyConfig;
 
 use super::{Tokenizer, Tokenizers};
 
+/// Languages: the code of ISO 639-1, the codes of ISO 639-3 (the one for the detection of languages first), and the English name.
+const KNOWN: &[(&str, &str, &str)] = &[
+    ("af", "afr", "Afrikaans"),
+    ("ak", "aka twi", "Akan"),
+    ("am", "amh", "Amharic"),
+    ("ar", "ara arb", "Arabic"),
+    ("az", "aze azj", "Azerbaijani"),
+    ("be", "bel", "Belarusian"),
+    ("bg", "bul", "Bulgarian"),
+    ("bn", "ben", "Bengali"),
+    ("bs", "bos", "Bosnian"),
+    ("ca", "cat", "Catalan"),
+    ("cs", "ces", "Czech"),
+    ("cy", "cym", "Welsh"),
+    ("da", "dan", "Danish"),
+    ("de", "deu", "German"),
+    ("el", "ell", "Greek"),
+    ("en", "eng", "English"),
+    ("eo", "epo", "Esperanto"),
+    ("es", "spa", "Spanish"),
+    ("et", "est ekk", "Estonian"),
+    ("eu", "eus", "Basque"),
+    ("fa", "pes fas", "Persian"),
+    ("fi", "fin", "Finnish"),
+    ("fr", "fra", "French"),
+    ("ga", "gle", "Irish"),
+    ("gl", "glg", "Galician"),
+    ("gu", "guj", "Gujarati"),
+    ("he", "heb", "Hebrew"),
+    ("hi", "hin", "Hindi"),
+    ("hr", "hrv", "Croatian"),
+    ("hu", "hun", "Hungarian"),
+    ("hy", "hye", "Armenian"),
+    ("id", "ind", "Indonesian"),
+    ("is", "isl", "Icelandic"),
+    ("it", "ita", "Italian"),
+    ("ja", "jpn", "Japanese"),
+    ("jv", "jav", "Javanese"),
+    ("ka", "kat", "Georgian"),
+    ("kk", "kaz", "Kazakh"),
+    ("km", "khm", "Khmer"),
+    ("kn", "kan", "Kannada"),
+    ("ko", "kor", "Korean"),
+    ("la", "lat", "Latin"),
+    ("lb", "ltz", "Luxembourgish"),
+    ("lo", "lao", "Lao"),
+    ("lt", "lit", "Lithuanian"),
+    ("lv", "lav lvs", "Latvian"),
+    ("mk", "mkd", "Macedonian"),
+    ("ml", "mal", "Malayalam"),
+    ("mn", "mon khk", "Mongolian"),
+    ("mr", "mar", "Marathi"),
+    ("ms", "msa zsm", "Malay"),
+    ("mt", "mlt", "Maltese"),
+    ("my", "mya", "Burmese"),
+    ("nb", "nob", "Norwegian Bokmål"),
+    ("ne", "nep npi", "Nepali"),
+    ("nl", "nld", "Dutch"),
+    ("nn", "nno", "Norwegian Nynorsk"),
+    ("or", "ori ory", "Odia"),
+    ("pa", "pan", "Punjabi"),
+    ("pl", "pol", "Polish"),
+    ("ps", "pus pbt", "Pashto"),
+    ("pt", "por", "Portuguese"),
+    ("ro", "ron", "Romanian"),
+    ("ru", "rus", "Russian"),
+    ("si", "sin", "Sinhala"),
+    ("sk", "slk", "Slovak"),
+    ("sl", "slv", "Slovenian"),
+    ("sn", "sna", "Shona"),
+    ("so", "som", "Somali"),
+    ("sq", "sqi als", "Albanian"),
+    ("sr", "srp", "Serbian"),
+    ("sv", "swe", "Swedish"),
+    ("sw", "swa swh", "Swahili"),
+    ("ta", "tam", "Tamil"),
+    ("te", "tel", "Telugu"),
+    ("th", "tha", "Thai"),
+    ("tk", "tuk", "Turkmen"),
+    ("tl", "tgl", "Tagalog"),
+    ("tr", "tur", "Turkish"),
+    ("uk", "ukr", "Ukrainian"),
+    ("ur", "urd", "Urdu"),
+    ("uz", "uzb uzn", "Uzbek"),
+    ("vi", "vie", "Vietnamese"),
+    ("yi", "yid ydd", "Yiddish"),
+    ("zh", "cmn zho", "Chinese"),
+    ("zu", "zul", "Zulu"),
+];
+
+/// A language with a code of ISO 639-1.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownLanguage {
+    /// Its code of ISO 639-1, such as `de`.
+    pub code: &'static str,
+    /// Its English name.
+    pub name: &'static str,
+    /// Its codes of ISO 639-3, such as `deu`, separated by blanks.
+    codes: &'static str,
+}
+
+impl KnownLanguage {
+    /// Returns all known languages, in the order of their codes.
+    pub fn all() -> impl Iterator<Item = Self> {
+        KNOWN
+            .iter()
+            .map(|&(code, codes, name)| Self { code, codes, name })
+    }
+
+    /// Returns the codes of ISO 639-3: that of the language, and those of its usual variety.
+    pub fn codes(self) -> impl Iterator<Item = &'static str> {
+        self.codes.split(' ')
+    }
+
+    /// Returns the language with this code of ISO 639-1 or ISO 639-3.
+    pub fn of(code: &str) -> Option<Self> {
+        Self::all().find(|known| known.code == code || known.codes().any(|other| other == code))
+    }
+}
+
 /// The maximum number of languages that a message names.
 const NAMED: usize = 12;
 
@@ -31,6 +151,46 @@ impl Languages {
                 "omit the languages",
             )),
         }
+    }
+
+    /// Returns the languages of a model of many: for each side on which the model of this family reads or writes a token of its
+    /// language, that of the code given for it. Nothing for a model of one pair, whose files do not tell its languages.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a language that the model does not have.
+    pub fn matching(
+        [source, target]: [&str; 2],
+        tokenizers: &Tokenizers,
+        family: &FamilyConfig,
+    ) -> Result<Self> {
+        let Some(model) = family.translator() else {
+            return Ok(Self::default());
+        };
+        let is_language = |token: &&String| code_of(token).is_some();
+        let (encoder, decoder) = (&model.encoder, &model.decoder);
+        let first = encoder.source_first.as_ref().filter(is_language);
+        let before_source = first.filter(|token| token.starts_with(BEFORE_SOURCE));
+        let of_source = first.filter(|token| !token.starts_with(BEFORE_SOURCE));
+        let of_source = of_source.or(encoder.source_last.as_ref().filter(is_language));
+        let of_target = before_source
+            .or(decoder.decoder_start_token.as_ref().filter(is_language))
+            .or(model.forced_bos_token.as_ref().filter(is_language));
+        let find = |tokenizer: &Tokenizer, code: &str| match tokenizer
+            .languages_of(code)
+            .into_iter()
+            .next()
+        {
+            Some(token) => Ok(token),
+            None => tokenizer.language(code),
+        };
+        Ok(Self {
+            source: of_source
+                .map(|_| find(tokenizers.src(), source))
+                .transpose()?,
+            target: of_target
+                .map(|_| find(tokenizers.tgt(), target))
+                .transpose()?,
+        })
     }
 
     /// Sets the languages between which a model of this family translates.
@@ -95,6 +255,26 @@ impl Tokenizer {
         added.into_iter().map(|(_, token)| token).collect()
     }
 
+    /// Returns the tokens of the language `code`, such as `pt`, `por` or `pt-br`, in any spelling. Those whose region or script is the
+    /// given one come first.
+    pub fn languages_of(&self, code: &str) -> Vec<String> {
+        let plain = |code: &str| code.to_lowercase().replace('_', "-");
+        let base = |code: &str| code.split('-').next().unwrap_or_default().to_owned();
+        let wanted = plain(code);
+        let known = KnownLanguage::of(&base(&wanted)).map(|known| known.code);
+        let is_same = |found: &str| {
+            let found = base(found);
+            found == base(&wanted)
+                || known.is_some_and(|known| {
+                    KnownLanguage::of(&found).is_some_and(|of| of.code == known)
+                })
+        };
+        let mut found = self.languages();
+        found.retain(|token| code_of(token).is_some_and(|code| is_same(&plain(code))));
+        found.sort_by_key(|token| code_of(token).is_none_or(|code| plain(code) != wanted));
+        found
+    }
+
     /// Returns the token of the language `code`, which may be the token itself.
     ///
     /// # Errors
@@ -107,10 +287,25 @@ impl Tokenizer {
         found.cloned().ok_or_else(|| {
             let hint = match languages.is_empty() {
                 true => "it is not multilingual: omit the language".into(),
-                false => format!("its languages are {}", some(&languages)),
+                false => match near(code, &languages, self.languages_of(code)) {
+                    near if near.is_empty() => format!("its languages are {}", some(&languages)),
+                    near => format!("did you mean {}?", some(&near)),
+                },
             };
             Error::usage(format!("the model has no language `{code}`"), hint)
         })
+    }
+}
+
+/// The tokens that `code` may have been meant for: those of its language, or else those of `languages` that begin like it.
+fn near(code: &str, languages: &[String], same: Vec<String>) -> Vec<String> {
+    let start: String = code.chars().take(2).flat_map(char::to_lowercase).collect();
+    let begins = |token: &&String| {
+        code_of(token).is_some_and(|code| code.to_lowercase().starts_with(&start))
+    };
+    match same.is_empty() && start.len() == 2 {
+        true => languages.iter().filter(begins).cloned().collect(),
+        false => same,
     }
 }
 
@@ -172,6 +367,37 @@ mod tests {
     }
 
     #[test]
+    fn languages_are_matched_by_their_codes() {
+        let tokenizers = tokenizers();
+        let token = |token: &str| Some(token.to_owned());
+        let matching = |pair: [&str; 2], model: Translator| {
+            Languages::matching(pair, &tokenizers, &FamilyConfig::Transformer(model))
+        };
+        let mut both = Translator::default();
+        assert_eq!(
+            matching(["xx", "yy"], both.clone()).unwrap(),
+            Languages::default()
+        );
+        both.encoder.source_first = token("fr_XX");
+        both.forced_bos_token = token("de_DE");
+        let found = matching(["de", "fra"], both.clone()).unwrap();
+        assert_eq!(
+            [found.source, found.target],
+            [token("__de__"), token("fr_XX")]
+        );
+        for (pair, missing) in [(["it", "de"], "`it`"), (["de", "it"], "`it`")] {
+            let error = matching(pair, both.clone()).unwrap_err().to_string();
+            assert!(error.contains(missing), "{error}");
+        }
+        // The source may be of any language.
+        let mut marked = Translator::default();
+        marked.encoder.source_first = token(">>deu<<");
+        let found = matching(["xx", "de"], marked.clone()).unwrap();
+        assert_eq!([found.source, found.target], [None, token("__de__")]);
+        assert!(matching(["de", "xx"], marked).is_err());
+    }
+
+    #[test]
     fn languages_take_their_places() {
         let tokenizers = tokenizers();
         let of = |source: Option<&str>, target: Option<&str>, model: Translator| {
@@ -200,6 +426,15 @@ mod tests {
             [both.encoder.source_first, both.forced_bos_token],
             [None, None]
         );
+        let hint_for = |code| of(Some(code), None, plain()).unwrap_err().hint().unwrap();
+        assert_eq!(hint_for("fr"), "did you mean fr_XX?");
+        assert_eq!(
+            hint_for("ger"),
+            "its languages are fr_XX, de_DE, __de__, >>deu<<"
+        );
+        assert_eq!(hint_for("DEU"), "did you mean >>deu<<, de_DE, __de__?");
+        assert_eq!(hint_for("de-de"), "did you mean de_DE, __de__, >>deu<<?");
+        assert_eq!(hint_for("frankish"), "did you mean fr_XX?");
         let error = of(Some("plain"), None, plain()).unwrap_err();
         assert!(error.to_string().contains("no language `plain`"), "{error}");
         assert_eq!(

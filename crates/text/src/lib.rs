@@ -6,9 +6,11 @@
 mod boundaries;
 mod charsmap;
 mod contract;
+mod decoding;
 mod detokenizer;
 mod division;
 mod format;
+mod growth;
 mod languages;
 mod learn;
 mod lines;
@@ -23,8 +25,8 @@ mod words;
 
 pub use contract::Sides;
 pub use detokenizer::Detokenizer;
-pub use languages::Languages;
 pub use languages::some as some_languages;
+pub use languages::{KnownLanguage, Languages};
 pub use learn::{Masks, learn, learn_labels, learn_tagged};
 pub use special::{MASK, SpecialTokens};
 pub use tokenizer::{Joint, Tokenizer, Unnamed};

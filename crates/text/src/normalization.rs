@@ -1,85 +1,107 @@
 //! The normalization of a text before it is divided.
 
+use attentive_base::foreign::give_up;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tokenizers::{
-    DecoderWrapper, NormalizedString, Normalizer, NormalizerWrapper, PostProcessorWrapper,
-    TokenizerImpl,
+    NormalizedString, Normalizer, NormalizerWrapper, PostProcessorWrapper, TokenizerImpl,
 };
 
 use super::charsmap::Charsmap;
+use super::decoding::Decoding;
 use super::division::Division;
+use super::growth::{Bound, Replacing, flattened};
 use super::unigram::Pieces;
 
-/// A tokenizer of the `tokenizers` library with this crate's normalization, division and search for pieces.
+/// A tokenizer of the `tokenizers` library with this crate's normalization, division, search for pieces and decoding.
 pub(super) type Inner =
-    TokenizerImpl<Pieces, Normalization, Division, PostProcessorWrapper, DecoderWrapper>;
+    TokenizerImpl<Pieces, Normalization, Division, PostProcessorWrapper, Decoding>;
+
+/// The maximum number of bytes that a compiled map of the library may make of a character.
+const LONGEST_TEXT: usize = 64;
 
 /// The `normalizer` of a tokenizer file. The first step, if it has a compiled map, may have an entry `"match": "longest"`,
 /// which makes it search for the longest match at every position as the programs that compile such maps do; other programs
 /// ignore the entry, and search for whole graphemes. `"kept"` lists texts that are left unchanged.
 #[derive(Clone, Debug)]
-pub(super) struct Normalization {
-    map: Option<Charsmap>,
-    steps: Option<NormalizerWrapper>,
+pub(super) struct Normalization(Vec<Step>);
+
+#[derive(Clone, Debug)]
+enum Step {
+    Map(Charsmap),
+    Replace(Replacing),
+    /// A step of the `tokenizers` library, which makes at most a few times as much of a text.
+    Library(NormalizerWrapper),
 }
 
 impl<'de> Deserialize<'de> for Normalization {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut file = Value::deserialize(deserializer)?;
-        let map = take_map(&mut file).map_err(D::Error::custom)?;
-        let steps = match file {
-            Value::Null => None,
-            file => Some(serde_json::from_value(file).map_err(D::Error::custom)?),
-        };
-        Ok(Self { map, steps })
+        let file = Value::deserialize(deserializer)?;
+        if file.is_null() {
+            return Ok(Self(Vec::new()));
+        }
+        let steps = flattened(&file, "normalizers").into_iter().enumerate();
+        let steps = steps.map(|(place, step)| Step::read(step, place == 0));
+        steps
+            .collect::<Result<_, _>>()
+            .map(Self)
+            .map_err(D::Error::custom)
+    }
+}
+
+impl Step {
+    fn read(file: &Value, is_first: bool) -> Result<Self, String> {
+        if let Some(replacing) = Replacing::read(file)? {
+            return Ok(Self::Replace(replacing));
+        }
+        if let Some(map) = map(file)? {
+            if is_first && file["match"] == "longest" {
+                return Ok(Self::Map(map));
+            }
+            let longest = map.longest_text();
+            if longest > LONGEST_TEXT {
+                return Err(format!(
+                    "the compiled normalization makes {longest} bytes of a character, and at most {LONGEST_TEXT} are allowed"
+                ));
+            }
+        }
+        let library = NormalizerWrapper::deserialize(file);
+        library
+            .map(Self::Library)
+            .map_err(|error| error.to_string())
+    }
+
+    fn normalize(&self, text: &mut NormalizedString, bound: Bound) -> tokenizers::Result<()> {
+        match self {
+            Self::Map(map) => map.normalize(text, bound)?,
+            Self::Replace(replacing) => replacing.normalize(text, bound)?,
+            Self::Library(step) => step.normalize(text)?,
+        }
+        Ok(bound.check(text.get().len(), "normalizer")?)
     }
 }
 
 impl Normalizer for Normalization {
     fn normalize(&self, text: &mut NormalizedString) -> tokenizers::Result<()> {
-        if let Some(map) = &self.map {
-            map.normalize(text);
+        let bound = Bound::of(text.get().len());
+        for step in &self.0 {
+            if let Err(problem) = step.normalize(text, bound) {
+                // The library would ignore an error, and go on with half of the steps.
+                give_up(problem.to_string());
+            }
         }
-        match &self.steps {
-            Some(steps) => steps.normalize(text),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 
-/// Removes the map with `"match": "longest"` from `file`, and checks the other maps.
-fn take_map(file: &mut Value) -> Result<Option<Charsmap>, String> {
-    let is_first = |file: &Value| file["match"] == "longest";
-    let map = parse(file)?;
-    if is_first(file) {
-        *file = Value::Null;
-        return Ok(map);
-    }
-    let Some(steps) = file.get_mut("normalizers").and_then(Value::as_array_mut) else {
-        return Ok(None);
-    };
-    let mut maps = Vec::new();
-    for step in &*steps {
-        maps.push(parse(step)?);
-    }
-    match steps.first().is_some_and(is_first) {
-        true => {
-            steps.remove(0);
-            Ok(maps.swap_remove(0))
-        }
-        false => Ok(None),
-    }
-}
-
-/// The map of a step, if it has one.
-fn parse(step: &Value) -> Result<Option<Charsmap>, String> {
-    if step["type"] != "Precompiled" {
+/// The compiled map of a step, if it has one.
+fn map(step: &Value) -> Result<Option<Charsmap>, String> {
+    let map = &step["precompiled_charsmap"];
+    if step["type"] != "Precompiled" && map.is_null() {
         return Ok(None);
     }
-    let map = step["precompiled_charsmap"].as_str().unwrap_or_default();
     let kept = step["kept"].as_array().into_iter().flatten();
     let kept = kept.filter_map(Value::as_str).map(str::to_owned).collect();
-    Charsmap::parse(map, kept).map(Some)
+    Charsmap::parse(map.as_str().unwrap_or_default(), kept).map(Some)
 }

@@ -11,14 +11,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokenizers::{
-    AddedToken, Decoder, Model, NormalizedString, Normalizer, OffsetReferential, OffsetType,
-    PreTokenizedString, PreTokenizer,
+    AddedToken, Decoder, Encoding, Model, NormalizedString, Normalizer, OffsetReferential,
+    OffsetType, PreTokenizedString, PreTokenizer,
 };
 
 pub use self::spelling::Joint;
 pub use self::unnamed::Unnamed;
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
+use attentive_base::foreign::try_contain;
 use attentive_config::SpecialNames;
 
 use super::normalization::Inner;
@@ -75,18 +76,39 @@ impl Tokenizer {
         if self.spells_unknown {
             return self.encode_spelled(text);
         }
-        let encoding = self.inner.encode_fast(text, false);
-        let encoding = encoding.map_err(cannot_encode(text))?;
+        let encoding = self.contained(text, |inner| inner.encode_fast(text, false))?;
         let ids = encoding.get_ids().iter();
         Ok(ids.map(|&id| self.known(id)).collect())
+    }
+
+    /// The tokens of `text` with their places.
+    fn encoding(&self, text: &str) -> Result<Encoding> {
+        self.contained(text, |inner| inner.encode(text, false))
+    }
+
+    /// The result of `work`, which encodes `text`.
+    fn contained<T>(
+        &self,
+        text: &str,
+        work: impl FnOnce(&Inner) -> tokenizers::Result<T>,
+    ) -> Result<T> {
+        let done = try_contain(|| work(&self.inner).map_err(|error| error.to_string()));
+        done.map_err(|problem| {
+            // The text may be long.
+            let shown = text.chars().take(SHOWN).collect::<String>();
+            let more = if shown.len() < text.len() { "…" } else { "" };
+            Error::Data {
+                problem: format!("the tokenizer cannot encode `{shown}{more}`: {problem}"),
+                hint: Some(FAULTY.into()),
+            }
+        })
     }
 
     /// [`Tokenizer::encode`] before tokens for unknown text are replaced.
     fn encode_spelled(&self, text: &str) -> Result<Vec<TokenId>> {
         let unk = self.special.unk;
         let name = self.inner.id_to_token(unk).unwrap_or_default();
-        let encoding = self.inner.encode(text, false);
-        let encoding = encoding.map_err(cannot_encode(text))?;
+        let encoding = self.encoding(text)?;
         let tokens = encoding.get_tokens().iter().zip(encoding.get_offsets());
         let ids = encoding.get_ids().iter().zip(tokens);
         let spelled = |(&id, (token, &(start, end))): (&TokenId, (&String, &(usize, usize)))| {
@@ -112,8 +134,7 @@ impl Tokenizer {
     /// # Errors
     /// See [`Tokenizer::encode`].
     pub fn offsets(&self, text: &str) -> Result<Vec<Range<usize>>> {
-        let encoding = self.inner.encode(text, false);
-        let encoding = encoding.map_err(cannot_encode(text))?;
+        let encoding = self.encoding(text)?;
         let offsets = encoding.get_offsets().iter();
         Ok(offsets.map(|&(start, end)| start..end).collect())
     }
@@ -124,8 +145,7 @@ impl Tokenizer {
     /// See [`Tokenizer::encode`].
     pub fn unknown(&self, text: &str) -> Result<Vec<String>> {
         let ids = self.encode(text)?;
-        let encoding = self.inner.encode(text, false);
-        let encoding = encoding.map_err(cannot_encode(text))?;
+        let encoding = self.encoding(text)?;
         let tokens = ids.iter().zip(encoding.get_offsets());
         let unknown = tokens.filter(|(id, _)| **id == self.special.unk);
         let parts = unknown.filter_map(|(_, &(start, end))| text.get(start..end));
@@ -175,7 +195,7 @@ impl Tokenizer {
 
     /// [`Tokenizer::encode`] for a text that continues a word.
     fn encode_continued(&self, text: &str) -> Result<Vec<TokenId>> {
-        let mut pieces = self.pieces(text).map_err(cannot_encode(text))?;
+        let mut pieces = self.pieces(text)?;
         if let Some(first) = pieces.first_mut()
             && self.marks_words()
             && !text.starts_with(WORD_MARK)
@@ -184,26 +204,28 @@ impl Tokenizer {
         }
         let mut ids = Vec::new();
         for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
-            let tokens = self.inner.get_model().tokenize(piece);
-            let tokens = tokens.map_err(cannot_encode(text))?;
+            let tokens = self.contained(text, |inner| inner.get_model().tokenize(piece))?;
             ids.extend(tokens.into_iter().map(|token| self.known(token.id)));
         }
         Ok(ids)
     }
 
     /// Returns the text of `ids`. Special tokens and ids outside the vocabulary are skipped.
-    pub fn decode(&self, ids: &[TokenId]) -> String {
+    ///
+    /// # Errors
+    /// [`Error::Data`] if a tokenizer from another program cannot decode the tokens. Learned tokenizers never fail.
+    pub fn decode(&self, ids: &[TokenId]) -> Result<String> {
         let ids = ids.iter().filter(|&&id| !self.is_special(id));
         let tokens: Vec<String> = ids.filter_map(|&id| self.token(id)).collect();
-        let decoded = self
-            .inner
-            .get_decoder()
-            .map(|decoder| decoder.decode(tokens.clone()));
-        match decoded {
-            Some(Ok(text)) => text,
-            // Without a decoder, tokens are words; if a decoder fails, the tokens are shown.
-            Some(Err(_)) | None => tokens.join(" "),
-        }
+        let Some(decoder) = self.inner.get_decoder() else {
+            // Without a decoder, tokens are words.
+            return Ok(tokens.join(" "));
+        };
+        let decoded = try_contain(|| decoder.decode(tokens).map_err(|error| error.to_string()));
+        decoded.map_err(|problem| Error::Data {
+            problem: format!("the tokenizer cannot make text of its tokens: {problem}"),
+            hint: Some(FAULTY.into()),
+        })
     }
 
     /// Returns true if `id` is never part of a text: one of [`SpecialTokens`], a token that the tokenizer file marks as
@@ -276,15 +298,18 @@ impl Tokenizer {
     }
 
     /// The normalized pieces of `text` that are looked up in the vocabulary.
-    pub(super) fn pieces(&self, text: &str) -> Result<Vec<String>, tokenizers::Error> {
-        let mut text = NormalizedString::from(text);
-        if let Some(normalizer) = self.inner.get_normalizer() {
-            normalizer.normalize(&mut text)?;
-        }
-        let mut pieces = PreTokenizedString::from(text);
-        if let Some(pre_tokenizer) = self.inner.get_pre_tokenizer() {
-            pre_tokenizer.pre_tokenize(&mut pieces)?;
-        }
+    pub(super) fn pieces(&self, text: &str) -> Result<Vec<String>> {
+        let pieces = self.contained(text, |inner| {
+            let mut text = NormalizedString::from(text);
+            if let Some(normalizer) = inner.get_normalizer() {
+                normalizer.normalize(&mut text)?;
+            }
+            let mut pieces = PreTokenizedString::from(text);
+            if let Some(pre_tokenizer) = inner.get_pre_tokenizer() {
+                pre_tokenizer.pre_tokenize(&mut pieces)?;
+            }
+            Ok(pieces)
+        })?;
         let pieces = pieces.get_splits(OffsetReferential::Normalized, OffsetType::Byte);
         Ok(pieces
             .into_iter()
@@ -298,12 +323,11 @@ pub fn vocabulary(json: &[u8]) -> Result<HashMap<String, TokenId>, String> {
     Ok(file::parse(json)?.get_vocab(true))
 }
 
-fn cannot_encode(text: &str) -> impl Fn(tokenizers::Error) -> Error {
-    move |error| Error::Data {
-        problem: format!("the tokenizer cannot encode `{text}`: {error}"),
-        hint: None,
-    }
-}
+/// The number of characters of a text that an error shows.
+const SHOWN: usize = 100;
+
+/// The hint of errors that only a tokenizer of another program causes.
+const FAULTY: &str = "its `tokenizer.json` is at fault: get the model again, or repair the file";
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,8 @@ use tokenizers::models::TrainerWrapper;
 use tokenizers::models::bpe::{BPE, Merges, Vocab};
 use tokenizers::{Model, ModelWrapper, Token};
 
+use super::growth::{REPEATED, TOKEN, check_text};
+
 /// The value of `"sums"` in the `model` of a tokenizer file whose texts are segmented as in SentencePiece.
 pub const SUMS: &str = "f32";
 /// Above this value, sums of scores restart from 0, before they become so large that single scores make no difference.
@@ -75,7 +77,6 @@ struct Merged {
     /// In most files, this is the first entry, so that other models are recognized at once.
     #[serde(rename = "type")]
     _kind: MergedKind,
-    dropout: Option<f32>,
     unk_token: Option<String>,
     continuing_subword_prefix: Option<String>,
     end_of_word_suffix: Option<String>,
@@ -94,16 +95,26 @@ enum MergedKind {
 }
 
 impl Merged {
+    /// The model, without the `dropout` of merges, which would make its results random.
     fn build(self) -> Result<Pieces, String> {
+        self.vocab
+            .keys()
+            .try_for_each(|token| check_text("a token", token, TOKEN))?;
+        let repeated = [
+            &self.unk_token,
+            &self.continuing_subword_prefix,
+            &self.end_of_word_suffix,
+        ];
+        repeated
+            .into_iter()
+            .flatten()
+            .try_for_each(|text| check_text(REPEATED_TEXT, text, REPEATED))?;
         let is_whole = are_whole(self.vocab.values().copied());
         let mut builder = BPE::builder()
             .vocab_and_merges(self.vocab, self.merges)
             .fuse_unk(self.fuse_unk.unwrap_or_default())
             .byte_fallback(self.byte_fallback.unwrap_or_default())
             .ignore_merges(self.ignore_merges.unwrap_or_default());
-        if let Some(dropout) = self.dropout {
-            builder = builder.dropout(dropout);
-        }
         if let Some(token) = self.unk_token {
             builder = builder.unk_token(token);
         }
@@ -129,14 +140,25 @@ struct Best {
     last: Option<(usize, Option<u32>)>,
 }
 
-/// What says how to read a `model` section.
+/// What says how to read a `model` section, and what is bounded in it.
 #[derive(Deserialize)]
 struct Kind {
     #[serde(default, rename = "type")]
     name: Value,
     #[serde(default)]
     sums: Value,
+    #[serde(default)]
+    unk_token: Value,
+    #[serde(default)]
+    unk_id: Value,
+    #[serde(default)]
+    continuing_subword_prefix: Value,
+    #[serde(default)]
+    end_of_word_suffix: Value,
 }
+
+/// What is added to pieces or stands for them.
+const REPEATED_TEXT: &str = "the unknown token, or what marks parts of words,";
 
 impl<'de> Deserialize<'de> for Pieces {
     /// Reads the text of the section directly into the model: the `tokenizers` library would copy all tokens several times.
@@ -154,6 +176,13 @@ impl Pieces {
             return section.build();
         }
         let kind: Kind = serde_json::from_str(file).map_err(invalid)?;
+        let repeated = [
+            &kind.unk_token,
+            &kind.continuing_subword_prefix,
+            &kind.end_of_word_suffix,
+        ];
+        let mut repeated = repeated.into_iter().filter_map(|text| text.as_str());
+        repeated.try_for_each(|text| check_text(REPEATED_TEXT, text, REPEATED))?;
         let model = match kind.name.as_str() {
             Some("Unigram") if kind.sums == SUMS => {
                 let section = serde_json::from_str(file).map_err(invalid)?;
@@ -164,11 +193,25 @@ impl Pieces {
             Some("WordLevel") => serde_json::from_str(file).map(ModelWrapper::WordLevel),
             _ => serde_json::from_str(file),
         };
-        let model = model.map_err(invalid)?;
-        let is_whole = (0..model.get_vocab_size() as u32).all(|id| {
-            let token = model.id_to_token(id);
-            token.is_some_and(|token| model.token_to_id(&token) == Some(id))
-        });
+        let model = match model.map_err(invalid)? {
+            // See `Merged::build`.
+            ModelWrapper::BPE(mut model) => {
+                model.dropout = None;
+                ModelWrapper::BPE(model)
+            }
+            model => model,
+        };
+        let unk_id = kind.unk_id.as_u64().and_then(|id| u32::try_from(id).ok());
+        let mut is_whole = true;
+        for id in 0..model.get_vocab_size() as u32 {
+            let Some(token) = model.id_to_token(id) else {
+                is_whole = false;
+                continue;
+            };
+            let most = if unk_id == Some(id) { REPEATED } else { TOKEN };
+            check_text("a token", &token, most)?;
+            is_whole &= model.token_to_id(&token) == Some(id);
+        }
         Ok(Self::Plain { model, is_whole })
     }
 
@@ -197,6 +240,14 @@ impl Unigram {
     fn new(section: Section) -> Result<Self, String> {
         let (tokens, scores): (Vec<String>, Vec<f64>) = section.vocab.into_iter().unzip();
         let n = tokens.len();
+        for (id, token) in (0..).zip(&tokens) {
+            let most = if section.unk_id == Some(id) {
+                REPEATED
+            } else {
+                TOKEN
+            };
+            check_text("a token", token, most)?;
+        }
         let listed = section.unmatched.iter().chain(&section.unk_id);
         if let Some(id) = listed.clone().find(|&&id| id as usize >= n) {
             return Err(format!("there is no token {id}"));

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 use attentive_checkpoint::{atomic, files};
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +37,7 @@ impl MetricsLog {
         let path = dir.join(files::METRICS);
         if path.exists() {
             // A killed run may have left an incomplete line, even an incomplete character.
-            let text = atomic::read(&path).map_err(Error::io("read", &path))?;
+            let text = regular_file::read_whole(&path).map_err(Error::io("read", &path))?;
             let text = String::from_utf8_lossy(&text);
             let is_kept = |line: &&str| {
                 line.ends_with('\n')

@@ -102,7 +102,11 @@ fn tensors_of_file(bytes: &[u8]) -> Tensors {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("packed");
     fs::write(&path, bytes).unwrap();
-    checked::read(FORMAT, &Mapped::open(&File::open(&path).unwrap()).unwrap()).unwrap()
+    checked::read(
+        FORMAT,
+        &Mapped::open(&File::open(&path).unwrap(), &path, IfLost::End).unwrap(),
+    )
+    .unwrap()
 }
 
 #[test]

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::panic;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use attentive_kernels::mapped::Mapped;
+use attentive_kernels::mapped::{IfLost, Mapped};
 use sha2::{Digest, Sha256};
 
 /// Bytes that are mapped and hashed at a time.
@@ -23,12 +24,18 @@ pub(super) struct Checksum {
 }
 
 impl Checksum {
-    /// Begins to add the bytes `place` of `file` to `hash`.
+    /// Begins to add the bytes `place` of `file`, which was opened at `path`, to `hash`. What cannot be read any more counts as
+    /// zeros, so that the checksum is wrong.
     ///
     /// # Errors
     /// A file that cannot be shared with a thread, or no more threads.
-    pub(super) fn start(file: &File, place: Range<u64>, mut hash: Sha256) -> io::Result<Self> {
-        let file = file.try_clone()?;
+    pub(super) fn start(
+        file: &File,
+        path: &Path,
+        place: Range<u64>,
+        mut hash: Sha256,
+    ) -> io::Result<Self> {
+        let (file, path) = (file.try_clone()?, path.to_path_buf());
         let is_needed = Arc::new(AtomicBool::new(true));
         let still_needed = is_needed.clone();
         let work = move || {
@@ -37,7 +44,7 @@ impl Checksum {
                     break;
                 }
                 let end = place.end.min(start + PART as u64);
-                hash.update(&*Mapped::part(&file, start..end)?);
+                hash.update(&*Mapped::part(&file, &path, start..end, IfLost::Zeros)?);
             }
             Ok(hash)
         };

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
+use std::path::Path;
 use std::sync::Arc;
 
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
-use attentive_kernels::mapped::Mapped;
+use attentive_kernels::mapped::{IfLost, Mapped};
 use attentive_model::engine::{Engine, Matrix, Precision, Weights};
 use safetensors::tensor::TensorInfo;
 
@@ -42,6 +43,7 @@ impl Stored {
         let mut weights = Reading {
             precision,
             file: &self.file,
+            path: &self.path,
             start: self.data.start,
             tensors: tensors.collect(),
             ahead: HashMap::new(),
@@ -62,6 +64,7 @@ impl Stored {
 struct Reading<'a> {
     precision: Precision,
     file: &'a File,
+    path: &'a Path,
     /// The start of the tensors in the file.
     start: u64,
     /// By the names of the architecture.
@@ -106,8 +109,15 @@ impl Reading<'_> {
         }
         let place = self.start + first as u64..self.start + end as u64;
         if end - first > SMALL {
-            return match Mapped::part(self.file, place) {
-                Ok(bytes) => work(&tensor.shape, &numbers(&bytes)),
+            return match Mapped::part(self.file, self.path, place, IfLost::Zeros) {
+                Ok(bytes) => {
+                    let made = work(&tensor.shape, &numbers(&bytes));
+                    if bytes.check(|_| false).is_err() {
+                        let changed = io::Error::other("it was changed while it was read");
+                        self.failed.get_or_insert(changed);
+                    }
+                    made
+                }
                 Err(error) => {
                     self.failed.get_or_insert(error);
                     work(&tensor.shape, &vec![0.0; (end - first) / size_of::<f32>()])

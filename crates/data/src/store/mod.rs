@@ -22,6 +22,7 @@ pub use manifest::StoreKey;
 
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 use attentive_text::Tokenizers;
 
 use self::making::UNFINISHED;
@@ -66,7 +67,7 @@ impl Store {
     /// [`Error::Io`] if its manifest cannot be read, and [`Error::Data`] if it is damaged.
     pub fn open(dir: &Path) -> Result<Self> {
         let path = dir.join(MANIFEST);
-        let text = fs::read(&path).map_err(Error::io("read", &path))?;
+        let text = regular_file::read(&path, regular_file::DESCRIPTION)?;
         let manifest: Result<Manifest, String> =
             serde_json::from_slice(&text).map_err(|error| error.to_string());
         let whole = manifest.and_then(|manifest| manifest.check().map(|()| manifest));
@@ -190,6 +191,11 @@ impl Store {
         Ok(())
     }
 
+    /// Refuses a loaded shard whose file was changed since it was loaded.
+    pub(super) fn check(&self) -> Result<()> {
+        self.loaded.values().try_for_each(|shard| shard.check())
+    }
+
     /// The lengths of an example of a loaded shard.
     pub(super) fn lengths(&self, index: usize) -> Lengths {
         self.shard(index)
@@ -210,8 +216,8 @@ impl Store {
     pub(super) fn bytes(&self) -> usize {
         let loaded = self.loaded.keys();
         let bytes = loaded.map(|&number| self.manifest.shards[number].bytes as usize);
-        // The start of each example takes 8 bytes.
-        bytes.sum::<usize>() + self.loaded.len() * SHARD * size_of::<u64>()
+        // The start of each example takes 8 bytes, and its source length 4.
+        bytes.sum::<usize>() + self.loaded.len() * SHARD * (size_of::<u64>() + size_of::<u32>())
     }
 
     fn shard(&self, index: usize) -> &Shard {

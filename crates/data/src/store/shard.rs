@@ -8,12 +8,12 @@
 //!
 //! All numbers are little-endian.
 
-use std::fs::File;
 use std::path::Path;
 
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
-use attentive_kernels::mapped::Mapped;
+use attentive_base::regular_file;
+use attentive_kernels::mapped::{IfLost, Mapped};
 
 use super::layout::{Layout, Width};
 use super::manifest::ShardFacts;
@@ -29,9 +29,12 @@ const ENTRY: usize = 12;
 #[derive(Debug)]
 pub(super) struct Shard {
     bytes: Mapped,
+    facts: ShardFacts,
     width: Width,
     /// The offset of the first token of each example, in bytes, and the end of the last one.
     starts: Vec<u64>,
+    /// The number of source tokens of each example.
+    src_lens: Vec<u32>,
 }
 
 impl Shard {
@@ -41,15 +44,15 @@ impl Shard {
     /// [`Error::Io`] if it cannot be read, [`Error::Data`] if it is damaged.
     pub(super) fn open(path: &Path, facts: ShardFacts) -> Result<Self> {
         let unreadable = || Error::io("read", path);
-        let file = File::open(path).map_err(unreadable())?;
-        let bytes = Mapped::open(&file).map_err(unreadable())?;
+        let file = regular_file::open(path).map_err(unreadable())?;
+        let bytes = Mapped::open(&file, path, IfLost::Zeros).map_err(unreadable())?;
         let is_whole = crc32fast::hash(&bytes) == facts.crc32;
-        let shard = is_whole.then(|| Self::read(bytes)).flatten();
+        let shard = is_whole.then(|| Self::read(bytes, facts)).flatten();
         let shard = shard.filter(|shard| shard.starts.len() == facts.examples + 1);
         shard.ok_or_else(|| damaged(path))
     }
 
-    fn read(bytes: Mapped) -> Option<Self> {
+    fn read(bytes: Mapped, facts: ShardFacts) -> Option<Self> {
         let (magic, rest) = bytes.split_at_checked(MAGIC.len())?;
         let (header, rest) = rest.split_at_checked(HEADER - MAGIC.len())?;
         let width = Width::of_bytes(word(header, 0))?;
@@ -57,40 +60,53 @@ impl Shard {
         let (entries, _) = rest.split_at_checked(n * ENTRY)?;
         let mut end = (HEADER + entries.len()) as u64;
         let mut starts = Vec::with_capacity(n + 1);
+        let mut src_lens = Vec::with_capacity(n);
         starts.push(end);
         for entry in entries.chunks_exact(ENTRY) {
             let count = u64::from(word(entry, 1)) + u64::from(word(entry, 2));
             end += count * width.bytes() as u64;
             starts.push(end);
+            src_lens.push(word(entry, 1));
         }
         let is_whole = magic == MAGIC && end == bytes.len() as u64;
         is_whole.then_some(Self {
+            facts,
             width,
             starts,
+            src_lens,
             bytes,
+        })
+    }
+
+    /// Refuses a file that was overwritten or truncated since it was opened: examples that were read since the last check are then
+    /// worthless.
+    ///
+    /// # Errors
+    /// [`Error::Data`] with its name.
+    pub(super) fn check(&self) -> Result<()> {
+        let is_same = |bytes: &[u8]| crc32fast::hash(bytes) == self.facts.crc32;
+        self.bytes.check(is_same).map_err(|_| Error::Data {
+            problem: format!("`{}` was changed while it was in use", self.bytes.path().display()),
+            hint: Some(
+                "delete its folder: the corpus is then prepared again, and the run can be continued from its last checkpoint".into(),
+            ),
         })
     }
 
     /// The lengths of example `number` of the shard.
     pub(super) fn lengths(&self, number: usize, layout: Layout) -> Lengths {
-        let (_, src, tgt) = self.entry(number);
-        layout.lengths(src, tgt)
+        let src = self.src_lens[number] as usize;
+        let bytes = (self.starts[number + 1] - self.starts[number]) as usize;
+        layout.lengths(src, bytes / self.width.bytes() - src)
     }
 
     /// Example `number` of the shard.
     pub(super) fn get(&self, number: usize, layout: Layout, start: TokenId) -> Example {
-        let (line, n_src, _) = self.entry(number);
+        let line = word(&self.bytes[HEADER + number * ENTRY..], 0) as usize;
         let range = self.starts[number] as usize..self.starts[number + 1] as usize;
         let mut src = self.width.read(&self.bytes[range]);
-        let tgt = src.split_off(n_src);
+        let tgt = src.split_off(self.src_lens[number] as usize);
         layout.example(src, tgt, start, line)
-    }
-
-    /// The line number, the number of source tokens, and the number of target tokens of an example.
-    fn entry(&self, number: usize) -> (usize, usize, usize) {
-        let entry = &self.bytes[HEADER + number * ENTRY..][..ENTRY];
-        let [line, src, tgt] = [0, 1, 2].map(|place| word(entry, place) as usize);
-        (line, src, tgt)
     }
 }
 

@@ -15,14 +15,14 @@ mod sentences;
 mod t5;
 mod tokenizer;
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
 pub(super) use self::export::{export, kind};
 use attentive_architecture::{ActivationKind, Task, TieEmbeddings};
-use attentive_base::error::{Error, Result};
+use attentive_base::error::Result;
+use attentive_base::regular_file;
 use attentive_config::{
     Config, DataConfig, DecoderConfig, FamilyConfig, ModelConfig, OutputConfig, Vocabulary,
 };
@@ -277,7 +277,7 @@ fn describe(kind: &str) -> Option<Describe> {
 
 /// Reads the JSON value in the file `path`.
 fn json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
-    let text = fs::read(path).map_err(Error::io("read", path))?;
+    let text = regular_file::read(path, regular_file::DESCRIPTION)?;
     serde_json::from_slice(&text).map_err(|error| not_understood(path, format!("damaged: {error}")))
 }
 

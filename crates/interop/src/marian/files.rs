@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 
 use super::search::Search;
 use crate::keys::not_understood;
@@ -60,7 +60,7 @@ fn is_weights(path: &Path) -> bool {
 
 fn is_binary(path: &Path) -> bool {
     let mut start = [0; BINARY.len()];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    let read = regular_file::open(path).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && start == BINARY
 }
 

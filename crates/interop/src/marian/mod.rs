@@ -11,7 +11,6 @@ pub(super) mod tests;
 mod vocab;
 mod yaml;
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -19,7 +18,8 @@ use serde_json::{Map, Value};
 pub(super) use self::export::{export, kind};
 pub(super) use self::files::recognizes;
 
-use attentive_base::error::{Error, Result};
+use attentive_base::error::Result;
+use attentive_base::regular_file;
 use attentive_config::{Config, DataConfig, FamilyConfig, Vocabulary};
 
 use self::files::{Files, Vocabs};
@@ -107,7 +107,7 @@ fn read_options(path: &Path, tensors: &Tensors) -> Result<Map<String, Value>> {
 
 /// Reads the mapping in the file `path`.
 fn read_yaml(path: &Path) -> Result<Map<String, Value>> {
-    let text = fs::read(path).map_err(Error::io("read", path))?;
+    let text = regular_file::read(path, regular_file::BY_HAND)?;
     parse_yaml(&text).map_err(|problem| not_understood(path, problem))
 }
 

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 pub(super) use self::document::{added, splitter};
 use attentive_base::batch::TokenId;
-use attentive_base::error::{Error, Result};
+use attentive_base::error::Result;
+use attentive_base::regular_file;
 use attentive_config::TokenizerKind;
 
 use self::protobuf::{Field, Message};
@@ -63,7 +64,7 @@ impl SentencePiece {
     /// [`Error::Model`] for a damaged file, and for a model that cannot be converted exactly; [`Error::Io`] if it cannot be
     /// read.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+        let bytes = regular_file::read(path, regular_file::DESCRIPTION)?;
         Self::parse(&bytes).map_err(|problem| not_understood(path, problem))
     }
 

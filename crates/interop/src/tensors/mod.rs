@@ -8,16 +8,16 @@ mod zip;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use attentive_kernels::mapped::Mapped;
+use attentive_kernels::mapped::{IfLost, Mapped};
 use half::{bf16, f16};
 
 pub(super) use self::archive::Archive;
 pub(super) use self::safetensors::{INDEX, WHOLE};
 use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 
 use super::keys::not_understood;
 
@@ -127,8 +127,8 @@ impl Tensors {
 
     /// Adds the tensors that `places` finds in the file `path`.
     fn add(&mut self, path: &Path, places: fn(&[u8]) -> Found) -> Result<()> {
-        let file = File::open(path).map_err(Error::io("read", path))?;
-        let mapped = Mapped::open(&file).map_err(Error::io("read", path))?;
+        let file = regular_file::open(path).map_err(Error::io("read", path))?;
+        let mapped = Mapped::open(&file, path, IfLost::End).map_err(Error::io("read", path))?;
         let found = places(&mapped);
         let found = found.map_err(|problem| not_understood(path, format!("damaged: {problem}")))?;
         for (name, stored) in found {

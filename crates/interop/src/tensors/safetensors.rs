@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use attentive_base::error::{Error, Result};
+use attentive_base::error::Result;
+use attentive_base::regular_file;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorInfo};
 use serde::Deserialize;
@@ -61,7 +62,7 @@ fn places(file: &[u8]) -> Found {
 }
 
 fn shards(index: &Path) -> Result<BTreeSet<String>> {
-    let text = std::fs::read(index).map_err(Error::io("read", index))?;
+    let text = regular_file::read(index, regular_file::DESCRIPTION)?;
     let read: Index = serde_json::from_slice(&text)
         .map_err(|error| not_understood(index, format!("damaged: {error}")))?;
     let names: BTreeSet<String> = read.weight_map.into_values().collect();

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use attentive_architecture::TokenContract;
+use attentive_base::error::Error;
 use attentive_decode::{
     Capacity, Decoding, Ending, Hypothesis, SearchOptions, Sentence, Setting, Texts,
 };
@@ -63,6 +64,8 @@ struct Written<'p> {
     /// The number of the text in its request.
     number: usize,
     growing: Growing<'p>,
+    /// Why it ends early, without a text.
+    failed: Option<Error>,
     reply: Reply<Generation>,
     canceled: Canceled,
     running: Running<'p>,
@@ -266,9 +269,17 @@ impl<'p> Worker<'p> {
                 failure.raise();
             }
         };
+        let growing = match Growing::new(pipeline, &prompt, &options) {
+            Ok(growing) => growing,
+            Err(error) => {
+                drop(running);
+                return reply(number, Event::Done(Err(error)));
+            }
+        };
         let written = Written {
             number,
-            growing: Growing::new(pipeline, &prompt, &options),
+            growing,
+            failed: None,
             reply,
             canceled,
             running,
@@ -285,8 +296,12 @@ impl<'p> Worker<'p> {
                 sought.finish(self.pipeline, hypotheses);
             }
             for (sought, tokens) in lane.decoding.best() {
-                if sought.job.watch {
-                    let text = self.pipeline.tokenizers().tgt().decode(tokens);
+                let tokenizer = self.pipeline.tokenizers().tgt();
+                // If it cannot be decoded, or the model failed, the end tells.
+                if sought.job.watch
+                    && self.pipeline.failure().is_none()
+                    && let Ok(text) = tokenizer.decode(tokens)
+                {
                     (sought.job.reply)(sought.job.number, Event::Text(text));
                 }
             }
@@ -301,18 +316,24 @@ impl<'p> Worker<'p> {
         };
         texts.retain(|written| !written.canceled.get());
         self.shared.counters.step(texts.len());
+        let pipeline = self.pipeline;
         let ended = texts.advance(|written, token| match written.growing.push(token) {
-            ControlFlow::Continue(piece) => {
+            _ if pipeline.failure().is_some() => ControlFlow::Break(()),
+            Err(error) => {
+                written.failed = Some(error);
+                ControlFlow::Break(())
+            }
+            Ok(ControlFlow::Continue(piece)) => {
                 written.give(piece);
                 ControlFlow::Continue(())
             }
-            ControlFlow::Break(piece) => {
+            Ok(ControlFlow::Break(piece)) => {
                 written.give(piece);
                 ControlFlow::Break(())
             }
         });
         for (written, ending) in ended {
-            written.finish(ending);
+            written.finish(pipeline, ending);
         }
         if texts.is_empty() {
             self.texts = None;
@@ -329,7 +350,10 @@ impl Sought<'_> {
             reply,
             ..
         } = self.job;
-        let result = pipeline.translation(read, hypotheses, &options);
+        let result = match pipeline.failure() {
+            None => pipeline.translation(read, hypotheses, &options),
+            Some(failure) => Err(device::failed(failure)),
+        };
         if let Ok(translation) = &result {
             let candidates = translation.hypotheses.iter();
             self.running.tgt_tokens = candidates.map(|one| one.tokens.len()).sum();
@@ -348,8 +372,14 @@ impl Written<'_> {
         }
     }
 
-    fn finish(self, ending: Option<Ending>) {
-        let (piece, generation) = self.growing.finish(ending);
+    fn finish(self, pipeline: &Pipeline, ending: Option<Ending>) {
+        let failed = self
+            .failed
+            .or_else(|| pipeline.failure().map(device::failed));
+        let (piece, generation) = match failed {
+            None => self.growing.finish(ending),
+            Some(error) => (String::new(), Err(error)),
+        };
         drop(self.running);
         if !piece.is_empty() {
             (self.reply)(self.number, Event::Text(piece));

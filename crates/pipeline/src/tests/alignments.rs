@@ -19,7 +19,7 @@ fn alignments_follow_the_attention() {
                 continue;
             }
             // Words are tokens here, so the alignment can be read off the inspection.
-            let text = tgt.decode(ids);
+            let text = tgt.decode(ids).unwrap();
             let inspection = pipeline.inspect(src, Some(&text)).unwrap();
             let is_cross = |map: &&attentive_model::nn::AttentionMap| {
                 map.name.contains("attention")

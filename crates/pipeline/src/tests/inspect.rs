@@ -33,7 +33,7 @@ fn an_inspection_shows_the_result_of_the_search() {
         .translate_with(&[sentence], &options(pipeline, 1))
         .unwrap();
     let best = best.remove(0).hypotheses.remove(0);
-    let text = pipeline.tokenizers().tgt().decode(&best.tokens);
+    let text = pipeline.tokenizers().tgt().decode(&best.tokens).unwrap();
     assert_eq!(inspection.tgt[1..].join(" "), text);
     assert_eq!(inspection.src.join(" "), format!("{sentence} </s>"));
     // Teacher forcing gives the tokens the same probabilities as the search.

@@ -9,9 +9,11 @@ pub(super) mod own;
 use std::fmt;
 use std::marker::PhantomData;
 
+use axum::extract::{FromRequestParts, Path};
 use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use hyper::http::request::Parts;
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::json;
@@ -177,6 +179,19 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .merge(deepl::routes())
         .merge(openai::routes())
         .merge(operation::routes())
+}
+
+/// The part of a path that names an object. Its problems are told in the format of the API.
+struct Id(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Problem;
+
+    async fn from_request_parts(head: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let id = Path::from_request_parts(head, state).await;
+        let id = id.map(|Path(id)| Self(id));
+        id.map_err(|_| Problem::new(Kind::Malformed, "the path is not UTF-8"))
+    }
 }
 
 /// A text, or a list of texts.

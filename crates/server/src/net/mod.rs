@@ -2,6 +2,7 @@
 
 mod framing;
 mod linger;
+mod progress;
 mod reserve;
 mod stall;
 
@@ -14,7 +15,7 @@ use axum::body::Body;
 use axum::response::Response;
 use hyper::Request;
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, HeaderValue};
+use hyper::header::{CONNECTION, HeaderMap, HeaderValue, TRANSFER_ENCODING};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -25,6 +26,7 @@ use tokio::time::{sleep, timeout};
 
 use self::framing::Heads;
 use self::linger::{Lingering, Turns};
+use self::progress::Progress;
 use self::reserve::Reserve;
 use self::stall::Stalling;
 use super::api::Api;
@@ -50,7 +52,7 @@ pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
     let limits = &app.config.limits;
     let places = Shares::new(limits.connections, limits.share_of_connections());
     let turns = Turns::default();
-    let mut reserve = Reserve::default();
+    let mut reserve = Reserve::new(limits.reserve());
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -90,11 +92,20 @@ pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
 
 /// The response to a request whose length is ambiguous, so that a proxy might read it differently.
 fn ambiguous() -> Response {
-    let problem = "a request must have either `Content-Length` or `Transfer-Encoding`, not both, and chunks must follow RFC 9112";
+    let problem = "a request must have either `Content-Length` or `Transfer-Encoding: chunked`, not both, and chunks must follow RFC 9112";
     let mut response = Api::Operation.refuse(&Problem::new(Kind::Malformed, problem));
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(CONNECTION, close);
     response
+}
+
+/// True without an encoding of the transfer, and if it is exactly `chunked`. hyper would ignore other encodings before it, and hand
+/// over what they encode.
+fn is_chunked_at_most(headers: &HeaderMap) -> bool {
+    let mut encodings = headers.get_all(TRANSFER_ENCODING).iter();
+    let first = encodings.next();
+    let is_chunked = |encoding: &HeaderValue| encoding.as_bytes().eq_ignore_ascii_case(b"chunked");
+    first.is_none_or(is_chunked) && encodings.next().is_none()
 }
 
 /// The response to a request on a connection beyond the limit.
@@ -130,11 +141,18 @@ impl Line {
         let _ = stream.set_nodelay(true);
         let _open = Open::count(&self.app);
         let heads = Heads::default();
-        let io = TokioIo::new(Stalling::new(stream, limits.stall_timeout, heads.clone()));
+        let progress = Progress::default();
+        let stream = Stalling::new(
+            stream,
+            limits.stall_timeout,
+            heads.clone(),
+            progress.clone(),
+        );
+        let io = TokioIo::new(stream);
         let inner = TowerToHyperService::new(self.router);
         let app = Arc::clone(&self.app);
         let answer = service_fn(move |request: Request<Incoming>| {
-            let is_clear = heads.is_clear(&request);
+            let is_clear = heads.is_clear(&request) && is_chunked_at_most(request.headers());
             let api = Api::of(request.uri().path());
             let (head, body) = request.into_parts();
             let response = if !is_clear {
@@ -161,10 +179,14 @@ impl Line {
                 .header_read_timeout(head_timeout)
                 .max_buf_size(HEAD)
                 .keep_alive(has_place)
+                // A client that has sent its request may close its side, and read on.
+                .half_close(true)
                 .serve_connection(io, answer)
         );
         let ended = tokio::select! {
             ended = &mut connection => Some(ended),
+            // Or it has gone: nobody can tell before something is sent.
+            () = progress.left() => return,
             () = self.app.phase.reached(Stage::Ending) => None,
         };
         let ended = match ended {

@@ -4,28 +4,36 @@ use std::collections::VecDeque;
 
 use tokio::task::{AbortHandle, yield_now};
 
-/// The maximum number of such connections. A request that is sent at once is answered; when there are too many, the connection
-/// that has waited longest is closed.
-const MOST: usize = 64;
-
-/// The connections beyond the limit, oldest first.
-#[derive(Debug, Default)]
-pub(super) struct Reserve(VecDeque<AbortHandle>);
+/// The connections beyond the limit, oldest first. A request that is sent at once is answered; when there are too many, the
+/// connection that has waited longest is closed.
+#[derive(Debug)]
+pub(super) struct Reserve {
+    tasks: VecDeque<AbortHandle>,
+    most: usize,
+}
 
 impl Reserve {
-    /// Admits the connection that `task` serves. Returns when there are at most [`MOST`]: an aborted task closes its connection
+    /// Room for `most` connections, of which there is at least one.
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            tasks: VecDeque::new(),
+            most: most.max(1),
+        }
+    }
+
+    /// Admits the connection that `task` serves. Returns when there is room for it: an aborted task closes its connection
     /// only when it is next scheduled, and until then it uses a file descriptor.
     pub(super) async fn admit(&mut self, task: AbortHandle) {
-        self.0.retain(|task| !task.is_finished());
-        if self.0.len() == MOST
-            && let Some(oldest) = self.0.pop_front()
+        self.tasks.retain(|task| !task.is_finished());
+        if self.tasks.len() == self.most
+            && let Some(oldest) = self.tasks.pop_front()
         {
             oldest.abort();
             while !oldest.is_finished() {
                 yield_now().await;
             }
         }
-        self.0.push_back(task);
+        self.tasks.push_back(task);
     }
 }
 
@@ -36,11 +44,13 @@ mod tests {
 
     use tokio::task::JoinSet;
 
-    use super::{MOST, Reserve};
+    use super::Reserve;
+
+    const MOST: usize = 64;
 
     #[tokio::test]
     async fn nobody_is_admitted_before_the_oldest_has_gone() {
-        let (mut reserve, mut tasks) = (Reserve::default(), JoinSet::new());
+        let (mut reserve, mut tasks) = (Reserve::new(MOST), JoinSet::new());
         let file = Arc::new(());
         for _ in 0..3 * MOST {
             let held = Arc::clone(&file);

@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 use super::framing::Heads;
+use super::progress::Progress;
 
 /// A connection on which a write fails if it makes no progress for some time. Incoming bytes are passed to [`Heads`].
 #[derive(Debug)]
@@ -19,15 +20,22 @@ pub(super) struct Stalling {
     /// Runs while a write waits.
     timer: Option<Pin<Box<Sleep>>>,
     heads: Heads,
+    progress: Progress,
 }
 
 impl Stalling {
-    pub(super) fn new(stream: TcpStream, patience: Duration, heads: Heads) -> Self {
+    pub(super) fn new(
+        stream: TcpStream,
+        patience: Duration,
+        heads: Heads,
+        progress: Progress,
+    ) -> Self {
         Self {
             stream,
             patience,
             timer: None,
             heads,
+            progress,
         }
     }
 
@@ -39,6 +47,7 @@ impl Stalling {
     ) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.timer = None;
+            self.progress.written();
             return written;
         }
         let patience = self.patience;
@@ -61,7 +70,11 @@ impl AsyncRead for Stalling {
         let this = self.get_mut();
         let before = buffer.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(context, buffer))?;
-        this.heads.read(&buffer.filled()[before..]);
+        let read = &buffer.filled()[before..];
+        if read.is_empty() && buffer.remaining() > 0 {
+            this.progress.ended();
+        }
+        this.heads.read(read);
         Poll::Ready(Ok(()))
     }
 }

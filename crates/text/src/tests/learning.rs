@@ -78,7 +78,8 @@ fn rare_characters_are_unknown() {
         assert_eq!(
             tokenizers
                 .src()
-                .decode(&tokenizers.src().encode(text).unwrap()),
+                .decode(&tokenizers.src().encode(text).unwrap())
+                .unwrap(),
             text
         );
     }

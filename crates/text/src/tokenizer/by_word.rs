@@ -3,7 +3,7 @@
 use attentive_base::batch::TokenId;
 use attentive_base::error::Result;
 
-use super::{Tokenizer, cannot_encode};
+use super::Tokenizer;
 
 impl Tokenizer {
     /// Returns one id per word of `text`; words are separated by white space. A word that is not a single token becomes
@@ -68,8 +68,7 @@ impl Tokenizer {
 
     /// [`Tokenizer::words`] for words that begin at the byte positions `starts`.
     fn words_at(&self, text: &str, starts: &[usize]) -> Result<Vec<usize>> {
-        let encoding = self.inner.encode(text, false);
-        let encoding = encoding.map_err(cannot_encode(text))?;
+        let encoding = self.encoding(text)?;
         let word = |&(start, end): &(usize, usize)| {
             let token = text.get(start..end).unwrap_or_default().trim_end();
             let last = start + token.len().saturating_sub(1);

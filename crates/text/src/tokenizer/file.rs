@@ -1,17 +1,19 @@
 //! The sections of a `tokenizer.json`.
 
+use attentive_base::foreign::try_contain;
 use serde::Deserialize;
-use serde_json::Value;
-use tokenizers::{AddedToken, DecoderWrapper, PostProcessorWrapper, TokenizerBuilder};
+use tokenizers::{AddedToken, PostProcessorWrapper, TokenizerBuilder};
 
+use crate::decoding::Decoding;
 use crate::division::Division;
+use crate::growth::{TOKEN, check_text};
 use crate::normalization::{Inner, Normalization};
 use crate::unigram::Pieces;
 
 /// The version of the format.
 const VERSION: &str = "1.0";
 
-/// The sections of a `tokenizer.json`. The `tokenizers` library would read it too, but panics on a decoder that is not JSON.
+/// The sections of a `tokenizer.json`.
 #[derive(Deserialize)]
 struct Sections {
     #[serde(default = "version")]
@@ -21,7 +23,7 @@ struct Sections {
     normalizer: Option<Normalization>,
     pre_tokenizer: Option<Division>,
     post_processor: Option<PostProcessorWrapper>,
-    decoder: Option<Value>,
+    decoder: Option<Decoding>,
     model: Pieces,
 }
 
@@ -41,7 +43,8 @@ fn version() -> String {
 /// Parses a `tokenizer.json`, without its settings of truncation and padding, which are left to batching. Otherwise describes
 /// the problem.
 pub(super) fn parse(json: &[u8]) -> Result<Inner, String> {
-    read(json).map_err(|error| format!("invalid tokenizer file: {error}"))
+    try_contain(|| read(json).map_err(|error| error.to_string()))
+        .map_err(|problem| format!("invalid tokenizer file: {problem}"))
 }
 
 fn read(json: &[u8]) -> tokenizers::Result<Inner> {
@@ -49,18 +52,18 @@ fn read(json: &[u8]) -> tokenizers::Result<Inner> {
     if sections.version != VERSION {
         return Err(format!("unknown version `{}`", sections.version).into());
     }
-    let decoder = sections
-        .decoder
-        .map(serde_json::from_value::<DecoderWrapper>);
     let mut tokenizer = TokenizerBuilder::new()
         .with_model(sections.model)
         .with_normalizer(sections.normalizer)
         .with_pre_tokenizer(sections.pre_tokenizer)
         .with_post_processor(sections.post_processor)
-        .with_decoder(decoder.transpose()?)
+        .with_decoder(sections.decoder)
         .build()?;
     let added = sections.added_tokens.into_iter();
     let added: Vec<AddedToken> = added.map(|added| added.token).collect();
+    for token in &added {
+        check_text("an added token", &token.content, TOKEN)?;
+    }
     tokenizer.add_tokens(&added);
     Ok(tokenizer)
 }

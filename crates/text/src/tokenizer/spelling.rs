@@ -51,15 +51,17 @@ impl Tokenizer {
     /// may leave an empty string.
     pub fn piece(&self, id: TokenId) -> (String, Joint) {
         let token = self.token(id).unwrap_or_default();
-        match self.inner.get_decoder() {
+        let Some(decoder) = self.inner.get_decoder() else {
             // Without a decoder, tokens are words.
-            None => (token, Joint::Blank),
+            return (token, Joint::Blank);
+        };
+        match decoder.only() {
             Some(DecoderWrapper::WordPiece(pieces)) => match token.strip_prefix(&pieces.prefix) {
                 Some(rest) => (rest.to_owned(), Joint::None),
                 None => (token, Joint::Blank),
             },
-            Some(_) if !self.marks_words() => (token, Joint::Plain),
-            Some(_) => match token.strip_prefix(WORD_MARK) {
+            _ if !self.marks_words() => (token, Joint::Plain),
+            _ => match token.strip_prefix(WORD_MARK) {
                 Some(rest) => (rest.to_owned(), Joint::Blank),
                 None => (token, Joint::None),
             },
@@ -68,11 +70,9 @@ impl Tokenizer {
 
     /// Returns true if tokens are subwords, with a mark on the first one of each word.
     pub(super) fn marks_words(&self) -> bool {
-        let is_marked = |decoder: &DecoderWrapper| matches!(decoder, DecoderWrapper::Metaspace(_));
-        match self.inner.get_decoder() {
-            Some(DecoderWrapper::Sequence(steps)) => steps.get_decoders().iter().any(is_marked),
-            decoder => decoder.is_some_and(is_marked),
-        }
+        let is_marked = |step: &DecoderWrapper| matches!(step, DecoderWrapper::Metaspace(_));
+        let decoder = self.inner.get_decoder();
+        decoder.is_some_and(|decoder| decoder.library().any(is_marked))
     }
 
     /// Returns the id of `token`, spelled as in the vocabulary.

@@ -1,13 +1,13 @@
 //! A tokenizer file without the roles of its special tokens.
 
 use std::collections::HashMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 use attentive_config::SpecialNames;
 use tokenizers::Model;
 
@@ -31,8 +31,9 @@ impl Unnamed {
     /// [`Error::Model`] if the file is missing or damaged, or has ids with gaps or for more than one token; [`Error::Io`] if it
     /// cannot be read.
     pub fn load(path: &Path) -> Result<Self> {
-        let json = fs::read(path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => Error::Model {
+        let json = regular_file::read(path, regular_file::DESCRIPTION);
+        let json = json.map_err(|error| match error {
+            Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Error::Model {
                 path: path.to_path_buf(),
                 problem: "the tokenizer file is missing".into(),
                 hint: Some(
@@ -40,7 +41,7 @@ impl Unnamed {
                         .into(),
                 ),
             },
-            _ => Error::io("read", path)(source),
+            error => error,
         })?;
         Self::from_json(json).map_err(|problem| damaged(path, problem))
     }

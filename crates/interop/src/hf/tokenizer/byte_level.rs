@@ -1,10 +1,10 @@
 //! Byte-level BPE, as in GPT-2 (Radford et al. 2019): `vocab.json` and `merges.txt`.
 
-use std::fs;
 use std::path::Path;
 
 use attentive_base::batch::TokenId;
-use attentive_base::error::{Error, Result};
+use attentive_base::error::Result;
+use attentive_base::regular_file;
 use serde_json::{Map, Value, json};
 
 use super::added;
@@ -31,11 +31,11 @@ pub(super) fn read(
     settings: &Settings,
 ) -> Result<Value> {
     let refuse = |problem: String| not_understood(vocab, problem);
-    let text = fs::read(vocab).map_err(Error::io("read", vocab))?;
+    let text = regular_file::read(vocab, regular_file::DESCRIPTION)?;
     let ids: Map<String, Value> =
         serde_json::from_slice(&text).map_err(|error| refuse(format!("damaged: {error}")))?;
     let id_of = |token: &str| Some(ids.get(token)?.as_u64()? as TokenId);
-    let text = fs::read_to_string(merges).map_err(Error::io("read", merges))?;
+    let text = regular_file::read_text(merges, regular_file::DESCRIPTION)?;
     let pairs: Vec<&str> = text
         .lines()
         .skip_while(|line| line.starts_with("#version"))

@@ -1,10 +1,10 @@
 //! Settings in the files beside a tokenizer: `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 use serde_json::{Map, Value, json};
 
 use crate::keys::not_understood;
@@ -188,7 +188,7 @@ fn object(path: &Path) -> Result<Map<String, Value>> {
     if !path.exists() {
         return Ok(Map::new());
     }
-    let text = fs::read(path).map_err(Error::io("read", path))?;
+    let text = regular_file::read(path, regular_file::DESCRIPTION)?;
     let object = serde_json::from_slice(&text);
     object.map_err(|error| not_understood(path, format!("not a JSON object: {error}")))
 }

@@ -1,10 +1,10 @@
 //! WordPiece (Wu et al. 2016), as in BERT: a list of tokens, `vocab.txt`.
 
-use std::fs;
 use std::path::Path;
 
 use attentive_base::batch::TokenId;
-use attentive_base::error::{Error, Result};
+use attentive_base::error::Result;
+use attentive_base::regular_file;
 use serde_json::{Map, Value, json};
 
 use super::added;
@@ -32,7 +32,7 @@ pub(super) fn read(path: &Path, settings: &Settings) -> Result<Value> {
     if !CLASSES.contains(&class) {
         return Err(refuse(format!("`{class}` is not supported")));
     }
-    let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+    let text = regular_file::read_text(path, regular_file::DESCRIPTION)?;
     let mut vocab = Map::new();
     for (token, id) in text.lines().zip(0..) {
         let earlier = vocab.insert(token.to_owned(), Value::from(id));

@@ -7,7 +7,8 @@
 use std::path::Path;
 
 use attentive_base::batch::TokenId;
-use attentive_base::error::{Error, Result};
+use attentive_base::error::Result;
+use attentive_base::regular_file;
 use attentive_model::shortlist::Shortlist;
 
 use crate::keys::not_understood;
@@ -25,7 +26,7 @@ pub(super) fn read(
     shared: bool,
     eos: TokenId,
 ) -> Result<Shortlist> {
-    let file = std::fs::read(path).map_err(Error::io("read", path))?;
+    let file = regular_file::read(path, regular_file::DESCRIPTION)?;
     let list = parse(&file, sizes, shared, eos);
     list.map_err(|problem| not_understood(path, problem))
 }

@@ -3,11 +3,11 @@
 mod binary;
 mod text;
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use attentive_base::error::Result;
+use attentive_base::regular_file;
 use attentive_model::shortlist::Shortlist;
 use attentive_text::Tokenizers;
 
@@ -29,7 +29,7 @@ pub(super) fn read(
 /// True if the file is in the binary format. A missing or unreadable file is reported by its reader.
 fn is_binary(path: &Path) -> bool {
     let mut mark = [0; size_of_val(&binary::MARK)];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut mark));
+    let read = regular_file::open(path).and_then(|mut file| file.read_exact(&mut mark));
     path.extension().is_some_and(|end| end == "bin")
         || read.is_ok() && mark == binary::MARK.to_le_bytes()
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attentive_pipeline::service::Client;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
 use hyper::header::CONTENT_TYPE;
@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::language;
-use crate::api::{reply, with_status};
+use crate::api::{Id, reply, with_status};
 use crate::app::{App, Shared};
 use crate::body::json_or_form;
 use crate::desk::Stop;
@@ -116,7 +116,7 @@ async fn list(State(app): State<Shared>, request: Request) -> Result<Response, P
     responses((status = 200, description = "The glossary"), (status = 404, description = "There is no such glossary")))]
 async fn describe(
     State(app): State<Shared>,
-    Path(id): Path<String>,
+    Id(id): Id,
     request: Request,
 ) -> Result<Response, Problem> {
     let (_, owner) = who(&app, &request)?;
@@ -129,7 +129,7 @@ async fn describe(
     responses((status = 204, description = "The glossary was deleted"), (status = 404, description = "There is no such glossary")))]
 async fn delete(
     State(app): State<Shared>,
-    Path(id): Path<String>,
+    Id(id): Id,
     request: Request,
 ) -> Result<Response, Problem> {
     let (_, owner) = who(&app, &request)?;
@@ -144,7 +144,7 @@ async fn delete(
         content_type = "text/tab-separated-values"), (status = 404, description = "There is no such glossary")))]
 async fn entries(
     State(app): State<Shared>,
-    Path(id): Path<String>,
+    Id(id): Id,
     request: Request,
 ) -> Result<Response, Problem> {
     let (client, owner) = who(&app, &request)?;

@@ -12,14 +12,14 @@ mod wish;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::body::Bytes;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::response::Response;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::reply;
+use super::{Id, reply};
 use crate::app::Shared;
 use crate::models::Model;
 use crate::problem::{Kind, Problem};
@@ -51,7 +51,7 @@ async fn models(State(app): State<Shared>, request: Request) -> Result<Response,
     responses((status = 200, description = "The model"), (status = 404, description = "There is no such model")))]
 async fn model(
     State(app): State<Shared>,
-    Path(id): Path<String>,
+    Id(id): Id,
     request: Request,
 ) -> Result<Response, Problem> {
     app.client(request.headers(), None, &Visit::of(&request)?)?;
