@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::count::count;
 use crate::regular_file::NOT_REGULAR;
+use crate::shown::shown;
 
 /// The result of every fallible operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -30,7 +31,7 @@ pub enum Error {
     },
 
     /// A configuration key has a wrong type or value.
-    #[error("config key `{key}`: expected {expected}, found {found}")]
+    #[error("config key `{}`: expected {expected}, found {found}", shown(key))]
     Config {
         /// The key with its section, such as `train.batch_tokens`.
         key: String,
@@ -43,7 +44,7 @@ pub enum Error {
     },
 
     /// A configuration key that does not exist.
-    #[error("unknown config key `{key}`{place}")]
+    #[error("unknown config key `{}`{place}", shown(key))]
     UnknownKey {
         /// The key with its section.
         key: String,

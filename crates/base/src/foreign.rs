@@ -11,14 +11,11 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The problem with which [`give_up`] ends the work.
-struct GivenUp(String);
-
 /// Calls `work`, most of which is done by another library. A panic in it does not spread, and is not printed: the values that
 /// `work` changes should not be used any more.
 ///
 /// # Errors
-/// The problem of [`give_up`], or what the library said when it panicked.
+/// What the library said when it panicked.
 ///
 /// ```
 /// use attentive_base::foreign::contain;
@@ -41,19 +38,7 @@ pub fn try_contain<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, Str
     contain(work).unwrap_or_else(Err)
 }
 
-/// Ends the work in the innermost [`contain`] with this problem, for callbacks whose errors a library ignores.
-///
-/// # Panics
-/// Always: outside of [`contain`], it ends the thread.
-pub fn give_up(problem: String) -> ! {
-    panic::resume_unwind(Box::new(GivenUp(problem)))
-}
-
 fn problem(payload: Box<dyn Any + Send>) -> String {
-    let payload = match payload.downcast::<GivenUp>() {
-        Ok(given_up) => return given_up.0,
-        Err(payload) => payload,
-    };
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
     format!(
@@ -122,8 +107,7 @@ mod tests {
     #[test]
     fn the_innermost_boundary_catches_and_the_outer_one_goes_on() {
         let outer = contain(|| {
-            let inner = contain(|| give_up("too long".into()));
-            assert_eq!(inner, Err::<(), _>("too long".into()));
+            contain(|| panic!("inside")).unwrap_err();
             assert_eq!(DEPTH.get(), 1);
             2
         });

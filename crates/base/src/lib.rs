@@ -9,5 +9,6 @@ pub mod foreign;
 pub mod interrupt;
 pub mod random;
 pub mod regular_file;
+pub mod shown;
 
 pub use error::{Error, Result};

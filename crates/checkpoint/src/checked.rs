@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::Range;
 
+use attentive_base::foreign::try_contain;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
@@ -63,8 +64,9 @@ pub(super) fn write(format: &str, tensors: &[Tensor<'_>], out: &mut dyn Write) -
 /// # Errors
 /// Describes the problem if the file is truncated, damaged or of another format.
 pub(super) fn read(format: &str, file: &[u8]) -> Result<Tensors, String> {
-    let (header, metadata) = SafeTensors::read_metadata(file)
-        .map_err(|error| format!("not a complete safetensors file: {error}"))?;
+    let read = || SafeTensors::read_metadata(file).map_err(|error| error.to_string());
+    let (header, metadata) = try_contain(read)
+        .map_err(|problem| format!("not a complete safetensors file: {problem}"))?;
     let start = LENGTH_BYTES + header;
     let values = metadata.metadata().as_ref();
     let found = values

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use attentive_kernels::closed::stdout_was_closed;
 use tempfile::{Builder, NamedTempFile};
 
 use super::cleanup;
@@ -113,6 +114,7 @@ fn begin(file: &mut File, begun: bool) -> io::Result<()> {
 impl Write for Destination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
+            Self::Stdout(_) if stdout_was_closed() => Err(io::Error::other("it is closed")),
             Self::Stdout(out) => out.write(bytes),
             Self::Memory(all) => all.write(bytes),
             Self::Stream(file) => file.write(bytes),

@@ -118,6 +118,9 @@ fn of_option(option: &str, command: &clap::Command, words: &[String]) -> Option<
             "`{command}` has no such option; other commands call it `{own}`"
         ));
     }
+    if let Some(tip) = of_others(name, command) {
+        return Some(tip);
+    }
     if let Some(tip) = of_text(option) {
         return Some(tip);
     }
@@ -131,6 +134,29 @@ fn of_option(option: &str, command: &clap::Command, words: &[String]) -> Option<
 fn has(command: &clap::Command, name: &str) -> bool {
     let mut options = command.get_arguments().filter_map(clap::Arg::get_long);
     options.any(|long| name.strip_prefix("--") == Some(long))
+}
+
+/// Which other commands have the option `name`, unless it is near one of this `command`.
+fn of_others(name: &str, command: &clap::Command) -> Option<String> {
+    const ALIKE: f64 = 0.9;
+    let long = name.strip_prefix("--")?;
+    let mut own = command.get_arguments().filter_map(clap::Arg::get_long);
+    if own.any(|own| strsim::jaro_winkler(own, long) > ALIKE) {
+        return None;
+    }
+    let mut all = super::Cli::command();
+    all.build();
+    let others = all.get_subcommands().filter(|other| has(other, name));
+    let others: Vec<String> = others
+        .map(|other| format!("`{}`", other.get_name()))
+        .collect();
+    let listed = match &others[..] {
+        [] => return None,
+        [one] => format!("{one} has"),
+        [others @ .., last] => format!("{} and {last} have", others.join(", ")),
+    };
+    let command = command.get_bin_name().unwrap_or_default();
+    Some(format!("`{command}` has no such option; {listed} it"))
 }
 
 /// Where to look up an `option` that is unknown everywhere.

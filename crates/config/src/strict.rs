@@ -1,10 +1,14 @@
 //! Checks of the keys and types of a TOML table against the schema.
 
 use attentive_base::error::{Error, Result};
+use attentive_base::shown::shown;
 use toml::{Table, Value};
 
 use super::schema::{Kind, SCHEMA, join};
 use super::{TrainDevice, usual};
+
+/// The maximum number of bytes of a name that may have been meant for another one: it takes long to compare long names.
+const LONGEST: usize = 200;
 
 /// Sections of which there may be a list.
 const LISTS: [&str; 1] = ["data.train"];
@@ -78,7 +82,7 @@ fn described(value: &Value) -> String {
     match value {
         Value::Table(_) => "a section of keys".into(),
         Value::Array(_) => "an array".into(),
-        Value::String(text) => format!("the string `{text}`"),
+        Value::String(text) => format!("the string `{}`", shown(text)),
         scalar => format!("`{scalar}`"),
     }
 }
@@ -109,7 +113,9 @@ fn hint(key: &str, kind: Kind, value: &Value) -> Option<String> {
         (Kind::Text, Value::Integer(_) | Value::Float(_) | Value::Boolean(_)) => {
             Some(format!("put it in quotes: `\"{value}\"`"))
         }
-        (Kind::Texts, Value::String(text)) => Some(format!("put it in brackets: `[\"{text}\"]`")),
+        (Kind::Texts, Value::String(text)) => {
+            Some(format!("put it in brackets: `[\"{}\"]`", shown(text)))
+        }
         (Kind::OneOf(allowed), Value::String(text)) => {
             let other = usual::hint(key, &normalized(text)).map(str::to_owned);
             other.or_else(|| meant_value(allowed, text).map(did_you_mean))
@@ -147,6 +153,9 @@ fn normalized(text: &str) -> String {
 
 /// The one of the `allowed` values that `text` probably stands for.
 fn meant_value(allowed: &[&'static str], text: &str) -> Option<&'static str> {
+    if text.len() > LONGEST {
+        return None;
+    }
     let text = normalized(text);
     let allowed = || allowed.iter().copied();
     let same = allowed().find(|name| *name == text || usual::is(name, &text));
@@ -181,6 +190,9 @@ fn unknown_key(key: &str, value: &Value) -> Error {
 
 /// The known key that the unknown `key` probably stands for.
 fn known_key(key: &str) -> Option<&'static str> {
+    if key.len() > LONGEST {
+        return None;
+    }
     let (section, name) = split(key);
     let known = SCHEMA.keys().map(String::as_str);
     usual::key(name)

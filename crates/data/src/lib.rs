@@ -3,6 +3,7 @@
 mod batcher;
 mod budget;
 pub mod builtin;
+mod content;
 mod corpus;
 mod encoded;
 mod example;

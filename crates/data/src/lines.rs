@@ -1,11 +1,12 @@
 //! Reads text line by line: from files, compressed or not, and from pipes as it arrives.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
 
+use super::content::Content;
 use super::stored::{Hashed, SourceFile, Unpacked};
 
 /// Maximum length of a sentence. Longer lines, usually missing line breaks or binary data, are dropped.
@@ -42,15 +43,17 @@ pub struct Lines<R> {
     limit: usize,
     count: usize,
     buffer: Vec<u8>,
+    /// True if the rest of a line that is too long is still to be skipped.
+    is_in_line: bool,
 }
 
-impl Lines<Hashed<File>> {
+impl Lines<Hashed<Content>> {
     /// Opens the file at `path`, with lines of at most `limit` bytes.
     ///
     /// # Errors
     /// [`Error::Io`] if the file cannot be opened.
     pub fn open(path: &Path, limit: usize) -> Result<Self> {
-        let file = File::open(path).map_err(Error::io("read", path))?;
+        let file = Content::open(path).map_err(Error::io("read", path))?;
         Ok(Self::new(Hashed::new(file), path, limit))
     }
 
@@ -72,6 +75,7 @@ impl<R: Read> Lines<R> {
             limit,
             count: 0,
             buffer: Vec::new(),
+            is_in_line: false,
         }
     }
 
@@ -88,9 +92,20 @@ impl<R: Read> Lines<R> {
     /// Returns the next line; `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Io`] if reading or decompressing fails, [`Error::Line`] if the line is not UTF-8.
+    /// [`Error::Io`] if reading or decompressing fails, [`Error::Line`] if the line is not UTF-8, or if the one before it, which was
+    /// too long, has no end within 4 GiB; [`Error::Interrupted`] after a request to stop.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>> {
-        let unreadable = |error| Error::io("read", &self.path)(error);
+        let unreadable = |error| {
+            let stopped = Interrupt::check().err();
+            stopped.unwrap_or_else(|| Error::io("read", &self.path)(error))
+        };
+        if self.is_in_line {
+            self.is_in_line = false;
+            let mut rest = self.reader.by_ref().take(MAX_TEXT_BYTES as u64);
+            if rest.skip_until(b'\n').map_err(unreadable)? == MAX_TEXT_BYTES {
+                return Err(Error::line(&self.path, self.count, "a line without an end"));
+            }
+        }
         self.buffer.clear();
         let most = self.limit.saturating_add(AROUND_LINE) as u64;
         let mut bounded = self.reader.by_ref().take(most);
@@ -107,9 +122,7 @@ impl<R: Read> Lines<R> {
         line = line.strip_suffix(b"\n").unwrap_or(line);
         line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.len() > self.limit {
-            if !is_whole {
-                self.reader.skip_until(b'\n').map_err(unreadable)?;
-            }
+            self.is_in_line = !is_whole;
             return Ok(Some(Line::TooLong));
         }
         let text = str::from_utf8(line).map_err(|error| {
@@ -196,6 +209,6 @@ pub fn read_lines_from(reader: impl Read, name: &Path) -> Result<Vec<String>> {
 }
 
 /// Opens a text that is read as a whole.
-pub(super) fn open_text(path: &Path) -> Result<Lines<Hashed<File>>> {
+pub(super) fn open_text(path: &Path) -> Result<Lines<Hashed<Content>>> {
     Lines::open(path, MAX_TEXT_BYTES)
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use attentive_base::error::Result;
+use attentive_base::interrupt::Interrupt;
 use attentive_config::CorpusSource;
 
 use super::corpus::Corpus;
@@ -80,18 +81,20 @@ pub fn read_given(
 /// Adds all lines of `reader` to `corpus`.
 fn read_all(mut reader: Reader, corpus: &mut Corpus, watch: Watch<'_>) -> Result<()> {
     while let Some(entry) = reader.next_entry()? {
-        tell(reader.stats().lines, watch);
+        tell(reader.stats().lines, watch)?;
         corpus.push(entry);
     }
     corpus.finish(reader);
     Ok(())
 }
 
-/// Periodically reports to `watch` the number of lines read so far.
-fn tell(lines: usize, watch: Watch<'_>) {
+/// Periodically reports to `watch` the number of lines read so far, and looks for a request to stop.
+fn tell(lines: usize, watch: Watch<'_>) -> Result<()> {
     if lines.is_multiple_of(LINES_PER_CALL) {
         watch(Progress::Read { lines });
+        Interrupt::check()?;
     }
+    Ok(())
 }
 
 /// Reads a file as one continuous text.
@@ -102,7 +105,7 @@ fn read_stream(path: &Path, corpus: &mut Corpus, watch: Watch<'_>) -> Result<()>
             Line::TooLong => corpus.skip(Fault::TooLong),
             Line::Text(text) => corpus.append(text),
         }
-        tell(corpus.stats().lines, watch);
+        tell(corpus.stats().lines, watch)?;
     }
     corpus.add_source(lines.finish());
     Ok(())

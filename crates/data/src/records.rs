@@ -1,11 +1,11 @@
 //! The lines of one corpus, from files and generators.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_config::CorpusSource;
 
+use super::content::Content;
 use super::form::Form;
 use super::given::Given;
 use super::item::{Fault, Item, TagInput};
@@ -20,11 +20,11 @@ const MAX_TSV_BYTES: usize = 2 * MAX_LINE_BYTES + 1;
 #[derive(Debug)]
 pub(super) enum Records {
     Aligned {
-        src: Box<Lines<Hashed<File>>>,
-        tgt: Box<Lines<Hashed<File>>>,
+        src: Box<Lines<Hashed<Content>>>,
+        tgt: Box<Lines<Hashed<Content>>>,
     },
     Each {
-        lines: Box<Lines<Hashed<File>>>,
+        lines: Box<Lines<Hashed<Content>>>,
         parse: fn(&str, Form) -> Result<Item, String>,
     },
     Generated(builtin::Examples),
@@ -146,8 +146,8 @@ impl Records {
 }
 
 fn next_aligned(
-    src: &mut Lines<Hashed<File>>,
-    tgt: &mut Lines<Hashed<File>>,
+    src: &mut Lines<Hashed<Content>>,
+    tgt: &mut Lines<Hashed<Content>>,
     form: Form,
 ) -> Result<Next> {
     Ok(match (src.next_line()?, tgt.next_line()?) {

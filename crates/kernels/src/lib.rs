@@ -34,6 +34,7 @@ pub mod attention;
 pub mod attentive_recurrent;
 pub mod cached_attention;
 pub mod ceiling;
+pub mod closed;
 pub mod cross_entropy;
 pub mod dropout;
 pub mod elementwise;

@@ -43,7 +43,7 @@ impl Pipeline {
     /// both cause warnings.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a model without a text encoder.
+    /// [`Error::Usage`] for a model without a text encoder; [`Error::Data`] if its outputs are NaN or infinite.
     pub fn embed<L: AsRef<str> + Sync>(
         &self,
         first_line: usize,
@@ -64,6 +64,9 @@ impl Pipeline {
                 _ => self.means(&batch)?,
             };
             for (&line, vector) in batch.lines.iter().zip(found) {
+                if !vector.iter().all(|value| value.is_finite()) {
+                    return Err(Error::damaged_model("the model gives a text no vector"));
+                }
                 vectors[line] = Some(vector);
             }
         }

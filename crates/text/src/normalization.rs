@@ -1,22 +1,12 @@
 //! The normalization of a text before it is divided.
 
-use attentive_base::foreign::give_up;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use tokenizers::{
-    NormalizedString, Normalizer, NormalizerWrapper, PostProcessorWrapper, TokenizerImpl,
-};
+use tokenizers::{NormalizedString, Normalizer, NormalizerWrapper};
 
 use super::charsmap::Charsmap;
-use super::decoding::Decoding;
-use super::division::Division;
 use super::growth::{Bound, Replacing, flattened};
-use super::unigram::Pieces;
-
-/// A tokenizer of the `tokenizers` library with this crate's normalization, division, search for pieces and decoding.
-pub(super) type Inner =
-    TokenizerImpl<Pieces, Normalization, Division, PostProcessorWrapper, Decoding>;
 
 /// The maximum number of bytes that a compiled map of the library may make of a character.
 const LONGEST_TEXT: usize = 64;
@@ -85,13 +75,9 @@ impl Step {
 impl Normalizer for Normalization {
     fn normalize(&self, text: &mut NormalizedString) -> tokenizers::Result<()> {
         let bound = Bound::of(text.get().len());
-        for step in &self.0 {
-            if let Err(problem) = step.normalize(text, bound) {
-                // The library would ignore an error, and go on with half of the steps.
-                give_up(problem.to_string());
-            }
-        }
-        Ok(())
+        self.0
+            .iter()
+            .try_for_each(|step| step.normalize(text, bound))
     }
 }
 

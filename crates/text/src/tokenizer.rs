@@ -1,7 +1,9 @@
 //! The tokenizer of one vocabulary.
 
+mod added;
 mod by_word;
 mod file;
+mod inner;
 mod spelling;
 mod unnamed;
 
@@ -20,9 +22,10 @@ pub use self::unnamed::Unnamed;
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
 use attentive_base::foreign::try_contain;
+use attentive_base::shown::shown;
 use attentive_config::SpecialNames;
 
-use super::normalization::Inner;
+use self::inner::Inner;
 use super::special::{MASK, SpecialTokens};
 
 /// Prefix of the first token of a word in subword vocabularies.
@@ -76,14 +79,14 @@ impl Tokenizer {
         if self.spells_unknown {
             return self.encode_spelled(text);
         }
-        let encoding = self.contained(text, |inner| inner.encode_fast(text, false))?;
+        let encoding = self.contained(text, |inner| inner.encode(text, OffsetType::None))?;
         let ids = encoding.get_ids().iter();
         Ok(ids.map(|&id| self.known(id)).collect())
     }
 
     /// The tokens of `text` with their places.
     fn encoding(&self, text: &str) -> Result<Encoding> {
-        self.contained(text, |inner| inner.encode(text, false))
+        self.contained(text, |inner| inner.encode(text, OffsetType::Byte))
     }
 
     /// The result of `work`, which encodes `text`.
@@ -94,11 +97,9 @@ impl Tokenizer {
     ) -> Result<T> {
         let done = try_contain(|| work(&self.inner).map_err(|error| error.to_string()));
         done.map_err(|problem| {
-            // The text may be long.
-            let shown = text.chars().take(SHOWN).collect::<String>();
-            let more = if shown.len() < text.len() { "…" } else { "" };
+            let shown = shown(text);
             Error::Data {
-                problem: format!("the tokenizer cannot encode `{shown}{more}`: {problem}"),
+                problem: format!("the tokenizer cannot encode `{shown}`: {problem}"),
                 hint: Some(FAULTY.into()),
             }
         })
@@ -107,7 +108,7 @@ impl Tokenizer {
     /// [`Tokenizer::encode`] before tokens for unknown text are replaced.
     fn encode_spelled(&self, text: &str) -> Result<Vec<TokenId>> {
         let unk = self.special.unk;
-        let name = self.inner.id_to_token(unk).unwrap_or_default();
+        let name = self.inner.token(unk).unwrap_or_default();
         let encoding = self.encoding(text)?;
         let tokens = encoding.get_tokens().iter().zip(encoding.get_offsets());
         let ids = encoding.get_ids().iter().zip(tokens);
@@ -120,9 +121,7 @@ impl Tokenizer {
                 true => text.get(start..end).unwrap_or_default(),
                 false => token,
             };
-            let found = self
-                .inner
-                .token_to_id(&format!("{UNKNOWN_SPELLING}{spelling}"));
+            let found = self.inner.id(&format!("{UNKNOWN_SPELLING}{spelling}"));
             found.map_or(unk, |id| self.known(id))
         };
         Ok(ids.map(spelled).collect())
@@ -171,8 +170,7 @@ impl Tokenizer {
     /// # Errors
     /// See [`Tokenizer::encode`].
     pub fn encode_masked(&self, text: &str, mask: TokenId) -> Result<Vec<TokenId>> {
-        let added = self.inner.get_added_vocabulary().get_added_tokens_decoder();
-        let takes_blanks = added.get(&mask).is_some_and(|mask| mask.lstrip);
+        let takes_blanks = self.inner.added.token(mask).is_some_and(|mask| mask.lstrip);
         let mut ids = Vec::new();
         let n_parts = text.split(MASK).count();
         for (number, part) in text.split(MASK).enumerate() {
@@ -204,7 +202,7 @@ impl Tokenizer {
         }
         let mut ids = Vec::new();
         for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
-            let tokens = self.contained(text, |inner| inner.get_model().tokenize(piece))?;
+            let tokens = self.contained(text, |inner| inner.model.tokenize(piece))?;
             ids.extend(tokens.into_iter().map(|token| self.known(token.id)));
         }
         Ok(ids)
@@ -217,7 +215,7 @@ impl Tokenizer {
     pub fn decode(&self, ids: &[TokenId]) -> Result<String> {
         let ids = ids.iter().filter(|&&id| !self.is_special(id));
         let tokens: Vec<String> = ids.filter_map(|&id| self.token(id)).collect();
-        let Some(decoder) = self.inner.get_decoder() else {
+        let Some(decoder) = &self.inner.decoder else {
             // Without a decoder, tokens are words.
             return Ok(tokens.join(" "));
         };
@@ -232,14 +230,13 @@ impl Tokenizer {
     /// special, or a start token that the file adds to the vocabulary. A start token from the vocabulary itself may be an
     /// ordinary word.
     pub(super) fn is_special(&self, id: TokenId) -> bool {
-        let added = self.inner.get_added_vocabulary().get_added_tokens_decoder();
         let is_marked = |token: &AddedToken| token.special || id == self.special.start;
-        self.special.contains(id) || added.get(&id).is_some_and(is_marked)
+        self.special.contains(id) || self.inner.added.token(id).is_some_and(is_marked)
     }
 
     /// Returns true if `id` is a single byte, such as `<0x0A>`.
     pub(super) fn is_byte(&self, id: TokenId) -> bool {
-        let token = self.inner.id_to_token(id).unwrap_or_default();
+        let token = self.inner.token(id).unwrap_or_default();
         let digits = token
             .strip_prefix("<0x")
             .and_then(|rest| rest.strip_suffix('>'));
@@ -280,11 +277,8 @@ impl Tokenizer {
 
     /// The tokens that the file adds to the vocabulary of its model, with their ids.
     pub(super) fn added(&self) -> Vec<(TokenId, String)> {
-        let added = self.inner.get_added_vocabulary().get_vocab();
-        added
-            .iter()
-            .map(|(token, &id)| (id, token.clone()))
-            .collect()
+        let added = self.inner.added.ids().iter();
+        added.map(|(token, &id)| (id, token.clone())).collect()
     }
 
     /// Sets the token with which every translation begins.
@@ -301,11 +295,11 @@ impl Tokenizer {
     pub(super) fn pieces(&self, text: &str) -> Result<Vec<String>> {
         let pieces = self.contained(text, |inner| {
             let mut text = NormalizedString::from(text);
-            if let Some(normalizer) = inner.get_normalizer() {
+            if let Some(normalizer) = &inner.normalizer {
                 normalizer.normalize(&mut text)?;
             }
             let mut pieces = PreTokenizedString::from(text);
-            if let Some(pre_tokenizer) = inner.get_pre_tokenizer() {
+            if let Some(pre_tokenizer) = &inner.division {
                 pre_tokenizer.pre_tokenize(&mut pieces)?;
             }
             Ok(pieces)
@@ -320,11 +314,8 @@ impl Tokenizer {
 
 /// All tokens of a `tokenizer.json` with their ids; otherwise describes the problem.
 pub fn vocabulary(json: &[u8]) -> Result<HashMap<String, TokenId>, String> {
-    Ok(file::parse(json)?.get_vocab(true))
+    Ok(file::parse(json)?.vocabulary())
 }
-
-/// The number of characters of a text that an error shows.
-const SHOWN: usize = 100;
 
 /// The hint of errors that only a tokenizer of another program causes.
 const FAULTY: &str = "its `tokenizer.json` is at fault: get the model again, or repair the file";

@@ -168,7 +168,7 @@ pub fn encode_corpus(
     observer: &mut dyn Observer,
 ) -> Result<Store> {
     config.validate()?;
-    material::encode_corpus(config, interrupt, observer)
+    material::preparing(interrupt, || material::encode_corpus(config, observer))
 }
 
 /// Returns the key by which [`encode_corpus`] finds the encoded training corpus of `config` on disk; it depends on everything

@@ -19,7 +19,7 @@ use super::directory::{self, Found};
 use super::duplicates;
 use super::exchange::parameters_of_first;
 use super::frozen::Frozen;
-use super::material::{Known, Material, material};
+use super::material::{Known, Material, material, preparing};
 use super::memory::Subject;
 use super::report::{Event, Observer};
 use super::source::Source;
@@ -133,8 +133,9 @@ pub(super) fn prepare(
     let opened = processes.agree("the run directory was opened", opened)?;
     let known = opened.as_ref().map(|opened| opened.known(dir));
     let known = known.unwrap_or_default();
-    let interrupt = &options.interrupt;
-    let material = material(config, known, given, interrupt, processes, observer)?;
+    let material = preparing(&options.interrupt, || {
+        material(config, known, given, processes, observer)
+    })?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture);
     let frozen = processes.agree("frozen parameters were named", frozen)?;

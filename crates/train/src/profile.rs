@@ -13,7 +13,7 @@ use attentive_tape::{Spent, profiled};
 
 use super::corpora::Given;
 use super::frozen::Frozen;
-use super::material::{Known, material};
+use super::material::{Known, material, preparing};
 use super::prepare::{check_memory, first_weights, fresh_model};
 use super::report::{Event, Observer, StepReport};
 use super::source::Source;
@@ -84,7 +84,9 @@ fn profile_here(
         run: None,
         source: source.as_ref(),
     };
-    let material = material(config, known, Given::default(), interrupt, &alone, observer)?;
+    let material = preparing(interrupt, || {
+        material(config, known, Given::default(), &alone, observer)
+    })?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture)?;
     let memory = check_memory(config, &architecture, &frozen, &material, &alone)?;

@@ -1,9 +1,11 @@
 //! Safetensors files.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 
-use attentive_base::error::Result;
+use attentive_base::error::{Error, Result};
+use attentive_base::foreign::try_contain;
 use attentive_base::regular_file;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorInfo};
@@ -28,17 +30,45 @@ pub(super) fn open(dir: &Path, tensors: &mut Tensors) -> Result<()> {
         (true, _) => BTreeSet::from([WHOLE.to_owned()]),
         (false, true) => shards(&dir.join(INDEX))?,
         (false, false) => {
-            let problem = format!("it has neither `{WHOLE}` nor `{INDEX}`");
-            return Err(diagnosis::of(dir, &problem));
+            return Err(match part(dir) {
+                Some(part) => incomplete(
+                    &dir.join(INDEX),
+                    format!("the index of the weights is missing, of which `{part}` is a part"),
+                ),
+                None => diagnosis::of(dir, &format!("it has neither `{WHOLE}` nor `{INDEX}`")),
+            });
         }
     };
-    names
-        .iter()
-        .try_for_each(|name| tensors.add(&dir.join(name), places))
+    names.iter().try_for_each(|name| match dir.join(name) {
+        part if part.exists() => tensors.add(&part, places),
+        part => {
+            let problem = format!("the part of the weights that `{INDEX}` lists is missing");
+            Err(incomplete(&part, problem))
+        }
+    })
+}
+
+/// The error of a model that lacks the file `path`.
+fn incomplete(path: &Path, problem: String) -> Error {
+    Error::Model {
+        path: path.to_path_buf(),
+        problem,
+        hint: Some("the model was not copied or downloaded completely: get it again".into()),
+    }
+}
+
+/// The first file of `dir` that is a part of weights, such as `model-00001-of-00002.safetensors`.
+fn part(dir: &Path) -> Option<String> {
+    let names = fs::read_dir(dir)
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let is_part = |name: &String| name.starts_with("model-") && name.ends_with(".safetensors");
+    names.filter(is_part).min()
 }
 
 fn places(file: &[u8]) -> Found {
-    let (header, metadata) = SafeTensors::read_metadata(file).map_err(|error| error.to_string())?;
+    let read = || SafeTensors::read_metadata(file).map_err(|error| error.to_string());
+    let (header, metadata) = try_contain(read)?;
     let data = header + size_of::<u64>();
     let stored = |info: &TensorInfo| {
         let (start, end) = info.data_offsets;

@@ -2,13 +2,16 @@
 
 use attentive_base::foreign::try_contain;
 use serde::Deserialize;
-use tokenizers::{AddedToken, PostProcessorWrapper, TokenizerBuilder};
+use tokenizers::{AddedToken, PostProcessorWrapper};
 
 use crate::decoding::Decoding;
 use crate::division::Division;
 use crate::growth::{TOKEN, check_text};
-use crate::normalization::{Inner, Normalization};
+use crate::normalization::Normalization;
 use crate::unigram::Pieces;
+
+use super::added::Added;
+use super::inner::Inner;
 
 /// The version of the format.
 const VERSION: &str = "1.0";
@@ -19,7 +22,7 @@ struct Sections {
     #[serde(default = "version")]
     version: String,
     #[serde(default)]
-    added_tokens: Vec<Added>,
+    added_tokens: Vec<Entry>,
     normalizer: Option<Normalization>,
     pre_tokenizer: Option<Division>,
     post_processor: Option<PostProcessorWrapper>,
@@ -29,7 +32,7 @@ struct Sections {
 
 /// An added token. Its id is that of the model's token or the next one, whatever is written.
 #[derive(Deserialize)]
-struct Added {
+struct Entry {
     #[serde(rename = "id")]
     _id: u32,
     #[serde(flatten)]
@@ -52,18 +55,18 @@ fn read(json: &[u8]) -> tokenizers::Result<Inner> {
     if sections.version != VERSION {
         return Err(format!("unknown version `{}`", sections.version).into());
     }
-    let mut tokenizer = TokenizerBuilder::new()
-        .with_model(sections.model)
-        .with_normalizer(sections.normalizer)
-        .with_pre_tokenizer(sections.pre_tokenizer)
-        .with_post_processor(sections.post_processor)
-        .with_decoder(sections.decoder)
-        .build()?;
     let added = sections.added_tokens.into_iter();
-    let added: Vec<AddedToken> = added.map(|added| added.token).collect();
+    let added: Vec<AddedToken> = added.map(|entry| entry.token).collect();
     for token in &added {
         check_text("an added token", &token.content, TOKEN)?;
     }
-    tokenizer.add_tokens(&added);
-    Ok(tokenizer)
+    let (model, normalizer) = (sections.model, sections.normalizer);
+    Ok(Inner {
+        added: Added::new(added, &model, normalizer.as_ref())?,
+        model,
+        normalizer,
+        division: sections.pre_tokenizer,
+        post_processor: sections.post_processor,
+        decoder: sections.decoder,
+    })
 }

@@ -20,7 +20,7 @@ pub enum Joint {
 impl Tokenizer {
     /// Returns the token with this id, as spelled in the vocabulary.
     pub fn token(&self, id: TokenId) -> Option<String> {
-        let mut token = self.inner.id_to_token(id)?;
+        let mut token = self.inner.token(id)?;
         if token.starts_with([UNKNOWN_SPELLING, UNREACHABLE]) {
             token.remove(0);
         }
@@ -51,7 +51,7 @@ impl Tokenizer {
     /// may leave an empty string.
     pub fn piece(&self, id: TokenId) -> (String, Joint) {
         let token = self.token(id).unwrap_or_default();
-        let Some(decoder) = self.inner.get_decoder() else {
+        let Some(decoder) = &self.inner.decoder else {
             // Without a decoder, tokens are words.
             return (token, Joint::Blank);
         };
@@ -71,7 +71,7 @@ impl Tokenizer {
     /// Returns true if tokens are subwords, with a mark on the first one of each word.
     pub(super) fn marks_words(&self) -> bool {
         let is_marked = |step: &DecoderWrapper| matches!(step, DecoderWrapper::Metaspace(_));
-        let decoder = self.inner.get_decoder();
+        let decoder = self.inner.decoder.as_ref();
         decoder.is_some_and(|decoder| decoder.library().any(is_marked))
     }
 
@@ -79,7 +79,7 @@ impl Tokenizer {
     pub fn id(&self, token: &str) -> Option<TokenId> {
         let marked = [UNKNOWN_SPELLING, UNREACHABLE].iter();
         let mut marked = marked.map(|mark| format!("{mark}{token}"));
-        let plain = self.inner.token_to_id(token);
-        plain.or_else(|| marked.find_map(|token| self.inner.token_to_id(&token)))
+        let plain = self.inner.id(token);
+        plain.or_else(|| marked.find_map(|token| self.inner.id(&token)))
     }
 }

@@ -98,7 +98,7 @@ fn continued_text_has_the_tokens_of_the_whole() {
 fn pieces_show_how_they_join_the_previous_text() {
     let piece = |kind, token: &str| {
         let tokenizer = tokenizer(kind);
-        let id = tokenizer.inner.token_to_id(token).expect("known");
+        let id = tokenizer.inner.id(token).expect("known");
         tokenizer.piece(id)
     };
     let expect = |text: &str, joint| (text.to_owned(), joint);

@@ -11,8 +11,8 @@ use attentive_base::regular_file;
 use attentive_config::SpecialNames;
 use tokenizers::Model;
 
+use super::inner::Inner;
 use super::{Tokenizer, UNKNOWN_SPELLING, file};
-use crate::normalization::Inner;
 use crate::special::SpecialTokens;
 
 /// A `tokenizer.json` that has been parsed and checked, without the tokens with special roles.
@@ -48,15 +48,13 @@ impl Unnamed {
 
     /// Parses and checks a `tokenizer.json`; otherwise describes the problem.
     pub(super) fn from_json(json: Vec<u8>) -> Result<Self, String> {
-        let mut inner = file::parse(&json)?;
-        // Special tokens in the user's text are ordinary text.
-        inner.set_encode_special_tokens(true);
+        let inner = file::parse(&json)?;
         let vocab_size = match size_of_whole(&inner) {
             Some(size) => size,
-            None => checked_size(&inner.get_vocab(true))?,
+            None => checked_size(&inner.vocabulary())?,
         };
         let spells_unknown = may_spell_unknown(&json)
-            && (inner.get_vocab(true).keys()).any(|token| token.starts_with(UNKNOWN_SPELLING));
+            && (inner.vocabulary().keys()).any(|token| token.starts_with(UNKNOWN_SPELLING));
         Ok(Self {
             inner,
             json,
@@ -81,11 +79,11 @@ impl Unnamed {
             spells_unknown,
         } = self;
         let special = SpecialTokens::read(names, |token| {
-            let is_special = inner.get_added_vocabulary().is_special_token(token);
+            let is_special = inner.added.is_special(token);
             let is_known =
                 |id: TokenId| names.unknown_from == 0 || (id as usize) < names.unknown_from;
             inner
-                .token_to_id(token)
+                .id(token)
                 .filter(|&id| is_special && is_known(id) || token != names.mask)
         })?;
         let vocab_size = match names.unknown_from {
@@ -136,12 +134,12 @@ fn checked_size(vocab: &HashMap<String, TokenId>) -> Result<usize, String> {
 /// The number of tokens if their ids are the numbers below it; `None` if not. [`checked_size`] names the problem, but copies the
 /// vocabulary.
 fn size_of_whole(inner: &Inner) -> Option<usize> {
-    let model = inner.get_model();
+    let model = &inner.model;
     if !model.is_whole() {
         return None;
     }
     let known = model.get_vocab_size() as TokenId;
-    let added = inner.get_added_vocabulary().get_vocab();
+    let added = inner.added.ids();
     // A token that the model has keeps its id.
     let mut new: Vec<TokenId> = added.values().copied().filter(|&id| id >= known).collect();
     new.sort_unstable();

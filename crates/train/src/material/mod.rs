@@ -122,7 +122,6 @@ pub(super) fn material(
     config: &Config,
     known: Known<'_>,
     given: Given,
-    interrupt: &Interrupt,
     processes: &Processes,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
@@ -131,9 +130,9 @@ pub(super) fn material(
         on_disk::is_chosen(config, known, processes.on_this_machine())
     });
     if is_on_disk? {
-        return on_disk::material(config, known, interrupt, processes, observer);
+        return on_disk::material(config, known, processes, observer);
     }
-    let read = read(config, known, given, interrupt, observer);
+    let read = read(config, known, given, observer);
     let (train, valid, provenance) = processes.agree("the training data were read", read)?;
     let checked = check_same_everywhere(processes, &provenance);
     processes.agree("the training data were compared", checked)?;
@@ -145,7 +144,7 @@ pub(super) fn material(
         }
     })?;
     let encode = || {
-        stop_if_asked(interrupt)?;
+        Interrupt::check()?;
         let labels = known.labels(config);
         let (feed, n_examples) = feed(config, &tokenizers, &train, labels, observer)?;
         // The raw text is as large as all data derived from it, so it is freed early.
@@ -153,7 +152,7 @@ pub(super) fn material(
         let validation = valid
             .map(|valid| validation_set(config, &tokenizers, valid, labels, observer))
             .transpose()?;
-        stop_if_asked(interrupt)?;
+        Interrupt::check()?;
         Ok((feed, n_examples, validation))
     };
     let (feed, n_examples, validation) =
@@ -172,12 +171,11 @@ fn read(
     config: &Config,
     known: Known<'_>,
     given: Given,
-    interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> Result<(Corpus, Option<Corpus>, Provenance)> {
     let mut train = corpora::training(config, given.train, observer)?;
     let valid = corpora::validation(config, given.valid, Some(&mut train), observer)?;
-    stop_if_asked(interrupt)?;
+    Interrupt::check()?;
     let provenance = provenance(config, known, train.sources(), valid.as_ref());
     if let Some((dir, run)) = known.run {
         check_same_data(dir, &run.provenance, &provenance)?;
@@ -209,16 +207,19 @@ fn shared_tokenizers(
 
 pub(super) use on_disk::{encode_corpus, store_key};
 
-/// Stops on request. Reading and learning can take a while, and nothing is lost by stopping here.
-fn stop_if_asked(interrupt: &Interrupt) -> Result<()> {
-    match interrupt.requested() {
-        Some(signal) => Err(Error::Interrupted {
+/// Prepares for training by `work`, which reads and learns: that can take a while, and nothing is lost if it is stopped.
+///
+/// # Errors
+/// Those of `work`; a request to stop by `interrupt`.
+pub(super) fn preparing<T>(interrupt: &Interrupt, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    interrupt.during(work).map_err(|error| match error {
+        Error::Interrupted { signal, .. } => Error::Interrupted {
             signal,
             saved: "nothing had been computed yet, and what an earlier start saved is still there"
                 .into(),
-        }),
-        None => Ok(()),
-    }
+        },
+        error => error,
+    })
 }
 
 /// Learns tokenizers from the text of `train`.

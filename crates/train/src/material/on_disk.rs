@@ -15,8 +15,7 @@ use attentive_text::Tokenizers;
 
 use super::origin::{check_same_data, check_same_everywhere, provenance};
 use super::{
-    Known, Material, batches, learn, report, shared_tokenizers, stop_if_asked, unknown,
-    validation_set, weights,
+    Known, Material, batches, learn, report, shared_tokenizers, unknown, validation_set, weights,
 };
 use crate::corpora::{self, TRAINING, watch};
 use crate::memory;
@@ -80,14 +79,10 @@ fn is_stream(path: &Path) -> bool {
 }
 
 /// See [`crate::encode_corpus`].
-pub(crate) fn encode_corpus(
-    config: &Config,
-    interrupt: &Interrupt,
-    observer: &mut dyn Observer,
-) -> Result<Store> {
+pub(crate) fn encode_corpus(config: &Config, observer: &mut dyn Observer) -> Result<Store> {
     check_possible(config)?;
     let given = tokenizers_of_source(config)?;
-    store(config, given.as_ref(), interrupt, observer).map(|(store, _)| store)
+    store(config, given.as_ref(), observer).map(|(store, _)| store)
 }
 
 /// See [`crate::store_key`].
@@ -138,7 +133,6 @@ fn obstacle(config: &Config) -> Result<Option<&'static str>> {
 pub(super) fn material(
     config: &Config,
     known: Known<'_>,
-    interrupt: &Interrupt,
     processes: &Processes,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
@@ -146,12 +140,12 @@ pub(super) fn material(
     let tokenizers = shared_tokenizers(config, processes, || {
         // Training data with labels are never on disk.
         let given = known.tokenizers(config, Vec::new)?;
-        let (store, tokenizers) = store(config, given.as_ref(), interrupt, observer)?;
+        let (store, tokenizers) = store(config, given.as_ref(), observer)?;
         own = Some(store);
         Ok(tokenizers)
     })?;
     // On a machine that does not share its disk with the first process, this creates the store.
-    let find = || store(config, Some(&tokenizers), interrupt, observer).map(|(store, _)| store);
+    let find = || store(config, Some(&tokenizers), observer).map(|(store, _)| store);
     let store = own.map_or_else(find, Ok);
     let store = processes.agree("the training data were encoded", store)?;
     let mut read = || {
@@ -163,7 +157,7 @@ pub(super) fn material(
         let validation = valid
             .map(|valid| validation_set(config, &tokenizers, valid, known.labels(config), observer))
             .transpose()?;
-        stop_if_asked(interrupt)?;
+        Interrupt::check()?;
         Ok((validation, provenance))
     };
     let (validation, provenance) = processes.agree("the validation data were read", read())?;
@@ -191,7 +185,6 @@ pub(super) fn material(
 fn store(
     config: &Config,
     given: Option<&Tokenizers>,
-    interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> Result<(Store, Tokenizers)> {
     let stores = config.data.stores()?;
@@ -206,7 +199,7 @@ fn store(
     let (key, tokenizers) = match given {
         Some(given) => (key.encoded_with(given), given.clone()),
         None => {
-            let sample = sample(config, interrupt, observer)?;
+            let sample = sample(config, observer)?;
             (key, learn(config, &sample, observer)?)
         }
     };
@@ -214,7 +207,7 @@ fn store(
         note_found(&store, config, &tokenizers, observer);
         return Ok((store, tokenizers));
     }
-    let store = make(config, &stores, key, &tokenizers, interrupt, observer)?;
+    let store = make(config, &stores, key, &tokenizers, observer)?;
     Ok((store, tokenizers))
 }
 
@@ -230,9 +223,9 @@ fn note_found(
 }
 
 /// Reads the lines from which a vocabulary is learned.
-fn sample(config: &Config, interrupt: &Interrupt, observer: &mut dyn Observer) -> Result<Corpus> {
+fn sample(config: &Config, observer: &mut dyn Observer) -> Result<Corpus> {
     let mut sample = Sample::new(config.tokenizer.sample_lines);
-    let reader = read(config, interrupt, observer, |entries, _| {
+    let reader = read(config, observer, |entries, _| {
         entries.into_iter().for_each(|entry| sample.offer(entry));
         Ok(())
     })?;
@@ -245,7 +238,6 @@ fn make(
     stores: &Path,
     key: StoreKey,
     tokenizers: &Tokenizers,
-    interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> Result<Store> {
     let task = config.model.family.task();
@@ -256,7 +248,7 @@ fn make(
     let mut making = Making::begin(stores, &key, tokenizers, layout)?;
     let encoder = Encoder::new(task, tokenizers, key.max_len());
     let mut encoder = encoder.within_ratio(config.data.max_ratio);
-    let reader = read(config, interrupt, observer, |entries, reader| {
+    let reader = read(config, observer, |entries, reader| {
         let examples = encoder.encode(&entries, |line, problem| reader.error(line, problem))?;
         examples
             .iter()
@@ -280,7 +272,6 @@ fn make(
 /// Reads the training data and passes them to `take`, some lines at a time.
 fn read(
     config: &Config,
-    interrupt: &Interrupt,
     observer: &mut dyn Observer,
     mut take: impl FnMut(Vec<Entry>, &Reader) -> Result<()>,
 ) -> Result<Reader> {
@@ -295,6 +286,6 @@ fn read(
         take(entries, &reader)?;
         let lines = reader.stats().lines;
         watch(TRAINING, observer)(Progress::Read { lines });
-        stop_if_asked(interrupt)?;
+        Interrupt::check()?;
     }
 }

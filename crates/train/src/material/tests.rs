@@ -21,10 +21,10 @@ fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
     config.tokenizer.kind = TokenizerKind::Word;
     config.model = attentive_samples::variant("family = 'encoder_only'");
     let read = |batch: &Batch| batch.src_tokens().unwrap().ids.clone();
-    let (interrupt, alone) = (Interrupt::none(), Processes::alone());
+    let alone = Processes::alone();
     let known = Known::default();
     let given = Given::default();
-    let mut material = material(&config, known, given, &interrupt, &alone, &mut Silent).unwrap();
+    let mut material = material(&config, known, given, &alone, &mut Silent).unwrap();
     let validation = material.validation.unwrap().batches.into_iter();
     [
         read(&material.feed.next_batch().unwrap()),
