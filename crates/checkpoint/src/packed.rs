@@ -83,17 +83,16 @@ pub struct Packed {
 pub struct PackedFile(Arc<Mapped>);
 
 impl PackedFile {
-    /// Returns the problem if the file was overwritten or truncated since it was opened: what was computed since the last check is
-    /// then worthless. A file that was only touched is compared by its checksum.
-    pub fn problem(&self) -> Option<String> {
+    /// Returns true if the file was overwritten or truncated since it was opened: what was computed since the last check is then
+    /// worthless. A file that was only touched is compared by its checksum.
+    pub fn was_changed(&self) -> bool {
         let is_same = |bytes: &[u8]| checked::read(FORMAT, bytes).is_ok();
-        let changed = self.0.check(is_same).is_err();
-        changed.then(|| {
-            format!(
-                "`{}` was changed while it was in use",
-                self.0.path().display()
-            )
-        })
+        self.0.check(is_same).is_err()
+    }
+
+    /// Returns the path at which it was opened.
+    pub fn path(&self) -> &Path {
+        self.0.path()
     }
 }
 

@@ -1,7 +1,6 @@
 //! The device on which a model decodes.
 
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::PackedFile;
 use attentive_config::{CachePrecision, GpuChoice, TrainDevice};
 use attentive_device::{Device, Failure};
 use attentive_kernels::gemm::Float;
@@ -148,10 +147,14 @@ impl Pipeline {
     /// was overwritten. What was computed since the last time that there was no failure may then be wrong.
     pub fn failure(&self) -> Option<Failure> {
         self.members().find_map(|member| {
-            let changed = member.file.as_ref().and_then(PackedFile::problem);
-            let changed = changed.map(|problem| Failure {
-                problem,
-                hint: "load the model again; replace a file that is in use by renaming another one to its name, which is safe".into(),
+            let changed = member.file.as_ref().filter(|file| file.was_changed());
+            let changed = changed.map(|file| Failure {
+                problem: "the weights of the model were changed while they were in use".into(),
+                hint: format!(
+                    "`{}` was overwritten or truncated: load the model again, and replace a file that is in use by renaming another \
+                     one to its name, which is safe",
+                    file.path().display()
+                ),
             });
             changed.or_else(|| match member.engine.get()? {
                 AnyEngine::Cpu(_) => None,

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use super::app::App;
 use super::desk::Stop;
 use super::limits::Limits;
+use super::objects::AsObject;
 use super::problem::{Kind, Problem};
 use super::shares::Share;
 use super::values::{MOST_VALUES, object};
@@ -205,7 +206,7 @@ fn text(bytes: &[u8]) -> Result<&str, Problem> {
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let text = text(bytes)?;
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+    let value = serde_path_to_error::deserialize(AsObject(&mut reader)).map_err(|error| {
         let path = error.path().to_string();
         problem(&path, error.into_inner())
     })?;
@@ -296,7 +297,16 @@ mod tests {
             (b"", Kind::Malformed, "EOF"),
             (br#"{"n": [1]} x"#, Kind::Malformed, "trailing"),
             (b"{\"n\": \xff}", Kind::Malformed, "not UTF-8 at byte 6"),
-            (deep.as_bytes(), Kind::Invalid, "invalid type"),
+            (
+                deep.as_bytes(),
+                Kind::Invalid,
+                "invalid type: a list, expected an object",
+            ),
+            (
+                b"[[1]]",
+                Kind::Invalid,
+                "invalid type: a list, expected an object",
+            ),
             (br#"{"n": [1, "2"]}"#, Kind::Invalid, "`n[1]`: invalid type"),
             (br#"{"m": 1}"#, Kind::Invalid, "unknown field `m`"),
             (br#"{"n": [], "n": []}"#, Kind::Invalid, "duplicate field"),

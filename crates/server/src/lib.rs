@@ -24,6 +24,7 @@ mod mailbox;
 mod metrics;
 mod models;
 mod net;
+mod objects;
 mod origin;
 mod phase;
 mod problem;

@@ -113,8 +113,12 @@ impl Problem {
         match error {
             Error::Usage { .. } => Self::invalid(error),
             _ => {
-                tracing::error!(%error, "a request failed");
-                Self::of(Kind::Internal, error)
+                // The hint is for whoever runs the server, and may name files.
+                tracing::error!(%error, hint = error.hint(), "a request failed");
+                Self {
+                    hint: None,
+                    ..Self::of(Kind::Internal, error)
+                }
             }
         }
     }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::head::random;
 use crate::app::{Shared, Strings};
 use crate::limits::Limits;
+use crate::objects::only_as_object;
 use crate::problem::{Kind, Problem};
 
 /// The maximum number of stop strings, unless the server allows fewer.
@@ -23,6 +24,7 @@ pub(super) fn stops<'a>(stop: &'a [String], limits: &Limits) -> Strings<'a> {
 
 /// Options of a stream.
 #[derive(Clone, Copy, Deserialize, utoipa::ToSchema)]
+#[serde(remote = "Self")]
 #[serde(deny_unknown_fields)]
 pub(super) struct StreamOptions {
     /// Whether the last event counts tokens.
@@ -31,6 +33,8 @@ pub(super) struct StreamOptions {
     #[allow(dead_code, reason = "clients send it")]
     include_obfuscation: Option<bool>,
 }
+
+only_as_object!(StreamOptions);
 
 /// Returns true if a stream ends with token counts.
 ///

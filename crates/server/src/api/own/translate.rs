@@ -19,6 +19,7 @@ use crate::desk::Stop;
 use crate::divided::Divided;
 use crate::limits::Limits;
 use crate::models::Model;
+use crate::objects::only_as_object;
 use crate::problem::Problem;
 use crate::sse;
 use crate::visit::Visit;
@@ -59,6 +60,7 @@ pub(super) struct Translate {
 
 /// Sampling options.
 #[derive(Clone, Copy, Deserialize, utoipa::ToSchema)]
+#[serde(remote = "Self")]
 #[serde(deny_unknown_fields)]
 pub(super) struct Draw {
     /// Divisor of the logits [default: 1].
@@ -70,6 +72,8 @@ pub(super) struct Draw {
     /// The same seed gives the same translations [default: 0].
     seed: Option<u64>,
 }
+
+only_as_object!(Draw);
 
 impl From<Draw> for Sampling {
     fn from(draw: Draw) -> Self {

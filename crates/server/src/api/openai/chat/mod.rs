@@ -16,6 +16,7 @@ use crate::api::{OneOrMany, one_or_many};
 use crate::app::Shared;
 use crate::body::json;
 use crate::models::Model;
+use crate::objects::only_as_object;
 use crate::problem::Problem;
 use crate::visit::Visit;
 
@@ -93,8 +94,8 @@ request! {
 
 /// A message of the conversation.
 #[derive(Deserialize, utoipa::ToSchema)]
+#[serde(remote = "Self")]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "some fields ask for nothing")]
 struct Message {
     role: Role,
     content: Content,
@@ -124,6 +125,8 @@ struct Message {
     annotations: (),
 }
 
+only_as_object!(Message);
+
 /// The author of a message.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -151,12 +154,14 @@ impl<'de> Deserialize<'de> for Content {
 
 /// A part of a message.
 #[derive(Deserialize, utoipa::ToSchema)]
+#[serde(remote = "Self")]
 struct Part {
     #[serde(rename = "type")]
-    #[expect(dead_code, reason = "there is only one")]
     kind: Kind,
     text: String,
 }
+
+only_as_object!(Part);
 
 /// The type of a part.
 #[derive(Deserialize, utoipa::ToSchema)]
