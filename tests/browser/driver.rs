@@ -56,7 +56,7 @@ impl Driver {
         ];
         let wanted = json!({"goog:chromeOptions": {"args": options}, "goog:loggingPrefs": {"browser": "ALL"}});
         let wanted = json!({"capabilities": {"alwaysMatch": wanted}});
-        let opened = value(http::post(self.address, "/session", &wanted));
+        let opened = outcome(http::post(self.address, "/session", &wanted)).unwrap();
         let id = opened["sessionId"].as_str().expect("a session");
         Session {
             driver: self.address,
@@ -73,26 +73,26 @@ pub(crate) struct Session {
 
 impl Session {
     /// Sends the command with this path and returns its result.
+    #[track_caller]
     pub(crate) fn post(&self, path: &str, body: Value) -> Value {
-        value(http::post(
-            self.driver,
-            &format!("{}/{path}", self.path),
-            &body,
-        ))
+        self.attempt(path, body).unwrap()
     }
 
-    /// What the command with this path tells.
-    pub(crate) fn get(&self, path: &str) -> Value {
-        value(http::get(self.driver, &format!("{}/{path}", self.path)))
+    /// The same for a command that the driver may refuse: then it returns why.
+    pub(crate) fn attempt(&self, path: &str, body: Value) -> Result<Value, Value> {
+        let path = format!("{}/{path}", self.path);
+        outcome(http::post(self.driver, &path, &body))
     }
 }
 
-/// What the driver answers to a command.
-#[track_caller]
-fn value(reply: Reply) -> Value {
+/// What the driver answers to a command, or why it refuses it.
+fn outcome(reply: Reply) -> Result<Value, Value> {
     let value = reply.json()["value"].take();
-    assert!(value["error"].is_null(), "{value}");
-    value
+    if value["error"].is_null() {
+        Ok(value)
+    } else {
+        Err(value)
+    }
 }
 
 impl Drop for Session {

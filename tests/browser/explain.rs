@@ -1,7 +1,5 @@
 //! The page that `attentive explain` writes.
 
-use serde_json::json;
-
 use crate::models;
 use crate::page::{DOWN, visit};
 use crate::run::Folder;
@@ -19,13 +17,11 @@ fn the_page_of_explain_shows_attention_and_alternatives() {
     let address = format!("file://{}", folder.path("explanation.html").display());
     visit(&address, |page| {
         page.until("document.querySelectorAll('.pair path').length > 0");
-        assert_eq!(page.texts(".pair .tokens .token bdi").len(), 4 + 4);
+        page.texts(".pair .tokens .token bdi", |all| all.len() == 4 + 4);
         page.press(".pair .tokens .token:nth-child(2)");
-        let told = page.text(".readout");
-        assert!(
-            told.starts_with("2 attends most to") && told.contains("In place of 2"),
-            "{told}"
-        );
+        page.text(".readout", |told| {
+            told.starts_with("2 attends most to") && told.contains("In place of 2")
+        });
         page.choose(".controls select", "encoder_self");
         page.until("document.querySelector('.pair h4').textContent.includes('Source token')");
         for width in [1400, 390] {
@@ -47,13 +43,13 @@ fn lines_run_beside_the_tokens_on_a_phone() {
     let address = format!("file://{}", folder.path("explanation.html").display());
     visit(&address, |page| {
         page.until("document.querySelectorAll('.pair path').length > 0");
-        assert_eq!(page.run(COLUMNS), json!(false));
+        page.expect(COLUMNS, false);
         page.resize(390);
         page.until("document.querySelector('.pair.upright path')");
-        assert_eq!(page.run(COLUMNS), json!(true));
+        page.expect(COLUMNS, true);
         page.picture("explain-long-390");
         // The keys of columns.
-        page.run("document.querySelector('.pair .token').focus()");
+        page.act("document.querySelector('.pair .token').focus()");
         page.keys(DOWN);
         page.until("document.querySelector('.pair .token:nth-child(2)').matches('.chosen')");
         page.resize(1400);
@@ -62,9 +58,10 @@ fn lines_run_beside_the_tokens_on_a_phone() {
 }
 
 /// Whether the tokens stand in two columns with all lines between them.
-const COLUMNS: &str = "
+const COLUMNS: &str = "(() => {
     const [from, to] = [...document.querySelectorAll('.pair .tokens')].map((group) => [...group.children]);
     const right = Math.max(...from.map((node) => node.getBoundingClientRect().right));
     const left = Math.min(...to.map((node) => node.getBoundingClientRect().left));
     const lines = [...document.querySelectorAll('.pair path')].map((line) => line.getBoundingClientRect());
-    return left > right && lines.every((line) => line.left > right - 3 && line.right < left + 3);";
+    return left > right && lines.every((line) => line.left > right - 3 && line.right < left + 3);
+})()";

@@ -1,40 +1,33 @@
 //! Colors and widths.
 
-use serde_json::json;
-
 use crate::page::{Page, visit};
 use crate::server::Server;
+use crate::translate::translation;
 
-const BACKGROUND: &str = "return getComputedStyle(document.body).backgroundColor";
-
-/// The brightness of the page's background, from 0 to 255.
-fn brightness(page: &Page) -> f64 {
-    let color = page.run(BACKGROUND);
-    let color = color
-        .as_str()
-        .unwrap()
-        .trim_matches(|c: char| !c.is_ascii_digit());
-    let parts: Vec<f64> = color
-        .split(", ")
-        .map(|part| part.parse().unwrap())
-        .collect();
-    parts.iter().sum::<f64>() / 3.0
+/// Waits until the brightness of the page's background, from 0 to 255, `is_right`.
+#[track_caller]
+fn brightness(page: &Page, is_right: impl Fn(f64) -> bool) {
+    page.read(
+        "getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)",
+        |parts: &[f64; 3]| is_right(parts.iter().sum::<f64>() / 3.0),
+    );
 }
 
 #[test]
 fn the_page_is_light_or_dark_like_the_system_unless_told_otherwise() {
     let server = Server::start(&[("one", "transformer")], &[], "");
+    let [is_light, is_dark] = [|it| it > 200.0, |it| it < 60.0];
     visit(server.address(), |page| {
         page.system("light");
-        assert!(brightness(page) > 200.0);
+        brightness(page, is_light);
         page.system("dark");
-        assert!(brightness(page) < 60.0);
+        brightness(page, is_dark);
         page.choose("#theme", "light");
-        assert!(brightness(page) > 200.0);
+        brightness(page, is_light);
         page.reload();
-        assert!(brightness(page) > 200.0);
+        brightness(page, is_light);
         page.choose("#theme", "");
-        assert!(brightness(page) < 60.0);
+        brightness(page, is_dark);
     });
 }
 
@@ -56,22 +49,22 @@ fn everything_fits_on_a_screen_and_on_a_phone() {
         ] {
             page.go("about:blank"); // or else only the part after `#` changes, which loads nothing
             page.go(&format!("{address}/#model={model}&text={text}&most=30"));
-            page.text("h2");
+            page.wait_for("h2");
             if model == "lm" {
                 page.press("#actions button");
             }
             if model == "one" {
+                translation(page, |_| true);
                 page.press(".microscope > summary");
             } else {
                 page.press(".attention:not([hidden]) > summary");
             }
-            page.until("document.querySelector('.map-frame canvas')");
+            page.until("document.querySelector('.map-frame canvas') && !document.querySelector('[aria-busy]')");
             for width in [1400, 390] {
                 for scheme in ["light", "dark"] {
                     page.system(scheme);
                     page.resize(width);
-                    let wide = page.run("return document.documentElement.scrollWidth");
-                    assert_eq!(wide, json!(width), "{model}");
+                    page.expect("document.documentElement.scrollWidth", width);
                     page.picture(&format!("{model}-{width}-{scheme}"));
                 }
             }

@@ -8,12 +8,16 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::driver::{Driver, Session};
 
 /// Longest wait for something to happen.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Time between two looks.
+const PAUSE: Duration = Duration::from_millis(30);
 
 pub(crate) const TAB: &str = "\u{e004}";
 pub(crate) const ENTER: &str = "\u{e007}";
@@ -28,7 +32,7 @@ pub(crate) const PASTE: &str = "\u{e009}v\u{e000}";
 const ALL: &str = "\u{e009}a\u{e000}";
 
 /// Addresses of other servers that the page has asked for something.
-const STRANGERS: &str = "return performance.getEntriesByType('resource').map((one) => one.name) \
+const STRANGERS: &str = "performance.getEntriesByType('resource').map((one) => one.name) \
     .filter((name) => !name.startsWith(location.origin))";
 
 /// A page in a browser of its own.
@@ -44,7 +48,23 @@ pub(crate) fn visit(address: &str, scene: impl FnOnce(&Page)) {
     page.go(address);
     scene(&page);
     assert_eq!(page.complaints(), Vec::<String>::new());
-    assert_eq!(page.run(STRANGERS), json!([]));
+    page.expect(STRANGERS, json!([]));
+}
+
+/// Calls `attempt` until it succeeds; returns its last failure if it does not within the usual patience.
+pub(crate) fn retry<T, E>(attempt: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+    retry_for(PATIENCE, attempt)
+}
+
+fn retry_for<T, E>(patience: Duration, mut attempt: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+    let start = Instant::now();
+    loop {
+        let outcome = attempt();
+        if outcome.is_ok() || start.elapsed() > patience {
+            return outcome;
+        }
+        sleep(PAUSE);
+    }
 }
 
 impl Page {
@@ -58,90 +78,159 @@ impl Page {
         self.0.post("refresh", json!({}));
     }
 
-    /// What the page's script returns.
-    pub(crate) fn run(&self, script: &str) -> Value {
-        self.0
-            .post("execute/sync", json!({"script": script, "args": []}))
+    /// Evaluates `expression` until its value is a `T` that `is_right`, and returns that value. Tests read the page in no
+    /// other way, since it changes while they run.
+    #[track_caller]
+    pub(crate) fn read<T: DeserializeOwned>(
+        &self,
+        expression: &str,
+        is_right: impl Fn(&T) -> bool,
+    ) -> T {
+        self.require(self.look(PATIENCE, expression, is_right), expression)
     }
 
     /// Waits until the expression `condition` is true.
+    #[track_caller]
     pub(crate) fn until(&self, condition: &str) {
-        self.wait(condition, PATIENCE);
+        self.hold(PATIENCE, condition);
     }
 
     /// The same for what takes long on a slow machine.
+    #[track_caller]
     pub(crate) fn patiently(&self, condition: &str) {
-        self.wait(condition, 6 * PATIENCE);
+        self.hold(6 * PATIENCE, condition);
     }
 
-    fn wait(&self, condition: &str, patience: Duration) {
-        let start = Instant::now();
-        while self.run(&format!("return Boolean({condition})")) != true {
-            if start.elapsed() > patience {
-                let text = self.run("return document.body.innerText");
-                let text = text.as_str().unwrap_or_default();
-                panic!("in vain: {condition}\n{text}\n{:?}", self.complaints());
+    #[track_caller]
+    fn hold(&self, patience: Duration, condition: &str) {
+        let outcome = self.look(patience, &format!("Boolean({condition})"), |is: &bool| *is);
+        self.require(outcome, condition);
+    }
+
+    /// Waits until `expression` has the value `expected`.
+    #[track_caller]
+    pub(crate) fn expect(&self, expression: &str, expected: impl Into<Value>) {
+        let expected = expected.into();
+        let outcome = self.look(PATIENCE, expression, |value: &Value| *value == expected);
+        self.require(outcome, &format!("{expression} is {expected}"));
+    }
+
+    /// Waits until an element matches `css`.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, css: &str) {
+        self.until(&format!("document.querySelector({css:?})"));
+    }
+
+    /// The text of the first element that matches `css`, once it `is_right`.
+    #[track_caller]
+    pub(crate) fn text(&self, css: &str, is_right: impl Fn(&str) -> bool) -> String {
+        let text = format!("document.querySelector({css:?})?.innerText.trim()");
+        self.read(&text, |text: &String| is_right(text))
+    }
+
+    /// The texts of all elements that match `css`, once they are right.
+    #[track_caller]
+    pub(crate) fn texts(&self, css: &str, are_right: impl Fn(&[String]) -> bool) -> Vec<String> {
+        self.read(&texts(css), |texts: &Vec<String>| are_right(texts))
+    }
+
+    /// Evaluates `expression` until its value is a `T` that `is_right`; otherwise, returns what it was at last.
+    fn look<T: DeserializeOwned>(
+        &self,
+        patience: Duration,
+        expression: &str,
+        is_right: impl Fn(&T) -> bool,
+    ) -> Result<T, Value> {
+        retry_for(patience, || {
+            let value = self.run(&format!("return ({expression})"))?;
+            match T::deserialize(&value) {
+                Ok(right) if is_right(&right) => Ok(right),
+                _ => Err(value),
             }
-            sleep(Duration::from_millis(30));
+        })
+    }
+
+    /// The value of `outcome`; fails with what is on the page if there is none.
+    #[track_caller]
+    fn require<T>(&self, outcome: Result<T, Value>, wanted: &str) -> T {
+        match outcome {
+            Ok(value) => value,
+            Err(last) => {
+                let text = self.run("return document.body.innerText");
+                let text = text.unwrap_or_default();
+                let text = text.as_str().unwrap_or_default();
+                panic!(
+                    "in vain: {wanted}\nat last: {last}\n{text}\n{:?}",
+                    self.complaints()
+                );
+            }
         }
     }
 
-    /// Waits until an element matches `css`, and returns the text of the first.
-    pub(crate) fn text(&self, css: &str) -> String {
-        self.until(&format!("document.querySelector({css:?})"));
-        let text = self.run(&format!("return document.querySelector({css:?}).innerText"));
-        text.as_str().unwrap().trim().to_owned()
+    /// What `script` returns.
+    fn run(&self, script: &str) -> Result<Value, Value> {
+        let body = json!({"script": script, "args": []});
+        self.0.attempt("execute/sync", body)
     }
 
-    /// The texts of all elements that match `css`.
-    pub(crate) fn texts(&self, css: &str) -> Vec<String> {
-        let all = format!(
-            "return [...document.querySelectorAll({css:?})].map((one) => one.innerText.trim())"
-        );
-        serde_json::from_value(self.run(&all)).unwrap()
+    /// Runs a script that does something.
+    #[track_caller]
+    pub(crate) fn act(&self, script: &str) {
+        self.run(script).unwrap();
     }
 
-    /// Waits until an element matches `css`, and presses the first as a mouse does.
+    /// Sends `command` to the first element that matches `css`, once there is one that takes it.
+    #[track_caller]
+    fn command(&self, css: &str, command: &str, body: &Value) {
+        let outcome = retry(|| {
+            let by = json!({"using": "css selector", "value": css});
+            let element = id(&self.0.attempt("element", by)?);
+            let path = format!("element/{element}/{command}");
+            self.0.attempt(&path, body.clone())
+        });
+        self.require(outcome, &format!("{command} {css}"));
+    }
+
+    /// Presses the first element that matches `css` as a mouse does.
+    #[track_caller]
     pub(crate) fn press(&self, css: &str) {
-        let element = self.element(css);
-        self.0.post(&format!("element/{element}/click"), json!({}));
+        self.command(css, "click", &json!({}));
     }
 
     /// Types `text` into the field that matches `css`, in place of what it holds.
+    #[track_caller]
     pub(crate) fn write(&self, css: &str, text: &str) {
-        let element = self.element(css);
-        let typed = json!({"text": format!("{ALL}{text}")});
-        self.0.post(&format!("element/{element}/value"), typed);
+        self.command(css, "value", &json!({"text": format!("{ALL}{text}")}));
     }
 
     /// Types at whatever has the focus.
+    #[track_caller]
     pub(crate) fn keys(&self, keys: &str) {
-        let element = id(&self.0.get("element/active"));
-        self.0
-            .post(&format!("element/{element}/value"), json!({"text": keys}));
+        self.command(":focus", "value", &json!({"text": keys}));
     }
 
     /// Chooses an option of the list that matches `css`.
+    #[track_caller]
     pub(crate) fn choose(&self, css: &str, value: &str) {
         self.press(&format!("{css} option[value={value:?}]"));
     }
 
     /// Moves the mouse to the middle of the first element that matches `css`.
+    #[track_caller]
     pub(crate) fn point(&self, css: &str) {
-        self.until(&format!("document.querySelector({css:?})"));
         let middle = format!(
-            "const box = document.querySelector({css:?}).getClientRects()[0]; \
-             return [Math.round(box.x + box.width / 2), Math.round(box.y + box.height / 2)]"
+            "(({{ x, y, width, height }}) => [x + width / 2, y + height / 2].map(Math.round)) \
+             (document.querySelector({css:?}).getClientRects()[0])"
         );
-        let middle = self.run(&middle);
-        let moved = json!({"type": "pointerMove", "duration": 0, "x": middle[0], "y": middle[1]});
+        let [x, y] = self.read(&middle, |_: &[i64; 2]| true);
+        let moved = json!({"type": "pointerMove", "duration": 0, "x": x, "y": y});
         let mouse = json!({"type": "pointer", "id": "mouse", "actions": [moved]});
         self.0.post("actions", json!({"actions": [mouse]}));
     }
 
     /// Drops a file of this name and content (an expression) on the page.
     pub(crate) fn drop_file(&self, name: &str, content: &str) {
-        self.run(&format!(
+        self.act(&format!(
             "const dataTransfer = new DataTransfer();
              dataTransfer.items.add(new File([{content}], {name:?}));
              const options = {{ dataTransfer, bubbles: true, cancelable: true }};
@@ -161,13 +250,6 @@ impl Page {
         self.devtools("Browser.setDownloadBehavior", saved);
     }
 
-    fn element(&self, css: &str) -> String {
-        self.until(&format!("document.querySelector({css:?})"));
-        id(&self
-            .0
-            .post("element", json!({"using": "css selector", "value": css})))
-    }
-
     /// Makes the system light or dark.
     pub(crate) fn system(&self, scheme: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
@@ -175,6 +257,7 @@ impl Page {
     }
 
     /// Makes the window `width` wide, and as high as the page; a narrow one is that of a phone.
+    #[track_caller]
     pub(crate) fn resize(&self, width: u32) {
         let phone = width < 500;
         let mut height = json!(900);
@@ -182,7 +265,8 @@ impl Page {
             let size =
                 json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone});
             self.devtools("Emulation.setDeviceMetricsOverride", size);
-            height = self.run("return document.documentElement.scrollHeight");
+            self.expect("document.documentElement.clientWidth", width);
+            height = self.read("document.documentElement.scrollHeight", Value::is_u64);
         }
     }
 
@@ -209,6 +293,11 @@ impl Page {
         let body = json!({"cmd": command, "params": parameters});
         self.0.post("goog/cdp/execute", body)
     }
+}
+
+/// An expression for the texts of all elements that match `css`.
+pub(crate) fn texts(css: &str) -> String {
+    format!("[...document.querySelectorAll({css:?})].map((one) => one.innerText.trim())")
 }
 
 /// The id of an element.

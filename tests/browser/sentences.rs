@@ -15,11 +15,11 @@ fn sentence(n: usize) -> String {
 }
 
 /// The sources of all sentences that are shown translated.
-fn sources(page: &Page) -> Vec<String> {
-    let all = "return [...document.querySelectorAll('.result .sentence')] \
-        .filter((one) => one.textContent).map((one) => one.getAttribute('aria-description'))";
-    serde_json::from_value(page.run(all)).unwrap()
-}
+const SOURCES: &str = "[...document.querySelectorAll('.result .sentence')] \
+    .filter((one) => one.textContent).map((one) => one.getAttribute('aria-description'))";
+
+/// The text behind the field.
+const MIRROR: &str = r"document.getElementById('mirror').textContent.replace(/\u200b+$/, '')";
 
 #[test]
 fn sentences_and_paragraphs_are_translated_where_they_stand() {
@@ -32,20 +32,15 @@ fn sentences_and_paragraphs_are_translated_where_they_stand() {
         )
     };
     visit(server.address(), |page| {
-        page.text("h2");
+        page.wait_for("h2");
         paste(page, &text(&all));
-        let shown = translation(page);
-        assert_eq!(sources(page), all);
         // As each is translated by itself, with the blanks of the source.
         let alone: Vec<String> = (all.iter())
             .map(|one| server.translation("en-de", one))
             .collect();
-        assert_eq!(shown, text(&alone));
-        let behind = page.run("return document.getElementById('mirror').textContent");
-        assert_eq!(
-            behind.as_str().unwrap().trim_end_matches('\u{200b}'),
-            text(&all)
-        );
+        translation(page, |shown| shown == text(&alone));
+        page.expect(SOURCES, json!(all));
+        page.expect(MIRROR, text(&all));
     });
 }
 
@@ -63,20 +58,16 @@ const LANGUAGES: [&str; 6] = [
 fn no_sentence_of_any_language_is_lost() {
     let server = Server::start(&MODEL, &[], "");
     visit(server.address(), |page| {
-        page.text("h2");
+        page.wait_for("h2");
         let text = LANGUAGES.join("\n\n");
         paste(page, &text);
         page.until(DONE);
-        let found = sources(page);
-        let numbers = (1..=6).flat_map(|language| (1..=3).map(move |n| language * 100 + n));
-        for number in numbers.map(|number| number.to_string()) {
-            let with = found.iter().filter(|one| one.contains(&number)).count();
-            assert_eq!(with, 1, "{number}: {found:#?}");
-        }
-        assert!(found.len() >= 18, "{found:#?}");
-        let behind = page.run("return document.getElementById('mirror').textContent");
-        let behind = behind.as_str().unwrap().trim_end_matches('\u{200b}');
-        assert_eq!(behind, text);
+        page.read(SOURCES, |found: &Vec<String>| {
+            let mut numbers = (1..=6).flat_map(|language| (1..=3).map(move |n| language * 100 + n));
+            let with = |number: &str| found.iter().filter(|one| one.contains(number)).count();
+            found.len() >= 18 && numbers.all(|number| with(&number.to_string()) == 1)
+        });
+        page.expect(MIRROR, text);
     });
 }
 
@@ -95,15 +86,14 @@ fn three_thousand_words_are_translated() {
         text += one;
     }
     visit(server.address(), |page| {
-        page.text("h2");
+        page.wait_for("h2");
         paste(page, &text);
-        assert_eq!(page.text("#count"), "3,000 words");
+        page.text("#count", |count| count == "3,000 words");
         page.patiently(DONE);
-        assert_eq!(sources(page), all);
-        assert!(page.text(".status").starts_with("300 sentences in "));
+        page.expect(SOURCES, json!(all));
+        page.text(".status", |status| status.starts_with("300 sentences in "));
         // The panes are as high as their texts.
-        let hidden = page.run("return document.getElementById('text').scrollHeight - document.getElementById('text').clientHeight");
-        assert_eq!(hidden, json!(0));
+        page.expect("document.getElementById('text').scrollHeight - document.getElementById('text').clientHeight", 0);
     });
 }
 
@@ -112,9 +102,9 @@ fn a_translation_can_be_stopped_and_gone_on_with() {
     let server = Server::start(&MODEL, &[], "");
     let all: Vec<String> = (0..400).map(sentence).collect();
     visit(server.address(), |page| {
-        page.text("h2");
+        page.wait_for("h2");
         // Stops as soon as something is translated, of several requests.
-        page.run(
+        page.act(
             "const stop = [...document.querySelectorAll('.foot button')].find((one) => one.textContent === 'Stop');
              const watch = new MutationObserver(() => {
                  if (document.querySelector('.result .sentence')) { watch.disconnect(); stop.click(); }
@@ -122,13 +112,13 @@ fn a_translation_can_be_stopped_and_gone_on_with() {
              watch.observe(document.querySelector('.result'), { childList: true, subtree: true });",
         );
         paste(page, &all.join("\n"));
-        page.until("document.querySelector('.status').textContent === 'Stopped.'");
-        page.until("!document.querySelector('[aria-busy]')");
-        let before = sources(page).len();
-        assert!((1..400).contains(&before), "{before}");
+        page.until("document.querySelector('.status').textContent === 'Stopped.' && !document.querySelector('[aria-busy]')");
+        page.read(SOURCES, |before: &Vec<String>| {
+            (1..400).contains(&before.len())
+        });
         page.press(".panel .foot button:nth-of-type(4):not([hidden])");
         page.patiently(DONE);
-        assert_eq!(sources(page), all);
+        page.expect(SOURCES, json!(all));
     });
 }
 
@@ -145,7 +135,7 @@ fn a_sentence_and_its_counterpart_light_up() {
         ));
     };
     visit(server.address(), |page| {
-        page.text("h2");
+        page.wait_for("h2");
         paste(
             page,
             &format!("{} {}\n{} {}", all[0], all[1], all[2], all[3]),
@@ -159,7 +149,7 @@ fn a_sentence_and_its_counterpart_light_up() {
         page.point("h1");
         page.until("!document.querySelector('.lit')");
         // The keyboard: one tab stop, arrow keys within.
-        page.run("document.getElementById('clear').focus()");
+        page.act("document.getElementById('clear').focus()");
         page.keys(TAB);
         lit(page, 0);
         page.keys(RIGHT);
@@ -169,16 +159,16 @@ fn a_sentence_and_its_counterpart_light_up() {
         page.keys(TAB);
         page.until("!document.querySelector('.lit')");
         // The caret in the source.
-        page.run("const field = document.getElementById('text'); field.focus(); field.setSelectionRange(1, 1)");
+        page.act("const field = document.getElementById('text'); field.focus(); field.setSelectionRange(1, 1)");
         page.keys(RIGHT);
         lit(page, 0);
         // The microscope follows.
         page.press(".microscope > summary");
+        page.text(".examined", |source| source == all[0]);
         page.press(".result .part:nth-child(3) .sentence:nth-of-type(2)");
-        page.until(&format!(
-            "document.querySelector('.examined').textContent === {}",
-            json!(all[3])
-        ));
-        assert!(page.text(".microscope [role=status]").contains("4 of 4"));
+        page.text(".examined", |source| source == all[3]);
+        page.text(".microscope [role=status]", |place| {
+            place.contains("4 of 4")
+        });
     });
 }

@@ -25,6 +25,14 @@ pub(crate) fn forget_sums(folder: &Folder, model: &str) {
     fs::write(&path, provenance.to_string()).unwrap();
 }
 
+/// Removes all checksums, as a model of the first version has none.
+pub(crate) fn forget_all_sums(folder: &Folder, model: &str) {
+    let path = folder.path(model).join("provenance.json");
+    let mut provenance: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    provenance["sha256"] = serde_json::json!({});
+    fs::write(&path, provenance.to_string()).unwrap();
+}
+
 /// Whether the checksums of a model are those of its files, and there are these.
 #[track_caller]
 fn assert_checked(folder: &Folder, model: &str, files: &[&str]) {

@@ -4,6 +4,8 @@
 
 #[cfg(feature = "server")]
 mod bombs;
+#[cfg(all(unix, feature = "server"))]
+mod changed_files;
 mod cli_bench;
 mod cli_checkpoint;
 mod cli_classify;
@@ -40,6 +42,8 @@ mod cli_processes;
 mod cli_profile;
 mod cli_quantize;
 mod cli_quantize_refused;
+#[cfg(target_os = "linux")]
+mod cli_refused;
 mod cli_renamed;
 mod cli_runs;
 mod cli_score;
@@ -64,6 +68,8 @@ mod fixture;
 mod flags;
 mod fuzz;
 mod given;
+#[cfg(all(unix, feature = "server"))]
+mod hostile_tokenizers;
 mod invariance;
 mod legacy;
 mod loaders;
@@ -92,6 +98,8 @@ mod serve_network;
 mod serve_openai;
 #[cfg(feature = "server")]
 mod serve_operation;
+#[cfg(all(unix, feature = "server"))]
+mod serve_refusals;
 #[cfg(feature = "server")]
 mod serve_requests;
 #[cfg(feature = "server")]
@@ -99,6 +107,8 @@ mod serve_sentences;
 #[cfg(feature = "server")]
 mod serve_translate;
 mod shakespeare;
+#[cfg(all(unix, feature = "server"))]
+mod special_files;
 #[cfg(feature = "server")]
 mod support;
 mod transformer_fixture;

@@ -334,10 +334,10 @@ fn other_sites_cannot_ask() {
         "Host: localhost:1\r\n",
         "Host: 127.0.0.1\r\n",
         "Host: [::1]:80\r\n",
-        "",
     ] {
         assert_eq!(asked(host).status, 200, "{host}");
     }
+    assert_eq!(asked("").status, 400);
     let error = asked("Host: rebound.example.com\r\n").expect(421);
     assert_eq!(error["error"]["code"], "unknown_host");
     let named = ServeConfig {

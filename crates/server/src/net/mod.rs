@@ -141,17 +141,19 @@ impl Line {
         let _ = stream.set_nodelay(true);
         let _open = Open::count(&self.app);
         let heads = Heads::default();
-        let progress = Progress::default();
-        let stream = Stalling::new(
-            stream,
+        let (stream, progress) = (Arc::new(stream), Progress::default());
+        let stalling = Stalling::new(
+            Arc::clone(&stream),
             limits.stall_timeout,
             heads.clone(),
             progress.clone(),
         );
-        let io = TokioIo::new(stream);
+        let io = TokioIo::new(stalling);
+        let begun = progress.clone();
         let inner = TowerToHyperService::new(self.router);
         let app = Arc::clone(&self.app);
         let answer = service_fn(move |request: Request<Incoming>| {
+            begun.asked();
             let is_clear = heads.is_clear(&request) && is_chunked_at_most(request.headers());
             let api = Api::of(request.uri().path());
             let (head, body) = request.into_parts();
@@ -186,7 +188,7 @@ impl Line {
         let ended = tokio::select! {
             ended = &mut connection => Some(ended),
             // Or it has gone: nobody can tell before something is sent.
-            () = progress.left() => return,
+            () = progress.left(&stream) => return,
             () = self.app.phase.reached(Stage::Ending) => None,
         };
         let ended = match ended {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use super::progress::Progress;
 /// A connection on which a write fails if it makes no progress for some time. Incoming bytes are passed to [`Heads`].
 #[derive(Debug)]
 pub(super) struct Stalling {
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
     patience: Duration,
     /// Runs while a write waits.
     timer: Option<Pin<Box<Sleep>>>,
@@ -25,7 +26,7 @@ pub(super) struct Stalling {
 
 impl Stalling {
     pub(super) fn new(
-        stream: TcpStream,
+        stream: Arc<TcpStream>,
         patience: Duration,
         heads: Heads,
         progress: Progress,
@@ -69,13 +70,39 @@ impl AsyncRead for Stalling {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut this.stream).poll_read(context, buffer))?;
-        let read = &buffer.filled()[before..];
-        if read.is_empty() && buffer.remaining() > 0 {
-            this.progress.ended();
+        loop {
+            ready!(this.stream.poll_read_ready(context))?;
+            match this.stream.try_read(buffer.initialize_unfilled()) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => {
+                    buffer.advance(read?);
+                    break;
+                }
+            }
         }
-        this.heads.read(read);
+        this.heads.read(&buffer.filled()[before..]);
         Poll::Ready(Ok(()))
+    }
+}
+
+impl Stalling {
+    /// Writes with `write` as soon as that is possible.
+    fn poll_writing(
+        &mut self,
+        context: &mut Context<'_>,
+        write: impl Fn(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        let written = loop {
+            match self.stream.poll_write_ready(context) {
+                Poll::Pending => break Poll::Pending,
+                Poll::Ready(Err(error)) => break Poll::Ready(Err(error)),
+                Poll::Ready(Ok(())) => match write(&self.stream) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    written => break Poll::Ready(written),
+                },
+            }
+        };
+        self.patient(context, written)
     }
 }
 
@@ -85,9 +112,8 @@ impl AsyncWrite for Stalling {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        let written = Pin::new(&mut this.stream).poll_write(context, bytes);
-        this.patient(context, written)
+        let write = |stream: &TcpStream| stream.try_write(bytes);
+        self.get_mut().poll_writing(context, write)
     }
 
     fn poll_write_vectored(
@@ -95,24 +121,23 @@ impl AsyncWrite for Stalling {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        let written = Pin::new(&mut this.stream).poll_write_vectored(context, parts);
-        this.patient(context, written)
+        let write = |stream: &TcpStream| stream.try_write_vectored(parts);
+        self.get_mut().poll_writing(context, write)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        true
     }
 
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let flushed = Pin::new(&mut this.stream).poll_flush(context);
-        this.patient(context, flushed)
+    /// What is written goes to the system at once.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let shut = Pin::new(&mut this.stream).poll_shutdown(context);
-        this.patient(context, shut)
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match rustix::net::shutdown(&*self.stream, rustix::net::Shutdown::Write) {
+            Ok(()) | Err(rustix::io::Errno::NOTCONN) => Poll::Ready(Ok(())),
+            Err(error) => Poll::Ready(Err(error.into())),
+        }
     }
 }
