@@ -87,11 +87,11 @@ impl Session {
 
 /// What the driver answers to a command, or why it refuses it.
 fn outcome(reply: Reply) -> Result<Value, Value> {
-    let value = reply.json()["value"].take();
+    let mut value = reply.json()["value"].take();
     if value["error"].is_null() {
         Ok(value)
     } else {
-        Err(value)
+        Err(value["message"].take())
     }
 }
 

@@ -16,7 +16,7 @@ fn the_page_of_explain_shows_attention_and_alternatives() {
     assert!(outcome.status.success(), "{outcome:?}");
     let address = format!("file://{}", folder.path("explanation.html").display());
     visit(&address, |page| {
-        page.until("document.querySelectorAll('.pair path').length > 0");
+        page.wait_for(".pair path");
         page.texts(".pair .tokens .token bdi", |all| all.len() == 4 + 4);
         page.press(".pair .tokens .token:nth-child(2)");
         page.text(".readout", |told| {
@@ -42,10 +42,10 @@ fn lines_run_beside_the_tokens_on_a_phone() {
     assert!(outcome.status.success(), "{outcome:?}");
     let address = format!("file://{}", folder.path("explanation.html").display());
     visit(&address, |page| {
-        page.until("document.querySelectorAll('.pair path').length > 0");
+        page.wait_for(".pair path");
         page.expect(COLUMNS, false);
         page.resize(390);
-        page.until("document.querySelector('.pair.upright path')");
+        page.wait_for(".pair.upright path");
         page.expect(COLUMNS, true);
         page.picture("explain-long-390");
         // The keys of columns.

@@ -21,6 +21,6 @@ fn gaps_are_filled_by_choice() {
         page.write("#text", "<mask> 2 <mask>");
         page.until("document.querySelectorAll('.gaps section').length === 2 && !document.querySelector('[aria-busy]')");
         page.press(".attention > summary");
-        page.until("document.querySelector('.map-frame canvas')");
+        page.wait_for(".map-frame canvas");
     });
 }

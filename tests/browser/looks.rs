@@ -16,7 +16,8 @@ fn brightness(page: &Page, is_right: impl Fn(f64) -> bool) {
 #[test]
 fn the_page_is_light_or_dark_like_the_system_unless_told_otherwise() {
     let server = Server::start(&[("one", "transformer")], &[], "");
-    let [is_light, is_dark] = [|it| it > 200.0, |it| it < 60.0];
+    let is_light = |brightness| brightness > 200.0;
+    let is_dark = |brightness| brightness < 60.0;
     visit(server.address(), |page| {
         page.system("light");
         brightness(page, is_light);

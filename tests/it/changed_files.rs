@@ -215,8 +215,8 @@ fn training_ends_with_the_name_of_a_corpus_that_changes() {
             wait_for_updates(&folder, &run, log.lines().count() + 20);
             child.kill().unwrap();
         }
-        let code = child.wait().unwrap().code();
         let said = said.join().unwrap();
+        let code = child.wait().unwrap().code();
         if !is_harmless {
             assert_eq!(code, Some(1), "{what}: {said}");
             let error = said

@@ -22,12 +22,12 @@ pub(super) fn on_signal(path: &Path) {
     WATCH.call_once(|| {
         let signals = interrupt::signals().into_iter().map(|(signal, _)| signal);
         // Without a handler, the signal has its usual effect.
-        if let Ok(signals) = Signals::new(signals) {
-            if let Err(error) = essential("cleanup", || end(signals)) {
-                // From now on, no signal would end the program.
-                message::error(&Error::io("start a thread of", "the program")(error));
-                process::exit(1);
-            }
+        if let Ok(signals) = Signals::new(signals)
+            && let Err(error) = essential("cleanup", || end(signals))
+        {
+            // From now on, no signal would end the program.
+            message::error(&Error::io("start a thread of", "the program")(error));
+            process::exit(1);
         }
     });
 }

@@ -111,7 +111,9 @@ impl Mapped {
             Some(_) => return Ok(()),
             None => return Err(Changed),
         }
-        let is_same = is_same(&self.map);
+        // Behind its new end, a file that became shorter seems to have zeros.
+        let is_shorter = stamp.is_some_and(|then| now.len < then.len);
+        let is_same = !is_shorter && is_same(&self.map);
         #[cfg(unix)]
         let is_same = is_same && !self.watch.has_lost();
         *stamp = is_same.then_some(now);
