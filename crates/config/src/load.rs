@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
+use attentive_base::foreign::contain;
 use attentive_base::regular_file;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -101,7 +102,11 @@ impl Draft {
     /// # Errors
     /// Those of [`Draft::load`].
     pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self> {
-        let mut table: Table = text.parse().map_err(|error| not_toml(text, path, &error))?;
+        let parsed = contain(|| text.parse::<Table>()).map_err(|problem| Error::Toml {
+            path: path.into(),
+            problem,
+        })?;
+        let mut table = parsed.map_err(|error| not_toml(text, path, &error))?;
         let mut renamed = renamed::rename(&mut table)
             .map_err(|error| located(error, |key| place_in_file(text, path, key)))?;
         check_table("", &table)

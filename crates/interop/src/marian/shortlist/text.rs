@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 use attentive_data::{Line, Lines};
 use attentive_model::shortlist::Shortlist;
 use attentive_text::{Tokenizer, Tokenizers};
@@ -71,6 +72,7 @@ pub(super) fn read(
         let known = tokenizer.id(word).filter(|&id| (id as usize) < vocab - 1);
         known.unwrap_or(tokenizer.special().unk)
     };
+    regular_file::require(path).map_err(Error::io("read", path))?;
     let mut lines = Lines::open(path, LONGEST)?;
     let mut pairs = Vec::new();
     while let Some(line) = lines.next_line()? {
