@@ -117,7 +117,7 @@ def run(binary, out, threads, only, defaults=None):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         start = time.time()
-        line = f"train configs/{config.name} --out {folder}/run --set train.max_steps={UPDATES}"
+        line = f"train configs/{config.name} --output {folder}/run --set train.max_steps={UPDATES}"
         line += "".join(f" --set {setting}" for setting in (older_defaults(config) if defaults else []))
         done = execute(binary, line, threads)
         (folder / "train.err").write_bytes(done.stderr)
