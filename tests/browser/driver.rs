@@ -56,7 +56,9 @@ impl Driver {
         ];
         let wanted = json!({"goog:chromeOptions": {"args": options}, "goog:loggingPrefs": {"browser": "ALL"}});
         let wanted = json!({"capabilities": {"alwaysMatch": wanted}});
-        let opened = outcome(http::post(self.address, "/session", &wanted)).unwrap();
+        // On a busy machine, the driver may give up before the browser has started.
+        let open = |_| outcome(http::post(self.address, "/session", &wanted)).ok();
+        let opened = (0..5).find_map(open).expect("a browser");
         let id = opened["sessionId"].as_str().expect("a session");
         Session {
             driver: self.address,

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::driver::{Driver, Session};
 
 /// Longest wait for something to happen.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Time between two looks.
 const PAUSE: Duration = Duration::from_millis(30);

@@ -93,7 +93,7 @@ pub(crate) fn metric(address: SocketAddr, name: &str, labels: &str) -> f64 {
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "never {what}");
+        assert!(begun.elapsed() < Duration::from_secs(300), "never {what}");
         sleep(Duration::from_millis(5));
     }
 }
