@@ -138,6 +138,12 @@ fn a_server_whose_weights_change_says_so_until_they_are_loaded_again() {
             assert!(!told.contains("packed"), "{what}: {told}");
             assert_eq!(ready, 503, "{what}");
             assert!(!stream().body.contains("\"translations\""), "{what}");
+            let vectors = post(
+                server.address,
+                "/v1/embeddings",
+                &json!({"model": "en-de", "input": "1 2"}),
+            );
+            assert_eq!(vectors.status, 500, "{what}: {vectors:?}");
         }
         replace(&path, &whole);
         server.signal("HUP");

@@ -38,6 +38,8 @@ fn output_that_is_closed_is_an_error() {
         let outcome = shell(&folder, &format!("$A {command} > /dev/null"));
         assert_eq!(outcome.code, Some(0), "{command}: {outcome:?}");
     }
+    let outcome = shell(&folder, "$A translate runs/c src --output /dev/stdout >&-");
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
     let outcome = shell(&folder, "$A translate runs/c src --output out >&-");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(!fs::read(folder.path("out")).unwrap().is_empty());
@@ -56,6 +58,26 @@ fn a_line_without_an_end_is_refused_at_its_limit() {
             outcome
                 .stderr
                 .contains("line 1: longer than 67108864 bytes"),
+            "{command}: {outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn a_file_without_an_end_is_refused_at_its_limit() {
+    let folder = trained();
+    for command in [
+        "score /dev/zero src",
+        "evaluate runs/c --src /dev/zero --ref src",
+        "rescore runs/c --src /dev/zero --tgt src",
+    ] {
+        let outcome = shell(
+            &folder,
+            &format!("ulimit -v 4000000; timeout 60 $A {command} --threads 1"),
+        );
+        assert_eq!(outcome.code, Some(1), "{command}: {outcome:?}");
+        assert!(
+            outcome.stderr.contains("longer than 67108864 bytes"),
             "{command}: {outcome:?}"
         );
     }

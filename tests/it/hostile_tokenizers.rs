@@ -34,11 +34,8 @@ fn limited(folder: &Folder, arguments: &str) -> Outcome {
         .spawn()
         .unwrap();
     // A program that fails does not read it.
-    let _ = child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all("1 2 3 ß\n".as_bytes());
+    let text = format!("1 2 3 ß{}1\n", " ".repeat(20_000));
+    let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
     child.wait_with_output().unwrap().into()
 }
 
@@ -76,6 +73,18 @@ fn try_all(cases: Vec<Case<'_>>) {
 /// Sets a section of the file.
 fn section(name: &'static str, value: Value) -> Box<dyn Fn(&mut Value)> {
     Box::new(move |file| file[name] = value.clone())
+}
+
+/// Adds a token in place of the one for `9`, or as a new one.
+fn add(file: &mut Value, token: Value) {
+    let vocab = file["model"]["vocab"].as_object_mut().unwrap();
+    let id = vocab.remove("9").unwrap_or_else(|| vocab.len().into());
+    vocab.insert(token["content"].as_str().unwrap().to_owned(), id.clone());
+    let mut whole = json!({"id": id, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": false});
+    for (key, value) in token.as_object().unwrap() {
+        whole[key] = value.clone();
+    }
+    file["added_tokens"].as_array_mut().unwrap().push(whole);
 }
 
 /// Makes the model one of another kind with the same tokens.
@@ -279,6 +288,46 @@ fn no_step_makes_a_text_grow_beyond_bounds() {
             "a long added token",
             Box::new(|file| file["added_tokens"][0]["content"] = "u".repeat(1_000_000).into()),
             refused(),
+        ),
+        (
+            "a template that repeats the text",
+            section(
+                "post_processor",
+                json!({"type": "TemplateProcessing", "single": vec![json!({"Sequence": {"id": "A", "type_id": 0}}); 100_000],
+                    "pair": [], "special_tokens": {}}),
+            ),
+            Fine,
+        ),
+        (
+            "added tokens that overlap",
+            Box::new(|file| {
+                add(
+                    file,
+                    json!({"content": " ", "rstrip": true, "lstrip": true}),
+                )
+            }),
+            Fine,
+        ),
+        (
+            "an added token that is normalized to nothing",
+            Box::new(|file| {
+                file["normalizer"] =
+                    json!({"type": "Strip", "strip_left": true, "strip_right": true});
+                add(file, json!({"content": " ", "normalized": true}));
+            }),
+            Fine,
+        ),
+        (
+            "long added tokens",
+            Box::new(|file| {
+                (0..60).for_each(|n| {
+                    add(
+                        file,
+                        json!({"content": format!("{n}{}", "y".repeat(20_000))}),
+                    )
+                })
+            }),
+            Refused("tokenizer"),
         ),
         (
             "what NFKC does",

@@ -280,6 +280,44 @@ fn clients_that_go_away_free_their_places() {
     assert_eq!(server.metric("attentive_requests_total", "499"), 8.0);
 }
 
+/// A client that still reads is waited for, one that has gone is not, wherever its body was cut into packets.
+#[test]
+fn clients_that_send_no_more_are_told_from_those_that_are_gone() {
+    let server = Running::start(limited(Limits {
+        timeout: Duration::from_secs(10),
+        ..endlessly()
+    }));
+    let body = endless(false);
+    let head = format!(
+        "POST /api/generate HTTP/1.1\r\nHost: localhost\r\n{JSON}Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let answer = Connection::open(server.address).last_words((head.clone() + &body).as_bytes());
+    // Its time is over before its text is.
+    assert!(answer.contains("HTTP/1.1 503 "), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 100 Continue\r\n\r\n"),
+        "{answer}"
+    );
+    for cut in [0, 1, body.len() / 2] {
+        let mut gone = Connection::open(server.address);
+        gone.send(&head);
+        until("running", || {
+            server.metric("attentive_requests_in_progress", "") == 1.0
+        });
+        gone.send(&body[..cut]);
+        gone.send(&body[cut..]);
+        until("decoding", || {
+            server.metric("attentive_running_jobs", "lm") == 1.0
+        });
+        drop(gone);
+        until("gone", || {
+            server.metric("attentive_requests_in_progress", "") == 0.0
+        });
+    }
+    assert_eq!(server.metric("attentive_requests_total", "499"), 3.0);
+}
+
 #[test]
 fn readers_that_stop_reading_are_cut_off() {
     let limits = Limits {

@@ -121,6 +121,8 @@ fn a_client_that_sends_no_more_is_answered() {
         long.len()
     );
     let answer = Connection::open(server.address).last_words((head + &long).as_bytes());
+    // It may take so long that the server asks whether the client is still there.
+    let answer = answer.trim_start_matches("HTTP/1.1 100 Continue\r\n\r\n");
     assert!(
         answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("]}"),
         "{answer}"

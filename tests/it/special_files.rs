@@ -50,6 +50,26 @@ impl Special {
     }
 }
 
+/// A file that seems to have terabytes takes no memory.
+#[test]
+fn files_beyond_all_bounds_are_refused() {
+    for (file, command) in [
+        ("run/provenance.json", "info run"),
+        ("c.toml", "train c.toml"),
+        ("run/tokenizer.json", "info run"),
+    ] {
+        let folder = with_run("transformer-post");
+        let sparse = fs::File::create(folder.path(file)).unwrap();
+        sparse.set_len(8 << 40).unwrap();
+        let outcome = limited(&folder, command);
+        assert!(matches!(outcome.code, Some(1 | 2)), "{file}: {outcome:?}");
+        assert!(
+            outcome.stderr.contains("larger than"),
+            "{file}: {outcome:?}"
+        );
+    }
+}
+
 /// Runs the program with 4 GB of address space, and ends it after a minute of waiting.
 fn limited(folder: &Folder, arguments: &str) -> Outcome {
     let program = env!("CARGO_BIN_EXE_attentive");
@@ -192,5 +212,12 @@ fn a_key_file_that_is_no_file_changes_nothing_and_a_later_one_revokes_keys() {
     server.signal("HUP");
     until("reloaded", || reloads("success") == 1.0);
     assert_eq!([status("old"), status("new")], [403, 200]);
+    // Also if a model cannot be loaded again.
+    folder
+        .write("keys", "newer\n")
+        .write("run/tokenizer.json", "damaged");
+    server.signal("HUP");
+    until("refused", || reloads("fail") == 5.0);
+    assert_eq!([status("new"), status("newer")], [403, 200]);
     assert_eq!(get(server.address, "/livez").status, 200);
 }

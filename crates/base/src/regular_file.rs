@@ -63,14 +63,29 @@ pub fn require(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Reads all of the regular file `path`, which this program wrote and which may be large.
+/// Reads all of the regular file `path`, a part of a run or a model, of at most [`DESCRIPTION`] bytes.
 ///
 /// # Errors
-/// Those of [`open`].
+/// Those of [`open`], and for a larger file.
 pub fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
-    let (mut file, metadata) = open_with_metadata(path)?;
-    let mut bytes = Vec::with_capacity(metadata.len() as usize);
-    file.read_to_end(&mut bytes).map(|_| bytes)
+    let (file, metadata) = open_with_metadata(path)?;
+    let mut bytes = room_for(&metadata, DESCRIPTION)?;
+    file.take(DESCRIPTION)
+        .read_to_end(&mut bytes)
+        .map(|_| bytes)
+}
+
+/// Room for the content of a file of at most `most` bytes.
+fn room_for(metadata: &Metadata, most: u64) -> io::Result<Vec<u8>> {
+    let len = metadata.len();
+    if len > most {
+        return Err(io::Error::other(format!("it is larger than {most} bytes")));
+    }
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(len as usize)
+        .map_err(|_| io::ErrorKind::OutOfMemory)?;
+    Ok(bytes)
 }
 
 /// Reads the regular file `path`, of at most `most` bytes.
@@ -90,7 +105,8 @@ fn read_within(path: &Path, most: u64, patience: Duration) -> Result<Vec<u8>> {
     if metadata.len() > most {
         return Err(too_large());
     }
-    let (started, mut bytes) = (Instant::now(), Vec::with_capacity(metadata.len() as usize));
+    let room = room_for(&metadata, most).map_err(Error::io("read", path));
+    let (started, mut bytes) = (Instant::now(), room?);
     // Files such as those in /proc have no size, and others may grow.
     let mut file = file.take(most + 1);
     loop {

@@ -41,6 +41,10 @@ impl Destination {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         // These names may refer to a regular file, which is written at the shell's current offset.
         if STREAMS.iter().any(|stream| path.starts_with(stream)) {
+            let own = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].map(Path::new);
+            if stdout_was_closed() && own.contains(&path) {
+                return Err(io::Error::other("it is closed"));
+            }
             let file = OpenOptions::new().append(true).open(path)?;
             return Ok(Self::Stream(file));
         }

@@ -24,6 +24,8 @@ pub enum Content {
         parts: Mutex<Receiver<io::Result<Vec<u8>>>>,
         /// The part that is being read, and the number of bytes that have been.
         part: (Vec<u8>, usize),
+        /// True once the end has come.
+        has_ended: bool,
     },
 }
 
@@ -40,6 +42,7 @@ impl Content {
         Ok(Self::Waiting {
             parts: Mutex::new(parts),
             part: (Vec::new(), 0),
+            has_ended: false,
         })
     }
 }
@@ -67,12 +70,13 @@ impl Read for Content {
             if Interrupt::check().is_err() {
                 return Err(io::Error::other("reading was stopped"));
             }
-            let (parts, (part, start)) = match self {
+            let (parts, part, start, has_ended) = match self {
                 Self::File(file) => return file.read(buffer),
                 Self::Waiting {
                     parts,
                     part: (part, start),
-                } => (parts, (part, start)),
+                    has_ended,
+                } => (parts, part, start, has_ended),
             };
             if *start < part.len() {
                 let count = (&part[*start..]).read(buffer)?;
@@ -81,11 +85,16 @@ impl Read for Content {
             }
             let parts = parts.get_mut().unwrap_or_else(PoisonError::into_inner);
             match parts.recv_timeout(PAUSE) {
-                Ok(Ok(next)) if next.is_empty() => return Ok(0),
+                Ok(Ok(next)) if next.is_empty() => {
+                    *has_ended = true;
+                    return Ok(0);
+                }
                 Ok(next) => (*part, *start) = (next?, 0),
                 Err(RecvTimeoutError::Timeout) => {}
-                // After its end.
-                Err(RecvTimeoutError::Disconnected) => return Ok(0),
+                Err(RecvTimeoutError::Disconnected) if *has_ended => return Ok(0),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(io::Error::other("the thread that reads it has ended"));
+                }
             }
         }
     }

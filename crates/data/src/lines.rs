@@ -197,7 +197,7 @@ impl<R: Read> Lines<R> {
 /// # Errors
 /// See [`Lines::open`] and [`Lines::rest`].
 pub fn read_lines(path: &Path) -> Result<Vec<String>> {
-    Lines::open(path, MAX_TEXT_BYTES)?.rest()
+    Lines::open(path, MAX_RECORD_BYTES)?.rest()
 }
 
 /// Like [`read_lines`], for any `reader`.
@@ -205,7 +205,7 @@ pub fn read_lines(path: &Path) -> Result<Vec<String>> {
 /// # Errors
 /// See [`Lines::rest`].
 pub fn read_lines_from(reader: impl Read, name: &Path) -> Result<Vec<String>> {
-    Lines::new(reader, name, MAX_TEXT_BYTES).rest()
+    Lines::new(reader, name, MAX_RECORD_BYTES).rest()
 }
 
 /// Opens a text that is read as a whole.

@@ -147,7 +147,7 @@ impl Stamp {
         #[cfg(not(unix))]
         {
             let _ = other;
-            // Windows does not change or replace files that are mapped.
+            // Windows refuses to truncate or replace a file that is mapped.
             false
         }
     }

@@ -59,10 +59,10 @@ impl Pipeline {
         let mut vectors = vec![None; lines.len()];
         for batch in batches(examples, self.tokenizers.src().special(), None)? {
             Interrupt::check()?;
-            let found = match self.architecture().task() {
-                Task::Embed => self.pooled(&batch),
-                _ => self.means(&batch)?,
-            };
+            let found = self.computing(|| match self.architecture().task() {
+                Task::Embed => Ok(self.pooled(&batch)),
+                _ => self.means(&batch),
+            })?;
             for (&line, vector) in batch.lines.iter().zip(found) {
                 if !vector.iter().all(|value| value.is_finite()) {
                     return Err(Error::damaged_model("the model gives a text no vector"));

@@ -82,7 +82,7 @@ impl App {
         }))
     }
 
-    /// Reloads keys and models; if any of them is unusable, nothing changes.
+    /// Reloads keys, then models. If a key is unusable, nothing changes; if a model is, the models stay as they were.
     ///
     /// # Errors
     /// The errors of [`Keys::read`] and [`Models::load`].
@@ -93,13 +93,12 @@ impl App {
             .as_deref()
             .map(Keys::read)
             .transpose()?;
-        let before = self.models.load(&self.config)?;
-        // Takes effect immediately, however long requests to the old models take.
+        // A key is revoked at once, whatever becomes of the models.
         if let Some(keys) = &keys {
             self.glossaries.keep_those_of(keys.clients());
         }
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
-        before.retire();
+        self.models.load(&self.config)?.retire();
         Ok(())
     }
 

@@ -100,8 +100,8 @@ impl Control {
         self.tell(Command::Stop);
     }
 
-    /// Reloads models and keys. Requests go on with the old models until the new ones are loaded. If any of them cannot be
-    /// loaded, nothing changes, and the reason is written to the log.
+    /// Reloads keys and models. New keys count at once; requests go on with the old models until the new ones are loaded. If any of
+    /// them cannot be loaded, the old ones stay, and the reason is written to the log.
     pub fn reload(&self) {
         self.tell(Command::Reload);
     }
@@ -289,7 +289,7 @@ fn load(app: &App, control: &Control, orders: &sync::Receiver<()>) {
         match result {
             Ok(()) => tracing::info!("reloaded"),
             Err(error) => {
-                tracing::error!(%error, "reloading failed; the models and keys stay as they were")
+                tracing::error!(%error, "reloading failed; the models stay as they were, and so do the keys if they are the reason")
             }
         }
     }

@@ -144,7 +144,8 @@ impl Models {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Why models cannot answer any more until the server is started again: their GPU was lost.
+    /// Why models cannot answer any more until they are loaded again, or the server is started again: their weights were overwritten,
+    /// or their GPU was lost.
     pub(super) fn failure(&self) -> Option<Failure> {
         self.all()
             .iter()

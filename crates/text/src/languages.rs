@@ -7,20 +7,35 @@ use super::{Tokenizer, Tokenizers};
 
 /// Languages: the code of ISO 639-1, the codes of ISO 639-3 (the one for the detection of languages first), and the English name.
 const KNOWN: &[(&str, &str, &str)] = &[
+    ("aa", "aar", "Afar"),
+    ("ab", "abk", "Abkhazian"),
     ("af", "afr", "Afrikaans"),
-    ("ak", "aka twi", "Akan"),
+    ("ak", "aka", "Akan"),
     ("am", "amh", "Amharic"),
+    ("an", "arg", "Aragonese"),
     ("ar", "ara arb", "Arabic"),
+    ("as", "asm", "Assamese"),
+    ("ay", "aym ayr", "Aymara"),
     ("az", "aze azj", "Azerbaijani"),
+    ("ba", "bak", "Bashkir"),
     ("be", "bel", "Belarusian"),
     ("bg", "bul", "Bulgarian"),
+    ("bm", "bam", "Bambara"),
     ("bn", "ben", "Bengali"),
+    ("bo", "bod", "Tibetan"),
+    ("br", "bre", "Breton"),
     ("bs", "bos", "Bosnian"),
     ("ca", "cat", "Catalan"),
+    ("ce", "che", "Chechen"),
+    ("co", "cos", "Corsican"),
     ("cs", "ces", "Czech"),
+    ("cv", "chv", "Chuvash"),
     ("cy", "cym", "Welsh"),
     ("da", "dan", "Danish"),
     ("de", "deu", "German"),
+    ("dv", "div", "Dhivehi"),
+    ("dz", "dzo", "Dzongkha"),
+    ("ee", "ewe", "Ewe"),
     ("el", "ell", "Greek"),
     ("en", "eng", "English"),
     ("eo", "epo", "Esperanto"),
@@ -28,17 +43,29 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("et", "est ekk", "Estonian"),
     ("eu", "eus", "Basque"),
     ("fa", "pes fas", "Persian"),
+    ("ff", "ful fuv", "Fulah"),
     ("fi", "fin", "Finnish"),
+    ("fj", "fij", "Fijian"),
+    ("fo", "fao", "Faroese"),
     ("fr", "fra", "French"),
+    ("fy", "fry", "Western Frisian"),
     ("ga", "gle", "Irish"),
+    ("gd", "gla", "Scottish Gaelic"),
     ("gl", "glg", "Galician"),
+    ("gn", "grn", "Guarani"),
     ("gu", "guj", "Gujarati"),
+    ("gv", "glv", "Manx"),
+    ("ha", "hau", "Hausa"),
     ("he", "heb", "Hebrew"),
     ("hi", "hin", "Hindi"),
     ("hr", "hrv", "Croatian"),
+    ("ht", "hat", "Haitian Creole"),
     ("hu", "hun", "Hungarian"),
     ("hy", "hye", "Armenian"),
+    ("ia", "ina", "Interlingua"),
     ("id", "ind", "Indonesian"),
+    ("ig", "ibo", "Igbo"),
+    ("io", "ido", "Ido"),
     ("is", "isl", "Icelandic"),
     ("it", "ita", "Italian"),
     ("ja", "jpn", "Japanese"),
@@ -48,11 +75,21 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("km", "khm", "Khmer"),
     ("kn", "kan", "Kannada"),
     ("ko", "kor", "Korean"),
+    ("ks", "kas", "Kashmiri"),
+    ("ku", "kur kmr", "Kurdish"),
+    ("kv", "kom", "Komi"),
+    ("kw", "cor", "Cornish"),
+    ("ky", "kir", "Kyrgyz"),
     ("la", "lat", "Latin"),
     ("lb", "ltz", "Luxembourgish"),
+    ("lg", "lug", "Ganda"),
+    ("li", "lim", "Limburgish"),
+    ("ln", "lin", "Lingala"),
     ("lo", "lao", "Lao"),
     ("lt", "lit", "Lithuanian"),
     ("lv", "lav lvs", "Latvian"),
+    ("mg", "mlg plt", "Malagasy"),
+    ("mi", "mri", "Maori"),
     ("mk", "mkd", "Macedonian"),
     ("ml", "mal", "Malayalam"),
     ("mn", "mon khk", "Mongolian"),
@@ -64,33 +101,66 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("ne", "nep npi", "Nepali"),
     ("nl", "nld", "Dutch"),
     ("nn", "nno", "Norwegian Nynorsk"),
+    ("no", "nor", "Norwegian"),
+    ("ny", "nya", "Nyanja"),
+    ("oc", "oci", "Occitan"),
+    ("om", "orm gaz", "Oromo"),
     ("or", "ori ory", "Odia"),
+    ("os", "oss", "Ossetian"),
     ("pa", "pan", "Punjabi"),
     ("pl", "pol", "Polish"),
     ("ps", "pus pbt", "Pashto"),
     ("pt", "por", "Portuguese"),
+    ("qu", "que quy", "Quechua"),
+    ("rm", "roh", "Romansh"),
+    ("rn", "run", "Rundi"),
     ("ro", "ron", "Romanian"),
     ("ru", "rus", "Russian"),
+    ("rw", "kin", "Kinyarwanda"),
+    ("sa", "san", "Sanskrit"),
+    ("sc", "srd", "Sardinian"),
+    ("sd", "snd", "Sindhi"),
+    ("se", "sme", "Northern Sami"),
+    ("sg", "sag", "Sango"),
     ("si", "sin", "Sinhala"),
     ("sk", "slk", "Slovak"),
     ("sl", "slv", "Slovenian"),
+    ("sm", "smo", "Samoan"),
     ("sn", "sna", "Shona"),
     ("so", "som", "Somali"),
     ("sq", "sqi als", "Albanian"),
     ("sr", "srp", "Serbian"),
+    ("ss", "ssw", "Swati"),
+    ("st", "sot", "Southern Sotho"),
+    ("su", "sun", "Sundanese"),
     ("sv", "swe", "Swedish"),
     ("sw", "swa swh", "Swahili"),
     ("ta", "tam", "Tamil"),
     ("te", "tel", "Telugu"),
+    ("tg", "tgk", "Tajik"),
     ("th", "tha", "Thai"),
+    ("ti", "tir", "Tigrinya"),
     ("tk", "tuk", "Turkmen"),
     ("tl", "tgl", "Tagalog"),
+    ("tn", "tsn", "Tswana"),
+    ("to", "ton", "Tongan"),
     ("tr", "tur", "Turkish"),
+    ("ts", "tso", "Tsonga"),
+    ("tt", "tat", "Tatar"),
+    ("tw", "twi", "Twi"),
+    ("ty", "tah", "Tahitian"),
+    ("ug", "uig", "Uyghur"),
     ("uk", "ukr", "Ukrainian"),
     ("ur", "urd", "Urdu"),
     ("uz", "uzb uzn", "Uzbek"),
+    ("ve", "ven", "Venda"),
     ("vi", "vie", "Vietnamese"),
+    ("wa", "wln", "Walloon"),
+    ("wo", "wol", "Wolof"),
+    ("xh", "xho", "Xhosa"),
     ("yi", "yid ydd", "Yiddish"),
+    ("yo", "yor", "Yoruba"),
+    ("za", "zha", "Zhuang"),
     ("zh", "cmn zho", "Chinese"),
     ("zu", "zul", "Zulu"),
 ];
@@ -175,13 +245,21 @@ impl Languages {
         let of_target = before_source
             .or(decoder.decoder_start_token.as_ref().filter(is_language))
             .or(model.forced_bos_token.as_ref().filter(is_language));
-        let find = |tokenizer: &Tokenizer, code: &str| match tokenizer
-            .languages_of(code)
-            .into_iter()
-            .next()
-        {
-            Some(token) => Ok(token),
-            None => tokenizer.language(code),
+        let find = |tokenizer: &Tokenizer, code: &str| {
+            // Another script is another pair; many tokens tell only a region, or nothing.
+            let wanted = code.to_lowercase();
+            let fits = |token: &String| {
+                let token = code_of(token)
+                    .unwrap_or_default()
+                    .to_lowercase()
+                    .replace('_', "-");
+                let scripts = [script_of(&token), script_of(&wanted)];
+                scripts.contains(&None) || scripts[0] == scripts[1]
+            };
+            match tokenizer.languages_of(code).into_iter().find(fits) {
+                Some(token) => Ok(token),
+                None => tokenizer.language(code),
+            }
         };
         Ok(Self {
             source: of_source
@@ -269,9 +347,13 @@ impl Tokenizer {
                     KnownLanguage::of(&found).is_some_and(|of| of.code == known)
                 })
         };
+        let script = script_of(&wanted);
         let mut found = self.languages();
         found.retain(|token| code_of(token).is_some_and(|code| is_same(&plain(code))));
-        found.sort_by_key(|token| code_of(token).is_none_or(|code| plain(code) != wanted));
+        found.sort_by_key(|token| {
+            let code = plain(code_of(token).unwrap_or_default());
+            (code != wanted, script_of(&code) != script)
+        });
         found
     }
 
@@ -295,6 +377,18 @@ impl Tokenizer {
             Error::usage(format!("the model has no language `{code}`"), hint)
         })
     }
+}
+
+/// The script that a code such as `zh-hant` names, or its region implies.
+fn script_of(code: &str) -> Option<&str> {
+    code.split('-').skip(1).find_map(|part| match part {
+        "tw" | "hk" | "mo" => Some("hant"),
+        "cn" | "sg" => Some("hans"),
+        script if script.len() == 4 && script.bytes().all(|byte| byte.is_ascii_alphabetic()) => {
+            Some(script)
+        }
+        _ => None,
+    })
 }
 
 /// The tokens that `code` may have been meant for: those of its language, or else those of `languages` that begin like it.
@@ -389,6 +483,12 @@ mod tests {
             let error = matching(pair, both.clone()).unwrap_err().to_string();
             assert!(error.contains(missing), "{error}");
         }
+        // A script that the model does not have is not replaced by another one.
+        let scripts = |code| super::script_of(code);
+        assert_eq!(
+            ["zh-tw", "zh-hans", "pt-br", "sr-latn"].map(scripts),
+            [Some("hant"), Some("hans"), None, Some("latn")]
+        );
         // The source may be of any language.
         let mut marked = Translator::default();
         marked.encoder.source_first = token(">>deu<<");

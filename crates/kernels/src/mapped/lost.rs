@@ -106,37 +106,37 @@ impl Entry {
         if let Some(entry) = entries().find(|entry| take(entry)) {
             return entry;
         }
-        let mut entry = Box::new(Self {
+        let new = Box::into_raw(Box::new(Self {
             is_used: AtomicBool::new(true),
             start: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
             message: AtomicPtr::default(),
             has_lost: AtomicBool::new(false),
             next: ENTRIES.load(Ordering::Acquire),
-        });
-        let new: *mut Self = &mut *entry;
-        while let Err(latest) = ENTRIES.compare_exchange(
-            entry.next.cast_mut(),
-            new,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        ) {
-            entry.next = latest;
+        }));
+        loop {
+            // SAFETY: nobody else knows the entry before it is in the list, and it is never freed.
+            let entry = unsafe { &mut *new };
+            let next = entry.next.cast_mut();
+            match ENTRIES.compare_exchange(next, new, Ordering::AcqRel, Ordering::Acquire) {
+                Err(latest) => entry.next = latest,
+                // SAFETY: see above. From now on, it is only shared.
+                Ok(_) => return unsafe { &*new },
+            }
         }
-        Box::leak(entry)
     }
 
-    /// Puts zeros in the place of the lost page at `address`; false if the system refuses.
+    /// Puts zeros in the place of the lost page at `address`, and of all behind it: if the file was truncated, they are lost too, and
+    /// the system allows only so many mappings. False if it refuses.
     fn replace(&self, address: usize) -> bool {
         let page = page();
         let start = address / page * page;
-        // The rest of the file is lost too if it was truncated. Its pages may still be there if the disk failed, so only one is
-        // replaced.
-        // SAFETY: the page belongs to a mapping that is only read, and stays mapped. `mmap` is a plain system call.
+        let len = self.end.load(Ordering::Relaxed) - start;
+        // SAFETY: the pages belong to a mapping that is only read, and stay mapped. `mmap` is a plain system call.
         let replaced = unsafe {
             libc::mmap(
                 start as *mut c_void,
-                page,
+                len,
                 libc::PROT_READ,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
                 -1,

@@ -317,8 +317,9 @@ impl<'p> Worker<'p> {
         texts.retain(|written| !written.canceled.get());
         self.shared.counters.step(texts.len());
         let pipeline = self.pipeline;
+        let has_failed = pipeline.failure().is_some();
         let ended = texts.advance(|written, token| match written.growing.push(token) {
-            _ if pipeline.failure().is_some() => ControlFlow::Break(()),
+            _ if has_failed => ControlFlow::Break(()),
             Err(error) => {
                 written.failed = Some(error);
                 ControlFlow::Break(())

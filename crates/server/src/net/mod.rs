@@ -142,18 +142,14 @@ impl Line {
         let _open = Open::count(&self.app);
         let heads = Heads::default();
         let (stream, progress) = (Arc::new(stream), Progress::default());
-        let stalling = Stalling::new(
-            Arc::clone(&stream),
-            limits.stall_timeout,
-            heads.clone(),
-            progress.clone(),
-        );
+        let stalling = Stalling::new(Arc::clone(&stream), limits.stall_timeout, heads.clone());
         let io = TokioIo::new(stalling);
         let begun = progress.clone();
         let inner = TowerToHyperService::new(self.router);
         let app = Arc::clone(&self.app);
         let answer = service_fn(move |request: Request<Incoming>| {
-            begun.asked();
+            begun.asked(request.version());
+            let begun = begun.clone();
             let is_clear = heads.is_clear(&request) && is_chunked_at_most(request.headers());
             let api = Api::of(request.uri().path());
             let (head, body) = request.into_parts();
@@ -169,10 +165,12 @@ impl Line {
                 }
             };
             async move {
-                match response {
+                let response = match response {
                     Ok(response) => response.await,
                     Err(response) => Ok::<_, Infallible>(response),
-                }
+                };
+                begun.answered();
+                response
             }
         });
         let mut connection = std::pin::pin!(

@@ -11,7 +11,6 @@ use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 use super::framing::Heads;
-use super::progress::Progress;
 
 /// A connection on which a write fails if it makes no progress for some time. Incoming bytes are passed to [`Heads`].
 #[derive(Debug)]
@@ -21,22 +20,15 @@ pub(super) struct Stalling {
     /// Runs while a write waits.
     timer: Option<Pin<Box<Sleep>>>,
     heads: Heads,
-    progress: Progress,
 }
 
 impl Stalling {
-    pub(super) fn new(
-        stream: Arc<TcpStream>,
-        patience: Duration,
-        heads: Heads,
-        progress: Progress,
-    ) -> Self {
+    pub(super) fn new(stream: Arc<TcpStream>, patience: Duration, heads: Heads) -> Self {
         Self {
             stream,
             patience,
             timer: None,
             heads,
-            progress,
         }
     }
 
@@ -48,7 +40,6 @@ impl Stalling {
     ) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.timer = None;
-            self.progress.written();
             return written;
         }
         let patience = self.patience;

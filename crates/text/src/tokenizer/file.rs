@@ -2,11 +2,12 @@
 
 use attentive_base::foreign::try_contain;
 use serde::Deserialize;
+use serde_json::Value;
 use tokenizers::{AddedToken, PostProcessorWrapper};
 
 use crate::decoding::Decoding;
 use crate::division::Division;
-use crate::growth::{TOKEN, check_text};
+use crate::growth::{TOKEN, check_text, flattened};
 use crate::normalization::Normalization;
 use crate::unigram::Pieces;
 
@@ -25,7 +26,8 @@ struct Sections {
     added_tokens: Vec<Entry>,
     normalizer: Option<Normalization>,
     pre_tokenizer: Option<Division>,
-    post_processor: Option<PostProcessorWrapper>,
+    #[serde(default)]
+    post_processor: Value,
     decoder: Option<Decoding>,
     model: Pieces,
 }
@@ -50,6 +52,25 @@ pub(super) fn parse(json: &[u8]) -> Result<Inner, String> {
         .map_err(|problem| format!("invalid tokenizer file: {problem}"))
 }
 
+/// The steps behind the model that correct places. The others put special tokens around a text, which is done elsewhere, or repeat
+/// it.
+fn post_processors(file: &Value) -> tokenizers::Result<Vec<PostProcessorWrapper>> {
+    if file.is_null() {
+        return Ok(Vec::new());
+    }
+    let steps = flattened(file, "processors").into_iter();
+    let steps: Vec<PostProcessorWrapper> = steps
+        .map(PostProcessorWrapper::deserialize)
+        .collect::<Result<_, _>>()?;
+    let corrects = |step: &PostProcessorWrapper| {
+        matches!(
+            step,
+            PostProcessorWrapper::ByteLevel(_) | PostProcessorWrapper::Roberta(_)
+        )
+    };
+    Ok(steps.into_iter().filter(corrects).collect())
+}
+
 fn read(json: &[u8]) -> tokenizers::Result<Inner> {
     let sections: Sections = serde_json::from_str(str::from_utf8(json)?)?;
     if sections.version != VERSION {
@@ -66,7 +87,7 @@ fn read(json: &[u8]) -> tokenizers::Result<Inner> {
         model,
         normalizer,
         division: sections.pre_tokenizer,
-        post_processor: sections.post_processor,
+        post_processors: post_processors(&sections.post_processor)?,
         decoder: sections.decoder,
     })
 }

@@ -21,7 +21,8 @@ pub(super) struct Inner {
     pub(super) model: Pieces,
     pub(super) normalizer: Option<Normalization>,
     pub(super) division: Option<Division>,
-    pub(super) post_processor: Option<PostProcessorWrapper>,
+    /// Those that correct the places of tokens.
+    pub(super) post_processors: Vec<PostProcessorWrapper>,
     pub(super) decoder: Option<Decoding>,
     pub(super) added: Added,
 }
@@ -42,11 +43,8 @@ impl Inner {
         }
         parts.tokenize(|part| self.model.tokenize(part.get()))?;
         let encoding = parts.into_encoding(None, 0, places)?;
-        match &self.post_processor {
-            // It may correct places.
-            Some(processor) => processor.process(encoding, None, false),
-            None => Ok(encoding),
-        }
+        let correct = |encoding, step: &PostProcessorWrapper| step.process(encoding, None, false);
+        self.post_processors.iter().try_fold(encoding, correct)
     }
 
     /// The id of a token.
