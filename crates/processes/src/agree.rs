@@ -300,8 +300,13 @@ fn length(head: &[u8; HEAD]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
     use super::*;
     use crate::in_threads;
+    use crate::threads::in_patient_threads;
 
     #[test]
     fn messages_of_any_length_arrive_in_order() {
@@ -368,12 +373,16 @@ mod tests {
     #[test]
     #[should_panic(expected = "no answer from process 1")]
     fn a_silent_process_is_named() {
-        in_threads(2, |processes| {
+        // Process 1 says nothing until process 0 has given up, which drops the sender.
+        let (sender, receiver) = channel::<()>();
+        let (sender, receiver) = (Mutex::new(Some(sender)), Mutex::new(receiver));
+        in_patient_threads(2, Duration::from_millis(100), |processes| {
             processes.limit_waits();
             if processes.is_first() {
+                let _sender = sender.lock().unwrap().take();
                 processes.gather("testing", b"here");
             } else {
-                std::thread::sleep(Duration::from_secs(3));
+                let _ = receiver.lock().unwrap().recv();
             }
         });
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::Processes;
 use super::transport::{Message, Transport, numbered};
 
-/// The longest time that a thread may keep the others waiting.
-const TIMEOUT: Duration = Duration::from_secs(1);
+/// The longest time that a thread may keep the others waiting, on a machine that may be busy.
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A message and its number.
 type Numbered = (usize, Vec<u8>);
@@ -74,6 +74,15 @@ impl Transport for Threads {
 
 /// Runs `work` in `n` threads that act as processes, and returns their results in order.
 pub fn in_threads<R: Send>(n: usize, work: impl Fn(Processes) -> R + Sync) -> Vec<R> {
+    in_patient_threads(n, TIMEOUT, work)
+}
+
+/// [`in_threads`], which may keep each other waiting for this time.
+pub(crate) fn in_patient_threads<R: Send>(
+    n: usize,
+    timeout: Duration,
+    work: impl Fn(Processes) -> R + Sync,
+) -> Vec<R> {
     let (mut out, mut into): (Vec<Vec<_>>, Vec<Vec<_>>) =
         (0..n).map(|_| (Vec::new(), Vec::new())).unzip();
     for from in &mut out {
@@ -94,7 +103,7 @@ pub fn in_threads<R: Send>(n: usize, work: impl Fn(Processes) -> R + Sync) -> Ve
         let run = |end: Threads| {
             let host = "a thread".to_owned();
             move || {
-                work(Processes::connected(end, host, TIMEOUT, |error| {
+                work(Processes::connected(end, host, timeout, |error| {
                     panic!("{error}")
                 }))
             }
