@@ -3,197 +3,7 @@
 use attentive_base::error::{Error, Result};
 use attentive_config::FamilyConfig;
 
-use super::{Tokenizer, Tokenizers};
-
-/// Languages: the code of ISO 639-1, the codes of ISO 639-3 (the one for the detection of languages first), and the English name.
-const KNOWN: &[(&str, &str, &str)] = &[
-    ("aa", "aar", "Afar"),
-    ("ab", "abk", "Abkhazian"),
-    ("af", "afr", "Afrikaans"),
-    ("ak", "aka", "Akan"),
-    ("am", "amh", "Amharic"),
-    ("an", "arg", "Aragonese"),
-    ("ar", "ara arb", "Arabic"),
-    ("as", "asm", "Assamese"),
-    ("ay", "aym ayr", "Aymara"),
-    ("az", "aze azj", "Azerbaijani"),
-    ("ba", "bak", "Bashkir"),
-    ("be", "bel", "Belarusian"),
-    ("bg", "bul", "Bulgarian"),
-    ("bm", "bam", "Bambara"),
-    ("bn", "ben", "Bengali"),
-    ("bo", "bod", "Tibetan"),
-    ("br", "bre", "Breton"),
-    ("bs", "bos", "Bosnian"),
-    ("ca", "cat", "Catalan"),
-    ("ce", "che", "Chechen"),
-    ("co", "cos", "Corsican"),
-    ("cs", "ces", "Czech"),
-    ("cv", "chv", "Chuvash"),
-    ("cy", "cym", "Welsh"),
-    ("da", "dan", "Danish"),
-    ("de", "deu", "German"),
-    ("dv", "div", "Dhivehi"),
-    ("dz", "dzo", "Dzongkha"),
-    ("ee", "ewe", "Ewe"),
-    ("el", "ell", "Greek"),
-    ("en", "eng", "English"),
-    ("eo", "epo", "Esperanto"),
-    ("es", "spa", "Spanish"),
-    ("et", "est ekk", "Estonian"),
-    ("eu", "eus", "Basque"),
-    ("fa", "pes fas", "Persian"),
-    ("ff", "ful fuv", "Fulah"),
-    ("fi", "fin", "Finnish"),
-    ("fj", "fij", "Fijian"),
-    ("fo", "fao", "Faroese"),
-    ("fr", "fra", "French"),
-    ("fy", "fry", "Western Frisian"),
-    ("ga", "gle", "Irish"),
-    ("gd", "gla", "Scottish Gaelic"),
-    ("gl", "glg", "Galician"),
-    ("gn", "grn", "Guarani"),
-    ("gu", "guj", "Gujarati"),
-    ("gv", "glv", "Manx"),
-    ("ha", "hau", "Hausa"),
-    ("he", "heb", "Hebrew"),
-    ("hi", "hin", "Hindi"),
-    ("hr", "hrv", "Croatian"),
-    ("ht", "hat", "Haitian Creole"),
-    ("hu", "hun", "Hungarian"),
-    ("hy", "hye", "Armenian"),
-    ("ia", "ina", "Interlingua"),
-    ("id", "ind", "Indonesian"),
-    ("ig", "ibo", "Igbo"),
-    ("io", "ido", "Ido"),
-    ("is", "isl", "Icelandic"),
-    ("it", "ita", "Italian"),
-    ("ja", "jpn", "Japanese"),
-    ("jv", "jav", "Javanese"),
-    ("ka", "kat", "Georgian"),
-    ("kk", "kaz", "Kazakh"),
-    ("km", "khm", "Khmer"),
-    ("kn", "kan", "Kannada"),
-    ("ko", "kor", "Korean"),
-    ("ks", "kas", "Kashmiri"),
-    ("ku", "kur kmr", "Kurdish"),
-    ("kv", "kom", "Komi"),
-    ("kw", "cor", "Cornish"),
-    ("ky", "kir", "Kyrgyz"),
-    ("la", "lat", "Latin"),
-    ("lb", "ltz", "Luxembourgish"),
-    ("lg", "lug", "Ganda"),
-    ("li", "lim", "Limburgish"),
-    ("ln", "lin", "Lingala"),
-    ("lo", "lao", "Lao"),
-    ("lt", "lit", "Lithuanian"),
-    ("lv", "lav lvs", "Latvian"),
-    ("mg", "mlg plt", "Malagasy"),
-    ("mi", "mri", "Maori"),
-    ("mk", "mkd", "Macedonian"),
-    ("ml", "mal", "Malayalam"),
-    ("mn", "mon khk", "Mongolian"),
-    ("mr", "mar", "Marathi"),
-    ("ms", "msa zsm", "Malay"),
-    ("mt", "mlt", "Maltese"),
-    ("my", "mya", "Burmese"),
-    ("nb", "nob", "Norwegian Bokmål"),
-    ("ne", "nep npi", "Nepali"),
-    ("nl", "nld", "Dutch"),
-    ("nn", "nno", "Norwegian Nynorsk"),
-    ("no", "nor", "Norwegian"),
-    ("ny", "nya", "Nyanja"),
-    ("oc", "oci", "Occitan"),
-    ("om", "orm gaz", "Oromo"),
-    ("or", "ori ory", "Odia"),
-    ("os", "oss", "Ossetian"),
-    ("pa", "pan", "Punjabi"),
-    ("pl", "pol", "Polish"),
-    ("ps", "pus pbt", "Pashto"),
-    ("pt", "por", "Portuguese"),
-    ("qu", "que quy", "Quechua"),
-    ("rm", "roh", "Romansh"),
-    ("rn", "run", "Rundi"),
-    ("ro", "ron", "Romanian"),
-    ("ru", "rus", "Russian"),
-    ("rw", "kin", "Kinyarwanda"),
-    ("sa", "san", "Sanskrit"),
-    ("sc", "srd", "Sardinian"),
-    ("sd", "snd", "Sindhi"),
-    ("se", "sme", "Northern Sami"),
-    ("sg", "sag", "Sango"),
-    ("si", "sin", "Sinhala"),
-    ("sk", "slk", "Slovak"),
-    ("sl", "slv", "Slovenian"),
-    ("sm", "smo", "Samoan"),
-    ("sn", "sna", "Shona"),
-    ("so", "som", "Somali"),
-    ("sq", "sqi als", "Albanian"),
-    ("sr", "srp", "Serbian"),
-    ("ss", "ssw", "Swati"),
-    ("st", "sot", "Southern Sotho"),
-    ("su", "sun", "Sundanese"),
-    ("sv", "swe", "Swedish"),
-    ("sw", "swa swh", "Swahili"),
-    ("ta", "tam", "Tamil"),
-    ("te", "tel", "Telugu"),
-    ("tg", "tgk", "Tajik"),
-    ("th", "tha", "Thai"),
-    ("ti", "tir", "Tigrinya"),
-    ("tk", "tuk", "Turkmen"),
-    ("tl", "tgl", "Tagalog"),
-    ("tn", "tsn", "Tswana"),
-    ("to", "ton", "Tongan"),
-    ("tr", "tur", "Turkish"),
-    ("ts", "tso", "Tsonga"),
-    ("tt", "tat", "Tatar"),
-    ("tw", "twi", "Twi"),
-    ("ty", "tah", "Tahitian"),
-    ("ug", "uig", "Uyghur"),
-    ("uk", "ukr", "Ukrainian"),
-    ("ur", "urd", "Urdu"),
-    ("uz", "uzb uzn", "Uzbek"),
-    ("ve", "ven", "Venda"),
-    ("vi", "vie", "Vietnamese"),
-    ("wa", "wln", "Walloon"),
-    ("wo", "wol", "Wolof"),
-    ("xh", "xho", "Xhosa"),
-    ("yi", "yid ydd", "Yiddish"),
-    ("yo", "yor", "Yoruba"),
-    ("za", "zha", "Zhuang"),
-    ("zh", "cmn zho", "Chinese"),
-    ("zu", "zul", "Zulu"),
-];
-
-/// A language with a code of ISO 639-1.
-#[derive(Clone, Copy, Debug)]
-pub struct KnownLanguage {
-    /// Its code of ISO 639-1, such as `de`.
-    pub code: &'static str,
-    /// Its English name.
-    pub name: &'static str,
-    /// Its codes of ISO 639-3, such as `deu`, separated by blanks.
-    codes: &'static str,
-}
-
-impl KnownLanguage {
-    /// Returns all known languages, in the order of their codes.
-    pub fn all() -> impl Iterator<Item = Self> {
-        KNOWN
-            .iter()
-            .map(|&(code, codes, name)| Self { code, codes, name })
-    }
-
-    /// Returns the codes of ISO 639-3: that of the language, and those of its usual variety.
-    pub fn codes(self) -> impl Iterator<Item = &'static str> {
-        self.codes.split(' ')
-    }
-
-    /// Returns the language with this code of ISO 639-1 or ISO 639-3.
-    pub fn of(code: &str) -> Option<Self> {
-        Self::all().find(|known| known.code == code || known.codes().any(|other| other == code))
-    }
-}
+use super::{KnownLanguage, Tokenizer, Tokenizers};
 
 /// The maximum number of languages that a message names.
 const NAMED: usize = 12;
@@ -247,13 +57,10 @@ impl Languages {
             .or(model.forced_bos_token.as_ref().filter(is_language));
         let find = |tokenizer: &Tokenizer, code: &str| {
             // Another script is another pair; many tokens tell only a region, or nothing.
-            let wanted = code.to_lowercase();
+            let wanted = plain(code);
             let fits = |token: &String| {
-                let token = code_of(token)
-                    .unwrap_or_default()
-                    .to_lowercase()
-                    .replace('_', "-");
-                let scripts = [script_of(&token), script_of(&wanted)];
+                let found = plain(code_of(token).unwrap_or_default());
+                let scripts = [script_of(&found), script_of(&wanted)];
                 scripts.contains(&None) || scripts[0] == scripts[1]
             };
             match tokenizer.languages_of(code).into_iter().find(fits) {
@@ -336,7 +143,6 @@ impl Tokenizer {
     /// Returns the tokens of the language `code`, such as `pt`, `por` or `pt-br`, in any spelling. Those whose region or script is the
     /// given one come first.
     pub fn languages_of(&self, code: &str) -> Vec<String> {
-        let plain = |code: &str| code.to_lowercase().replace('_', "-");
         let base = |code: &str| code.split('-').next().unwrap_or_default().to_owned();
         let wanted = plain(code);
         let known = KnownLanguage::of(&base(&wanted)).map(|known| known.code);
@@ -377,6 +183,11 @@ impl Tokenizer {
             Error::usage(format!("the model has no language `{code}`"), hint)
         })
     }
+}
+
+/// A code such as `zho_Hant` in the spelling `zho-hant`.
+fn plain(code: &str) -> String {
+    code.to_lowercase().replace('_', "-")
 }
 
 /// The script that a code such as `zh-hant` names, or its region implies.
@@ -449,7 +260,9 @@ mod tests {
         let mut json: serde_json::Value = serde_json::from_slice(learned.tgt().to_json()).unwrap();
         let first = learned.tgt().vocab_size();
         let added = json["added_tokens"].as_array_mut().unwrap();
-        for (id, token) in (first..).zip(["fr_XX", "de_DE", "__de__", ">>deu<<", "plain"]) {
+        for (id, token) in
+            (first..).zip(["fr_XX", "de_DE", "__de__", ">>deu<<", "zho_Hans", "plain"])
+        {
             let mut entry = added[0].clone();
             entry["id"] = id.into();
             entry["content"] = token.into();
@@ -483,7 +296,15 @@ mod tests {
             let error = matching(pair, both.clone()).unwrap_err().to_string();
             assert!(error.contains(missing), "{error}");
         }
+        let chinese = |code| matching([code, "de"], both.clone()).map(|found| found.source);
+        for code in ["zh", "zh-CN", "zh-hans", "zho_Hans"] {
+            assert_eq!(chinese(code).unwrap(), token("zho_Hans"), "{code}");
+        }
         // A script that the model does not have is not replaced by another one.
+        for code in ["zh-TW", "zh-hant", "zho_Hant", "ZHO_HANT"] {
+            let error = chinese(code).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{code}`")), "{error}");
+        }
         let scripts = |code| super::script_of(code);
         assert_eq!(
             ["zh-tw", "zh-hans", "pt-br", "sr-latn"].map(scripts),
@@ -530,7 +351,7 @@ mod tests {
         assert_eq!(hint_for("fr"), "did you mean fr_XX?");
         assert_eq!(
             hint_for("ger"),
-            "its languages are fr_XX, de_DE, __de__, >>deu<<"
+            "its languages are fr_XX, de_DE, __de__, >>deu<<, zho_Hans"
         );
         assert_eq!(hint_for("DEU"), "did you mean >>deu<<, de_DE, __de__?");
         assert_eq!(hint_for("de-de"), "did you mean de_DE, __de__, >>deu<<?");
@@ -539,7 +360,7 @@ mod tests {
         assert!(error.to_string().contains("no language `plain`"), "{error}");
         assert_eq!(
             error.hint().unwrap(),
-            "its languages are fr_XX, de_DE, __de__, >>deu<<"
+            "its languages are fr_XX, de_DE, __de__, >>deu<<, zho_Hans"
         );
     }
 }

@@ -11,6 +11,7 @@ mod detokenizer;
 mod division;
 mod format;
 mod growth;
+mod known_language;
 mod languages;
 mod learn;
 mod lines;
@@ -25,8 +26,9 @@ mod words;
 
 pub use contract::Sides;
 pub use detokenizer::Detokenizer;
+pub use known_language::KnownLanguage;
+pub use languages::Languages;
 pub use languages::some as some_languages;
-pub use languages::{KnownLanguage, Languages};
 pub use learn::{Masks, learn, learn_labels, learn_tagged};
 pub use special::{MASK, SpecialTokens};
 pub use tokenizer::{Joint, Tokenizer, Unnamed};
