@@ -66,26 +66,9 @@ pub fn require(path: &Path) -> io::Result<()> {
 /// Reads all of the regular file `path`, a part of a run or a model, of at most [`DESCRIPTION`] bytes.
 ///
 /// # Errors
-/// Those of [`open`], and for a larger file.
+/// Those of [`open`]; [`io::ErrorKind::FileTooLarge`] for a larger file, [`io::ErrorKind::TimedOut`] if it takes longer than a minute.
 pub fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
-    let (file, metadata) = open_with_metadata(path)?;
-    let mut bytes = room_for(&metadata, DESCRIPTION)?;
-    file.take(DESCRIPTION)
-        .read_to_end(&mut bytes)
-        .map(|_| bytes)
-}
-
-/// Room for the content of a file of at most `most` bytes.
-fn room_for(metadata: &Metadata, most: u64) -> io::Result<Vec<u8>> {
-    let len = metadata.len();
-    if len > most {
-        return Err(io::Error::other(format!("it is larger than {most} bytes")));
-    }
-    let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(len as usize)
-        .map_err(|_| io::ErrorKind::OutOfMemory)?;
-    Ok(bytes)
+    read_within(path, DESCRIPTION, PATIENCE)
 }
 
 /// Reads the regular file `path`, of at most `most` bytes.
@@ -93,39 +76,42 @@ fn room_for(metadata: &Metadata, most: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// [`Error::Io`] if it cannot be read, is not a regular file, or takes longer than a minute; [`Error::Data`] if it is larger.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
-    read_within(path, most, PATIENCE)
+    read_within(path, most, PATIENCE).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => Error::Data {
+            problem: format!("`{}` is larger than {most} bytes", path.display()),
+            hint: Some("is it the right file?".into()),
+        },
+        _ => Error::io("read", path)(error),
+    })
 }
 
-fn read_within(path: &Path, most: u64, patience: Duration) -> Result<Vec<u8>> {
-    let (file, metadata) = open_with_metadata(path).map_err(Error::io("read", path))?;
-    let too_large = || Error::Data {
-        problem: format!("`{}` is larger than {most} bytes", path.display()),
-        hint: Some("is it the right file?".into()),
+fn read_within(path: &Path, most: u64, patience: Duration) -> io::Result<Vec<u8>> {
+    let (file, metadata) = open_with_metadata(path)?;
+    let too_large = || {
+        let problem = format!("it is larger than {most} bytes");
+        io::Error::new(io::ErrorKind::FileTooLarge, problem)
     };
-    if metadata.len() > most {
+    let len = metadata.len();
+    if len > most {
         return Err(too_large());
     }
-    let room = room_for(&metadata, most).map_err(Error::io("read", path));
-    let (started, mut bytes) = (Instant::now(), room?);
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(len as usize)
+        .map_err(|_| io::ErrorKind::OutOfMemory)?;
+    let started = Instant::now();
     // Files such as those in /proc have no size, and others may grow.
     let mut file = file.take(most + 1);
-    loop {
-        let part = file.by_ref().take(PART).read_to_end(&mut bytes);
-        match part.map_err(Error::io("read", path))? {
-            0 => break,
-            _ if started.elapsed() <= patience => {}
-            _ => return Err(Error::io("read", path)(slow(patience))),
+    while file.by_ref().take(PART).read_to_end(&mut bytes)? > 0 {
+        if started.elapsed() > patience {
+            let problem = format!("it was not read within {} seconds", patience.as_secs());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
         }
     }
     match bytes.len() as u64 > most {
         true => Err(too_large()),
         false => Ok(bytes),
     }
-}
-
-fn slow(patience: Duration) -> io::Error {
-    let problem = format!("it was not read within {} seconds", patience.as_secs());
-    io::Error::new(io::ErrorKind::TimedOut, problem)
 }
 
 /// Reads the regular file `path` of at most `most` bytes as text.
@@ -156,6 +142,8 @@ mod tests {
                 .unwrap_err()
                 .ends_with("is larger than 5 bytes")
         );
+        let whole = read_within(&path, 5, PATIENCE).unwrap_err();
+        assert_eq!(whole.kind(), io::ErrorKind::FileTooLarge);
         assert!(read(b"\xff").unwrap_err().contains("not UTF-8"));
         let folder = read_text(folder.path(), 5).unwrap_err().to_string();
         assert!(folder.contains("it is a directory, not a file"), "{folder}");

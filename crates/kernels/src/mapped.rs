@@ -37,12 +37,12 @@ pub struct Mapped {
     map: Mmap,
     path: PathBuf,
     /// The file when it was last known to be unchanged.
-    stamp: Mutex<Option<Stamp>>,
+    state: Mutex<Option<FileState>>,
 }
 
 /// What tells whether a file was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct FileState {
     len: u64,
     modified: Option<SystemTime>,
     /// The device and the inode.
@@ -81,7 +81,7 @@ impl Mapped {
             watch: Watch::over(&map, path, if_lost),
             map,
             path: path.to_path_buf(),
-            stamp: Mutex::new(Some(Stamp::of(&file.metadata()?))),
+            state: Mutex::new(Some(FileState::of(&file.metadata()?))),
         })
     }
 
@@ -102,21 +102,21 @@ impl Mapped {
             return Err(Changed);
         }
         let now = match fs::metadata(&self.path) {
-            Ok(metadata) => Stamp::of(&metadata),
+            Ok(metadata) => FileState::of(&metadata),
             Err(_) => return Ok(()),
         };
-        let mut stamp = self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
-        match *stamp {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match *state {
             Some(then) if then.is_of_same_file(&now) && then != now => {}
             Some(_) => return Ok(()),
             None => return Err(Changed),
         }
         // Behind its new end, a file that became shorter seems to have zeros.
-        let is_shorter = stamp.is_some_and(|then| now.len < then.len);
+        let is_shorter = state.is_some_and(|then| now.len < then.len);
         let is_same = !is_shorter && is_same(&self.map);
         #[cfg(unix)]
         let is_same = is_same && !self.watch.has_lost();
-        *stamp = is_same.then_some(now);
+        *state = is_same.then_some(now);
         match is_same {
             true => Ok(()),
             false => Err(Changed),
@@ -128,7 +128,7 @@ impl Mapped {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Changed;
 
-impl Stamp {
+impl FileState {
     fn of(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         use std::os::unix::fs::MetadataExt;
@@ -140,7 +140,7 @@ impl Stamp {
         }
     }
 
-    /// False if the file of this stamp was replaced by that of `other`.
+    /// False if the file of this state was replaced by that of `other`.
     fn is_of_same_file(&self, other: &Self) -> bool {
         #[cfg(unix)]
         return self.identity == other.identity;

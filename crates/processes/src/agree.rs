@@ -306,7 +306,7 @@ mod tests {
 
     use super::*;
     use crate::in_threads;
-    use crate::threads::in_patient_threads;
+    use crate::threads::in_threads_within;
 
     #[test]
     fn messages_of_any_length_arrive_in_order() {
@@ -376,7 +376,7 @@ mod tests {
         // Process 1 says nothing until process 0 has given up, which drops the sender.
         let (sender, receiver) = channel::<()>();
         let (sender, receiver) = (Mutex::new(Some(sender)), Mutex::new(receiver));
-        in_patient_threads(2, Duration::from_millis(100), |processes| {
+        in_threads_within(2, Duration::from_millis(100), |processes| {
             processes.limit_waits();
             if processes.is_first() {
                 let _sender = sender.lock().unwrap().take();

@@ -74,11 +74,11 @@ impl Transport for Threads {
 
 /// Runs `work` in `n` threads that act as processes, and returns their results in order.
 pub fn in_threads<R: Send>(n: usize, work: impl Fn(Processes) -> R + Sync) -> Vec<R> {
-    in_patient_threads(n, TIMEOUT, work)
+    in_threads_within(n, TIMEOUT, work)
 }
 
-/// [`in_threads`], which may keep each other waiting for this time.
-pub(crate) fn in_patient_threads<R: Send>(
+/// [`in_threads`], where a thread may keep the others waiting for `timeout`.
+pub(crate) fn in_threads_within<R: Send>(
     n: usize,
     timeout: Duration,
     work: impl Fn(Processes) -> R + Sync,
