@@ -2,7 +2,7 @@
 """Measures Attentive on a GPU, in one command, on Linux or macOS: python3 bench/gpu.py > report.md
 
 Prints a Markdown report: the GPU; whether two runs have the same bits; updates of five models beside PyTorch, and in which
-operations the host spends its time; translation; products with CUDA beside cuBLASLt; the demo; and the beginning of Multi30k.
+operations the host spends its time; translation; the demo; and the beginning of Multi30k.
 Each part has a limit of time, all together less than 10 minutes, after which it is stopped and the next one begins; setting up
 PyTorch and building the programs come before. All that the programs print goes to target/gpu/output.txt.
 
@@ -66,8 +66,8 @@ class Harness:
     # When the current part is to end.
     end: float = 0
 
-    def run(self, *command, statuses=(0,), cwd=ROOT):
-        """Runs a command until the part is to end, and returns its output; with errors if others than 0 are expected."""
+    def run(self, *command, cwd=ROOT):
+        """Runs a command until the part is to end, and returns its output."""
         command = list(map(str, command))
         print("$ " + " ".join(command), file=sys.stderr, flush=True)
         # In a process group of its own, so that what it starts is stopped with it.
@@ -86,11 +86,11 @@ class Harness:
             raise
         with (self.work / "output.txt").open("a", encoding="utf-8") as file:
             file.write(f"$ {' '.join(command)}\n{written}\n{errors}\n")
-        if stopped or process.returncode not in statuses:
+        if stopped or process.returncode != 0:
             what = "no time was left for" if stopped else f"exit status {process.returncode} of"
             last = "".join(errors.splitlines(keepends=True)[-10:])
             raise Stopped(f"{what} `{' '.join(command)}`:\n\n```\n{written}{last}```")
-        return written if statuses == (0,) else written + errors
+        return written
 
     def attentive(self, *arguments):
         return self.run(self.program, *arguments, cwd=self.work)
@@ -176,17 +176,6 @@ def translation(harness):
     return table(["model", "weights", "batch", "beam", "tokens/s"], rows)
 
 
-def products(harness):
-    """Products in bf16 by the kernels of `crates/cuda`, beside cuBLASLt: no command uses them yet."""
-    command = ["cargo", "run", "--release", "--quiet", "-p", "attentive-cuda", "--features", "cuda", "--example", "product"]
-    command += ["--", "check"] if harness.options.quick else []
-    # 1: they are slower than 60 % of cuBLASLt; 2: an error, such as that there is no driver.
-    written = harness.run(*command, statuses=(0, 1, 2))
-    if "error:" in written and "NVIDIA's driver" not in written:
-        raise Stopped(f"the measurement failed:\n\n```\n{written}```")
-    return f"```\n{written}```\n"
-
-
 def demo(harness):
     """`attentive demo`, from the corpus to sentences that it has not seen."""
     if harness.options.quick:
@@ -231,7 +220,6 @@ PARTS = {
     training: 190,
     operations: 40,
     translation: 60,
-    products: 80,
     demo: 60,
     multi30k: 80,
 }
@@ -259,9 +247,6 @@ def main():
     (work / "output.txt").write_text("")
     if "training" in options.only and not options.alone:
         python(target() / "peers" / "venv-gpu", PACKAGES, *PIP_OPTIONS_GPU)
-    if "products" in options.only:
-        product = ["cargo", "build", "--release", "-p", "attentive-cuda", "--features", "cuda", "--example", "product"]
-        subprocess.run(product, cwd=ROOT, check=True)
     program = ours("gpu")
     print(f"# Attentive on {gpu(program)}\n\n{machine(INSTRUCTIONS)}; {time.strftime('%Y-%m-%d')}\n", flush=True)
     harness = Harness(options, program, work)

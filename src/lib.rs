@@ -107,7 +107,6 @@
 //! | `cli` | yes | the program `attentive`: command-line parsing, progress bars, signal handling and an allocator |
 //! | `server` | yes | the module `server` and the command `attentive serve`; it includes `cli` |
 //! | `gpu` | no | training and decoding on GPUs, by Vulkan, Metal or DirectX 12 |
-//! | `cuda` | no | the beginning of CUDA: `attentive devices` lists its GPUs, and no command uses them yet |
 //! | `mpi` | no | training and translation by several processes under MPI; it needs `mpicc` and libclang to build |
 //!
 //! A program that uses only the library can turn off the defaults with `default-features = false`.

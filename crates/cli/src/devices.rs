@@ -32,9 +32,6 @@ struct Devices {
     cpu: Cpu,
     /// `None` if the program was built without support for GPUs.
     gpus: Option<Vec<Gpu>>,
-    /// The GPUs that CUDA finds, which nothing uses yet.
-    #[cfg(feature = "cuda")]
-    cuda: Vec<CudaGpu>,
 }
 
 #[derive(Serialize)]
@@ -63,26 +60,10 @@ struct Gpu {
     workgroup_memory: u32,
 }
 
-/// A GPU of NVIDIA.
-#[cfg(feature = "cuda")]
-#[derive(Serialize)]
-struct CudaGpu {
-    number: usize,
-    name: String,
-    compute_capability: String,
-    multiprocessors: usize,
-    /// In bytes.
-    memory: usize,
-}
-
 pub(super) fn run(args: &Args) -> Result<()> {
-    #[cfg(feature = "cuda")]
-    let cuda = attentive_cuda::devices();
     let devices = Devices {
         cpu: Cpu::this(),
         gpus: gpus(),
-        #[cfg(feature = "cuda")]
-        cuda: cuda.iter().flatten().map(CudaGpu::of).collect(),
     };
     let mut out = Output::stdout();
     if args.json {
@@ -93,16 +74,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     for gpu in devices.gpus.iter().flatten() {
         out.line(format_args!("gpu:{:<2} {}", gpu.number, gpu.described()))?;
     }
-    #[cfg(feature = "cuda")]
-    for gpu in &devices.cuda {
-        out.line(format_args!("cuda:{} {}", gpu.number, gpu.described()))?;
-    }
     out.flush()?;
-    #[cfg(feature = "cuda")]
-    match cuda {
-        Ok(_) => message::note("no command uses CUDA yet (docs/gpu.md)"),
-        Err(error) => message::note(format!("{error}; {}", error.hint())),
-    }
     match devices.gpus.as_deref() {
         None => message::note(
             "this program was built without support for GPUs; `cargo build --release --features gpu` builds it with it",
@@ -158,29 +130,6 @@ impl Gpu {
             "{name}; {kind}; {backend}{driver}; buffers up to {} MiB; {} KiB of memory a workgroup",
             self.largest_buffer / MIB,
             u64::from(self.workgroup_memory) / KIB,
-        )
-    }
-}
-
-#[cfg(feature = "cuda")]
-impl CudaGpu {
-    fn of(device: &attentive_cuda::Device) -> Self {
-        Self {
-            number: device.number,
-            name: device.name.clone(),
-            compute_capability: device.capability.to_string(),
-            multiprocessors: device.multiprocessors,
-            memory: device.memory,
-        }
-    }
-
-    fn described(&self) -> String {
-        format!(
-            "{}; compute capability {}; {}; {} MiB",
-            self.name,
-            self.compute_capability,
-            count(self.multiprocessors, "multiprocessor"),
-            self.memory >> 20
         )
     }
 }

@@ -1,3 +1,0 @@
-// All kernels, as one program.
-#include "attention.cu"
-#include "product.cu"
