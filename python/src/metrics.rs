@@ -37,10 +37,11 @@ type Estimated = (f64, Range);
 
 impl Options {
     fn measure(&self) -> Result<Measure> {
-        let case = match self.lowercase {
-            true => Case::Lower,
-            false => Case::Mixed,
-        };
+        let case = if self.lowercase {
+Case::Lower
+} else {
+Case::Mixed
+};
         Ok(match self.metric.as_str() {
             "bleu" => {
                 let method: SmoothingMethod = choice("smooth", &self.smooth)?;

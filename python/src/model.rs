@@ -122,10 +122,11 @@ impl Model {
             if let Some(cache) = cache {
                 pipeline = pipeline.with_cache_precision(cache)?;
             }
-            match languages == Languages::default() {
-                true => Ok(pipeline),
-                false => pipeline.with_languages(&languages),
-            }
+            if languages == Languages::default() {
+Ok(pipeline)
+} else {
+pipeline.with_languages(&languages)
+}
         })?;
         let task = pipeline.architecture().task();
         Ok(Self {

@@ -63,10 +63,11 @@ pub(crate) fn translate(
         options.search.guided = demands.is_some();
         let requests = requests(texts, demands);
         let found = pipeline.translate_sentences(first, &requests, &options)?;
-        let alignments = match aligned {
-            true => align(pipeline, &requests, &found)?,
-            false => Vec::new(),
-        };
+        let alignments = if aligned {
+align(pipeline, &requests, &found)?
+} else {
+Vec::new()
+};
         Ok(written(pipeline, found, alignments))
     })
 }

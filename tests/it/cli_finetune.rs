@@ -217,25 +217,23 @@ fn imported_labels_are_trained_further() {
         .write("in", "w1ab w2\n");
     for kind in kinds {
         let is_tagger = kind.ends_with("tagger");
-        let data = match is_tagger {
-            true => "train = { src = 'words', tgt = 'tags' }\nhold_out = 0.2",
-            false => "train = { tsv = 'labels.tsv' }\nhold_out = 0.2",
+        let data = if is_tagger {
+            "train = { src = 'words', tgt = 'tags' }\nhold_out = 0.2"
+        } else {
+            "train = { tsv = 'labels.tsv' }\nhold_out = 0.2"
         };
         configure(&folder, kind, "", data);
         let out = format!("tuned-{kind}");
         succeeds(&folder, &format!("train c.toml --output {out}"));
-        match is_tagger {
-            true => {
-                let tags = succeeds(&folder, &format!("tag {out} in"));
-                assert_eq!(tags.split_whitespace().count(), 2, "{kind}: {tags}");
-                succeeds(&folder, &format!("evaluate {out} --src words --ref tags"));
-            }
-            false => {
-                let label = succeeds(&folder, &format!("classify {out} in"));
-                let known = ["bad", "so so", "good"];
-                let first = label.lines().next().unwrap_or_default();
-                assert!(known.contains(&first), "{kind}: {label}");
-            }
+        if is_tagger {
+            let tags = succeeds(&folder, &format!("tag {out} in"));
+            assert_eq!(tags.split_whitespace().count(), 2, "{kind}: {tags}");
+            succeeds(&folder, &format!("evaluate {out} --src words --ref tags"));
+        } else {
+            let label = succeeds(&folder, &format!("classify {out} in"));
+            let known = ["bad", "so so", "good"];
+            let first = label.lines().next().unwrap_or_default();
+            assert!(known.contains(&first), "{kind}: {label}");
         }
     }
     configure(

@@ -305,9 +305,10 @@ fn training_and_translation_on_a_gpu_are_measured() {
 #[test]
 fn gpus_that_do_not_exist_are_refused() {
     let folder = prepared("transformer");
-    let (found, hint) = match has_gpu() {
-        true => ("there is no GPU with the number 99", "attentive devices"),
-        false => ("no GPU was found", "install a driver"),
+    let (found, hint) = if has_gpu() {
+        ("there is no GPU with the number 99", "attentive devices")
+    } else {
+        ("no GPU was found", "install a driver")
     };
     folder.fails("train c.toml --device gpu:99", 2, &[found, hint]);
     assert!(!folder.path("runs").exists());
@@ -331,8 +332,9 @@ fn devices_are_listed() {
     let outcome = Folder::new().run("devices");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(outcome.stdout.starts_with("cpu    "), "{outcome:?}");
-    match has_gpu() {
-        true => assert!(outcome.stdout.contains("\ngpu:0  "), "{outcome:?}"),
-        false => assert!(outcome.stderr.contains("docs/gpu.md"), "{outcome:?}"),
+    if has_gpu() {
+        assert!(outcome.stdout.contains("\ngpu:0  "), "{outcome:?}")
+    } else {
+        assert!(outcome.stderr.contains("docs/gpu.md"), "{outcome:?}")
     }
 }

@@ -336,9 +336,10 @@ fn what_a_gpu_does_not_do_is_refused() {
         2,
         &["`gpu:N` with the number of a GPU"],
     );
-    let complaint = match has_gpu() {
-        true => ["there is no GPU with the number 99", "attentive devices"],
-        false => ["no GPU was found", "install a driver"],
+    let complaint = if has_gpu() {
+        ["there is no GPU with the number 99", "attentive devices"]
+    } else {
+        ["no GPU was found", "install a driver"]
     };
     folder.fails(&format!("{translate} --device gpu:99"), 2, &complaint);
     // A server tells its address before it loads models.

@@ -69,9 +69,10 @@ const FILES: [&str; 16] = [
 /// What the program says about a training configuration, if it is not content. Files need not exist.
 fn refused(text: &str, is_whole: bool) -> Option<String> {
     let path = Path::new("my.toml");
-    let result = match is_whole {
-        true => Config::parse(text, path, &[]).map(drop),
-        false => Draft::parse(text, path, &[]).map(drop),
+    let result = if is_whole {
+        Config::parse(text, path, &[]).map(drop)
+    } else {
+        Draft::parse(text, path, &[]).map(drop)
     };
     match result {
         Ok(()) | Err(Error::Io { .. }) => None,

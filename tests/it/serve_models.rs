@@ -170,9 +170,10 @@ fn exact_tokens_are_continued_and_explained() {
     let written = &found["written"][begun.len() - 1];
     let likeliest =
         written["alternatives"][0]["probability"].as_f64() > written["probability"].as_f64();
-    let likeliest = match likeliest {
-        true => &written["alternatives"][0],
-        false => written,
+    let likeliest = if likeliest {
+        &written["alternatives"][0]
+    } else {
+        written
     };
     assert_eq!(next["tokens"], json!([likeliest["token"]]));
     assert!(next["prompt"].as_str().unwrap().starts_with("the"));

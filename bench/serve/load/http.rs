@@ -48,7 +48,6 @@ impl Target {
     }
 }
 
-/// A response.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,

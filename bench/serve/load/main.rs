@@ -106,9 +106,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn read(path: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    match lines.is_empty() {
-        true => Err(format!("{} is empty", path.display()).into()),
-        false => Ok(lines),
+    if lines.is_empty() {
+        Err(format!("{} is empty", path.display()).into())
+    } else {
+        Ok(lines)
     }
 }
 

@@ -42,7 +42,6 @@ pub enum RelativePositions {
     /// A learned bias for each head and bucket of distances (Raffel et al. 2020, section 2.1). All layers of a stack share
     /// one table.
     Buckets {
-        /// Number of buckets.
         n_buckets: usize,
         /// Distances from here on share the last bucket.
         max_distance: usize,

@@ -47,7 +47,6 @@ pub enum NormPosition {
     Pre,
 }
 
-/// Kind of norm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NormKind {

@@ -14,7 +14,6 @@ pub enum Head {
     Sequence {
         /// Reduction of the sequence to that vector.
         pooling: Pooling,
-        /// The labels.
         labels: Labels,
     },
     /// No prediction: a vector for the whole sequence.
@@ -52,7 +51,6 @@ pub struct Transform {
     pub d: usize,
     /// Activation function.
     pub activation: ActivationKind,
-    /// Norm.
     pub norm: Norm,
 }
 

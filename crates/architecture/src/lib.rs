@@ -49,15 +49,11 @@ pub struct Architecture {
 /// Layers, and the input that they read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stack<T> {
-    /// The input.
     pub input: Input,
-    /// The layers.
     pub layers: T,
 }
 
 /// A stack that reads a whole sequence.
-// Each model has only one, so its size does not matter.
-#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Encoder {
     /// Self-attention in every layer.
@@ -67,8 +63,6 @@ pub enum Encoder {
 }
 
 /// A stack in which each position sees itself, earlier positions and, with an encoder, the memory.
-// Each model has only one, so its size does not matter.
-#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decoder {
     /// Causal self-attention, or a recurrent cell in its place, and cross-attention.

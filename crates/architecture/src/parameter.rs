@@ -37,7 +37,6 @@ pub enum Start {
         /// The gate that starts open, with biases of 1.
         open: Option<usize>,
     },
-    /// A constant.
     Constant(f64),
 }
 

@@ -6,13 +6,11 @@ use super::{AttentionKind, CellKind, Start};
 /// A stack of forward or bidirectional recurrent layers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecurrentEncoder {
-    /// Number of layers.
     pub n_layers: usize,
     /// Width of the first layer's input.
     pub d_in: usize,
     /// Width of a layer's output, both directions together.
     pub d_hidden: usize,
-    /// The cell.
     pub cell: CellKind,
     /// True if layers read in both directions (Schuster and Paliwal 1997), each giving half of the output.
     pub bidirectional: bool,
@@ -24,13 +22,11 @@ pub struct RecurrentEncoder {
 /// Without a readout, t = s.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecurrentDecoder {
-    /// Number of layers.
     pub n_layers: usize,
     /// Width of the first layer's input and of the readout.
     pub d_model: usize,
     /// Width of a layer's output.
     pub d_hidden: usize,
-    /// The cell.
     pub cell: CellKind,
     /// Attention to the memory.
     pub attention: AttentionKind,
@@ -98,9 +94,10 @@ impl CellKind {
 
 impl RecurrentEncoder {
     pub(super) fn lay_out(&self, layout: &mut Layout) {
-        let directions: &[&str] = match self.bidirectional {
-            true => &["forward", "backward"],
-            false => &["forward"],
+        let directions: &[&str] = if self.bidirectional {
+            &["forward", "backward"]
+        } else {
+            &["forward"]
         };
         let d = self.d_hidden / directions.len();
         layout.at("layers", |layout| {

@@ -6,7 +6,6 @@ use super::{Attention, CellKind, DropoutPosition, FeedForward, Norm, NormPositio
 /// A stack of Transformer layers (*Attention Is All You Need*, section 3.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransformerStack {
-    /// Number of layers.
     pub n_layers: usize,
     /// Width of a position's vector.
     pub d_model: usize,

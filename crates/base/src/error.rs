@@ -70,7 +70,6 @@ pub enum Error {
         path: PathBuf,
         /// Line number, starting at 1.
         line: usize,
-        /// The problem.
         problem: String,
     },
 
@@ -79,11 +78,9 @@ pub enum Error {
     Unaligned {
         /// One file.
         first: PathBuf,
-        /// Its number of lines.
         first_lines: usize,
         /// The other file.
         second: PathBuf,
-        /// Its number of lines.
         second_lines: usize,
     },
 
@@ -101,7 +98,6 @@ pub enum Error {
     Model {
         /// The file.
         path: PathBuf,
-        /// The problem.
         problem: String,
         /// A suggestion for fixing it.
         hint: Option<String>,

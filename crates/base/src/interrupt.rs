@@ -205,9 +205,10 @@ mod tests {
     fn sighup_requests_a_stop_unless_it_is_ignored() {
         use signal_hook::consts::SIGHUP;
         // Under `nohup`, tests ignore it too.
-        let (alone, second) = match super::is_ignored(SIGHUP) {
-            true => (0, SIGINT),
-            false => (1, 128 + SIGHUP),
+        let (alone, second) = if super::is_ignored(SIGHUP) {
+            (0, SIGINT)
+        } else {
+            (1, 128 + SIGHUP)
         };
         assert_eq!(exit_code_after(&SIGHUP.to_string()), Some(alone));
         assert_eq!(exit_code_after(&format!("{SIGINT} {SIGHUP}")), Some(second));

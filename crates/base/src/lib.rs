@@ -6,9 +6,11 @@ pub mod count;
 pub mod error;
 pub mod essential;
 pub mod foreign;
+pub mod hexadecimal;
 pub mod interrupt;
 pub mod random;
 pub mod regular_file;
 pub mod shown;
 
 pub use error::{Error, Result};
+pub use hexadecimal::hexadecimal;

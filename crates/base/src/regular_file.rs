@@ -57,9 +57,10 @@ fn open_with_metadata(path: &Path) -> io::Result<(File, Metadata)> {
 /// Those of the system; [`io::ErrorKind::InvalidInput`] for a pipe, a device or a socket.
 pub fn require(path: &Path) -> io::Result<()> {
     let kind = fs::metadata(path)?.file_type();
-    match kind.is_file() || kind.is_dir() {
-        true => Ok(()),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR)),
+    if kind.is_file() || kind.is_dir() {
+        Ok(())
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR))
     }
 }
 
@@ -108,9 +109,10 @@ fn read_within(path: &Path, most: u64, patience: Duration) -> io::Result<Vec<u8>
             return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
         }
     }
-    match bytes.len() as u64 > most {
-        true => Err(too_large()),
-        false => Ok(bytes),
+    if bytes.len() as u64 > most {
+        Err(too_large())
+    } else {
+        Ok(bytes)
     }
 }
 

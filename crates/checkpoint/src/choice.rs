@@ -101,15 +101,16 @@ impl Run {
         let found = self.checkpoints()?;
         if found.steps.is_empty() {
             let is_one = Config::home(self.dir()) != *self.dir();
-            return Err(match is_one {
-                true => Error::usage(
+            return Err(if is_one {
+                Error::usage(
                     format!("`{dir}` is a checkpoint itself"),
                     "name the directory of its run, or this folder without choosing a checkpoint",
-                ),
-                false => Error::usage(
+                )
+            } else {
+                Error::usage(
                     format!("`{dir}` has no checkpoints"),
                     "name a run that `attentive train` wrote; averaged, quantized and imported models have none",
-                ),
+                )
             });
         }
         found.step(choice).ok_or_else(|| {

@@ -2,11 +2,9 @@
 
 /// The resolved configuration.
 pub const CONFIG: &str = "config.toml";
-/// The weights.
 pub const WEIGHTS: &str = "model.safetensors";
 /// The weights of a quantized model.
 pub const PACKED: &str = "packed.safetensors";
-/// The shortlist.
 pub const SHORTLIST: &str = "shortlist.safetensors";
 /// The quantization report.
 pub const REPORT: &str = "report.json";

@@ -71,11 +71,9 @@ use attentive_text::{Tokenizers, UnnamedTokenizers};
 pub struct LoadedModel<W = LoadedWeights> {
     /// The configuration.
     pub config: Config,
-    /// The tokenizers.
     pub tokenizers: Tokenizers,
     /// The model without its weights.
     pub architecture: Architecture,
-    /// The weights.
     pub weights: W,
     /// The shortlist, if there is one.
     pub shortlist: Option<Arc<Shortlist>>,
@@ -193,7 +191,6 @@ pub fn require_trained(dir: &Path) -> Result<()> {
 pub struct Description {
     /// The configuration.
     pub config: Config,
-    /// The tokenizers.
     pub tokenizers: Tokenizers,
     /// The model without its weights.
     pub architecture: Architecture,
@@ -261,9 +258,10 @@ fn require_model(dir: &Path) -> Result<()> {
     if home != dir {
         require_regular_files(&home)?;
     }
-    match home.join(files::CONFIG).exists() {
-        true => Ok(()),
-        false => Err(Error::Model {
+    if home.join(files::CONFIG).exists() {
+        Ok(())
+    } else {
+        Err(Error::Model {
             path: dir.to_path_buf(),
             problem: format!("not a model directory: it has no `{}`", files::CONFIG),
             hint: Some(
@@ -271,7 +269,7 @@ fn require_model(dir: &Path) -> Result<()> {
                  other tools"
                     .into(),
             ),
-        }),
+        })
     }
 }
 
@@ -292,12 +290,6 @@ fn require_regular_files(dir: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Builds a model of `architecture` with the weights `stored`.
-pub fn load_weights(architecture: &Architecture, stored: Stored) -> Result<Model> {
-    let stored = stored.parameters(&shapes(architecture))?;
-    Ok(build(architecture, stored))
 }
 
 /// Returns the architecture of the model.

@@ -20,7 +20,6 @@ use safetensors::tensor::Dtype;
 
 use super::checked::{self, Tensor, Tensors};
 
-/// The name of the format.
 const FORMAT: &str = "attentive packed 1";
 
 /// Writes the weights of `engine`, which are not `f32`.

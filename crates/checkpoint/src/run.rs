@@ -69,7 +69,6 @@ pub struct Run {
 pub struct Snapshot<'a, P> {
     /// Update, position and the trainer's state.
     pub state: &'a TrainingState<P>,
-    /// The weights.
     pub weights: &'a [Parameter],
     /// The optimizer's tensors.
     pub optimizer: &'a [Tensor<'a>],

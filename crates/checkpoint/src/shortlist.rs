@@ -10,7 +10,6 @@ use safetensors::tensor::Dtype;
 
 use super::checked::{self, Tensor, Tensors};
 
-/// The name of the format.
 const FORMAT: &str = "attentive shortlist 1";
 /// The tensors, in the order of [`Shortlist::parts`].
 const NAMES: [&str; 3] = ["ends", "candidates", "always"];

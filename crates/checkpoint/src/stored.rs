@@ -3,6 +3,7 @@
 mod checksum;
 mod packing;
 
+use attentive_base::hexadecimal;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
@@ -21,7 +22,6 @@ use sha2::{Digest, Sha256};
 
 use super::mapped::{MappedTensor, MappedWeights};
 use super::names::old_names;
-use super::weights;
 use checksum::Checksum;
 
 /// Size of the header length at the start of a file.
@@ -120,9 +120,10 @@ impl Stored {
     fn require_whole(&self) -> Result<()> {
         let found = self.file.metadata();
         let len = found.map_err(Error::io("read", &self.path))?.len();
-        match len == self.data.end {
-            true => Ok(()),
-            false => Err(not_whole(&self.path, "it was changed meanwhile", len)),
+        if len == self.data.end {
+            Ok(())
+        } else {
+            Err(not_whole(&self.path, "it was changed meanwhile", len))
         }
     }
 
@@ -307,7 +308,7 @@ impl Stored {
 
     /// Compares the checksum once the whole file has been read.
     fn finish(self) -> Result<String> {
-        let found = weights::hexadecimal(self.hash);
+        let found = hexadecimal(self.hash.finalize());
         if let Some(expected) = &self.sha256 {
             check_sha256(&self.path, &found, expected)?;
         }

@@ -1,5 +1,6 @@
 //! Writes parameters in the safetensors format.
 
+use attentive_base::hexadecimal;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,7 +16,6 @@ const WRITE_BYTES: usize = 1 << 20;
 /// A tensor to write.
 #[derive(Clone, Debug)]
 pub struct Tensor<'a> {
-    /// The name.
     pub name: &'a str,
     /// The dimensions.
     pub shape: &'a [usize],
@@ -58,18 +58,12 @@ pub fn write<'a>(
 pub fn sha256<'a>(tensors: impl IntoIterator<Item = impl Into<Tensor<'a>>>) -> io::Result<String> {
     let mut hash = Hash(Sha256::new());
     encode(tensors, &mut hash)?;
-    Ok(hexadecimal(hash.0))
+    Ok(hexadecimal(hash.0.finalize()))
 }
 
 /// Returns the SHA-256 of `bytes` (hexadecimal).
 pub fn sha256_of(bytes: &[u8]) -> String {
-    hexadecimal(Sha256::new_with_prefix(bytes))
-}
-
-/// Finishes `hash` and returns it in hexadecimal.
-pub(super) fn hexadecimal(hash: Sha256) -> String {
-    let bytes = hash.finalize();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(Sha256::digest(bytes))
 }
 
 /// Writes a safetensors file with `metadata` and the parameters `shapes` (name and shape), one after the other, with the values
@@ -95,7 +89,7 @@ pub fn write_each<'a>(
         write_values(&values(name, shape)?, &mut out)?;
     }
     out.flush()?;
-    Ok(hexadecimal(out.1))
+    Ok(hexadecimal(out.1.finalize()))
 }
 
 /// A writer and the hash of what is written to it.

@@ -40,9 +40,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let which = match args.checkpoint.is_empty() {
-        true => Averaged::Last(args.last),
-        false => Averaged::These(args.checkpoint.clone()),
+    let which = if args.checkpoint.is_empty() {
+        Averaged::Last(args.last)
+    } else {
+        Averaged::These(args.checkpoint.clone())
     };
     let steps = checkpoint::average(&args.run, &which, &args.output)?;
     let steps: Vec<String> = steps.iter().map(u64::to_string).collect();

@@ -139,9 +139,12 @@ fn tables(comparison: &Comparison) -> Vec<String> {
         let mut rows = vec![vec!["system".to_owned()]];
         rows[0].extend(comparison.buckets.iter().map(|bucket| bucket.name()));
         for system in &comparison.systems {
-            let cells = system.by_length.iter().map(|at| match value {
-                true => format!("{:.1}", at.bleu),
-                false => format!("{:.1}", 100.0 * at.exact_match),
+            let cells = system.by_length.iter().map(|at| {
+                if value {
+                    format!("{:.1}", at.bleu)
+                } else {
+                    format!("{:.1}", 100.0 * at.exact_match)
+                }
             });
             rows.push([system.name.clone()].into_iter().chain(cells).collect());
         }
@@ -276,9 +279,10 @@ fn row(system: &System) -> Vec<String> {
 /// The updates behind the weights, and the run's total if training continued after them.
 fn updates(training: &Training) -> String {
     let (steps, all) = (HumanCount(training.steps), HumanCount(training.run_steps));
-    match training.steps < training.run_steps {
-        true => format!("{steps} of {all}"),
-        false => steps.to_string(),
+    if training.steps < training.run_steps {
+        format!("{steps} of {all}")
+    } else {
+        steps.to_string()
     }
 }
 

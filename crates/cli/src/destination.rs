@@ -109,10 +109,7 @@ impl Destination {
 
 /// Truncates `file` unless writing has `begun`.
 fn begin(file: &mut File, begun: bool) -> io::Result<()> {
-    match begun {
-        true => Ok(()),
-        false => file.set_len(0),
-    }
+    if begun { Ok(()) } else { file.set_len(0) }
 }
 
 impl Write for Destination {

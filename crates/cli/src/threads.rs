@@ -49,9 +49,10 @@ pub(super) fn choose(
         let problem = format!("cannot start {}: {error}", count(threads.get(), "thread"));
         Error::usage(problem, "use fewer threads: `--threads 1`, for example")
     };
-    let started = match from_this_one {
-        true => Threads::start_with_caller(threads),
-        false => Threads::start(threads),
+    let started = if from_this_one {
+        Threads::start_with_caller(threads)
+    } else {
+        Threads::start(threads)
     };
     started.map_err(refused)?;
     Ok(choice.and(Some(threads)))

@@ -85,11 +85,12 @@ fn command(words: &[String]) -> clap::Command {
 fn of_option(option: &str, command: &clap::Command, words: &[String]) -> Option<String> {
     let name = option.split('=').next().unwrap_or(option);
     if DEVICES.contains(&name) {
-        return Some(match has(command, "--device") {
-            true => "GPUs are chosen with `--device gpu`, or `--device gpu:1` for the second one".into(),
-            false => "this command runs on the CPU; `train`, `demo`, `bench`, `translate`, `generate`, `evaluate`, `rescore` \
+        return Some(if has(command, "--device") {
+            "GPUs are chosen with `--device gpu`, or `--device gpu:1` for the second one".into()
+        } else {
+            "this command runs on the CPU; `train`, `demo`, `bench`, `translate`, `generate`, `evaluate`, `rescore` \
                       and `serve` have `--device gpu`; `--threads` sets the number of threads on the CPU"
-                .into(),
+                .into()
         });
     }
     // `-tok` is read as several options of one letter.

@@ -65,9 +65,10 @@ impl ModelConfig {
     }
 
     fn tokens(&self, stack: StackKind, vocab: usize, shared: bool) -> Input {
-        let scale = match self.scale_embeddings {
-            true => (self.d_model as f64).sqrt(),
-            false => 1.0,
+        let scale = if self.scale_embeddings {
+            (self.d_model as f64).sqrt()
+        } else {
+            1.0
         };
         Input {
             items: Items::Tokens {

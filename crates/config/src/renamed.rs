@@ -117,9 +117,10 @@ pub(super) fn add_to_schema(schema: &mut Json) {
         if property.is_null() {
             *property = former;
             // A key has one name, but the new name may have been that of another key.
-            let other = match KEYS.iter().any(|(_, old, _)| *old == new) {
-                true => json!({ "type": "string" }),
-                false => json!(false),
+            let other = if KEYS.iter().any(|(_, old, _)| *old == new) {
+                json!({ "type": "string" })
+            } else {
+                json!(false)
             };
             section["dependentSchemas"][old] = json!({ "properties": { new: other } });
         } else {

@@ -50,10 +50,11 @@ impl Config {
             return Err(Error::Config {
                 key: "model.from".into(),
                 expected: "a model directory".into(),
-                found: match from.exists() {
-                    true => format!("`{}`, which has no `{FILE}`", from.display()),
-                    false => format!("`{}`, which does not exist", from.display()),
-                },
+                found: if from.exists() {
+format!("`{}`, which has no `{FILE}`", from.display())
+} else {
+format!("`{}`, which does not exist", from.display())
+},
                 hint: Some(
                     "give a directory that `attentive train` or `attentive import` wrote; a relative path starts at the \
                      working directory"

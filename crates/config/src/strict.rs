@@ -138,9 +138,10 @@ fn device(text: &str) -> Option<String> {
         "gpu", "cuda", "mps", "metal", "vulkan", "rocm", "hip", "xpu",
     ]
     .contains(&kind);
-    let found = match is_gpu {
-        true => format!("gpu{number}"),
-        false => kind.to_owned(),
+    let found = if is_gpu {
+        format!("gpu{number}")
+    } else {
+        kind.to_owned()
     };
     let found: TrainDevice = found.parse().ok()?;
     Some(format!("\"{found}\""))

@@ -187,16 +187,17 @@ impl Batcher {
     /// The first position of the next window.
     fn next_window(&self) -> Position {
         let Position { epoch, window, .. } = self.position;
-        match window + 1 < self.windows.len() {
-            true => Position {
+        if window + 1 < self.windows.len() {
+            Position {
                 epoch,
                 window: window + 1,
                 batch: 0,
-            },
-            false => Position {
+            }
+        } else {
+            Position {
                 epoch: epoch + 1,
                 ..Position::default()
-            },
+            }
         }
     }
 

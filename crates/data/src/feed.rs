@@ -45,9 +45,10 @@ impl Feed {
     pub fn next_batches(&mut self, n: usize, share: Range<usize>) -> Result<Vec<Batch>> {
         let mut batches = Vec::with_capacity(share.len());
         for number in 0..n {
-            match share.contains(&number) {
-                true => batches.push(self.next_batch()?),
-                false => self.skip_batch()?,
+            if share.contains(&number) {
+                batches.push(self.next_batch()?)
+            } else {
+                self.skip_batch()?
             }
         }
         Ok(batches)

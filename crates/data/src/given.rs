@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::vec;
 
+use attentive_base::hexadecimal;
 use sha2::{Digest, Sha256};
 
 use super::item::{Item, TagInput};
-use super::stored::{SourceFile, hexadecimal};
+use super::stored::SourceFile;
 
 /// The name of the lines in place of a path.
 const NAME: &str = "in_memory";
@@ -59,7 +60,7 @@ impl Given {
     pub(super) fn finish(self) -> SourceFile {
         SourceFile {
             path: Path::new(NAME).to_path_buf(),
-            sha256: hexadecimal(self.hash),
+            sha256: hexadecimal(self.hash.finalize()),
             bytes: self.bytes,
         }
     }

@@ -26,7 +26,6 @@ pub enum Item {
     },
     /// A text with a label.
     Labeled {
-        /// The text.
         text: String,
         /// Its label, which contains no white space.
         label: String,

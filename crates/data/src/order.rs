@@ -141,7 +141,6 @@ impl Order {
         self.batches.len()
     }
 
-    /// Number of examples.
     pub(super) fn n_examples(&self) -> usize {
         self.examples.len()
     }

@@ -90,9 +90,10 @@ fn files(path: &Path, dir: Option<&Path>) -> Result<Vec<PathBuf>> {
         })
         .collect::<Result<Vec<PathBuf>>>()?;
     let found: Vec<PathBuf> = found.into_iter().filter(|path| !path.is_dir()).collect();
-    match found.is_empty() {
-        true => Err(unusable(format!("no file matches the pattern `{text}`"))),
-        false => Ok(found),
+    if found.is_empty() {
+        Err(unusable(format!("no file matches the pattern `{text}`")))
+    } else {
+        Ok(found)
     }
 }
 

@@ -136,10 +136,13 @@ impl Reader {
                 ..
             } = self;
             let admitted = match records.next(intake.form)? {
-                Next::End => match self.begin_next()? {
-                    true => continue,
-                    false => return Ok(None),
-                },
+                Next::End => {
+                    if self.begin_next()? {
+                        continue;
+                    } else {
+                        return Ok(None);
+                    }
+                }
                 Next::Fault(fault) => {
                     intake.skip(fault);
                     Ok(None)

@@ -1,5 +1,6 @@
 //! Stored bytes: compressed or not, and their identity.
 
+use attentive_base::hexadecimal;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::{fmt, mem};
@@ -15,7 +16,6 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// A file that was read, and the identity of its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFile {
-    /// The path.
     pub path: PathBuf,
     /// SHA-256 of the stored (possibly compressed) bytes, in hexadecimal.
     pub sha256: String,
@@ -44,16 +44,10 @@ impl<R> Hashed<R> {
     pub(super) fn finish(self, path: PathBuf) -> SourceFile {
         SourceFile {
             path,
-            sha256: hexadecimal(self.hash),
+            sha256: hexadecimal(self.hash.finalize()),
             bytes: self.bytes,
         }
     }
-}
-
-/// Finishes `hash` and returns it in hexadecimal.
-pub(super) fn hexadecimal(hash: Sha256) -> String {
-    let bytes = hash.finalize();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl<R: Read> Read for Hashed<R> {

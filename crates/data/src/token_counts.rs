@@ -29,9 +29,10 @@ impl TokenCounts {
         let tokens = ids.iter().filter(|&&id| id == unk || !special.contains(id));
         Self {
             tokens: tokens.count(),
-            unknown: match [pad, bos, eos, start].contains(&unk) {
-                true => 0,
-                false => ids.iter().filter(|&&id| id == unk).count(),
+            unknown: if [pad, bos, eos, start].contains(&unk) {
+                0
+            } else {
+                ids.iter().filter(|&&id| id == unk).count()
             },
         }
     }

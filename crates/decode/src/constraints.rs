@@ -77,9 +77,10 @@ impl Constraints {
 fn met<'a>(begun: impl Iterator<Item = (&'a Phrase, usize)>) -> usize {
     let (mut whole, mut longest) = (0, 0);
     for (phrase, len) in begun {
-        match len == phrase.tokens.len() {
-            true => whole += len,
-            false => longest = longest.max(len),
+        if len == phrase.tokens.len() {
+            whole += len
+        } else {
+            longest = longest.max(len)
         }
     }
     whole + longest

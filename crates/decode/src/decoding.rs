@@ -68,9 +68,10 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         }
         let watched = setting.options.coverage_penalty > 0.0;
         Self {
-            state: match watched {
-                true => model.start_watched().expect("a model with cross-attention"),
-                false => model.start(),
+            state: if watched {
+                model.start_watched().expect("a model with cross-attention")
+            } else {
+                model.start()
             },
             watched,
             model,

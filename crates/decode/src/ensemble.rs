@@ -155,10 +155,7 @@ impl Mean<'_> {
     fn value(&self, token: usize) -> f32 {
         let probability = |(logits, total): &(&[f32], f64)| {
             let log_prob = f64::from(logits[token]) - total;
-            match log_prob > 0.0 {
-                true => 1.0,
-                false => log_prob.exp(),
-            }
+            if log_prob > 0.0 { 1.0 } else { log_prob.exp() }
         };
         let sum: f64 = self.0.iter().map(probability).sum();
         (sum / self.0.len() as f64).ln() as f32

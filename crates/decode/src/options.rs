@@ -6,7 +6,6 @@ use serde::{Serialize, Serializer};
 
 use super::Strategy;
 
-/// Options of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SearchOptions {
     /// The choice of the outputs.

@@ -114,9 +114,10 @@ impl Strategy {
 
     /// Number of finished hypotheses that a search keeps.
     pub(super) const fn n_finished(self) -> usize {
-        match self.is_exact() {
-            true => self.n_best(),
-            false => self.rows(),
+        if self.is_exact() {
+            self.n_best()
+        } else {
+            self.rows()
         }
     }
 

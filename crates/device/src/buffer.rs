@@ -109,9 +109,10 @@ impl Buffer {
 
     /// A buffer of `len` elements in the memory of the host, with unspecified contents.
     pub(crate) fn of_host(len: usize) -> Self {
-        let storage = match len < SMALLEST {
-            true => Storage::Own(vec![0.0; len]),
-            false => Storage::Pooled(Some(pool::take(len))),
+        let storage = if len < SMALLEST {
+            Storage::Own(vec![0.0; len])
+        } else {
+            Storage::Pooled(Some(pool::take(len)))
         };
         Self { len, storage }
     }

@@ -23,7 +23,6 @@ pub struct RowLosses {
     pub rows: Vec<Buffer>,
     /// The number of classes.
     pub vocab: usize,
-    /// The label smoothing.
     pub label_smoothing: f32,
 }
 
@@ -48,9 +47,10 @@ impl Losses {
     pub fn all<'a>(losses: impl IntoIterator<Item = &'a Self>) -> Vec<LossSums> {
         let losses = Vec::from_iter(losses);
         let buffers: Vec<&Buffer> = losses.iter().flat_map(|losses| losses.buffers()).collect();
-        let mut found = match buffers.is_empty() {
-            true => Vec::new(),
-            false => current().download_all(&buffers),
+        let mut found = if buffers.is_empty() {
+            Vec::new()
+        } else {
+            current().download_all(&buffers)
         }
         .into_iter();
         let sums = |losses: &&Self| losses.finished(&mut found);

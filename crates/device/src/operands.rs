@@ -47,7 +47,6 @@ pub struct Part<'a> {
 /// A norm of a sum `x + dropout(y)`.
 #[derive(Clone, Copy, Debug)]
 pub struct ResidualNormCall {
-    /// The norm.
     pub norm: NormCall,
     /// Dropout of `y`.
     pub dropout: Option<Dropout>,

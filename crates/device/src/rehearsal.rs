@@ -67,9 +67,10 @@ pub(crate) enum Imagined {
 impl Imagined {
     /// As much as a buffer of `len` elements takes from the pool.
     pub(crate) fn take(len: usize) -> Self {
-        match len < SMALLEST {
-            true => Self::Small,
-            false => Self::Pooled(Some(POOL.with_borrow_mut(|pool| pool.room(len)))),
+        if len < SMALLEST {
+            Self::Small
+        } else {
+            Self::Pooled(Some(POOL.with_borrow_mut(|pool| pool.room(len))))
         }
     }
 

@@ -79,12 +79,13 @@ fn optimizers() {
         agree(|device| {
             let state = has_velocity.then(|| slot(3)).into_iter().collect();
             steps(state, |_, part, state, gradient| {
-                let step = match has_velocity {
-                    true => step,
-                    false => SgdStep {
+                let step = if has_velocity {
+                    step
+                } else {
+                    SgdStep {
                         momentum: 0.0,
                         ..step
-                    },
+                    }
                 };
                 device.sgd(step, part, state.first_mut(), gradient, None);
             })

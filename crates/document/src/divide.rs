@@ -39,15 +39,13 @@ pub(super) fn pieces(text: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> V
     for paragraph in paragraphs(text, split) {
         let paragraph = with_words(text, paragraph);
         let whole = matches!(split, Split::Nowhere | Split::Lines);
-        let found = match whole && fits(&flat(&text[paragraph.clone()])) {
-            true => vec![paragraph],
-            false => {
-                let found = sentences(&text[paragraph.clone()]).into_iter();
-                let at = |range: Range<usize>| {
-                    paragraph.start + range.start..paragraph.start + range.end
-                };
-                found.map(at).collect()
-            }
+        let found = if whole && fits(&flat(&text[paragraph.clone()])) {
+            vec![paragraph]
+        } else {
+            let found = sentences(&text[paragraph.clone()]).into_iter();
+            let at =
+                |range: Range<usize>| paragraph.start + range.start..paragraph.start + range.end;
+            found.map(at).collect()
         };
         let mut end = None;
         for sentence in found {

@@ -88,7 +88,6 @@ pub struct System {
 /// The scores of a system minus the scores of the first one, with p-values of the paired bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Differences {
-    /// BLEU.
     pub bleu: Difference,
     /// chrF.
     pub chrf: Difference,

@@ -13,7 +13,6 @@ const VULKAN: &str = "Vulkan";
 pub struct Adapter {
     /// Its number: hardware comes first, software last.
     pub number: usize,
-    /// Its name.
     pub name: String,
     /// What it is.
     pub kind: AdapterKind,
@@ -35,11 +34,10 @@ pub struct Adapter {
 impl Adapter {
     /// Whether this and `other` are one GPU, which two interfaces or two drivers of Vulkan reach.
     fn is(&self, other: &Self) -> bool {
-        match self.backend == other.backend {
-            true => {
-                self.backend == VULKAN && !self.bus_id.is_empty() && self.bus_id == other.bus_id
-            }
-            false => self.ids == other.ids,
+        if self.backend == other.backend {
+            self.backend == VULKAN && !self.bus_id.is_empty() && self.bus_id == other.bus_id
+        } else {
+            self.ids == other.ids
         }
     }
 

@@ -26,7 +26,6 @@ pub(crate) struct Kernel {
     pub(crate) entry: &'static str,
     /// Returns the source of a variant, without what all kernels share.
     pub(crate) source: fn(usize) -> Cow<'static, str>,
-    /// Which of the variants.
     pub(crate) variant: usize,
 }
 

@@ -164,12 +164,13 @@ impl Differences {
 
     /// Refuses a model that differs from `kind`.
     pub(super) fn refuse(self, kind: &str) -> Result<(), NoEqual> {
-        match self.0.is_empty() {
-            true => Ok(()),
-            false => Err(NoEqual::Differs {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(NoEqual::Differs {
                 kind: kind.to_owned(),
                 differences: self.0,
-            }),
+            })
         }
     }
 

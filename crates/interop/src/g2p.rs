@@ -47,9 +47,10 @@ pub(super) fn recognizes(path: &Path) -> bool {
 }
 
 fn weights(path: &Path) -> PathBuf {
-    match path.is_dir() {
-        true => path.join(FILE),
-        false => path.to_path_buf(),
+    if path.is_dir() {
+        path.join(FILE)
+    } else {
+        path.to_path_buf()
     }
 }
 

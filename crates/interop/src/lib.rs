@@ -53,9 +53,10 @@ impl ForeignForm {
         if g2p::recognizes(path) {
             return Ok(Self::G2p);
         }
-        Ok(match marian::recognizes(path)? {
-            true => Self::Marian,
-            false => Self::Hf,
+        Ok(if marian::recognizes(path)? {
+            Self::Marian
+        } else {
+            Self::Hf
         })
     }
 }
@@ -69,7 +70,6 @@ pub struct Foreign {
     pub notes: Vec<String>,
     /// The configuration.
     pub config: Config,
-    /// The tokenizers.
     pub tokenizers: Tokenizers,
     /// The model without its weights.
     pub architecture: Architecture,

@@ -139,9 +139,12 @@ impl Reversed {
     /// Puts `prefix` before all names except those that begin with one of `bare`.
     pub(super) fn prefix(&mut self, prefix: &str, bare: &[&str]) {
         let tensors = std::mem::take(&mut self.tensors).into_iter();
-        let renamed = |name: String| match bare.iter().any(|bare| name.starts_with(bare)) {
-            true => name,
-            false => format!("{prefix}{name}"),
+        let renamed = |name: String| {
+            if bare.iter().any(|bare| name.starts_with(bare)) {
+                name
+            } else {
+                format!("{prefix}{name}")
+            }
         };
         self.tensors = tensors.map(|(name, made)| (renamed(name), made)).collect();
     }

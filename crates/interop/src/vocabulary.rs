@@ -56,9 +56,10 @@ fn nothing(from: &Path) -> Error {
     Error::Config {
         key: "tokenizer.from".into(),
         expected: "a SentencePiece model, a `tokenizer.json`, or a folder with such files".into(),
-        found: match from.exists() {
-            true => format!("`{path}`, a folder without"),
-            false => format!("`{path}`, which does not exist"),
+        found: if from.exists() {
+            format!("`{path}`, a folder without")
+        } else {
+            format!("`{path}`, which does not exist")
         },
         hint: Some(format!(
             "a relative path starts at the working directory; files in a folder are called {}, or {} for both sides",
@@ -82,12 +83,11 @@ fn read(path: &Path, names: &SpecialNames, masks: Masks) -> Result<Tokenizer> {
         ),
     }
     };
-    let mut file = match path.extension().is_some_and(|end| end == "json") {
-        true => {
-            let text = regular_file::read(path, regular_file::DESCRIPTION)?;
-            serde_json::from_slice(&text).map_err(|error| refuse(error.to_string()))?
-        }
-        false => SentencePiece::read(path)?.tokenizer(),
+    let mut file = if path.extension().is_some_and(|end| end == "json") {
+        let text = regular_file::read(path, regular_file::DESCRIPTION)?;
+        serde_json::from_slice(&text).map_err(|error| refuse(error.to_string()))?
+    } else {
+        SentencePiece::read(path)?.tokenizer()
     };
     complete(&mut file, names, masks).map_err(refuse)?;
     Tokenizer::from_json(file.to_string().into_bytes(), names).map_err(refuse)

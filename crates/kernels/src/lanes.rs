@@ -91,9 +91,10 @@ impl<const FUSED: bool> Lanes for Portable<FUSED> {
 
     #[inline(always)]
     fn add_one_product(a: f32, b: f32, sum: f32) -> f32 {
-        match FUSED {
-            true => a.mul_add(b, sum),
-            false => a * b + sum,
+        if FUSED {
+            a.mul_add(b, sum)
+        } else {
+            a * b + sum
         }
     }
 }

@@ -66,11 +66,6 @@ impl Lengths {
         self.lens.iter().flat_map(row)
     }
 
-    /// For each row, whether `position` is real.
-    pub fn real_at(&self, position: usize) -> impl Iterator<Item = bool> {
-        self.lens.iter().map(move |&len| position < len)
-    }
-
     /// For each row, the index of its last real position among all positions, or of its first if the row is empty.
     pub fn last_rows(&self) -> Vec<usize> {
         let lens = self.lens.iter().enumerate();
@@ -94,8 +89,6 @@ mod tests {
         let mask: Vec<bool> = lengths.mask().collect();
         let pad = [false, false, true, true, true, true, false, false, false];
         assert_eq!(mask, pad);
-        let real: Vec<bool> = lengths.real_at(1).collect();
-        assert_eq!(real, [true, false, true]);
         let sizes = (lengths.rows(), lengths.width(), lengths.max());
         assert_eq!(sizes, (3, 3, 3));
         assert_eq!((lengths.positions(), lengths.total()), (9, 5));

@@ -12,7 +12,6 @@
 //! This crate contains all `unsafe` code of the project: vector instructions selected at run time, and threads that
 //! write disjoint tiles of a matrix.
 
-#![deny(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
 #[macro_use]

@@ -117,10 +117,7 @@ impl Mapped {
         #[cfg(unix)]
         let is_same = is_same && !self.watch.has_lost();
         *state = is_same.then_some(now);
-        match is_same {
-            true => Ok(()),
-            false => Err(Changed),
-        }
+        if is_same { Ok(()) } else { Err(Changed) }
     }
 }
 

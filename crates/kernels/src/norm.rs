@@ -11,7 +11,6 @@ use crate::dropout::{Dropout, dropout_add};
 use crate::parallel::{CHUNK, for_row_chunks, is_large};
 use crate::simd::sum_of;
 
-/// Kind of norm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Norm {
     /// (x − mean) / √(variance + ε) · gain + bias with the biased variance (Ba et al. 2016); gain and bias `[d]`.
@@ -36,11 +35,9 @@ impl Norm {
 pub struct NormCall {
     /// Kind of norm.
     pub kind: Norm,
-    /// Rows.
     pub rows: usize,
     /// Columns.
     pub d: usize,
-    /// ε.
     pub epsilon: f32,
 }
 

@@ -7,11 +7,6 @@ use crate::parallel::{CHUNK, is_large};
 /// Elements whose squares are summed before they are added to the running total.
 pub const SUM_CHUNK: usize = 4096;
 
-/// Σ x², in double precision: the sum of [`sums_of_squares`], from first to last.
-pub fn sum_of_squares(x: &[f32]) -> f64 {
-    sums_of_squares(x).iter().sum()
-}
-
 /// Σ x² of each [`SUM_CHUNK`] elements, in double precision.
 pub fn sums_of_squares(x: &[f32]) -> Vec<f64> {
     if is_large(x.len()) {
@@ -63,7 +58,6 @@ vectorized! {
 /// One step of Adam (Kingma and Ba 2015), or of AdamW (Loshchilov and Hutter 2019) if `weight_decay` is set.
 #[derive(Clone, Copy, Debug)]
 pub struct AdamStep {
-    /// The learning rate.
     pub learning_rate: f32,
     /// Decay rate of the first moment.
     pub beta1: f32,
@@ -165,7 +159,6 @@ vectorized! {
 /// One step of stochastic gradient descent.
 #[derive(Clone, Copy, Debug)]
 pub struct SgdStep {
-    /// The learning rate.
     pub learning_rate: f32,
     /// Fraction of the velocity that is kept.
     pub momentum: f32,
@@ -246,7 +239,7 @@ mod tests {
             let x = random(n, 1);
             let twin: f64 = wide(&x).iter().map(|x| x * x).sum();
             assert!(
-                (sum_of_squares(&x) - twin).abs() <= 1e-12 * (1.0 + twin),
+                (sums_of_squares(&x).iter().sum::<f64>() - twin).abs() <= 1e-12 * (1.0 + twin),
                 "{n} elements"
             );
         }
@@ -257,7 +250,7 @@ mod tests {
                 f32::from_bits(sum.to_bits() as u32),
             ]
         };
-        assert_same_on_all_pools(|| halves(sum_of_squares(&x)));
+        assert_same_on_all_pools(|| sums_of_squares(&x).into_iter().flat_map(halves).collect());
     }
 
     #[test]

@@ -39,9 +39,10 @@ pub fn disband() {
 /// The number of parts into which [`run`] should split work on this thread, including its own: at most the number of the current
 /// [`Threads`].
 pub fn size() -> usize {
-    match DISBANDED.load(Ordering::Relaxed) {
-        true => 1,
-        false => Threads::current().count().min(1 + MOST),
+    if DISBANDED.load(Ordering::Relaxed) {
+        1
+    } else {
+        Threads::current().count().min(1 + MOST)
     }
 }
 
@@ -152,10 +153,11 @@ impl Team {
         let mut looks = 0;
         while self.busy.load(Ordering::Acquire) > 0 {
             looks += 1;
-            match looks < LOOKS {
-                true => spin_loop(),
+            if looks < LOOKS {
+                spin_loop()
+            } else {
                 // The members may be waiting for this processor.
-                false => thread::yield_now(),
+                thread::yield_now()
             }
         }
         // Cleared in any case, or the next job would seem to have panicked.

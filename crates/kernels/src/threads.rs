@@ -44,9 +44,10 @@ impl Threads {
     /// Returns the threads among which work on this thread is divided. If the process has none yet, it starts as many as it has
     /// CPUs.
     pub fn current() -> Self {
-        match ALONE.get() {
-            true => Self(1),
-            false => Self(rayon::current_num_threads()),
+        if ALONE.get() {
+            Self(1)
+        } else {
+            Self(rayon::current_num_threads())
         }
     }
 
@@ -77,9 +78,10 @@ impl Threads {
         one: impl Fn(T) -> R + Sync + Send,
     ) -> Vec<R> {
         let items = items.into_iter();
-        match self.0 > 1 {
-            true => items.collect::<Vec<T>>().into_par_iter().map(one).collect(),
-            false => items.map(one).collect(),
+        if self.0 > 1 {
+            items.collect::<Vec<T>>().into_par_iter().map(one).collect()
+        } else {
+            items.map(one).collect()
         }
     }
 

@@ -42,7 +42,6 @@ impl<'a> TileMut<'a> {
         }
     }
 
-    /// Number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }

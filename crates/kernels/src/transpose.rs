@@ -57,9 +57,10 @@ unsafe fn block(from: View<'_>, at: [usize; 2], size: [usize; 2], target: &mut T
     for col in col..col + cols {
         let line = &mut target.to[col * target.stride + row..][..LANES];
         for (number, x) in line.iter_mut().enumerate() {
-            *x = match number < rows {
-                true => from.data[(row + number) * from.row_stride + col],
-                false => 0.0,
+            *x = if number < rows {
+                from.data[(row + number) * from.row_stride + col]
+            } else {
+                0.0
             };
         }
     }

@@ -7,7 +7,6 @@ use serde::Serialize;
 /// The mean of resampled values, and the interval that contains 95 % of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// The mean.
     pub mean: f64,
     /// The lower end: a fortieth of the values is smaller.
     pub lower: f64,

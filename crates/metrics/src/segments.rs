@@ -51,7 +51,6 @@ impl<M: CorpusMetric> Segments<M> {
         }
     }
 
-    /// Number of lines.
     pub fn n_lines(&self) -> usize {
         self.n_lines
     }

@@ -15,7 +15,6 @@ pub struct Ter {
     pub case: Case,
     /// Resolve XML entities and separate punctuation from words.
     pub normalized: bool,
-    /// Remove punctuation.
     pub remove_punctuation: bool,
     /// Split Chinese and Japanese text into characters when normalizing, and remove Asian punctuation as well.
     pub asian_support: bool,

@@ -12,20 +12,16 @@ use crate::shortlist::Shortlist;
 
 /// An engine, wherever it computes.
 // There are few, so their size does not matter.
-#[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 pub enum AnyEngine {
-    /// On the CPU.
     Cpu(Engine),
     /// On another device.
     Device(DeviceEngine),
 }
 
 /// The state of an [`AnyEngine`].
-#[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 pub enum AnyState {
-    /// On the CPU.
     Cpu(engine::State),
     /// On another device.
     Device(device_engine::State),
@@ -34,7 +30,6 @@ pub enum AnyState {
 /// The last layer of an [`AnyEngine`].
 #[derive(Debug)]
 pub enum AnyLast {
-    /// On the CPU.
     Cpu(engine::LastLayer),
     /// On another device.
     Device(device_engine::LastLayer),

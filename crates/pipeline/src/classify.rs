@@ -28,7 +28,6 @@ pub struct Classified {
 /// A label and its probability.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelScore {
-    /// The label.
     pub label: String,
     /// The probability of the label, from 0 to 1; special tokens are excluded from the sum.
     pub probability: f64,
@@ -99,11 +98,14 @@ pub(super) fn ranked_labels(
 ) -> impl Iterator<Item = Result<Vec<NextToken>>> {
     let no_labels: Vec<TokenId> = special.ids().collect();
     let rows = likeliest(logits, count, &no_labels).into_iter();
-    rows.map(|ranked| match ranked.is_empty() {
-        true => Err(Error::damaged_model(
-            "the model gives no probability to any label",
-        )),
-        false => Ok(ranked),
+    rows.map(|ranked| {
+        if ranked.is_empty() {
+            Err(Error::damaged_model(
+                "the model gives no probability to any label",
+            ))
+        } else {
+            Ok(ranked)
+        }
     })
 }
 

@@ -30,9 +30,10 @@ impl Pipeline {
         let reads_tokens = |input: &Input| matches!(input.items, Items::Tokens { .. });
         let architecture = self.architecture();
         let labels = matches!(architecture.task(), Task::Tag);
-        match architecture.src().is_some_and(reads_tokens) && !labels {
-            true => Ok(()),
-            false => Err(no_encoder()),
+        if architecture.src().is_some_and(reads_tokens) && !labels {
+            Ok(())
+        } else {
+            Err(no_encoder())
         }
     }
 

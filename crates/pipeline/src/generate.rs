@@ -65,9 +65,12 @@ impl Pipeline {
     ) -> Result<Generation> {
         options.check()?;
         let mut growing = Growing::new(self, prompt, options)?;
-        let mut give = |piece: String| match piece.is_empty() {
-            true => Ok(()),
-            false => on_text(&piece),
+        let mut give = |piece: String| {
+            if piece.is_empty() {
+                Ok(())
+            } else {
+                on_text(&piece)
+            }
         };
         let rules = self.text_rules()?;
         let drawn = self.computing(|| {

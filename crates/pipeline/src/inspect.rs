@@ -48,7 +48,6 @@ pub enum Predicted {
 pub enum Target<'a> {
     /// The best translation found by the configured search; for a model that does not translate, no target.
     Own,
-    /// A text.
     Text(&'a str),
     /// Tokens, spelled as in the vocabulary.
     Tokens(&'a [String]),

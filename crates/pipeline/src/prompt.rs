@@ -42,9 +42,10 @@ impl Pipeline {
         let read = tokenizer.encode(text)?;
         let unknown = read.iter().filter(|&&id| id == special.unk).count();
         let unknown = Warning::of_unknown(unknown, read.len());
-        let kept = match tokenizer.decode(&read)?.ends_with(char::is_whitespace) {
-            true => text,
-            false => text.trim_end(),
+        let kept = if tokenizer.decode(&read)?.ends_with(char::is_whitespace) {
+            text
+        } else {
+            text.trim_end()
         };
         let warnings = unknown.into_iter().collect();
         self.begun(kept.to_owned(), read, warnings)

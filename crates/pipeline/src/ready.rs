@@ -54,9 +54,10 @@ impl Form {
                 "use the model that it was made from",
             ));
         }
-        Ok(match decodes(architecture) {
-            true => Self::Engine(wanted),
-            false => Self::Model,
+        Ok(if decodes(architecture) {
+            Self::Engine(wanted)
+        } else {
+            Self::Model
         })
     }
 }

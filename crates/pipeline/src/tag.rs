@@ -110,9 +110,10 @@ impl Pipeline {
         }
         let controls = text.chars().filter(|&c| is_control(c)).count();
         let warnings = Source::controls(controls).into_iter();
-        let too_long = match self.tokenizers.src().in_pieces() {
-            true => in_parts.then_some(parted),
-            false => self.pieces(1, whole.tags.len()),
+        let too_long = if self.tokenizers.src().in_pieces() {
+            in_parts.then_some(parted)
+        } else {
+            self.pieces(1, whole.tags.len())
         };
         let warnings = warnings.chain(too_long);
         whole.warnings = warnings.map(|warning| warning.on_line(1)).collect();

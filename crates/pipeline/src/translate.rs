@@ -279,9 +279,10 @@ impl Pipeline {
         options: &TranslateOptions,
     ) -> Result<Vec<Vec<Hypothesis>>> {
         // A device takes all sentences at once.
-        let threads = match self.is_on_device() {
-            true => 1,
-            false => Threads::current().count(),
+        let threads = if self.is_on_device() {
+            1
+        } else {
+            Threads::current().count()
         };
         let workers = workers(threads, sentences.len(), options.batch_size);
         let capacity = Capacity {
@@ -371,9 +372,10 @@ pub(super) fn workers(threads: usize, sentences: usize, batch_size: usize) -> us
     /// Smaller batches would make the matrix products of each search too small.
     const FEWEST: usize = 8;
     let workers = threads.min(batch_size / FEWEST);
-    match sentences < workers {
-        true => 1,
-        false => workers.max(1),
+    if sentences < workers {
+        1
+    } else {
+        workers.max(1)
     }
 }
 

@@ -116,9 +116,10 @@ impl Domain {
             (true, _) => (low, high),
         };
         let half = if low == 0.0 { 0.5 } else { low.abs() * 0.05 };
-        let (low, high) = match high > low {
-            true => (low, high),
-            false => (low - half, high + half),
+        let (low, high) = if high > low {
+            (low, high)
+        } else {
+            (low - half, high + half)
         };
         Self { low, high, is_log }
     }

@@ -38,9 +38,7 @@ struct Row {
 /// One chart of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Panel {
-    /// Lines.
     Lines(LineChart),
-    /// Bars.
     Bars(BarChart),
     /// A matrix.
     Heat(HeatMap),

@@ -159,9 +159,10 @@ impl FramePlan<'_> {
 
 /// A grid line from `at` to `across`, or else a mark from `at` to `out`.
 fn tick(svg: &mut Svg, line: bool, at: (f64, f64), across: (f64, f64), out: (f64, f64)) {
-    match line {
-        true => svg.segment(at, across, &Stroke::new(color::GRID, 1.0)),
-        false => svg.segment(at, out, &Stroke::new(color::QUIET, 1.0)),
+    if line {
+        svg.segment(at, across, &Stroke::new(color::GRID, 1.0))
+    } else {
+        svg.segment(at, out, &Stroke::new(color::QUIET, 1.0))
     }
 }
 

@@ -55,7 +55,6 @@ pub(super) enum Anchor {
     End,
 }
 
-/// Style of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextStyle {
     pub(super) anchor: Anchor,

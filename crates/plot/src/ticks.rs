@@ -92,9 +92,10 @@ fn label(value: f64, step: f64, largest: f64) -> String {
         let decimals = (-step.log10() - 1e-9).ceil().max(0.0) as usize;
         format!("{:.decimals$}", value.abs())
     };
-    match value < 0.0 && digits != "0" {
-        true => format!("−{digits}"),
-        false => digits,
+    if value < 0.0 && digits != "0" {
+        format!("−{digits}")
+    } else {
+        digits
     }
 }
 

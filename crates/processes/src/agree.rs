@@ -204,12 +204,13 @@ impl Processes {
     pub fn require_same(&self, what: &str, description: &str) -> Result<()> {
         let doing = "the processes were compared";
         let all = self.gather(doing, description.as_bytes());
-        let result = match description.as_bytes() == all[0] {
-            true => Ok(()),
-            false => Err(Error::usage(
+        let result = if description.as_bytes() == all[0] {
+            Ok(())
+        } else {
+            Err(Error::usage(
                 format!("{what} differs from process 0's"),
                 "give all processes the same files, version and options",
-            )),
+            ))
         };
         self.agree(doing, result)
     }

@@ -24,9 +24,10 @@ pub(super) fn is_present() -> bool {
 
 /// Returns the number of processes that the launcher started on this machine; 1 without a launcher or if the number is unknown.
 pub fn n_on_this_machine() -> usize {
-    match is_present() {
-        true => number(&ON_THIS_MACHINE).unwrap_or(1),
-        false => 1,
+    if is_present() {
+        number(&ON_THIS_MACHINE).unwrap_or(1)
+    } else {
+        1
     }
 }
 

@@ -25,9 +25,7 @@ pub const TEXT: &str = "Ein Hund rennt\nüber das grüne Feld\nund bellt zwei Ka
 pub struct Sample {
     /// Its configuration.
     pub config: Config,
-    /// Its tokenizers.
     pub tokenizers: Tokenizers,
-    /// The model.
     pub model: Model,
 }
 

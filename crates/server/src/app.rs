@@ -127,10 +127,7 @@ impl App {
 
     /// The owner of what `client` stores here: the client if it has a key; without keys, all clients together.
     pub(super) fn owner(&self, client: Client) -> Client {
-        match self.needs_key() {
-            true => client,
-            false => Client(0),
-        }
+        if self.needs_key() { client } else { Client(0) }
     }
 
     /// Counts the characters of `texts`.

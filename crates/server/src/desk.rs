@@ -56,12 +56,13 @@ impl Stop {
     /// # Errors
     /// A [`Problem`] that is not sent to any client.
     pub(super) fn check(&self) -> Result<(), Problem> {
-        match self.is_set() {
-            false => Ok(()),
-            true => Err(Problem::new(
+        if self.is_set() {
+            Err(Problem::new(
                 Kind::Internal,
                 "the client closed the connection",
-            )),
+            ))
+        } else {
+            Ok(())
         }
     }
 }
@@ -192,9 +193,10 @@ impl State {
         let client = self.turns.remove(turn)?;
         let of_client = self.waiting.get_mut(&client)?;
         let next = of_client.pop_front()?;
-        match of_client.is_empty() {
-            true => drop(self.waiting.remove(&client)),
-            false => self.turns.push_back(client),
+        if of_client.is_empty() {
+            drop(self.waiting.remove(&client))
+        } else {
+            self.turns.push_back(client)
         }
         self.take(client);
         Some((client, next))

@@ -16,7 +16,6 @@ pub(super) struct Divided {
     pub(super) requests: Vec<Request>,
 }
 
-/// A text.
 pub(super) struct Text {
     pub(super) divided: document::Divided,
     /// A warning for the client about the text.
@@ -41,9 +40,10 @@ impl Divided {
         let fits = |text: &str| stop.is_set() || pipeline.fits(text);
         let divide = |text: String| {
             stop.check()?;
-            Ok(match split {
-                true => document::Divided::into_sentences(&text, fits),
-                false => document::Divided::whole(text),
+            Ok(if split {
+                document::Divided::into_sentences(&text, fits)
+            } else {
+                document::Divided::whole(text)
             })
         };
         let divided = texts.into_iter().map(divide);

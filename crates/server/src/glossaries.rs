@@ -181,11 +181,12 @@ impl Kept {
                 "you have {own} glossaries; a client may have at most {each}"
             )));
         }
-        match self.all.len() >= most {
-            true => Err(full(format!(
+        if self.all.len() >= most {
+            Err(full(format!(
                 "the server already keeps {most} glossaries, the maximum"
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 }

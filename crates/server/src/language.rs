@@ -122,9 +122,10 @@ pub(super) fn detect(text: &str) -> Option<Detected> {
 /// if there is no other.
 pub(super) fn detect_among(text: &str, choices: &[Language]) -> Option<Detected> {
     let known: Vec<Lang> = choices.iter().filter_map(Language::detected).collect();
-    let found = match known.is_empty() {
-        true => None,
-        false => guess(&Detector::with_allowlist(known), text),
+    let found = if known.is_empty() {
+        None
+    } else {
+        guess(&Detector::with_allowlist(known), text)
     };
     let chosen = |language: &Language| Detected {
         language: language.clone(),

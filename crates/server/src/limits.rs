@@ -77,7 +77,6 @@ pub struct Limits {
     pub alternatives: usize,
     /// The beam width that a request may ask for; memory and time grow with it.
     pub beam_width: usize,
-    /// The number of connections.
     pub connections: usize,
     /// The number of connections from one address. The default is three quarters of all.
     pub connections_per_address: Option<usize>,
@@ -253,9 +252,10 @@ fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
 }
 
 fn require(fits: bool, name: &str, expected: &str, found: &dyn Display) -> Result<()> {
-    match fits {
-        true => Ok(()),
-        false => Err(wrong(name, expected, found)),
+    if fits {
+        Ok(())
+    } else {
+        Err(wrong(name, expected, found))
     }
 }
 

@@ -80,9 +80,10 @@ impl Metrics {
     /// Records a reload of the models.
     pub(super) fn reloaded(&self, well: bool) {
         let mut counts = self.counts();
-        match well {
-            true => counts.reloads += 1,
-            false => counts.failed_reloads += 1,
+        if well {
+            counts.reloads += 1
+        } else {
+            counts.failed_reloads += 1
         }
     }
 

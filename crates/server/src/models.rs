@@ -22,7 +22,6 @@ use super::limits::Limits;
 use super::problem::{Kind, Problem};
 use super::stamp::Stamp;
 
-/// A model with its name.
 pub(super) struct Model {
     config: ServedModel,
     service: Arc<Service>,
@@ -183,9 +182,10 @@ impl Models {
         };
         let Some(found) = all.iter().find(|model| model.name() == name) else {
             let problem = Problem::new(Kind::NoModel, format!("there is no model `{name}`"));
-            return Err(match fitting.is_empty() {
-                true => problem,
-                false => problem.hint(format!("models that can {what}: {}", listed())),
+            return Err(if fitting.is_empty() {
+                problem
+            } else {
+                problem.hint(format!("models that can {what}: {}", listed()))
             });
         };
         if !fits(found) {
@@ -255,9 +255,12 @@ fn between(served: &ServedModel, pipeline: Pipeline) -> Result<Pipeline> {
     };
     let languages = pipeline.languages_between([source.code(), target.code()]);
     languages
-        .and_then(|languages| match languages == Languages::default() {
-            true => Ok(pipeline),
-            false => pipeline.with_languages(&languages),
+        .and_then(|languages| {
+            if languages == Languages::default() {
+                Ok(pipeline)
+            } else {
+                pipeline.with_languages(&languages)
+            }
         })
         .map_err(|error| {
             error.about(format_args!(

@@ -81,9 +81,10 @@ pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next:
     request.extensions_mut().insert(Arc::clone(&bytes));
     let known = app.hosts.check(&request);
     // Browsers send no key for pages of other sites.
-    let known = match app.needs_key() {
-        true => known,
-        false => known.and_then(|()| origin::check(api, &request)),
+    let known = if app.needs_key() {
+        known
+    } else {
+        known.and_then(|()| origin::check(api, &request))
     };
     let route = request.extensions().get::<MatchedPath>();
     let mut record = Record {

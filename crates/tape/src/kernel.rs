@@ -13,7 +13,6 @@ pub(crate) trait Kernel: Sized + 'static {
     /// Name used in profiles.
     const NAME: &'static str;
 
-    /// The operands.
     type Operands: Operands;
 
     /// Values computed by the forward pass for the backward pass.

@@ -131,9 +131,12 @@ impl Boundary {
         };
         let is = |place: usize, class: Class| classes.get(place).map(|c| c.1) == Some(class);
         // With the mark of a word before it.
-        let start_of = |place: usize| match place > 0 && is(place - 1, Class::Mark) {
-            true => classes[place - 1].0,
-            false => classes[place].0,
+        let start_of = |place: usize| {
+            if place > 0 && is(place - 1, Class::Mark) {
+                classes[place - 1].0
+            } else {
+                classes[place].0
+            }
         };
         let mut matches = Vec::new();
         let mut place = 0;

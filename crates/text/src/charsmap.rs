@@ -81,9 +81,12 @@ impl Charsmap {
     /// Returns true if every step from one unit to another stays within the array, and every value is the position of a text.
     fn is_sound(&self) -> bool {
         let n_units = self.units.len();
-        let is_sound = |(place, unit): (usize, &Unit)| match unit.is_value() {
-            true => self.texts.is_char_boundary(unit.value()),
-            false => (place ^ unit.offset()) | 0xFF < n_units,
+        let is_sound = |(place, unit): (usize, &Unit)| {
+            if unit.is_value() {
+                self.texts.is_char_boundary(unit.value())
+            } else {
+                (place ^ unit.offset()) | 0xFF < n_units
+            }
         };
         n_units > 0 && self.units.iter().enumerate().all(is_sound)
     }

@@ -140,9 +140,10 @@ impl Tokenizers {
         let special = self.tgt().special();
         let ends = |id: TokenId| id == special.eos && units == Units::Lines;
         let decoder = model.family.decoder();
-        match decoder.is_some_and(|keys| keys.suppress_tokens.is_some()) {
-            false => Ok(special.ids().filter(|&id| !ends(id)).collect()),
-            true => Ok(self.contract(model)?.never),
+        if decoder.is_some_and(|keys| keys.suppress_tokens.is_some()) {
+            Ok(self.contract(model)?.never)
+        } else {
+            Ok(special.ids().filter(|&id| !ends(id)).collect())
         }
     }
 }

@@ -143,9 +143,10 @@ impl Beginnings {
 
 impl Pattern for &Beginnings {
     fn find_matches(&self, part: &str) -> tokenizers::Result<Vec<(Offsets, bool)>> {
-        match self.texts.iter().any(|text| part.contains(text)) {
-            true => (&self.split().regex).find_matches(part),
-            false => Ok(vec![((0, part.len()), false)]),
+        if self.texts.iter().any(|text| part.contains(text)) {
+            (&self.split().regex).find_matches(part)
+        } else {
+            Ok(vec![((0, part.len()), false)])
         }
     }
 }

@@ -39,11 +39,12 @@ impl Bound {
     /// Refuses a text that has become `found` bytes long; `steps` are the steps that made it.
     pub(super) fn check(self, found: usize, steps: &str) -> Result<(), String> {
         let Self { len, most } = self;
-        match found <= most {
-            true => Ok(()),
-            false => Err(format!(
+        if found <= most {
+            Ok(())
+        } else {
+            Err(format!(
                 "its {steps} makes {found} bytes of a text of {len} bytes, and at most {most} are allowed"
-            )),
+            ))
         }
     }
 }
@@ -93,12 +94,13 @@ impl Replacing {
     pub(super) fn decode(&self, token: &str, bound: Bound) -> tokenizers::Result<String> {
         self.measure(token, bound, "decoder")?;
         let matches = (&self.split.regex).find_matches(token)?;
-        let parts = matches
-            .into_iter()
-            .map(|((start, end), is_match)| match is_match {
-                true => self.content.as_str(),
-                false => &token[start..end],
-            });
+        let parts = matches.into_iter().map(|((start, end), is_match)| {
+            if is_match {
+                self.content.as_str()
+            } else {
+                &token[start..end]
+            }
+        });
         Ok(parts.collect())
     }
 
@@ -110,12 +112,13 @@ impl Replacing {
             return Ok(());
         }
         let matches = (&self.split.regex).find_matches(text)?;
-        let new = matches
-            .into_iter()
-            .map(|((start, end), is_match)| match is_match {
-                true => self.content.len(),
-                false => end - start,
-            });
+        let new = matches.into_iter().map(|((start, end), is_match)| {
+            if is_match {
+                self.content.len()
+            } else {
+                end - start
+            }
+        });
         Ok(bound.check(new.fold(0, usize::saturating_add), steps)?)
     }
 }

@@ -98,10 +98,12 @@ impl Languages {
             let token = tokenizers.tgt().language(code)?;
             let start = decoder.decoder_start_token.as_deref();
             let starts = start.and_then(code_of).is_some();
-            match token.starts_with(BEFORE_SOURCE) {
-                true => encoder.source_first = Some(token),
-                false if starts => decoder.decoder_start_token = Some(token),
-                false => model.forced_bos_token = Some(token),
+            if token.starts_with(BEFORE_SOURCE) {
+                encoder.source_first = Some(token)
+            } else if starts {
+                decoder.decoder_start_token = Some(token)
+            } else {
+                model.forced_bos_token = Some(token)
             }
         }
         Ok(())
@@ -173,12 +175,13 @@ impl Tokenizer {
             .iter()
             .find(|token| *token == code || code_of(token) == Some(code));
         found.cloned().ok_or_else(|| {
-            let hint = match languages.is_empty() {
-                true => "it is not multilingual: omit the language".into(),
-                false => match near(code, &languages, self.languages_of(code)) {
+            let hint = if languages.is_empty() {
+                "it is not multilingual: omit the language".into()
+            } else {
+                match near(code, &languages, self.languages_of(code)) {
                     near if near.is_empty() => format!("its languages are {}", some(&languages)),
                     near => format!("did you mean {}?", some(&near)),
-                },
+                }
             };
             Error::usage(format!("the model has no language `{code}`"), hint)
         })
@@ -208,9 +211,10 @@ fn near(code: &str, languages: &[String], same: Vec<String>) -> Vec<String> {
     let begins = |token: &&String| {
         code_of(token).is_some_and(|code| code.to_lowercase().starts_with(&start))
     };
-    match same.is_empty() && start.len() == 2 {
-        true => languages.iter().filter(begins).cloned().collect(),
-        false => same,
+    if same.is_empty() && start.len() == 2 {
+        languages.iter().filter(begins).cloned().collect()
+    } else {
+        same
     }
 }
 

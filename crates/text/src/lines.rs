@@ -51,9 +51,10 @@ impl Lines {
             out.write_all(b",")?;
         }
         self.is_empty = false;
-        match self.depth <= DEPTH {
-            true => self.line(out),
-            false => Ok(()),
+        if self.depth <= DEPTH {
+            self.line(out)
+        } else {
+            Ok(())
         }
     }
 

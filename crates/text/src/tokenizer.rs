@@ -117,9 +117,10 @@ impl Tokenizer {
                 return self.known(id);
             }
             // Some kinds of models name the token, others the text.
-            let spelling = match *token == name {
-                true => text.get(start..end).unwrap_or_default(),
-                false => token,
+            let spelling = if *token == name {
+                text.get(start..end).unwrap_or_default()
+            } else {
+                token
             };
             let found = self.inner.id(&format!("{UNKNOWN_SPELLING}{spelling}"));
             found.map_or(unk, |id| self.known(id))
@@ -158,9 +159,10 @@ impl Tokenizer {
 
     /// `id`, or `<unk>` if it is beyond the vocabulary of the model.
     fn known(&self, id: TokenId) -> TokenId {
-        match (id as usize) < self.vocab_size {
-            true => id,
-            false => self.special.unk,
+        if (id as usize) < self.vocab_size {
+            id
+        } else {
+            self.special.unk
         }
     }
 
@@ -177,9 +179,10 @@ impl Tokenizer {
             if number > 0 {
                 ids.push(mask);
             }
-            let part = match takes_blanks && number + 1 < n_parts {
-                true => part.trim_end(),
-                false => part,
+            let part = if takes_blanks && number + 1 < n_parts {
+                part.trim_end()
+            } else {
+                part
             };
             let is_continued = number > 0 && !part.starts_with(char::is_whitespace);
             if is_continued {

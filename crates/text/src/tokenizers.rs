@@ -100,9 +100,10 @@ impl Tokenizers {
 
     /// The names of the files that [`Tokenizers::load`] reads in `dir`.
     pub fn file_names(dir: &Path) -> &'static [&'static str] {
-        match dir.join(SHARED_FILE).exists() {
-            true => &[SHARED_FILE],
-            false => &[SRC_FILE, TGT_FILE],
+        if dir.join(SHARED_FILE).exists() {
+            &[SHARED_FILE]
+        } else {
+            &[SRC_FILE, TGT_FILE]
         }
     }
 

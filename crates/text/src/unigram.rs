@@ -23,8 +23,6 @@ const UNKNOWN_PENALTY: f32 = 10.0;
 /// The `model` of a tokenizer file. A unigram model may have an entry `"sums": "f32"`, which makes it add scores in 32 bits
 /// over the whole text, as SentencePiece does, so that ties are resolved in the same way; other programs ignore it and add in
 /// 64 bits. `"unmatched"` lists the ids of tokens that are never matched in a text.
-// Each tokenizer has only one, so its size does not matter.
-#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub(super) enum Pieces {
     /// A model of the `tokenizers` library.

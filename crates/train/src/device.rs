@@ -47,15 +47,16 @@ fn one_of_several(n: usize, number: usize) -> Result<usize> {
     use attentive_base::count::count;
 
     let found = attentive_gpu::adapters().len();
-    match number < found {
-        true => Ok(number),
-        false => Err(Error::usage(
+    if number < found {
+        Ok(number)
+    } else {
+        Err(Error::usage(
             format!(
                 "{n} processes on this machine need a GPU each, and it has {}",
                 count(found, "GPU")
             ),
             "start as many processes on a machine as it has GPUs, or let them share one: choose the device `gpu:0`",
-        )),
+        ))
     }
 }
 

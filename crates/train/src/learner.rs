@@ -56,10 +56,11 @@ impl Learner {
             n_batches,
         );
         let optimizer = &config.train.optimizer;
-        let optimizer = match exchange.processes().is_alone() {
-            true => Optimizer::new(optimizer, &model),
+        let optimizer = if exchange.processes().is_alone() {
+            Optimizer::new(optimizer, &model)
+        } else {
             // All processes receive whole parameters after each update: no row may miss it.
-            false => Optimizer::of_parts(optimizer, &model, exchange.parts().to_vec()),
+            Optimizer::of_parts(optimizer, &model, exchange.parts().to_vec())
         };
         Self {
             optimizer,

@@ -98,7 +98,6 @@ pub struct Summary {
 /// The communication of one of several processes with the others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ExchangeReport {
-    /// The number of processes.
     pub processes: usize,
     /// The time that this process spent in exchanges, in seconds, including waits for slower processes.
     pub seconds: f64,

@@ -194,9 +194,10 @@ impl Memory {
         let (mut fits, mut large) = (least, budget);
         while large - fits > 1 {
             let middle = fits + (large - fits) / 2;
-            match with_budget(middle).peak() <= limit {
-                true => fits = middle,
-                false => large = middle,
+            if with_budget(middle).peak() <= limit {
+                fits = middle
+            } else {
+                large = middle
             }
         }
         Err(Error::Config {
@@ -237,12 +238,11 @@ fn packed(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
     let rows = rows.max().unwrap_or(0) as f64;
     // The weight of the projection for both directions, and the input or the weight of a layer.
     let (projection, input) = (2.0 * vocab * d, rows.max(d) * d.max(d_inner));
-    match pairs {
-        false => 4.0 * projection.max(input),
-        true => {
-            let maps = (rows + d.max(d_inner)) * (3.0 * d + d_inner);
-            2.0 * (projection + (vocab + d) * LOGIT_ROWS).max(maps)
-        }
+    if pairs {
+        let maps = (rows + d.max(d_inner)) * (3.0 * d + d_inner);
+        2.0 * (projection + (vocab + d) * LOGIT_ROWS).max(maps)
+    } else {
+        4.0 * projection.max(input)
     }
 }
 

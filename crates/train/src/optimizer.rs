@@ -47,7 +47,6 @@ pub(super) struct Slot {
 pub struct UpdateScale {
     /// The number of the update, counted from 1.
     pub step: u64,
-    /// The learning rate.
     pub learning_rate: f64,
     /// A factor for the gradient, which combines averaging over tokens and clipping.
     pub gradient_scale: f64,

@@ -147,9 +147,10 @@ pub(super) fn prepare(
         opened.weights(config, dir, &architecture, observer)
     });
     let weights = processes.agree("the weights were read", weights)?;
-    let model = match resume_at.is_some() || config.model.from.is_some() {
-        true => model_of_first(processes, weights, &architecture),
-        false => fresh_model(config, &architecture),
+    let model = if resume_at.is_some() || config.model.from.is_some() {
+        model_of_first(processes, weights, &architecture)
+    } else {
+        fresh_model(config, &architecture)
     };
     note_frozen(&frozen, &architecture, observer);
     if resume_at.is_none() {
@@ -305,9 +306,10 @@ fn open(config: &Config, options: &RunOptions, observer: &mut dyn Observer) -> R
 /// The update of the checkpoint to resume from, if there is one.
 fn last_checkpoint(dir: &Path, observer: &mut dyn Observer) -> Result<Option<u64>> {
     let Some(start) = Run::new(dir).start()? else {
-        return match dir.join(files::WEIGHTS).exists() {
-            true => Err(no_checkpoint(dir)),
-            false => Ok(None),
+        return if dir.join(files::WEIGHTS).exists() {
+            Err(no_checkpoint(dir))
+        } else {
+            Ok(None)
         };
     };
     if let Some(warning) = &start.warning {

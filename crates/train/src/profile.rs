@@ -23,7 +23,6 @@ use super::{Learner, Part, Plateau, Schedule, Watch, memory, on_device};
 /// The time and memory of several updates.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
-    /// The number of updates.
     pub updates: u64,
     /// The number of real target tokens.
     pub tgt_tokens: usize,

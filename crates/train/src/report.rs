@@ -112,7 +112,6 @@ pub struct StepReport {
     pub step: u64,
     /// The pass over the corpus, counted from 0.
     pub epoch: u64,
-    /// The number of updates.
     pub updates: u64,
     /// Label-smoothed loss per real target token.
     pub loss: f64,
@@ -157,7 +156,6 @@ impl StepReport {
     }
 }
 
-/// A report on one validation.
 #[derive(Clone, Debug, Serialize)]
 pub struct ValidationReport {
     /// The update after which the validation ran.

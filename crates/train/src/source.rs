@@ -54,12 +54,13 @@ impl Source {
         config: &Config,
         labels: impl FnOnce() -> Vec<String>,
     ) -> Result<Tokenizers> {
-        let tokenizers = match self.new_head {
-            false => self.tokenizers.clone(),
-            true => Tokenizers::Separate {
+        let tokenizers = if self.new_head {
+            Tokenizers::Separate {
                 src: self.tokenizers.src().clone(),
                 tgt: text::learn_labels(&config.tokenizer, &labels())?,
-            },
+            }
+        } else {
+            self.tokenizers.clone()
         };
         tokenizers.for_model(&config.model)
     }

@@ -11,7 +11,6 @@ use super::Update;
 /// same numbers; times are not, since they depend on the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Span {
-    /// The number of updates.
     pub updates: u64,
     /// The sum of the label-smoothed losses of the target tokens.
     pub loss: f64,

@@ -213,9 +213,10 @@ impl<'a> Trainer<'a> {
 
     /// Compares the weights of all processes after every hundredth update, and before they are saved.
     fn compare_if_due(&self) -> Result<()> {
-        match self.step.is_multiple_of(COMPARE_EVERY) {
-            true => self.compare(),
-            false => Ok(()),
+        if self.step.is_multiple_of(COMPARE_EVERY) {
+            self.compare()
+        } else {
+            Ok(())
         }
     }
 
@@ -252,9 +253,10 @@ impl<'a> Trainer<'a> {
         };
         // A validation after the last update happens regardless of `validate_every`.
         let every = self.setup.config.train.validate_every;
-        let reason = match due || self.step.is_multiple_of(every) {
-            true => Reason::Regular,
-            false => Reason::Stop,
+        let reason = if due || self.step.is_multiple_of(every) {
+            Reason::Regular
+        } else {
+            Reason::Stop
         };
         if due || better {
             self.save(reason, better)

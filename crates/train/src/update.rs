@@ -128,15 +128,14 @@ impl Learner {
         watch: &mut impl Watch,
     ) -> Result<Started, Box<NotFinite>> {
         let computed = self.compute(step, batches, watch);
-        let outcome = match self.waits() {
-            true => {
-                let sums = self.checked(step, batches, &computed.losses)?;
-                let change = || self.change_now(step, learning_rate, batches, &computed, sums);
-                Outcome::Known(watch.part(Part::Optimizer, change)?)
-            }
-            false => watch.part(Part::Optimizer, || {
+        let outcome = if self.waits() {
+            let sums = self.checked(step, batches, &computed.losses)?;
+            let change = || self.change_now(step, learning_rate, batches, &computed, sums);
+            Outcome::Known(watch.part(Part::Optimizer, change)?)
+        } else {
+            watch.part(Part::Optimizer, || {
                 self.change_later(step, learning_rate, computed)
-            }),
+            })
         };
         Ok(Started { step, outcome })
     }
@@ -151,9 +150,10 @@ impl Learner {
     pub fn finish(&mut self, started: &[(&Started, &[Batch])]) -> Finished {
         let all = started.iter().flat_map(|(started, _)| started.buffers());
         let all = Vec::from_iter(all);
-        let mut found = match all.is_empty() {
-            true => Vec::new(),
-            false => current().download_all(&all),
+        let mut found = if all.is_empty() {
+            Vec::new()
+        } else {
+            current().download_all(&all)
         }
         .into_iter();
         let mut updates = Vec::with_capacity(started.len());

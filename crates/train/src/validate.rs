@@ -116,9 +116,10 @@ fn translate(
         .iter()
         .all(|parameter| parameter.values().is_on_host());
     let pipeline = Pipeline::from_parts(config.clone(), tokenizers.clone(), model);
-    let pipeline = match is_on_host {
-        true => pipeline,
-        false => pipeline.where_it_is(current()),
+    let pipeline = if is_on_host {
+        pipeline
+    } else {
+        pipeline.where_it_is(current())
     };
     // Greedy search: validation compares checkpoints and must not take longer than training.
     let options = TranslateOptions {

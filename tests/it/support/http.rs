@@ -161,9 +161,10 @@ pub(crate) fn post(address: SocketAddr, path: &str, body: &Value) -> Reply {
 
 /// The response to a body with further headers, each of which ends with a line break.
 pub(crate) fn post_with(address: SocketAddr, path: &str, headers: &str, body: &str) -> Reply {
-    let kind = match headers.to_ascii_lowercase().contains("content-type") {
-        true => String::new(),
-        false => "Content-Type: application/json\r\n".to_owned(),
+    let kind = if headers.to_ascii_lowercase().contains("content-type") {
+        String::new()
+    } else {
+        "Content-Type: application/json\r\n".to_owned()
     };
     let mut connection = Connection::open(address);
     connection.ask("POST", path, &(kind + headers), body);

@@ -117,9 +117,10 @@ fn arguments(words: Vec<String>) -> Option<Vec<String>> {
                 .all(|one| one.is_ascii_uppercase() || one == '_')
     };
     let first = words.iter().position(|word| !is_setting(word))?;
-    let at = match LAUNCHERS.contains(&words[first].as_str()) {
-        true => words.iter().position(is_program)?,
-        false => first,
+    let at = if LAUNCHERS.contains(&words[first].as_str()) {
+        words.iter().position(is_program)?
+    } else {
+        first
     };
     is_program(&words[at]).then(|| words[at + 1..].to_vec())
 }

@@ -134,9 +134,12 @@ impl Args {
     }
 
     fn workloads(&self) -> Vec<Workload> {
-        let wanted = |known: &Workload| match self.models.is_empty() {
-            true => !known.is_large || self.device.is_gpu() && !self.quick,
-            false => self.models.contains(&known.name),
+        let wanted = |known: &Workload| {
+            if self.models.is_empty() {
+                !known.is_large || self.device.is_gpu() && !self.quick
+            } else {
+                self.models.contains(&known.name)
+            }
         };
         let wanted = workloads().into_iter().filter(wanted);
         if self.quick {

@@ -80,10 +80,7 @@ fn measure_here(
     updates(&mut learner, &batches, 1..2);
     let measured = 2..2 + steps;
     // As in a run, the host reads the results of a GPU once for several updates.
-    let together = match learner.waits() {
-        true => 1,
-        false => steps as usize,
-    };
+    let together = if learner.waits() { 1 } else { steps as usize };
     let each = |first: u64| first..(first + together as u64).min(measured.end);
     let (found, spent) = profiled(|| {
         let groups = measured.clone().step_by(together).map(each);
@@ -194,9 +191,10 @@ impl Training {
             .map(|operation| operation.seconds)
             .sum();
         let line = |name: &str, seconds: f64, flops: f64| {
-            let (rate, share) = match flops > 0.0 {
-                true => (billions(flops / seconds), percent(flops / seconds, most)),
-                false => (String::new(), String::new()),
+            let (rate, share) = if flops > 0.0 {
+                (billions(flops / seconds), percent(flops / seconds, most))
+            } else {
+                (String::new(), String::new())
             };
             let ms = format!("{:.1}", 1e3 * seconds);
             row([name, &ms, &percent(seconds, all), &rate, &share])

@@ -41,13 +41,14 @@ const QUICK: usize = 4;
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
 enum Kind {
-    /// A Transformer.
-    Transformer { d_ff: usize, n_heads: usize },
+    Transformer {
+        d_ff: usize,
+        n_heads: usize,
+    },
     /// LSTMs: one in both directions, and one with additive attention.
     Lstm {},
 }
 
-/// All workloads.
 pub(super) fn workloads() -> Vec<Workload> {
     serde_json::from_str(MODELS).expect("models.json is a list of models")
 }

@@ -74,16 +74,17 @@ fn draft(configuration: &ConfigurationArgs, file: &Path) -> Result<Draft> {
 fn stored(path: &Path) -> Result<Option<PathBuf>> {
     if path.is_dir() {
         let file = Config::home(path).join(files::CONFIG);
-        return match file.is_file() {
-            true => Ok(Some(file)),
-            false => Err(Error::usage(
+        return if file.is_file() {
+            Ok(Some(file))
+        } else {
+            Err(Error::usage(
                 format!(
                     "`{}` is a directory without `{}`",
                     path.display(),
                     files::CONFIG
                 ),
                 "give a configuration file or a model directory",
-            )),
+            ))
         };
     }
     let others = [

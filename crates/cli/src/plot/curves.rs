@@ -60,10 +60,12 @@ pub(super) fn run(args: &Args) -> Result<()> {
             })
         })
         .collect::<Result<_>>()?;
-    let metrics = match args.metric.is_empty() {
-        true if runs.iter().any(|run| run.has(Metric::Bleu)) => vec![Metric::Loss, Metric::Bleu],
-        true => vec![Metric::Loss],
-        false => args.metric.clone(),
+    let metrics = if args.metric.is_empty() && runs.iter().any(|run| run.has(Metric::Bleu)) {
+        vec![Metric::Loss, Metric::Bleu]
+    } else if args.metric.is_empty() {
+        vec![Metric::Loss]
+    } else {
+        args.metric.clone()
     };
     check(&metrics, &runs, &args.metric)?;
     args.output.write(figure(&runs, &metrics), &args.runs)

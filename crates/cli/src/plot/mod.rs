@@ -69,12 +69,13 @@ impl OutputArgs {
             .output
             .as_deref()
             .is_none_or(|path| path == Path::new(DASH));
-        match is_stdout && io::stdout().is_terminal() {
-            true => Err(Error::usage(
+        if is_stdout && io::stdout().is_terminal() {
+            Err(Error::usage(
                 "a terminal cannot show SVG",
                 "name a file with `--output picture.svg`",
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 

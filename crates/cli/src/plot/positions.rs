@@ -93,9 +93,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
 fn of_variants(args: &Args) -> Result<Vec<Subject>> {
     let drawn = |variant: &Positions| !variant.are_relative() && *variant != Positions::None;
     let all = || Positions::value_variants().iter().copied().filter(drawn);
-    let variants = match args.variant.is_empty() {
-        true => all().collect(),
-        false => args.variant.clone(),
+    let variants = if args.variant.is_empty() {
+        all().collect()
+    } else {
+        args.variant.clone()
     };
     let subject = |positions| {
         let config = ModelConfig {

@@ -134,9 +134,10 @@ impl TryFrom<CorpusKeys> for CorpusSource {
             return Err(Mistake {
                 name: None,
                 expected: ONE_OF,
-                found: match given.is_empty() {
-                    true => "none".into(),
-                    false => given.join(" and "),
+                found: if given.is_empty() {
+                    "none".into()
+                } else {
+                    given.join(" and ")
                 },
             });
         }

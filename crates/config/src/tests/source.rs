@@ -9,9 +9,10 @@ use crate::{Draft, EncoderConfig, FamilyConfig, LabelLayer, Pooling, Vocabulary}
 fn source(text: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("model");
-    let corpus = match text.contains("encoder_only") {
-        true => "data.train = { text = 'a' }",
-        false => CORPUS,
+    let corpus = if text.contains("encoder_only") {
+        "data.train = { text = 'a' }"
+    } else {
+        CORPUS
     };
     write(
         &dir,

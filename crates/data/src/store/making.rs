@@ -124,9 +124,10 @@ impl Making {
         let least = example.lengths().least_batch_tokens();
         self.least_batch_tokens = self.least_batch_tokens.max(least);
         self.draft.push(example, self.layout, self.width);
-        match self.draft.len() == SHARD {
-            true => self.write_shard(),
-            false => Ok(()),
+        if self.draft.len() == SHARD {
+            self.write_shard()
+        } else {
+            Ok(())
         }
     }
 

@@ -1,5 +1,6 @@
 //! The manifest of a corpus on disk.
 
+use attentive_base::hexadecimal;
 use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -102,7 +103,7 @@ impl StoreKey {
             hash.update(content);
         }
         Self {
-            given: Some(hexadecimal(&hash.finalize())),
+            given: Some(hexadecimal(hash.finalize())),
             ..self
         }
     }
@@ -166,10 +167,6 @@ impl Identity {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// The manifest of a corpus on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Manifest {
@@ -208,9 +205,10 @@ impl Manifest {
             && others.len() * SHARD + last == n
             && self.ends.is_sorted()
             && self.ends.last() == Some(&n);
-        match fits {
-            true => Ok(()),
-            false => Err(format!("{n} examples in {} shards", shards.len())),
+        if fits {
+            Ok(())
+        } else {
+            Err(format!("{n} examples in {} shards", shards.len()))
         }
     }
 }

@@ -32,7 +32,6 @@ use super::budget::Lengths;
 use super::encoded::EncodeStats;
 use super::example::Example;
 use super::examples::SHARD;
-use super::intake::ReadStats;
 use super::stored::SourceFile;
 
 const MANIFEST: &str = "corpus.json";
@@ -130,11 +129,6 @@ impl Store {
     /// Any error of [`Tokenizers::load`].
     pub fn tokenizers(&self) -> Result<Tokenizers> {
         Tokenizers::load(&self.dir, self.key().special())
-    }
-
-    /// Returns counts of lines read and dropped.
-    pub fn read_stats(&self) -> ReadStats {
-        self.manifest.read
     }
 
     /// Returns counts of lines kept and dropped during encoding.

@@ -6,7 +6,7 @@ use attentive_config::{CorpusSource, TokenizerConfig, TokenizerKind};
 use attentive_text::{self as text, Masks, Tokenizers};
 
 use super::*;
-use crate::{Batcher, Budget, Examples, Position};
+use crate::{Batcher, Budget, Examples, Position, ReadStats};
 
 /// Tokenizers with a vocabulary of about `size` words.
 fn tokenizers(size: usize) -> Tokenizers {

@@ -89,9 +89,10 @@ fn lines_above_the_limit_are_skipped_and_the_others_kept() {
             let text = format!("{}{end}", "x".repeat(length));
             let expected = (length <= 8).then(|| "x".repeat(length));
             let lines = limited(text.as_bytes(), 8);
-            match text.is_empty() {
-                true => assert!(lines.is_empty()),
-                false => assert_eq!(lines, [expected], "{length} and {end:?}"),
+            if text.is_empty() {
+                assert!(lines.is_empty())
+            } else {
+                assert_eq!(lines, [expected], "{length} and {end:?}")
             }
         }
     }

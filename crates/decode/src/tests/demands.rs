@@ -235,9 +235,10 @@ fn no_output_is_shorter_than_the_shortest() {
                 };
                 let options = SearchOptions {
                     min_length,
-                    strategy: match sampled {
-                        true => sample,
-                        false => Strategy::beam(width, width, EarlyStopping::Never),
+                    strategy: if sampled {
+                        sample
+                    } else {
+                        Strategy::beam(width, width, EarlyStopping::Never)
                     },
                     max_new_extra: 5,
                     guided: false,

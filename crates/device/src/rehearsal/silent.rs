@@ -24,9 +24,10 @@ impl Device for Rehearsal {
     }
 
     fn download<'a>(&self, buffer: &'a Buffer) -> Cow<'a, [f32]> {
-        match buffer.is_on_host() {
-            true => Cow::Borrowed(buffer.host()),
-            false => Cow::Borrowed(&[]),
+        if buffer.is_on_host() {
+            Cow::Borrowed(buffer.host())
+        } else {
+            Cow::Borrowed(&[])
         }
     }
 

@@ -46,7 +46,6 @@ impl Words {
         self.words.push(first..self.units.len());
     }
 
-    /// The number of units.
     pub(super) fn unit_count(&self) -> usize {
         self.units.len()
     }

@@ -131,9 +131,10 @@ impl<'a> Word<'a> {
         let ordinal = !is_english
             && has(BEFORE_ORDINAL, &before.text.to_lowercase())
             && !STARTING.contains(next.as_str());
-        match ordinal || goes_on_as_date(after) || has(AFTER_ORDINAL, &next) {
-            true => Kind::Never,
-            false => Kind::Other,
+        if ordinal || goes_on_as_date(after) || has(AFTER_ORDINAL, &next) {
+            Kind::Never
+        } else {
+            Kind::Other
         }
     }
 

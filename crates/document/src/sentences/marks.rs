@@ -93,9 +93,10 @@ pub(super) fn closers(text: &str, marks: &Mark) -> usize {
     }
     // A quotation mark right before a word is an opening one.
     let opens = |c: char| c.is_alphanumeric() && marks.kind != Kind::Wide;
-    match text[len..].starts_with(opens) {
-        true => 0,
-        false => len,
+    if text[len..].starts_with(opens) {
+        0
+    } else {
+        len
     }
 }
 

@@ -149,9 +149,10 @@ pub(crate) fn likeliest(gpu: &Gpu, call: LikeliestCall<'_>, logits: &Buffer) -> 
         let (top, sum) = (f64::from(row[0]), f64::from(row[1]));
         let largest = row[2..].chunks_exact(2).take_while(|pair| pair[1] >= 0.0);
         LargestLogits {
-            log_sum: match sum > 0.0 {
-                true => top + sum.ln(),
-                false => f64::NEG_INFINITY,
+            log_sum: if sum > 0.0 {
+                top + sum.ln()
+            } else {
+                f64::NEG_INFINITY
             },
             largest: largest.map(|pair| (pair[0], pair[1] as u32)).collect(),
         }

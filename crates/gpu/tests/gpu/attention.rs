@@ -31,25 +31,28 @@ impl Case<'_> {
     pub(super) fn both(&self, device: &dyn Device) -> Vec<Buffer> {
         let shape = self.shape;
         let (queries, keys) = (shape.batch * shape.tgt_len, shape.batch * shape.src_len);
-        let sizes = match self.joined {
-            true => [queries * shape.joined_width(), 0],
-            false => [queries * shape.query_width(), keys * 2 * shape.kv_width()],
+        let sizes = if self.joined {
+            [queries * shape.joined_width(), 0]
+        } else {
+            [queries * shape.query_width(), keys * 2 * shape.kv_width()]
         };
         let [first, second] = [random(1, sizes[0]), random(2, sizes[1])];
         let [mut dfirst, mut dsecond] = sizes.map(room);
-        let operands = match self.joined {
-            true => Operands::Joined(&first),
-            false => Operands::Apart {
+        let operands = if self.joined {
+            Operands::Joined(&first)
+        } else {
+            Operands::Apart {
                 queries: &first,
                 keys_values: &second,
-            },
+            }
         };
-        let gradients = match self.joined {
-            true => Operands::Joined(&mut dfirst),
-            false => Operands::Apart {
+        let gradients = if self.joined {
+            Operands::Joined(&mut dfirst)
+        } else {
+            Operands::Apart {
                 queries: &mut dfirst,
                 keys_values: &mut dsecond,
-            },
+            }
         };
         let weights = shape.n_heads * shape.tgt_len * shape.src_len;
         let (bias, mut dbias) = (random(3, weights), room(weights));

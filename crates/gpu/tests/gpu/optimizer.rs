@@ -41,10 +41,11 @@ fn verdicts() {
                 squares: &squares,
                 before: before.as_ref(),
             });
-            match element.is_finite() {
-                true => vec![squares, verdict],
+            if element.is_finite() {
+                vec![squares, verdict]
+            } else {
                 // The factor may be anything.
-                false => vec![vec![verdict.values()[1]].into()],
+                vec![vec![verdict.values()[1]].into()]
             }
         });
         if let Some(verdict) = found.last() {

@@ -175,9 +175,10 @@ pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     let is_shared = keys.or("share_encoder_decoder_embeddings", true)?;
     keys.only("static_position_embeddings", true)?;
     let output = OutputConfig {
-        tie_embeddings: match is_shared {
-            true => TieEmbeddings::All,
-            false => TieEmbeddings::Decoder,
+        tie_embeddings: if is_shared {
+            TieEmbeddings::All
+        } else {
+            TieEmbeddings::Decoder
         },
         output_bias: tensors.has(FINAL_BIAS),
         ..OutputConfig::default()
@@ -272,9 +273,10 @@ pub(super) fn export(loaded: &LoadedModel, translator: &Translator) -> Result<Eq
         names: vec![NAMES],
         prefix: "model.",
         bare: &[FINAL_BIAS],
-        added: match translator.output.output_bias {
-            true => Vec::new(),
-            false => vec![bias],
+        added: if translator.output.output_bias {
+            Vec::new()
+        } else {
+            vec![bias]
         },
         rows: &[FINAL_BIAS],
         labels: None,

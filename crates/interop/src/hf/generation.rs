@@ -79,9 +79,10 @@ impl Generation {
         of_file.take(&mut keys)?;
         of_file.search = Search::of_file(&mut keys)?;
         keys.finish()?;
-        Ok(match was_made && is_set {
-            true => generation,
-            false => of_file,
+        Ok(if was_made && is_set {
+            generation
+        } else {
+            of_file
         })
     }
 

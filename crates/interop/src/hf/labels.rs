@@ -76,9 +76,10 @@ impl Head {
         }
         let classifier = CLASSIFIERS.into_iter().find(|name| tensors.has(name));
         let Some(classifier) = classifier else {
-            return Ok(match tensors.has(masked) {
-                true => Self::Masked,
-                false => Self::None,
+            return Ok(if tensors.has(masked) {
+                Self::Masked
+            } else {
+                Self::None
             });
         };
         let classes: Vec<String> = keys.peek("architectures")?.unwrap_or_default();

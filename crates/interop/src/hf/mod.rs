@@ -297,9 +297,10 @@ fn decoder_only(n_decoder_layers: usize, tied: bool) -> FamilyConfig {
 }
 
 fn tied_or_not(tied: bool) -> TieEmbeddings {
-    match tied {
-        true => TieEmbeddings::All,
-        false => TieEmbeddings::None,
+    if tied {
+        TieEmbeddings::All
+    } else {
+        TieEmbeddings::None
     }
 }
 

@@ -67,9 +67,10 @@ pub(super) fn relative(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         Unused::Ignored("pooler.dense.weight"),
         Unused::Ignored("pooler.dense.bias"),
     ];
-    match is_masked {
-        true => unused.push(Unused::CopyOf("lm_head.decoder.bias", "lm_head.bias")),
-        false => unused.push(Unused::Under("lm_head.")),
+    if is_masked {
+        unused.push(Unused::CopyOf("lm_head.decoder.bias", "lm_head.bias"))
+    } else {
+        unused.push(Unused::Under("lm_head."))
     }
     if is_masked && tied {
         unused.push(Unused::CopyOf(

@@ -68,14 +68,16 @@ struct Output {
 impl Output {
     fn config(&self, d_model: usize) -> OutputConfig {
         OutputConfig {
-            tie_embeddings: match self.tied {
-                true => TieEmbeddings::All,
-                false => TieEmbeddings::Inputs,
+            tie_embeddings: if self.tied {
+                TieEmbeddings::All
+            } else {
+                TieEmbeddings::Inputs
             },
             output_bias: false,
-            logit_scale: match self.scaled {
-                true => (d_model as f64).powf(-0.5),
-                false => 1.0,
+            logit_scale: if self.scaled {
+                (d_model as f64).powf(-0.5)
+            } else {
+                1.0
             },
         }
     }

@@ -46,10 +46,12 @@ pub(super) enum Vocabs {
 
 /// True if `path`, a file or directory, looks like a model of Marian or Firefox.
 pub(crate) fn recognizes(path: &Path) -> Result<bool> {
-    match path.is_dir() {
-        false => Ok(is_weights(path)),
-        true if path.join("config.json").exists() => Ok(false),
-        true => Ok(files_of(path)?.iter().any(|path| is_weights(path))),
+    if !path.is_dir() {
+        Ok(is_weights(path))
+    } else if path.join("config.json").exists() {
+        Ok(false)
+    } else {
+        Ok(files_of(path)?.iter().any(|path| is_weights(path)))
     }
 }
 
@@ -71,9 +73,10 @@ fn is_shortlist(path: &Path) -> bool {
 impl Files {
     /// Finds the files of the model `path`, a directory or the file of the weights.
     pub(super) fn find(path: &Path) -> Result<Self> {
-        let (dir, chosen) = match path.is_dir() {
-            true => (path, None),
-            false => (directory_of(path), Some(path.to_path_buf())),
+        let (dir, chosen) = if path.is_dir() {
+            (path, None)
+        } else {
+            (directory_of(path), Some(path.to_path_buf()))
         };
         let all = files_of(dir)?;
         let beside = |name: &str| all.iter().find(|path| file_name(path) == name).cloned();
@@ -197,10 +200,7 @@ fn of_same_model<'a>(weights: &Path, files: impl Iterator<Item = &'a PathBuf>) -
     let (same, others): (Vec<_>, Vec<_>) = files
         .cloned()
         .partition(|path| have_a_part_in_common(weights, path));
-    match same.is_empty() {
-        true => others,
-        false => same,
-    }
+    if same.is_empty() { others } else { same }
 }
 
 /// True if the names of two files share a part, such as a pair of languages, besides their suffixes.

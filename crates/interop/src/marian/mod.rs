@@ -38,9 +38,10 @@ const MAX_LEN: usize = 1000;
 /// Reads the model `path`, a directory or the file of its weights.
 pub(super) fn open(path: &Path) -> Result<Foreign> {
     let files = Files::find(path)?;
-    let tensors = match files.is_binary {
-        true => Tensors::binary(&files.weights)?,
-        false => Tensors::npz(&files.weights)?,
+    let tensors = if files.is_binary {
+        Tensors::binary(&files.weights)?
+    } else {
+        Tensors::npz(&files.weights)?
     };
     let options = Keys::of(&files.weights, read_options(&files.weights, &tensors)?);
     let Described {
@@ -49,9 +50,12 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
         vocabs,
         names,
     } = options::describe(options, &tensors)?;
-    let search = files.search.unwrap_or_else(|| match files.is_binary {
-        true => Search::of_firefox(),
-        false => Search::default(),
+    let search = files.search.unwrap_or_else(|| {
+        if files.is_binary {
+            Search::of_firefox()
+        } else {
+            Search::default()
+        }
     });
     let vocabulary = match (
         &files.vocabs,
@@ -79,9 +83,10 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
         unused: vec![Unused::Ignored(OPTIONS), Unused::Ending("_QuantMultA")],
         ..Recipe::new(&files.weights, tensors, names)
     };
-    let kind = match files.is_binary {
-        true => "Marian, binary",
-        false => "Marian, npz",
+    let kind = if files.is_binary {
+        "Marian, binary"
+    } else {
+        "Marian, npz"
     };
     let mut foreign = Foreign::new(kind.into(), config, read.tokenizers, recipe)?;
     if let Some(path) = files.shortlist {

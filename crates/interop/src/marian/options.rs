@@ -134,9 +134,10 @@ fn refuse_variants(keys: &mut Keys) -> Result<()> {
         keys.only(key, value)?;
     }
     let inputs: Vec<String> = keys.or("input-types", Vec::new())?;
-    match inputs.iter().all(|input| input == "sequence") {
-        true => Ok(()),
-        false => Err(keys.refuse("input-types", &json!(inputs))),
+    if inputs.iter().all(|input| input == "sequence") {
+        Ok(())
+    } else {
+        Err(keys.refuse("input-types", &json!(inputs)))
     }
 }
 
@@ -151,17 +152,20 @@ fn embeddings(keys: &mut Keys, tensors: &Tensors) -> Result<(TieEmbeddings, Vec<
         (false, false) => TieEmbeddings::None,
     };
     let tables = vec![
-        match tie.ties_inputs() {
-            true => names::SHARED_EMBEDDINGS,
-            false => names::EMBEDDINGS,
+        if tie.ties_inputs() {
+            names::SHARED_EMBEDDINGS
+        } else {
+            names::EMBEDDINGS
         },
-        match tensors.has("decoder_ff_logit_out_W") {
-            true => names::EARLY_OUTPUT,
-            false => names::OUTPUT,
+        if tensors.has("decoder_ff_logit_out_W") {
+            names::EARLY_OUTPUT
+        } else {
+            names::OUTPUT
         },
-        match omits_bias {
-            true => names::NO_OUTPUT_BIAS,
-            false => names::OUTPUT_BIAS,
+        if omits_bias {
+            names::NO_OUTPUT_BIAS
+        } else {
+            names::OUTPUT_BIAS
         },
     ];
     Ok((tie, tables))
@@ -174,9 +178,10 @@ fn check_rows(
     vocabs: [usize; 2],
     tensors: &Tensors,
 ) -> Result<()> {
-    let tables = match tie.ties_inputs() {
-        true => ["Wemb"; 2],
-        false => ["encoder_Wemb", "decoder_Wemb"],
+    let tables = if tie.ties_inputs() {
+        ["Wemb"; 2]
+    } else {
+        ["encoder_Wemb", "decoder_Wemb"]
     };
     for (table, vocab) in tables.into_iter().zip(vocabs) {
         if tensors.shape(table)?.first() != Some(&vocab) {
@@ -189,9 +194,10 @@ fn check_rows(
 /// Reads the number of layers, which must not exceed the number of tensors.
 fn depth(keys: &mut Keys, key: &str, tensors: &Tensors) -> Result<usize> {
     let depth = keys.required(key)?;
-    match depth <= tensors.names().count() {
-        true => Ok(depth),
-        false => Err(keys.refuse(key, &json!(depth))),
+    if depth <= tensors.names().count() {
+        Ok(depth)
+    } else {
+        Err(keys.refuse(key, &json!(depth)))
     }
 }
 

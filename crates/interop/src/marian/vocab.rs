@@ -56,9 +56,10 @@ pub(super) fn read(
         bos: start.to_owned(),
         eos: named(EOS),
         unk: named(UNK),
-        unknown_from: match sides.iter().any(|side| side.has_more) {
-            true => sizes[0] + 1,
-            false => 0,
+        unknown_from: if sides.iter().any(|side| side.has_more) {
+            sizes[0] + 1
+        } else {
+            0
         },
         ..SpecialNames::default()
     };
@@ -117,9 +118,10 @@ fn sides(vocabs: &Vocabs, sizes: [usize; 2]) -> Result<Vec<Side>> {
             let spm = pieces(&paths[0]);
             let mut sides = Vec::new();
             for ((path, size), spm) in paths.iter().zip(sizes).zip(&spm) {
-                sides.push(match is_pieces(path) {
-                    true => Side::of_pieces(path, size)?,
-                    false => Side::of_words(path, spm.as_deref(), size)?,
+                sides.push(if is_pieces(path) {
+                    Side::of_pieces(path, size)?
+                } else {
+                    Side::of_words(path, spm.as_deref(), size)?
                 });
             }
             Ok(sides)
@@ -132,12 +134,13 @@ fn is_pieces(path: &Path) -> bool {
 }
 
 fn same_size(path: &Path, sizes: [usize; 2]) -> Result<()> {
-    match sizes[0] == sizes[1] {
-        true => Ok(()),
-        false => Err(not_understood(
+    if sizes[0] == sizes[1] {
+        Ok(())
+    } else {
+        Err(not_understood(
             path,
             format!("it is shared by both sides, but their vocabulary sizes differ: {sizes:?}"),
-        )),
+        ))
     }
 }
 
@@ -243,12 +246,13 @@ fn ids(path: &Path, size: usize) -> Result<HashMap<String, TokenId>> {
     }
     let token = |id| tokens.remove(&id).unwrap_or_else(|| unused(id));
     let ids: HashMap<String, TokenId> = (0..size).map(token).zip(0..).collect();
-    match ids.len() == size {
-        true => Ok(ids),
-        false => Err(not_understood(
+    if ids.len() == size {
+        Ok(ids)
+    } else {
+        Err(not_understood(
             path,
             "it has gaps, and tokens named like the placeholders for them",
-        )),
+        ))
     }
 }
 

@@ -94,12 +94,11 @@ impl Recipe {
 
     fn check_computed(&self, shape: &[usize]) -> Result<()> {
         let size = (shape.iter()).try_fold(1usize, |size, &d| size.checked_mul(d));
-        match size.is_some_and(|size| size <= MOST_COMPUTED) {
-            true => Ok(()),
-            false => {
-                let problem = format!("a table of positions of shape {shape:?} is too large");
-                Err(not_understood(&self.path, problem))
-            }
+        if size.is_some_and(|size| size <= MOST_COMPUTED) {
+            Ok(())
+        } else {
+            let problem = format!("a table of positions of shape {shape:?} is too large");
+            Err(not_understood(&self.path, problem))
         }
     }
 
@@ -125,11 +124,12 @@ impl Recipe {
                 Unused::CopyOf(copy, original) if *copy == bare => {
                     self.tensors.check_type(name)?;
                     let original = self.stored((*original).to_owned());
-                    return match self.tensors.same(name, &original)? {
-                        true => Ok(()),
-                        false => refuse(format!(
+                    return if self.tensors.same(name, &original)? {
+                        Ok(())
+                    } else {
+                        refuse(format!(
                             "`{name}` and `{original}` should be the same tensor, but differ"
-                        )),
+                        ))
                     };
                 }
                 _ => {}

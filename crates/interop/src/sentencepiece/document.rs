@@ -82,14 +82,16 @@ impl SentencePiece {
     }
 
     fn decoder(&self) -> Value {
-        let scheme = match self.add_dummy_prefix {
-            true => "first",
-            false => "never",
+        let scheme = if self.add_dummy_prefix {
+            "first"
+        } else {
+            "never"
         };
         let metaspace = json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": true});
-        match self.byte_fallback {
-            false => metaspace,
-            true => json!({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, metaspace]}),
+        if self.byte_fallback {
+            json!({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, metaspace]})
+        } else {
+            metaspace
         }
     }
 

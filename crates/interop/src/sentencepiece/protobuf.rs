@@ -4,7 +4,6 @@
 #[derive(Clone, Debug)]
 pub(super) struct Message<'a>(&'a [u8]);
 
-/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Field<'a> {
     Number(u64),

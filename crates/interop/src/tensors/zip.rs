@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-/// An entry.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: String,
@@ -73,9 +72,10 @@ fn data(file: &[u8], header: &[u8]) -> Result<Range<usize>, String> {
     let texts = [26, 28].map(|at| usize::from(short(local, at)));
     let start = at + LOCAL_LEN + texts.iter().sum::<usize>();
     let bytes = part(file, start, size).ok_or("is truncated")?;
-    match crc32fast::hash(bytes) as usize == long(header, 16) {
-        true => Ok(start..start + size),
-        false => Err("differs from its checksum".into()),
+    if crc32fast::hash(bytes) as usize == long(header, 16) {
+        Ok(start..start + size)
+    } else {
+        Err("differs from its checksum".into())
     }
 }
 

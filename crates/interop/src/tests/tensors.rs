@@ -142,14 +142,18 @@ pub(super) fn into_halves_and_shards(dir: &Path) -> PathBuf {
         let is_f16 = number % 2 == 0;
         let bytes: Vec<u8> = values
             .iter()
-            .flat_map(|&value| match is_f16 {
-                true => half::f16::from_f32(value).to_le_bytes(),
-                false => half::bf16::from_f32(value).to_le_bytes(),
+            .flat_map(|&value| {
+                if is_f16 {
+                    half::f16::from_f32(value).to_le_bytes()
+                } else {
+                    half::bf16::from_f32(value).to_le_bytes()
+                }
             })
             .collect();
-        let dtype = match is_f16 {
-            true => safetensors::Dtype::F16,
-            false => safetensors::Dtype::BF16,
+        let dtype = if is_f16 {
+            safetensors::Dtype::F16
+        } else {
+            safetensors::Dtype::BF16
         };
         let shard = number % 3 / 2;
         map.insert(name.clone(), format!("{shard}.safetensors"));

@@ -270,13 +270,12 @@ impl Layer<'_> {
                 let part = |cols: usize| rows.start * cols..rows.end * cols;
                 let hidden = &mut tapes.hidden[part(cols)];
                 pass.retreat(position, flow, hidden);
-                let input = match recurrent.cell.adds_plainly() {
-                    true => &*hidden,
-                    false => {
-                        let input = &mut tapes.input[part(cols)];
-                        pass.gather_projected(position, input);
-                        input
-                    }
+                let input = if recurrent.cell.adds_plainly() {
+                    &*hidden
+                } else {
+                    let input = &mut tapes.input[part(cols)];
+                    pass.gather_projected(position, input);
+                    input
                 };
                 let dcontexts = &mut dcontexts[..rows.len() * d_value];
                 Product::new(cols, View::rows(input, cols), weights.context)
@@ -356,9 +355,10 @@ impl Layer<'_> {
 impl Tapes<'_> {
     /// The gradients of x.
     fn of_input(&self) -> &[f32] {
-        match self.input.is_empty() {
-            true => self.hidden,
-            false => self.input,
+        if self.input.is_empty() {
+            self.hidden
+        } else {
+            self.input
         }
     }
 }

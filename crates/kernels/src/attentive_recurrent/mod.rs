@@ -61,9 +61,10 @@ impl AttentiveRecurrentCall<'_> {
     fn tapes(&self) -> [usize; 5] {
         let (recurrent, d_key) = (self.recurrent, self.d_key);
         let cols = recurrent.gate_cols();
-        let apart = match recurrent.cell.adds_plainly() {
-            true => 0,
-            false => cols,
+        let apart = if recurrent.cell.adds_plainly() {
+            0
+        } else {
+            cols
         };
         [cols, apart, recurrent.d, d_key, d_key].map(|cols| recurrent.lengths.total() * cols)
     }

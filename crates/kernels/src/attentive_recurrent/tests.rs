@@ -94,9 +94,10 @@ fn a_sequence_depends_neither_on_its_batch_nor_on_padding() {
                         }
                         let part = all[result].len() / 7;
                         let all = &all[result][sequence * part..][..part];
-                        let kept = match by_position {
-                            true => part / batch.lengths.width() * real,
-                            false => part,
+                        let kept = if by_position {
+                            part / batch.lengths.width() * real
+                        } else {
+                            part
                         };
                         assert_eq!(bits(&alone[..kept]), bits(&all[..kept]), "result {result}");
                         assert!(alone[kept..].iter().all(|&x| x == 0.0));

@@ -45,7 +45,6 @@ pub struct Heads {
 /// The layout of the blocks of a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Layout {
-    /// The heads.
     pub heads: Heads,
     /// The number type of keys and values.
     pub numbers: Float,

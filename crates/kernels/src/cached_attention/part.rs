@@ -60,9 +60,10 @@ macro_rules! with_lanes {
             }
         }
         const HARDWARE: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
-        match HARDWARE || $products == Products::Fused {
-            true => $part.$body::<Portable<true>>($weights, $stride, $out),
-            false => $part.$body::<Portable<false>>($weights, $stride, $out),
+        if HARDWARE || $products == Products::Fused {
+            $part.$body::<Portable<true>>($weights, $stride, $out)
+        } else {
+            $part.$body::<Portable<false>>($weights, $stride, $out)
         }
     }};
 }

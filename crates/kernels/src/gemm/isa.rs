@@ -153,7 +153,6 @@ impl PairIsa {
 pub(crate) enum IntegerIsa {
     /// The baseline of the target.
     Portable,
-    /// AVX2.
     Avx2(Avx2),
     /// AVX-VNNI, `vpdpbusd` on 256 bits.
     AvxVnni(AvxVnni),

@@ -66,9 +66,12 @@ impl<'a> Right<'a> {
 
     /// The tile that is needed after tile `tile` of `tiles`.
     fn after(&self, tile: usize, tiles: usize) -> Option<*const f32> {
-        self.next.map(|next| match tile + 1 < tiles {
-            true => self.data.as_ptr().wrapping_add((tile + 1) * self.tile),
-            false => next,
+        self.next.map(|next| {
+            if tile + 1 < tiles {
+                self.data.as_ptr().wrapping_add((tile + 1) * self.tile)
+            } else {
+                next
+            }
         })
     }
 
@@ -138,9 +141,10 @@ pub(super) fn block_product(
     for panel in wide..n.div_ceil(nr) {
         for (a, row) in (0..m).step_by(mr).enumerate() {
             let next = row + mr;
-            let [next_row, next_col] = match next < m {
-                true => [next, panel * nr],
-                false => [0, (panel + 1) * nr],
+            let [next_row, next_col] = if next < m {
+                [next, panel * nr]
+            } else {
+                [0, (panel + 1) * nr]
             };
             out.prefetch_part([first + next_row, next_col], [mr, nr]);
             // SAFETY: the assertions above cover `a` and `b`, and the rectangle of `min(mr, m - row)` rows and `cols`
@@ -384,9 +388,10 @@ impl Tile {
                 let out = self.out.add(row * self.out_row);
                 for (half, sum) in sums.into_iter().enumerate() {
                     let (used, out) = ((used >> (16 * half)) as u16, out.wrapping_add(16 * half));
-                    let sum = match self.add {
-                        true => _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum),
-                        false => sum,
+                    let sum = if self.add {
+                        _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum)
+                    } else {
+                        sum
                     };
                     _mm512_mask_storeu_ps(out, used, sum);
                 }
@@ -422,9 +427,10 @@ impl Tile {
             for (row, sums) in sums.into_iter().enumerate() {
                 for (half, sum) in sums.into_iter().flatten().enumerate() {
                     let out = self.out.add(row * self.out_row + 8 * half);
-                    let sum = match self.add {
-                        true => _mm256_add_ps(_mm256_loadu_ps(out), sum),
-                        false => sum,
+                    let sum = if self.add {
+                        _mm256_add_ps(_mm256_loadu_ps(out), sum)
+                    } else {
+                        sum
                     };
                     _mm256_storeu_ps(out, sum);
                 }
@@ -465,9 +471,10 @@ impl Tile {
             for (row, sums) in sums.into_iter().enumerate() {
                 for (half, sum) in sums.into_iter().flatten().enumerate() {
                     let out = self.out.add(row * self.out_row + LANES * half);
-                    let sum = match self.add {
-                        true => _mm512_add_ps(_mm512_loadu_ps(out), sum),
-                        false => sum,
+                    let sum = if self.add {
+                        _mm512_add_ps(_mm512_loadu_ps(out), sum)
+                    } else {
+                        sum
                     };
                     _mm512_storeu_ps(out, sum);
                 }

@@ -134,9 +134,10 @@ impl Single {
                 }
             };
             let len = area(group, k).max(1);
-            match is_large(panels.len()) {
-                true => panels.par_chunks_mut(len).enumerate().for_each(pack),
-                false => panels.chunks_mut(len).enumerate().for_each(pack),
+            if is_large(panels.len()) {
+                panels.par_chunks_mut(len).enumerate().for_each(pack)
+            } else {
+                panels.chunks_mut(len).enumerate().for_each(pack)
             }
             work(PackedF32::new(n, k, panels).expect("whole panels"))
         })
@@ -174,9 +175,10 @@ impl Single {
             Right::Plain(_) | Right::Bf16(..) => n.next_multiple_of(PANEL) * block,
             Right::F32(..) => 0,
         };
-        let a_len = match self.reads_left_in_place(a, block, m, n) {
-            true => 0,
-            false => MC * block,
+        let a_len = if self.reads_left_in_place(a, block, m, n) {
+            0
+        } else {
+            MC * block
         };
         with_scratches([b_len, a_len], |[packed_b, packed_a]| {
             for start in (0..k).step_by(KC) {
@@ -241,12 +243,11 @@ impl Single {
                 let panel = weight.k() * PANEL;
                 let values = weight.values();
                 let data = &values[col / PANEL * panel + start * PANEL..];
-                let next = match start + depth < weight.k() {
-                    true => data.as_ptr().wrapping_add(depth * PANEL),
-                    false => {
-                        let panels = (col + n).div_ceil(PANEL);
-                        values.as_ptr().wrapping_add(panels * panel)
-                    }
+                let next = if start + depth < weight.k() {
+                    data.as_ptr().wrapping_add(depth * PANEL)
+                } else {
+                    let panels = (col + n).div_ceil(PANEL);
+                    values.as_ptr().wrapping_add(panels * panel)
                 };
                 let next = is_far(size_of_val(values)).then_some(next);
                 micro::Right::of_panels(isa, data, panel).followed_by(next)

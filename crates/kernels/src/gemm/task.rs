@@ -26,9 +26,10 @@ impl Grain {
         let mut rows = m.min(self.rows);
         let mut cols = n.min(self.cols);
         while m.div_ceil(rows) * n.div_ceil(cols) < wanted {
-            let cut_cols = match self.slices {
-                true => n.div_ceil(cols) > m.div_ceil(rows),
-                false => cols >= rows,
+            let cut_cols = if self.slices {
+                n.div_ceil(cols) > m.div_ceil(rows)
+            } else {
+                cols >= rows
             };
             if cols > self.min_cols && (cut_cols || rows <= self.min_rows) {
                 cols = (cols / 2).next_multiple_of(self.tile_cols);

@@ -289,12 +289,11 @@ fn nan_and_infinity_stay_in_their_rows_and_columns() {
         let (a, b) = (as_operand(engine, &a), as_operand(engine, &b));
         let expected = reference::gemm(m, n, k, &a, &b);
         for (i, (&found, &expected)) in found.iter().zip(&expected).enumerate() {
-            let same = match expected.is_finite() {
-                true => (f64::from(found) - expected).abs() < 1e-5 * (1.0 + expected.abs()),
-                false => {
-                    found.is_nan() == expected.is_nan()
-                        && (found.is_nan() || f64::from(found) == expected)
-                }
+            let same = if expected.is_finite() {
+                (f64::from(found) - expected).abs() < 1e-5 * (1.0 + expected.abs())
+            } else {
+                found.is_nan() == expected.is_nan()
+                    && (found.is_nan() || f64::from(found) == expected)
             };
             assert!(
                 same,

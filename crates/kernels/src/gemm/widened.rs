@@ -168,9 +168,10 @@ impl Tile {
             for (row, sums) in sums.into_iter().enumerate() {
                 for (panel, sum) in sums.into_iter().enumerate() {
                     let out = self.out.add(row * self.out_row + panel * PANEL);
-                    let sum = match self.add {
-                        true => _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum),
-                        false => sum,
+                    let sum = if self.add {
+                        _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum)
+                    } else {
+                        sum
                     };
                     _mm512_mask_storeu_ps(out, used, sum);
                 }

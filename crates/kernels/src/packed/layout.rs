@@ -20,13 +20,14 @@ pub(super) fn check_len<T>(n: usize, k: usize, found: usize) -> Result<(), Packe
     let columns = n.checked_next_multiple_of(PANEL);
     let depths = k.checked_next_multiple_of(per_word::<T>());
     let expected = columns.zip(depths).and_then(|(n, k)| n.checked_mul(k));
-    match expected == Some(found) {
-        true => Ok(()),
-        false => Err(PackedError::Length {
+    if expected == Some(found) {
+        Ok(())
+    } else {
+        Err(PackedError::Length {
             what: "values",
             expected,
             found,
-        }),
+        })
     }
 }
 
@@ -57,9 +58,10 @@ pub(super) fn pack<T: Number>(
         }
     };
     if words > 0 {
-        match is_large(area(n, k)) {
-            true => room.par_chunks_mut(words).enumerate().for_each(panel),
-            false => room.chunks_mut(words).enumerate().for_each(panel),
+        if is_large(area(n, k)) {
+            room.par_chunks_mut(words).enumerate().for_each(panel)
+        } else {
+            room.chunks_mut(words).enumerate().for_each(panel)
         }
     }
     // SAFETY: the panels are all lines, and each has been written; without words, there are no lines.

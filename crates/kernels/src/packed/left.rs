@@ -148,7 +148,6 @@ impl<'a> Left<'a> {
         Self { rows, k, kind }
     }
 
-    /// Rows.
     pub fn rows(&self) -> usize {
         self.rows
     }

@@ -22,7 +22,6 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// All number types.
     pub const ALL: [Self; 3] = [Self::F32, Self::Bf16, Self::Int8];
     const NAMES: [&str; 3] = ["f32", "bf16", "int8"];
 

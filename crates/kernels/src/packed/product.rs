@@ -136,9 +136,10 @@ pub fn linear_packed_columns(
 
 /// The number of threads of the [`team`] among which the columns of a product of `rows` rows with `weight` are worth sharing.
 pub fn team_size(rows: usize, weight: PackedWeight<'_>) -> usize {
-    match work(rows, weight.n(), weight.k()) < TEAM_WORK {
-        true => 1,
-        false => team::size(),
+    if work(rows, weight.n(), weight.k()) < TEAM_WORK {
+        1
+    } else {
+        team::size()
     }
 }
 

@@ -89,9 +89,12 @@ fn rows_of_many_sizes(rows: usize, k: usize, seed: u32) -> Vec<f32> {
 
 /// The scale and the integers of a row, as defined.
 fn quantized(x: &[f32]) -> (f32, Vec<i64>) {
-    let largest = x.iter().fold(0.0, |largest: f32, x| match x.is_finite() {
-        true => largest.max(x.abs()),
-        false => f32::NAN,
+    let largest = x.iter().fold(0.0, |largest: f32, x| {
+        if x.is_finite() {
+            largest.max(x.abs())
+        } else {
+            f32::NAN
+        }
     });
     if !x.iter().all(|x| x.is_finite()) {
         return (f32::NAN, vec![0; x.len()]);

@@ -7,7 +7,6 @@ use super::{
 /// A packed weight `[n, k]`.
 #[derive(Clone, Copy, Debug)]
 pub enum PackedWeight<'a> {
-    /// In `f32`.
     F32(PackedF32<'a>),
     /// In bfloat16.
     Bf16(PackedBf16<'a>),
@@ -34,7 +33,6 @@ impl PackedWeight<'_> {
         }
     }
 
-    /// The number type.
     pub fn precision(&self) -> Precision {
         match self {
             Self::F32(_) => Precision::F32,
@@ -59,7 +57,6 @@ impl PackedWeight<'_> {
 /// A packed weight that owns its values.
 #[derive(Clone, Debug)]
 pub enum PackedWeightBuf {
-    /// In `f32`.
     F32(PackedF32Buf),
     /// In bfloat16.
     Bf16(PackedBf16Buf),

@@ -345,9 +345,10 @@ impl BackwardPass<'_> {
         flow: &mut [f32],
     ) {
         let call = self.schedule.call;
-        let rows = match self.to_initial {
-            true => self.schedule.active(position),
-            false => self.schedule.continuing(position),
+        let rows = if self.to_initial {
+            self.schedule.active(position)
+        } else {
+            self.schedule.continuing(position)
         };
         let mut flow = TileMut::new(flow, rows, call.d, call.state_cols());
         Product::new(grads.row_stride, grads, weight)

@@ -56,9 +56,10 @@ impl<'a> Directions<'a> {
         one: impl Fn(T) + Sync + Send,
     ) {
         let threads = Threads::current();
-        match self.are_computed_at_once(threads.count()) {
-            true => threads.for_each(directions, |direction| Threads::alone(|| one(direction))),
-            false => directions.into_iter().for_each(one),
+        if self.are_computed_at_once(threads.count()) {
+            threads.for_each(directions, |direction| Threads::alone(|| one(direction)))
+        } else {
+            directions.into_iter().for_each(one)
         }
     }
 

@@ -107,7 +107,6 @@ pub enum Direction {
 /// or at position 0 (backward); for an empty sequence it is the initial state.
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentCall<'a> {
-    /// Cell type.
     pub cell: Cell,
     /// Reading direction.
     pub direction: Direction,

@@ -13,7 +13,6 @@ pub struct Attention<'a> {
     pub q: &'a [f64],
     /// Keys.
     pub k: &'a [f64],
-    /// Values.
     pub v: &'a [f64],
     /// Number of real keys of each sentence.
     pub lens: Option<&'a [usize]>,

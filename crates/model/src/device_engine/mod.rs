@@ -126,7 +126,6 @@ impl DeviceEngine {
         self.shortlist.as_ref()
     }
 
-    /// The device.
     pub fn device(&self) -> &'static dyn Device {
         self.device
     }

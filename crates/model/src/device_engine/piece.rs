@@ -57,9 +57,10 @@ impl<'a> Reader<'a> {
         let (mut len, mut too_many) = (1, self.tokens.len() + 1);
         while too_many - len > 1 {
             let middle = len + (too_many - len) / 2;
-            match limits.allow(middle, self.seen(middle)) {
-                true => len = middle,
-                false => too_many = middle,
+            if limits.allow(middle, self.seen(middle)) {
+                len = middle
+            } else {
+                too_many = middle
             }
         }
         let (tokens, rest) = self.tokens.split_at(len);

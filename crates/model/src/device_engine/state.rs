@@ -24,7 +24,6 @@ pub struct State {
     pub(super) attention: Option<Vec<Vec<f32>>>,
 }
 
-/// A row.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     /// The next position.

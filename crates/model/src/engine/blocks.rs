@@ -23,7 +23,6 @@ pub(crate) struct Copied {
 }
 
 impl Table {
-    /// The blocks.
     pub(crate) fn blocks(&self) -> &[usize] {
         &self.0
     }

@@ -80,17 +80,14 @@ impl Matrix {
         }
     }
 
-    /// d_out
     pub fn d_out(&self) -> usize {
         self.view().n()
     }
 
-    /// d_in
     pub fn d_in(&self) -> usize {
         self.view().k()
     }
 
-    /// The number type.
     pub fn precision(&self) -> Precision {
         self.view().precision()
     }

@@ -201,9 +201,10 @@ pub struct Start {
 impl Start {
     /// Runs the search `work` of this thread.
     pub fn search<R>(self, work: impl FnOnce() -> R) -> (R, Profile) {
-        match self.is_on {
-            true => begun_in(Part::Search, work),
-            false => (work(), Profile::default()),
+        if self.is_on {
+            begun_in(Part::Search, work)
+        } else {
+            (work(), Profile::default())
         }
     }
 }

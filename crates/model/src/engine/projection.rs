@@ -209,9 +209,10 @@ fn of_candidates(
     largest.add(&logits, 0, &barred);
     OfRow {
         largest: largest.renumbered(candidates),
-        sums: match sums {
-            true => logits.chunks(SUM_CHUNK).map(exp_sum).collect(),
-            false => Vec::new(),
+        sums: if sums {
+            logits.chunks(SUM_CHUNK).map(exp_sum).collect()
+        } else {
+            Vec::new()
         },
         asked: Vec::new(),
     }

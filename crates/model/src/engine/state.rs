@@ -25,7 +25,6 @@ pub struct State {
     pub(super) attention: Option<Vec<Vec<f32>>>,
 }
 
-/// A row.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     /// The next position.

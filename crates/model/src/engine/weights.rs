@@ -14,17 +14,14 @@ pub trait Weights {
     /// The number type of all matrices.
     fn precision(&self) -> Precision;
 
-    /// The matrix `name`.
     fn matrix(&mut self, name: &str) -> Arc<Matrix>;
 
-    /// The vector `name`.
     fn vector(&mut self, name: &str) -> Vec<f32>;
 }
 
 /// A weight of an engine.
 #[derive(Clone, Debug)]
 pub enum Weight {
-    /// A matrix.
     Matrix(Arc<Matrix>),
     /// Anything else, row after row.
     Vector(Arc<Vec<f32>>),

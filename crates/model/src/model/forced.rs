@@ -12,9 +12,10 @@ impl Model {
     /// Returns the natural log-probabilities of the targets `batch.tgt_out` of each sequence; NaN where a target is impossible
     /// or the logits are NaN.
     pub fn log_probs(&self, batch: &Batch, pass: &Pass<'_>) -> Vec<Vec<f64>> {
-        match current().computes_later() {
-            true => self.log_probs_by_loss(batch, pass),
-            false => self.log_probs_by_logits(batch, pass),
+        if current().computes_later() {
+            self.log_probs_by_loss(batch, pass)
+        } else {
+            self.log_probs_by_logits(batch, pass)
         }
     }
 
@@ -23,9 +24,12 @@ impl Model {
         let Losses::Pending(rows) = self.loss(batch, 0.0, pass).losses else {
             unreachable!("the losses of a device that computes later are pending");
         };
-        let mut log_probs = rows.nll().into_iter().map(|nll| match nll.is_finite() {
-            true => -nll.max(0.0),
-            false => f64::NAN,
+        let mut log_probs = rows.nll().into_iter().map(|nll| {
+            if nll.is_finite() {
+                -nll.max(0.0)
+            } else {
+                f64::NAN
+            }
         });
         let lens = batch.tgt_out.lens().iter();
         lens.map(|&len| log_probs.by_ref().take(len).collect())

@@ -33,7 +33,6 @@ const SHORTEST: f64 = 1e-12;
 /// A model of any architecture, with its weights. Clones share them: a change of one is a change of all.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// The layers.
     pub layers: Stacks<Trained>,
     architecture: Arc<Architecture>,
     parameters: Vec<Param>,

@@ -35,8 +35,6 @@ pub struct DecoderLayer<S: Storage> {
 }
 
 /// Mixes the positions of a decoder layer.
-// Each layer has only one, so its size does not matter.
-#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum Mixer<S: Storage> {
     /// Causal self-attention.

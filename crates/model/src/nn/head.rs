@@ -5,8 +5,6 @@ use attentive_architecture::{self as architecture, ActivationKind, LabelLayer};
 use super::{Backend, Dropout, Linear, Norm, Scope, Storage};
 
 /// The output layer.
-// Each model has only one, so its size does not matter.
-#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum Head<S: Storage> {
     /// A token for every position.

@@ -6,8 +6,6 @@ use attentive_kernels::cached_attention::Heads;
 use super::{Linear, Scope, Storage};
 
 /// Attention of a recurrent decoder to the memory.
-// Each model has only one, so its size does not matter.
-#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum RecurrentAttention<S: Storage> {
     /// Bahdanau's.

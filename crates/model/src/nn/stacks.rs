@@ -19,15 +19,11 @@ pub struct Stacks<S: Storage> {
 /// Layers, and the input that they read.
 #[derive(Clone, Debug)]
 pub struct Stack<S: Storage, L> {
-    /// The input.
     pub input: Input<S>,
-    /// The layers.
     pub layers: L,
 }
 
 /// A stack that reads whole sequences.
-// Each model has only one, so its size does not matter.
-#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum Encoder<S: Storage> {
     /// Transformer layers.
@@ -37,8 +33,6 @@ pub enum Encoder<S: Storage> {
 }
 
 /// A stack that writes token by token.
-// Each model has only one, so its size does not matter.
-#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum Decoder<S: Storage> {
     /// Transformer layers.

@@ -113,9 +113,10 @@ impl Service {
             queue,
             per_client,
         } = limits;
-        let workers = match pipeline.is_on_device() {
-            true => workers.min(1),
-            false => workers,
+        let workers = if pipeline.is_on_device() {
+            workers.min(1)
+        } else {
+            workers
         };
         let limits = Limits { workers, ..limits };
         if [workers, batch, queue, per_client].contains(&0) {

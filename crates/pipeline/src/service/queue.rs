@@ -152,10 +152,12 @@ impl Queue {
             return ControlFlow::Continue(None);
         }
         let batch = self.limits.batch;
-        let turn = match rows < batch {
-            true => state.turns.first().copied(),
-            false if rows < 2 * batch => state.crowded_out(batch),
-            false => None,
+        let turn = if rows < batch {
+            state.turns.first().copied()
+        } else if rows < 2 * batch {
+            state.crowded_out(batch)
+        } else {
+            None
         };
         let Some((client, job)) = turn.and_then(|turn| state.next(turn)) else {
             return ControlFlow::Continue(None);
@@ -204,9 +206,10 @@ impl State {
         }
         let account = self.accounts.get(&client);
         let waiting = account.map_or(0, |account| account.jobs.len());
-        match waiting + jobs > limits.per_client {
-            true => Err(Refused::Crowding { waiting, jobs }),
-            false => Ok(()),
+        if waiting + jobs > limits.per_client {
+            Err(Refused::Crowding { waiting, jobs })
+        } else {
+            Ok(())
         }
     }
 

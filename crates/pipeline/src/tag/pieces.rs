@@ -14,7 +14,6 @@ type Words = Vec<Vec<TokenId>>;
 
 /// Words that are read together.
 struct Part {
-    /// The number of the line.
     line: usize,
     /// For each word, the position of its first token.
     firsts: Vec<usize>,

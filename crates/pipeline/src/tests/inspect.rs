@@ -132,9 +132,10 @@ fn language_models_have_alternatives() {
         let inspection = pipeline.inspect("Ein Hund rennt", None).unwrap();
         let tokenizer = pipeline.tokenizers().tgt();
         let ordinary = tokenizer.vocab_size() - 4;
-        let expected: &[&str] = match ends {
-            true => &["Ein", "Hund", "rennt", "</s>"],
-            false => &["Hund", "rennt"],
+        let expected: &[&str] = if ends {
+            &["Ein", "Hund", "rennt", "</s>"]
+        } else {
+            &["Hund", "rennt"]
         };
         assert_eq!(written(&inspection), expected);
         for written in &inspection.written {

@@ -159,9 +159,12 @@ fn answer(
         .map(|one| (Value::from(one.best), Value::from(one.alternatives)))
         .unzip();
     let count = texts.len();
-    let shape = |mut values: Vec<Value>| match is_list {
-        true => Value::Array(values),
-        false => values.pop().unwrap_or_default(),
+    let shape = |mut values: Vec<Value>| {
+        if is_list {
+            Value::Array(values)
+        } else {
+            values.pop().unwrap_or_default()
+        }
     };
     let mut answer = json!({"translatedText": shape(texts)});
     if let Some(detected) = detected {

@@ -72,12 +72,11 @@ pub(super) fn read(
         }
         entries.push(entry);
     }
-    match entries.is_empty() {
-        true => {
-            let problem = "Missing or invalid argument: entries";
-            Err(Problem::field("entries", problem))
-        }
-        false => Ok((entries, finder)),
+    if entries.is_empty() {
+        let problem = "Missing or invalid argument: entries";
+        Err(Problem::field("entries", problem))
+    } else {
+        Ok((entries, finder))
     }
 }
 

@@ -78,10 +78,7 @@ impl Finder {
 /// The words of `text` by the rules of Unicode, the characters between them, and a single blank for each run of blanks.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split_word_bounds();
-    let parts = parts.map(|part| match part.trim().is_empty() {
-        true => " ",
-        false => part,
-    });
+    let parts = parts.map(|part| if part.trim().is_empty() { " " } else { part });
     let mut last = "";
     parts.filter(move |&part| std::mem::replace(&mut last, part) != " " || part != " ")
 }

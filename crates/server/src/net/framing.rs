@@ -68,7 +68,6 @@ enum Place {
     Head(Head),
     /// A body, with the number of bytes left.
     Body(u64),
-    /// The size of a chunk.
     ChunkSize,
     /// A chunk, with the number of bytes left.
     Chunk(u64),

@@ -133,9 +133,10 @@ impl Line {
     async fn converse(self, stream: TcpStream) {
         let limits = self.app.config.limits;
         let (has_place, peer) = (self.place.is_some(), self.peer);
-        let head_timeout = match has_place {
-            true => limits.head_timeout,
-            false => limits.head_timeout.min(HASTE),
+        let head_timeout = if has_place {
+            limits.head_timeout
+        } else {
+            limits.head_timeout.min(HASTE)
         };
         // Small answers should not be delayed; if the system does not support this, they may be.
         let _ = stream.set_nodelay(true);
@@ -159,9 +160,10 @@ impl Line {
                 let body = Lingering::new(&head.headers, body, self.turns.clone());
                 let mut request = Request::from_parts(head, Body::new(body));
                 request.extensions_mut().insert(peer);
-                match has_place || api == Api::Operation {
-                    true => Ok(inner.call(request)),
-                    false => Err(crowded(&app, api)),
+                if has_place || api == Api::Operation {
+                    Ok(inner.call(request))
+                } else {
+                    Err(crowded(&app, api))
                 }
             };
             async move {

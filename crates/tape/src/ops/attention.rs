@@ -8,8 +8,6 @@ use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
 use crate::{Buffer, Dropout, Lengths, Value};
 
 /// Queries, keys and values. Each row holds the features of all heads, head after head.
-// A value lives only for one call, so its size does not matter.
-#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum Attended {
     /// Self-attention: concatenated queries, keys and values, `[batch · len, (n_heads + 2 · n_kv_heads) · d_head]`.

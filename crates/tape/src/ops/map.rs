@@ -12,7 +12,6 @@ pub struct Map {
 }
 
 impl Map {
-    /// d_out
     pub fn d_out(&self) -> usize {
         self.weight.shape()[0]
     }

@@ -107,9 +107,12 @@ impl Case {
 
     /// The gradient for one input, while the others are constants.
     fn gradient_alone(&self, operation: Operation<'_>, wanted: &Param) -> Vec<f32> {
-        let value = |input: &Param| match input.id() == wanted.id() {
-            true => input.value(),
-            false => input.constant(),
+        let value = |input: &Param| {
+            if input.id() == wanted.id() {
+                input.value()
+            } else {
+                input.constant()
+            }
         };
         let inputs: Vec<Value> = self.inputs.iter().map(value).collect();
         let mut gradients = self.weighted(operation(&inputs)).backward();

@@ -247,12 +247,13 @@ impl<'a> Incoming<'a> {
         let own = exchange.processes.number();
         let senders = (0..exchange.processes.count()).map(|process| {
             let nodes = exchange.nodes(process);
-            let messages = match process == own {
-                true => Vec::new(),
-                false => exchange
+            let messages = if process == own {
+                Vec::new()
+            } else {
+                exchange
                     .lengths(own, nodes.len())
                     .map(|length| vec![0; length])
-                    .collect(),
+                    .collect()
             };
             Sender { nodes, messages }
         });

@@ -195,9 +195,12 @@ impl Exchange {
             return;
         }
         let mut received: Vec<Vec<f32>> = (0..self.processes.count())
-            .map(|process| match process == self.processes.number() {
-                true => Vec::new(),
-                false => vec![0.0; self.partition.len(process)],
+            .map(|process| {
+                if process == self.processes.number() {
+                    Vec::new()
+                } else {
+                    vec![0.0; self.partition.len(process)]
+                }
             })
             .collect();
         let bytes = bytemuck::cast_slice(updated);

@@ -59,20 +59,19 @@ save_every = 3
 schedule = {{ warmup_steps = 2 }}
 "
     );
-    let text = match model.contains("decoder_only") {
-        true => {
-            let lines: String = (0..300)
-                .map(|line| format!("a{} b{} c{} d\n", line % 7, line % 5, line % 3))
-                .collect();
-            fs::write(folder.join("text"), lines).unwrap();
-            let text = text.replace("{ builtin = 'grammar', pairs = 300 }", "{ text = 'text' }");
-            text.replace(
-                "valid = { builtin = 'grammar', pairs = 20 }",
-                "hold_out = 0.1",
-            )
-            .replace("validate_sentences = 5\n", "")
-        }
-        false => text,
+    let text = if model.contains("decoder_only") {
+        let lines: String = (0..300)
+            .map(|line| format!("a{} b{} c{} d\n", line % 7, line % 5, line % 3))
+            .collect();
+        fs::write(folder.join("text"), lines).unwrap();
+        let text = text.replace("{ builtin = 'grammar', pairs = 300 }", "{ text = 'text' }");
+        text.replace(
+            "valid = { builtin = 'grammar', pairs = 20 }",
+            "hold_out = 0.1",
+        )
+        .replace("validate_sentences = 5\n", "")
+    } else {
+        text
     };
     let mut config = Config::parse(&text, &folder.join("c.toml"), &[]).unwrap();
     config.data.dir = Some(folder.into());

@@ -1,5 +1,6 @@
 //! The encoding of numbers that are sent to another process.
 
+use attentive_kernels::gemm::bf16::{narrow, widen};
 use attentive_tape::Float;
 
 /// The bytes of a number.
@@ -17,7 +18,7 @@ pub(super) fn write(precision: Float, numbers: &[f32], bytes: &mut [u8]) {
         Float::Bf16 => {
             let (halves, _) = bytes.as_chunks_mut();
             for (half, &number) in halves.iter_mut().zip(numbers) {
-                *half = to_bf16(number).to_ne_bytes();
+                *half = narrow(number).to_ne_bytes();
             }
         }
     }
@@ -29,23 +30,12 @@ pub(super) fn read(precision: Float, bytes: &[u8]) -> Vec<f32> {
         Float::F32 => bytemuck::pod_collect_to_vec(bytes),
         Float::Bf16 => {
             let (halves, _) = bytes.as_chunks();
-            let halves = halves.iter().map(|&half| u16::from_ne_bytes(half));
             halves
-                .map(|half| f32::from_bits(u32::from(half) << 16))
+                .iter()
+                .map(|&half| widen(u16::from_ne_bytes(half)))
                 .collect()
         }
     }
-}
-
-/// The upper half of `number`, rounded to the nearest, ties to even.
-fn to_bf16(number: f32) -> u16 {
-    let bits = number.to_bits();
-    if number.is_nan() {
-        // Rounding could turn it into infinity.
-        return (bits >> 16) as u16 | 0x40;
-    }
-    let rounding = 0x7FFF + ((bits >> 16) & 1);
-    (bits.wrapping_add(rounding) >> 16) as u16
 }
 
 #[cfg(test)]

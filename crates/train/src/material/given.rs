@@ -33,12 +33,13 @@ pub(super) fn tokenizers(
         (Task::Translate, found) if is_one == (settings.vocabulary == Vocabulary::Shared) => found,
         (Task::Generate | Task::Fill, found) if is_one => found,
         _ => {
-            let (there, needed) = match is_one {
-                true => (
+            let (there, needed) = if is_one {
+                (
                     "one tokenizer",
                     "two tokenizers, since `tokenizer.vocabulary` is `separate`",
-                ),
-                false => ("two tokenizers", "one tokenizer for all texts"),
+                )
+            } else {
+                ("two tokenizers", "one tokenizer for all texts")
             };
             return Err(Error::Config {
                 key: "tokenizer.from".into(),

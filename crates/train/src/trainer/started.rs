@@ -54,9 +54,10 @@ impl Trainer<'_> {
     /// Reports on the latest updates if their results are known, or if there is something to log.
     pub(super) fn record_if_due(&mut self) -> Result<()> {
         let is_due = self.setup.learner.waits() || self.is_logged(self.step);
-        match is_due || self.started.len() >= MOST_STARTED {
-            true => self.record(),
-            false => Ok(()),
+        if is_due || self.started.len() >= MOST_STARTED {
+            self.record()
+        } else {
+            Ok(())
         }
     }
 

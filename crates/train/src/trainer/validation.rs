@@ -19,9 +19,10 @@ impl Trainer<'_> {
             Some(StopReason::MaxSteps | StopReason::MaxEpochs)
         );
         let is_regular = every > 0 && self.step.is_multiple_of(every);
-        match is_regular || every > 0 && is_last {
-            true => self.validate(is_regular),
-            false => Ok(false),
+        if is_regular || every > 0 && is_last {
+            self.validate(is_regular)
+        } else {
+            Ok(false)
         }
     }
 

@@ -45,10 +45,12 @@ impl<'a> Tapes<'a> {
     /// The tapes in `all` of a layer that attends or not.
     pub(in crate::ops) fn new(schedule: &Schedule<'_>, all: &'a Buffer, attends: bool) -> Self {
         let call = schedule.call;
-        let width = match attends {
-            true if call.cell == Cell::Gru => 2 * schedule.gates(),
-            true => schedule.gates(),
-            false => call.cell.hidden_gates() * call.d,
+        let width = if attends && call.cell == Cell::Gru {
+            2 * schedule.gates()
+        } else if attends {
+            schedule.gates()
+        } else {
+            call.cell.hidden_gates() * call.d
         };
         Self {
             all,

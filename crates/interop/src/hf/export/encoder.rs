@@ -167,8 +167,8 @@ impl Form {
 
     /// The keys for the sizes of `model`, which has `rows` positions.
     fn sizes(&self, model: &ModelConfig, n_layers: usize, rows: usize) -> Value {
-        match self.model_type == DISTILBERT.model_type {
-            true => json!({
+        if self.model_type == DISTILBERT.model_type {
+            json!({
                 "dim": model.d_model,
                 "hidden_dim": model.d_ff,
                 "n_layers": n_layers,
@@ -178,8 +178,9 @@ impl Form {
                 "dropout": model.dropout,
                 "attention_dropout": model.attention_dropout,
                 "sinusoidal_pos_embds": false,
-            }),
-            false => json!({
+            })
+        } else {
+            json!({
                 "hidden_size": model.d_model,
                 "intermediate_size": model.d_ff,
                 "num_hidden_layers": n_layers,
@@ -189,7 +190,7 @@ impl Form {
                 "hidden_dropout_prob": model.dropout,
                 "attention_probs_dropout_prob": model.attention_dropout,
                 "layer_norm_eps": model.norm_epsilon,
-            }),
+            })
         }
     }
 }

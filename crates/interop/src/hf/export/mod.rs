@@ -86,9 +86,10 @@ pub(crate) fn export(
     let ours = |name: &str| -> io::Result<Vec<f32>> {
         let parameter = by_name.get(name);
         let parameter = parameter.ok_or_else(|| io::Error::other(format!("no `{name}`")))?;
-        Ok(match equal.permuted {
-            true => order::halves_apart(parameter),
-            false => parameter.values.clone(),
+        Ok(if equal.permuted {
+            order::halves_apart(parameter)
+        } else {
+            parameter.values.clone()
         })
     };
     let write_weights = |path: &Path| {

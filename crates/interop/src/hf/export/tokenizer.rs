@@ -61,12 +61,13 @@ pub(super) fn check(tokenizers: &Tokenizers) -> Result<()> {
     };
     let n = src.vocab_size();
     let mut ids = 0..n as TokenId;
-    match n == tgt.vocab_size() && ids.all(|id| src.token(id) == tgt.token(id)) {
-        true => Ok(()),
-        false => Err(Error::usage(
+    if n == tgt.vocab_size() && ids.all(|id| src.token(id) == tgt.token(id)) {
+        Ok(())
+    } else {
+        Err(Error::usage(
             "a model with separate vocabularies cannot be exported",
             "train it with `tokenizer.vocabulary = \"shared\"`",
-        )),
+        ))
     }
 }
 
@@ -123,9 +124,10 @@ fn template(before: &[(TokenId, String)], after: &[(TokenId, String)]) -> Value 
 
 /// The content of `tokenizer_config.json` for the tokenizer `file`.
 fn settings(loaded: &LoadedModel, file: &Value) -> Value {
-    let tokenizer = match has_labels(loaded) {
-        true => loaded.tokenizers.src(),
-        false => loaded.tokenizers.tgt(),
+    let tokenizer = if has_labels(loaded) {
+        loaded.tokenizers.src()
+    } else {
+        loaded.tokenizers.tgt()
     };
     let special = tokenizer.special();
     let token = |id: TokenId| tokenizer.token(id);

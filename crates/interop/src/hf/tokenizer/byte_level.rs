@@ -101,10 +101,13 @@ impl Special {
 
     fn frame(self, settings: &Settings, named: &impl Fn(&str, &str) -> String) -> Result<Frame> {
         Ok(match self {
-            Self::EndOfText => match settings.flag("add_bos_token")?.unwrap_or(false) {
-                true => Frame::new(Some(&named("bos_token", END_OF_TEXT)), None),
-                false => Frame::default(),
-            },
+            Self::EndOfText => {
+                if settings.flag("add_bos_token")?.unwrap_or(false) {
+                    Frame::new(Some(&named("bos_token", END_OF_TEXT)), None)
+                } else {
+                    Frame::default()
+                }
+            }
             Self::Around => Frame::new(
                 Some(&named("cls_token", "<s>")),
                 Some(&named("sep_token", "</s>")),

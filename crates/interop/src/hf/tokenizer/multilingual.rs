@@ -61,13 +61,15 @@ impl Multilingual {
             _ => is_first_mbart || frame.language.is_some(),
         };
         Ok(Some(Self {
-            source: match is_last {
-                true => SourcePlace::Last,
-                false => SourcePlace::First,
+            source: if is_last {
+                SourcePlace::Last
+            } else {
+                SourcePlace::First
             },
-            target: match is_first_mbart {
-                true => TargetPlace::Start,
-                false => TargetPlace::Forced,
+            target: if is_first_mbart {
+                TargetPlace::Start
+            } else {
+                TargetPlace::Forced
             },
             owners: Languages {
                 source: settings.text("src_lang"),

@@ -20,9 +20,10 @@ pub(super) fn read(
     shared: bool,
     tokenizers: &Tokenizers,
 ) -> Result<Shortlist> {
-    match is_binary(path) {
-        true => binary::read(path, sizes, shared, tokenizers.tgt().special().eos),
-        false => text::read(path, limits, sizes, shared, tokenizers),
+    if is_binary(path) {
+        binary::read(path, sizes, shared, tokenizers.tgt().special().eos)
+    } else {
+        text::read(path, limits, sizes, shared, tokenizers)
     }
 }
 

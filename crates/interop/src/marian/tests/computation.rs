@@ -63,9 +63,10 @@ fn integers_are_close_to_the_weights() {
         let largest = theirs
             .iter()
             .fold(0.0f32, |max, value| max.max(value.abs()));
-        let half_step = match ours == theirs {
-            true => 0.0,
-            false => largest / 127.0 / 2.0 * 1.0001,
+        let half_step = if ours == theirs {
+            0.0
+        } else {
+            largest / 127.0 / 2.0 * 1.0001
         };
         n_rounded += usize::from(half_step > 0.0);
         let far = |(a, b): (&f32, &f32)| (a - b).abs() > half_step;

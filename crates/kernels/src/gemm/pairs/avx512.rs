@@ -113,9 +113,12 @@ unsafe fn multiply_panels<const N: usize, const P: usize, const L: usize, const 
         if rest > 0 {
             for line in 0..WIDTH {
                 // Missing lines are zero; they are added too, since a sum may be −0.
-                let b = right.map(|right| match line < rest {
-                    true => _mm512_loadu_si512(right.add(line)),
-                    false => _mm512_setzero_si512(),
+                let b = right.map(|right| {
+                    if line < rest {
+                        _mm512_loadu_si512(right.add(line))
+                    } else {
+                        _mm512_setzero_si512()
+                    }
                 });
                 add(line, left, b);
             }
@@ -132,9 +135,10 @@ unsafe fn multiply_panels<const N: usize, const P: usize, const L: usize, const 
                 if used == 0 {
                     break;
                 }
-                let sum = match tile.add {
-                    true => _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum),
-                    false => sum,
+                let sum = if tile.add {
+                    _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum)
+                } else {
+                    sum
                 };
                 _mm512_mask_storeu_ps(out, used, sum);
             }

@@ -256,9 +256,10 @@ fn for_each_tile<const LEFT: usize, const RIGHT: usize>(
         let next = right.after(col / WIDTH + RIGHT);
         for row in (0..m).step_by(LEFT * WIDTH) {
             if following == Following::Prefetched {
-                let after = match row + LEFT * WIDTH < m {
-                    true => [row + LEFT * WIDTH, col],
-                    false => [0, col + RIGHT * WIDTH],
+                let after = if row + LEFT * WIDTH < m {
+                    [row + LEFT * WIDTH, col]
+                } else {
+                    [0, col + RIGHT * WIDTH]
                 };
                 out.prefetch_part(after, [LEFT * WIDTH, RIGHT * WIDTH]);
             }

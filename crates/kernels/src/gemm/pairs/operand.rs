@@ -29,9 +29,10 @@ enum Source<'a> {
 impl<'a> Operand<'a> {
     /// An operand whose parts are each read by several tasks if `shared`.
     pub(super) fn new(side: Side, view: View<'a>, count: usize, k: usize, shared: bool) -> Self {
-        let source = match shared {
-            true => Source::Shared(view),
-            false => Source::Own(view),
+        let source = if shared {
+            Source::Shared(view)
+        } else {
+            Source::Own(view)
         };
         Self {
             side,
@@ -172,12 +173,13 @@ impl<'a> Part<'a> {
                 values: &values[start * WIDTH..],
                 panel,
                 lines: depth.div_ceil(2),
-                next: is_far.then(
-                    || match (start + depth).next_multiple_of(2) < panel / WIDTH {
-                        true => values[(start + depth) * WIDTH..].as_ptr(),
-                        false => values.as_ptr_range().end,
-                    },
-                ),
+                next: is_far.then(|| {
+                    if (start + depth).next_multiple_of(2) < panel / WIDTH {
+                        values[(start + depth) * WIDTH..].as_ptr()
+                    } else {
+                        values.as_ptr_range().end
+                    }
+                }),
             },
         }
     }
@@ -212,9 +214,10 @@ impl Panels<'_> {
     /// The panels that are needed after those before `panel`, if they may come from RAM.
     pub(super) fn after<const N: usize>(&self, panel: usize) -> Option<[*const u16; N]> {
         let next = self.next?;
-        let start = match panel * self.panel < self.values.len() {
-            true => self.values[panel * self.panel..].as_ptr(),
-            false => next,
+        let start = if panel * self.panel < self.values.len() {
+            self.values[panel * self.panel..].as_ptr()
+        } else {
+            next
         };
         Some(std::array::from_fn(|number| {
             start.wrapping_add(number * self.panel)

@@ -111,9 +111,10 @@ unsafe fn pack_block<const WHOLE: bool>(
     block: &mut Block,
 ) {
     // Loops over whole blocks have lengths that the compiler knows.
-    let (rows, depths) = match WHOLE {
-        true => (WIDTH, DEPTH),
-        false => (rows, depths),
+    let (rows, depths) = if WHOLE {
+        (WIDTH, DEPTH)
+    } else {
+        (rows, depths)
     };
     // SAFETY: the view holds everything that is read, and so does `gathered`.
     let (form, mut lines) = unsafe {
@@ -183,11 +184,13 @@ unsafe fn lines_of_rows<const WHOLE: bool>(
 unsafe fn load<const WHOLE: bool>(from: *const f32, used: u16) -> __m512 {
     // SAFETY: masked lanes are not read.
     unsafe {
-        match WHOLE {
-            true => _mm512_loadu_ps(from),
+        if WHOLE {
+            _mm512_loadu_ps(from)
+        } else if used == 0 {
             // There may be no memory: a load without lanes is then slow.
-            false if used == 0 => _mm512_setzero_ps(),
-            false => _mm512_maskz_loadu_ps(used, from),
+            _mm512_setzero_ps()
+        } else {
+            _mm512_maskz_loadu_ps(used, from)
         }
     }
 }
@@ -219,10 +222,11 @@ unsafe fn lines_of_pairs<const WHOLE: bool>(
     for (pair, line) in lines.iter_mut().enumerate().take(depths.div_ceil(2)) {
         let column = |depth: usize| {
             let from = x.data.as_ptr().wrapping_add(depth * x.col_stride);
-            match depth < depths {
+            if depth < depths {
                 // SAFETY: each column below `depths` holds `rows` elements.
-                true => unsafe { load::<WHOLE>(from, used) },
-                false => _mm512_setzero_ps(),
+                unsafe { load::<WHOLE>(from, used) }
+            } else {
+                _mm512_setzero_ps()
             }
         };
         let (even, odd) = (column(2 * pair), column(2 * pair + 1));

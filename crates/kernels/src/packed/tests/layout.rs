@@ -55,9 +55,12 @@ fn bytes_make_the_same_weight_and_are_padded_with_zeros() {
 fn the_layout_is_the_documented_one() {
     let (n, k) = (17, 7);
     let weight: Vec<f32> = (0..n * k).map(|i| i as f32).collect();
-    let at = |row: usize, depth: usize| match row < n && depth < k {
-        true => weight[row * k + depth],
-        false => 0.0,
+    let at = |row: usize, depth: usize| {
+        if row < n && depth < k {
+            weight[row * k + depth]
+        } else {
+            0.0
+        }
     };
     let f32 = PackedF32Buf::pack(&weight, n, k);
     for (i, &x) in f32.view().values().iter().enumerate() {
@@ -75,9 +78,10 @@ fn the_layout_is_the_documented_one() {
     for (i, &q) in int8.view().values().iter().enumerate() {
         let (panel, group, col) = (i / (8 * 16), i / 64 % 2, i / 4 % 16);
         let (row, depth) = (panel * 16 + col, 4 * group + i % 4);
-        let expected = match row < n && depth < k {
-            true => quantized(&weight[row * k..][..k]).1[depth],
-            false => 0,
+        let expected = if row < n && depth < k {
+            quantized(&weight[row * k..][..k]).1[depth]
+        } else {
+            0
         };
         assert_eq!(i64::from(q), expected);
     }

@@ -69,9 +69,10 @@ fn attention(positions: RelativePositions, n_kv_heads: usize, site: AttentionSit
             "key.weight" | "value.weight" | "key.bias" | "value.bias" => D_HEAD * n_kv_heads,
             _ => D,
         };
-        let shape = match name.ends_with("weight") {
-            true => vec![width, D],
-            false => vec![width],
+        let shape = if name.ends_with("weight") {
+            vec![width, D]
+        } else {
+            vec![width]
         };
         let numbers = (0..shape.iter().product()).map(|_| 0.5 * random.normal() as f32);
         let values = Vec::from_iter(numbers).into();

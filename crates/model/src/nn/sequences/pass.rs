@@ -96,9 +96,10 @@ impl<'a> Pass<'a> {
 
     /// Like [`Pass::read`], for an operation that reads only these rows.
     pub(crate) fn read_rows(&self, parameter: &Param, rows: Rows<'_>) -> Value {
-        match self.is_recorded {
-            true => parameter.value_of(rows),
-            false => parameter.constant_of(rows),
+        if self.is_recorded {
+            parameter.value_of(rows)
+        } else {
+            parameter.constant_of(rows)
         }
     }
 

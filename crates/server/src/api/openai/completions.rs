@@ -88,10 +88,7 @@ impl Asked {
 
     /// The text before each continuation.
     fn beginnings(&self) -> impl Iterator<Item = &str> {
-        let beginning = |one| match self.echo {
-            true => Begun::text(one),
-            false => "",
-        };
+        let beginning = |one| if self.echo { Begun::text(one) } else { "" };
         let texts = self.begun.iter().map(beginning);
         texts.flat_map(|text| iter::repeat_n(text, self.copies))
     }

@@ -18,9 +18,10 @@ fn only<'de, D: Deserializer<'de>>(
     is_neutral: impl Fn(&Value) -> bool,
 ) -> Result<(), D::Error> {
     let value = beginning(from, MOST_VALUES)?;
-    match value.is_null() || is_neutral(&value) {
-        true => Ok(()),
-        false => Err(D::Error::custom(format!("only {expected} is supported"))),
+    if value.is_null() || is_neutral(&value) {
+        Ok(())
+    } else {
+        Err(D::Error::custom(format!("only {expected} is supported")))
     }
 }
 

@@ -66,9 +66,10 @@ pub(super) async fn post_explain(
     let checked = Arc::clone(&asked);
     let check = move |_: &Stop| checked.check(checker.pipeline());
     app.desk.ask(client, check).await?;
-    let found = match asked.wants_translation() && model.task() == Task::Translate {
-        true => Some(best(&app, &model, client, &asked).await?),
-        false => None,
+    let found = if asked.wants_translation() && model.task() == Task::Translate {
+        Some(best(&app, &model, client, &asked).await?)
+    } else {
+        None
     };
     // The translation exists already, so it is explained however many jobs are waiting.
     let admission = match found {

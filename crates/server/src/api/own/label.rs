@@ -192,9 +192,10 @@ async fn answer<R: DeserializeOwned + Into<ReadSome> + Send + 'static>(
     let (reader, count) = (Arc::clone(&model), asked.count);
     let check = move |_: &Stop| {
         let found = wanted.most_answers(reader.pipeline(), &texts, count);
-        match found > MOST_ANSWERS {
-            false => Ok(texts),
-            true => Err(too_many(found)),
+        if found > MOST_ANSWERS {
+            Err(too_many(found))
+        } else {
+            Ok(texts)
         }
     };
     let texts = app.desk.ask(client, check).await?;

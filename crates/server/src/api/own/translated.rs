@@ -135,9 +135,10 @@ impl Asker {
 fn describe(pipeline: &Pipeline, text: &Text, found: impl Iterator<Item = Aligned>) -> Found {
     let divided = &text.divided;
     let (found, aligned): (Vec<_>, Vec<_>) = found.unzip();
-    let mut alignments = match aligned.iter().all(Vec::is_empty) {
-        true => Vec::new(),
-        false => joined::join_alignments(divided, &found, &aligned),
+    let mut alignments = if aligned.iter().all(Vec::is_empty) {
+        Vec::new()
+    } else {
+        joined::join_alignments(divided, &found, &aligned)
     }
     .into_iter();
     let whole = joined::join(divided, &found);
@@ -236,9 +237,10 @@ impl Events {
                 .map(|(&number, found)| result_event(number, found))
                 .collect()
         };
-        let first = match blank.is_empty() {
-            true => Vec::new(),
-            false => asker.describe(blank, Vec::new(), write).await?,
+        let first = if blank.is_empty() {
+            Vec::new()
+        } else {
+            asker.describe(blank, Vec::new(), write).await?
         };
         Ok(Self {
             asker,

@@ -165,9 +165,10 @@ impl Pieces {
 /// ln(eᵃ + eᵇ)
 fn log_add(a: f64, b: f64) -> f64 {
     let (high, low) = if a > b { (a, b) } else { (b, a) };
-    match low == f64::NEG_INFINITY {
-        true => high,
-        false => high + (low - high).exp().ln_1p(),
+    if low == f64::NEG_INFINITY {
+        high
+    } else {
+        high + (low - high).exp().ln_1p()
     }
 }
 

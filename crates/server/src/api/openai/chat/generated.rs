@@ -100,9 +100,10 @@ impl Telling<Generation> for Pieces {
     }
 
     fn text(&mut self, number: usize, text: String) -> Vec<Bytes> {
-        let text = match self.begun[number] {
-            true => &text,
-            false => text.trim_start(),
+        let text = if self.begun[number] {
+            &text
+        } else {
+            text.trim_start()
         };
         if text.is_empty() {
             return Vec::new();

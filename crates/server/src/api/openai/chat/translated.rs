@@ -104,15 +104,14 @@ fn options(app: &Shared, model: &Model, wanted: &Wanted) -> Result<SearchOptions
     let decode = &model.pipeline().config().decode;
     let defaults = SearchOptions::from(decode);
     let drawn = wanted.wish.temperature.is_some_and(|t| t != 0.0);
-    let strategy = match drawn {
-        true => Strategy::Sample {
+    let strategy = if drawn {
+        Strategy::Sample {
             sampling: wanted.wish.sampling(),
             count: copies,
-        },
-        false => {
-            let width = decode.beam_width.max(copies);
-            Strategy::beam(width, copies, decode.early_stopping).unscored()
         }
+    } else {
+        let width = decode.beam_width.max(copies);
+        Strategy::beam(width, copies, decode.early_stopping).unscored()
     };
     let options = SearchOptions {
         strategy,
@@ -232,9 +231,10 @@ impl Telling<Translation> for Pieces {
             self.told += 1;
         }
         let new = &self.written[from..];
-        Ok(match new.is_empty() {
-            true => Vec::new(),
-            false => vec![self.content(new)],
+        Ok(if new.is_empty() {
+            Vec::new()
+        } else {
+            vec![self.content(new)]
         })
     }
 
