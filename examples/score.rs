@@ -7,10 +7,7 @@ use attentive::metrics::Bleu;
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let (Some(hypothesis), Some(reference)) = (arguments.next(), arguments.next()) else {
-        return Err(Error::usage(
-            "expected two arguments",
-            "pass an output and its reference",
-        ));
+        return Err(Error::usage("expected two arguments", "pass an output and its reference"));
     };
     println!("{}", Bleu::default().sentence(&hypothesis, &[&reference]));
     Ok(())

@@ -47,9 +47,7 @@ pub(crate) fn quantize(
             shortlist: shortlist.as_ref().map(|(src, tgt)| [&src[..], &tgt[..]]),
             search: None,
         };
-        let test = test
-            .as_ref()
-            .map(|(src, references)| Test { src, references });
+        let test = test.as_ref().map(|(src, references)| Test { src, references });
         let quantized = quantize_model(&model, &out, test, &options)?;
         Ok(match &quantized.report {
             Some(report) => json(report),
@@ -70,10 +68,7 @@ pub(crate) fn import_model(
     target_lang: Option<String>,
 ) -> PyResult<(String, usize, Vec<String>)> {
     run(py, None, || {
-        let languages = Languages {
-            source: source_lang,
-            target: target_lang,
-        };
+        let languages = Languages { source: source_lang, target: target_lang };
         let foreign = Foreign::open(&path, choice_or_none("format", format)?, &languages)?;
         let (kind, weights) = (foreign.kind.clone(), foreign.architecture.n_weights());
         let notes = foreign.notes.clone();

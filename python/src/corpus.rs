@@ -33,10 +33,9 @@ impl Lines {
             (Self::Texts(texts), Form::Lines | Form::Stream) => {
                 Ok(texts.into_iter().map(Item::Text).collect())
             }
-            (Self::Pairs(pairs), Form::Translations) => Ok(pairs
-                .into_iter()
-                .map(|(src, tgt)| Item::Translation { src, tgt })
-                .collect()),
+            (Self::Pairs(pairs), Form::Translations) => {
+                Ok(pairs.into_iter().map(|(src, tgt)| Item::Translation { src, tgt }).collect())
+            }
             (Self::Pairs(pairs), Form::Labeled | Form::TaggedTokens) => {
                 each(pairs, |(src, tgt)| Item::from_columns(&src, &tgt, form))
             }
@@ -63,10 +62,7 @@ fn tagged((tokens, tags): (Vec<String>, Vec<String>)) -> Result<Item, String> {
     let is_no_word = |word: &&String| word.is_empty() || word.contains(char::is_whitespace);
     match words.find(is_no_word) {
         Some(word) => Err(format!("`{word}` is not a word")),
-        None => Ok(Item::Tagged {
-            input: TagInput::Tokens(tokens),
-            tags,
-        }),
+        None => Ok(Item::Tagged { input: TagInput::Tokens(tokens), tags }),
     }
 }
 

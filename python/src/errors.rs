@@ -16,10 +16,7 @@ const NAMES: [(&str, &str); 14] = [
     ("`Languages::source`", "`source_lang`"),
     ("`Languages::target`", "`target_lang`"),
     ("(an override)", "(a value of the configuration)"),
-    (
-        "repeat the overrides with which",
-        "repeat the values with which",
-    ),
+    ("repeat the overrides with which", "repeat the values with which"),
     ("use it with `attentive ", "use its method `"),
     ("`attentive import`", "`attentive.import_model`"),
 ];
@@ -58,7 +55,5 @@ fn class<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
 
 /// Replaces the library's names of options in `text` by those of Python.
 pub(crate) fn in_python(text: String) -> String {
-    NAMES.iter().fold(text, |text, (library, python)| {
-        text.replace(library, python)
-    })
+    NAMES.iter().fold(text, |text, (library, python)| text.replace(library, python))
 }

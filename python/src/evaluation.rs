@@ -34,10 +34,7 @@ pub(crate) fn evaluate(
             Task::Translate => {
                 let options = EvaluateOptions {
                     translate: search.options(&pipeline.config().decode, 1)?,
-                    bleu: Bleu {
-                        tokenizer: choice("tokenize", tokenize)?,
-                        ..Bleu::default()
-                    },
+                    bleu: Bleu { tokenizer: choice("tokenize", tokenize)?, ..Bleu::default() },
                 };
                 translations(pipeline, lines, references, &options)
             }

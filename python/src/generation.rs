@@ -28,11 +28,7 @@ pub(crate) fn generate(
     on_text: Option<Py<PyAny>>,
 ) -> PyResult<Continued> {
     let options = GenerateOptions {
-        sample: SampleOptions {
-            sampling: sampling.into(),
-            number,
-            max_new_tokens,
-        },
+        sample: SampleOptions { sampling: sampling.into(), number, max_new_tokens },
         stop: stop.into(),
     };
     let interrupt = Interrupt::none();
@@ -56,20 +52,10 @@ pub(crate) fn generate(
         return Err(raised);
     }
     let (prompt, found) = outcome.map_err(|error| exception(py, &error))?;
-    let Generation {
-        text,
-        tokens,
-        ending,
-    } = found;
+    let Generation { text, tokens, ending } = found;
     let tokens = model.pipeline.tokenizers().tgt().spelled(&tokens);
     let warnings = problems(prompt.warnings().to_vec());
-    Ok((
-        prompt.text().to_owned(),
-        text,
-        tokens,
-        name(ending),
-        warnings,
-    ))
+    Ok((prompt.text().to_owned(), text, tokens, name(ending), warnings))
 }
 
 /// The name of an ending, as the command line writes it.

@@ -28,12 +28,7 @@ pub(crate) fn tag(
 ) -> PyResult<Vec<TaggedText>> {
     model.run_whole(py, |pipeline| {
         let row = |tagged: Tagged| {
-            let Tagged {
-                tokens,
-                tags,
-                unknown,
-                warnings,
-            } = tagged;
+            let Tagged { tokens, tags, unknown, warnings } = tagged;
             (tokens, tags, unknown, problems(warnings))
         };
         Ok(pipeline.tag(first, &texts)?.into_iter().map(row).collect())
@@ -68,12 +63,7 @@ pub(crate) fn fill(
     texts: Vec<String>,
     top: usize,
 ) -> PyResult<Vec<FilledText>> {
-    let guess = |Guess {
-                     text,
-                     joint,
-                     probability,
-                     ..
-                 }| (text, joint == Joint::None, probability);
+    let guess = |Guess { text, joint, probability, .. }| (text, joint == Joint::None, probability);
     let row = |filled: Filled| {
         let gaps = filled.gaps.into_iter();
         let gaps = gaps.map(|gap| gap.into_iter().map(guess).collect());

@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use attentive::count::count;
 use attentive::error::{Error, Result};
 use attentive::metrics::{
-    Bleu, BleuTokenizer, Bootstrap, Case, Chrf, Estimate, Interval, Measure, Randomization, Score,
-    Segments, SmoothingMethod, Ter,
+    Bleu, BleuTokenizer, Bootstrap, Case, Chrf, Estimate, Interval, Measure, Randomization, Score, Segments,
+    SmoothingMethod, Ter,
 };
 use pyo3::prelude::*;
 
@@ -37,11 +37,7 @@ type Estimated = (f64, Range);
 
 impl Options {
     fn measure(&self) -> Result<Measure> {
-        let case = if self.lowercase {
-Case::Lower
-} else {
-Case::Mixed
-};
+        let case = if self.lowercase { Case::Lower } else { Case::Mixed };
         Ok(match self.metric.as_str() {
             "bleu" => {
                 let method: SmoothingMethod = choice("smooth", &self.smooth)?;
@@ -53,11 +49,7 @@ Case::Mixed
                     ..Bleu::default()
                 })
             }
-            "chrf" => Measure::Chrf(Chrf {
-                case,
-                word_order: self.word_order,
-                ..Chrf::default()
-            }),
+            "chrf" => Measure::Chrf(Chrf { case, word_order: self.word_order, ..Chrf::default() }),
             "ter" => Measure::Ter(Ter::default()),
             other => return Err(unknown("metric", other, &["bleu", "chrf", "ter"])),
         })
@@ -129,10 +121,7 @@ pub(crate) fn paired(
         let baseline = Segments::new(measure, &baseline, &references);
         let system = Segments::new(measure, &system, &references);
         let Some(resamples) = NonZeroUsize::new(resamples) else {
-            return Err(Error::usage(
-                "the number of resamples is 0",
-                "1000 is usual",
-            ));
+            return Err(Error::usage("the number of resamples is 0", "1000 is usual"));
         };
         let paired = Bootstrap { resamples, seed }.paired(&baseline, &system);
         let p_value = match NonZeroUsize::new(trials) {
@@ -140,12 +129,7 @@ pub(crate) fn paired(
             None => paired.difference.p_value,
         };
         let difference = (paired.difference.value, range(paired.difference.interval));
-        Ok((
-            estimated(paired.baseline),
-            estimated(paired.system),
-            difference,
-            p_value,
-        ))
+        Ok((estimated(paired.baseline), estimated(paired.system), difference, p_value))
     })
 }
 
@@ -156,25 +140,13 @@ fn on_all_threads<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Se
 
 /// Refuses references that do not belong to `lines` lines.
 fn check(lines: usize, references: &[Vec<String>]) -> Result<()> {
-    let refuse = |problem: String, hint: &str| {
-        Err(Error::Data {
-            problem,
-            hint: Some(hint.into()),
-        })
-    };
+    let refuse = |problem: String, hint: &str| Err(Error::Data { problem, hint: Some(hint.into()) });
     if references.is_empty() {
-        return refuse(
-            "there are no references".into(),
-            "give at least one list of them",
-        );
+        return refuse("there are no references".into(), "give at least one list of them");
     }
     match references.iter().find(|stream| stream.len() != lines) {
         Some(stream) => refuse(
-            format!(
-                "{}, but {}",
-                count(lines, "translation"),
-                count(stream.len(), "reference")
-            ),
+            format!("{}, but {}", count(lines, "translation"), count(stream.len(), "reference")),
             "reference n belongs to translation n; blank ones count",
         ),
         None => Ok(()),
@@ -183,13 +155,7 @@ fn check(lines: usize, references: &[Vec<String>]) -> Result<()> {
 
 fn scored(score: Score) -> Scored {
     let interval = score.interval.map(range);
-    (
-        score.name,
-        score.value,
-        score.signature,
-        score.detail,
-        interval,
-    )
+    (score.name, score.value, score.signature, score.detail, interval)
 }
 
 fn estimated(estimate: Estimate) -> Estimated {

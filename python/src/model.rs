@@ -83,12 +83,7 @@ impl Model {
         let engine = attentive::engine::Engine::new(&loaded.architecture, &mut &packed);
         let parameters = engine.parameters(&loaded.architecture).into_iter();
         Ok(parameters
-            .map(|parameter| {
-                (
-                    parameter.name,
-                    Tensor::new(parameter.shape, parameter.values),
-                )
-            })
+            .map(|parameter| (parameter.name, Tensor::new(parameter.shape, parameter.values)))
             .collect())
     }
 }
@@ -113,20 +108,13 @@ impl Model {
             ))
         };
         let (precision, cache, threads) = chosen().map_err(|error| exception(py, &error))?;
-        let languages = Languages {
-            source: source_lang,
-            target: target_lang,
-        };
+        let languages = Languages { source: source_lang, target: target_lang };
         let pipeline = work::run(py, threads, || {
             let mut pipeline = Pipeline::load_in(&path, precision)?;
             if let Some(cache) = cache {
                 pipeline = pipeline.with_cache_precision(cache)?;
             }
-            if languages == Languages::default() {
-Ok(pipeline)
-} else {
-pipeline.with_languages(&languages)
-}
+            if languages == Languages::default() { Ok(pipeline) } else { pipeline.with_languages(&languages) }
         })?;
         let task = pipeline.architecture().task();
         Ok(Self {

@@ -55,17 +55,7 @@ pub(crate) struct Drawing {
 
 impl From<Drawing> for Sampling {
     fn from(drawing: Drawing) -> Self {
-        let Drawing {
-            temperature,
-            top_k,
-            top_p,
-            seed,
-        } = drawing;
-        Self {
-            temperature,
-            top_k,
-            top_p,
-            seed,
-        }
+        let Drawing { temperature, top_k, top_p, seed } = drawing;
+        Self { temperature, top_k, top_p, seed }
     }
 }

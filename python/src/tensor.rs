@@ -23,10 +23,7 @@ enum Values {
 impl Tensor {
     /// The array `values` of `shape`.
     pub(crate) fn new(shape: Vec<usize>, values: Vec<f32>) -> Self {
-        Self {
-            shape,
-            values: Values::InRam(values),
-        }
+        Self { shape, values: Values::InRam(values) }
     }
 
     /// The parameter of `weights` at `index`. It stays in the file if it can be used there.
@@ -55,11 +52,7 @@ impl Tensor {
     /// See <https://numpy.org/doc/stable/reference/arrays.interface.html>.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let order = if cfg!(target_endian = "little") {
-            '<'
-        } else {
-            '>'
-        };
+        let order = if cfg!(target_endian = "little") { '<' } else { '>' };
         let read_only = true;
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;

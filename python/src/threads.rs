@@ -31,10 +31,7 @@ impl Threads {
     pub(crate) fn new(choice: Option<usize>) -> Result<Self> {
         let cpus = || thread::available_parallelism().map_or(1, usize::from);
         match choice.unwrap_or_else(cpus) {
-            0 => Err(Error::usage(
-                "no model works with 0 threads",
-                "use at least 1",
-            )),
+            0 => Err(Error::usage("no model works with 0 threads", "use at least 1")),
             count => Ok(Self(count)),
         }
     }

@@ -24,10 +24,7 @@ impl Tokenizer {
             before[at + 1] = before[at] + usize::from(text.is_char_boundary(at));
         }
         let whole = |at: usize| before[text.floor_char_boundary(at)];
-        Ok(offsets
-            .into_iter()
-            .map(|range| (whole(range.start), before[range.end.min(text.len())]))
-            .collect())
+        Ok(offsets.into_iter().map(|range| (whole(range.start), before[range.end.min(text.len())])).collect())
     }
 }
 
@@ -48,12 +45,7 @@ impl Tokenizer {
     fn tokens(&self, py: Python<'_>, ids: Vec<u32>) -> PyResult<Vec<String>> {
         let token = |&id: &u32| {
             let size = self.0.vocab_size();
-            let unknown = || {
-                Error::usage(
-                    format!("there is no token {id}"),
-                    format!("ids are below {size}"),
-                )
-            };
+            let unknown = || Error::usage(format!("there is no token {id}"), format!("ids are below {size}"));
             self.0.token(id).ok_or_else(unknown)
         };
         let tokens = ids.iter().map(token).collect::<Result<_>>();

@@ -50,26 +50,15 @@ pub(crate) fn train(
     };
     let (existing, config, threads) = prepared().map_err(|error| exception(py, &error))?;
     let interrupt = Interrupt::none();
-    let mut observer = Watcher {
-        watcher: &watcher,
-        interrupt: &interrupt,
-        failed: None,
-    };
+    let mut observer = Watcher { watcher: &watcher, interrupt: &interrupt, failed: None };
     let (outcome, raised) = stoppable(py, threads, &interrupt, || {
         let items = |lines: Option<Lines>| {
             let items = lines.map(|lines| lines.items(Form::of(&config)));
             items.transpose().map(Option::unwrap_or_default)
         };
-        let given = Given {
-            train: items(train_data)?,
-            valid: items(valid_data)?,
-        };
-        let options = RunOptions {
-            out,
-            existing,
-            interrupt: interrupt.clone(),
-            processes: Processes::alone(),
-        };
+        let given = Given { train: items(train_data)?, valid: items(valid_data)? };
+        let options =
+            RunOptions { out, existing, interrupt: interrupt.clone(), processes: Processes::alone() };
         train_on(&config, given, &options, &mut observer)
     });
     match (outcome, observer.failed.or(raised)) {
@@ -92,11 +81,7 @@ fn policy(name: &str) -> Result<Existing> {
         "refuse" => Ok(Existing::Refuse),
         "resume" => Ok(Existing::Resume),
         "overwrite" => Ok(Existing::Force),
-        _ => Err(unknown(
-            "existing",
-            name,
-            &["refuse", "resume", "overwrite"],
-        )),
+        _ => Err(unknown("existing", name, &["refuse", "resume", "overwrite"])),
     }
 }
 
@@ -150,17 +135,9 @@ impl Observer for Watcher<'_> {
                 }
             }
             Event::Validation(report) => self.tell("validation", report),
-            Event::Saved { path, step } => {
-                self.tell("checkpoint", &Checkpoint { path, step: *step })
-            }
+            Event::Saved { path, step } => self.tell("checkpoint", &Checkpoint { path, step: *step }),
             Event::Averaged { steps, validation } => {
-                self.tell(
-                    "average",
-                    &Average {
-                        steps,
-                        validation: *validation,
-                    },
-                );
+                self.tell("average", &Average { steps, validation: *validation });
             }
         }
     }

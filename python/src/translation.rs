@@ -5,8 +5,8 @@ use std::sync::Arc;
 use attentive::decode::Strategy;
 use attentive::error::Result;
 use attentive::pipeline::{
-    Alignment, Candidate, Demands, Pipeline, Prefix, Request, Rescored, TranslateOptions,
-    Translation, Warning,
+    Alignment, Candidate, Demands, Pipeline, Prefix, Request, Rescored, TranslateOptions, Translation,
+    Warning,
 };
 use pyo3::prelude::*;
 
@@ -15,16 +15,7 @@ use crate::search::{Drawing, Search};
 
 /// A candidate: text, score, log-probability, tokens, their log-probabilities, whether it is finished, the phrases that it
 /// lacks, and its word alignment.
-type Hypothesis = (
-    String,
-    f64,
-    f64,
-    Vec<String>,
-    Vec<f32>,
-    bool,
-    Vec<String>,
-    Option<Vec<(usize, usize)>>,
-);
+type Hypothesis = (String, f64, f64, Vec<String>, Vec<f32>, bool, Vec<String>, Option<Vec<(usize, usize)>>);
 
 /// The candidates of a text, and the problems with it.
 type Found = (Vec<Hypothesis>, Vec<String>);
@@ -34,10 +25,7 @@ type Demanded = (String, Vec<String>);
 
 /// The problems in words.
 pub(crate) fn problems(warnings: Vec<Warning>) -> Vec<String> {
-    warnings
-        .into_iter()
-        .map(|warning| warning.problem)
-        .collect()
+    warnings.into_iter().map(|warning| warning.problem).collect()
 }
 
 /// Translates `texts`, the first of which has the number `first`.
@@ -63,11 +51,7 @@ pub(crate) fn translate(
         options.search.guided = demands.is_some();
         let requests = requests(texts, demands);
         let found = pipeline.translate_sentences(first, &requests, &options)?;
-        let alignments = if aligned {
-align(pipeline, &requests, &found)?
-} else {
-Vec::new()
-};
+        let alignments = if aligned { align(pipeline, &requests, &found)? } else { Vec::new() };
         Ok(written(pipeline, found, alignments))
     })
 }
@@ -86,12 +70,7 @@ pub(crate) fn rescore(
         let rescored = pipeline.rescore(first, &sources, &translations)?;
         let tokenizer = pipeline.tokenizers().tgt();
         let row = |one: Rescored| {
-            (
-                one.log_prob,
-                tokenizer.spelled(&one.tokens),
-                one.token_log_probs,
-                problems(one.warnings),
-            )
+            (one.log_prob, tokenizer.spelled(&one.tokens), one.token_log_probs, problems(one.warnings))
         };
         Ok(rescored.into_iter().map(row).collect())
     })
@@ -109,10 +88,7 @@ fn options(
         return search.options(decode, n_best);
     };
     let mut options = search.options(decode, 1)?;
-    options.search.strategy = Strategy::Sample {
-        sampling: sampling.into(),
-        count: n_best,
-    };
+    options.search.strategy = Strategy::Sample { sampling: sampling.into(), count: n_best };
     options.search.check()?;
     Ok(options)
 }
@@ -124,22 +100,14 @@ fn requests(texts: Vec<String>, demands: Option<Vec<Demanded>>) -> Vec<Request> 
     };
     let request = |(src, (prefix, phrases)): (String, Demanded)| Request {
         src,
-        demands: Arc::new(Demands {
-            prefix: Prefix::Text(prefix),
-            phrases,
-            ..Demands::default()
-        }),
+        demands: Arc::new(Demands { prefix: Prefix::Text(prefix), phrases, ..Demands::default() }),
         place: None,
     };
     texts.into_iter().zip(demands).map(request).collect()
 }
 
 /// The alignments of all translations of each request, one after the other.
-fn align(
-    pipeline: &Pipeline,
-    requests: &[Request],
-    found: &[Translation],
-) -> Result<Vec<Alignment>> {
+fn align(pipeline: &Pipeline, requests: &[Request], found: &[Translation]) -> Result<Vec<Alignment>> {
     let pairs = requests.iter().zip(found).flat_map(|(request, found)| {
         let tokens = found.hypotheses.iter().map(|found| &found.tokens[..]);
         tokens.map(|tokens| (request.src.as_str(), tokens))
@@ -159,11 +127,7 @@ fn written(pipeline: &Pipeline, found: Vec<Translation>, alignments: Vec<Alignme
             tokenizer.spelled(&found.tokens),
             found.token_log_probs,
             finished,
-            found
-                .unmet
-                .iter()
-                .map(|phrase| phrase.to_string())
-                .collect(),
+            found.unmet.iter().map(|phrase| phrase.to_string()).collect(),
             alignments.next().map(|Alignment(pairs)| pairs),
         )
     };

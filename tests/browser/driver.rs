@@ -26,9 +26,7 @@ impl Driver {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let required = env::var("ATTENTIVE_BROWSER_TESTS").is_ok_and(|it| it == "required");
                 assert!(!required, "there is no `chromedriver` on the path");
-                eprintln!(
-                    "skipped: there is no `chromedriver` on the path (Debian: `chromium-driver`)"
-                );
+                eprintln!("skipped: there is no `chromedriver` on the path (Debian: `chromium-driver`)");
                 return None;
             }
             Err(error) => panic!("cannot start `chromedriver`: {error}"),
@@ -48,22 +46,15 @@ impl Driver {
 
     /// Opens a browser.
     pub(crate) fn session(&self) -> Session {
-        let options = [
-            "--headless=new",
-            "--no-sandbox",
-            "--hide-scrollbars",
-            "--window-size=1400,1000",
-        ];
-        let wanted = json!({"goog:chromeOptions": {"args": options}, "goog:loggingPrefs": {"browser": "ALL"}});
+        let options = ["--headless=new", "--no-sandbox", "--hide-scrollbars", "--window-size=1400,1000"];
+        let wanted =
+            json!({"goog:chromeOptions": {"args": options}, "goog:loggingPrefs": {"browser": "ALL"}});
         let wanted = json!({"capabilities": {"alwaysMatch": wanted}});
         // On a busy machine, the driver may give up before the browser has started.
         let open = |_| outcome(http::post(self.address, "/session", &wanted)).ok();
         let opened = (0..5).find_map(open).expect("a browser");
         let id = opened["sessionId"].as_str().expect("a session");
-        Session {
-            driver: self.address,
-            path: format!("/session/{id}"),
-        }
+        Session { driver: self.address, path: format!("/session/{id}") }
     }
 }
 
@@ -90,11 +81,7 @@ impl Session {
 /// What the driver answers to a command, or why it refuses it.
 fn outcome(reply: Reply) -> Result<Value, Value> {
     let mut value = reply.json()["value"].take();
-    if value["error"].is_null() {
-        Ok(value)
-    } else {
-        Err(value["message"].take())
-    }
+    if value["error"].is_null() { Ok(value) } else { Err(value["message"].take()) }
 }
 
 impl Drop for Session {

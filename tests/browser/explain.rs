@@ -9,19 +9,14 @@ fn the_page_of_explain_shows_attention_and_alternatives() {
     let folder = Folder::new();
     models::train(&folder, "one", "transformer");
     let mut command = folder.command("explain runs/one");
-    let outcome = command
-        .args(["1 2 3", "--target", "3 2 1"])
-        .output()
-        .unwrap();
+    let outcome = command.args(["1 2 3", "--target", "3 2 1"]).output().unwrap();
     assert!(outcome.status.success(), "{outcome:?}");
     let address = format!("file://{}", folder.path("explanation.html").display());
     visit(&address, |page| {
         page.wait_for(".pair path");
         page.texts(".pair .tokens .token bdi", |all| all.len() == 4 + 4);
         page.press(".pair .tokens .token:nth-child(2)");
-        page.text(".readout", |told| {
-            told.starts_with("2 attends most to") && told.contains("In place of 2")
-        });
+        page.text(".readout", |told| told.starts_with("2 attends most to") && told.contains("In place of 2"));
         page.choose(".controls select", "encoder_self");
         page.until("document.querySelector('.pair h4').textContent.includes('Source token')");
         for width in [1400, 390] {

@@ -27,9 +27,8 @@ fn a_text_is_continued_from_any_token() {
     visit(&address, |page| {
         page.press("#actions button");
         // The first token was not written.
-        let (first, _) = continued(page, |(text, tokens)| {
-            text.starts_with("1 2 3") && tokens[..2] == ["2", "3"]
-        });
+        let (first, _) =
+            continued(page, |(text, tokens)| text.starts_with("1 2 3") && tokens[..2] == ["2", "3"]);
         // The same seed gives the same text, another one another.
         page.press("#actions button");
         continued(page, |(text, _)| *text == first);

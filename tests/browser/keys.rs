@@ -35,10 +35,7 @@ fn a_key_is_asked_for_only_where_one_is_needed() {
         translation(page, |text| text == shown);
         page.press("#command-box > summary");
         page.until("document.getElementById('command').textContent.includes('Bearer $KEY')");
-        page.expect(
-            "document.documentElement.outerHTML.includes('sesame')",
-            false,
-        );
+        page.expect("document.documentElement.outerHTML.includes('sesame')", false);
         page.expect("localStorage.length", 0);
     });
 }

@@ -20,9 +20,7 @@ fn lines_are_compared_by_their_vectors() {
     visit(server.address(), |page| {
         page.write("#text", "w19 w4\nw19 w4\nw23 w33 w11 w21");
         // The whole last line.
-        page.texts(".result th bdi", |lines| {
-            lines.len() == 3 && lines[2] == "w23 w33 w11 w21"
-        });
+        page.texts(".result th bdi", |lines| lines.len() == 3 && lines[2] == "w23 w33 w11 w21");
         page.texts(".result td", |cells| {
             let cosines: Vec<f64> = cells.iter().map(|one| one.parse().unwrap()).collect();
             // Equal lines have equal vectors; the table is symmetric.

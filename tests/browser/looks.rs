@@ -35,19 +35,11 @@ fn the_page_is_light_or_dark_like_the_system_unless_told_otherwise() {
 /// Nothing sticks out of the page, on a screen or on a phone. The pictures are for people.
 #[test]
 fn everything_fits_on_a_screen_and_on_a_phone() {
-    let models = [
-        ("one", "transformer"),
-        ("lm", "decoder_only"),
-        ("mlm", "encoder_only"),
-    ];
+    let models = [("one", "transformer"), ("lm", "decoder_only"), ("mlm", "encoder_only")];
     let server = Server::start(&models, &[], "");
     let address = server.address().to_owned();
     visit(&address.clone(), move |page| {
-        for (model, text) in [
-            ("one", "1 2 3 4 5 6 7 8 9 1 2 3"),
-            ("lm", "1 2 3"),
-            ("mlm", "1 <mask> 3"),
-        ] {
+        for (model, text) in [("one", "1 2 3 4 5 6 7 8 9 1 2 3"), ("lm", "1 2 3"), ("mlm", "1 <mask> 3")] {
             page.go("about:blank"); // or else only the part after `#` changes, which loads nothing
             page.go(&format!("{address}/#model={model}&text={text}&most=30"));
             page.wait_for("h2");
@@ -60,7 +52,9 @@ fn everything_fits_on_a_screen_and_on_a_phone() {
             } else {
                 page.press(".attention:not([hidden]) > summary");
             }
-            page.until("document.querySelector('.map-frame canvas') && !document.querySelector('[aria-busy]')");
+            page.until(
+                "document.querySelector('.map-frame canvas') && !document.querySelector('[aria-busy]')",
+            );
             for width in [1400, 390] {
                 for scheme in ["light", "dark"] {
                     page.system(scheme);

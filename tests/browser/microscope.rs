@@ -23,9 +23,8 @@ const FIRST_MAP: &str = "(() => {
 #[track_caller]
 fn tokens(page: &Page, are_right: impl Fn(&[String]) -> bool) -> Vec<String> {
     let tokens = texts(".token-list .token bdi");
-    let examined = format!(
-        "document.querySelector({TOKENS:?}) && !document.querySelector('[aria-busy]') && {tokens}"
-    );
+    let examined =
+        format!("document.querySelector({TOKENS:?}) && !document.querySelector('[aria-busy]') && {tokens}");
     page.read(&examined, |tokens: &Vec<String>| are_right(tokens))
 }
 
@@ -45,9 +44,7 @@ fn it_opens_by_one_click_and_shows_the_best_translations() {
         page.texts(TOKENS, <[_]>::is_empty);
         page.press(".microscope > summary");
         tokens(page, |_| true);
-        page.texts(".candidate", |all| {
-            all.len() == 3 && all[0].starts_with(&first)
-        });
+        page.texts(".candidate", |all| all.len() == 3 && all[0].starts_with(&first));
         // Another one of the list becomes the translation.
         page.press(".candidate:nth-child(2)");
         page.wait_for(".candidate:nth-child(2)[aria-checked=true]");
@@ -62,16 +59,12 @@ fn the_rest_is_written_anew_after_another_token() {
     visit(&address, |page| {
         let before = tokens(page, |_| true);
         page.press(&format!("{TOKENS}:nth-child(2)"));
-        let other = page.text(".alternative:not([disabled]) bdi", |other| {
-            other != before[1]
-        });
+        let other = page.text(".alternative:not([disabled]) bdi", |other| other != before[1]);
         page.texts(".alternative", |all| all.len() >= 8);
         page.press(".alternative:not([disabled])");
         page.until("document.querySelectorAll('.token.given').length === 2");
         tokens(page, |after| after[0] == before[0] && after[1] == other);
-        let changed = translation(page, |text| {
-            text.starts_with(&format!("{} {other}", before[0]))
-        });
+        let changed = translation(page, |text| text.starts_with(&format!("{} {other}", before[0])));
         // The choice stays when something else changes.
         page.press("#text");
         page.keys("\n1");
@@ -85,8 +78,7 @@ fn the_rest_is_written_anew_after_another_token() {
 }
 
 /// The heights of all tokens.
-const HEIGHTS: &str =
-    "[...document.querySelectorAll('.token-list .token')].map((one) => one.offsetHeight)";
+const HEIGHTS: &str = "[...document.querySelectorAll('.token-list .token')].map((one) => one.offsetHeight)";
 
 #[test]
 fn alternatives_leave_the_tokens_as_they_are() {
@@ -139,9 +131,7 @@ fn the_attention_is_shown_as_lines_and_as_heat_maps() {
         page.wait_for(".pair path");
         // One row a token, one column a source token with `</s>`; some of the weights are large.
         let [rows, columns] = [tokens.len(), 6];
-        page.texts(".pair .tokens .token bdi", |all| {
-            all.len() == rows + columns
-        });
+        page.texts(".pair .tokens .token bdi", |all| all.len() == rows + columns);
         page.read(FIRST_MAP, |map: &Value| {
             let size = map["height"] == rows && map["width"] == columns;
             size && map["colors"].as_u64() > Some(5)
@@ -150,9 +140,7 @@ fn the_attention_is_shown_as_lines_and_as_heat_maps() {
         page.press(".all .small:nth-of-type(1)");
         page.until("document.querySelector('.map-frame').previousSibling.previousSibling.textContent.includes('head 1')");
         page.press(".pair .tokens .token:nth-child(2)");
-        page.text(".readout", |told| {
-            told.contains("attends most to") && told.contains("In place of")
-        });
+        page.text(".readout", |told| told.contains("attends most to") && told.contains("In place of"));
     });
 }
 
@@ -162,9 +150,7 @@ fn what_fails_inside_leaves_the_translation_alone() {
     visit(&address, |page| {
         let before = translation(page, |_| true);
         page.write("[name=best]", "60");
-        page.text(".microscope .problem", |problem| {
-            problem.contains("translations")
-        });
+        page.text(".microscope .problem", |problem| problem.contains("translations"));
         translation(page, |text| text == before);
         page.write("[name=best]", "2");
         page.text(".microscope .problem", str::is_empty);
@@ -178,8 +164,6 @@ fn what_the_model_cannot_read_is_reported() {
     let address = format!("{}/#text=1+zebra+3", server.address());
     visit(&address, |page| {
         translation(page, |_| true);
-        page.texts(".panel .warnings li", |told| {
-            told.iter().any(|one| one.contains("zebra"))
-        });
+        page.texts(".panel .warnings li", |told| told.iter().any(|one| one.contains("zebra")));
     });
 }

@@ -81,11 +81,7 @@ impl Page {
     /// Evaluates `expression` until its value is a `T` that `is_right`, and returns that value. Tests read the page in no
     /// other way, since it changes while they run.
     #[track_caller]
-    pub(crate) fn read<T: DeserializeOwned>(
-        &self,
-        expression: &str,
-        is_right: impl Fn(&T) -> bool,
-    ) -> T {
+    pub(crate) fn read<T: DeserializeOwned>(&self, expression: &str, is_right: impl Fn(&T) -> bool) -> T {
         self.require(self.look(PATIENCE, expression, is_right), expression)
     }
 
@@ -159,10 +155,7 @@ impl Page {
                 let text = self.run("return document.body.innerText");
                 let text = text.unwrap_or_default();
                 let text = text.as_str().unwrap_or_default();
-                panic!(
-                    "in vain: {wanted}\nat last: {last}\n{text}\n{:?}",
-                    self.complaints()
-                );
+                panic!("in vain: {wanted}\nat last: {last}\n{text}\n{:?}", self.complaints());
             }
         }
     }
@@ -242,10 +235,7 @@ impl Page {
     pub(crate) fn trust(&self, folder: &Path) {
         let folder = folder.to_str().unwrap();
         let permissions = json!(["clipboardReadWrite", "clipboardSanitizedWrite"]);
-        self.devtools(
-            "Browser.grantPermissions",
-            json!({"permissions": permissions}),
-        );
+        self.devtools("Browser.grantPermissions", json!({"permissions": permissions}));
         let saved = json!({"behavior": "allow", "downloadPath": folder});
         self.devtools("Browser.setDownloadBehavior", saved);
     }
@@ -262,8 +252,7 @@ impl Page {
         let phone = width < 500;
         let mut height = json!(900);
         for _ in 0..2 {
-            let size =
-                json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone});
+            let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone});
             self.devtools("Emulation.setDeviceMetricsOverride", size);
             self.expect("document.documentElement.clientWidth", width);
             height = self.read("document.documentElement.scrollHeight", Value::is_u64);
@@ -302,8 +291,6 @@ pub(crate) fn texts(css: &str) -> String {
 
 /// The id of an element.
 fn id(element: &Value) -> String {
-    let id = element
-        .as_object()
-        .and_then(|element| element.values().next());
+    let id = element.as_object().and_then(|element| element.values().next());
     id.and_then(Value::as_str).expect("an element").to_owned()
 }

@@ -35,9 +35,7 @@ fn sentences_and_paragraphs_are_translated_where_they_stand() {
         page.wait_for("h2");
         paste(page, &text(&all));
         // As each is translated by itself, with the blanks of the source.
-        let alone: Vec<String> = (all.iter())
-            .map(|one| server.translation("en-de", one))
-            .collect();
+        let alone: Vec<String> = (all.iter()).map(|one| server.translation("en-de", one)).collect();
         translation(page, |shown| shown == text(&alone));
         page.expect(SOURCES, json!(all));
         page.expect(MIRROR, text(&all));
@@ -78,11 +76,7 @@ fn three_thousand_words_are_translated() {
     // Paragraphs of 1 to 20 sentences, and one of 90.
     let mut text = all[..90].join(" ");
     for (n, one) in all[90..].iter().enumerate() {
-        text += if [0, 1, 5, 15, 35, 60, 90, 120, 121, 150, 180].contains(&n) {
-            "\n\n"
-        } else {
-            " "
-        };
+        text += if [0, 1, 5, 15, 35, 60, 90, 120, 121, 150, 180].contains(&n) { "\n\n" } else { " " };
         text += one;
     }
     visit(server.address(), |page| {
@@ -93,7 +87,10 @@ fn three_thousand_words_are_translated() {
         page.expect(SOURCES, json!(all));
         page.text(".status", |status| status.starts_with("300 sentences in "));
         // The panes are as high as their texts.
-        page.expect("document.getElementById('text').scrollHeight - document.getElementById('text').clientHeight", 0);
+        page.expect(
+            "document.getElementById('text').scrollHeight - document.getElementById('text').clientHeight",
+            0,
+        );
     });
 }
 
@@ -113,9 +110,7 @@ fn a_translation_can_be_stopped_and_gone_on_with() {
         );
         paste(page, &all.join("\n"));
         page.until("document.querySelector('.status').textContent === 'Stopped.' && !document.querySelector('[aria-busy]')");
-        page.read(SOURCES, |before: &Vec<String>| {
-            (1..400).contains(&before.len())
-        });
+        page.read(SOURCES, |before: &Vec<String>| (1..400).contains(&before.len()));
         page.press(".panel .foot button:nth-of-type(4):not([hidden])");
         page.patiently(DONE);
         page.expect(SOURCES, json!(all));
@@ -136,10 +131,7 @@ fn a_sentence_and_its_counterpart_light_up() {
     };
     visit(server.address(), |page| {
         page.wait_for("h2");
-        paste(
-            page,
-            &format!("{} {}\n{} {}", all[0], all[1], all[2], all[3]),
-        );
+        paste(page, &format!("{} {}\n{} {}", all[0], all[1], all[2], all[3]));
         page.until(DONE);
         // The mouse over the translation, and over the source.
         page.point(".result .part:nth-child(3) .sentence");
@@ -159,7 +151,9 @@ fn a_sentence_and_its_counterpart_light_up() {
         page.keys(TAB);
         page.until("!document.querySelector('.lit')");
         // The caret in the source.
-        page.act("const field = document.getElementById('text'); field.focus(); field.setSelectionRange(1, 1)");
+        page.act(
+            "const field = document.getElementById('text'); field.focus(); field.setSelectionRange(1, 1)",
+        );
         page.keys(RIGHT);
         lit(page, 0);
         // The microscope follows.
@@ -167,8 +161,6 @@ fn a_sentence_and_its_counterpart_light_up() {
         page.text(".examined", |source| source == all[0]);
         page.press(".result .part:nth-child(3) .sentence:nth-of-type(2)");
         page.text(".examined", |source| source == all[3]);
-        page.text(".microscope [role=status]", |place| {
-            place.contains("4 of 4")
-        });
+        page.text(".microscope [role=status]", |place| place.contains("4 of 4"));
     });
 }

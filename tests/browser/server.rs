@@ -36,11 +36,7 @@ impl Server {
         let mut address = String::new();
         let mut lines = BufReader::new(process.stdout.take().unwrap());
         lines.read_line(&mut address).unwrap();
-        Self {
-            process,
-            address: address.trim().to_owned(),
-            _folder: folder,
-        }
+        Self { process, address: address.trim().to_owned(), _folder: folder }
     }
 
     pub(crate) fn address(&self) -> &str {

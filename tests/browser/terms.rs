@@ -18,18 +18,13 @@ fn sentences_with_a_term_get_its_translation() {
             let after: Vec<&str> = after.split('\n').collect();
             // The other sentences have no such word.
             let others = [after[0], after[2]] == [before[0], before[2]];
-            others
-                && ["9 9 9", "8 7 8"]
-                    .iter()
-                    .all(|term| after[1].contains(term))
+            others && ["9 9 9", "8 7 8"].iter().all(|term| after[1].contains(term))
         });
         // The microscope looks for translations with the terms as well.
         page.press(".microscope > summary");
         page.press(".result .part:nth-child(3) .sentence");
         page.text(".examined", |source| source == "4 5 6");
-        page.texts(".candidate", |found| {
-            found.len() > 1 && found.iter().all(|one| one.contains("9 9 9"))
-        });
+        page.texts(".candidate", |found| found.len() > 1 && found.iter().all(|one| one.contains("9 9 9")));
     });
 }
 
@@ -41,9 +36,7 @@ fn lines_that_are_no_terms_are_named() {
         translation(page, |_| true);
         page.press("#terms-box > summary");
         page.write("#terms", "1 = 2\n3\n4 =");
-        page.text("#terms-problem", |problem| {
-            problem.starts_with("Lines 2, 3")
-        });
+        page.text("#terms-problem", |problem| problem.starts_with("Lines 2, 3"));
         page.write("#terms", "1 = Straße");
         page.text("#terms-problem", str::is_empty);
         // What the vocabulary cannot write is reported.

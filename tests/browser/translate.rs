@@ -8,8 +8,7 @@ use crate::page::{Page, visit};
 use crate::server::Server;
 
 /// Models of a direction and back.
-pub(crate) const BOTH_WAYS: [(&str, &str); 2] =
-    [("en-de", "transformer"), ("de-en", "transformer")];
+pub(crate) const BOTH_WAYS: [(&str, &str); 2] = [("en-de", "transformer"), ("de-en", "transformer")];
 
 /// Whether the text that is in the field now is translated: nothing is marked for a moment after typing, but what is shown
 /// belongs to another text.
@@ -97,11 +96,7 @@ fn languages_have_names_and_can_be_swapped() {
 
 #[test]
 fn models_of_the_same_task_stand_side_by_side() {
-    let models = [
-        ("one", "transformer"),
-        ("two", "transformer"),
-        ("lm", "decoder_only"),
-    ];
+    let models = [("one", "transformer"), ("two", "transformer"), ("lm", "decoder_only")];
     let server = Server::start(&models, &[], "");
     let address = format!("{}/#text=1+2+3+4+5", server.address());
     visit(&address, |page| {
@@ -132,9 +127,7 @@ fn a_server_that_is_gone_is_reported_and_nothing_is_lost() {
         let before = translation(page, |_| true);
         server.stop();
         page.keys("\n4 5 6");
-        page.text(".panel .problem", |problem| {
-            problem.contains("cannot be reached")
-        });
+        page.text(".panel .problem", |problem| problem.contains("cannot be reached"));
         page.text(".result .text", |shown| shown.starts_with(&before));
         page.until("[...document.querySelectorAll('.foot button')].some((one) => one.textContent === 'Go on' && !one.hidden)");
     });
@@ -160,9 +153,7 @@ fn the_command_is_quoted_for_a_shell() {
         page.text("#command", |command| arguments(command) == expected);
         // A long text comes from a file.
         paste(page, &"1 2 3 4 5 ".repeat(1000));
-        page.text("#command", |command| {
-            command.starts_with("jq ") && command.len() < 300
-        });
+        page.text("#command", |command| command.starts_with("jq ") && command.len() < 300);
     });
 }
 
@@ -174,15 +165,15 @@ fn the_api_is_one_click_away() {
         page.texts("#reference dt", |all| {
             all.len() > 20 && all.iter().any(|one| one == "POST /api/translate")
         });
-        page.texts("#reference dd", |all| {
-            (all.iter()).all(|text| !text.is_empty() && !text.contains('`'))
-        });
+        page.texts("#reference dd", |all| (all.iter()).all(|text| !text.is_empty() && !text.contains('`')));
         for width in [1400, 390] {
             page.resize(width);
             page.picture(&format!("api-{width}"));
             page.expect("document.documentElement.scrollWidth", width);
         }
         page.press("#api-link");
-        page.until("location.pathname === '/openapi.json' && document.body.textContent.includes('/api/translate')");
+        page.until(
+            "location.pathname === '/openapi.json' && document.body.textContent.includes('/api/translate')",
+        );
     });
 }

@@ -119,22 +119,15 @@ fn markup_needs_no_more_stack_the_longer_it_is() {
         for html in markup(SIZE / 4) {
             let shown = &html[..html.floor_char_boundary(40)];
             // Too deep an element is refused; nothing else is.
-            let Ok(document) = Document::html(&html, Split::Paragraphs, |text| text.len() < 5000)
-            else {
+            let Ok(document) = Document::html(&html, Split::Paragraphs, |text| text.len() < 5000) else {
                 assert!(html.matches("<b>").count() > 256, "{shown}");
                 continue;
             };
             let segments = document.segments().iter();
-            let same = segments.map(|segment| Translated {
-                text: segment.text.clone(),
-                ..Translated::default()
-            });
+            let same =
+                segments.map(|segment| Translated { text: segment.text.clone(), ..Translated::default() });
             let out = document.render(&same.collect::<Vec<_>>());
-            assert_eq!(
-                out.matches("<a").count(),
-                html.matches("<a").count(),
-                "{shown}"
-            );
+            assert_eq!(out.matches("<a").count(), html.matches("<a").count(), "{shown}");
         }
         let largest = format!("<a {}>b</a>", filled("x=\"y\" ", SIZE));
         let document = Document::html(&largest, Split::Paragraphs, |_| true).unwrap();
@@ -148,10 +141,8 @@ fn text_of_one_kind_is_divided() {
         for text in plain(SIZE / 16) {
             let document = Document::text(&text, Split::Sentences, |text| text.len() < 5000);
             let segments = document.segments().iter();
-            let same = segments.map(|segment| Translated {
-                text: segment.text.clone(),
-                ..Translated::default()
-            });
+            let same =
+                segments.map(|segment| Translated { text: segment.text.clone(), ..Translated::default() });
             assert!(document.render(&same.collect::<Vec<_>>()) == text);
         }
     });

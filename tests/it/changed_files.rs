@@ -18,53 +18,21 @@ type Change = (&'static str, fn(&Path, &[u8]), bool);
 /// Changes to a file with this content, and whether what was read from it stays right.
 const CHANGES: [Change; 12] = [
     ("truncated to nothing", |path, _| cut(path, 0), false),
-    (
-        "truncated to a half",
-        |path, content| cut(path, content.len() / 2),
-        false,
-    ),
-    (
-        "truncated by a byte",
-        |path, content| cut(path, content.len() - 1),
-        false,
-    ),
-    (
-        "overwritten with zeros",
-        |path, content| overwrite(path, 0, &vec![0; content.len()]),
-        false,
-    ),
-    (
-        "overwritten with ones",
-        |path, content| overwrite(path, 0, &vec![255; content.len()]),
-        false,
-    ),
-    (
-        "overwritten with something shorter",
-        |path, content| fs::write(path, &content[..1000]).unwrap(),
-        false,
-    ),
+    ("truncated to a half", |path, content| cut(path, content.len() / 2), false),
+    ("truncated by a byte", |path, content| cut(path, content.len() - 1), false),
+    ("overwritten with zeros", |path, content| overwrite(path, 0, &vec![0; content.len()]), false),
+    ("overwritten with ones", |path, content| overwrite(path, 0, &vec![255; content.len()]), false),
+    ("overwritten with something shorter", |path, content| fs::write(path, &content[..1000]).unwrap(), false),
     (
         "changed in two bytes",
         |path, content| overwrite(path, content.len() - 60, &[!content[content.len() - 60], 7]),
         false,
     ),
-    (
-        "overwritten with the same",
-        |path, content| overwrite(path, 0, content),
-        true,
-    ),
+    ("overwritten with the same", |path, content| overwrite(path, 0, content), true),
     ("touched", |path, _| overwrite(path, 0, &[]), true),
-    (
-        "extended",
-        |path, content| overwrite(path, content.len(), b"more"),
-        true,
-    ),
+    ("extended", |path, content| overwrite(path, content.len(), b"more"), true),
     ("deleted", |path, _| fs::remove_file(path).unwrap(), true),
-    (
-        "replaced by another file",
-        |path, content| replace(path, &content[..100]),
-        true,
-    ),
+    ("replaced by another file", |path, content| replace(path, &content[..100]), true),
 ];
 
 fn cut(path: &Path, len: usize) {
@@ -83,8 +51,7 @@ fn overwrite(path: &Path, at: usize, bytes: &[u8]) {
 
 /// Makes sure that the time of the last change differs: clocks of file systems are coarse.
 fn later(file: &File) {
-    file.set_modified(SystemTime::now() + Duration::from_secs(1))
-        .unwrap();
+    file.set_modified(SystemTime::now() + Duration::from_secs(1)).unwrap();
 }
 
 /// Puts another file in the place of `path`.
@@ -102,20 +69,8 @@ fn a_server_whose_weights_change_says_so_until_they_are_loaded_again() {
     let path = folder.path("q/packed.safetensors");
     let whole = fs::read(&path).unwrap();
     let server = Process::start(&folder, "en-de=q");
-    let ask = || {
-        post(
-            server.address,
-            "/translate",
-            &json!({"q": "1 2 3", "source": "en", "target": "de"}),
-        )
-    };
-    let stream = || {
-        post(
-            server.address,
-            "/api/translate",
-            &json!({"text": "1 2 3", "stream": true}),
-        )
-    };
+    let ask = || post(server.address, "/translate", &json!({"q": "1 2 3", "source": "en", "target": "de"}));
+    let stream = || post(server.address, "/api/translate", &json!({"text": "1 2 3", "stream": true}));
     let expected = ask().expect(200);
     let reloads = || metric(server.address, "attentive_reloads_total", "success");
     for (number, (what, change, is_harmless)) in CHANGES.into_iter().enumerate() {
@@ -123,26 +78,15 @@ fn a_server_whose_weights_change_says_so_until_they_are_loaded_again() {
         let reply = ask();
         let ready = get(server.address, "/readyz").status;
         if is_harmless {
-            assert_eq!(
-                (reply.expect(200), ready),
-                (expected.clone(), 200),
-                "{what}"
-            );
+            assert_eq!((reply.expect(200), ready), (expected.clone(), 200), "{what}");
         } else {
             let told = reply.expect(500)["error"].to_string();
-            assert!(
-                told.contains("changed while they were in use"),
-                "{what}: {told}"
-            );
+            assert!(told.contains("changed while they were in use"), "{what}: {told}");
             // Files of the server are nobody's business.
             assert!(!told.contains("packed"), "{what}: {told}");
             assert_eq!(ready, 503, "{what}");
             assert!(!stream().body.contains("\"translations\""), "{what}");
-            let vectors = post(
-                server.address,
-                "/v1/embeddings",
-                &json!({"model": "en-de", "input": "1 2"}),
-            );
+            let vectors = post(server.address, "/v1/embeddings", &json!({"model": "en-de", "input": "1 2"}));
             assert_eq!(vectors.status, 500, "{what}: {vectors:?}");
         }
         replace(&path, &whole);
@@ -185,9 +129,7 @@ schedule = { warmup_steps = 2 }
 /// The encoded corpus in `folder`.
 fn shard(folder: &Folder) -> std::path::PathBuf {
     let stores = fs::read_dir(folder.path(".attentive")).unwrap();
-    let store = stores
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.join("corpus.json").exists());
+    let store = stores.map(|entry| entry.unwrap().path()).find(|path| path.join("corpus.json").exists());
     store.unwrap().join("00000.shard")
 }
 
@@ -196,10 +138,7 @@ fn training_ends_with_the_name_of_a_corpus_that_changes() {
     let folder = Folder::new();
     let line = |n: usize| format!("w{} w{} w{}\n", n % 20, n / 20 % 20, n / 7 % 20);
     let text: String = (0..3000).map(line).collect();
-    folder
-        .write("c.toml", CONFIG)
-        .write("a.src", &text)
-        .write("a.tgt", &text);
+    folder.write("c.toml", CONFIG).write("a.src", &text).write("a.tgt", &text);
     let prepared = folder.run("prepare c.toml");
     assert_eq!(prepared.code, Some(0), "{prepared:?}");
     let path = shard(&folder);
@@ -225,10 +164,7 @@ fn training_ends_with_the_name_of_a_corpus_that_changes() {
         let code = child.wait().unwrap().code();
         if !is_harmless {
             assert_eq!(code, Some(1), "{what}: {said}");
-            let error = said
-                .lines()
-                .find(|line| line.starts_with("error: "))
-                .unwrap_or_default();
+            let error = said.lines().find(|line| line.starts_with("error: ")).unwrap_or_default();
             assert!(error.contains("00000.shard` was changed"), "{what}: {said}");
             assert!(said.contains("hint: delete its folder"), "{what}: {said}");
         }

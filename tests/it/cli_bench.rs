@@ -9,15 +9,11 @@ fn measured(options: &str) -> Vec<Value> {
     let done = Folder::new().run(&format!("bench --json {options}"));
     assert_eq!(done.code, Some(0), "{done:?}");
     let lines = done.stdout.lines();
-    lines
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn is_positive(value: &Value) -> bool {
-    value
-        .as_f64()
-        .is_some_and(|number| number > 0.0 && number.is_finite())
+    value.as_f64().is_some_and(|number| number > 0.0 && number.is_finite())
 }
 
 #[test]
@@ -47,10 +43,7 @@ fn training_is_measured_update_by_update() {
     assert!((loss - 9.2).abs() < 0.5, "{loss}");
     // 2 · 3 · 2.59 million multiply-adds a token, and those of attention.
     let operations = found["operations"].as_array().unwrap();
-    let flops: f64 = operations
-        .iter()
-        .filter_map(|one| one["flops"].as_f64())
-        .sum();
+    let flops: f64 = operations.iter().filter_map(|one| one["flops"].as_f64()).sum();
     let per_token = flops / found["tokens"].as_f64().unwrap() / 1e6;
     assert!((15.0..18.0).contains(&per_token), "{per_token}");
 }
@@ -65,10 +58,7 @@ fn a_try_measures_everything_with_little_work() {
     assert_eq!(training["seconds"].as_array().unwrap().len(), 1);
     assert_eq!(translation.len(), 4);
     for one in translation {
-        assert_eq!(
-            one["tokens"].as_u64(),
-            one["sentences"].as_u64().map(|n| 4 * n)
-        );
+        assert_eq!(one["tokens"].as_u64(), one["sentences"].as_u64().map(|n| 4 * n));
     }
     let done = Folder::new().run("bench --quick --length 8");
     assert_eq!(done.code, Some(2), "{done:?}");
@@ -91,26 +81,16 @@ fn tables_have_titles_and_what_cannot_be_measured_is_refused() {
     let folder = Folder::new();
     let done = folder.run("bench --only training --model tiny --precision bf16 --steps 1");
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert!(
-        done.stdout.starts_with("Training tiny in bf16, "),
-        "{}",
-        done.stdout
-    );
+    assert!(done.stdout.starts_with("Training tiny in bf16, "), "{}", done.stdout);
     assert!(done.stdout.contains("\nlinear "), "{}", done.stdout);
     let done = folder.run("bench --only training --precision int8");
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.stderr.contains("training has no int8"), "{done:?}");
     let done = folder.run("bench --device gpu --only training --precision bf16");
     assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(
-        done.stderr.contains("training on a GPU has no bf16"),
-        "{done:?}"
-    );
+    assert!(done.stderr.contains("training on a GPU has no bf16"), "{done:?}");
     // Nothing would be measured.
-    for options in [
-        "--only translation --model lstm",
-        "--device gpu --precision bf16 --model lstm",
-    ] {
+    for options in ["--only translation --model lstm", "--device gpu --precision bf16 --model lstm"] {
         let done = folder.run(&format!("bench {options}"));
         assert_eq!(done.code, Some(2), "{done:?}");
         assert!(done.stderr.contains("nothing is measured"), "{done:?}");
@@ -119,9 +99,8 @@ fn tables_have_titles_and_what_cannot_be_measured_is_refused() {
         let done = folder.run(&format!("bench --device gpu {options}"));
         assert_eq!(done.code, Some(2), "{done:?}");
         assert!(
-            done.stderr.contains(
-                "on a GPU, only training in f32 and translation with weights in f32 or bf16"
-            ),
+            done.stderr
+                .contains("on a GPU, only training in f32 and translation with weights in f32 or bf16"),
             "{done:?}"
         );
     }

@@ -61,21 +61,12 @@ fn commands_use_the_chosen_weights() {
         assert_eq!(of("runs/c"), of("runs/c --checkpoint best"), "{command}");
         assert_ne!(chosen, of("runs/c"), "{command}");
     }
-    stdout(
-        &folder,
-        "explain runs/c --checkpoint 2 1 --output page.html",
-    );
-    stdout(
-        &folder,
-        "compare runs/c runs/c/checkpoints/step-00000002 --src src --ref tgt",
-    );
+    stdout(&folder, "explain runs/c --checkpoint 2 1 --output page.html");
+    stdout(&folder, "compare runs/c runs/c/checkpoints/step-00000002 --src src --ref tgt");
     let own = "average runs/c --checkpoint 2 --output two";
     assert_eq!(stdout(&folder, own), "");
     assert!(weights(&folder, "two") == weights(&folder, &folder_of(2)));
-    stdout(
-        &folder,
-        "average runs/c --checkpoint best,3,2 --output mean",
-    );
+    stdout(&folder, "average runs/c --checkpoint best,3,2 --output mean");
     let averaged = info(&folder, "mean")["provenance"]["averaged_steps"].clone();
     assert_eq!(averaged.as_array().unwrap().len(), 3);
 }
@@ -89,11 +80,8 @@ fn the_run_of_a_checkpoint_is_found_from_anywhere() {
     let linked = info(&folder, "four");
     assert_eq!(linked["provenance"]["step"], 4);
     let within = |dir: &str, model: &str| {
-        let output = folder
-            .command(&format!("info {model} --json"))
-            .current_dir(folder.path(dir))
-            .output()
-            .unwrap();
+        let output =
+            folder.command(&format!("info {model} --json")).current_dir(folder.path(dir)).output().unwrap();
         serde_json::from_slice::<Value>(&output.stdout).unwrap()
     };
     assert_eq!(within(&folder_of(4), "."), linked);
@@ -118,10 +106,7 @@ fn a_missing_checkpoint_is_an_error_that_lists_the_others() {
     folder.fails(
         "translate runs/c src --checkpoint 5",
         2,
-        &[
-            "`runs/c` has no checkpoint of update 5: it has checkpoints of updates 2, 3",
-            "last)",
-        ],
+        &["`runs/c` has no checkpoint of update 5: it has checkpoints of updates 2, 3", "last)"],
     );
     folder.fails(
         "info runs/c --checkpoint newest",
@@ -129,28 +114,16 @@ fn a_missing_checkpoint_is_an_error_that_lists_the_others() {
         &["expected the number of an update, `last` or `best`"],
     );
     folder.fails("info runs/d --checkpoint 2", 1, &["runs/d"]);
-    folder.fails(
-        "average runs/c --checkpoint 2,2 --output mean",
-        2,
-        &["update 2 is chosen twice"],
-    );
+    folder.fails("average runs/c --checkpoint 2,2 --output mean", 2, &["update 2 is chosen twice"]);
     folder.fails(
         &format!("average {} --output mean", folder_of(2)),
         2,
         &["is a checkpoint itself", "its run"],
     );
     stdout(&folder, "average runs/c --last 2 --output mean");
-    folder.fails(
-        "info mean --checkpoint last",
-        2,
-        &["`mean` has no checkpoints"],
-    );
+    folder.fails("info mean --checkpoint last", 2, &["`mean` has no checkpoints"]);
     fs::remove_file(folder.path("runs/c/checkpoints/best")).unwrap();
-    folder.fails(
-        "info runs/c --checkpoint best",
-        2,
-        &["no best checkpoint", "6 (last)"],
-    );
+    folder.fails("info runs/c --checkpoint best", 2, &["no best checkpoint", "6 (last)"]);
     // A damaged checkpoint is refused like any other model.
     let path = folder.path(folder_of(3)).join("model.safetensors");
     let mut bytes = fs::read(&path).unwrap();

@@ -44,11 +44,7 @@ fn lines() -> String {
     let line = |n: usize| {
         let subject = ["the dog", "a cat", "the bird", "the cat", "a horse"][n % 5];
         let verb = ["sleeps", "sings", "runs"][n % 3];
-        let label = if subject.contains("cat") {
-            "cat"
-        } else {
-            "no_cat"
-        };
+        let label = if subject.contains("cat") { "cat" } else { "no_cat" };
         let end = ["", " in the garden", " and the horse eats"][n / 5 % 3];
         format!("{label}\t{subject} {verb}{end}.\n")
     };
@@ -62,10 +58,7 @@ fn trained(settings: &str) -> Folder {
     let outcome = folder.run(&format!("train c.toml {settings}"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(outcome.stderr.contains("accuracy"), "{outcome:?}");
-    assert!(
-        outcome.stderr.contains(", 2 labels; 45 examples"),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.contains(", 2 labels; 45 examples"), "{outcome:?}");
     folder
 }
 
@@ -75,20 +68,9 @@ fn parsed(text: &str) -> Value {
 
 #[test]
 fn texts_get_labels_that_do_not_depend_on_the_batch() {
-    for settings in [
-        "",
-        "--set model.pooling=first",
-        "--set model.pooling=last",
-        RECURRENT,
-    ] {
+    for settings in ["", "--set model.pooling=first", "--set model.pooling=last", RECURRENT] {
         let folder = trained(settings);
-        let texts = [
-            "a cat runs.",
-            "",
-            "the dog sings in the garden.",
-            " \t",
-            "the bird sleeps.",
-        ];
+        let texts = ["a cat runs.", "", "the dog sings in the garden.", " \t", "the bird sleeps."];
         folder.write("in", texts.join("\n") + "\n");
         let labels = stdout(&folder, "classify runs/c in");
         let counts: Vec<usize> = labels.lines().map(str::len).collect();
@@ -99,10 +81,7 @@ fn texts_get_labels_that_do_not_depend_on_the_batch() {
         let together = stdout(&folder, "classify runs/c in --json");
         for (text, line) in texts.iter().zip(together.lines()) {
             folder.write("one", format!("{text}\n"));
-            assert_eq!(
-                stdout(&folder, "classify runs/c one --json").trim_end(),
-                line
-            );
+            assert_eq!(stdout(&folder, "classify runs/c one --json").trim_end(), line);
         }
     }
 }
@@ -114,44 +93,23 @@ fn probabilities_are_written_on_demand() {
     let top = stdout(&folder, "classify runs/c in --top 5");
     let lines: Vec<&str> = top.split('\n').collect();
     let columns: Vec<&str> = lines[0].split('\t').collect();
-    assert_eq!(
-        (columns.len(), columns[0], columns[2]),
-        (4, "cat", "no_cat"),
-        "{top}"
-    );
+    assert_eq!((columns.len(), columns[0], columns[2]), (4, "cat", "no_cat"), "{top}");
     assert_eq!(lines[1..], ["", ""]);
     let [likely, unlikely] = [1, 3].map(|column| columns[column].parse::<f64>().unwrap());
-    assert!(
-        likely > 0.9 && (likely + unlikely - 1.0).abs() < 2e-4,
-        "{top}"
-    );
-    assert_eq!(
-        stdout(&folder, "classify runs/c in -k 1")
-            .split('\t')
-            .count(),
-        2
-    );
+    assert!(likely > 0.9 && (likely + unlikely - 1.0).abs() < 2e-4, "{top}");
+    assert_eq!(stdout(&folder, "classify runs/c in -k 1").split('\t').count(), 2);
 
     // Training and evaluation read the output of `--json`, with which the classifier agrees fully.
     folder.write("in", "a cat runs.\nthe dog runs.\n");
     let lines = stdout(&folder, "classify runs/c in --json");
     let first = parsed(lines.lines().next().unwrap());
-    assert_eq!(
-        (&first["text"], &first["label"]),
-        (&json!("a cat runs."), &json!("cat"))
-    );
+    assert_eq!((&first["text"], &first["label"]), (&json!("a cat runs."), &json!("cat")));
     let labels = first["labels"].as_array().unwrap();
-    let sum: f64 = labels
-        .iter()
-        .map(|label| label["probability"].as_f64().unwrap())
-        .sum();
+    let sum: f64 = labels.iter().map(|label| label["probability"].as_f64().unwrap()).sum();
     assert!(labels.len() == 2 && (sum - 1.0).abs() < 1e-9, "{first}");
     folder.write("own.jsonl", &lines);
     let own = parsed(&stdout(&folder, "evaluate runs/c --jsonl own.jsonl --json"));
-    assert_eq!(
-        (&own["accuracy"]["correct"], &own["macro_f1"]),
-        (&json!(2), &json!(1.0))
-    );
+    assert_eq!((&own["accuracy"]["correct"], &own["macro_f1"]), (&json!(2), &json!(1.0)));
     folder.write("blank", "\n");
     let blank = parsed(&stdout(&folder, "classify runs/c blank --json"));
     assert_eq!(blank, json!({"text": "", "label": null, "labels": []}));
@@ -161,18 +119,10 @@ fn probabilities_are_written_on_demand() {
 fn each_line_is_answered_at_once() {
     let folder = trained("");
     let mut command = folder.command("classify runs/c");
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
-    for (text, label) in [
-        ("a cat runs.", "cat"),
-        ("", ""),
-        ("the dog runs.", "no_cat"),
-    ] {
+    for (text, label) in [("a cat runs.", "cat"), ("", ""), ("the dog runs.", "no_cat")] {
         writeln!(stdin, "{text}").unwrap();
         assert_eq!(answers.next().unwrap().unwrap(), label);
     }
@@ -188,23 +138,19 @@ fn a_classifier_is_measured_by_f1_and_a_confusion_table() {
     folder
         .write("texts", "a cat runs.\nthe dog runs.\nthe bird runs.\nthe horse runs.\n")
         .write("labels", "cat\ncat\nno_cat\nhorse\n")
-        .write("both.tsv", "cat\ta cat runs.\ncat\tthe dog runs.\nno_cat\tthe bird runs.\nhorse\tthe horse runs.\n");
-    let evaluation = parsed(&stdout(
-        &folder,
-        "evaluate runs/c --src texts --ref labels --json",
-    ));
+        .write(
+            "both.tsv",
+            "cat\ta cat runs.\ncat\tthe dog runs.\nno_cat\tthe bird runs.\nhorse\tthe horse runs.\n",
+        );
+    let evaluation = parsed(&stdout(&folder, "evaluate runs/c --src texts --ref labels --json"));
     assert_eq!(evaluation["accuracy"], json!({"correct": 2, "total": 4}));
     let f1 = |label: &str| evaluation["by_label"][label]["f1"].as_f64().unwrap();
     assert!((f1("cat") - 2.0 / 3.0).abs() < 1e-12, "{evaluation}");
     assert!((f1("no_cat") - 0.5).abs() < 1e-12, "{evaluation}");
     assert_eq!(f1("horse"), 0.0);
     let macro_f1 = evaluation["macro_f1"].as_f64().unwrap();
-    assert!(
-        (macro_f1 - (2.0 / 3.0 + 0.5) / 3.0).abs() < 1e-12,
-        "{evaluation}"
-    );
-    let confusion =
-        r#"{"cat": {"cat": 1, "no_cat": 1}, "horse": {"no_cat": 1}, "no_cat": {"no_cat": 1}}"#;
+    assert!((macro_f1 - (2.0 / 3.0 + 0.5) / 3.0).abs() < 1e-12, "{evaluation}");
+    let confusion = r#"{"cat": {"cat": 1, "no_cat": 1}, "horse": {"no_cat": 1}, "no_cat": {"no_cat": 1}}"#;
     assert_eq!(evaluation["confusion"], parsed(confusion));
     let mut from_tsv = parsed(&stdout(&folder, "evaluate runs/c --tsv both.tsv --json"));
     from_tsv["seconds"] = evaluation["seconds"].clone();
@@ -213,11 +159,7 @@ fn a_classifier_is_measured_by_f1_and_a_confusion_table() {
     let text = stdout(&folder, "evaluate runs/c --src texts --ref labels");
     let table = "        cat  horse  no_cat\ncat       1      0       1\nhorse     0      0       1\nno_cat    0      0       1\n";
     assert!(text.contains(table), "{text}");
-    for line in [
-        "accuracy = 50.00 % (2 of 4)",
-        "macro F1 = 38.89 %",
-        "4 texts in",
-    ] {
+    for line in ["accuracy = 50.00 % (2 of 4)", "macro F1 = 38.89 %", "4 texts in"] {
         assert!(text.contains(line), "`{line}` is not in {text}");
     }
     assert!(stdout(&folder, "evaluate runs/c --valid").contains("accuracy = 100.00 % (45 of 45)"));
@@ -227,68 +169,39 @@ fn a_classifier_is_measured_by_f1_and_a_confusion_table() {
 fn mistakes_are_reported() {
     let folder = trained("");
     folder.write("in", "a cat\n").write("out", "kept\n");
-    folder.fails(
-        "classify runs/c in --output in",
-        2,
-        &["also the input `in`"],
-    );
+    folder.fails("classify runs/c in --output in", 2, &["also the input `in`"]);
     folder.fails("classify runs/c in --top 0", 2, &["--top"]);
     folder.fails("tag runs/c in --output out", 2, &["attentive classify"]);
     folder.fails("evaluate runs/c --text in", 2, &["`--tsv`"]);
-    folder.fails(
-        "evaluate runs/c --valid --output out",
-        2,
-        &["attentive classify"],
-    );
+    folder.fails("evaluate runs/c --valid --output out", 2, &["attentive classify"]);
     assert_eq!(fs::read_to_string(folder.path("out")).unwrap(), "kept\n");
     let long = "cat ".repeat(50);
     folder.write("long", &long);
     let outcome = folder.run("classify runs/c long");
     assert_eq!(outcome.stdout.lines().count(), 1, "{outcome:?}");
-    assert!(
-        outcome
-            .stderr
-            .starts_with("warning: line 1: too long for the model"),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.starts_with("warning: line 1: too long for the model"), "{outcome:?}");
     folder.write("long.tsv", format!("cat\t{long}\n"));
     let outcome = folder.run("evaluate runs/c --tsv long.tsv");
-    assert!(
-        outcome.stderr.contains("1 of 1 text is too long"),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.contains("1 of 1 text is too long"), "{outcome:?}");
     assert!(outcome.stdout.contains("\n1 text in "), "{outcome:?}");
 
     let refused = |settings: &str, complaint: &[&str]| {
         folder.fails(&format!("train c.toml --output r {settings}"), 2, complaint);
     };
-    refused(
-        "--set tokenizer.vocabulary=shared",
-        &["tokenizer.vocabulary", "separate"],
-    );
-    refused(
-        "--set model.recurrent.d_input=16",
-        &["model.recurrent.d_input", "only the family `tagger`"],
-    );
+    refused("--set tokenizer.vocabulary=shared", &["tokenizer.vocabulary", "separate"]);
+    refused("--set model.recurrent.d_input=16", &["model.recurrent.d_input", "only the family `tagger`"]);
     refused(
         "--set model.tie_embeddings=none",
         &["model.tie_embeddings", "`decoder_only` and `encoder_only`"],
     );
-    refused(
-        "--set data.train={builtin='reverse',pairs=9}",
-        &["data.train", "no labels"],
-    );
-    refused(
-        "--set data.train={text='in'}",
-        &["data.train", "with texts and their labels, found `text`"],
-    );
+    refused("--set data.train={builtin='reverse',pairs=9}", &["data.train", "no labels"]);
+    refused("--set data.train={text='in'}", &["data.train", "with texts and their labels, found `text`"]);
     refused("--set train.best_by=bleu", &["train.best_by"]);
     folder.write("header.tsv", format!("label\ttext\n{}", lines()));
     let header = "warning: `header.tsv`, line 1: looks like a header";
     let evaluated = folder.run("evaluate runs/c --tsv header.tsv");
     assert!(evaluated.stderr.contains(header), "{evaluated:?}");
-    let train =
-        "train c.toml --output h --set train.max_steps=2 --set data.train={tsv='header.tsv'}";
+    let train = "train c.toml --output h --set train.max_steps=2 --set data.train={tsv='header.tsv'}";
     let trained = folder.run(train);
     assert!(trained.stderr.contains(header), "{trained:?}");
     folder.write("bad.tsv", "dog\ta dog runs.\n");
@@ -304,17 +217,12 @@ fn a_labeled_file_is_no_text_to_classify() {
     folder.write("test.tsv", lines());
     let outcome = folder.run("classify runs/c test.tsv");
     assert_eq!(outcome.stdout.lines().count(), 45, "{outcome:?}");
-    let warning = "warning: `test.tsv`, line 1: the label `no_cat` before the tab is read as a part of the text: ";
+    let warning =
+        "warning: `test.tsv`, line 1: the label `no_cat` before the tab is read as a part of the text: ";
     let said = &outcome.stderr;
-    assert!(
-        said.contains(warning) && said.contains("evaluate MODEL --tsv"),
-        "{said}"
-    );
+    assert!(said.contains(warning) && said.contains("evaluate MODEL --tsv"), "{said}");
     assert_eq!(said.matches("before the tab").count(), 1, "{said}");
-    folder.write(
-        "in",
-        "a cat runs.\nother\ta cat runs.\ncat \tsleeps.\ncat\n",
-    );
+    folder.write("in", "a cat runs.\nother\ta cat runs.\ncat \tsleeps.\ncat\n");
     let said = folder.run("classify runs/c in").stderr;
     assert!(said.contains("`in`, line 3: the label `cat`"), "{said}");
     folder.write("in", "other\ta cat runs.\ncat\n");

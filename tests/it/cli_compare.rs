@@ -37,15 +37,7 @@ fn json(folder: &Folder, options: &str) -> Value {
 fn models_are_compared_by_source_length() {
     let folder = two_models();
     let text = stdout(&folder, &format!("{COMPARE} --plot p.svg"));
-    for part in [
-        "parameters",
-        "1–5",
-        "6–10",
-        "sentences",
-        "search: beam width",
-        "chrF2",
-        "nrefs:1",
-    ] {
+    for part in ["parameters", "1–5", "6–10", "sentences", "search: beam width", "chrF2", "nrefs:1"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let svg = fs::read_to_string(folder.path("p.svg")).unwrap();
@@ -71,8 +63,7 @@ fn translations_that_were_cut_off_are_counted() {
     let command = "compare a b --src src --ref ref --json --max-new-tokens";
     let outcome = folder.run(&format!("{command} 1"));
     for name in ["a", "b"] {
-        let warning =
-            format!("warning: {name}: 2 of 3 translations were cut off at the length limit\n");
+        let warning = format!("warning: {name}: 2 of 3 translations were cut off at the length limit\n");
         assert!(outcome.stderr.contains(&warning), "{outcome:?}");
     }
     let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
@@ -122,10 +113,7 @@ fn the_table_shows_training_and_search() {
     fs::write(&path, provenance.to_string()).unwrap();
     let json = json(&folder, "--beam-width 3");
     let training = &json["systems"][0]["training"];
-    assert_eq!(
-        (&training["steps"], &training["run_steps"]),
-        (&1.into(), &6.into())
-    );
+    assert_eq!((&training["steps"], &training["run_steps"]), (&1.into(), &6.into()));
     assert_eq!(json["systems"][0]["search"]["beam_width"], 3);
     let text = stdout(&folder, COMPARE);
     assert!(text.contains("1 of 6"), "{text}");
@@ -146,33 +134,17 @@ fn all_runs_are_checked_before_anything_is_translated_or_overwritten() {
     assert_eq!(folder.run("train t.toml --output tagger").code, Some(0));
     folder.write("p.svg", "kept").write("blank", "\n \n\n");
     let kept = |path: &Path| assert_eq!(fs::read_to_string(path).unwrap(), "kept");
-    folder.fails(
-        "compare a tagger --src src --ref ref --plot p.svg",
-        2,
-        &["`tagger`", "labels tokens"],
-    );
+    folder.fails("compare a tagger --src src --ref ref --plot p.svg", 2, &["`tagger`", "labels tokens"]);
     kept(&folder.path("p.svg"));
     folder.fails("compare a nothing --src src --ref ref", 1, &["nothing"]);
-    folder.fails(
-        "compare a b --src src --ref ref --bucket-width 0",
-        2,
-        &["bucket width is 0"],
-    );
+    folder.fails("compare a b --src src --ref ref --bucket-width 0", 2, &["bucket width is 0"]);
     folder.fails("compare a --src blank --ref ref", 2, &["no word"]);
     folder.fails("compare a --src - --ref -", 2, &["once"]);
     for (command, option) in [("compare", "--plot -"), ("evaluate", "--output -")] {
         let command = format!("{command} a {option} --src src --ref ref");
         folder.fails(&command, 2, &[option, "standard output"]);
     }
-    folder.fails(
-        "compare nothing --src src --ref ref --plot new.svg",
-        1,
-        &["nothing"],
-    );
+    folder.fails("compare nothing --src src --ref ref --plot new.svg", 1, &["nothing"]);
     assert!(!folder.path("new.svg").exists());
-    folder.fails(
-        "compare a --src src --ref ref --plot a/model.safetensors",
-        2,
-        &["a file of the model `a`"],
-    );
+    folder.fails("compare a --src src --ref ref --plot a/model.safetensors", 2, &["a file of the model `a`"]);
 }

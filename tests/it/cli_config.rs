@@ -13,15 +13,12 @@ const SMALL: &str = "--set model.d_model=16 --set model.max_len=64 --set data.ma
 fn trains(family: &str, options: &str, files: &[(&str, &str)]) {
     let folder = Folder::new();
     for (name, line) in files {
-        let lines: String = (0..60)
-            .map(|i| format!("{line}\n").replace('#', ["one", "two", "three"][i % 3]))
-            .collect();
+        let lines: String =
+            (0..60).map(|i| format!("{line}\n").replace('#', ["one", "two", "three"][i % 3])).collect();
         folder.write(&format!("train.{name}"), &lines);
         folder.write(&format!("valid.{name}"), &lines);
     }
-    let new = folder.run(&format!(
-        "config new --family {family} {options} -o my.toml"
-    ));
+    let new = folder.run(&format!("config new --family {family} {options} -o my.toml"));
     assert_eq!((new.code, new.stderr.as_str()), (Some(0), ""));
     let text = fs::read_to_string(folder.path("my.toml")).unwrap();
     for line in text.lines() {
@@ -31,11 +28,7 @@ fn trains(family: &str, options: &str, files: &[(&str, &str)]) {
     assert_eq!(shown.code, Some(0), "{shown:?}");
     let trained = folder.run(&format!("train my.toml {SMALL}"));
     assert_eq!(trained.code, Some(0), "{trained:?}");
-    folder.fails(
-        &format!("config new --family {family} -o my.toml"),
-        2,
-        &["`my.toml` exists"],
-    );
+    folder.fails(&format!("config new --family {family} -o my.toml"), 2, &["`my.toml` exists"]);
 }
 
 #[test]
@@ -45,11 +38,7 @@ fn new_configurations_of_every_family_train() {
     trains("seq2seq", "", &pairs);
     trains("decoder_only", "", &[("txt", "number # is here")]);
     trains("encoder_only", "", &[("txt", "number # is here")]);
-    trains(
-        "tagger",
-        "",
-        &[("tokens", "number # is here"), ("tags", "N M V A")],
-    );
+    trains("tagger", "", &[("tokens", "number # is here"), ("tags", "N M V A")]);
     trains("classifier", "", &[("tsv", "#\tnumber # is here")]);
     trains("classifier", "--source builtin", &[]);
 }
@@ -76,10 +65,7 @@ fn families_and_sources_that_do_not_fit_are_refused() {
         let refused = folder.run(&format!("config new {arguments}"));
         assert_eq!(refused.code, Some(2), "{refused:?}");
         assert!(refused.stderr.contains(expected), "{refused:?}");
-        assert!(
-            refused.stderr.contains("leave out `--source`"),
-            "{refused:?}"
-        );
+        assert!(refused.stderr.contains("leave out `--source`"), "{refused:?}");
         assert!(!refused.stderr.contains("--set"), "{refused:?}");
     }
 }
@@ -93,10 +79,7 @@ fn values_are_shown_with_their_origins() {
     assert_eq!((shown.code, shown.stderr.as_str()), (Some(0), ""));
     let has = |shown: &str, expected: &str| {
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(
-            shown.lines().any(|line| words(line) == expected),
-            "{expected}: {shown}"
-        );
+        assert!(shown.lines().any(|line| words(line) == expected), "{expected}: {shown}");
     };
     has(&shown.stdout, "d_model = 16 # base.toml:4");
     has(&shown.stdout, "n_heads = 2 # --set");
@@ -105,9 +88,7 @@ fn values_are_shown_with_their_origins() {
     folder.write("shown.toml", &shown.stdout);
     let again = folder.run("config show shown.toml").stdout;
     let values = |text: &str| -> Vec<String> {
-        let lines = text
-            .lines()
-            .map(|line| line.split(" # ").next().unwrap_or("").trim().to_owned());
+        let lines = text.lines().map(|line| line.split(" # ").next().unwrap_or("").trim().to_owned());
         lines.collect()
     };
     assert_eq!(values(&again), values(&shown.stdout));
@@ -117,10 +98,7 @@ fn values_are_shown_with_their_origins() {
     let fine = folder.run("config show fine.toml").stdout;
     has(&fine, "d_model = 16 # base model");
     has(&fine, "vocab_size = 60 # base model");
-    has(
-        &fine,
-        "warmup_steps = 1 # default, depends on `model.from` and `train.max_steps`",
-    );
+    has(&fine, "warmup_steps = 1 # default, depends on `model.from` and `train.max_steps`");
     let resumed = folder.run("config show base.toml --set tokenizer.vocab_size=60 --resume base");
     assert_eq!(resumed.code, Some(0), "{resumed:?}");
     has(&resumed.stdout, "warmup_steps = 1000 # resumed run");
@@ -153,38 +131,21 @@ fn stored_configurations_are_shown_as_models_read_them() {
         "dropout = 0.1 # default",
     ] {
         let mut lines = shown.stdout.lines();
-        assert!(
-            lines.any(|line| words(line) == expected),
-            "{expected}: {}",
-            shown.stdout
-        );
+        assert!(lines.any(|line| words(line) == expected), "{expected}: {}", shown.stdout);
     }
     for path in ["run/config.toml", "run/checkpoints/step-2"] {
         let same = folder.run(&format!("config show {path}"));
         assert_eq!(same.stdout, shown.stdout, "{path}: {same:?}");
     }
     let set = folder.run("config show run --set decode.beam_width=7");
-    assert!(
-        set.stdout
-            .lines()
-            .any(|line| words(line) == "beam_width = 7 # --set"),
-        "{set:?}"
-    );
+    assert!(set.stdout.lines().any(|line| words(line) == "beam_width = 7 # --set"), "{set:?}");
     // The same text of a user has the defaults of today.
     folder.write("mine.toml", data);
     let mine = folder.run("config show mine.toml");
     assert!(mine.stdout.contains("length_penalty = 1.0"), "{mine:?}");
-    folder.fails(
-        "config show run --resume run",
-        2,
-        &["`--resume` needs a configuration file"],
-    );
+    folder.fails("config show run --resume run", 2, &["`--resume` needs a configuration file"]);
     fs::create_dir_all(folder.path("empty")).unwrap();
-    folder.fails(
-        "config show empty",
-        2,
-        &["`empty` is a directory without `config.toml`"],
-    );
+    folder.fails("config show empty", 2, &["`empty` is a directory without `config.toml`"]);
 }
 
 #[test]

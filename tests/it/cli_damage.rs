@@ -22,11 +22,7 @@ pub(crate) fn long(folder: &Folder, out: &str, more: &str) -> String {
 
 pub(crate) fn start(folder: &Folder, arguments: &str) -> Child {
     let mut command = folder.command(arguments);
-    command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// Waits until the run in `out` has logged `lines` lines.
@@ -34,10 +30,7 @@ pub(crate) fn wait_for_updates(folder: &Folder, out: &str, lines: usize) {
     let log = folder.path(out).join("metrics.jsonl");
     let start = Instant::now();
     while fs::read_to_string(&log).map_or(0, |text| text.lines().count()) < lines {
-        assert!(
-            start.elapsed() < Duration::from_secs(120),
-            "no update in two minutes"
-        );
+        assert!(start.elapsed() < Duration::from_secs(120), "no update in two minutes");
         sleep(Duration::from_millis(2));
     }
 }
@@ -47,9 +40,7 @@ pub(crate) fn weights(folder: &Folder, run: &str) -> Vec<u8> {
 }
 
 pub(crate) fn signal(child: &Child, name: &str) {
-    let status = Command::new("kill")
-        .args([name, &child.id().to_string()])
-        .status();
+    let status = Command::new("kill").args([name, &child.id().to_string()]).status();
     assert!(status.unwrap().success());
 }
 
@@ -58,10 +49,7 @@ fn a_killed_run_resumes_to_identical_files() {
     let folder = Folder::new();
     let outcome = folder.run(&long(&folder, "whole", ""));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let mut moment = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap()
-        .subsec_nanos() as usize;
+    let mut moment = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos() as usize;
     let mut kills = Vec::new();
     for round in 0..3 {
         let updates = round * 18 + moment % 18;
@@ -74,16 +62,9 @@ fn a_killed_run_resumes_to_identical_files() {
     }
     let outcome = folder.run(&long(&folder, "parts", "--resume"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    assert!(
-        weights(&folder, "parts") == weights(&folder, "whole"),
-        "killed after {kills:?} updates"
-    );
-    let logged = |run: &str| {
-        fs::read_to_string(folder.path(run).join("metrics.jsonl"))
-            .unwrap()
-            .lines()
-            .count()
-    };
+    assert!(weights(&folder, "parts") == weights(&folder, "whole"), "killed after {kills:?} updates");
+    let logged =
+        |run: &str| fs::read_to_string(folder.path(run).join("metrics.jsonl")).unwrap().lines().count();
     assert_eq!(logged("parts"), logged("whole"));
 }
 
@@ -98,11 +79,7 @@ fn a_kill_between_two_files_is_repaired() {
     fs::create_dir(file("checkpoints/.tmp-step-00000008")).unwrap();
     let log = file("metrics.jsonl");
     let logged = fs::read(&log).unwrap();
-    fs::write(
-        &log,
-        [logged.as_slice(), b"{\"step\":1,\"src\":\"\xc3"].concat(),
-    )
-    .unwrap();
+    fs::write(&log, [logged.as_slice(), b"{\"step\":1,\"src\":\"\xc3"].concat()).unwrap();
     let outcome = folder.run("train c.toml --resume");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(weights(&folder, "runs/c") == whole);
@@ -111,11 +88,7 @@ fn a_kill_between_two_files_is_repaired() {
 
     fs::create_dir(folder.path("begun")).unwrap();
     fs::copy(file("tokenizer.json"), folder.path("begun/tokenizer.json")).unwrap();
-    fs::copy(
-        file("provenance.json"),
-        folder.path("begun/provenance.json"),
-    )
-    .unwrap();
+    fs::copy(file("provenance.json"), folder.path("begun/provenance.json")).unwrap();
     let outcome = folder.run("train c.toml --resume --output begun");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(weights(&folder, "begun") == whole);
@@ -127,24 +100,15 @@ fn force_replaces_a_run_and_nothing_else() {
     folder.write("runs/c/notes.txt", "mine");
     let missing = "train c.toml --force --set data.train={src='none',tgt='none'}";
     folder.fails(missing, 1, &["cannot read `none`"]);
-    assert!(
-        folder.path("runs/c/model.safetensors").exists(),
-        "the old run is gone, and there is no new one"
-    );
+    assert!(folder.path("runs/c/model.safetensors").exists(), "the old run is gone, and there is no new one");
     let outcome = folder.run("train c.toml --force --set train.max_steps=1");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(folder.path("runs/c/notes.txt").exists());
     assert!(!folder.path("runs/c/checkpoints/step-00000006").exists());
     fs::create_dir(folder.path("other")).unwrap();
-    folder
-        .write("other/config.toml", "mine")
-        .write("other/thesis.txt", "mine");
+    folder.write("other/config.toml", "mine").write("other/thesis.txt", "mine");
     for how in ["--force", "--resume", ""] {
-        folder.fails(
-            &format!("train c.toml --output other {how}"),
-            2,
-            &["`other`"],
-        );
+        folder.fails(&format!("train c.toml --output other {how}"), 2, &["`other`"]);
     }
     assert_eq!(fs::read_dir(folder.path("other")).unwrap().count(), 2);
 }
@@ -161,16 +125,10 @@ fn a_signal_saves_and_stops() {
         signal(&child, name);
         let outcome = Outcome::from(child.wait_with_output().unwrap());
         assert_eq!(outcome.code, Some(code), "{outcome:?}");
-        assert!(
-            outcome.stderr.contains("same command with `--resume`"),
-            "{outcome:?}"
-        );
+        assert!(outcome.stderr.contains("same command with `--resume`"), "{outcome:?}");
         let outcome = folder.run(&long(&folder, &run, "--resume"));
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
-        assert!(
-            weights(&folder, &run) == weights(&folder, "whole"),
-            "{name}"
-        );
+        assert!(weights(&folder, &run) == weights(&folder, "whole"), "{name}");
     }
 }
 
@@ -185,23 +143,12 @@ fn a_failed_save_keeps_the_previous_checkpoint() {
         "ulimit -f 8; trap '' XFSZ; exec '{}' train c.toml --output parts --resume",
         env!("CARGO_BIN_EXE_attentive")
     );
-    let limited = Command::new("bash")
-        .args(["-c", &script])
-        .current_dir(folder.path(""))
-        .output();
+    let limited = Command::new("bash").args(["-c", &script]).current_dir(folder.path("")).output();
     let outcome = Outcome::from(limited.unwrap());
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    assert!(
-        outcome
-            .stderr
-            .contains("cannot write `parts/checkpoints/step-"),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.contains("cannot write `parts/checkpoints/step-"), "{outcome:?}");
     assert!(weights(&folder, "parts") == before);
-    assert_eq!(
-        fs::read_to_string(folder.path("parts/checkpoints/last")).unwrap(),
-        "2\n"
-    );
+    assert_eq!(fs::read_to_string(folder.path("parts/checkpoints/last")).unwrap(), "2\n");
     let outcome = folder.run("train c.toml --output parts --resume");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(weights(&folder, "parts") == weights(&folder, "runs/c"));
@@ -214,11 +161,7 @@ fn the_cause_of_a_nan_loss_is_reported() {
     let outcome = folder.run(
         "train c.toml --output r --set train.optimizer.learning_rate=1e30 --set train.save_every=1 --set train.log_every=1",
     );
-    assert_eq!(
-        (outcome.code, outcome.stdout.as_str()),
-        (Some(1), ""),
-        "{outcome:?}"
-    );
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{outcome:?}");
     for words in [
         "NaN or infinite at update 2 (loss NaN); ",
         "the first affected layer is `encoder.layers.0`; ",
@@ -226,16 +169,9 @@ fn the_cause_of_a_nan_loss_is_reported() {
         "the last good checkpoint is `r/checkpoints/step-00000001`",
         "hint: start over",
     ] {
-        assert!(
-            outcome.stderr.contains(words),
-            "`{words}` is not in {outcome:?}"
-        );
+        assert!(outcome.stderr.contains(words), "`{words}` is not in {outcome:?}");
     }
-    assert!(
-        folder
-            .path("r/checkpoints/step-00000001/model.safetensors")
-            .is_file()
-    );
+    assert!(folder.path("r/checkpoints/step-00000001/model.safetensors").is_file());
 }
 
 /// Shapes are compared before RAM is allocated, which would be 17 GB per matrix here.
@@ -247,25 +183,11 @@ fn a_configuration_that_does_not_match_the_weights_is_refused_at_once() {
     let config = fs::read_to_string(&path).unwrap();
     fs::write(&path, config.replace("d_model = 16", "d_model = 65536")).unwrap();
     forget_sums(&folder, "runs/c");
-    for command in [
-        "translate runs/c src",
-        "info runs/c",
-        "average runs/c --last 2 --output mean",
-    ] {
-        let limited = format!(
-            "ulimit -v 4000000; exec '{}' {command}",
-            env!("CARGO_BIN_EXE_attentive")
-        );
-        let output = Command::new("bash")
-            .args(["-c", &limited])
-            .current_dir(folder.path(""))
-            .output();
+    for command in ["translate runs/c src", "info runs/c", "average runs/c --last 2 --output mean"] {
+        let limited = format!("ulimit -v 4000000; exec '{}' {command}", env!("CARGO_BIN_EXE_attentive"));
+        let output = Command::new("bash").args(["-c", &limited]).current_dir(folder.path("")).output();
         let outcome = Outcome::from(output.unwrap());
-        assert_eq!(
-            (outcome.code, &*outcome.stdout),
-            (Some(1), ""),
-            "{outcome:?}"
-        );
+        assert_eq!((outcome.code, &*outcome.stdout), (Some(1), ""), "{outcome:?}");
         let words = "has shape [14, 16], expected [14, 65536] by the configuration";
         assert!(outcome.stderr.contains(words), "{command}: {outcome:?}");
     }
@@ -282,10 +204,7 @@ fn damaged_models_are_named_by_file() {
         assert!(matches!(outcome.code, Some(1 | 2)), "{file}: {outcome:?}");
         assert_eq!(outcome.stdout, "", "{file}");
         for words in words.iter().chain(&[file]) {
-            assert!(
-                outcome.stderr.contains(words),
-                "`{words}` is not in {outcome:?}"
-            );
+            assert!(outcome.stderr.contains(words), "`{words}` is not in {outcome:?}");
         }
         fs::write(&path, whole).unwrap();
     };
@@ -298,23 +217,10 @@ fn damaged_models_are_named_by_file() {
     damage("tokenizer.json", &cut, &["error: "]);
     damage("provenance.json", &cut, &["damaged"]);
     let edit = |from: &'static str, to: &'static str| {
-        move |bytes: Vec<u8>| {
-            String::from_utf8(bytes)
-                .unwrap()
-                .replacen(from, to, 1)
-                .into_bytes()
-        }
+        move |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replacen(from, to, 1).into_bytes()
     };
-    damage(
-        "config.toml",
-        &edit("d_ff = 32", "d_ff = 'wide'"),
-        &["model.d_ff"],
-    );
-    damage(
-        "config.toml",
-        &edit("[model]", "[model"),
-        &["not valid TOML"],
-    );
+    damage("config.toml", &edit("d_ff = 32", "d_ff = 'wide'"), &["model.d_ff"]);
+    damage("config.toml", &edit("[model]", "[model"), &["not valid TOML"]);
 }
 
 #[test]
@@ -325,22 +231,10 @@ fn files_that_do_not_belong_together_are_named() {
     fs::write(&path, config.replacen("d_ff = 32", "d_ff = 48", 1)).unwrap();
     folder.fails("translate runs/c src", 1, &["config.toml", "SHA-256"]);
     forget_sums(&folder, "runs/c");
-    folder.fails(
-        "translate runs/c src",
-        1,
-        &["feed_forward.inner.weight", "[32, 16]", "[48, 16]"],
-    );
+    folder.fails("translate runs/c src", 1, &["feed_forward.inner.weight", "[32, 16]", "[48, 16]"]);
     fs::remove_file(folder.path("runs/c/model.safetensors")).unwrap();
-    folder.fails(
-        "translate runs/c src",
-        1,
-        &["model.safetensors", "no such file"],
-    );
-    folder.fails(
-        "translate src src",
-        1,
-        &["expected a model directory, found a file"],
-    );
+    folder.fails("translate runs/c src", 1, &["model.safetensors", "no such file"]);
+    folder.fails("translate src src", 1, &["expected a model directory, found a file"]);
     assert!(Path::new(&folder.path("src")).exists());
 }
 
@@ -349,10 +243,7 @@ fn corpora_are_checked_and_skipped_lines_counted() {
     let folder = Folder::new();
     folder
         .write("c.toml", CONFIG)
-        .write(
-            "a",
-            format!("1 2\n\n3 \u{0}4\n{}\n5 6\n", "7 ".repeat(500_000)),
-        )
+        .write("a", format!("1 2\n\n3 \u{0}4\n{}\n5 6\n", "7 ".repeat(500_000)))
         .write("b", "2 1\n3\n4 3\n7\n6 5\n")
         .write("short", "2 1\n");
     let on = |src: &str, tgt: &str| {

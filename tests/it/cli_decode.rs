@@ -21,9 +21,7 @@ pub(crate) fn three_models() -> Folder {
 
 fn objects(text: &str) -> Vec<Value> {
     let lines = text.lines();
-    lines
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn numbers(list: &Value) -> Vec<f64> {
@@ -39,10 +37,7 @@ fn translations_begin_with_their_prefixes() {
     let text = stdout(&folder, command);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 5);
-    assert!(
-        lines[0].starts_with("9 9") && lines[3].starts_with("0 5 0 5"),
-        "{text}"
-    );
+    assert!(lines[0].starts_with("9 9") && lines[3].starts_with("0 5 0 5"), "{text}");
     assert!(lines[2].is_empty() && lines[4].starts_with('7'), "{text}");
     let free = stdout(&folder, "translate runs/c src");
     assert_eq!(lines[1], free.lines().nth(1).unwrap());
@@ -52,12 +47,7 @@ fn translations_begin_with_their_prefixes() {
     folder.write("begin", "\n\n9\n\n\n");
     let outcome = folder.run(command);
     assert_eq!(outcome.stdout, free);
-    assert!(
-        outcome
-            .stderr
-            .contains("warning: line 3: blank, so its prefix"),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.contains("warning: line 3: blank, so its prefix"), "{outcome:?}");
 }
 
 #[test]
@@ -71,27 +61,16 @@ fn translations_contain_their_phrases() {
         // A translation may be cut off, but not for want of a phrase.
         assert!(!outcome.stderr.contains("lacks"), "{outcome:?}");
         let lines: Vec<&str> = outcome.stdout.lines().collect();
-        assert!(
-            lines[0].contains("9 9") && lines[0].contains("0 0"),
-            "{lines:?}"
-        );
+        assert!(lines[0].contains("9 9") && lines[0].contains("0 0"), "{lines:?}");
         assert!(lines[3].contains('5') && lines[2].is_empty(), "{lines:?}");
-        assert!(
-            lines[4].contains('1') && lines[4].contains("2 2 2"),
-            "{lines:?}"
-        );
+        assert!(lines[4].contains('1') && lines[4].contains("2 2 2"), "{lines:?}");
         let alone = format!("{command} --batch-size 1 --threads 1");
         assert_eq!(stdout(&folder, &alone), outcome.stdout);
     }
     folder.write("terms", "9 9\n\n\n\n\n");
     let command = "translate runs/c src --constraints terms --no-repeat-ngram 1 --json";
     let outcome = folder.run(command);
-    assert!(
-        outcome
-            .stderr
-            .contains("warning: line 1: the translation lacks `9 9`"),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.contains("warning: line 1: the translation lacks `9 9`"), "{outcome:?}");
     let first = &objects(&outcome.stdout)[0]["translations"][0];
     assert_eq!(first["unmet"][0], "9 9");
     assert_eq!(first["finished"], false);
@@ -109,43 +88,23 @@ fn ngrams_are_not_repeated() {
             assert!(ngrams.windows(2).all(|pair| pair[0] != pair[1]), "{line}");
         }
     }
-    stdout(
-        &folder,
-        "evaluate runs/c --src src --ref src --no-repeat-ngram 2 --coverage-penalty 0.2",
-    );
+    stdout(&folder, "evaluate runs/c --src src --ref src --no-repeat-ngram 2 --coverage-penalty 0.2");
 }
 
 #[test]
 fn samples_depend_on_seed_and_line_alone() {
     let folder = trained();
-    let sample =
-        |options: &str| stdout(&folder, &format!("translate runs/c src --sample {options}"));
+    let sample = |options: &str| stdout(&folder, &format!("translate runs/c src --sample {options}"));
     let first = sample("--seed 3 --n-best 4");
-    let lines: Vec<&str> = first
-        .lines()
-        .map(|line| line.split('\t').next().unwrap())
-        .collect();
+    let lines: Vec<&str> = first.lines().map(|line| line.split('\t').next().unwrap()).collect();
     assert_eq!(lines.join(""), "1111222234444555 5".replace(' ', ""));
-    for options in [
-        "--batch-size 1",
-        "--batch-size 3 --threads 1",
-        "--temperature 1 --top-p 1",
-    ] {
+    for options in ["--batch-size 1", "--batch-size 3 --threads 1", "--temperature 1 --top-p 1"] {
         assert_eq!(sample(&format!("--seed 3 --n-best 4 {options}")), first);
     }
     assert_ne!(sample("--seed 4 --n-best 4"), first);
     let one = sample("--seed 3");
-    let firsts: Vec<&str> = [0, 4, 8, 9, 13]
-        .map(|place| {
-            first
-                .lines()
-                .nth(place)
-                .unwrap()
-                .split('\t')
-                .nth(2)
-                .unwrap()
-        })
-        .to_vec();
+    let firsts: Vec<&str> =
+        [0, 4, 8, 9, 13].map(|place| first.lines().nth(place).unwrap().split('\t').nth(2).unwrap()).to_vec();
     assert_eq!(one.lines().collect::<Vec<_>>(), firsts);
     let greedy = stdout(&folder, "translate runs/c src --beam-width 1");
     assert_eq!(sample("--temperature 0"), greedy);
@@ -160,32 +119,18 @@ fn samples_depend_on_seed_and_line_alone() {
 fn everything_that_is_known_can_be_written() {
     let folder = trained();
     let plain = stdout(&folder, "translate runs/c src --json --n-best 2");
-    let full = stdout(
-        &folder,
-        "translate runs/c src --json --n-best 2 --alignments",
-    );
+    let full = stdout(&folder, "translate runs/c src --json --n-best 2 --alignments");
     for (plain, full) in objects(&plain).iter().zip(objects(&full)) {
         assert_eq!(plain["line"], full["line"]);
         let lists = [plain, &full].map(|object| object["translations"].as_array().unwrap());
         for (plain, full) in lists[0].iter().zip(lists[1]) {
             let plain = plain.as_object().unwrap();
             let keys: Vec<&str> = plain.keys().map(String::as_str).collect();
-            let known = [
-                "text",
-                "score",
-                "log_prob",
-                "finished",
-                "tokens",
-                "token_log_probs",
-            ];
+            let known = ["text", "score", "log_prob", "finished", "tokens", "token_log_probs"];
             assert_eq!(keys, known);
             assert!(plain.iter().all(|(key, value)| full[key] == *value));
-            let tokens: Vec<&str> = full["tokens"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|t| t.as_str().unwrap())
-                .collect();
+            let tokens: Vec<&str> =
+                full["tokens"].as_array().unwrap().iter().map(|t| t.as_str().unwrap()).collect();
             let words: Vec<&str> = tokens.iter().copied().filter(|&t| t != "<unk>").collect();
             assert_eq!(words.join(" "), full["text"].as_str().unwrap());
             let log_probs = numbers(&full["token_log_probs"]);
@@ -200,23 +145,14 @@ fn everything_that_is_known_can_be_written() {
         }
     }
     let scores = stdout(&folder, "translate runs/c src --scores");
-    let wide = stdout(
-        &folder,
-        "translate runs/c src --scores --token-scores --alignments",
-    );
+    let wide = stdout(&folder, "translate runs/c src --scores --token-scores --alignments");
     for (line, wide) in scores.lines().zip(wide.lines()) {
         assert!(wide.starts_with(&format!("{line}\t")));
         assert_eq!(wide.split('\t').count(), 6);
     }
-    let text = stdout(
-        &folder,
-        "translate runs/c src --no-scores --n-best 2 --alignments",
-    );
+    let text = stdout(&folder, "translate runs/c src --no-scores --n-best 2 --alignments");
     assert_eq!(text.lines().count(), 9);
-    assert!(
-        text.lines().all(|line| line.split('\t').count() == 2),
-        "{text}"
-    );
+    assert!(text.lines().all(|line| line.split('\t').count() == 2), "{text}");
 }
 
 #[test]
@@ -254,16 +190,9 @@ fn given_translations_get_the_probabilities_of_the_search() {
         }
     }
     let outcome = folder.run("rescore runs/c --src src --tgt src");
-    assert!(
-        outcome.stderr.contains("line 3: the source is blank"),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.contains("line 3: the source is blank"), "{outcome:?}");
     folder.write("short", "1\n");
-    folder.fails(
-        "rescore runs/c --src src --tgt short",
-        1,
-        &["`src` has 5 lines, `short` has 1"],
-    );
+    folder.fails("rescore runs/c --src src --tgt short", 1, &["`src` has 5 lines, `short` has 1"]);
 }
 
 #[test]
@@ -283,8 +212,5 @@ fn an_ensemble_of_equals_is_one_model_and_others_change_it() {
     let mixed = "translate runs/c src --scores --with s --with n";
     let together = stdout(&folder, mixed);
     assert_ne!(together, alone);
-    assert_eq!(
-        stdout(&folder, &format!("{mixed} --batch-size 1 --threads 1")),
-        together
-    );
+    assert_eq!(stdout(&folder, &format!("{mixed} --batch-size 1 --threads 1")), together);
 }

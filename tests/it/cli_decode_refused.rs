@@ -14,29 +14,11 @@ fn what_cannot_be_met_is_refused() {
         .write("many", "9\n9\n\n9\n9\n9\n");
     let translate = |rest: &str| format!("translate runs/c src {rest}");
     let data: [(&str, &[&str]); 6] = [
-        (
-            "--prefix long",
-            &[
-                "line 2: the prefix is too long: it has 300 tokens",
-                "hint: ",
-            ],
-        ),
-        (
-            "--constraints long",
-            &["line 2: the phrases are too long: they have 300"],
-        ),
-        (
-            "--prefix odd",
-            &["line 4: the prefix `9 y` cannot be written"],
-        ),
-        (
-            "--constraints odd",
-            &["line 4: the phrase `9 y` cannot be written"],
-        ),
-        (
-            "--prefix few",
-            &["`few` has 2 lines, but the input has more"],
-        ),
+        ("--prefix long", &["line 2: the prefix is too long: it has 300 tokens", "hint: "]),
+        ("--constraints long", &["line 2: the phrases are too long: they have 300"]),
+        ("--prefix odd", &["line 4: the prefix `9 y` cannot be written"]),
+        ("--constraints odd", &["line 4: the phrase `9 y` cannot be written"]),
+        ("--prefix few", &["`few` has 2 lines, but the input has more"]),
         ("--constraints missing", &["cannot read `missing`"]),
     ];
     for (rest, complaint) in data {
@@ -44,12 +26,7 @@ fn what_cannot_be_met_is_refused() {
     }
     let outcome = folder.run(&translate("--prefix many --output out"));
     assert_eq!(outcome.code, Some(1));
-    assert!(
-        outcome
-            .stderr
-            .contains("`many` has 6 lines, but the input has 5 lines"),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.contains("`many` has 6 lines, but the input has 5 lines"), "{outcome:?}");
     assert!(!folder.path("out").exists());
 }
 
@@ -61,34 +38,21 @@ fn options_that_cannot_be_used_are_refused() {
     let usage: [(&str, &[&str]); 12] = [
         ("--prefix -", &["`--prefix -`", "name a file"]),
         ("--prefix src --output src", &["also the input `src`"]),
-        (
-            "--coverage-penalty=-1",
-            &[
-                "the coverage penalty is -1",
-                "set `--coverage-penalty` to 0 or more",
-            ],
-        ),
+        ("--coverage-penalty=-1", &["the coverage penalty is -1", "set `--coverage-penalty` to 0 or more"]),
         ("--coverage-penalty x", &["--coverage-penalty"]),
         ("--no-repeat-ngram 0", &["--no-repeat-ngram"]),
         ("--sample --top-p 0", &["`--top-p` must be above 0"]),
         ("--sample --temperature=-1", &["temperature of -1"]),
         ("--sample --beam-width 2", &["--sample", "--beam-width"]),
         ("--sample --constraints few", &["--sample", "--constraints"]),
-        (
-            "--sample --n-best 1001",
-            &["1001 samples", "`--n-best` is between 1 and 1000"],
-        ),
+        ("--sample --n-best 1001", &["1001 samples", "`--n-best` is between 1 and 1000"]),
         ("--seed 1", &["--sample"]),
         ("--format xml", &["unexpected argument '--format'"]),
     ];
     for (rest, complaint) in usage {
         folder.fails(&translate(rest), 2, complaint);
     }
-    folder.fails(
-        &translate("--scores --no-scores"),
-        2,
-        &["--scores", "--no-scores"],
-    );
+    folder.fails(&translate("--scores --no-scores"), 2, &["--scores", "--no-scores"]);
     for option in ["--alignments", "--coverage-penalty 0.2"] {
         let complaint = ["needs attention to the source"];
         folder.fails(&format!("translate n src {option}"), 2, &complaint);
@@ -100,19 +64,12 @@ fn options_that_cannot_be_used_are_refused() {
 #[test]
 fn ensembles_that_do_not_match_are_refused() {
     let folder = trained();
-    let outcome = folder
-        .run("train c.toml --output chars --set tokenizer.kind=char --set tokenizer.vocab_size=15");
+    let outcome =
+        folder.run("train c.toml --output chars --set tokenizer.kind=char --set tokenizer.vocab_size=15");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let differs = [
-        "`chars`: its source vocabulary differs from the first model's",
-        "hint: ",
-    ];
+    let differs = ["`chars`: its source vocabulary differs from the first model's", "hint: "];
     folder.fails("translate runs/c src --with chars", 2, &differs);
-    folder.fails(
-        "rescore runs/c --with chars --src src --tgt src",
-        2,
-        &differs,
-    );
+    folder.fails("rescore runs/c --with chars --src src --tgt src", 2, &differs);
     let outcome = folder.run("train c.toml --output other --set model.decoder_start_token=<pad>");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     folder.fails(

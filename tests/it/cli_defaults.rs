@@ -38,9 +38,7 @@ schedule = {{ warmup_steps = 2 }}
 
 fn folder(lines: &str) -> Folder {
     let folder = Folder::new();
-    folder
-        .write("text", SENTENCES.repeat(20))
-        .write("c.toml", config(lines));
+    folder.write("text", SENTENCES.repeat(20)).write("c.toml", config(lines));
     folder
 }
 
@@ -72,10 +70,7 @@ fn punctuation_is_apart_in_new_vocabularies() {
     let folder = folder("vocab_size = 80");
     succeeds(&folder, "train c.toml --output new");
     let new = tokens(&folder, "new");
-    assert!(
-        new.contains(&"▁dog".into()) && !new.iter().any(|token| mixes(token)),
-        "{new:?}"
-    );
+    assert!(new.contains(&"▁dog".into()) && !new.iter().any(|token| mixes(token)), "{new:?}");
     let old = "--set tokenizer.split_punctuation=false --set tokenizer.split_by_script=false";
     succeeds(&folder, &format!("train c.toml --output old {old}"));
     assert!(tokens(&folder, "old").iter().any(|token| mixes(token)));
@@ -88,10 +83,7 @@ fn a_run_that_began_with_other_defaults_goes_on_with_them() {
     let old = "--set tokenizer.split_punctuation=false --set tokenizer.split_by_script=false \
                --set decode.length_penalty_formula=gnmt";
     succeeds(&folder, &format!("train c.toml --output whole {old}"));
-    succeeds(
-        &folder,
-        &format!("train c.toml --output part {old} --set train.max_steps=2"),
-    );
+    succeeds(&folder, &format!("train c.toml --output part {old} --set train.max_steps=2"));
     let path = folder.path("part/config.toml");
     let stored = fs::read_to_string(&path).unwrap();
     let known = |line: &&str| !line.starts_with("split_");
@@ -109,16 +101,9 @@ fn a_run_that_began_with_other_defaults_goes_on_with_them() {
 #[test]
 fn a_sentencepiece_model_is_trained_with() {
     let folder = folder("from = 'my.model'");
-    fs::copy(
-        fixture("sentencepiece/unigram.model"),
-        folder.path("my.model"),
-    )
-    .unwrap();
+    fs::copy(fixture("sentencepiece/unigram.model"), folder.path("my.model")).unwrap();
     succeeds(&folder, "train c.toml --output whole");
-    succeeds(
-        &folder,
-        "train c.toml --output part --set train.max_steps=2",
-    );
+    succeeds(&folder, "train c.toml --output part --set train.max_steps=2");
     // The model directory has all that it needs.
     fs::remove_file(folder.path("my.model")).unwrap();
     succeeds(&folder, "train c.toml --output part --resume");
@@ -128,11 +113,7 @@ fn a_sentencepiece_model_is_trained_with() {
     assert_eq!(lines.lines().count(), 100);
     let file = fs::read_to_string(folder.path("part/tokenizer.json")).unwrap();
     assert!(file.contains("Unigram") && file.contains("precompiled_charsmap"));
-    folder.fails(
-        "train c.toml --output new",
-        2,
-        &["`tokenizer.from`", "`my.model`, which does not exist"],
-    );
+    folder.fails("train c.toml --output new", 2, &["`tokenizer.from`", "`my.model`, which does not exist"]);
 }
 
 #[test]
@@ -140,17 +121,9 @@ fn a_given_tokenizer_must_fit() {
     let folder = folder("from = 'my.model'\nvocabulary = 'separate'");
     fs::copy(fixture("sentencepiece/bpe.model"), folder.path("my.model")).unwrap();
     let tied = "train c.toml --output new --set model.tie_embeddings=none";
-    folder.fails(
-        tied,
-        2,
-        &["`tokenizer.from`", "one tokenizer in `my.model`"],
-    );
+    folder.fails(tied, 2, &["`tokenizer.from`", "one tokenizer in `my.model`"]);
     folder.write("my.model", "no model");
-    folder.fails(
-        "train c.toml --output new --set tokenizer.vocabulary=shared",
-        1,
-        &["my.model"],
-    );
+    folder.fails("train c.toml --output new --set tokenizer.vocabulary=shared", 1, &["my.model"]);
 }
 
 #[test]
@@ -158,10 +131,7 @@ fn a_warmup_that_does_not_end_is_told() {
     let folder = folder("vocab_size = 80");
     let long = "train c.toml --set train.schedule.warmup_steps=40";
     let said = succeeds(&folder, long);
-    assert!(
-        said.contains("warning: `train.schedule.warmup_steps` = 40"),
-        "{said}"
-    );
+    assert!(said.contains("warning: `train.schedule.warmup_steps` = 40"), "{said}");
     assert!(said.contains("reaches only 10 % of its peak"), "{said}");
     let said = succeeds(&folder, "train c.toml --output other");
     assert!(!said.contains("warmup_steps"), "{said}");
@@ -171,16 +141,12 @@ fn a_warmup_that_does_not_end_is_told() {
 fn a_noam_rate_that_is_no_factor_is_told() {
     let folder = folder("vocab_size = 80");
     let rate = |rate: &str, output: &str| {
-        let noam =
-            "train c.toml --set train.schedule.kind=noam --set train.schedule.warmup_steps=2";
+        let noam = "train c.toml --set train.schedule.kind=noam --set train.schedule.warmup_steps=2";
         let rate = format!("--set train.optimizer.learning_rate={rate}");
         succeeds(&folder, &format!("{noam} {rate} --output {output}"))
     };
     let said = rate("0.00001", "low");
-    assert!(
-        said.contains("warning: the learning rate never exceeds"),
-        "{said}"
-    );
+    assert!(said.contains("warning: the learning rate never exceeds"), "{said}");
     let said = rate("1.0", "right");
     assert!(!said.contains("never exceeds"), "{said}");
 }
@@ -196,14 +162,8 @@ fn short_translations_are_told() {
         outcome.stderr
     };
     let said = advice("--length-penalty-formula gnmt --length-penalty 0.6");
-    assert!(
-        said.contains("warning: the translations are short"),
-        "{said}"
-    );
-    assert!(
-        said.contains("try `--length-penalty-formula length --length-penalty 1`"),
-        "{said}"
-    );
+    assert!(said.contains("warning: the translations are short"), "{said}");
+    assert!(said.contains("try `--length-penalty-formula length --length-penalty 1`"), "{said}");
     assert!(advice("--length-penalty 0.5").contains("try `--length-penalty 1`"));
     assert!(advice("").contains("a larger `--length-penalty`"));
     assert!(advice("--beam-width 1").contains("`--beam-width 5"));
@@ -226,11 +186,7 @@ fn the_search_of_a_report_can_be_chosen() {
     );
     let search = &chosen["search"];
     assert_eq!(
-        (
-            &search["beam_width"],
-            &search["length_penalty_formula"],
-            &search["length_penalty"]
-        ),
+        (&search["beam_width"], &search["length_penalty_formula"], &search["length_penalty"]),
         (&3.into(), &"gnmt".into(), &0.5.into())
     );
     // It is the search of both measurements.
@@ -239,41 +195,24 @@ fn the_search_of_a_report_can_be_chosen() {
     let report: Value = serde_json::from_str(&stdout(&folder, evaluate)).unwrap();
     let bleu = |value: &Value| value["value"].as_f64().unwrap();
     assert!((bleu(&chosen["bleu"]["system"]) - bleu(&report["bleu"])).abs() < 1e-9);
-    let text = stdout(
-        &folder,
-        &format!("quantize runs/c --precision bf16 --output half {TEST_SET} --beam-width 1"),
-    );
+    let text =
+        stdout(&folder, &format!("quantize runs/c --precision bf16 --output half {TEST_SET} --beam-width 1"));
     assert!(text.contains("search   greedy"), "{text}");
 }
 
 #[test]
 fn a_formula_that_is_chosen_has_its_own_exponent() {
     let folder = with_test_set();
-    let scores =
-        |options: &str| stdout(&folder, &format!("translate runs/c in --scores {options}"));
+    let scores = |options: &str| stdout(&folder, &format!("translate runs/c in --scores {options}"));
     let gnmt = scores("--length-penalty-formula gnmt");
-    assert_eq!(
-        gnmt,
-        scores("--length-penalty-formula gnmt --length-penalty 0.6")
-    );
-    assert_ne!(
-        gnmt,
-        scores("--length-penalty-formula gnmt --length-penalty 1")
-    );
+    assert_eq!(gnmt, scores("--length-penalty-formula gnmt --length-penalty 0.6"));
+    assert_ne!(gnmt, scores("--length-penalty-formula gnmt --length-penalty 1"));
     assert_eq!(scores("--length-penalty-formula length"), scores(""));
     // The model's exponent belongs to its formula.
     let train = "train c.toml --output runs/own --set decode.length_penalty_formula=gnmt --set decode.length_penalty=0.3";
     succeeds(&folder, train);
-    let scores = |options: &str| {
-        stdout(
-            &folder,
-            &format!("translate runs/own in --scores {options}"),
-        )
-    };
-    assert_eq!(
-        scores("--length-penalty-formula gnmt"),
-        scores("--length-penalty 0.3")
-    );
+    let scores = |options: &str| stdout(&folder, &format!("translate runs/own in --scores {options}"));
+    assert_eq!(scores("--length-penalty-formula gnmt"), scores("--length-penalty 0.3"));
     assert_eq!(
         scores("--length-penalty-formula length"),
         scores("--length-penalty-formula length --length-penalty 1")

@@ -34,9 +34,7 @@ fn trained_as(family: &str, more: &str) -> Folder {
 
 fn sites(data: &Value) -> Vec<&str> {
     let maps = data["maps"].as_array().unwrap();
-    maps.iter()
-        .map(|map| map["site"].as_str().unwrap())
-        .collect()
+    maps.iter().map(|map| map["site"].as_str().unwrap()).collect()
 }
 
 /// Checks that each row of each head sums to 1.
@@ -45,15 +43,9 @@ fn check_rows(data: &Value) {
         let columns = map["columns"].as_u64().unwrap() as usize;
         for head in map["heads"].as_array().unwrap() {
             let weights: Vec<u64> = serde_json::from_value(head.clone()).unwrap();
-            assert_eq!(
-                weights.len(),
-                columns * map["rows"].as_u64().unwrap() as usize
-            );
+            assert_eq!(weights.len(), columns * map["rows"].as_u64().unwrap() as usize);
             for row in weights.chunks(columns) {
-                assert!(
-                    row.iter().sum::<u64>().abs_diff(1000) <= columns as u64,
-                    "{row:?}"
-                );
+                assert!(row.iter().sum::<u64>().abs_diff(1000) <= columns as u64, "{row:?}");
             }
         }
     }
@@ -90,10 +82,7 @@ fn recurrent_models_show_their_attention() {
 
 #[test]
 fn language_models_show_self_attention() {
-    for (family, site) in [
-        ("decoder_only", "decoder_self"),
-        ("encoder_only", "encoder_self"),
-    ] {
+    for (family, site) in [("decoder_only", "decoder_self"), ("encoder_only", "encoder_self")] {
         let folder = trained_as(family, "");
         let data = explain(&folder, &["runs/c", "1 2 3"]);
         assert_eq!(sites(&data), [site]);
@@ -140,22 +129,11 @@ fn recurrent_taggers_are_refused() {
 fn a_failure_keeps_the_existing_page() {
     let folder = trained();
     folder.write("explanation.html", "kept");
-    let outcome = folder
-        .command("explain runs/c")
-        .arg(" \t ")
-        .output()
-        .unwrap();
+    let outcome = folder.command("explain runs/c").arg(" \t ").output().unwrap();
     assert_eq!(outcome.status.code(), Some(2));
-    assert_eq!(
-        fs::read_to_string(folder.path("explanation.html")).unwrap(),
-        "kept"
-    );
+    assert_eq!(fs::read_to_string(folder.path("explanation.html")).unwrap(), "kept");
     folder.fails("explain runs/c", 2, &["<SENTENCE>"]);
-    folder.fails(
-        "explain runs/c 1 --output missing/a.html",
-        1,
-        &["cannot write `missing/a.html`"],
-    );
+    folder.fails("explain runs/c 1 --output missing/a.html", 1, &["cannot write `missing/a.html`"]);
 }
 
 #[test]
@@ -166,10 +144,5 @@ fn a_sentence_that_is_too_long_is_shown_in_part() {
     assert_eq!(data["src"].as_array().unwrap().len(), 256);
     assert_eq!(data["tgt"].as_array().unwrap().len(), 256);
     assert_eq!(data["warnings"].as_array().unwrap().len(), 2);
-    assert!(
-        data["warnings"][1]
-            .as_str()
-            .unwrap()
-            .starts_with("the target: too long")
-    );
+    assert!(data["warnings"][1].as_str().unwrap().starts_with("the target: too long"));
 }

@@ -70,13 +70,7 @@ const FAMILIES: [&[&str]; 13] = [
         DECODER,
         TIED,
     ],
-    &[
-        "--set model.family=transformer --set model.decoder_mixing=ssru",
-        TRANSFORMER,
-        ENCODER,
-        DECODER,
-        TIED,
-    ],
+    &["--set model.family=transformer --set model.decoder_mixing=ssru", TRANSFORMER, ENCODER, DECODER, TIED],
     &[
         "--set model.family=transformer --set model.decoder=recurrent",
         TRANSFORMER,
@@ -88,16 +82,8 @@ const FAMILIES: [&[&str]; 13] = [
     &["--set model.family=decoder_only", TRANSFORMER, DECODER],
     &[STREAM],
     &["--set model.family=encoder_only", TRANSFORMER, ENCODER],
-    &[
-        "--set model.family=tagger --set model.recurrent.cell=coupled_lstm",
-        RECURRENT,
-        ENCODER,
-    ],
-    &[
-        "--set model.family=tagger --set model.encoder=transformer",
-        TRANSFORMER,
-        ENCODER,
-    ],
+    &["--set model.family=tagger --set model.recurrent.cell=coupled_lstm", RECURRENT, ENCODER],
+    &["--set model.family=tagger --set model.encoder=transformer", TRANSFORMER, ENCODER],
     &["--set model.family=classifier", SHORT, TRANSFORMER, ENCODER],
     &[
         "--set model.family=classifier --set model.encoder=recurrent --set model.pooling=last",
@@ -191,10 +177,7 @@ fn unsupported_settings_of_a_family_are_refused() {
         &["train.batch_tokens", "48"],
     );
     refused("--set data.units=stream", &["data.units", "decoder_only"]);
-    refused(
-        "--set model.family=tagger --set tokenizer.kind=bpe",
-        &["tokenizer.kind", "word"],
-    );
+    refused("--set model.family=tagger --set tokenizer.kind=bpe", &["tokenizer.kind", "word"]);
     refused(
         "--set model.family=tagger --set tokenizer.vocabulary=shared",
         &["tokenizer.vocabulary", "separate"],

@@ -24,17 +24,11 @@ fn folder_with(kinds: &[&str]) -> Folder {
     let line = |n: usize| format!("w{} w{} w{}", n % 40, n * 7 % 40, n * 11 % 40);
     let lines = |label: bool| -> String {
         let label = |n| {
-            if label {
-                format!("odd{}\t", n % 2)
-            } else {
-                String::new()
-            }
+            if label { format!("odd{}\t", n % 2) } else { String::new() }
         };
         (0..60).map(|n| label(n) + &line(n) + "\n").collect()
     };
-    folder
-        .write("text", lines(false))
-        .write("labeled.tsv", lines(true));
+    folder.write("text", lines(false)).write("labeled.tsv", lines(true));
     folder
 }
 
@@ -44,8 +38,7 @@ fn configure<'a>(folder: &'a Folder, from: &str, model: &str, data: &str) -> &'a
     folder.write("c.toml", text)
 }
 
-const PAIRS: &str =
-    "train = { src = 'text', tgt = 'text' }\nvalid = { src = 'text', tgt = 'text' }";
+const PAIRS: &str = "train = { src = 'text', tgt = 'text' }\nvalid = { src = 'text', tgt = 'text' }";
 
 fn succeeds(folder: &Folder, arguments: &str) -> String {
     let outcome = folder.run(arguments);
@@ -56,28 +49,14 @@ fn succeeds(folder: &Folder, arguments: &str) -> String {
 #[test]
 fn an_imported_model_is_trained_and_resumed_without_it() {
     let folder = folder_with(&["marian"]);
-    configure(
-        &folder,
-        "marian",
-        "freeze = [\"encoder.*\", \"*.bias\"]",
-        PAIRS,
-    );
+    configure(&folder, "marian", "freeze = [\"encoder.*\", \"*.bias\"]", PAIRS);
     succeeds(&folder, "train c.toml --output whole");
-    let said = succeeds(
-        &folder,
-        "train c.toml --output part --set train.max_steps=3",
-    );
+    let said = succeeds(&folder, "train c.toml --output part --set train.max_steps=3");
     assert!(said.contains("weights are frozen"), "{said}");
     fs::remove_dir_all(folder.path("marian")).unwrap();
     succeeds(&folder, "train c.toml --output part --resume");
     let last = |run: &str, name: &str| {
-        fs::read(
-            folder
-                .path(run)
-                .join("checkpoints/step-00000006")
-                .join(name),
-        )
-        .unwrap()
+        fs::read(folder.path(run).join("checkpoints/step-00000006").join(name)).unwrap()
     };
     for name in ["model.safetensors", "optimizer.safetensors"] {
         assert!(last("whole", name) == last("part", name), "{name}");
@@ -85,10 +64,7 @@ fn an_imported_model_is_trained_and_resumed_without_it() {
     folder.fails(
         "train c.toml --output new",
         2,
-        &[
-            "`model.from`",
-            "`marian`, which does not exist (`c.toml`, line 2)",
-        ],
+        &["`model.from`", "`marian`, which does not exist (`c.toml`, line 2)"],
     );
     folder.fails(
         "train c.toml --output part --resume --set model.freeze=[]",
@@ -99,12 +75,7 @@ fn an_imported_model_is_trained_and_resumed_without_it() {
     assert_eq!(info["config"]["model"]["from"], "marian");
     assert_eq!(info["provenance"]["from"]["path"], "marian");
     assert_eq!(info["config"]["tokenizer"]["special"]["bos"], "</s>");
-    assert!(
-        folder
-            .run("info part")
-            .stdout
-            .contains("from      marian, sha256 ")
-    );
+    assert!(folder.run("info part").stdout.contains("from      marian, sha256 "));
     folder.write("in", "w1 w2\n");
     assert_eq!(succeeds(&folder, "translate part in").lines().count(), 1);
     // A run goes on from another one, or is repeated from its own configuration.
@@ -123,30 +94,15 @@ fn what_contradicts_the_model_is_refused() {
         folder.fails(&format!("train c.toml --output run --set {set}"), 2, words);
         assert!(!folder.path("run").exists());
     };
-    fails(
-        "model.d_model=32",
-        &["`model.d_model`: expected 24, as in the model `marian`"],
-    );
-    fails(
-        "tokenizer.kind=bpe",
-        &["`tokenizer.kind`", "as in the model `marian`"],
-    );
+    fails("model.d_model=32", &["`model.d_model`: expected 24, as in the model `marian`"]);
+    fails("tokenizer.kind=bpe", &["`tokenizer.kind`", "as in the model `marian`"]);
     fails("model.family=classifier", &["`model.family`"]);
-    fails(
-        "model.freeze=[\"encoder\"]",
-        &["which matches none", "did you mean `encoder.*`?"],
-    );
+    fails("model.freeze=[\"encoder\"]", &["which matches none", "did you mean `encoder.*`?"]);
     fails("model.freeze=[\"*\"]", &["all of them"]);
     fails("model.from=text", &["`text`, which has no `config.toml`"]);
     folder.write("in", "w1 w2\n");
-    succeeds(
-        &folder,
-        "quantize marian --precision int8 --output small --src in --ref in",
-    );
-    fails(
-        "model.from=small",
-        &["`small`, which is quantized", "that it was made from"],
-    );
+    succeeds(&folder, "quantize marian --precision int8 --output small --src in --ref in");
+    fails("model.from=small", &["`small`, which is quantized", "that it was made from"]);
 }
 
 #[test]
@@ -171,17 +127,15 @@ fn every_kind_can_be_trained() {
     let text = "train = { text = 'text' }\nhold_out = 0.2";
     for kind in write {
         let out = train(kind, "", text);
-        succeeds(
-            &folder,
-            &format!("generate {out} --prompt w1 --max-new-tokens 3"),
-        );
+        succeeds(&folder, &format!("generate {out} --prompt w1 --max-new-tokens 3"));
     }
     for kind in ["bert", "roberta", "mpnet"] {
         train(kind, "", text);
     }
     for kind in encoders {
         let data = "train = { tsv = 'labeled.tsv' }\nhold_out = 0.2";
-        let model = "family = \"classifier\"\npooling = \"first\"\nlabel_layer = \"tanh\"\nfreeze = [\"src.*\"]";
+        let model =
+            "family = \"classifier\"\npooling = \"first\"\nlabel_layer = \"tanh\"\nfreeze = [\"src.*\"]";
         let out = train(kind, model, data);
         let label = succeeds(&folder, &format!("classify {out} in"));
         assert!(label.starts_with("odd"), "{label}");
@@ -204,16 +158,10 @@ fn imported_labels_are_trained_further() {
     let lines = |one: &dyn Fn(usize) -> String| (0..n).map(|n| one(n) + "\n").collect::<String>();
     let label = |n: usize| if n.is_multiple_of(2) { "good" } else { "bad" };
     folder
-        .write(
-            "labels.tsv",
-            lines(&|n| format!("{}\tw{} w3", label(n), n % 20)),
-        )
+        .write("labels.tsv", lines(&|n| format!("{}\tw{} w3", label(n), n % 20)))
         .write("odd.tsv", lines(&|n| format!("odd\tw{} w3", n % 20)))
         .write("words", lines(&|n| format!("w{}ab w{}", n % 9, n % 7)))
-        .write(
-            "tags",
-            lines(&|n| format!("{} O", ["B-PER", "B-LOC"][n % 2])),
-        )
+        .write("tags", lines(&|n| format!("{} O", ["B-PER", "B-LOC"][n % 2])))
         .write("in", "w1ab w2\n");
     for kind in kinds {
         let is_tagger = kind.ends_with("tagger");
@@ -236,18 +184,9 @@ fn imported_labels_are_trained_further() {
             assert!(known.contains(&first), "{kind}: {label}");
         }
     }
-    configure(
-        &folder,
-        "bert_classifier",
-        "",
-        "train = { tsv = 'odd.tsv' }\nhold_out = 0.2",
-    );
+    configure(&folder, "bert_classifier", "", "train = { tsv = 'odd.tsv' }\nhold_out = 0.2");
     let known = "the base model `bert_classifier` has only the labels ";
-    let problem = [
-        "unknown label `odd`: ",
-        known,
-        "a new label needs a new model",
-    ];
+    let problem = ["unknown label `odd`: ", known, "a new label needs a new model"];
     folder.fails("train c.toml --output new", 1, &problem);
 }
 
@@ -255,15 +194,11 @@ fn imported_labels_are_trained_further() {
 #[test]
 fn a_vocabulary_that_cannot_spell_the_data_is_warned_of() {
     let folder = folder_with(&["marian"]);
-    let data =
-        "train = { src = 'foreign', tgt = 'text' }\nvalid = { src = 'text', tgt = 'foreign' }";
+    let data = "train = { src = 'foreign', tgt = 'text' }\nvalid = { src = 'text', tgt = 'foreign' }";
     folder.write("foreign", "猫 狗 猫\n".repeat(60));
     let train = |data: &str| {
         configure(&folder, "marian", "", data);
-        succeeds(
-            &folder,
-            "train c.toml --output run --force --set train.max_steps=1",
-        )
+        succeeds(&folder, "train c.toml --output run --force --set train.max_steps=1")
     };
     let warned = |what: &str, side: &str| {
         let said = train(data);
@@ -274,10 +209,7 @@ fn a_vocabulary_that_cannot_spell_the_data_is_warned_of() {
         let end = format!(
             " % of the {side} tokens are `<unk>`: the vocabulary of `marian` cannot spell them; check the language and the direction of the data; "
         );
-        assert!(
-            line.starts_with("warning: ") && line.contains(&end),
-            "{line}"
-        );
+        assert!(line.starts_with("warning: ") && line.contains(&end), "{line}");
         assert_eq!(said.matches("cannot spell them").count(), 2, "{said}");
     };
     warned("training", "source");
@@ -292,11 +224,9 @@ fn a_new_tagger_reads_pieces() {
     let folder = folder_with(&["bert_tagger"]);
     let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hf");
     fs::create_dir(folder.path("theirs")).unwrap();
-    for (kind, name) in [
-        ("bert", "config.json"),
-        ("bert", "model.safetensors"),
-        ("bert_tagger", "tokenizer.json"),
-    ] {
+    for (kind, name) in
+        [("bert", "config.json"), ("bert", "model.safetensors"), ("bert_tagger", "tokenizer.json")]
+    {
         let from = fixtures.join(kind).join(name);
         fs::copy(from, folder.path("theirs").join(name)).unwrap();
     }
@@ -307,17 +237,11 @@ fn a_new_tagger_reads_pieces() {
     let tag = |n: usize| ends[n * 5 / 3 % 2].to_uppercase();
     let line = |one: &dyn Fn(usize) -> String, n: usize| one(n) + " " + &one(n + 1) + "\n";
     let lines = |one: &dyn Fn(usize) -> String| (0..80).map(|n| line(one, n)).collect::<String>();
-    folder
-        .write("words", lines(&word))
-        .write("tags", lines(&tag));
+    folder.write("words", lines(&word)).write("tags", lines(&tag));
     let data = "train = { src = 'words', tgt = 'tags' }\nvalid = { src = 'words', tgt = 'tags' }";
-    configure(
-        &folder,
-        "bert",
-        "family = \"tagger\"\ndropout = 0.0\nattention_dropout = 0.0",
-        data,
-    );
-    let more = "--set train.max_steps=60 --set train.optimizer.learning_rate=0.003 --set train.validate_every=30";
+    configure(&folder, "bert", "family = \"tagger\"\ndropout = 0.0\nattention_dropout = 0.0", data);
+    let more =
+        "--set train.max_steps=60 --set train.optimizer.learning_rate=0.003 --set train.validate_every=30";
     succeeds(&folder, &format!("train c.toml --output tagger {more}"));
     let found = succeeds(&folder, "tag tagger words");
     let expected = fs::read_to_string(folder.path("tags")).unwrap();
@@ -339,10 +263,7 @@ fn profiles_and_prepared_data_start_from_the_model_too() {
     assert!(profile.contains("2 updates"), "{profile}");
     succeeds(&folder, "prepare c.toml");
     assert!(succeeds(&folder, "prepare c.toml --list").contains('*'));
-    succeeds(
-        &folder,
-        "train c.toml --output memory --set data.store=memory",
-    );
+    succeeds(&folder, "train c.toml --output memory --set data.store=memory");
     let said = succeeds(&folder, "train c.toml --output disk");
     assert!(said.contains("examples in `.attentive"), "{said}");
     let served = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();

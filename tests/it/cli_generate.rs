@@ -26,8 +26,7 @@ save_every = 2
 schedule = { warmup_steps = 2 }
 ";
 
-const TEXT: &str =
-    "First Citizen:\nBefore we proceed any further, hear me speak.\n\nAll:\nSpeak, speak.\n";
+const TEXT: &str = "First Citizen:\nBefore we proceed any further, hear me speak.\n\nAll:\nSpeak, speak.\n";
 
 /// A folder with a model trained on lines in `runs/lines` and a character model trained on a stream in `runs/stream`.
 pub(crate) fn language_models() -> Folder {
@@ -94,23 +93,14 @@ fn samples_depend_only_on_seed_and_number() {
 fn text_includes_its_prompt() {
     let folder = language_models();
     let options = "--prompt Speak --n-best 2 --max-new-tokens 40";
-    let samples = json_lines(&stdout(
-        &folder,
-        &format!("generate runs/stream --json {options}"),
-    ));
+    let samples = json_lines(&stdout(&folder, &format!("generate runs/stream --json {options}")));
     let text = |sample: &Value| "Speak".to_owned() + sample["text"].as_str().unwrap();
     let expected = format!("{}\n---\n{}\n", text(&samples[0]), text(&samples[1]));
-    assert_eq!(
-        stdout(&folder, &format!("generate runs/stream {options}")),
-        expected
-    );
+    assert_eq!(stdout(&folder, &format!("generate runs/stream {options}")), expected);
 
     let first = samples[0]["text"].as_str().unwrap();
     let stop = first.split_whitespace().next().unwrap();
-    let stopped = stdout(
-        &folder,
-        &format!("generate runs/stream {options} --json --stop {stop}"),
-    );
+    let stopped = stdout(&folder, &format!("generate runs/stream {options} --json --stop {stop}"));
     let before = first.split(stop).next().unwrap();
     assert_eq!(json_lines(&stopped)[0]["text"], before);
     assert_eq!(json_lines(&stopped)[0]["ending"], "stopped");
@@ -125,14 +115,8 @@ fn models_trained_on_lines_generate_lines() {
     let samples = stdout(&folder, "generate runs/lines --n-best 20 --json");
     for sample in json_lines(&samples) {
         let ending = sample["ending"].as_str().unwrap();
-        assert!(
-            ["end_of_text", "context_full"].contains(&ending),
-            "{sample}"
-        );
-        assert!(
-            !sample["text"].as_str().unwrap().starts_with(' '),
-            "{sample}"
-        );
+        assert!(["end_of_text", "context_full"].contains(&ending), "{sample}");
+        assert!(!sample["text"].as_str().unwrap().starts_with(' '), "{sample}");
     }
 }
 
@@ -152,16 +136,10 @@ fn invalid_generation_options_are_refused() {
     fails("--greedy --top-k 3", &["--greedy", "--top-k"]);
     fails("--stop=", &["empty stop string", "hint: "]);
     let long = "e".repeat(33);
-    fails(
-        &format!("--prompt {long}"),
-        &["33 tokens", "holds 32", "hint: "],
-    );
+    fails(&format!("--prompt {long}"), &["33 tokens", "holds 32", "hint: "]);
     let unknown = folder.run("generate runs/stream --prompt Ω --max-new-tokens 3");
     assert_eq!(unknown.code, Some(0), "{unknown:?}");
-    assert!(
-        unknown.stderr.starts_with("warning: 1 of 1 token not in"),
-        "{unknown:?}"
-    );
+    assert!(unknown.stderr.starts_with("warning: 1 of 1 token not in"), "{unknown:?}");
     folder.fails("generate missing", 1, &["`missing"]);
     let complaint = ["continues texts", "attentive generate"];
     folder.fails("translate runs/lines text", 2, &complaint);
@@ -176,17 +154,11 @@ fn a_language_model_is_evaluated_on_a_text() {
     };
     let stream = json("runs/stream --text text");
     let characters = TEXT.len() * 9 - 1;
-    assert_eq!(
-        (&stream["tokens"], &stream["characters"]),
-        (&characters.into(), &characters.into())
-    );
+    assert_eq!((&stream["tokens"], &stream["characters"]), (&characters.into(), &characters.into()));
     let bits = stream["bits_per_character"].as_f64().unwrap();
     assert!((stream["perplexity"].as_f64().unwrap().log2() - bits).abs() < 1e-9);
     assert!(bits > 1.0 && bits < 8.0, "{bits}");
-    folder.write(
-        "german",
-        "Der Hund sieht die Katze .\n\nDer Mann schläft .\n",
-    );
+    folder.write("german", "Der Hund sieht die Katze .\n\nDer Mann schläft .\n");
     let lines = json("runs/lines --text german");
     assert_eq!(lines["characters"], 27 + 19);
     let text = stdout(&folder, "evaluate runs/lines --text german");
@@ -194,36 +166,17 @@ fn a_language_model_is_evaluated_on_a_text() {
         assert!(text.contains(words), "`{words}` is not in {text}");
     }
     folder.write("empty", "");
-    folder.fails(
-        "evaluate runs/lines --text empty",
-        1,
-        &["no line", "hint: "],
-    );
-    folder.fails(
-        "evaluate runs/stream --text empty",
-        1,
-        &["nothing to predict"],
-    );
+    folder.fails("evaluate runs/lines --text empty", 1, &["no line", "hint: "]);
+    folder.fails("evaluate runs/stream --text empty", 1, &["nothing to predict"]);
     folder.fails("evaluate runs/lines", 2, &["--text <FILE>"]);
     let wrong = "evaluate runs/lines --src text --ref text";
-    folder.fails(
-        wrong,
-        2,
-        &["cannot be evaluated on data of this form", "`--text`"],
-    );
+    folder.fails(wrong, 2, &["cannot be evaluated on data of this form", "`--text`"]);
     folder.fails("evaluate runs/lines --src text --text text", 2, &["--text"]);
-    folder.fails(
-        "evaluate runs/lines --text text --beam-width 2",
-        2,
-        &["search options"],
-    );
+    folder.fails("evaluate runs/lines --text text --beam-width 2", 2, &["search options"]);
     folder.fails(
         "evaluate runs/lines --text text --cache-precision bf16",
         2,
-        &[
-            "only models that translate",
-            "leave `--cache-precision` out",
-        ],
+        &["only models that translate", "leave `--cache-precision` out"],
     );
 }
 
@@ -255,42 +208,19 @@ fn unsuitable_corpora_are_refused() {
         let outcome = folder.run(&arguments);
         assert_eq!(outcome.code, Some(code), "{outcome:?}");
         for words in complaint {
-            assert!(
-                outcome.stderr.contains(words),
-                "`{words}` is not in {outcome:?}"
-            );
+            assert!(outcome.stderr.contains(words), "`{words}` is not in {outcome:?}");
         }
     };
     let text = |name: &str| format!("data.train={{text='{name}'}}");
     for config in ["lines", "stream"] {
         fails(config, &text("missing"), 1, &["cannot read `missing`"]);
         fails(config, &text("empty"), 1, &["`empty`", "0 of 0 lines kept"]);
-        fails(
-            config,
-            "data.train={tsv='pairs'}",
-            2,
-            &["`data.train`", "`text`"],
-        );
+        fails(config, "data.train={tsv='pairs'}", 2, &["`data.train`", "`text`"]);
     }
     fails("lines", &text("blank"), 1, &["0 of 2 lines kept"]);
-    fails(
-        "stream",
-        &text("short"),
-        1,
-        &["window of 32 tokens", "hint: "],
-    );
-    fails(
-        "stream",
-        "train.batch_tokens=31",
-        2,
-        &["`train.batch_tokens`", "32"],
-    );
-    fails(
-        "lines",
-        "model.family='transformer' data.units='stream'",
-        2,
-        &["`data.units`"],
-    );
+    fails("stream", &text("short"), 1, &["window of 32 tokens", "hint: "]);
+    fails("stream", "train.batch_tokens=31", 2, &["`train.batch_tokens`", "32"]);
+    fails("lines", "model.family='transformer' data.units='stream'", 2, &["`data.units`"]);
 }
 
 #[test]

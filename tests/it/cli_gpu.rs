@@ -41,14 +41,8 @@ schedule = { warmup_steps = 4 }
 beam_width = 2
 ";
 
-const FAMILIES: [&str; 6] = [
-    "transformer",
-    "decoder_only",
-    "encoder_only",
-    "classifier",
-    "tagger",
-    "seq2seq",
-];
+const FAMILIES: [&str; 6] =
+    ["transformer", "decoder_only", "encoder_only", "classifier", "tagger", "seq2seq"];
 /// Twenty texts to translate.
 const TEXTS: &str = "\
 the old teacher gives the children a book .\n\
@@ -141,11 +135,7 @@ fn a_gpu_learns_what_a_cpu_learns() {
         assert!(outcome.stderr.contains(&named), "{outcome:?}");
         let warning = format!("warning: {name}");
         let is_software = adapter["kind"] == "software";
-        assert_eq!(
-            outcome.stderr.contains(&warning),
-            is_software,
-            "{outcome:?}"
-        );
+        assert_eq!(outcome.stderr.contains(&warning), is_software, "{outcome:?}");
 
         let (cpu, gpu) = (losses(&folder, "cpu"), losses(&folder, "gpu"));
         assert_eq!((cpu.len(), gpu.len()), (6, 6), "{family}");
@@ -185,11 +175,7 @@ fn a_killed_run_resumes_to_identical_bits_on_a_gpu() {
         assert!(!child.wait().unwrap().success(), "it had ended");
         let outcome = train(&folder, "--output parts --device gpu --resume");
         assert!(!outcome.stderr.contains("in the last bits"), "{outcome:?}");
-        assert_eq!(
-            losses(&folder, "parts"),
-            losses(&folder, "whole"),
-            "{family}"
-        );
+        assert_eq!(losses(&folder, "parts"), losses(&folder, "whole"), "{family}");
         let same = results(&folder, "parts") == results(&folder, "whole");
         assert!(same, "{family}: the bits differ");
     }
@@ -221,10 +207,7 @@ fn threads_change_nothing_on_a_gpu() {
     }
     let folder = prepared("transformer");
     for threads in ["1", "2"] {
-        train(
-            &folder,
-            &format!("--output {threads} --device gpu --threads {threads}"),
-        );
+        train(&folder, &format!("--output {threads} --device gpu --threads {threads}"));
     }
     assert!(results(&folder, "1") == results(&folder, "2"));
 }
@@ -267,14 +250,9 @@ fn training_and_translation_on_a_gpu_are_measured() {
     let folder = Folder::new();
     let outcome = folder.run("bench --device gpu --model tiny --quick --steps 2 --json");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    assert!(
-        outcome.stderr.contains("speeds of so little work"),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.contains("speeds of so little work"), "{outcome:?}");
     let found = outcome.stdout.lines();
-    let found: Vec<Value> = found
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let found: Vec<Value> = found.map(|line| serde_json::from_str(line).unwrap()).collect();
     let [training, translation @ ..] = &found[..] else {
         panic!("{outcome:?}");
     };
@@ -282,23 +260,14 @@ fn training_and_translation_on_a_gpu_are_measured() {
     assert_eq!(training["tokens"], 16);
     let settings = translation.iter().map(|one| {
         let number = |key: &str| one[key].as_u64().unwrap();
-        (
-            one["precision"].as_str().unwrap(),
-            number("batch"),
-            number("beam"),
-        )
+        (one["precision"].as_str().unwrap(), number("batch"), number("beam"))
     });
-    let of =
-        |precision| [(4, 1), (4, 5), (1, 1), (1, 5)].map(|(batch, beam)| (precision, batch, beam));
+    let of = |precision| [(4, 1), (4, 5), (1, 1), (1, 5)].map(|(batch, beam)| (precision, batch, beam));
     let expected = ["f32", "bf16"].into_iter().flat_map(of);
     assert_eq!(Vec::from_iter(settings), Vec::from_iter(expected));
     for one in translation {
         assert!(one["gpu"].is_string() && one["bound"].is_null(), "{one}");
-        assert_eq!(
-            one["tokens"].as_u64(),
-            one["sentences"].as_u64().map(|n| 4 * n),
-            "{one}"
-        );
+        assert_eq!(one["tokens"].as_u64(), one["sentences"].as_u64().map(|n| 4 * n), "{one}");
     }
 }
 
@@ -315,16 +284,9 @@ fn gpus_that_do_not_exist_are_refused() {
     folder.fails(
         "train c.toml --device gpu --set train.precision=bf16",
         2,
-        &[
-            "config key `train.precision`: expected `f32` or `auto`",
-            "GPUs compute in `f32`",
-        ],
+        &["config key `train.precision`: expected `f32` or `auto`", "GPUs compute in `f32`"],
     );
-    folder.fails(
-        "train c.toml --device cuda:1",
-        2,
-        &["`gpu:N` with the number of a GPU"],
-    );
+    folder.fails("train c.toml --device cuda:1", 2, &["`gpu:N` with the number of a GPU"]);
 }
 
 #[test]

@@ -14,13 +14,8 @@ use crate::support::process::Process;
 use crate::support::serving::fixture;
 
 /// Models that translate: Transformers with added and rotary positions, and recurrent ones with both kinds of attention and none.
-const TRANSLATORS: [&str; 5] = [
-    "transformer-post",
-    "transformer-rotary",
-    "seq2seq-bahdanau",
-    "seq2seq-luong",
-    "seq2seq-thought",
-];
+const TRANSLATORS: [&str; 5] =
+    ["transformer-post", "transformer-rotary", "seq2seq-bahdanau", "seq2seq-luong", "seq2seq-thought"];
 
 /// Twenty lines of different lengths, in the words of one model or of another.
 fn lines() -> Vec<String> {
@@ -98,14 +93,8 @@ fn all_kinds_of_search_work_on_a_gpu() {
     }
     // An ensemble translates as it does on the CPU; a seed gives the same samples in two runs on the GPU.
     let with = format!("translate {0} in --with {0} --beam-width 2", post.display());
-    assert_eq!(
-        output(&folder, &format!("{with} --device gpu")),
-        output(&folder, &with)
-    );
-    let sample = format!(
-        "translate {} in --sample --seed 7 --device gpu",
-        post.display()
-    );
+    assert_eq!(output(&folder, &format!("{with} --device gpu")), output(&folder, &with));
+    let sample = format!("translate {} in --sample --seed 7 --device gpu", post.display());
     assert_eq!(output(&folder, &sample), output(&folder, &sample));
 }
 
@@ -125,19 +114,12 @@ fn a_gpu_continues_texts_as_a_cpu_does() {
     let folder = Folder::new();
     for version in ["v0.1.0", "v0.2.0"] {
         let model = root().join(format!("tests/fixtures/{version}/decoder-only/run"));
-        let command = format!(
-            "generate {} --max-new-tokens 40 --prompt a",
-            model.display()
-        );
+        let command = format!("generate {} --max-new-tokens 40 --prompt a", model.display());
         let greedy = format!("{command} --greedy");
         let found = output(&folder, &format!("{greedy} --device gpu"));
         assert_eq!(found, output(&folder, &greedy), "{version}");
         let sampled = format!("{command} --seed 3 --n-best 2 --device gpu:0");
-        assert_eq!(
-            output(&folder, &sampled),
-            output(&folder, &sampled),
-            "{version}"
-        );
+        assert_eq!(output(&folder, &sampled), output(&folder, &sampled), "{version}");
     }
 }
 
@@ -148,16 +130,9 @@ fn a_gpu_is_evaluated_as_a_cpu_is() {
     }
     let folder = folder();
     let model = fixture("transformer-post");
-    folder.write(
-        "ref",
-        output(
-            &folder,
-            &format!("translate {} in --beam-width 1", model.display()),
-        ),
-    );
+    folder.write("ref", output(&folder, &format!("translate {} in --beam-width 1", model.display())));
     let command = format!("evaluate {} --src in --ref ref --json", model.display());
-    let found: Value =
-        serde_json::from_str(&output(&folder, &format!("{command} --device gpu"))).unwrap();
+    let found: Value = serde_json::from_str(&output(&folder, &format!("{command} --device gpu"))).unwrap();
     let expected: Value = serde_json::from_str(&output(&folder, &command)).unwrap();
     assert_eq!(found["bleu"], expected["bleu"]);
     assert_close(&found["perplexity"], &expected["perplexity"]);
@@ -166,10 +141,7 @@ fn a_gpu_is_evaluated_as_a_cpu_is() {
 
 fn assert_close(found: &Value, expected: &Value) {
     let [found, expected] = [found, expected].map(|it| it.as_f64().expect("a number"));
-    assert!(
-        (found / expected - 1.0).abs() < 1e-4,
-        "{found}, not {expected}"
-    );
+    assert!((found / expected - 1.0).abs() < 1e-4, "{found}, not {expected}");
 }
 
 #[test]
@@ -197,10 +169,7 @@ fn a_gpu_scores_what_a_cpu_scores() {
     let folder = folder();
     for name in ["transformer-post", "seq2seq-bahdanau"] {
         let model = fixture(name);
-        folder.write(
-            "tgt",
-            lines().into_iter().rev().collect::<Vec<_>>().join("\n") + "\n",
-        );
+        folder.write("tgt", lines().into_iter().rev().collect::<Vec<_>>().join("\n") + "\n");
         let command = format!("rescore {} --src in --tgt tgt --json", model.display());
         let [expected, found] = ["cpu", "gpu"].map(|device| {
             let lines = output(&folder, &format!("{command} --device {device}"));
@@ -223,11 +192,7 @@ fn a_server_on_a_gpu_answers_many_clients() {
     let folder = folder();
     let model = fixture("transformer-post");
     let expected = output(&folder, &format!("translate {} in", model.display()));
-    let arguments = format!(
-        "en-de={} tags={} --device gpu",
-        model.display(),
-        fixture("tagger").display()
-    );
+    let arguments = format!("en-de={} tags={} --device gpu", model.display(), fixture("tagger").display());
     let server = Process::start(&folder, &arguments);
     let address = server.address;
     thread::scope(|scope| {
@@ -251,10 +216,7 @@ fn a_server_on_a_gpu_answers_many_clients() {
     server.signal("TERM");
     let (code, log) = server.end();
     assert_eq!(code, Some(0), "{log}");
-    assert!(
-        log.contains("the model does not decode, so it computes on the CPU"),
-        "{log}"
-    );
+    assert!(log.contains("the model does not decode, so it computes on the CPU"), "{log}");
 }
 
 /// Weights in bf16 give the numbers of weights that were rounded before and are kept in f32, to the last bit.
@@ -275,45 +237,20 @@ fn a_gpu_keeps_weights_in_bf16() {
         let exact = Pipeline::load_on(&model, gpu, None).unwrap();
         let options = TranslateOptions::from(&exact.config().decode);
         let [found, expected, exact] = [&in_bf16, &rounded, &exact].map(|pipeline| {
-            (
-                pipeline.translate_with(&src, &options).unwrap(),
-                pipeline.rescore(1, &src, &tgt).unwrap(),
-            )
+            (pipeline.translate_with(&src, &options).unwrap(), pipeline.rescore(1, &src, &tgt).unwrap())
         });
         assert_eq!(found, expected, "{name}");
         assert_ne!(found, exact, "{name}: the weights were rounded");
 
-        let lines = found
-            .0
-            .iter()
-            .map(|line| format!("{}\n", line.hypotheses[0].text));
-        let command = format!(
-            "translate {} in --precision bf16 --device gpu",
-            model.display()
-        );
-        assert_eq!(
-            output(&folder, &command),
-            String::from_iter(lines),
-            "{name}"
-        );
+        let lines = found.0.iter().map(|line| format!("{}\n", line.hypotheses[0].text));
+        let command = format!("translate {} in --precision bf16 --device gpu", model.display());
+        assert_eq!(output(&folder, &command), String::from_iter(lines), "{name}");
         // A model that is stored in bf16 is computed in bf16.
-        output(
-            &folder,
-            &format!(
-                "quantize {} --precision bf16 --output {name}",
-                model.display()
-            ),
-        );
+        output(&folder, &format!("quantize {} --precision bf16 --output {name}", model.display()));
         let stored = format!("translate {name} in --device gpu --json");
-        assert_eq!(
-            output(&folder, &stored),
-            output(&folder, &format!("{command} --json"))
-        );
+        assert_eq!(output(&folder, &stored), output(&folder, &format!("{command} --json")));
         let profile = folder.run(&format!("{stored} --profile"));
-        assert!(
-            profile.stderr.contains("f32 with weights in bf16"),
-            "{profile:?}"
-        );
+        assert!(profile.stderr.contains("f32 with weights in bf16"), "{profile:?}");
     }
 }
 
@@ -325,17 +262,9 @@ fn what_a_gpu_does_not_do_is_refused() {
     for command in [&translate, &format!("generate {}", model.display())] {
         let command = format!("{command} --device gpu --precision int8");
         let complaint = "GPUs keep weights in f32 or bf16, not in int8";
-        folder.fails(
-            &command,
-            2,
-            &[complaint, "leave the precision out", "`--device cpu`"],
-        );
+        folder.fails(&command, 2, &[complaint, "leave the precision out", "`--device cpu`"]);
     }
-    folder.fails(
-        &format!("{translate} --device cuda"),
-        2,
-        &["`gpu:N` with the number of a GPU"],
-    );
+    folder.fails(&format!("{translate} --device cuda"), 2, &["`gpu:N` with the number of a GPU"]);
     let complaint = if has_gpu() {
         ["there is no GPU with the number 99", "attentive devices"]
     } else {
@@ -348,14 +277,7 @@ fn what_a_gpu_does_not_do_is_refused() {
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
     assert!(outcome.stderr.contains(complaint[0]), "{outcome:?}");
     if has_gpu() {
-        let command = format!(
-            "evaluate {} --src in --ref in --device gpu",
-            tagger.display()
-        );
-        folder.fails(
-            &command,
-            2,
-            &["computes on the CPU only", "leave the device out"],
-        );
+        let command = format!("evaluate {} --src in --ref in --device gpu", tagger.display());
+        folder.fails(&command, 2, &["computes on the CPU only", "leave the device out"]);
     }
 }

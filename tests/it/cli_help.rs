@@ -37,22 +37,11 @@ fn every_command_is_listed_and_helps_with_examples() {
     let first = "Train, evaluate, run and explain sequence models from raw text\n";
     assert!(overview.stdout.starts_with(first), "{}", overview.stdout);
     for command in COMMANDS {
-        assert!(
-            overview.stdout.contains(&format!("\n  {command} ")),
-            "{command}"
-        );
+        assert!(overview.stdout.contains(&format!("\n  {command} ")), "{command}");
         let help = folder.run(&format!("{command} --help"));
         assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
-        assert!(
-            help.stdout.contains("Examples:\n  attentive "),
-            "{}",
-            help.stdout
-        );
-        assert!(
-            help.stdout.contains(&format!("  attentive {command}")),
-            "{}",
-            help.stdout
-        );
+        assert!(help.stdout.contains("Examples:\n  attentive "), "{}", help.stdout);
+        assert!(help.stdout.contains(&format!("  attentive {command}")), "{}", help.stdout);
     }
 }
 
@@ -70,12 +59,7 @@ fn every_command_of_config_helps_with_examples() {
 fn the_columns_of_n_best_are_documented() {
     let wrapped = Folder::new().run("translate --help").stdout;
     let help = wrapped.split_whitespace().collect::<Vec<_>>().join(" ");
-    for word in [
-        "tab-separated",
-        "number of the input line",
-        "score",
-        "length penalty",
-    ] {
+    for word in ["tab-separated", "number of the input line", "score", "length penalty"] {
         assert!(help.contains(word), "`{word}` is not in {help}");
     }
 }

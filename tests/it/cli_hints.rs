@@ -31,9 +31,7 @@ fn sentences(first: char) -> String {
         (0..2).filter_map(letter).collect::<String>()
     };
     let line = |number: usize| {
-        let words: Vec<String> = (0..2 + number % 4)
-            .map(|i| word(number * 7 + i * 11))
-            .collect();
+        let words: Vec<String> = (0..2 + number % 4).map(|i| word(number * 7 + i * 11)).collect();
         words.join(" ") + "\n"
     };
     (0..120).map(line).collect()
@@ -41,16 +39,9 @@ fn sentences(first: char) -> String {
 
 fn parallel() -> Folder {
     let folder = Folder::new();
-    folder
-        .write("train.en", sentences('a'))
-        .write("train.de", sentences('p'));
-    folder
-        .write("val.en", sentences('a'))
-        .write("val.de", sentences('p'));
-    let recipe = fs::read_to_string(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/configs/multi30k-marian.toml"
-    ));
+    folder.write("train.en", sentences('a')).write("train.de", sentences('p'));
+    folder.write("val.en", sentences('a')).write("val.de", sentences('p'));
+    let recipe = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/configs/multi30k-marian.toml"));
     folder.write("m.toml", recipe.unwrap());
     let few = "data.dir=. tokenizer.vocab_size=200 train.max_steps=30 train.validate_every=30 train.validate_sentences=2 \
                train.batch_tokens=400 train.micro_batches_per_update=1 train.save_every=0 train.schedule.warmup_steps=5 train.average_last=1 \
@@ -58,12 +49,7 @@ fn parallel() -> Folder {
     let few: Vec<String> = few.split(' ').map(|one| format!("--set {one}")).collect();
     let outcome = folder.run(&format!("train m.toml --output m {}", few.join(" ")));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    assert!(
-        outcome
-            .stderr
-            .contains("note: the model can be exported as MarianMT\n"),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.contains("note: the model can be exported as MarianMT\n"), "{outcome:?}");
     let fewer = "fewer than `tokenizer.vocab_size` = 200";
     assert!(outcome.stderr.contains(fewer), "{outcome:?}");
     folder
@@ -86,15 +72,9 @@ fn files_that_are_named_twice_are_noticed() {
     let copies = "warning: source and target of `data.train` are the same file, `train.en`";
     let seen = "warning: `data.valid` is also in `data.train` (`./train.en`, `train.de`)";
     let neither = said("");
-    assert!(
-        !neither.contains(copies) && !neither.contains("is also in"),
-        "{neither}"
-    );
+    assert!(!neither.contains(copies) && !neither.contains("is also in"), "{neither}");
     let copied = said("--set data.train.tgt=./train.en");
-    assert!(
-        copied.contains(copies) && !copied.contains("is also in"),
-        "{copied}"
-    );
+    assert!(copied.contains(copies) && !copied.contains("is also in"), "{copied}");
     let same = said("--set data.valid.src=./train.en --set data.valid.tgt=train.de");
     assert!(same.contains(seen) && !same.contains(copies), "{same}");
 }
@@ -102,16 +82,10 @@ fn files_that_are_named_twice_are_noticed() {
 #[test]
 fn what_is_no_configuration_is_explained() {
     let folder = trained();
-    folder
-        .write("m.yml", "task: transformer-base\n")
-        .write("train.en", "A dog runs.\n");
+    folder.write("m.yml", "task: transformer-base\n").write("train.en", "A dog runs.\n");
     for (file, code, hint) in [
         ("m.yml", 2, "hint: configurations are TOML files"),
-        (
-            "train.en",
-            2,
-            "`attentive config new --family transformer -o my.toml`",
-        ),
+        ("train.en", 2, "`attentive config new --family transformer -o my.toml`"),
         ("train.en", 2, "docs/coming-from.md"),
         ("runs/c", 1, "`attentive train NAME.toml --resume`"),
         ("runs", 1, "hint: name a TOML file"),
@@ -132,11 +106,7 @@ fn a_model_of_the_recipe_is_exported_without_reservations() {
         "{lines}"
     );
     let outcome = folder.run("export m --to hf --output hf");
-    assert_eq!(
-        (outcome.code, outcome.stderr.as_str()),
-        (Some(0), ""),
-        "{outcome:?}"
-    );
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{outcome:?}");
     stdout(&folder, "import hf --output back");
     let of = |model: &str| stdout(&folder, &format!("translate {model} val.en --scores"));
     assert_eq!(of("m"), of("back"));
@@ -153,10 +123,7 @@ fn a_test_set_the_wrong_way_round_is_noticed() {
     };
     let (bleu, said) = run("val.de", "val.en");
     assert!(bleu < 5.0);
-    assert!(
-        said.contains("warning: source and target seem to be swapped"),
-        "{said}"
-    );
+    assert!(said.contains("warning: source and target seem to be swapped"), "{said}");
     let (_, said) = run("val.en", "val.de");
     assert!(!said.contains("swapped"), "{said}");
 }
@@ -167,10 +134,7 @@ fn what_cannot_be_exported_is_said_when_training_starts() {
     let pre = "--set model.norm_position=pre";
     let outcome = folder.run(&format!("train c.toml --output pre {pre}"));
     let lines = stdout(&folder, "info pre");
-    assert!(
-        lines.contains("transformers  the model cannot be represented as a MarianMT model: "),
-        "{lines}"
-    );
+    assert!(lines.contains("transformers  the model cannot be represented as a MarianMT model: "), "{lines}");
     let json: Value = serde_json::from_str(&stdout(&folder, "info pre --json")).unwrap();
     let problem = json["export"][0]["problem"].as_str().unwrap();
     assert_eq!(json["export"][0]["kind"], Value::Null);
@@ -195,14 +159,7 @@ fn what_cannot_be_exported_is_said_when_training_starts() {
 #[test]
 fn a_translation_that_was_cut_off_is_named_in_every_format() {
     let folder = trained();
-    for format in [
-        "",
-        "--scores",
-        "--json",
-        "--json",
-        "--scores",
-        "--token-scores",
-    ] {
+    for format in ["", "--scores", "--json", "--json", "--scores", "--token-scores"] {
         let outcome = folder.run(&format!("translate runs/c src --max-new-tokens 1 {format}"));
         let warning = "warning: line 1: the translation was cut off at the length limit";
         assert!(outcome.stderr.contains(warning), "{format}: {outcome:?}");
@@ -220,53 +177,24 @@ fn texts_and_options_in_the_wrong_place_are_explained() {
         String::from_utf8(outcome.stderr).unwrap()
     };
     for (command, text, expected) in [
-        (
-            "translate runs/c",
-            "it's 1 2.",
-            r"`echo 'it'\''s 1 2.' | attentive translate MODEL`",
-        ),
-        (
-            "translate runs/c",
-            "123",
-            "`echo '123' | attentive translate MODEL`",
-        ),
-        (
-            "generate runs/c",
-            "1 2",
-            "`attentive generate MODEL --prompt '1 2'`",
-        ),
-        (
-            "generate runs/c",
-            "1 2",
-            "`echo '1 2' | attentive generate MODEL`",
-        ),
-        (
-            "translate runs/c 1",
-            "2",
-            "`echo 'TEXT' | attentive translate MODEL`",
-        ),
+        ("translate runs/c", "it's 1 2.", r"`echo 'it'\''s 1 2.' | attentive translate MODEL`"),
+        ("translate runs/c", "123", "`echo '123' | attentive translate MODEL`"),
+        ("generate runs/c", "1 2", "`attentive generate MODEL --prompt '1 2'`"),
+        ("generate runs/c", "1 2", "`echo '1 2' | attentive generate MODEL`"),
+        ("translate runs/c 1", "2", "`echo 'TEXT' | attentive translate MODEL`"),
         ("tag runs/c 1", "2", "`echo 'TEXT' | attentive tag MODEL`"),
     ] {
         let said = run(command, &[text]);
         assert!(said.contains(expected), "{said}");
     }
     let long = run("translate runs/c", &[&"1 2 ".repeat(100)]);
-    assert!(
-        long.contains("`echo '…' | attentive translate MODEL`"),
-        "{long}"
-    );
+    assert!(long.contains("`echo '…' | attentive translate MODEL`"), "{long}");
     let file = run("translate runs/c", &["missing.txt"]);
     assert!(!file.contains("echo"), "{file}");
     for (command, expected) in [
-        (
-            "compare runs/c --checkpoint last",
-            "`RUN/checkpoints/step-N`",
-        ),
+        ("compare runs/c --checkpoint last", "`RUN/checkpoints/step-N`"),
         ("compare runs/c --confidence", "`--json` has all of them"),
-        (
-            "evaluate runs/c --confidence",
-            "`attentive score out.txt REF --confidence`",
-        ),
+        ("evaluate runs/c --confidence", "`attentive score out.txt REF --confidence`"),
         ("score a b -m bleu", "it is called `--metric` here"),
         ("evaluate runs/c src tgt", "such as `--src test.en --ref"),
     ] {

@@ -16,11 +16,7 @@ pub(crate) fn with_models(kinds: &[&str]) -> Folder {
     for kind in kinds {
         let run = folder.run(&format!("import {} --output {kind}", fixture(kind)));
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        assert!(
-            run.stdout.contains("parameters, written to"),
-            "{}",
-            run.stdout
-        );
+        assert!(run.stdout.contains("parameters, written to"), "{}", run.stdout);
     }
     folder
 }
@@ -29,9 +25,7 @@ pub(crate) fn with_models(kinds: &[&str]) -> Folder {
 fn outputs(kind: &str, search: &str) -> (String, Vec<Vec<u64>>) {
     let text = fs::read_to_string(Path::new(&fixture(kind)).join("outputs.json")).unwrap();
     let outputs: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
-    let lines = outputs
-        .iter()
-        .map(|one| one["text"].as_str().unwrap().to_owned() + "\n");
+    let lines = outputs.iter().map(|one| one["text"].as_str().unwrap().to_owned() + "\n");
     let ids = |one: &serde_json::Value| {
         let ids = one[search].as_array().unwrap().iter();
         ids.map(|id| id.as_u64().unwrap()).collect()
@@ -82,18 +76,11 @@ fn an_imported_model_is_quantized_and_continues_texts() {
 fn what_cannot_be_imported_is_refused() {
     let folder = with_models(&["t5"]);
     let fixture = fixture("t5");
-    folder.fails(
-        &format!("import {fixture} --output t5"),
-        2,
-        &["`t5` already exists", "hint: "],
-    );
+    folder.fails(&format!("import {fixture} --output t5"), 2, &["`t5` already exists", "hint: "]);
     folder.fails("import nowhere --output new", 1, &["cannot read `nowhere`"]);
     fs::create_dir(folder.path("model")).unwrap();
     folder.write("model/config.json", "{\"model_type\": \"whisper\"}");
-    let unsupported = [
-        "`model_type` = \"whisper\" is not supported",
-        "attentive help import",
-    ];
+    let unsupported = ["`model_type` = \"whisper\" is not supported", "attentive help import"];
     folder.fails("import model --output new", 1, &unsupported);
     assert!(!folder.path("new").exists());
 }

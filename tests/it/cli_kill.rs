@@ -97,9 +97,7 @@ fn kill(family: &str, options: &str, kills: usize) {
     };
     folder.write("c.toml", config);
     let train = |out: &str| {
-        format!(
-            "train c.toml --threads 1 --set model.family={family} {options} --resume --output {out}"
-        )
+        format!("train c.toml --threads 1 --set model.family={family} {options} --resume --output {out}")
     };
     let begun = Instant::now();
     let outcome = folder.run(&train("whole"));

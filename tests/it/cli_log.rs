@@ -24,15 +24,11 @@ fn train(folder: &Folder, arguments: &str) -> Outcome {
 fn updates(folder: &Folder, run: &str) -> Vec<Value> {
     let log = fs::read_to_string(folder.path(run).join("metrics.jsonl")).unwrap();
     let entries = log.lines().map(|line| serde_json::from_str(line).unwrap());
-    entries
-        .filter(|entry: &Value| entry["kind"] == "step")
-        .collect()
+    entries.filter(|entry: &Value| entry["kind"] == "step").collect()
 }
 
 fn number(entry: &Value, key: &str) -> f64 {
-    entry[key]
-        .as_f64()
-        .unwrap_or_else(|| panic!("no `{key}` in {entry}"))
+    entry[key].as_f64().unwrap_or_else(|| panic!("no `{key}` in {entry}"))
 }
 
 #[test]
@@ -50,15 +46,10 @@ fn a_line_is_the_mean_over_the_updates_since_the_last_one() {
         assert_eq!(number(mean, "tgt_tokens"), sum("tgt_tokens"));
         let close = |key: &str, expected: f64| {
             let found = number(mean, key);
-            assert!(
-                (found - expected).abs() < 1e-9,
-                "{key}: {found}, {expected}"
-            );
+            assert!((found - expected).abs() < 1e-9, "{key}: {found}, {expected}");
         };
         for key in ["loss", "nll", "accuracy"] {
-            let weighted = covered
-                .iter()
-                .map(|entry| number(entry, key) * number(entry, "tgt_tokens"));
+            let weighted = covered.iter().map(|entry| number(entry, key) * number(entry, "tgt_tokens"));
             close(key, weighted.sum::<f64>() / sum("tgt_tokens"));
         }
         close("perplexity", number(mean, "nll").exp());
@@ -109,17 +100,8 @@ fn event_files_are_written_on_demand_and_continued_by_new_ones() {
     let first = event_files(&folder, "run");
     assert_eq!(first.len(), 1);
     let before = fs::read(&first[0]).unwrap();
-    let has = |bytes: &[u8], name: &str| {
-        bytes
-            .windows(name.len())
-            .any(|part| part == name.as_bytes())
-    };
-    for name in [
-        "brain.Event:2",
-        "train/loss",
-        "train/learning_rate",
-        "validation/bleu",
-    ] {
+    let has = |bytes: &[u8], name: &str| bytes.windows(name.len()).any(|part| part == name.as_bytes());
+    for name in ["brain.Event:2", "train/loss", "train/learning_rate", "validation/bleu"] {
         assert!(has(&before, name), "{name}");
     }
     train(&folder, &format!("{events} --resume"));

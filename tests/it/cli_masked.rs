@@ -56,13 +56,8 @@ fn masks_are_filled() {
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert_eq!(lines.len(), 7, "{outcome:?}");
-    assert!(
-        lines[0].starts_with("ein") && lines[0].ends_with(" Garten."),
-        "{outcome:?}"
-    );
-    let numbers = lines[1..]
-        .iter()
-        .map(|line| line.split('\t').next().unwrap());
+    assert!(lines[0].starts_with("ein") && lines[0].ends_with(" Garten."), "{outcome:?}");
+    let numbers = lines[1..].iter().map(|line| line.split('\t').next().unwrap());
     assert_eq!(numbers.collect::<String>(), "111222");
     let answer = json(&fill("ein <mask> läuft", "-k 2 --json").stdout);
     assert_eq!(answer["gaps"][0].as_array().unwrap().len(), 2);
@@ -70,10 +65,7 @@ fn masks_are_filled() {
     assert_eq!(answer["input"], "ein <mask> läuft");
     let none = fill("ein Hund", "");
     assert_eq!((none.code, none.stdout.as_str()), (Some(2), ""));
-    assert!(
-        none.stderr.contains("no `<mask>`") && none.stderr.contains("hint: "),
-        "{none:?}"
-    );
+    assert!(none.stderr.contains("no `<mask>`") && none.stderr.contains("hint: "), "{none:?}");
     let long = fill(&"<mask> ".repeat(40), "");
     assert!(long.stderr.contains("reads at most 32"), "{long:?}");
     let odd = fill("ein <mask>\u{1} Ω", "");
@@ -93,9 +85,7 @@ fn lines_of_standard_input_are_filled_in_order() {
         crate::run::Outcome::from(command.output().unwrap())
     };
     let answers: Vec<Value> = fill("in").stdout.lines().map(json).collect();
-    let gaps = answers
-        .iter()
-        .map(|answer| answer["gaps"].as_array().unwrap().len());
+    let gaps = answers.iter().map(|answer| answer["gaps"].as_array().unwrap().len());
     assert_eq!(gaps.collect::<Vec<_>>(), [1, 0, 1]);
     assert_eq!(answers[2]["input"], "der <mask> läuft");
     folder.write("bad", "ein <mask>\n\nohne\n");
@@ -125,22 +115,11 @@ fn masked_language_models_are_compared_with_a_unigram_baseline() {
     let folder = masked();
     let evaluation = json(&stdout(&folder, "evaluate runs/c --text train.txt --json"));
     assert_eq!(evaluation["texts"], 60);
-    assert_eq!(
-        evaluation["accuracy"]["total"],
-        evaluation["unigram"]["accuracy"]["total"]
-    );
+    assert_eq!(evaluation["accuracy"]["total"], evaluation["unigram"]["accuracy"]["total"]);
     assert!(evaluation["perplexity"].as_f64().unwrap() > 1.0);
     let text = stdout(&folder, "evaluate runs/c --valid");
-    for words in [
-        "masked-token accuracy = ",
-        "always the most frequent token = ",
-        "6 texts in",
-    ] {
+    for words in ["masked-token accuracy = ", "always the most frequent token = ", "6 texts in"] {
         assert!(text.contains(words), "`{words}` is not in {text}");
     }
-    folder.fails(
-        "evaluate runs/c --src train.txt --ref train.txt",
-        2,
-        &["`--text`"],
-    );
+    folder.fails("evaluate runs/c --src train.txt --ref train.txt", 2, &["`--text`"]);
 }

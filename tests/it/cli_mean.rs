@@ -30,10 +30,7 @@ fn provenance(folder: &Folder, model: &str) -> Value {
 fn the_end_of_a_run_serves_the_mean_of_its_last_checkpoints() {
     let folder = prepared();
     succeeds(&folder, "train c.toml --output best");
-    let outcome = succeeds(
-        &folder,
-        "train c.toml --output r --set train.average_last=3",
-    );
+    let outcome = succeeds(&folder, "train c.toml --output r --set train.average_last=3");
     let line = "average of the checkpoints after updates 3, 4, 6: loss ";
     assert!(outcome.stderr.contains(line), "{outcome:?}");
     succeeds(&folder, "average r --last 3 --output mean");
@@ -62,14 +59,8 @@ fn going_on_with_an_averaged_run_changes_no_bit() {
     // Update 5 is saved because training stops there, and counts no more when it goes on.
     let first = format!("train c.toml --output parts {mean} --set train.max_steps=5");
     succeeds(&folder, &first);
-    assert_eq!(
-        provenance(&folder, "parts")["averaged_steps"],
-        serde_json::json!([4, 5])
-    );
-    succeeds(
-        &folder,
-        &format!("train c.toml --output parts --resume {mean}"),
-    );
+    assert_eq!(provenance(&folder, "parts")["averaged_steps"], serde_json::json!([4, 5]));
+    succeeds(&folder, &format!("train c.toml --output parts --resume {mean}"));
     assert_eq!(provenance(&folder, "parts"), provenance(&folder, "whole"));
     assert!(weights(&folder, "parts") == weights(&folder, "whole"));
     // The key is free to change: without it the best is served again.
@@ -89,22 +80,13 @@ fn a_signal_serves_the_mean_of_what_there_is() {
     signal(&child, "-INT");
     let outcome = Outcome::from(child.wait_with_output().unwrap());
     assert_eq!(outcome.code, Some(130), "{outcome:?}");
-    assert!(
-        outcome.stderr.contains("average of the checkpoint"),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.contains("average of the checkpoint"), "{outcome:?}");
     let steps = provenance(&folder, "parts")["averaged_steps"].clone();
     let count = steps.as_array().unwrap().len();
     assert!(count > 0, "{steps}");
-    succeeds(
-        &folder,
-        &format!("average parts --last {count} --output mean"),
-    );
+    succeeds(&folder, &format!("average parts --last {count} --output mean"));
     assert!(weights(&folder, "parts") == weights(&folder, "mean"));
-    succeeds(
-        &folder,
-        &long(&folder, "parts", &format!("--resume {more}")),
-    );
+    succeeds(&folder, &long(&folder, "parts", &format!("--resume {more}")));
     assert!(weights(&folder, "parts") == weights(&folder, "whole"));
     assert_eq!(provenance(&folder, "parts"), provenance(&folder, "whole"));
 }
@@ -143,17 +125,11 @@ fn checkpoints_beyond_the_start_are_deleted() {
     let folder = trained();
     let checkpoint = |run: &str, step| folder.path(format!("{run}/checkpoints/step-{step:08}"));
     // Update 5 is saved only because training stops there; the other run saves less often when it goes on.
-    for (run, stop, how) in [
-        ("stopped", 5, ""),
-        ("seldom", 4, "--set train.save_every=6"),
-    ] {
+    for (run, stop, how) in [("stopped", 5, ""), ("seldom", 4, "--set train.save_every=6")] {
         let first = format!("train c.toml --output {run} --set train.max_steps={stop}");
         succeeds(&folder, &first);
         flip(&checkpoint(run, stop).join("model.safetensors"));
-        succeeds(
-            &folder,
-            &format!("train c.toml --output {run} --resume {how}"),
-        );
+        succeeds(&folder, &format!("train c.toml --output {run} --resume {how}"));
         assert!(!checkpoint(run, stop).exists(), "{run}");
         let average = format!("average {run} --last 2 --output {run}-mean");
         succeeds(&folder, &average);
@@ -161,10 +137,7 @@ fn checkpoints_beyond_the_start_are_deleted() {
     succeeds(&folder, "average runs/c --last 2 --output mean");
     assert!(weights(&folder, "stopped-mean") == weights(&folder, "mean"));
     // Killed before update 6 became the last.
-    succeeds(
-        &folder,
-        "train c.toml --output killed --set train.max_steps=4",
-    );
+    succeeds(&folder, "train c.toml --output killed --set train.max_steps=4");
     fs::rename(checkpoint("runs/c", 6), checkpoint("killed", 6)).unwrap();
     let resume = "train c.toml --output killed --resume --set train.max_steps=5";
     let outcome = succeeds(&folder, resume);

@@ -45,15 +45,8 @@ pub(crate) fn trained() -> Folder {
     let folder = Folder::new();
     folder.write("c.toml", CONFIG).write("src", SRC);
     let outcome = folder.run("train c.toml");
-    assert_eq!(
-        (outcome.code, outcome.stdout.as_str()),
-        (Some(0), ""),
-        "{outcome:?}"
-    );
-    assert!(
-        outcome.stderr.contains("the model is in `runs/c`"),
-        "{outcome:?}"
-    );
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), ""), "{outcome:?}");
+    assert!(outcome.stderr.contains("the model is in `runs/c`"), "{outcome:?}");
     folder
 }
 
@@ -77,16 +70,9 @@ fn each_input_line_gives_one_output_line() {
         let options = format!("translate runs/c src --beam-width 1 --batch-size {batch_size}");
         assert_eq!(stdout(&folder, &options), greedy);
     }
-    assert_eq!(
-        stdout(&folder, "translate runs/c src --beam-width 1 --output out"),
-        ""
-    );
+    assert_eq!(stdout(&folder, "translate runs/c src --beam-width 1 --output out"), "");
     assert_eq!(fs::read_to_string(folder.path("out")).unwrap(), greedy);
-    folder.fails(
-        "translate runs/c src --output src",
-        2,
-        &["also the input `src`"],
-    );
+    folder.fails("translate runs/c src --output src", 2, &["also the input `src`"]);
     assert_eq!(fs::read_to_string(folder.path("src")).unwrap(), SRC);
 }
 
@@ -110,11 +96,7 @@ fn n_best_lines_have_three_columns_and_the_best_comes_first() {
         assert_eq!(row.split('\t').nth(2), Some(text));
     }
     folder.fails("translate runs/c src --n-best 3", 2, &["--beam-width"]);
-    folder.fails(
-        "translate runs/c src --length-penalty=-1",
-        2,
-        &["`--length-penalty`"],
-    );
+    folder.fails("translate runs/c src --length-penalty=-1", 2, &["`--length-penalty`"]);
 }
 
 /// They come last, and nothing in the columns would tell.
@@ -134,13 +116,7 @@ fn lines_with_translations_that_were_cut_off_are_named() {
             let translations = line["translations"].as_array().unwrap();
             let is_cut_off = |found: &&Value| found["finished"] == false;
             let n = translations.iter().filter(is_cut_off).count();
-            assert!(
-                translations
-                    .iter()
-                    .rev()
-                    .take(n)
-                    .all(|found| is_cut_off(&found))
-            );
+            assert!(translations.iter().rev().take(n).all(|found| is_cut_off(&found)));
             for found in translations {
                 let text = columns.next().unwrap().split('\t').nth(2);
                 assert_eq!(text, found["text"].as_str());
@@ -178,41 +154,22 @@ fn a_pipe_is_answered_line_by_line() {
     drop(input);
     let outcome = Outcome::from(child.wait_with_output().unwrap());
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    assert!(
-        outcome
-            .stderr
-            .contains("warning: line 3: 1 control character"),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.contains("warning: line 3: 1 control character"), "{outcome:?}");
 }
 
 #[test]
 fn an_evaluation_has_scores_with_signatures() {
     let folder = trained();
-    folder
-        .write("in", "1 2 3\n4 5 6 7\n")
-        .write("ref", "3 2 1\n7 6 5 4\n");
-    let evaluation = json(
-        &folder,
-        "evaluate runs/c --src in --ref ref --json --output out",
-    );
+    folder.write("in", "1 2 3\n4 5 6 7\n").write("ref", "3 2 1\n7 6 5 4\n");
+    let evaluation = json(&folder, "evaluate runs/c --src in --ref ref --json --output out");
     assert_eq!(evaluation["sentences"], 2);
-    assert!(
-        evaluation["bleu"]["signature"]
-            .as_str()
-            .unwrap()
-            .starts_with("nrefs:1|case:mixed")
-    );
+    assert!(evaluation["bleu"]["signature"].as_str().unwrap().starts_with("nrefs:1|case:mixed"));
     assert!(evaluation["perplexity"].as_f64().unwrap() > 1.0);
     let translations = fs::read_to_string(folder.path("out")).unwrap();
     assert_eq!(translations, stdout(&folder, "translate runs/c in"));
     let score = json(&folder, "score out ref --metric bleu --json");
     assert_eq!(score[0]["value"], evaluation["bleu"]["value"]);
-    folder.fails(
-        "evaluate runs/c --src in --ref src",
-        1,
-        &["`in` has 2 lines, `src` has 5"],
-    );
+    folder.fails("evaluate runs/c --src in --ref src", 1, &["`in` has 2 lines, `src` has 5"]);
 }
 
 /// Version 0.1.0 wrote keys that the family does not use to model directories.
@@ -220,8 +177,7 @@ fn an_evaluation_has_scores_with_signatures() {
 fn unused_keys_of_a_stored_configuration_are_ignored() {
     let folder = Folder::new();
     folder.write("c.toml", for_family(CONFIG, "seq2seq"));
-    let command =
-        "train c.toml --output s --set model.family=seq2seq --set model.recurrent.d_hidden=16";
+    let command = "train c.toml --output s --set model.family=seq2seq --set model.recurrent.d_hidden=16";
     let outcome = folder.run(command);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     folder.write("src", "1 2 3\n").write("ref", "3 2 1\n");
@@ -241,36 +197,21 @@ fn unused_keys_of_a_stored_configuration_are_ignored() {
         assert_ne!(stdout(&folder, command), "", "{command}");
     }
     assert_eq!(stdout(&folder, commands[0]), before);
-    folder.fails(
-        "translate s src --length-penalty=-1",
-        2,
-        &["`--length-penalty`"],
-    );
+    folder.fails("translate s src --length-penalty=-1", 2, &["`--length-penalty`"]);
 }
 
 #[test]
 fn info_describes_a_model() {
     let folder = trained();
     let info = json(&folder, "info runs/c --json");
-    assert_eq!(
-        (&info["src_vocab"], &info["tgt_vocab"]),
-        (&14.into(), &14.into())
-    );
+    assert_eq!((&info["src_vocab"], &info["tgt_vocab"]), (&14.into(), &14.into()));
     assert_eq!(info["provenance"]["step"], 6);
     assert_eq!(info["config"]["model"]["d_ff"], 32);
     let parts = info["parts"].as_array().unwrap();
-    let sum: u64 = parts
-        .iter()
-        .map(|part| part["n_parameters"].as_u64().unwrap())
-        .sum();
+    let sum: u64 = parts.iter().map(|part| part["n_parameters"].as_u64().unwrap()).sum();
     assert_eq!(info["n_parameters"], sum);
     let text = stdout(&folder, "info runs/c");
-    for words in [
-        "src.embedding.weight [14, 16]",
-        "attentive 0.",
-        "d_ff = 32",
-        "validation BLEU",
-    ] {
+    for words in ["src.embedding.weight [14, 16]", "attentive 0.", "d_ff = 32", "validation BLEU"] {
         assert!(text.contains(words), "`{words}` is not in {text}");
     }
 }
@@ -281,18 +222,11 @@ fn checkpoints_are_averaged_into_a_model() {
     let outcome = folder.run("average runs/c --last 2 --output mean");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert_eq!(
-        json(&folder, "info mean --json")["provenance"]["averaged_steps"]
-            .as_array()
-            .unwrap()
-            .len(),
+        json(&folder, "info mean --json")["provenance"]["averaged_steps"].as_array().unwrap().len(),
         2
     );
     assert_eq!(stdout(&folder, "translate mean src").lines().count(), 5);
-    folder.fails(
-        "average runs/c --last 2 --output mean",
-        2,
-        &["`mean` already exists"],
-    );
+    folder.fails("average runs/c --last 2 --output mean", 2, &["`mean` already exists"]);
     folder.fails("average runs/c --last 99 --output other", 2, &["99"]);
 }
 
@@ -301,16 +235,9 @@ fn a_stopped_run_resumes_to_identical_weights() {
     let folder = trained();
     let outcome = folder.run("train c.toml --output parts --set train.max_steps=3");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    folder.fails(
-        "train c.toml --output parts",
-        2,
-        &["`parts` already exists"],
-    );
+    folder.fails("train c.toml --output parts", 2, &["`parts` already exists"]);
     let outcome = folder.run("train c.toml --output parts --resume");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let weights = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();
-    assert!(
-        weights("parts") == weights("runs/c"),
-        "resuming gave other weights"
-    );
+    assert!(weights("parts") == weights("runs/c"), "resuming gave other weights");
 }

@@ -14,9 +14,7 @@ use crate::run::{Folder, Outcome};
 
 fn names(folder: &Folder) -> BTreeSet<String> {
     let entries = fs::read_dir(folder.path("")).unwrap();
-    entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect()
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
 /// A folder with a model and the texts `src` and `ref`, whose translations take more than a kilobyte.
@@ -110,16 +108,8 @@ fn a_signal_leaves_no_temporary_file() {
 #[test]
 fn a_full_device_is_an_error() {
     let folder = prepared();
-    folder.fails(
-        "translate runs/c src -o /dev/full",
-        1,
-        &["`/dev/full`", "disk is full"],
-    );
-    folder.fails(
-        "plot curves runs/c -o /dev/full",
-        1,
-        &["`/dev/full`", "disk is full"],
-    );
+    folder.fails("translate runs/c src -o /dev/full", 1, &["`/dev/full`", "disk is full"]);
+    folder.fails("plot curves runs/c -o /dev/full", 1, &["`/dev/full`", "disk is full"]);
 }
 
 #[test]
@@ -127,24 +117,11 @@ fn special_files_are_written_directly() {
     let folder = prepared();
     let translate = "translate runs/c src";
     let expected = stdout(&folder, translate);
-    assert_eq!(
-        stdout(&folder, &format!("{translate} -o /dev/stdout")),
-        expected
-    );
+    assert_eq!(stdout(&folder, &format!("{translate} -o /dev/stdout")), expected);
 
     let path = folder.path("pipe");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&path)
-            .status()
-            .unwrap()
-            .success()
-    );
-    let reader = Command::new("cat")
-        .arg(&path)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let reader = Command::new("cat").arg(&path).stdout(Stdio::piped()).spawn().unwrap();
     assert_eq!(stdout(&folder, &format!("{translate} -o pipe")), "");
     let read = Outcome::from(reader.wait_with_output().unwrap());
     assert_eq!(read.stdout, expected);

@@ -24,11 +24,7 @@ fn runs(logs: &[(&str, &str)]) -> Folder {
 
 /// The chart that `arguments` write to standard output, without messages.
 fn svg(folder: &Folder, arguments: &str) -> String {
-    let Outcome {
-        code,
-        stdout,
-        stderr,
-    } = folder.run(arguments);
+    let Outcome { code, stdout, stderr } = folder.run(arguments);
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{arguments}");
     assert!(stdout.starts_with("<svg xmlns=") && stdout.ends_with("</svg>\n"));
     assert!(!stdout.contains("NaN") && !stdout.contains("inf"));
@@ -58,10 +54,7 @@ fn metrics_can_be_chosen() {
     let folder = runs(&[("one", UPDATES)]);
     let default = svg(&folder, "plot curves runs/one");
     assert!(default.contains(">Loss<") && !default.contains("BLEU"));
-    let chosen = svg(
-        &folder,
-        "plot curves runs/one --metric perplexity,learning_rate",
-    );
+    let chosen = svg(&folder, "plot curves runs/one --metric perplexity,learning_rate");
     assert!(chosen.contains(">Perplexity<") && chosen.contains(">Learning rate<"));
     assert!(!chosen.contains(">Loss<"));
 }
@@ -106,10 +99,7 @@ fn unreadable_logs_are_named() {
     folder.fails(
         "plot curves runs/one --metric bleu",
         1,
-        &[
-            "`runs/one/metrics.jsonl` has no `bleu`",
-            "validate_sentences",
-        ],
+        &["`runs/one/metrics.jsonl` has no `bleu`", "validate_sentences"],
     );
     folder.write("runs/new/metrics.jsonl", "{\"kind\":\"step\",\"step\":1}\n");
     folder.fails("plot curves runs/new", 1, &["has no `loss`", "hint: "]);
@@ -127,13 +117,9 @@ fn an_incomplete_last_line_is_ignored() {
 fn every_kind_of_positions_is_drawn() {
     let folder = Folder::new();
     let all = svg(&folder, "plot positions --d-model 16 --len 60 --rows 8");
-    for name in [
-        "sinusoidal_interleaved",
-        "sinusoidal_concatenated",
-        "sinusoidal_tensor2tensor",
-        "learned",
-        "rotary",
-    ] {
+    for name in
+        ["sinusoidal_interleaved", "sinusoidal_concatenated", "sinusoidal_tensor2tensor", "learned", "rotary"]
+    {
         assert!(all.contains(&format!(">{name}: ")), "{name}");
     }
     assert!(all.contains(">Similarity to position 30<"));
@@ -175,35 +161,18 @@ fn the_positions_of_a_model_are_drawn() {
     assert!(learned.contains(">`tgt.positions.learned`, d = 16<"));
     assert!(learned.contains(">Similarity to position 128<"));
     folder.fails("plot positions runs/c --len 1", 2, &["1 positions"]);
-    folder.fails(
-        "plot positions runs/c --len 257",
-        2,
-        &["has learned 256 positions, not 257", "hint: "],
-    );
+    folder.fails("plot positions runs/c --len 257", 2, &["has learned 256 positions, not 257", "hint: "]);
 }
 
 #[test]
 fn tables_are_bar_charts_side_by_side() {
     let folder = Folder::new();
-    folder.write(
-        "a.tsv",
-        "Training\tours\ttheirs\nsmall\t1.42\t1\n\nbase\t\t1\n",
-    );
+    folder.write("a.tsv", "Training\tours\ttheirs\nsmall\t1.42\t1\n\nbase\t\t1\n");
     folder.write("b.tsv", "Translation\tours\ttheirs\nf32\t1.8\t1\n");
-    let chart = svg(
-        &folder,
-        "plot bars a.tsv b.tsv --label times --note on-a-Zen-3",
-    );
-    for text in [
-        ">Training<",
-        ">Translation<",
-        ">base<",
-        ">1.42<",
-        ">1.80<",
-        ">times<",
-        ">ours<",
-        ">on-a-Zen-3<",
-    ] {
+    let chart = svg(&folder, "plot bars a.tsv b.tsv --label times --note on-a-Zen-3");
+    for text in
+        [">Training<", ">Translation<", ">base<", ">1.42<", ">1.80<", ">times<", ">ours<", ">on-a-Zen-3<"]
+    {
         assert!(chart.contains(text), "{text}: {chart}");
     }
     let dark = svg(&folder, "plot bars a.tsv b.tsv --label times --theme dark");
@@ -217,14 +186,8 @@ fn malformed_tables_are_refused() {
         ("", "line 1: expected a title"),
         ("\n\nTraining\n", "line 3: expected the names of series"),
         ("Training\tours\n", "line 1: expected a line for each group"),
-        (
-            "Training\tours\nsmall\t1\t2\n",
-            "line 2: expected 1 number after the name, found 2",
-        ),
-        (
-            "Training\tours\n\nsmall\tfast\n",
-            "line 3: expected a number of at least 0, found `fast`",
-        ),
+        ("Training\tours\nsmall\t1\t2\n", "line 2: expected 1 number after the name, found 2"),
+        ("Training\tours\n\nsmall\tfast\n", "line 3: expected a number of at least 0, found `fast`"),
         ("Training\tours\nsmall\t-1\n", "found `-1`"),
         ("Training\tours\nsmall\tinf\n", "found `inf`"),
         ("Training\tours\nsmall\tnan\n", "found `nan`"),

@@ -36,8 +36,7 @@ schedule = { warmup_steps = 2 }
 
 /// Lines of random length and their reverse; some are too long, some empty.
 fn corpus(folder: &Folder, lines: usize) {
-    let words =
-        |line: usize| (0..line % 11).map(move |place| format!("w{}", (line * 7 + place * 3) % 20));
+    let words = |line: usize| (0..line % 11).map(move |place| format!("w{}", (line * 7 + place * 3) % 20));
     let side = |back: bool| -> String {
         let line = |line: usize| {
             let mut words: Vec<String> = words(line).collect();
@@ -48,9 +47,7 @@ fn corpus(folder: &Folder, lines: usize) {
         };
         (0..lines).map(line).collect()
     };
-    folder
-        .write("a.src", side(false))
-        .write("a.tgt", side(true));
+    folder.write("a.src", side(false)).write("a.tgt", side(true));
 }
 
 fn prepared() -> Folder {
@@ -101,25 +98,16 @@ fn a_run_has_the_same_bits_from_disk_and_from_memory() {
         let disk = format!("{family}-disk");
         train(&memory, "memory");
         let first = train(&disk, "disk");
-        assert!(
-            weights(&folder, &disk) == weights(&folder, &memory),
-            "{family}"
-        );
+        assert!(weights(&folder, &disk) == weights(&folder, &memory), "{family}");
         assert!(first.stderr.contains("dropped"), "{first:?}");
         let again = train(&format!("{family}-again"), "disk");
         assert!(again.stderr.contains("examples in `"), "{again:?}");
         for (begin, end) in [("disk", "memory"), ("memory", "disk")] {
             let half = format!("{family}-{begin}-{end}");
             let set = format!("--set model.family={family} --output {half} --set data.store=");
-            succeeds(
-                &folder,
-                &format!("train f.toml {set}{begin} --set train.max_steps=3"),
-            );
+            succeeds(&folder, &format!("train f.toml {set}{begin} --set train.max_steps=3"));
             succeeds(&folder, &format!("train f.toml {set}{end} --resume"));
-            assert!(
-                weights(&folder, &half) == weights(&folder, &memory),
-                "{family}, {begin}, then {end}"
-            );
+            assert!(weights(&folder, &half) == weights(&folder, &memory), "{family}, {begin}, then {end}");
         }
     }
 }
@@ -134,42 +122,28 @@ fn several_corpora_are_read_alike_from_disk_and_from_memory() {
             folder.write(&format!("{name}.{side}"), lines[range].concat());
         }
     }
-    let parts = "[{ src = 'b?.src', tgt = 'b?.tgt', weight = 2.5 }, { src = 'c.src', tgt = 'c.tgt', weight = 0.3 }]";
+    let parts =
+        "[{ src = 'b?.src', tgt = 'b?.tgt', weight = 2.5 }, { src = 'c.src', tgt = 'c.tgt', weight = 0.3 }]";
     let several = CONFIG.replace("{ src = 'a.src', tgt = 'a.tgt' }", parts);
     folder.write("c.toml", several);
     // Several epochs.
     let set = "--set train.max_steps=60 --set train.batch_tokens=2000";
-    let memory = succeeds(
-        &folder,
-        &format!("train c.toml --output memory {set} --set data.store=memory"),
-    );
+    let memory = succeeds(&folder, &format!("train c.toml --output memory {set} --set data.store=memory"));
     assert!(memory.stderr.contains("of 3,000 lines kept"), "{memory:?}");
     succeeds(&folder, &format!("train c.toml --output disk {set}"));
     assert!(weights(&folder, "memory") == weights(&folder, "disk"));
     // Other weights need no other corpus.
     let others = folder.path("c.toml");
-    fs::write(
-        &others,
-        fs::read_to_string(&others).unwrap().replace("2.5", "1"),
-    )
-    .unwrap();
+    fs::write(&others, fs::read_to_string(&others).unwrap().replace("2.5", "1")).unwrap();
     let again = succeeds(&folder, &format!("train c.toml --output others {set}"));
     assert!(again.stderr.contains("examples in `"), "{again:?}");
     assert!(weights(&folder, "memory") != weights(&folder, "others"));
     // One more file that fits the pattern is another corpus.
     folder.write("b3.src", "w1 w2\n").write("b3.tgt", "w2 w1\n");
     let complaint = ["started with 6 files of training data, and now there are 8"];
-    stops(
-        &folder,
-        &format!("train c.toml --output others --resume {set}"),
-        &complaint,
-    );
+    stops(&folder, &format!("train c.toml --output others --resume {set}"), &complaint);
     folder.write("b4.src", "w1\n");
-    stops(
-        &folder,
-        "train c.toml --output x",
-        &["4 files match `b?.src`, and 3 match `b?.tgt`"],
-    );
+    stops(&folder, "train c.toml --output x", &["4 files match `b?.src`, and 3 match `b?.tgt`"]);
 }
 
 #[test]
@@ -189,10 +163,7 @@ fn corpora_are_made_once_listed_and_deleted() {
     assert_eq!(stores(&folder).len(), 2);
     let listed = succeeds(&folder, "prepare c.toml --list").stdout;
     assert_eq!(listed.lines().count(), 2, "{listed}");
-    let marked: Vec<&str> = listed
-        .lines()
-        .filter(|line| line.starts_with('*'))
-        .collect();
+    let marked: Vec<&str> = listed.lines().filter(|line| line.starts_with('*')).collect();
     let name = store.file_name().unwrap().to_string_lossy();
     assert!(marked.len() == 1 && marked[0].contains(&*name), "{listed}");
     succeeds(&folder, "prepare c.toml --remove");
@@ -212,11 +183,7 @@ fn a_changed_corpus_is_encoded_again() {
     succeeds(&folder, "train c.toml --output b");
     assert_eq!(stores(&folder).len(), 2);
     assert!(weights(&folder, "a") != weights(&folder, "b"));
-    stops(
-        &folder,
-        "train c.toml --output a --resume",
-        &["a.src` has changed"],
-    );
+    stops(&folder, "train c.toml --output a --resume", &["a.src` has changed"]);
 }
 
 #[test]
@@ -260,26 +227,18 @@ fn an_interrupted_preparation_leaves_nothing() {
         // The lock is taken once something is written to it.
         let is_working = || {
             let lock = |store: &PathBuf| fs::metadata(store.join(".lock"));
-            stores(&folder)
-                .iter()
-                .any(|store| lock(store).is_ok_and(|lock| lock.len() > 0))
+            stores(&folder).iter().any(|store| lock(store).is_ok_and(|lock| lock.len() > 0))
         };
         let begun = Instant::now();
         while !is_working() {
-            assert!(
-                begun.elapsed() < Duration::from_secs(60),
-                "nothing is written"
-            );
+            assert!(begun.elapsed() < Duration::from_secs(60), "nothing is written");
             sleep(Duration::from_millis(1));
         }
         signal(&child, name);
         let outcome = Outcome::from(child.wait_with_output().unwrap());
         assert_ne!(outcome.code, Some(0), "{outcome:?}");
         let left = stores(&folder).len();
-        assert!(
-            name == "-KILL" || left == 0,
-            "{left} after {name}: {outcome:?}"
-        );
+        assert!(name == "-KILL" || left == 0, "{left} after {name}: {outcome:?}");
     }
     corpus(&folder, 100);
     succeeds(&folder, "prepare c.toml");

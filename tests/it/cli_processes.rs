@@ -24,9 +24,7 @@ fn mpirun(folder: &Folder) -> Command {
 /// `n` processes of the program with `arguments`.
 fn together(folder: &Folder, n: usize, arguments: &str) -> Command {
     let mut command = mpirun(folder);
-    command
-        .args(["-n", &n.to_string(), env!("CARGO_BIN_EXE_attentive")])
-        .args(arguments.split_whitespace());
+    command.args(["-n", &n.to_string(), env!("CARGO_BIN_EXE_attentive")]).args(arguments.split_whitespace());
     command
 }
 
@@ -43,11 +41,7 @@ fn succeeds(folder: &Folder, n: usize, arguments: &str) -> Outcome {
 
 fn start(folder: &Folder, n: usize, arguments: &str) -> Child {
     let mut command = together(folder, n, arguments);
-    command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 fn finish(child: Child) -> Outcome {
@@ -59,20 +53,11 @@ fn pids(launcher: &Child) -> HashMap<usize, u32> {
     let mut found = HashMap::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let path = entry.path();
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|pid| pid.parse::<u32>().ok())
-        else {
+        let Some(pid) = entry.file_name().to_str().and_then(|pid| pid.parse::<u32>().ok()) else {
             continue;
         };
         let stat = fs::read_to_string(path.join("stat")).unwrap_or_default();
-        let parent = stat
-            .rsplit(')')
-            .next()
-            .unwrap_or("")
-            .split_whitespace()
-            .nth(1);
+        let parent = stat.rsplit(')').next().unwrap_or("").split_whitespace().nth(1);
         if parent != Some(&launcher.id().to_string()) {
             continue;
         }
@@ -123,10 +108,7 @@ fn check_same_bits(family: &str, matmul: &str) {
         assert!(outcome.stderr.contains(&words), "{outcome:?}");
         let notes = outcome.stderr.matches("note: 60 updates").count();
         assert_eq!(notes, 1, "{outcome:?}");
-        assert!(
-            weights(&folder, &n.to_string()) == alone,
-            "{n} processes, {matmul}, {family}"
-        );
+        assert!(weights(&folder, &n.to_string()) == alone, "{n} processes, {matmul}, {family}");
     }
     let child = start(&folder, 2, &train("killed"));
     wait_for_updates(&folder, "killed", 20);
@@ -150,11 +132,7 @@ fn the_number_of_processes_changes_no_bit() {
 #[test]
 fn a_signal_to_any_process_stops_all_after_the_update() {
     let folder = Folder::new();
-    let train = long(
-        &folder,
-        "run",
-        "--threads 1 --set train.micro_batches_per_update=3",
-    );
+    let train = long(&folder, "run", "--threads 1 --set train.micro_batches_per_update=3");
     let child = start(&folder, 3, &train);
     wait_for_updates(&folder, "run", 10);
     send(pids(&child)[&2], "-TERM");
@@ -162,15 +140,9 @@ fn a_signal_to_any_process_stops_all_after_the_update() {
     assert_eq!(outcome.code, Some(143), "{outcome:?}");
     let errors = errors(&outcome);
     assert_eq!(errors.len(), 1, "{outcome:?}");
-    assert!(
-        errors[0].starts_with("error: stopped by signal 15; update "),
-        "{outcome:?}"
-    );
+    assert!(errors[0].starts_with("error: stopped by signal 15; update "), "{outcome:?}");
     let resumed = succeeds(&folder, 2, &(train + " --resume"));
-    assert!(
-        resumed.stderr.contains("resuming after update"),
-        "{resumed:?}"
-    );
+    assert!(resumed.stderr.contains("resuming after update"), "{resumed:?}");
 }
 
 #[test]
@@ -187,10 +159,7 @@ fn a_silent_process_is_named_within_the_time_out() {
     assert!(outcome.code != Some(0), "{outcome:?}");
     let named = format!("error: no answer from process 1 (PID {pid} on ");
     assert!(outcome.stderr.contains(&named), "{outcome:?}");
-    assert!(
-        outcome.stderr.contains("`--process-timeout`"),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.contains("`--process-timeout`"), "{outcome:?}");
 }
 
 #[test]
@@ -198,10 +167,7 @@ fn an_error_is_reported_once_and_names_the_process() {
     let folder = Folder::new();
     let outcome = run(&folder, 2, "train missing.toml");
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    assert_eq!(
-        errors(&outcome),
-        ["error: cannot read `missing.toml`: no such file or directory"]
-    );
+    assert_eq!(errors(&outcome), ["error: cannot read `missing.toml`: no such file or directory"]);
     // Two machines with the same configuration and different data.
     let text = "a b c d\n".repeat(50);
     for (place, data) in [("here", text.clone()), ("there", text + "e f\n")] {
@@ -221,14 +187,8 @@ fn an_error_is_reported_once_and_names_the_process() {
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
     let errors = errors(&outcome);
     assert_eq!(errors.len(), 1, "{outcome:?}");
-    assert!(
-        errors[0].starts_with("error: process 1 (PID "),
-        "{outcome:?}"
-    );
-    assert!(
-        errors[0].contains("`text` differs from `text` in process 0: 404 and 400 bytes"),
-        "{outcome:?}"
-    );
+    assert!(errors[0].starts_with("error: process 1 (PID "), "{outcome:?}");
+    assert!(errors[0].contains("`text` differs from `text` in process 0: 404 and 400 bytes"), "{outcome:?}");
 }
 
 #[test]
@@ -240,10 +200,7 @@ fn lines_are_shared_and_keep_their_order() {
         .map(|line| match line % 9 {
             0 => "\n".to_owned(),
             n => {
-                "the dog sees a cat in the garden today "
-                    .split_inclusive(' ')
-                    .take(n)
-                    .collect::<String>()
+                "the dog sees a cat in the garden today ".split_inclusive(' ').take(n).collect::<String>()
                     + "\n"
             }
         })
@@ -263,11 +220,7 @@ fn lines_are_shared_and_keep_their_order() {
                 let lines = text.lines().filter(|line| !line.contains("per second"));
                 lines.map(|line| line.to_owned() + "\n").collect()
             };
-            assert_eq!(
-                timeless(&together.stdout),
-                timeless(&alone.stdout),
-                "{arguments}"
-            );
+            assert_eq!(timeless(&together.stdout), timeless(&alone.stdout), "{arguments}");
         }
     }
     // Standard input goes to the first process.

@@ -28,10 +28,7 @@ fn a_profile_says_where_the_time_went_and_changes_nothing() {
         if options.starts_with("--beam") {
             let written = plain.stdout.split_whitespace().count() as f64;
             assert_eq!(numbers(&text, "output tokens")[0], written);
-            assert!(
-                text.contains("f32 (") && text.contains("1 thread\n"),
-                "{text}"
-            );
+            assert!(text.contains("f32 (") && text.contains("1 thread\n"), "{text}");
         }
         let (_, table) = text.split_once("share\n").unwrap();
         let times: Vec<f64> = table
@@ -48,10 +45,7 @@ fn a_profile_says_where_the_time_went_and_changes_nothing() {
         let sum: f64 = parts.iter().sum();
         assert!((sum - total).abs() < 0.05 * times.len() as f64, "{text}");
         for part in ["loading", "encoder", "output projection", "search"] {
-            assert!(
-                table.contains(&format!("\n{part}")) || table.starts_with(part),
-                "{text}"
-            );
+            assert!(table.contains(&format!("\n{part}")) || table.starts_with(part), "{text}");
         }
     }
 }

@@ -40,9 +40,7 @@ fn json(text: &str) -> Value {
 pub(crate) fn names(folder: &Folder, dir: &str) -> Vec<String> {
     let entries = fs::read_dir(folder.path(dir)).unwrap();
     let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
-    let mut names: Vec<String> = entries
-        .map(|entry| name(entry).into_string().unwrap())
-        .collect();
+    let mut names: Vec<String> = entries.map(|entry| name(entry).into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -55,10 +53,7 @@ fn without_a_test_set_there_is_a_model_and_no_report() {
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(outcome.stdout.contains("smaller"), "{outcome:?}");
     assert!(!outcome.stdout.contains("BLEU"), "{outcome:?}");
-    assert!(
-        outcome.stderr.contains("note: nothing was measured"),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.contains("note: nothing was measured"), "{outcome:?}");
     let mut expected = names(&folder, "small");
     expected.retain(|name| name != "report.json");
     assert_eq!(names(&folder, "quick"), expected);
@@ -69,16 +64,9 @@ fn without_a_test_set_there_is_a_model_and_no_report() {
     assert!(shown["bytes"]["after"].as_u64() < shown["bytes"]["before"].as_u64());
     assert!(shown.get("report").is_none());
     folder.write("text", "1 2\n3 4 5\n6\n");
-    stdout(
-        &folder,
-        "quantize runs/c --precision int8 --output short --shortlist text text",
-    );
+    stdout(&folder, "quantize runs/c --precision int8 --output short --shortlist text text");
     assert!(names(&folder, "short").contains(&"shortlist.safetensors".to_owned()));
-    folder.fails(
-        "quantize runs/c --precision int8 --output new --max-drop 1",
-        2,
-        &["--src"],
-    );
+    folder.fails("quantize runs/c --precision int8 --output new --max-drop 1", 2, &["--src"]);
     folder.fails(
         "quantize runs/c --precision int8 --output new --beam-width 1",
         2,
@@ -91,8 +79,7 @@ fn without_a_test_set_there_is_a_model_and_no_report() {
 fn a_quantized_model_gives_what_the_original_gives_in_its_type() {
     let folder = with_test_set();
     folder.write("s.toml", for_family(CONFIG, "seq2seq"));
-    let seq2seq =
-        "train s.toml --output s --set model.family=seq2seq --set model.recurrent.d_hidden=16";
+    let seq2seq = "train s.toml --output s --set model.family=seq2seq --set model.recurrent.d_hidden=16";
     assert_eq!(folder.run(seq2seq).code, Some(0));
     for (model, name) in [("runs/c", "c"), ("s", "s")] {
         for to in TYPES {
@@ -135,48 +122,24 @@ fn a_quantized_model_is_used_like_any_other() {
     let folder = quantized();
     assert_eq!(
         names(&folder, "small"),
-        [
-            "config.toml",
-            "packed.safetensors",
-            "provenance.json",
-            "report.json",
-            "tokenizer.json"
-        ]
+        ["config.toml", "packed.safetensors", "provenance.json", "report.json", "tokenizer.json"]
     );
     let info = json(&stdout(&folder, "info small --json"));
     let before = json(&stdout(&folder, "info runs/c --json"));
-    assert_eq!(
-        (&info["precision"], &before["precision"]),
-        (&"int8".into(), &"f32".into())
-    );
+    assert_eq!((&info["precision"], &before["precision"]), (&"int8".into(), &"f32".into()));
     assert_eq!(info["n_parameters"], before["n_parameters"]);
     let text = stdout(&folder, "info small");
-    for words in [
-        "number type",
-        " int8\n",
-        " of packed.safetensors\n",
-        "d_ff = 32",
-    ] {
+    for words in ["number type", " int8\n", " of packed.safetensors\n", "d_ff = 32"] {
         assert!(text.contains(words), "`{words}` is not in {text}");
     }
     let compared = stdout(&folder, "compare runs/c small --src in --ref ref --json");
     let compared = json(&compared);
     assert_eq!(compared["systems"][1]["name"], "small");
-    assert_eq!(
-        compared["systems"][1]["n_parameters"],
-        before["n_parameters"]
-    );
-    let outcome = folder
-        .command("explain small")
-        .arg("1 2 3")
-        .output()
-        .unwrap();
+    assert_eq!(compared["systems"][1]["n_parameters"], before["n_parameters"]);
+    let outcome = folder.command("explain small").arg("1 2 3").output().unwrap();
     assert!(outcome.status.success(), "{outcome:?}");
     assert!(folder.path("explanation.html").exists());
-    for arguments in [
-        "translate small src --with runs/c",
-        "translate runs/c src --with small",
-    ] {
+    for arguments in ["translate small src --with runs/c", "translate runs/c src --with small"] {
         assert_eq!(stdout(&folder, arguments).lines().count(), 5);
     }
     let svg = stdout(&folder, "plot positions small");
@@ -190,13 +153,8 @@ fn the_report_holds_what_is_printed() {
     let printed = json(&stdout(&folder, &format!("{arguments} --json")));
     let report = json(&fs::read_to_string(folder.path("small/report.json")).unwrap());
     assert_eq!(printed, report);
-    assert_eq!(
-        (&report["precision"], &report["lines"]),
-        (&"int8".into(), &4.into())
-    );
-    let size = fs::metadata(folder.path("small/packed.safetensors"))
-        .unwrap()
-        .len();
+    assert_eq!((&report["precision"], &report["lines"]), (&"int8".into(), &4.into()));
+    let size = fs::metadata(folder.path("small/packed.safetensors")).unwrap().len();
     assert_eq!(report["bytes"]["after"], size);
     assert_eq!(report["search"]["max_new_tokens"], Value::Null);
     assert!(report["search"].get("max_new_tokens").is_some());
@@ -216,23 +174,14 @@ fn the_report_holds_what_is_printed() {
             assert!((of_report - value).abs() < 1e-9, "{metric} of {model}");
         }
     }
-    let outputs =
-        ["runs/c", "small"].map(|model| stdout(&folder, &format!("translate {model} in")));
+    let outputs = ["runs/c", "small"].map(|model| stdout(&folder, &format!("translate {model} in")));
     let pairs = outputs[0].lines().zip(outputs[1].lines());
     let changed = pairs.filter(|(before, after)| before != after).count();
     assert_eq!(report["changed_lines"], changed);
 
     let text = quantize(&folder, "runs/c", "bf16", "half");
-    let rows: Vec<&str> = text
-        .lines()
-        .map(|line| line.split(' ').next().unwrap())
-        .collect();
-    assert_eq!(
-        rows,
-        [
-            "weights", "size", "speed", "BLEU", "chrF2", "changed", "CPU", "search"
-        ]
-    );
+    let rows: Vec<&str> = text.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(rows, ["weights", "size", "speed", "BLEU", "chrF2", "changed", "CPU", "search"]);
     let report = json(&fs::read_to_string(folder.path("half/report.json")).unwrap());
     let changed = format!("{} of 4 lines", report["changed_lines"]);
     assert!(text.contains(&changed) && text.contains("bf16"), "{text}");
@@ -244,9 +193,8 @@ fn a_shortlist_is_learned_stored_and_switched_off() {
     let folder = with_test_set();
     let text = (0..10).map(|i| format!("{i} {} {}\n", (i + 3) % 10, (i * 7) % 10));
     folder.write("text", text.collect::<String>());
-    let arguments = format!(
-        "quantize runs/c --precision int8 --output listed {TEST_SET} --shortlist text text"
-    );
+    let arguments =
+        format!("quantize runs/c --precision int8 --output listed {TEST_SET} --shortlist text text");
     let printed = stdout(&folder, &arguments);
     for words in [
         "         f32             int8 with shortlist\nweights  f32             int8\n",
@@ -262,17 +210,10 @@ fn a_shortlist_is_learned_stored_and_switched_off() {
     assert_eq!(cost["vocabulary"], 14);
     let candidates = cost["candidates"].as_f64().unwrap();
     assert!((10.0..14.0).contains(&candidates), "{candidates}");
-    let size = fs::metadata(folder.path("listed/shortlist.safetensors"))
-        .unwrap()
-        .len();
+    let size = fs::metadata(folder.path("listed/shortlist.safetensors")).unwrap().len();
     assert_eq!(cost["bytes"], size);
     quantize(&folder, "runs/c", "int8", "small");
-    for options in [
-        "",
-        "--beam-width 1",
-        "--sample --seed 2",
-        "--no-repeat-ngram 2",
-    ] {
+    for options in ["", "--beam-width 1", "--sample --seed 2", "--no-repeat-ngram 2"] {
         let of = |model: &str| stdout(&folder, &format!("translate {model} src {options}"));
         let expected = of("small");
         assert_eq!(of("listed --no-shortlist"), expected, "{options}");
@@ -289,10 +230,7 @@ fn a_shortlist_is_learned_stored_and_switched_off() {
     let [listed, original] = ["listed", "runs/c"].map(|dir| folder.path(dir).join(file));
     fs::copy(&listed, &original).unwrap();
     quantize(&folder, "runs/c", "bf16", "again");
-    assert_eq!(
-        fs::read(folder.path("again").join(file)).unwrap(),
-        fs::read(&listed).unwrap()
-    );
+    assert_eq!(fs::read(folder.path("again").join(file)).unwrap(), fs::read(&listed).unwrap());
 
     let whole = fs::read(&listed).unwrap();
     let mut changed = whole.clone();
@@ -303,11 +241,7 @@ fn a_shortlist_is_learned_stored_and_switched_off() {
         (&[], "not a complete safetensors file"),
     ] {
         fs::write(&listed, bytes).unwrap();
-        folder.fails(
-            "translate listed src",
-            1,
-            &["`listed/shortlist.safetensors`", words, "hint: "],
-        );
+        folder.fails("translate listed src", 1, &["`listed/shortlist.safetensors`", words, "hint: "]);
     }
     folder.fails(
         &format!("quantize runs/c --precision int8 --output new {TEST_SET} --shortlist text in"),

@@ -34,23 +34,11 @@ fn what_cannot_be_quantized_is_refused() {
             2,
             &["`small` already exists", "hint: choose another"],
         ),
-        (
-            with("runs/c", "int8", &format!("--output file {TEST_SET}")),
-            2,
-            &["`file` already exists"],
-        ),
+        (with("runs/c", "int8", &format!("--output file {TEST_SET}")), 2, &["`file` already exists"]),
         (with("runs/c", "f32", &usual), 2, &["'f32'", "int8, bf16"]),
         (with("runs/c", "int4", &usual), 2, &["int4", "int8", "bf16"]),
-        (
-            with("small", "int8", &usual),
-            2,
-            &["`small` is quantized already", "hint: "],
-        ),
-        (
-            with("small", "bf16", &usual),
-            2,
-            &["`small` is quantized already"],
-        ),
+        (with("small", "int8", &usual), 2, &["`small` is quantized already", "hint: "]),
+        (with("small", "bf16", &usual), 2, &["`small` is quantized already"]),
         (with("none", "int8", &usual), 1, &["`none`"]),
     ];
     refuses(&folder, &cases);
@@ -68,40 +56,16 @@ fn test_sets_and_limits_that_cannot_be_used_are_refused() {
             1,
             &["`in` has 4 lines, `short` has 1"],
         ),
-        (
-            with("runs/c", "int8", "--output new --src empty --ref empty"),
-            1,
-            &["`empty` has no lines"],
-        ),
-        (
-            with("runs/c", "int8", "--output new --src in --ref none"),
-            1,
-            &["cannot read `none`"],
-        ),
-        (
-            with("runs/c", "int8", "--output new --src in"),
-            2,
-            &["--ref"],
-        ),
+        (with("runs/c", "int8", "--output new --src empty --ref empty"), 1, &["`empty` has no lines"]),
+        (with("runs/c", "int8", "--output new --src in --ref none"), 1, &["cannot read `none`"]),
+        (with("runs/c", "int8", "--output new --src in"), 2, &["--ref"]),
         (
             with("runs/c", "int8", &format!("{usual} --max-drop=-100")),
             1,
-            &[
-                "lowers BLEU by ",
-                "at most -100 is accepted",
-                "nothing was written",
-            ],
+            &["lowers BLEU by ", "at most -100 is accepted", "nothing was written"],
         ),
-        (
-            with("runs/c", "int8", &format!("{usual} --max-drop NaN")),
-            2,
-            &["not a number"],
-        ),
-        (
-            with("runs/c", "int8", &format!("{usual} --resamples 0")),
-            2,
-            &["--resamples"],
-        ),
+        (with("runs/c", "int8", &format!("{usual} --max-drop NaN")), 2, &["not a number"]),
+        (with("runs/c", "int8", &format!("{usual} --resamples 0")), 2, &["--resamples"]),
     ];
     refuses(&folder, &cases);
     let accepted = with("runs/c", "int8", &format!("{usual} --max-drop 100"));
@@ -112,10 +76,7 @@ fn test_sets_and_limits_that_cannot_be_used_are_refused() {
 #[test]
 fn taggers_have_one_number_type() {
     let folder = with_test_set();
-    folder.write(
-        "t.toml",
-        for_family(CONFIG, "tagger").replace("'reverse'", "'grammar'"),
-    );
+    folder.write("t.toml", for_family(CONFIG, "tagger").replace("'reverse'", "'grammar'"));
     let tagger = "train t.toml --output t --set model.family=tagger --set model.recurrent.d_hidden=16 \
                   --set tokenizer.vocabulary=separate --set tokenizer.vocab_size=90";
     let outcome = folder.run(tagger);
@@ -131,10 +92,7 @@ fn taggers_have_one_number_type() {
 fn a_quantized_model_cannot_be_trained_or_averaged() {
     let folder = quantized();
     let before = names(&folder, "small");
-    let words = [
-        "`small` is a quantized model",
-        "the run that it was made from",
-    ];
+    let words = ["`small` is a quantized model", "the run that it was made from"];
     folder.fails("train c.toml --output small --resume", 2, &words);
     folder.fails("average small --last 2 --output mean", 2, &words);
     assert_eq!(names(&folder, "small"), before);
@@ -150,11 +108,9 @@ fn a_quantized_model_cannot_be_trained_or_averaged() {
 fn the_stored_type_is_the_only_one() {
     let folder = quantized();
     for other in ["bf16", "f32"] {
-        for command in [
-            "translate small src",
-            "evaluate small --src in --ref ref",
-            "rescore small --src in --tgt ref",
-        ] {
+        for command in
+            ["translate small src", "evaluate small --src in --ref ref", "rescore small --src in --tgt ref"]
+        {
             let arguments = format!("{command} --precision {other}");
             let complaint = format!("stored in int8, so it cannot compute in {other}");
             folder.fails(&arguments, 2, &[&complaint, "hint: "]);
@@ -187,28 +143,13 @@ fn damaged_quantized_models_are_named_by_file() {
     let whole = fs::read(&path).unwrap();
     let wider = |bytes: &mut Vec<u8>| bytes.push(0);
     let cases: [(Damage<'_>, &str); 8] = [
-        (
-            &|bytes| bytes.truncate(bytes.len() / 2),
-            "not a complete safetensors file",
-        ),
-        (
-            &|bytes| bytes.truncate(bytes.len() - 1),
-            "not a complete safetensors file",
-        ),
-        (
-            &|bytes| bytes.truncate(100),
-            "not a complete safetensors file",
-        ),
-        (
-            &|bytes| bytes.truncate(3),
-            "not a complete safetensors file",
-        ),
+        (&|bytes| bytes.truncate(bytes.len() / 2), "not a complete safetensors file"),
+        (&|bytes| bytes.truncate(bytes.len() - 1), "not a complete safetensors file"),
+        (&|bytes| bytes.truncate(100), "not a complete safetensors file"),
+        (&|bytes| bytes.truncate(3), "not a complete safetensors file"),
         (&|bytes| bytes.clear(), "not a complete safetensors file"),
         (&wider, "not a complete safetensors file"),
-        (
-            &|bytes| *bytes.last_mut().unwrap() ^= 1,
-            "the checksum of its numbers is wrong",
-        ),
+        (&|bytes| *bytes.last_mut().unwrap() ^= 1, "the checksum of its numbers is wrong"),
         (
             &|bytes| {
                 let middle = bytes.len() / 2;
@@ -222,11 +163,7 @@ fn damaged_quantized_models_are_named_by_file() {
         damage(&mut bytes);
         fs::write(&path, bytes).unwrap();
         for command in ["translate small src", "info small"] {
-            folder.fails(
-                command,
-                1,
-                &["`small/packed.safetensors`", words, "hint: copy"],
-            );
+            folder.fails(command, 1, &["`small/packed.safetensors`", words, "hint: copy"]);
         }
     }
 }
@@ -237,11 +174,7 @@ fn other_things_than_a_quantized_model_are_named() {
     let path = folder.path("small/packed.safetensors");
     let dense = fs::read(folder.path("runs/c/model.safetensors")).unwrap();
     fs::write(&path, dense).unwrap();
-    folder.fails(
-        "translate small src",
-        1,
-        &["packed.safetensors", "expected `attentive packed 1`"],
-    );
+    folder.fails("translate small src", 1, &["packed.safetensors", "expected `attentive packed 1`"]);
     fs::remove_file(&path).unwrap();
     let missing = ["`small/packed.safetensors`", "no such file"];
     folder.fails("translate small src", 1, &missing);

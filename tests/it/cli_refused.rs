@@ -12,10 +12,7 @@ use crate::run::{Folder, Outcome, program};
 /// Runs a line of the shell, in which `$A` is the program.
 fn shell(folder: &Folder, line: &str) -> Outcome {
     let mut command = Command::new("sh");
-    command
-        .args(["-c", line])
-        .env("A", env!("CARGO_BIN_EXE_attentive"))
-        .current_dir(folder.path(""));
+    command.args(["-c", line]).env("A", env!("CARGO_BIN_EXE_attentive")).current_dir(folder.path(""));
     command.output().unwrap().into()
 }
 
@@ -23,18 +20,10 @@ fn shell(folder: &Folder, line: &str) -> Outcome {
 fn output_that_is_closed_is_an_error() {
     let folder = trained();
     folder.write("hyp", "a\n");
-    for command in [
-        "translate runs/c src",
-        "info runs/c",
-        "score hyp hyp",
-        "config schema",
-    ] {
+    for command in ["translate runs/c src", "info runs/c", "score hyp hyp", "config schema"] {
         let outcome = shell(&folder, &format!("$A {command} >&-"));
         assert_eq!(outcome.code, Some(1), "{command}: {outcome:?}");
-        assert!(
-            outcome.stderr.contains("`standard output`: it is closed"),
-            "{command}: {outcome:?}"
-        );
+        assert!(outcome.stderr.contains("`standard output`: it is closed"), "{command}: {outcome:?}");
         let outcome = shell(&folder, &format!("$A {command} > /dev/null"));
         assert_eq!(outcome.code, Some(0), "{command}: {outcome:?}");
     }
@@ -49,17 +38,9 @@ fn output_that_is_closed_is_an_error() {
 fn a_line_without_an_end_is_refused_at_its_limit() {
     let folder = trained();
     for command in ["translate runs/c", "embed runs/c"] {
-        let outcome = shell(
-            &folder,
-            &format!("yes a | tr -d '\\n' | timeout 60 $A {command}"),
-        );
+        let outcome = shell(&folder, &format!("yes a | tr -d '\\n' | timeout 60 $A {command}"));
         assert_eq!(outcome.code, Some(1), "{command}: {outcome:?}");
-        assert!(
-            outcome
-                .stderr
-                .contains("line 1: longer than 67108864 bytes"),
-            "{command}: {outcome:?}"
-        );
+        assert!(outcome.stderr.contains("line 1: longer than 67108864 bytes"), "{command}: {outcome:?}");
     }
 }
 
@@ -71,15 +52,9 @@ fn a_file_without_an_end_is_refused_at_its_limit() {
         "evaluate runs/c --src /dev/zero --ref src",
         "rescore runs/c --src /dev/zero --tgt src",
     ] {
-        let outcome = shell(
-            &folder,
-            &format!("ulimit -v 4000000; timeout 60 $A {command} --threads 1"),
-        );
+        let outcome = shell(&folder, &format!("ulimit -v 4000000; timeout 60 $A {command} --threads 1"));
         assert_eq!(outcome.code, Some(1), "{command}: {outcome:?}");
-        assert!(
-            outcome.stderr.contains("longer than 67108864 bytes"),
-            "{command}: {outcome:?}"
-        );
+        assert!(outcome.stderr.contains("longer than 67108864 bytes"), "{command}: {outcome:?}");
     }
 }
 
@@ -104,11 +79,7 @@ fn endless_names_and_values_are_refused_at_once_and_shown_in_part() {
         let outcome = shell(&folder, "ulimit -t 5; $A train c.toml");
         let start: String = text.chars().take(30).collect();
         assert_eq!(outcome.code, Some(2), "{start}: {}", outcome.stderr.len());
-        assert!(
-            outcome.stderr.len() < 3000,
-            "{start}: {} bytes",
-            outcome.stderr.len()
-        );
+        assert!(outcome.stderr.len() < 3000, "{start}: {} bytes", outcome.stderr.len());
         assert!(outcome.stderr.contains('…'), "{start}: {}", outcome.stderr);
     }
 }
@@ -127,10 +98,7 @@ fn weights_that_are_no_numbers_give_no_vectors() {
     for command in ["embed", "translate"] {
         let outcome = folder.run(&format!("{command} runs/c src"));
         assert_eq!(outcome.code, Some(1), "{command}: {outcome:?}");
-        assert!(
-            outcome.stderr.contains("NaN or infinite"),
-            "{command}: {outcome:?}"
-        );
+        assert!(outcome.stderr.contains("NaN or infinite"), "{command}: {outcome:?}");
     }
 }
 
@@ -138,16 +106,10 @@ fn weights_that_are_no_numbers_give_no_vectors() {
 #[test]
 fn the_first_signal_ends_the_wait_for_a_corpus() {
     let folder = Folder::new();
-    let made = Command::new("mkfifo")
-        .arg(folder.path("pipe"))
-        .status()
-        .unwrap();
+    let made = Command::new("mkfifo").arg(folder.path("pipe")).status().unwrap();
     assert!(made.success());
     folder.write("other", "1\n");
-    let config = CONFIG.replace(
-        "{ builtin = 'reverse', pairs = 200 }",
-        "{ src = 'pipe', tgt = 'other' }",
-    );
+    let config = CONFIG.replace("{ builtin = 'reverse', pairs = 200 }", "{ src = 'pipe', tgt = 'other' }");
     folder.write("c.toml", config);
     for (with_writer, name) in [(false, "-INT"), (true, "-INT"), (true, "-TERM")] {
         let mut child = program()
@@ -159,10 +121,7 @@ fn the_first_signal_ends_the_wait_for_a_corpus() {
             .unwrap();
         // It has opened the pipe when it can be written to.
         let writer = with_writer.then(|| {
-            let mut pipe = fs::OpenOptions::new()
-                .write(true)
-                .open(folder.path("pipe"))
-                .unwrap();
+            let mut pipe = fs::OpenOptions::new().write(true).open(folder.path("pipe")).unwrap();
             pipe.write_all(b"1 2\n1").unwrap();
             pipe
         });
@@ -184,9 +143,7 @@ fn the_first_signal_ends_the_wait_for_a_corpus() {
 fn handles_signals(process: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    caught.is_some_and(|mask| {
-        u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask >> 1 & 1 == 1)
-    })
+    caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask >> 1 & 1 == 1))
 }
 
 #[test]
@@ -198,23 +155,11 @@ fn parts_of_weights_that_are_missing_are_named() {
         fs::copy(format!("{kind}/{file}"), folder.path("m").join(file)).unwrap();
     }
     let part = "model-00001-of-00002.safetensors";
-    fs::copy(
-        format!("{kind}/model.safetensors"),
-        folder.path("m").join(part),
-    )
-    .unwrap();
-    folder.fails(
-        "import m --output out",
-        1,
-        &["model.safetensors.index.json`: the index", part],
-    );
+    fs::copy(format!("{kind}/model.safetensors"), folder.path("m").join(part)).unwrap();
+    folder.fails("import m --output out", 1, &["model.safetensors.index.json`: the index", part]);
     let index = r#"{"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}"#;
     folder.write("m/model.safetensors.index.json", index);
-    folder.fails(
-        "import m --output out",
-        1,
-        &["model-00002-of-00002.safetensors`: the part", "is missing"],
-    );
+    folder.fails("import m --output out", 1, &["model-00002-of-00002.safetensors`: the part", "is missing"]);
 }
 
 #[test]
@@ -228,10 +173,7 @@ fn options_of_other_commands_are_named_as_such() {
     ] {
         let outcome = folder.run(&format!("{command} {option}"));
         assert_eq!(outcome.code, Some(2), "{outcome:?}");
-        assert!(
-            outcome.stderr.contains("has no such option; "),
-            "{outcome:?}"
-        );
+        assert!(outcome.stderr.contains("has no such option; "), "{outcome:?}");
         assert!(
             outcome.stderr.contains(other) && !outcome.stderr.contains("--process-timeout"),
             "{outcome:?}"

@@ -58,14 +58,8 @@ fn old_options_do_what_they_did_and_name_the_new_ones_once() {
     }
     for (old, made) in [
         ("inspect runs/c '1' --output page.html", "page.html"),
-        (
-            "average runs/c --last 1 --out average",
-            "average/config.toml",
-        ),
-        (
-            "quantize runs/c --to int8 --out=small",
-            "small/packed.safetensors",
-        ),
+        ("average runs/c --last 1 --out average", "average/config.toml"),
+        ("quantize runs/c --to int8 --out=small", "small/packed.safetensors"),
     ] {
         assert!(!notes(&folder, old).is_empty(), "{old}");
         assert!(folder.path(made).exists(), "{old}");
@@ -76,12 +70,10 @@ fn old_options_do_what_they_did_and_name_the_new_ones_once() {
 fn old_keys_are_noted_once_and_written_by_their_present_names() {
     let folder = trained();
     let config = fs::read_to_string(folder.path("c.toml")).unwrap();
-    let old =
-        "\n[decode]\nbeam_width = 2\nalpha = 0.5\nlength_penalty = 'gnmt'\nstopping = 'first'\n";
+    let old = "\n[decode]\nbeam_width = 2\nalpha = 0.5\nlength_penalty = 'gnmt'\nstopping = 'first'\n";
     let before = config.split("[decode]").next().unwrap();
     folder.write("old.toml", format!("{before}{old}"));
-    let command =
-        "train old.toml --set train.accumulate=2 --set train.matmul=f32 --set decode.alpha=0.6";
+    let command = "train old.toml --set train.accumulate=2 --set train.matmul=f32 --set decode.alpha=0.6";
     let expected = [
         "`decode.alpha` is now called `decode.length_penalty`; the old name is still read",
         "`decode.length_penalty` is now called `decode.length_penalty_formula`; the old name is still read",
@@ -89,10 +81,7 @@ fn old_keys_are_noted_once_and_written_by_their_present_names() {
         "`train.accumulate` is now called `train.micro_batches_per_update`; the old name is still read",
         "`train.matmul` is now called `train.precision`; the old name is still read",
     ];
-    assert_eq!(
-        notes(&folder, command),
-        expected.map(|note| format!("note: {note}"))
-    );
+    assert_eq!(notes(&folder, command), expected.map(|note| format!("note: {note}")));
     let stored = fs::read_to_string(folder.path("runs/old/config.toml")).unwrap();
     for line in [
         "length_penalty = 0.6",
@@ -131,8 +120,5 @@ fn old_models_say_nothing() {
     forget_sums(&folder, "runs/c");
     assert_eq!(notes(&folder, "translate runs/c src --scores"), [""; 0]);
     assert_eq!(stdout(&folder, "translate runs/c src --scores"), now);
-    assert_eq!(
-        notes(&folder, "train c.toml --resume --set train.max_steps=7"),
-        [""; 0]
-    );
+    assert_eq!(notes(&folder, "train c.toml --resume --set train.max_steps=7"), [""; 0]);
 }

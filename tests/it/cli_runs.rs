@@ -17,17 +17,12 @@ use crate::run::{Folder, Outcome};
 pub(crate) fn shell(folder: &Folder, setup: &str, arguments: &str) -> Command {
     let program = env!("CARGO_BIN_EXE_attentive");
     let mut command = Command::new("bash");
-    command
-        .args(["-c", &format!("{setup}; exec '{program}' {arguments}")])
-        .current_dir(folder.path(""));
+    command.args(["-c", &format!("{setup}; exec '{program}' {arguments}")]).current_dir(folder.path(""));
     command
 }
 
 fn copy(folder: &Folder, from: &str, to: &str) {
-    let status = Command::new("cp")
-        .arg("-r")
-        .args([folder.path(from), folder.path(to)])
-        .status();
+    let status = Command::new("cp").arg("-r").args([folder.path(from), folder.path(to)]).status();
     assert!(status.unwrap().success());
 }
 
@@ -79,8 +74,7 @@ fn an_average_has_one_writer() {
 #[test]
 fn a_failed_start_leaves_no_folder() {
     let folder = Folder::new();
-    let missing =
-        "--set data.train={src='none',tgt='none'} --set data.valid={src='none',tgt='none'}";
+    let missing = "--set data.train={src='none',tgt='none'} --set data.valid={src='none',tgt='none'}";
     folder.fails(&long(&folder, "new/parts", missing), 1, &["`none`"]);
     assert!(!folder.path("new").exists());
 }
@@ -100,20 +94,13 @@ fn sighup_saves_and_stops_unless_it_is_ignored() {
             continue;
         }
         let mut command = shell(&folder, setup, &long(&folder, out, ""));
-        let child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         wait_for_updates(&folder, out, 3);
         signal(&child, "-HUP");
         let outcome = Outcome::from(child.wait_with_output().unwrap());
         assert_eq!(outcome.code, Some(code), "{outcome:?}");
         if code != 0 {
-            assert!(
-                outcome.stderr.contains("same command with `--resume`"),
-                "{outcome:?}"
-            );
+            assert!(outcome.stderr.contains("same command with `--resume`"), "{outcome:?}");
             succeeds(&folder.run(&long(&folder, out, "--resume")));
         }
         assert!(weights(&folder, out) == weights(&folder, "whole"), "{out}");
@@ -126,12 +113,8 @@ type Damage = dyn Fn(&Path);
 /// Ways to damage the newest checkpoint of four updates, the pointer to it, or the served provenance, and the update that a
 /// resumed run then falls back to.
 const DAMAGE: [(&str, Option<u64>, &Damage); 9] = [
-    ("weights", Some(3), &|run| {
-        flip(&newest(run, "model.safetensors"))
-    }),
-    ("optimizer", Some(3), &|run| {
-        flip(&newest(run, "optimizer.safetensors"))
-    }),
+    ("weights", Some(3), &|run| flip(&newest(run, "model.safetensors"))),
+    ("optimizer", Some(3), &|run| flip(&newest(run, "optimizer.safetensors"))),
     ("state", Some(3), &|run| {
         let path = newest(run, "state.json");
         let text = fs::read_to_string(&path).unwrap();
@@ -139,24 +122,14 @@ const DAMAGE: [(&str, Option<u64>, &Damage); 9] = [
         assert_ne!(text, changed);
         fs::write(path, changed).unwrap();
     }),
-    ("provenance", Some(3), &|run| {
-        fs::write(newest(run, "provenance.json"), "{").unwrap()
-    }),
-    ("half of it", Some(3), &|run| {
-        fs::remove_file(newest(run, "optimizer.safetensors")).unwrap()
-    }),
-    ("all of it", Some(3), &|run| {
-        fs::remove_dir_all(newest(run, "")).unwrap()
-    }),
+    ("provenance", Some(3), &|run| fs::write(newest(run, "provenance.json"), "{").unwrap()),
+    ("half of it", Some(3), &|run| fs::remove_file(newest(run, "optimizer.safetensors")).unwrap()),
+    ("all of it", Some(3), &|run| fs::remove_dir_all(newest(run, "")).unwrap()),
     ("a pointer without a number", Some(4), &|run| {
         fs::write(run.join("checkpoints/last"), "\0\0").unwrap();
     }),
-    ("no pointer", Some(4), &|run| {
-        fs::remove_file(run.join("checkpoints/last")).unwrap()
-    }),
-    ("the served provenance", None, &|run| {
-        fs::write(run.join("provenance.json"), "{").unwrap()
-    }),
+    ("no pointer", Some(4), &|run| fs::remove_file(run.join("checkpoints/last")).unwrap()),
+    ("the served provenance", None, &|run| fs::write(run.join("provenance.json"), "{").unwrap()),
 ];
 
 fn newest(run: &Path, file: &str) -> std::path::PathBuf {
@@ -186,10 +159,7 @@ fn a_run_resumes_from_the_newest_whole_checkpoint() {
             };
             assert!(last(&run) == last("runs/c"), "{what}: {file}");
         }
-        assert!(
-            weights(&folder, &run) == weights(&folder, "runs/c"),
-            "{what}"
-        );
+        assert!(weights(&folder, &run) == weights(&folder, "runs/c"), "{what}");
     }
 }
 
@@ -247,10 +217,7 @@ fn every_file_has_its_checksum() {
     for (dir, files) in [
         ("runs/c", &DENSE[..]),
         ("mean", &DENSE),
-        (
-            checkpoint,
-            &["model.safetensors", "optimizer.safetensors", "state.json"],
-        ),
+        (checkpoint, &["model.safetensors", "optimizer.safetensors", "state.json"]),
     ] {
         let text = fs::read(folder.path(dir).join("provenance.json")).unwrap();
         let provenance: Value = serde_json::from_slice(&text).unwrap();
@@ -324,13 +291,7 @@ fn special_files_are_refused() {
         let path = folder.path("runs/c").join(file);
         let content = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
-        assert!(
-            Command::new("mkfifo")
-                .arg(&path)
-                .status()
-                .unwrap()
-                .success()
-        );
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         let command = match file {
             "metrics.jsonl" => "plot curves runs/c --output curves.svg",
             "checkpoints/last" => "average runs/c --last 1 --output mean",
@@ -354,10 +315,7 @@ fn special_files_are_refused() {
 fn a_model_without_provenance_is_named() {
     let folder = trained();
     fs::remove_file(folder.path("runs/c/provenance.json")).unwrap();
-    let complaint = [
-        "`runs/c/provenance.json`: no such file",
-        "hint: copy the whole model directory again",
-    ];
+    let complaint = ["`runs/c/provenance.json`: no such file", "hint: copy the whole model directory again"];
     folder.fails("translate runs/c src", 1, &complaint);
 }
 
@@ -365,21 +323,12 @@ fn a_model_without_provenance_is_named() {
 fn numbers_out_of_range_are_refused_or_capped() {
     let folder = trained();
     let complaint = ["`decode.beam_width`", "at most 1000, found 100000"];
-    folder.fails(
-        "train c.toml --output r --set decode.beam_width=100000",
-        2,
-        &complaint,
-    );
+    folder.fails("train c.toml --output r --set decode.beam_width=100000", 2, &complaint);
     let complaint = ["`--beam-width`", "at most 1000, found 100000"];
     folder.fails("translate runs/c src --beam-width 100000", 2, &complaint);
     let complaint = ["`--length-penalty`: expected a number, 0 or more, found -5"];
     folder.fails("translate runs/c src --length-penalty -5", 2, &complaint);
     let outcome = folder.run("score src src --threads 100000");
     succeeds(&outcome);
-    assert!(
-        outcome
-            .stderr
-            .starts_with("warning: `--threads 100000`: using "),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.starts_with("warning: `--threads 100000`: using "), "{outcome:?}");
 }

@@ -56,10 +56,7 @@ fn several_references_and_chosen_metrics() {
 #[test]
 fn metrics_that_blanks_separate_are_told_from_files() {
     let folder = corpus();
-    for list in [
-        "hyp ref1 --metric bleu chrf++ ter",
-        "--metric bleu chrf++ ter hyp ref1",
-    ] {
+    for list in ["hyp ref1 --metric bleu chrf++ ter", "--metric bleu chrf++ ter hyp ref1"] {
         let words = [
             "`chrf++` is a metric, and there is no such file",
             "separate metrics with commas: `--metric bleu,chrf++,ter`",
@@ -69,10 +66,7 @@ fn metrics_that_blanks_separate_are_told_from_files() {
     // A file with this name is a file.
     folder.write("ter", std::fs::read_to_string(folder.path("ref1")).unwrap());
     let outcome = folder.run("score hyp --metric bleu ter");
-    assert_eq!(
-        scores(&outcome),
-        scores(&folder.run("score hyp ref1 --metric bleu"))
-    );
+    assert_eq!(scores(&outcome), scores(&folder.run("score hyp ref1 --metric bleu")));
 }
 
 #[test]
@@ -80,10 +74,7 @@ fn one_resample_and_one_trial_are_singular() {
     let folder = corpus();
     for (test, words) in [
         ("--resamples 1", "paired bootstrap with 1 resample\n"),
-        (
-            "--paired randomization --trials 1",
-            "randomization with 1 trial\n",
-        ),
+        ("--paired randomization --trials 1", "randomization with 1 trial\n"),
     ] {
         let outcome = folder.run(&format!("score hyp ref1 --system ref2 {test}"));
         assert!(outcome.stdout.contains(words), "{outcome:?}");
@@ -93,12 +84,9 @@ fn one_resample_and_one_trial_are_singular() {
 #[test]
 fn options_of_bleu() {
     let folder = corpus();
-    let bleu =
-        |options: &str| scores(&folder.run(&format!("score hyp ref1 --metric bleu {options}")));
+    let bleu = |options: &str| scores(&folder.run(&format!("score hyp ref1 --metric bleu {options}")));
     let expected = "BLEU|nrefs:1|case:lc|eff:no|tok:intl|smooth:add-k[2.00] = 41.86 ";
-    assert!(
-        bleu("--lowercase --tokenize intl --smooth add-k --smooth-value 2").starts_with(expected)
-    );
+    assert!(bleu("--lowercase --tokenize intl --smooth add-k --smooth-value 2").starts_with(expected));
     let expected = "BLEU|nrefs:1|case:mixed|eff:no|tok:char|smooth:none = 49.42 ";
     assert!(bleu("--tokenize char --smooth none").starts_with(expected));
 }
@@ -106,17 +94,8 @@ fn options_of_bleu() {
 #[test]
 fn a_line_of_values_for_each_sentence() {
     let outcome = corpus().run("score hyp ref1 --sentence-level");
-    assert_eq!(
-        outcome.stdout,
-        "42.38\t49.65\t28.57\n32.47\t72.80\t37.50\n0.00\t5.75\t100.00\n"
-    );
-    assert!(
-        outcome
-            .stderr
-            .contains("note: BLEU|nrefs:1|case:mixed|eff:yes|tok:13a"),
-        "{}",
-        outcome.stderr
-    );
+    assert_eq!(outcome.stdout, "42.38\t49.65\t28.57\n32.47\t72.80\t37.50\n0.00\t5.75\t100.00\n");
+    assert!(outcome.stderr.contains("note: BLEU|nrefs:1|case:mixed|eff:yes|tok:13a"), "{}", outcome.stderr);
 }
 
 #[test]
@@ -128,8 +107,7 @@ fn json_has_the_unrounded_value() {
     assert!(json[0]["signature"].as_str().unwrap().ends_with(version()));
 
     let outcome = corpus().run("score hyp ref1 --metric ter --json --sentence-level");
-    let third: serde_json::Value =
-        serde_json::from_str(outcome.stdout.lines().nth(2).unwrap()).unwrap();
+    let third: serde_json::Value = serde_json::from_str(outcome.stdout.lines().nth(2).unwrap()).unwrap();
     assert_eq!(third["line"], 3);
     assert_eq!(third["scores"][0]["value"], 100.0);
 }
@@ -147,20 +125,13 @@ fn a_dash_is_standard_input() {
     let hypotheses = std::fs::read(folder.path("hyp")).unwrap();
     child.stdin.take().unwrap().write_all(&hypotheses).unwrap();
     let outcome = Outcome::from(child.wait_with_output().unwrap());
-    assert_eq!(
-        outcome.stdout,
-        folder.run("score hyp ref1 --metric bleu").stdout
-    );
+    assert_eq!(outcome.stdout, folder.run("score hyp ref1 --metric bleu").stdout);
 }
 
 #[test]
 fn a_smoothing_value_needs_a_method_that_uses_it() {
     let folder = corpus();
-    folder.fails(
-        "score hyp ref1 --smooth-value 1",
-        2,
-        &["`--smooth-value`", "hint: "],
-    );
+    folder.fails("score hyp ref1 --smooth-value 1", 2, &["`--smooth-value`", "hint: "]);
     folder.fails(
         "score hyp ref1 --smooth floor --smooth-value=-1",
         2,

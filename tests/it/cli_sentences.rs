@@ -10,9 +10,7 @@ use crate::cli_model::{stdout, trained};
 use crate::run::{Folder, Outcome};
 
 fn objects(text: &str) -> Vec<Value> {
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
@@ -22,10 +20,8 @@ fn the_sentences_of_a_line_are_translated_one_by_one() {
     folder.write("sentences", "1 2 .\n3 4 5 !\n6 ?\n7 8\n9 .\n0\n");
     let alone = stdout(&folder, "translate runs/c sentences");
     let alone: Vec<&str> = alone.lines().collect();
-    let joined = format!(
-        "{}  {}\t{}\n\n {}\n{} {}\n",
-        alone[0], alone[1], alone[2], alone[3], alone[4], alone[5]
-    );
+    let joined =
+        format!("{}  {}\t{}\n\n {}\n{} {}\n", alone[0], alone[1], alone[2], alone[3], alone[4], alone[5]);
     let command = "translate runs/c lines --split-sentences";
     assert_eq!(stdout(&folder, command), joined);
     for options in ["--batch-size 1", "--threads 1", "--n-best 1 --no-scores"] {
@@ -36,34 +32,19 @@ fn the_sentences_of_a_line_are_translated_one_by_one() {
     // Scores are sums, and words are those of the line.
     let jsonl = "--json --n-best 2 --alignments";
     let whole = objects(&stdout(&folder, &format!("{command} {jsonl}")));
-    let parts = objects(&stdout(
-        &folder,
-        &format!("translate runs/c sentences {jsonl}"),
-    ));
+    let parts = objects(&stdout(&folder, &format!("translate runs/c sentences {jsonl}")));
     assert_eq!(whole.len(), 4);
     let of = |line: &Value, key: &str| line["translations"][0][key].clone();
-    let sum: f64 = (0..3)
-        .map(|n| of(&parts[n], "score").as_f64().unwrap())
-        .sum();
+    let sum: f64 = (0..3).map(|n| of(&parts[n], "score").as_f64().unwrap()).sum();
     assert_eq!(of(&whole[0], "score").as_f64().unwrap(), sum);
     let last = of(&parts[2], "alignment").as_str().unwrap().to_owned();
-    if let Some((src, _)) = last
-        .split_whitespace()
-        .last()
-        .and_then(|pair| pair.split_once('-'))
-    {
+    if let Some((src, _)) = last.split_whitespace().last().and_then(|pair| pair.split_once('-')) {
         let moved = format!("{}-", src.parse::<usize>().unwrap() + 7);
         let all = of(&whole[0], "alignment").as_str().unwrap().to_owned();
-        assert!(
-            all.split_whitespace().last().unwrap().starts_with(&moved),
-            "{all} and {last}"
-        );
+        assert!(all.split_whitespace().last().unwrap().starts_with(&moved), "{all} and {last}");
     }
     let tsv = stdout(&folder, &format!("{command} --scores"));
-    assert!(
-        tsv.lines().all(|line| line.split('\t').count() == 3),
-        "{tsv}"
-    );
+    assert!(tsv.lines().all(|line| line.split('\t').count() == 3), "{tsv}");
 }
 
 #[test]
@@ -71,15 +52,9 @@ fn demands_of_lines_with_several_sentences() {
     let folder = trained();
     folder.write("lines", "1 2 . 3 4\n5 6\n");
     folder.write("begin", "9 9\n0\n");
-    let text = stdout(
-        &folder,
-        "translate runs/c lines --split-sentences --prefix begin",
-    );
+    let text = stdout(&folder, "translate runs/c lines --split-sentences --prefix begin");
     let lines: Vec<&str> = text.lines().collect();
-    assert!(
-        lines[0].starts_with("9 9") && lines[1].starts_with('0'),
-        "{text}"
-    );
+    assert!(lines[0].starts_with("9 9") && lines[1].starts_with('0'), "{text}");
     folder.write("terms", "\n7\n");
     let command = "translate runs/c lines --split-sentences --beam-width 4 --constraints terms";
     assert_eq!(stdout(&folder, command).lines().count(), 2);
@@ -99,30 +74,17 @@ fn demands_of_lines_without_a_sentence_are_named_or_refused() {
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let lines = objects(&outcome.stdout);
     let ignored = "so its prefix and phrases were ignored";
-    let (blank, none) = (
-        format!("blank, {ignored}"),
-        format!("nothing to translate, {ignored}"),
-    );
+    let (blank, none) = (format!("blank, {ignored}"), format!("nothing to translate, {ignored}"));
     for (number, expected) in [(2, &blank), (3, &blank), (4, &none)] {
         let warning = format!("warning: line {number}: {expected}");
         assert!(outcome.stderr.contains(&warning), "{outcome:?}");
         assert_eq!(lines[number - 1]["warnings"][0], **expected);
     }
     assert!(!outcome.stderr.contains("line 5"), "{outcome:?}");
-    let texts: Vec<&Value> = (lines[1..]
-        .iter()
-        .map(|line| &line["translations"][0]["text"]))
-    .collect();
+    let texts: Vec<&Value> = (lines[1..].iter().map(|line| &line["translations"][0]["text"])).collect();
     assert_eq!(texts, ["", " ", "🎉", ""]);
-    folder
-        .write("lines", " \n")
-        .write("begin", "9\n")
-        .write("terms", "\n");
-    folder.fails(
-        &format!("{command} --strict"),
-        1,
-        &["line 1: blank, so its prefix", "`--strict`"],
-    );
+    folder.write("lines", " \n").write("begin", "9\n").write("terms", "\n");
+    folder.fails(&format!("{command} --strict"), 1, &["line 1: blank, so its prefix", "`--strict`"]);
 }
 
 #[test]
@@ -131,21 +93,12 @@ fn what_cannot_be_spelled_is_named_or_refused() {
     folder.write("lines", "\n3 🎉 x\n");
     let outcome = folder.run("translate runs/c lines --json");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    assert!(
-        outcome
-            .stderr
-            .contains("warning: line 2: not in the model's vocabulary"),
-        "{outcome:?}"
-    );
+    assert!(outcome.stderr.contains("warning: line 2: not in the model's vocabulary"), "{outcome:?}");
     let lines = objects(&outcome.stdout);
     assert_eq!(lines[0]["warnings"], Value::Array(Vec::new()));
     let warning = lines[1]["warnings"][0].as_str().unwrap();
     assert!(warning.ends_with("`🎉`, `x`"), "{warning}");
-    folder.fails(
-        "translate runs/c lines --strict",
-        1,
-        &["line 2: ", "`🎉`, `x`", "`--strict`"],
-    );
+    folder.fails("translate runs/c lines --strict", 1, &["line 2: ", "`🎉`, `x`", "`--strict`"]);
     folder.write("lines", "1 2 3 4\n");
     let command = "translate runs/c lines --max-new-tokens 1 --strict";
     folder.fails(command, 1, &["line 1: the translation was cut off"]);
@@ -197,10 +150,7 @@ fn a_program_that_waits_for_its_prompt_says_so() {
     let mut said = String::new();
     let stderr = waiting.stderr.as_mut().unwrap();
     BufReader::new(stderr).read_line(&mut said).unwrap();
-    assert!(
-        said.starts_with("note: reading the text to continue from standard input"),
-        "{said}"
-    );
+    assert!(said.starts_with("note: reading the text to continue from standard input"), "{said}");
     let mut pipe = waiting.stdin.take().unwrap();
     pipe.write_all(b"First\n").unwrap();
     drop(pipe);
@@ -210,9 +160,6 @@ fn a_program_that_waits_for_its_prompt_says_so() {
     let mut prompted = started(&given);
     let silent = prompted.stdin.take();
     let prompted: Outcome = prompted.wait_with_output().unwrap().into();
-    assert_eq!(
-        (prompted.stdout, prompted.stderr),
-        (outcome.stdout, String::new())
-    );
+    assert_eq!((prompted.stdout, prompted.stderr), (outcome.stdout, String::new()));
     drop(silent);
 }

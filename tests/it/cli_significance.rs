@@ -32,15 +32,9 @@ fn scores_with_intervals() {
     let one_thread = scores(&folder.run("score hyp ref1 --confidence --threads 1"));
     assert_eq!(one_thread, text);
 
-    let json = json(
-        &folder,
-        "score hyp ref1 --metric ter --confidence --resamples 50 --seed 3 --json",
-    );
+    let json = json(&folder, "score hyp ref1 --metric ter --confidence --resamples 50 --seed 3 --json");
     let signature = json[0]["signature"].as_str().unwrap();
-    assert!(
-        signature.starts_with("nrefs:1|bs:50|seed:3|"),
-        "{signature}"
-    );
+    assert!(signature.starts_with("nrefs:1|bs:50|seed:3|"), "{signature}");
     let [lower, mean, upper] =
         ["lower", "mean", "upper"].map(|key| json[0]["interval"][key].as_f64().unwrap());
     assert!(lower < mean && mean < upper, "{json}");
@@ -66,20 +60,14 @@ baseline: hyp
 #[test]
 fn randomization_in_json() {
     let folder = two_systems();
-    let json = json(
-        &folder,
-        "score hyp ref1 --system new --paired randomization --metric chrf,bleu --json",
-    );
+    let json = json(&folder, "score hyp ref1 --system new --paired randomization --metric chrf,bleu --json");
     assert_eq!(
         (&json["test"], &json["trials"], &json["baseline"]),
         (&"randomization".into(), &10_000.into(), &"hyp".into())
     );
     let bleu = &json["metrics"][1];
     assert!(
-        bleu["signature"]
-            .as_str()
-            .unwrap()
-            .starts_with("nrefs:1|bs:1000|ar:10000|seed:12345|case:mixed|")
+        bleu["signature"].as_str().unwrap().starts_with("nrefs:1|bs:1000|ar:10000|seed:12345|case:mixed|")
     );
     let [hyp, new] = [0, 1].map(|place| &bleu["systems"][place]);
     assert_eq!(hyp["difference"], Value::Null);
@@ -87,9 +75,8 @@ fn randomization_in_json() {
     assert_eq!(new["difference"]["p_value"], 1.0 / 10_001.0);
     assert!(new["difference"]["interval"]["upper"].as_f64().unwrap() > 20.0);
 
-    let text = scores(
-        &folder.run("score hyp ref1 --system new --paired randomization --trials 99 --metric bleu"),
-    );
+    let text =
+        scores(&folder.run("score hyp ref1 --system new --paired randomization --trials 99 --metric bleu"));
     assert!(text.contains("0.0100  *\n"), "{text}");
     assert!(text.contains("ar:99|"), "{text}");
     assert!(text.contains("randomization with 99 trials"), "{text}");
@@ -101,29 +88,16 @@ fn options_that_do_not_fit_are_refused() {
     folder.write("short", "one line\n");
     for (options, complaint) in [
         ("--paired bootstrap", ["requires two systems", "`--system`"]),
-        (
-            "--system new --trials 5",
-            ["`--trials`", "`--paired randomization`"],
-        ),
+        ("--system new --trials 5", ["`--trials`", "`--paired randomization`"]),
         ("--seed 1", ["`--seed`", "`--confidence`"]),
         ("--resamples 10", ["`--resamples`", "`--confidence`"]),
-        (
-            "--confidence --resamples 0",
-            ["--resamples", "invalid value '0'"],
-        ),
-        (
-            "--confidence --sentence-level",
-            ["--confidence", "--sentence-level"],
-        ),
+        ("--confidence --resamples 0", ["--resamples", "invalid value '0'"]),
+        ("--confidence --sentence-level", ["--confidence", "--sentence-level"]),
         ("--system - --system -", ["standard input", "once"]),
         ("--system new --paired t-test", ["t-test", "randomization"]),
     ] {
         folder.fails(&format!("score hyp ref1 {options}"), 2, &complaint);
     }
-    folder.fails(
-        "score hyp ref1 --system new short",
-        1,
-        &["`short`", "`hyp`", "3 lines"],
-    );
+    folder.fails("score hyp ref1 --system new short", 1, &["`short`", "`hyp`", "3 lines"]);
     folder.fails("score hyp ref1 --system none", 1, &["none"]);
 }

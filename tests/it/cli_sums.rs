@@ -58,15 +58,9 @@ fn every_model_has_the_checksums_of_its_files() {
     // A resumed run with other limits has another configuration.
     let before = sums(&folder, "runs/c");
     folder.write("c.toml", CONFIG);
-    stdout(
-        &folder,
-        "train c.toml --output runs/c --resume --set train.max_steps=14",
-    );
+    stdout(&folder, "train c.toml --output runs/c --resume --set train.max_steps=14");
     assert_checked(&folder, "runs/c", &DENSE);
-    assert_ne!(
-        sums(&folder, "runs/c")["config.toml"],
-        before["config.toml"]
-    );
+    assert_ne!(sums(&folder, "runs/c")["config.toml"], before["config.toml"]);
     stdout(&folder, "translate runs/c src");
 }
 
@@ -93,10 +87,7 @@ fn a_file_that_was_changed_unnoticed_is_named() {
     stdout(&folder, "translate runs/c src");
     // It gets them when its weights change.
     folder.write("c.toml", CONFIG);
-    stdout(
-        &folder,
-        "train c.toml --output runs/c --resume --set train.max_steps=14",
-    );
+    stdout(&folder, "train c.toml --output runs/c --resume --set train.max_steps=14");
     assert_checked(&folder, "runs/c", &DENSE);
 }
 
@@ -108,10 +99,7 @@ fn other_files_do_not_count() {
         folder.write(&format!("runs/c/{other}"), "of another tool");
     }
     // A run that goes on writes its checksums anew.
-    stdout(
-        &folder,
-        "train c.toml --output runs/c --resume --set train.max_steps=8",
-    );
+    stdout(&folder, "train c.toml --output runs/c --resume --set train.max_steps=8");
     assert_checked(&folder, "runs/c", &DENSE);
     // A version that took all of them wrote their checksums.
     let path = folder.path("runs/c/provenance.json");

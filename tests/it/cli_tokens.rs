@@ -68,10 +68,7 @@ fn the_token_contract_holds_in_training_and_translation() {
     assert!(!folder.path("other").exists());
     let path = folder.path("runs/c/config.toml");
     let config = fs::read_to_string(&path).unwrap();
-    let changed = config.replace(
-        "decoder_start_token = \"</s>\"",
-        "decoder_start_token = \"<2de>\"",
-    );
+    let changed = config.replace("decoder_start_token = \"</s>\"", "decoder_start_token = \"<2de>\"");
     assert_ne!(config, changed);
     fs::write(&path, changed).unwrap();
     let complaint = ["`model.decoder_start_token`", "found `<2de>`"];

@@ -30,8 +30,7 @@ fn weights_do_not_depend_on_the_number_of_threads() {
     let folder = prepared();
     let weights = |matmul: &str, threads: &str| {
         let out = format!("{matmul}-{threads}");
-        let options =
-            format!("--threads {threads} --set train.max_steps=50 --set train.precision={matmul}");
+        let options = format!("--threads {threads} --set train.max_steps=50 --set train.precision={matmul}");
         let outcome = train(&folder, &out, &options);
         assert!(outcome.stderr.contains(&format!("{matmul} products")));
         fs::read(folder.path(out).join("model.safetensors")).unwrap()
@@ -64,17 +63,10 @@ fn a_budget_that_does_not_fit_is_refused_with_one_that_does() {
         let Outcome { code, stderr, .. } = run(megabytes, budget);
         assert_eq!(code, Some(2), "{stderr}");
         let found = format!("found {budget},");
-        for words in [
-            "`train.batch_tokens`",
-            &found,
-            "train.micro_batches_per_update",
-        ] {
+        for words in ["`train.batch_tokens`", &found, "train.micro_batches_per_update"] {
             assert!(stderr.contains(words), "{words}: {stderr}");
         }
-        assert!(
-            !folder.path("fits").exists(),
-            "a refused run leaves nothing"
-        );
+        assert!(!folder.path("fits").exists(), "a refused run leaves nothing");
         let named = stderr.split("at most ").nth(1).unwrap();
         let named: usize = named.split(',').next().unwrap().parse().unwrap();
         assert!(named < budget);
@@ -86,10 +78,7 @@ fn a_budget_that_does_not_fit_is_refused_with_one_that_does() {
     }
     let Outcome { code, stderr, .. } = run(1, 2048);
     assert_eq!(code, Some(2), "{stderr}");
-    assert!(
-        stderr.contains("weights, gradients, optimizer and data"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("weights, gradients, optimizer and data"), "{stderr}");
 }
 
 /// The predicted peak in megabytes.
@@ -131,10 +120,7 @@ fn the_prediction_of_memory_holds() {
         "--threads 6",
     ] {
         let shape = "--set train.max_steps=20 --set train.batch_tokens=8192";
-        assert_predicted(
-            &folder,
-            &format!("train c.toml --force --output m {LARGE} {shape} {more}"),
-        );
+        assert_predicted(&folder, &format!("train c.toml --force --output m {LARGE} {shape} {more}"));
     }
 }
 
@@ -167,14 +153,7 @@ fn a_profile_names_every_part_and_saves_nothing() {
     let memory = outcome.stdout.lines().last().unwrap();
     assert!(memory.starts_with("RAM: "), "{outcome:?}");
     assert!(memory.ends_with(" MB predicted"), "{outcome:?}");
-    for part in [
-        "linear",
-        "attention",
-        "projection and loss",
-        "embedding",
-        "optimizer",
-        "data",
-    ] {
+    for part in ["linear", "attention", "projection and loss", "embedding", "optimizer", "data"] {
         assert!(outcome.stdout.contains(part), "{part}: {outcome:?}");
     }
     let shares = outcome.stdout.lines().filter_map(|line| {
@@ -204,11 +183,7 @@ fn resuming_with_other_instructions_is_reported() {
         let path = folder.path(format!("m/checkpoints/step-{step:08}/provenance.json"));
         let text = fs::read_to_string(&path).unwrap();
         let mut provenance: serde_json::Value = serde_json::from_str(&text).unwrap();
-        provenance
-            .as_object_mut()
-            .unwrap()
-            .remove("sha256")
-            .unwrap();
+        provenance.as_object_mut().unwrap().remove("sha256").unwrap();
         fs::write(&path, provenance.to_string()).unwrap();
     };
     assert!(!resume(3).contains("may differ"));

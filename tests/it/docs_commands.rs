@@ -16,10 +16,7 @@ const FOREIGN: [(&str, &str); 19] = [
     ("--rounds", "bench/peers/compare.py"),
     ("--release", "cargo"),
     ("--parameters", "bench/scale/efficiency.py"),
-    (
-        "--seconds",
-        "bench/scale/efficiency.py, bench/serve/compare.py",
-    ),
+    ("--seconds", "bench/scale/efficiency.py, bench/serve/compare.py"),
     ("--models", "bench/serve/compare.py"),
     ("--no-sweep", "bench/peers/translate.py"),
     ("--precisions", "bench/peers/translate.py"),
@@ -47,37 +44,25 @@ const OLD_VALUES: [(&str, &[&str]); 3] = [
 /// What is wrong with the arguments of a call, if anything.
 fn refusal(arguments: &[String]) -> Option<String> {
     // `attentive COMMAND --help` is about any command.
-    if arguments
-        .first()
-        .is_some_and(|command| is_placeholder(command))
-    {
+    if arguments.first().is_some_and(|command| is_placeholder(command)) {
         return None;
     }
     let is_hidden =
         |word: &String| flag(word).is_some_and(|name| HIDDEN.iter().any(|hidden| hidden.0 == name));
-    let shown: Vec<String> = arguments
-        .iter()
-        .filter(|word| !is_hidden(word))
-        .cloned()
-        .collect();
+    let shown: Vec<String> = arguments.iter().filter(|word| !is_hidden(word)).cloned().collect();
     let with_values = shown.len() == arguments.len();
-    PROGRAM
-        .refusal(&shown, with_values)
-        .or_else(|| old_value(arguments))
+    PROGRAM.refusal(&shown, with_values).or_else(|| old_value(arguments))
 }
 
 /// A value of a former version, if there is one.
 fn old_value(arguments: &[String]) -> Option<String> {
-    let pairs = arguments
-        .windows(2)
-        .map(|pair| (pair[0].as_str(), pair[1].as_str()));
+    let pairs = arguments.windows(2).map(|pair| (pair[0].as_str(), pair[1].as_str()));
     let joined = arguments.iter().filter_map(|word| word.split_once('='));
     let mut given = pairs.chain(joined);
     given.find_map(|(name, value)| {
         let old = OLD_VALUES.iter().find(|(flag, _)| *flag == name)?.1;
-        old.contains(&value).then(|| {
-            format!("`{name} {value}` is of an earlier version; see `--help` for the present one")
-        })
+        old.contains(&value)
+            .then(|| format!("`{name} {value}` is of an earlier version; see `--help` for the present one"))
     })
 }
 
@@ -89,9 +74,7 @@ fn call(code: &str) -> Option<Vec<String>> {
     // `translate --n-best 5` is one, too.
     let (command, rest) = code.split_once(' ')?;
     let is_command = PROGRAM.has(command) && rest.starts_with('-');
-    is_command
-        .then(|| calls(&format!("attentive {code}")))
-        .and_then(|calls| calls.into_iter().next())
+    is_command.then(|| calls(&format!("attentive {code}"))).and_then(|calls| calls.into_iter().next())
 }
 
 /// What is wrong with a flag in `code` that stands without a command, if anything.
@@ -132,15 +115,8 @@ fn calls_in(block: &Block) -> Vec<(usize, Vec<String>)> {
 
 /// All calls on a page, with their lines.
 pub(crate) fn calls_on(page: &Page) -> Vec<(usize, Vec<String>)> {
-    let inside = page
-        .codes
-        .iter()
-        .filter_map(|code| Some((code.line, call(&code.text)?)));
-    page.blocks
-        .iter()
-        .flat_map(calls_in)
-        .chain(inside)
-        .collect()
+    let inside = page.codes.iter().filter_map(|code| Some((code.line, call(&code.text)?)));
+    page.blocks.iter().flat_map(calls_in).chain(inside).collect()
 }
 
 #[test]
@@ -151,11 +127,7 @@ fn commands_in_documents_and_recipes_exist() {
         for (line, arguments) in page.blocks.iter().flat_map(calls_in) {
             count += 1;
             if let Some(refused) = refusal(&arguments) {
-                mistakes.add(
-                    &page.name,
-                    line,
-                    format!("`attentive {}`: {refused}", arguments.join(" ")),
-                );
+                mistakes.add(&page.name, line, format!("`attentive {}`: {refused}", arguments.join(" ")));
             }
         }
         for code in &page.codes {
@@ -193,11 +165,7 @@ fn wrong_commands_and_flags_are_noticed() {
          `--early-stopping exact`, `--early-stopping=likely`, `translate --early-stopping first`, `--format text`, `score --metric blue`\n\
          \n```sh\nattentive translate runs/my --beam-widht 5\nattentive train x.toml --threads=none\n```\n",
     );
-    let found = page
-        .codes
-        .iter()
-        .filter(|code| mistake(&page, code).is_some())
-        .count();
+    let found = page.codes.iter().filter(|code| mistake(&page, code).is_some()).count();
     assert_eq!(found, page.codes.len(), "{:?}", page.codes);
     for (line, arguments) in calls_in(&page.blocks[0]) {
         assert!(refusal(&arguments).is_some(), "line {line}");
@@ -213,34 +181,22 @@ fn wrong_commands_and_flags_are_noticed() {
 fn every_command_and_flag_has_help_and_every_command_a_page() {
     let mut mistakes = Mistakes::default();
     let pages = present();
-    let named: BTreeSet<String> = pages
-        .iter()
-        .flat_map(calls_on)
-        .flat_map(|(_, arguments)| prefixes(&arguments))
-        .collect();
+    let named: BTreeSet<String> =
+        pages.iter().flat_map(calls_on).flat_map(|(_, arguments)| prefixes(&arguments)).collect();
     for (command, help) in PROGRAM.commands() {
         let place = format!("attentive {command} --help");
         for (flag, about) in &help.flags {
             if about.is_empty() {
-                mistakes.add_at(
-                    &place,
-                    format!("`{flag}` has no help: write a doc comment for it"),
-                );
+                mistakes.add_at(&place, format!("`{flag}` has no help: write a doc comment for it"));
             }
         }
         for (inner, about) in &help.commands {
             if about.is_empty() {
-                mistakes.add_at(
-                    &place,
-                    format!("`{inner}` has no help: write a doc comment for it"),
-                );
+                mistakes.add_at(&place, format!("`{inner}` has no help: write a doc comment for it"));
             }
         }
         if !command.is_empty() && !named.contains(command) {
-            mistakes.add_at(
-                "docs",
-                format!("no page shows `attentive {command}`: add it to docs/guide.md"),
-            );
+            mistakes.add_at("docs", format!("no page shows `attentive {command}`: add it to docs/guide.md"));
         }
     }
     mistakes.none();
@@ -248,9 +204,7 @@ fn every_command_and_flag_has_help_and_every_command_a_page() {
 
 /// The names of commands that the first words may be.
 fn prefixes(arguments: &[String]) -> Vec<String> {
-    (1..=arguments.len().min(2))
-        .map(|n| arguments[..n].join(" "))
-        .collect()
+    (1..=arguments.len().min(2)).map(|n| arguments[..n].join(" ")).collect()
 }
 
 #[test]
@@ -258,10 +212,7 @@ fn flags_of_other_programs_are_not_ours() {
     for (name, program) in FOREIGN {
         for script in program.split(", ").filter(|program| program.contains('/')) {
             let text = fs::read_to_string(root().join(script)).unwrap();
-            assert!(
-                text.contains(name),
-                "{script} has no {name}: remove it from FOREIGN"
-            );
+            assert!(text.contains(name), "{script} has no {name}: remove it from FOREIGN");
         }
     }
 }

@@ -12,9 +12,7 @@ use crate::support::shell::{commands, lines};
 const PAGE: &str = "docs/serving.md";
 
 /// Beginnings of paths that are files, not endpoints.
-const FILES: [&str; 7] = [
-    "/bin", "/etc", "/models", "/scratch", "/srv", "/tmp", "/usr",
-];
+const FILES: [&str; 7] = ["/bin", "/etc", "/models", "/scratch", "/srv", "/tmp", "/usr"];
 
 /// The methods of each path, in lower case.
 type Endpoints = BTreeMap<String, Vec<String>>;
@@ -25,51 +23,34 @@ fn endpoints() -> Endpoints {
     let described = get(server.address, "/openapi.json").expect(200);
     let paths = described["paths"].as_object().unwrap().iter();
     let methods = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect();
-    let mut endpoints: Endpoints = paths
-        .map(|(path, value)| (nameless(path), methods(value)))
-        .collect();
+    let mut endpoints: Endpoints = paths.map(|(path, value)| (nameless(path), methods(value))).collect();
     for path in ["/", "/openapi.json"] {
         assert_eq!(get(server.address, path).status, 200, "{path}");
-        endpoints
-            .entry(path.to_owned())
-            .or_insert_with(|| vec!["get".to_owned()]);
+        endpoints.entry(path.to_owned()).or_insert_with(|| vec!["get".to_owned()]);
     }
     endpoints
 }
 
 /// `path` without the names of its parameters, so that `/v1/models/{id}` and `/v1/models/{model}` are the same.
 fn nameless(path: &str) -> String {
-    let parts = path
-        .split('/')
-        .map(|part| if part.starts_with('{') { "{}" } else { part });
+    let parts = path.split('/').map(|part| if part.starts_with('{') { "{}" } else { part });
     parts.collect::<Vec<_>>().join("/")
 }
 
 /// What is wrong with `path` and its method, if anything.
 fn mistake(endpoints: &Endpoints, method: Option<&str>, path: &str) -> Option<String> {
     let path = &nameless(path.split(['?', '#']).next().unwrap_or_default());
-    let paths = || {
-        endpoints
-            .keys()
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+    let paths = || endpoints.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
     // `/api/...` and `/v1` stand for all that begin so.
     let group = path.trim_end_matches(['.', '…']).trim_end_matches('/');
     if method.is_none()
         && !group.is_empty()
-        && endpoints
-            .keys()
-            .any(|known| known.starts_with(&format!("{group}/")))
+        && endpoints.keys().any(|known| known.starts_with(&format!("{group}/")))
     {
         return None;
     }
     let Some(methods) = endpoints.get(path) else {
-        return Some(format!(
-            "there is no endpoint `{path}`; there are {}",
-            paths()
-        ));
+        return Some(format!("there is no endpoint `{path}`; there are {}", paths()));
     };
     let method = method.unwrap_or("get").to_ascii_lowercase();
     let is_known = methods.contains(&method);
@@ -78,10 +59,7 @@ fn mistake(endpoints: &Endpoints, method: Option<&str>, path: &str) -> Option<St
 
 /// Method and path of an endpoint in `code`, such as `POST /translate`.
 fn endpoint(code: &str) -> Option<(Option<&str>, &str)> {
-    if code.starts_with('/')
-        && !code.contains(' ')
-        && !FILES.iter().any(|file| code.starts_with(file))
-    {
+    if code.starts_with('/') && !code.contains(' ') && !FILES.iter().any(|file| code.starts_with(file)) {
         return Some((None, code));
     }
     let (method, path) = code.split_once(' ')?;
@@ -96,34 +74,21 @@ fn asked(words: &[String]) -> Option<(&str, String)> {
     }
     let url = words.iter().find_map(|word| {
         let rest = word.trim_start_matches("http://");
-        let rest = rest
-            .strip_prefix("localhost:")
-            .or_else(|| rest.strip_prefix("127.0.0.1:"))?;
+        let rest = rest.strip_prefix("localhost:").or_else(|| rest.strip_prefix("127.0.0.1:"))?;
         Some(rest.trim_start_matches(|digit: char| digit.is_ascii_digit()))
     })?;
-    let chosen = words
-        .iter()
-        .position(|word| word == "-X")
-        .and_then(|at| words.get(at + 1));
+    let chosen = words.iter().position(|word| word == "-X").and_then(|at| words.get(at + 1));
     let has_body = words
         .iter()
         .any(|word| ["-d", "--data", "--data-urlencode", "--json", "-F"].contains(&word.as_str()));
     let method = chosen.map_or(if has_body { "post" } else { "get" }, String::as_str);
-    Some((
-        method,
-        if url.is_empty() {
-            "/".to_owned()
-        } else {
-            url.to_owned()
-        },
-    ))
+    Some((method, if url.is_empty() { "/".to_owned() } else { url.to_owned() }))
 }
 
 fn check(endpoints: &Endpoints, page: &Page, mistakes: &mut Mistakes) {
     for line in page.blocks.iter().flat_map(lines) {
         for words in commands(&line.text) {
-            let wrong =
-                asked(&words).and_then(|(method, path)| mistake(endpoints, Some(method), &path));
+            let wrong = asked(&words).and_then(|(method, path)| mistake(endpoints, Some(method), &path));
             if let Some(wrong) = wrong {
                 mistakes.add(&page.name, line.number, wrong);
             }
@@ -134,10 +99,7 @@ fn check(endpoints: &Endpoints, page: &Page, mistakes: &mut Mistakes) {
             continue;
         };
         // A path alone may be of any method.
-        let any = endpoints
-            .get(&nameless(path))
-            .and_then(|methods| methods.first())
-            .map(String::as_str);
+        let any = endpoints.get(&nameless(path)).and_then(|methods| methods.first()).map(String::as_str);
         if let Some(wrong) = mistake(endpoints, method.or(any), path) {
             mistakes.add(&page.name, code.line, wrong);
         }
@@ -156,10 +118,7 @@ fn endpoints_in_documents_exist_and_all_are_documented() {
         let mut named = serving.codes.iter().filter_map(|code| endpoint(&code.text));
         // The address alone is the server's page.
         if path != "/" && !named.any(|(_, named)| nameless(named) == *path) {
-            mistakes.add_at(
-                PAGE,
-                format!("`{path}` is not described: add it to a table of endpoints"),
-            );
+            mistakes.add_at(PAGE, format!("`{path}` is not described: add it to a table of endpoints"));
         }
     }
     mistakes.none();
@@ -174,14 +133,9 @@ fn wrong_endpoints_are_noticed() {
         check(&endpoints, &page, &mut mistakes);
         mistakes.count()
     };
+    assert_eq!(count("`POST /translat`, `GET /translate`, `/reedyz`, `/v3/...`"), 4);
     assert_eq!(
-        count("`POST /translat`, `GET /translate`, `/reedyz`, `/v3/...`"),
-        4
-    );
-    assert_eq!(
-        count(
-            "```sh\ncurl -s localhost:8080/translatte -d q=x\ncurl localhost:8080/translate\n```\n"
-        ),
+        count("```sh\ncurl -s localhost:8080/translatte -d q=x\ncurl localhost:8080/translate\n```\n"),
         2
     );
     let right = "`POST /translate`, `/readyz`, `/api/...`, `/v1`, `/etc/x`\n\n```sh\ncurl -s localhost:8080/translate -d q=x\n```\n";

@@ -93,9 +93,7 @@ fn said(error: &Error) -> String {
 fn refused_by_server(text: &str) -> Option<String> {
     let folder = Folder::new();
     folder.write("serve.toml", text);
-    ServeConfig::load(&folder.path("serve.toml"))
-        .err()
-        .map(|error| said(&error))
+    ServeConfig::load(&folder.path("serve.toml")).err().map(|error| said(&error))
 }
 
 /// What the program says about the name of `key`, or of its value, if it is an old one.
@@ -137,13 +135,10 @@ fn wrong_block(text: &str) -> Option<String> {
     if is_of(&SERVING) && !table.is_empty() {
         return refused_by_server(text);
     }
-    let is_whole = table
-        .get("data")
-        .is_some_and(|data| data.get("train").is_some() && data.get("valid").is_some());
+    let is_whole =
+        table.get("data").is_some_and(|data| data.get("train").is_some() && data.get("valid").is_some());
     let all = keys(&table, "");
-    let mut old = all
-        .iter()
-        .filter_map(|(key, value)| renamed(key, Some(value)));
+    let mut old = all.iter().filter_map(|(key, value)| renamed(key, Some(value)));
     old.next().or_else(|| refused(text, is_whole))
 }
 
@@ -155,9 +150,7 @@ fn wrong_key(code: &str) -> Option<String> {
     };
     let is_name = |part: &str| {
         !part.is_empty()
-            && part
-                .chars()
-                .all(|one| one.is_ascii_lowercase() || one.is_ascii_digit() || one == '_')
+            && part.chars().all(|one| one.is_ascii_lowercase() || one.is_ascii_digit() || one == '_')
     };
     let parts: Vec<&str> = key.split('.').collect();
     if !parts.iter().all(|part| is_name(part)) || FILES.contains(parts.last()?) && parts.len() > 1 {
@@ -183,22 +176,15 @@ fn wrong_name(name: &str, value: &str) -> Option<String> {
     }
     let old = keys.iter().find_map(|key| renamed(key, Some(value)));
     let advice = "a new section belongs in SECTIONS in tests/it/docs_keys.rs";
-    old.or_else(|| {
-        Some(format!(
-            "no section has a key `{name}` with this value; {advice}"
-        ))
-    })
+    old.or_else(|| Some(format!("no section has a key `{name}` with this value; {advice}")))
 }
 
 /// Whether a section of a server's configuration has a key `name`.
 fn serves(name: &str, value: &str) -> bool {
     let sections = ["", "limits.", "models.en-de."];
     let refused = sections.map(|section| refused_by_server(&format!("{section}{name} = {value}")));
-    let is_known = |refused: &Option<String>| {
-        !refused
-            .as_ref()
-            .is_some_and(|said| said.contains("unknown key"))
-    };
+    let is_known =
+        |refused: &Option<String>| !refused.as_ref().is_some_and(|said| said.contains("unknown key"));
     refused.iter().any(is_known)
 }
 
@@ -228,13 +214,8 @@ fn mistake(page: &Page, code: &Code) -> Option<String> {
 
 /// What is wrong with the settings (`--set KEY=VALUE`) of a call, if anything.
 fn wrong_setting(arguments: &[String]) -> Option<String> {
-    let after = arguments
-        .windows(2)
-        .filter(|pair| pair[0] == "--set")
-        .map(|pair| pair[1].as_str());
-    let joined = arguments
-        .iter()
-        .filter_map(|word| word.strip_prefix("--set="));
+    let after = arguments.windows(2).filter(|pair| pair[0] == "--set").map(|pair| pair[1].as_str());
+    let joined = arguments.iter().filter_map(|word| word.strip_prefix("--set="));
     after.chain(joined).find_map(|setting| {
         let (key, value) = setting.split_once('=')?;
         // Without quotes, the value may be any string.
@@ -309,8 +290,5 @@ fn wrong_keys_are_noticed() {
     }
     let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
     assert!(wrong_setting(&words("train x --set train.max_step=3")).is_some());
-    assert_eq!(
-        wrong_setting(&words("train x --set train.max_steps=3")),
-        None
-    );
+    assert_eq!(wrong_setting(&words("train x --set train.max_steps=3")), None);
 }

@@ -14,10 +14,7 @@ const STARTS: [&str; 2] = ["README.md", "docs/README.md"];
 
 /// The path in the repository to which `target` leads from `page`, and its anchor. `None` for other sites.
 fn destination<'a>(page: &str, target: &'a str) -> Option<(String, Option<&'a str>)> {
-    if target.starts_with("https://")
-        || target.starts_with("http://")
-        || target.starts_with("mailto:")
-    {
+    if target.starts_with("https://") || target.starts_with("http://") || target.starts_with("mailto:") {
         return None;
     }
     let (path, anchor) = match target.split_once('#') {
@@ -43,37 +40,25 @@ fn destination<'a>(page: &str, target: &'a str) -> Option<(String, Option<&'a st
 fn mistake(page: &str, target: &str, pages: &HashMap<&str, &Page>) -> Option<String> {
     let (path, anchor) = destination(page, target)?;
     if path.starts_with(['/', '.']) && !root().join(&path).starts_with(root().join(".ci")) {
-        return Some(format!(
-            "the link `{target}` leaves the repository: link by a relative path"
-        ));
+        return Some(format!("the link `{target}` leaves the repository: link by a relative path"));
     }
     if !root().join(&path).exists() {
-        return Some(format!(
-            "the link `{target}` leads to `{path}`, which does not exist"
-        ));
+        return Some(format!("the link `{target}` leads to `{path}`, which does not exist"));
     }
     let anchor = anchor?;
     let Some(linked) = pages.get(path.as_str()) else {
-        return Some(format!(
-            "the link `{target}` has an anchor, but `{path}` is no document"
-        ));
+        return Some(format!("the link `{target}` has an anchor, but `{path}` is no document"));
     };
     let known = &linked.anchors;
     (!known.contains(anchor)).then(|| {
         let known: BTreeSet<_> = known.iter().map(String::as_str).collect();
         let known: Vec<_> = known.into_iter().collect();
-        format!(
-            "`{path}` has no heading `#{anchor}`; it has {}",
-            known.join(", ")
-        )
+        format!("`{path}` has no heading `#{anchor}`; it has {}", known.join(", "))
     })
 }
 
 fn by_name(pages: &[Page]) -> HashMap<&str, &Page> {
-    pages
-        .iter()
-        .map(|page| (page.name.as_str(), page))
-        .collect()
+    pages.iter().map(|page| (page.name.as_str(), page)).collect()
 }
 
 #[test]
@@ -93,26 +78,15 @@ fn links_lead_to_files_and_headings() {
 
 #[test]
 fn wrong_links_are_noticed() {
-    let pages = [
-        Page::parse("docs/serving.md", "# One"),
-        Page::parse("README.md", "# Two words"),
-    ];
+    let pages = [Page::parse("docs/serving.md", "# One"), Page::parse("README.md", "# Two words")];
     let known = by_name(&pages);
     let wrong = |target: &str| mistake("docs/serving.md", target, &known);
-    for target in [
-        "#one",
-        "../README.md#two-words",
-        "../src",
-        "https://example.com/x#y",
-    ] {
+    for target in ["#one", "../README.md#two-words", "../src", "https://example.com/x#y"] {
         assert_eq!(wrong(target), None, "{target}");
     }
     for (target, named) in [
         ("b.md", "`docs/b.md`, which does not exist"),
-        (
-            "../README.md#two",
-            "has no heading `#two`; it has two-words",
-        ),
+        ("../README.md#two", "has no heading `#two`; it has two-words"),
         ("../../x", "leaves the repository"),
         ("/README.md", "leaves the repository"),
         ("../src#x", "is no document"),
@@ -126,10 +100,7 @@ fn wrong_links_are_noticed() {
 fn every_page_can_be_found_from_the_readme() {
     let pages = all();
     let known = by_name(&pages);
-    let mut open: Vec<&str> = STARTS
-        .into_iter()
-        .filter(|name| known.contains_key(name))
-        .collect();
+    let mut open: Vec<&str> = STARTS.into_iter().filter(|name| known.contains_key(name)).collect();
     let mut found: BTreeSet<String> = BTreeSet::new();
     while let Some(name) = open.pop() {
         if !found.insert(name.to_owned()) {
@@ -137,20 +108,13 @@ fn every_page_can_be_found_from_the_readme() {
         }
         let links = known[name].links.iter();
         let linked = links.filter_map(|link| destination(name, &link.target));
-        open.extend(
-            linked
-                .filter_map(|(path, _)| known.get_key_value(path.as_str()).map(|(name, _)| *name)),
-        );
+        open.extend(linked.filter_map(|(path, _)| known.get_key_value(path.as_str()).map(|(name, _)| *name)));
     }
     let mut mistakes = Mistakes::default();
     for page in pages.iter().filter(|page| page.name.starts_with("docs/")) {
         if !found.contains(&page.name) {
             let starts = STARTS.join(" or ");
-            mistakes.add(
-                &page.name,
-                1,
-                format!("no page links to it: link to it from {starts}"),
-            );
+            mistakes.add(&page.name, 1, format!("no page links to it: link to it from {starts}"));
         }
     }
     mistakes.none();
@@ -183,10 +147,7 @@ fn too_long(text: &str) -> Vec<(usize, usize)> {
 #[test]
 fn prose_is_narrow() {
     let mut mistakes = Mistakes::default();
-    for page in all()
-        .iter()
-        .filter(|page| !GENERATED.contains(&page.name.as_str()))
-    {
+    for page in all().iter().filter(|page| !GENERATED.contains(&page.name.as_str())) {
         for (number, columns) in too_long(&page.text) {
             let problem = format!("{columns} columns: break it after at most {WIDTH}");
             mistakes.add(&page.name, number, problem);
@@ -199,10 +160,7 @@ fn prose_is_narrow() {
 fn long_lines_are_noticed() {
     let long = "word ".repeat(30);
     for line in [long.clone(), format!("- {long}"), format!("[a](b) {long}")] {
-        assert_eq!(
-            too_long(&format!("short\n{line}")),
-            [(2, line.chars().count())]
-        );
+        assert_eq!(too_long(&format!("short\n{line}")), [(2, line.chars().count())]);
     }
     let link = format!("- [a]({})", "b".repeat(200));
     let code = format!("```\n{long}\n```");

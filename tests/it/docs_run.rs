@@ -46,10 +46,7 @@ fn deeds() -> Vec<(&'static str, Deed)> {
     vec![
         ("cargo install", Deed::Skip("the program is there already")),
         ("tar xf", Deed::Skip("a package")),
-        (
-            "sudo",
-            Deed::Skip("tests change nothing outside their folders"),
-        ),
+        ("sudo", Deed::Skip("tests change nothing outside their folders")),
         ("pip install", Deed::Skip("a package")),
         ("git clone", Deed::Skip("this is the checkout")),
         ("cd attentive", Deed::Skip("this is the checkout")),
@@ -57,14 +54,8 @@ fn deeds() -> Vec<(&'static str, Deed)> {
         ("attentive demo", Deed::Instead(demo)),
         ("attentive train", few),
         // A small corpus stands for the one of the tutorial.
-        (
-            "curl -fLsS --create-dirs --output-dir data",
-            Deed::Instead(corpus.to_owned()),
-        ),
-        (
-            "sha256sum -c sums.txt",
-            Deed::Skip("the corpus is another one"),
-        ),
+        ("curl -fLsS --create-dirs --output-dir data", Deed::Instead(corpus.to_owned())),
+        ("sha256sum -c sums.txt", Deed::Skip("the corpus is another one")),
     ]
 }
 
@@ -90,37 +81,20 @@ impl Reader {
     /// A reader in a folder that holds what the pages tell readers to have.
     fn new() -> Self {
         let folder = Folder::new();
-        for (names, seed, pairs) in [
-            (&["train"][..], 1, 300),
-            (&["valid", "val"], 2, 20),
-            (&["test", "test_2016_flickr"], 3, 20),
-        ] {
+        for (names, seed, pairs) in
+            [(&["train"][..], 1, 300), (&["valid", "val"], 2, 20), (&["test", "test_2016_flickr"], 3, 20)]
+        {
             let examples: Vec<_> = builtin::generate(BuiltinTask::Grammar, seed, pairs).collect();
-            let src: Vec<_> = examples
-                .iter()
-                .map(|example| example.src.text.as_str())
-                .collect();
-            let tgt: Vec<_> = examples
-                .iter()
-                .map(|example| example.tgt.text.as_str())
-                .collect();
+            let src: Vec<_> = examples.iter().map(|example| example.src.text.as_str()).collect();
+            let tgt: Vec<_> = examples.iter().map(|example| example.tgt.text.as_str()).collect();
             for name in names {
                 folder.write(&format!("{name}.en"), src.join("\n") + "\n");
                 folder.write(&format!("{name}.de"), tgt.join("\n") + "\n");
             }
         }
         // A small model of the same kind stands for the published one.
-        copy(
-            &root().join("tests/fixtures/hf/marian"),
-            &folder.path("opus-mt-en-de"),
-        );
-        Self {
-            place: folder.path(""),
-            folder,
-            variables: String::new(),
-            deeds: deeds(),
-            servers: Vec::new(),
-        }
+        copy(&root().join("tests/fixtures/hf/marian"), &folder.path("opus-mt-en-de"));
+        Self { place: folder.path(""), folder, variables: String::new(), deeds: deeds(), servers: Vec::new() }
     }
 
     /// Does what a reader of `name` does.
@@ -158,9 +132,8 @@ impl Reader {
             Some(Deed::Instead(other)) => (other.clone(), true),
             None => (code.to_owned(), false),
         };
-        if let Some(arguments) = calls(&code)
-            .into_iter()
-            .find(|arguments| arguments.first().is_some_and(|first| first == "serve"))
+        if let Some(arguments) =
+            calls(&code).into_iter().find(|arguments| arguments.first().is_some_and(|first| first == "serve"))
         {
             println!("{place}: `{code}`");
             return self.serve(&arguments);
@@ -171,18 +144,10 @@ impl Reader {
         };
         println!("{place}: `{code}`");
         let outcome = self.shell(&code);
-        let advice =
-            "correct the page, or say in tests/it/docs_run.rs what a test does with the command";
-        assert_eq!(
-            outcome.code,
-            Some(0),
-            "{place}: `{code}` fails: {advice}\n{outcome:?}"
-        );
+        let advice = "correct the page, or say in tests/it/docs_run.rs what a test does with the command";
+        assert_eq!(outcome.code, Some(0), "{place}: `{code}` fails: {advice}\n{outcome:?}");
         let has_output = is_ours || self.keep(&code) || self.has_output(&code, &outcome);
-        assert!(
-            has_output,
-            "{place}: `{code}` has no output: {advice}\n{outcome:?}"
-        );
+        assert!(has_output, "{place}: `{code}` has no output: {advice}\n{outcome:?}");
     }
 
     fn serve(&mut self, arguments: &[String]) {
@@ -231,16 +196,9 @@ impl Reader {
     fn shell(&self, code: &str) -> Outcome {
         let program = Path::new(env!("CARGO_BIN_EXE_attentive")).parent().unwrap();
         let path = env::var_os("PATH").unwrap();
-        let folders = [program.to_owned()]
-            .into_iter()
-            .chain(env::split_paths(&path));
+        let folders = [program.to_owned()].into_iter().chain(env::split_paths(&path));
         let mut shell = Command::new("bash");
-        shell.args([
-            "-euo",
-            "pipefail",
-            "-c",
-            &format!("{}{code}", self.variables),
-        ]);
+        shell.args(["-euo", "pipefail", "-c", &format!("{}{code}", self.variables)]);
         shell.env("PATH", env::join_paths(folders).unwrap());
         shell.current_dir(&self.place).stdin(Stdio::null());
         shell.output().unwrap().into()
@@ -256,9 +214,7 @@ fn begins(code: &str, with: &str) -> bool {
 /// The files and folders that calls of the program write with `--output`.
 fn outputs(code: &str) -> Vec<String> {
     let after = calls(code).into_iter().flat_map(|arguments| {
-        let pairs = arguments
-            .windows(2)
-            .filter(|pair| ["-o", "--output"].contains(&pair[0].as_str()));
+        let pairs = arguments.windows(2).filter(|pair| ["-o", "--output"].contains(&pair[0].as_str()));
         pairs.map(|pair| pair[1].clone()).collect::<Vec<_>>()
     });
     after.collect()
@@ -277,19 +233,13 @@ fn the_tutorial_runs() {
 #[test]
 #[should_panic(expected = "README.md:8: `attentive translate nothing` fails")]
 fn a_command_that_fails_is_noticed() {
-    let line = Line {
-        number: 8,
-        text: "attentive translate nothing # no such model".into(),
-    };
+    let line = Line { number: 8, text: "attentive translate nothing # no such model".into() };
     Reader::new().run("README.md:8", &line);
 }
 
 #[test]
 #[should_panic(expected = "README.md:9: `true` has no output")]
 fn a_command_without_output_is_noticed() {
-    let line = Line {
-        number: 9,
-        text: "true".into(),
-    };
+    let line = Line { number: 9, text: "true".into() };
     Reader::new().run("README.md:9", &line);
 }

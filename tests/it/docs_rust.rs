@@ -14,19 +14,11 @@ fn rust_in_documents_is_compiled() {
             let is_rust = block.language.starts_with("rust");
             if is_rust && !is_included {
                 let advice = "include the page in the module `documents` of src/lib.rs";
-                mistakes.add(
-                    &page.name,
-                    block.line,
-                    format!("Rust that no test compiles: {advice}"),
-                );
+                mistakes.add(&page.name, block.line, format!("Rust that no test compiles: {advice}"));
             }
             if is_included && block.language.is_empty() {
                 let advice = "write a language after the fence, `text` for an output";
-                mistakes.add(
-                    &page.name,
-                    block.line,
-                    format!("rustdoc takes this block for Rust: {advice}"),
-                );
+                mistakes.add(&page.name, block.line, format!("rustdoc takes this block for Rust: {advice}"));
             }
         }
     }

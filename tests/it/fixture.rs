@@ -13,13 +13,9 @@ pub(crate) fn read(name: &str) -> Vec<u8> {
 
 /// A tensor's elements.
 pub(crate) fn values(file: &SafeTensors<'_>, name: &str) -> Vec<f32> {
-    let tensor = file
-        .tensor(name)
-        .unwrap_or_else(|_| panic!("the fixture has {name}"));
+    let tensor = file.tensor(name).unwrap_or_else(|_| panic!("the fixture has {name}"));
     let bytes = tensor.data().chunks_exact(4);
-    bytes
-        .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-        .collect()
+    bytes.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
 }
 
 /// Checks equality to within `tolerance` times the larger of 1 and the expected magnitude.

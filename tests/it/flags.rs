@@ -11,9 +11,7 @@ fn flags(text: &str) -> Vec<(usize, &str)> {
         .map(|(i, line)| (i + 1, line))
         .filter(|(_, line)| !line.trim_start().starts_with("//"))
         .filter(|(_, line)| {
-            line.split("--")
-                .skip(1)
-                .any(|rest| rest.starts_with(|first: char| first.is_ascii_lowercase()))
+            line.split("--").skip(1).any(|rest| rest.starts_with(|first: char| first.is_ascii_lowercase()))
         })
         .collect()
 }
@@ -33,7 +31,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn a_flag_in_a_string_is_found() {
-    let text = "/// `--comment`\nlet x = \"take another `--output`\";\nlet y = a - -b;\n#[cfg(test)]\n\"--test\"";
+    let text =
+        "/// `--comment`\nlet x = \"take another `--output`\";\nlet y = a - -b;\n#[cfg(test)]\n\"--test\"";
     assert_eq!(flags(text), [(2, "let x = \"take another `--output`\";")]);
 }
 

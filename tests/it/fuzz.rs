@@ -117,9 +117,7 @@ fn with_right_checksum(bytes: &mut [u8]) -> bool {
     let found = header.windows(FORMAT.len()).position(|part| part == FORMAT);
     let digits = found.and_then(|place| header.get_mut(place + FORMAT.len()..)?.get_mut(..DIGITS));
     let checksum = format!("{:08x}", crc32fast::hash(numbers));
-    digits
-        .map(|digits| digits.copy_from_slice(checksum.as_bytes()))
-        .is_some()
+    digits.map(|digits| digits.copy_from_slice(checksum.as_bytes())).is_some()
 }
 
 fn number(variable: &str, usual: u64) -> u64 {
@@ -141,10 +139,7 @@ fn damaged_files_are_read_or_refused() {
     let program = std::env::current_exe().unwrap();
     for (target, _) in TARGETS {
         let limits = format!("ulimit -v {MOST_KILOBYTES} -t {MOST_SECONDS}");
-        let script = format!(
-            "{limits}; exec '{}' --exact fuzz::one_target",
-            program.display()
-        );
+        let script = format!("{limits}; exec '{}' --exact fuzz::one_target", program.display());
         let output = Command::new("bash")
             .args(["-c", &script])
             .env(TARGET, target)

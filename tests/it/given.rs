@@ -13,12 +13,8 @@ use attentive::train::{Existing, Given, RunOptions, Summary, train_on};
 
 use crate::run::Folder;
 
-const PAIRS: [(&str, &str); 4] = [
-    ("a dog", "ein Hund"),
-    ("two dogs", "zwei Hunde"),
-    ("a cat", "eine Katze"),
-    ("two cats", "zwei Katzen"),
-];
+const PAIRS: [(&str, &str); 4] =
+    [("a dog", "ein Hund"), ("two dogs", "zwei Hunde"), ("a cat", "eine Katze"), ("two cats", "zwei Katzen")];
 
 /// A configuration with these corpora.
 fn config(train: &str, valid: &str, max_steps: u64) -> Config {
@@ -41,14 +37,8 @@ fn run(config: &Config, given: Given, out: &Path, existing: Existing) -> Result<
 }
 
 fn pairs() -> Given {
-    let item = |(src, tgt): &(&str, &str)| Item::Translation {
-        src: (*src).into(),
-        tgt: (*tgt).into(),
-    };
-    Given {
-        train: PAIRS.iter().map(item).collect(),
-        valid: PAIRS[..2].iter().map(item).collect(),
-    }
+    let item = |(src, tgt): &(&str, &str)| Item::Translation { src: (*src).into(), tgt: (*tgt).into() };
+    Given { train: PAIRS.iter().map(item).collect(), valid: PAIRS[..2].iter().map(item).collect() }
 }
 
 #[test]
@@ -66,18 +56,14 @@ fn lines_in_ram_give_the_weights_of_the_same_lines_in_files() {
     run(&of_ram(3), pairs(), &in_ram, Existing::Refuse).unwrap();
     let summary = run(&of_ram(6), pairs(), &in_ram, Existing::Resume).unwrap();
     assert_eq!(summary.resumed_at, Some(3));
-    let weights =
-        |run: &Path| fs::read(run.join("checkpoints/step-00000006/model.safetensors")).unwrap();
+    let weights = |run: &Path| fs::read(run.join("checkpoints/step-00000006/model.safetensors")).unwrap();
     assert_eq!(weights(&in_files), weights(&in_ram));
 }
 
 #[test]
 fn a_run_goes_on_with_the_same_lines_only() {
     let folder = Folder::new();
-    let (out, of_ram) = (
-        folder.path("run"),
-        config("in_memory = 4", "in_memory = 2", 2),
-    );
+    let (out, of_ram) = (folder.path("run"), config("in_memory = 4", "in_memory = 2", 2));
     run(&of_ram, pairs(), &out, Existing::Refuse).unwrap();
     let mut other = pairs();
     other.train.swap(0, 1);
@@ -86,10 +72,7 @@ fn a_run_goes_on_with_the_same_lines_only() {
     let mut fewer = pairs();
     fewer.train.pop();
     let error = run(&of_ram, fewer, &out, Existing::Resume).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the training data are 4 lines in RAM, and the program gives 3"
-    );
+    assert_eq!(error.to_string(), "the training data are 4 lines in RAM, and the program gives 3");
     // The command line has no such lines.
     folder.fails(
         "train run/config.toml --output run --resume",
@@ -102,23 +85,16 @@ fn a_run_goes_on_with_the_same_lines_only() {
 #[test]
 fn the_identity_of_lines_depends_on_their_borders() {
     let sum = |items: Vec<Item>| {
-        let corpus =
-            read_given(Form::TaggedTokens, items, Default::default(), &mut |_| ()).unwrap();
+        let corpus = read_given(Form::TaggedTokens, items, Default::default(), &mut |_| ()).unwrap();
         corpus.sources()[0].sha256.clone()
     };
     let tagged = |tokens: &[&str], tags: &[&str]| {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-        Item::Tagged {
-            input: TagInput::Tokens(words(tokens)),
-            tags: words(tags),
-        }
+        Item::Tagged { input: TagInput::Tokens(words(tokens)), tags: words(tags) }
     };
     let one = || tagged(&["a", "bc"], &["x", "y"]);
     assert_eq!(sum(vec![one()]), sum(vec![one()]));
-    assert_ne!(
-        sum(vec![one()]),
-        sum(vec![tagged(&["ab", "c"], &["x", "y"])])
-    );
+    assert_ne!(sum(vec![one()]), sum(vec![tagged(&["ab", "c"], &["x", "y"])]));
     assert_ne!(sum(vec![one()]), sum(vec![one(), one()]));
 }
 
@@ -130,8 +106,5 @@ fn a_misfit_is_named_by_its_line() {
     };
     let items = vec![tagged("x y"), tagged("x")];
     let error = read_given(Form::TaggedTokens, items, Default::default(), &mut |_| ()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "line 2 of the given corpus: 1 tag for 2 tokens; expected one each"
-    );
+    assert_eq!(error.to_string(), "line 2 of the given corpus: 1 tag for 2 tokens; expected one each");
 }

@@ -23,10 +23,7 @@ fn change(folder: &Folder, change: &dyn Fn(&mut Value)) {
 fn limited(folder: &Folder, arguments: &str) -> Outcome {
     let program = env!("CARGO_BIN_EXE_attentive");
     let mut child = Command::new("sh")
-        .args([
-            "-c",
-            &format!("ulimit -v 4000000; exec {program} {arguments} --threads 1"),
-        ])
+        .args(["-c", &format!("ulimit -v 4000000; exec {program} {arguments} --threads 1")])
         .current_dir(folder.path(""))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -106,26 +103,17 @@ fn panics_of_the_library_are_errors_that_name_the_file() {
     try_all(vec![
         (
             "a prefix longer than what is merged",
-            model(
-                "BPE",
-                json!({"merges": ["1 2"], "continuing_subword_prefix": "####"}),
-            ),
+            model("BPE", json!({"merges": ["1 2"], "continuing_subword_prefix": "####"})),
             Refused("run/tokenizer.json"),
         ),
         (
             "the same with merges in pairs",
-            model(
-                "BPE",
-                json!({"merges": [["1", "2"]], "continuing_subword_prefix": "####"}),
-            ),
+            model("BPE", json!({"merges": [["1", "2"]], "continuing_subword_prefix": "####"})),
             Refused("run/tokenizer.json"),
         ),
         (
             "a prefix that ends within a character",
-            model(
-                "BPE",
-                json!({"merges": ["1 ß"], "continuing_subword_prefix": "#"}),
-            ),
+            model("BPE", json!({"merges": ["1 ß"], "continuing_subword_prefix": "#"})),
             Refused("run/tokenizer.json"),
         ),
         (
@@ -141,55 +129,30 @@ fn panics_of_the_library_are_errors_that_name_the_file() {
             ),
             Refused("tokenizer.json"),
         ),
-        (
-            "a decoder that is a number",
-            section("decoder", json!(5)),
-            Refused("run/tokenizer.json"),
-        ),
-        (
-            "a decoder that is a list",
-            section("decoder", json!([5])),
-            Refused("run/tokenizer.json"),
-        ),
+        ("a decoder that is a number", section("decoder", json!(5)), Refused("run/tokenizer.json")),
+        ("a decoder that is a list", section("decoder", json!([5])), Refused("run/tokenizer.json")),
         (
             "a step that is a number",
             section("decoder", steps("decoders", json!([5]))),
             Refused("run/tokenizer.json"),
         ),
-        (
-            "a normalizer that is a number",
-            section("normalizer", json!(5)),
-            Refused("run/tokenizer.json"),
-        ),
+        ("a normalizer that is a number", section("normalizer", json!(5)), Refused("run/tokenizer.json")),
         (
             "a damaged map",
-            section(
-                "normalizer",
-                json!({"type": "Precompiled", "precompiled_charsmap": "AAAA"}),
-            ),
+            section("normalizer", json!({"type": "Precompiled", "precompiled_charsmap": "AAAA"})),
             Refused("run/tokenizer.json"),
         ),
         (
             "a pattern that is no regular expression",
-            section(
-                "normalizer",
-                json!({"type": "Replace", "pattern": {"Regex": "("}, "content": ""}),
-            ),
+            section("normalizer", json!({"type": "Replace", "pattern": {"Regex": "("}, "content": ""})),
             Refused("run/tokenizer.json"),
         ),
         (
             "an unknown token beyond the vocabulary",
-            section(
-                "model",
-                json!({"type": "Unigram", "unk_id": 99, "vocab": [["<unk>", 0.0]]}),
-            ),
+            section("model", json!({"type": "Unigram", "unk_id": 99, "vocab": [["<unk>", 0.0]]})),
             Refused("run/tokenizer.json"),
         ),
-        (
-            "a decoder for no tokens",
-            section("decoder", json!({"type": "BPEDecoder", "suffix": ""})),
-            Fine,
-        ),
+        ("a decoder for no tokens", section("decoder", json!({"type": "BPEDecoder", "suffix": ""})), Fine),
     ]);
 }
 
@@ -200,37 +163,20 @@ fn no_step_makes_a_text_grow_beyond_bounds() {
     let steps = |key: &str, steps: Vec<Value>| json!({"type": "Sequence", key: steps});
     let normalizers = |all| steps("normalizers", all);
     let decoders = |all| steps("decoders", all);
-    let bytes = json!({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": false});
+    let bytes =
+        json!({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": false});
     let many = |step: Value| vec![step; 40];
     let normalizer = |value| section("normalizer", value);
     let decoder = |value| section("decoder", value);
     let refused = || Refused("are allowed");
     try_all(vec![
-        (
-            "three replacements",
-            normalizer(normalizers(vec![grows(1000); 3])),
-            refused(),
-        ),
-        (
-            "one large replacement",
-            normalizer(grows(3_000_000)),
-            refused(),
-        ),
-        (
-            "nested replacements",
-            normalizer(normalizers(vec![normalizers(vec![grows(1000)]); 3])),
-            refused(),
-        ),
-        (
-            "steps without a type",
-            normalizer(json!({"normalizers": vec![unnamed(1000); 3]})),
-            refused(),
-        ),
+        ("three replacements", normalizer(normalizers(vec![grows(1000); 3])), refused()),
+        ("one large replacement", normalizer(grows(3_000_000)), refused()),
+        ("nested replacements", normalizer(normalizers(vec![normalizers(vec![grows(1000)]); 3])), refused()),
+        ("steps without a type", normalizer(json!({"normalizers": vec![unnamed(1000); 3]})), refused()),
         (
             "a replacement of nothing",
-            normalizer(
-                json!({"type": "Replace", "pattern": {"Regex": ""}, "content": "x".repeat(100_000)}),
-            ),
+            normalizer(json!({"type": "Replace", "pattern": {"Regex": ""}, "content": "x".repeat(100_000)})),
             refused(),
         ),
         (
@@ -238,11 +184,7 @@ fn no_step_makes_a_text_grow_beyond_bounds() {
             normalizer(json!({"type": "Prepend", "prepend": "x".repeat(3_000_000)})),
             refused(),
         ),
-        (
-            "bytes of bytes",
-            normalizer(normalizers(many(json!({"type": "ByteLevel"})))),
-            refused(),
-        ),
+        ("bytes of bytes", normalizer(normalizers(many(json!({"type": "ByteLevel"})))), refused()),
         (
             "bytes of bytes, when dividing",
             section("pre_tokenizer", steps("pretokenizers", many(bytes.clone()))),
@@ -250,25 +192,11 @@ fn no_step_makes_a_text_grow_beyond_bounds() {
         ),
         (
             "the same, nested",
-            section(
-                "pre_tokenizer",
-                steps(
-                    "pretokenizers",
-                    vec![steps("pretokenizers", many(bytes)); 2],
-                ),
-            ),
+            section("pre_tokenizer", steps("pretokenizers", vec![steps("pretokenizers", many(bytes)); 2])),
             refused(),
         ),
-        (
-            "three replacements, when decoding",
-            decoder(decoders(vec![grows(1000); 3])),
-            refused(),
-        ),
-        (
-            "one large replacement, when decoding",
-            decoder(grows(3_000_000)),
-            refused(),
-        ),
+        ("three replacements, when decoding", decoder(decoders(vec![grows(1000); 3])), refused()),
+        ("one large replacement, when decoding", decoder(grows(3_000_000)), refused()),
         (
             "nested replacements, when decoding",
             decoder(decoders(vec![decoders(vec![grows(1000)]); 3])),
@@ -300,19 +228,13 @@ fn no_step_makes_a_text_grow_beyond_bounds() {
         ),
         (
             "added tokens that overlap",
-            Box::new(|file| {
-                add(
-                    file,
-                    json!({"content": " ", "rstrip": true, "lstrip": true}),
-                )
-            }),
+            Box::new(|file| add(file, json!({"content": " ", "rstrip": true, "lstrip": true}))),
             Fine,
         ),
         (
             "an added token that is normalized to nothing",
             Box::new(|file| {
-                file["normalizer"] =
-                    json!({"type": "Strip", "strip_left": true, "strip_right": true});
+                file["normalizer"] = json!({"type": "Strip", "strip_left": true, "strip_right": true});
                 add(file, json!({"content": " ", "normalized": true}));
             }),
             Fine,
@@ -320,20 +242,11 @@ fn no_step_makes_a_text_grow_beyond_bounds() {
         (
             "long added tokens",
             Box::new(|file| {
-                (0..60).for_each(|n| {
-                    add(
-                        file,
-                        json!({"content": format!("{n}{}", "y".repeat(20_000))}),
-                    )
-                })
+                (0..60).for_each(|n| add(file, json!({"content": format!("{n}{}", "y".repeat(20_000))})))
             }),
             Refused("tokenizer"),
         ),
-        (
-            "what NFKC does",
-            normalizer(normalizers(many(json!({"type": "NFKC"})))),
-            Fine,
-        ),
+        ("what NFKC does", normalizer(normalizers(many(json!({"type": "NFKC"})))), Fine),
         ("a word mark", normalizer(grows(3)), Fine),
     ]);
 }
@@ -345,11 +258,8 @@ fn merges_are_never_left_out_at_random() {
     change(&folder, &|file| {
         let added = file["model"]["vocab"].as_object_mut().unwrap();
         // Two tokens in place of others, so that the size of the vocabulary stays.
-        let two: Vec<String> = added
-            .keys()
-            .filter(|key| ["8", "9"].contains(&key.as_str()))
-            .cloned()
-            .collect();
+        let two: Vec<String> =
+            added.keys().filter(|key| ["8", "9"].contains(&key.as_str())).cloned().collect();
         for (old, new) in two.iter().zip(["12", "123"]) {
             let id = added.remove(old).unwrap();
             added.insert(new.into(), id);
@@ -374,10 +284,7 @@ fn merges_are_never_left_out_at_random() {
 fn a_server_reports_what_it_cannot_load_and_goes_on() {
     let bad = |folder: &Folder| {
         change(folder, &|file| {
-            model(
-                "BPE",
-                json!({"merges": ["1 2"], "continuing_subword_prefix": "####"}),
-            )(file)
+            model("BPE", json!({"merges": ["1 2"], "continuing_subword_prefix": "####"}))(file)
         });
     };
     let folder = with_run("transformer-post");
@@ -403,12 +310,7 @@ fn a_server_reports_what_it_cannot_load_and_goes_on() {
     server.signal("TERM");
     let (code, log) = server.end();
     assert_eq!(code, Some(0), "{log}");
-    for words in [
-        "reloading failed",
-        "run/tokenizer.json",
-        " reloading",
-        " reloaded",
-    ] {
+    for words in ["reloading failed", "run/tokenizer.json", " reloading", " reloaded"] {
         assert!(log.contains(words), "{words}: {log}");
     }
 }
@@ -417,26 +319,15 @@ fn a_server_reports_what_it_cannot_load_and_goes_on() {
 fn a_request_that_grows_is_refused_and_the_server_answers_others() {
     let folder = with_run("transformer-post");
     let grows = json!({"type": "Replace", "pattern": {"String": "1"}, "content": "1".repeat(1000)});
-    change(
-        &folder,
-        &|file| {
-            file["normalizer"] = json!({"type": "Sequence", "normalizers": vec![grows.clone(); 3]})
-        },
-    );
+    change(&folder, &|file| {
+        file["normalizer"] = json!({"type": "Sequence", "normalizers": vec![grows.clone(); 3]})
+    });
     let server = Process::start(&folder, "en-de=run");
-    let ask = |text: &str| {
-        post(
-            server.address,
-            "/translate",
-            &json!({"q": text, "source": "en", "target": "de"}),
-        )
-    };
+    let ask =
+        |text: &str| post(server.address, "/translate", &json!({"q": text, "source": "en", "target": "de"}));
     for _ in 0..3 {
         let refused = ask("1").expect(400);
-        assert!(
-            refused["error"].as_str().unwrap().contains("are allowed"),
-            "{refused}"
-        );
+        assert!(refused["error"].as_str().unwrap().contains("are allowed"), "{refused}");
         ask("2 3").expect(200);
     }
 }

@@ -53,11 +53,7 @@ impl<'a> Sentences<'a> {
         folder
             .write(name, lines.join("\n") + "\n")
             .write(&format!("{name}-shuffled"), shuffled.join("\n") + "\n");
-        Self {
-            folder,
-            name,
-            order,
-        }
+        Self { folder, name, order }
     }
 
     /// What is written for each sentence of `file`.
@@ -95,11 +91,7 @@ impl<'a> Sentences<'a> {
 
     /// `plain` options write the best text alone, without scores.
     fn check(&self, to: &str, plain: &str, options: &str) {
-        let alone = self.translate(
-            self.name,
-            &format!("{options} --batch-size 1 --threads 1"),
-            None,
-        );
+        let alone = self.translate(self.name, &format!("{options} --batch-size 1 --threads 1"), None);
         let best = |list: &Value| list[0]["text"].as_str().unwrap().to_owned();
         let texts: Vec<String> = alone.iter().map(best).collect();
         for batch_size in [1, 7, 64] {
@@ -131,9 +123,8 @@ fn assert_equal<T: PartialEq + Debug>(found: &[T], expected: &[T], how: &str) {
 /// Sentences of 0 to 40 digits.
 fn digits(lines: usize) -> Vec<String> {
     let line = |n: usize| {
-        let words: Vec<String> = (0..n * 7 % 41)
-            .map(|place| ((n * n + place * (n + 3)) % 10).to_string())
-            .collect();
+        let words: Vec<String> =
+            (0..n * 7 % 41).map(|place| ((n * n + place * (n + 3)) % 10).to_string()).collect();
         words.join(" ")
     };
     (0..lines).map(line).collect()
@@ -168,11 +159,7 @@ fn translations_with_a_shortlist_depend_on_the_sentence_alone() {
     let ids = |line: &String| tokenizers.src().encode(line).unwrap();
     let pairs: Vec<_> = lines.iter().map(|line| (ids(line), ids(line))).collect();
     let vocab = tokenizers.tgt().vocab_size();
-    let limits = Limits {
-        per_token: 2,
-        min_probability: 0.0,
-        frequent: 1,
-    };
+    let limits = Limits { per_token: 2, min_probability: 0.0, frequent: 1 };
     let end = tokenizers.tgt().special().eos;
     let shortlist = learn(&pairs, [vocab; 2], &[end], limits);
     let mut file = Vec::new();
@@ -180,8 +167,7 @@ fn translations_with_a_shortlist_depend_on_the_sentence_alone() {
     std::fs::write(folder.path("run").join(files::SHORTLIST), file).unwrap();
     let sentences = Sentences::new(&folder, "in", &lines);
     sentences.depend_on_nothing_else(&[1, 5]);
-    let [with, without] =
-        ["", "--no-shortlist"].map(|option| sentences.translate("in", option, None));
+    let [with, without] = ["", "--no-shortlist"].map(|option| sentences.translate("in", option, None));
     assert_ne!(with, without);
 }
 

@@ -65,18 +65,11 @@ fn check_outputs(name: &str) {
 fn assert_same_text(what: &str, found: &str, expected: &str) {
     let (found_lines, expected_lines): (Vec<_>, Vec<_>) =
         (found.lines().collect(), expected.lines().collect());
-    assert_eq!(
-        found_lines.len(),
-        expected_lines.len(),
-        "{what}: {found}\nexpected {expected}"
-    );
+    assert_eq!(found_lines.len(), expected_lines.len(), "{what}: {found}\nexpected {expected}");
     for (found, expected) in found_lines.into_iter().zip(expected_lines) {
         let (found_words, expected_words) = (words(found), words(expected));
         let same = found_words.len() == expected_words.len()
-            && found_words
-                .iter()
-                .zip(&expected_words)
-                .all(|(found, expected)| same_word(found, expected));
+            && found_words.iter().zip(&expected_words).all(|(found, expected)| same_word(found, expected));
         assert!(same, "{what}: found `{found}`, expected `{expected}`");
     }
 }
@@ -93,9 +86,7 @@ fn words(line: &str) -> Vec<&str> {
 
 fn same_word(found: &str, expected: &str) -> bool {
     match (found.parse::<f64>(), expected.parse::<f64>()) {
-        (Ok(found), Ok(expected)) => {
-            (found - expected).abs() <= TOLERANCE * expected.abs().max(1.0)
-        }
+        (Ok(found), Ok(expected)) => (found - expected).abs() <= TOLERANCE * expected.abs().max(1.0),
         _ => found == expected,
     }
 }
@@ -157,9 +148,7 @@ fn stored(file: &SafeTensors<'_>, name: &str) -> String {
         ("output.projection", "head.weight"),
         ("output.", "head."),
     ];
-    let renamed = renamed
-        .iter()
-        .filter_map(|(old, new)| Some(format!("{new}{}", name.strip_prefix(old)?)));
+    let renamed = renamed.iter().filter_map(|(old, new)| Some(format!("{new}{}", name.strip_prefix(old)?)));
     let mut names = [name.to_owned(), crossed].into_iter().chain(renamed);
     let found = names.find(|name| file.tensor(name).is_ok());
     found.unwrap_or_else(|| panic!("{name} has no successor"))
@@ -233,9 +222,7 @@ fn an_averaged_model_is_read() {
 /// The value at `path` in a configuration.
 fn at<'a>(config: &'a Table, path: &str) -> &'a Value {
     let (section, key) = path.rsplit_once('.').unwrap();
-    let section = section.split('.').fold(config, |table, name| {
-        table[name].as_table().expect("a section")
-    });
+    let section = section.split('.').fold(config, |table, name| table[name].as_table().expect("a section"));
     &section[key]
 }
 
@@ -257,10 +244,7 @@ fn a_run_keeps_the_defaults_of_its_version() {
             ("tokenizer.split_by_script", Value::Boolean(false)),
             ("train.label_smoothing", Value::Float(0.1)),
             ("train.schedule.warmup_steps", Value::Integer(1000)),
-            (
-                "decode.length_penalty_formula",
-                Value::String("gnmt".into()),
-            ),
+            ("decode.length_penalty_formula", Value::String("gnmt".into())),
             ("decode.length_penalty", Value::Float(0.6)),
         ] {
             assert_eq!(at(&resumed, path), &expected, "{name}, {path}");

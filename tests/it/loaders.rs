@@ -78,21 +78,11 @@ fn damaged_corpora_are_refused_or_read() {
     let path = folder.path().join("file");
     let json = [
         (r#"{"src": "a b\u00e9", "tgt": "c"}"#, Form::Translations),
-        (
-            r#"{"tokens": ["a", "b"], "tags": ["X", "Y"]}"#,
-            Form::TaggedTokens,
-        ),
-        (
-            r#"{"vectors": [[1, -2.5e3], [0, 1]], "tags": ["X", "Y"]}"#,
-            Form::TaggedVectors(2),
-        ),
+        (r#"{"tokens": ["a", "b"], "tags": ["X", "Y"]}"#, Form::TaggedTokens),
+        (r#"{"vectors": [[1, -2.5e3], [0, 1]], "tags": ["X", "Y"]}"#, Form::TaggedVectors(2)),
         (r#"{"text": "a b", "label": "x"}"#, Form::Labeled),
     ];
-    let tsv = [
-        ("a b\tc", Form::Translations),
-        ("a b\tX Y", Form::TaggedTokens),
-        ("x\ta b", Form::Labeled),
-    ];
+    let tsv = [("a b\tc", Form::Translations), ("a b\tX Y", Form::TaggedTokens), ("x\ta b", Form::Labeled)];
     let json = json.map(|(line, form)| (line, form, CorpusSource::Jsonl(path.clone())));
     let tsv = tsv.map(|(line, form)| (line, form, CorpusSource::Tsv(path.clone())));
     for (stream, (line, form, source)) in (0..).zip(json.into_iter().chain(tsv)) {
@@ -126,27 +116,16 @@ fn damaged_tokenizers_are_refused_or_encode() {
     use attentive::text::{Masks, learn};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokenizer.json");
-    let kinds = [
-        TokenizerKind::Bpe,
-        TokenizerKind::Unigram,
-        TokenizerKind::Word,
-        TokenizerKind::Char,
-    ];
+    let kinds = [TokenizerKind::Bpe, TokenizerKind::Unigram, TokenizerKind::Word, TokenizerKind::Char];
     for (stream, kind) in (30..).zip(kinds) {
-        let config = TokenizerConfig {
-            kind,
-            vocab_size: 40,
-            min_frequency: 1,
-            ..TokenizerConfig::default()
-        };
+        let config = TokenizerConfig { kind, vocab_size: 40, min_frequency: 1, ..TokenizerConfig::default() };
         let text = ["a cat sat on a mat", "the cat"];
         let learned = learn(&config, Masks::Without, &[], &text).unwrap();
         let json = String::from_utf8(learned.tgt().to_json().to_vec()).unwrap();
         try_all(&json, stream, |bytes| {
             fs::write(&path, bytes).unwrap();
-            let tokenizers =
-                Tokenizers::load(folder.path(), &attentive::config::SpecialNames::default())
-                    .map_err(|error| error.to_string())?;
+            let tokenizers = Tokenizers::load(folder.path(), &attentive::config::SpecialNames::default())
+                .map_err(|error| error.to_string())?;
             let tokenizer = tokenizers.tgt();
             if let Ok(ids) = tokenizer.encode("the cat sat <unk> é") {
                 let _ = tokenizer.decode(&ids);

@@ -20,9 +20,7 @@ fn data(name: &str) -> PathBuf {
 }
 
 fn translate(folder: &Folder, input: &str, batch_size: usize) -> Vec<String> {
-    let outcome = folder.run(&format!(
-        "translate run {input} --batch-size {batch_size} --beam-width 4"
-    ));
+    let outcome = folder.run(&format!("translate run {input} --batch-size {batch_size} --beam-width 4"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     outcome.stdout.lines().map(str::to_owned).collect()
 }
@@ -34,11 +32,7 @@ fn train(run: &Path) {
         .current_dir(repository())
         .args(["train", "tests/fixtures/multi30k-pytorch.toml", "--output"])
         .arg(run);
-    for setting in [
-        "train.max_steps=300",
-        "train.log_every=1",
-        "train.validate_every=0",
-    ] {
+    for setting in ["train.max_steps=300", "train.log_every=1", "train.validate_every=0"] {
         train.args(["--set", setting]);
     }
     let outcome = Outcome::from(train.output().unwrap());
@@ -53,52 +47,31 @@ fn the_loss_matches_pytorch_and_translations_do_not_depend_on_batches() {
     let run = folder.path("run");
     train(&run);
     let log = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
-    let updates: Vec<Value> = log
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let updates: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for (last, expected) in PYTORCH {
         let window = &updates[last as usize - 100..last as usize];
         assert_eq!(window[99]["step"], last);
-        let mean = window
-            .iter()
-            .map(|update| update["loss"].as_f64().unwrap())
-            .sum::<f64>()
-            / 100.0;
-        println!(
-            "updates {}-{last}: loss {mean:.3}, PyTorch {expected}",
-            last - 99
-        );
-        assert!(
-            (mean - expected).abs() <= 0.2,
-            "update {last}: loss {mean}, PyTorch has {expected}"
-        );
+        let mean = window.iter().map(|update| update["loss"].as_f64().unwrap()).sum::<f64>() / 100.0;
+        println!("updates {}-{last}: loss {mean:.3}, PyTorch {expected}", last - 99);
+        assert!((mean - expected).abs() <= 0.2, "update {last}: loss {mean}, PyTorch has {expected}");
     }
 
     let text = fs::read_to_string(data("test_2016_flickr.en")).unwrap();
     let lines: Vec<&str> = text.lines().take(200).collect();
     let shuffled: Vec<usize> = (0..200).map(|index| index * 77 % 200).collect();
     let other: Vec<&str> = shuffled.iter().map(|&line| lines[line]).collect();
-    folder
-        .write("lines", lines.join("\n") + "\n")
-        .write("shuffled", other.join("\n") + "\n");
+    folder.write("lines", lines.join("\n") + "\n").write("shuffled", other.join("\n") + "\n");
     let alone = translate(&folder, "lines", 1);
     assert_eq!(alone.len(), 200);
     for batch_size in [7, 64] {
-        assert!(
-            translate(&folder, "lines", batch_size) == alone,
-            "batches of {batch_size}"
-        );
+        assert!(translate(&folder, "lines", batch_size) == alone, "batches of {batch_size}");
     }
     let expected: Vec<String> = shuffled.iter().map(|&line| alone[line].clone()).collect();
     assert!(translate(&folder, "shuffled", 64) == expected, "shuffled");
 
     let (src, reference) = (data("test_2016_flickr.en"), data("test_2016_flickr.de"));
-    let arguments = format!(
-        "evaluate run --beam-width 1 --src {} --ref {}",
-        src.display(),
-        reference.display()
-    );
+    let arguments =
+        format!("evaluate run --beam-width 1 --src {} --ref {}", src.display(), reference.display());
     let outcome = folder.run(&arguments);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let signature = "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:attentive-";

@@ -28,10 +28,7 @@ fn check(name: &str, cell: CellKind) {
     let mut values = |parameter: &str, _| {
         let key = format!("weights.{parameter}");
         let stored = file.tensor(&format!("{name}.{key}"));
-        Initial {
-            shape: stored.expect("the fixture has it").shape().to_vec(),
-            values: expected(&key).into(),
-        }
+        Initial { shape: stored.expect("the fixture has it").shape().to_vec(), values: expected(&key).into() }
     };
     let mut parameters = Parameters::new(&mut values);
     let model = RecurrentEncoder::new(&stack, Construction::new(&mut parameters).root());
@@ -55,12 +52,7 @@ fn check(name: &str, cell: CellKind) {
     let loss = linear(results, vec![map], Epilogue::plain(Float::F32));
     let mut gradients = loss.backward();
     let slope = gradients.take(&x);
-    assert_close(
-        "gradient of x",
-        &slope.values(),
-        &expected("x_gradient"),
-        1e-5,
-    );
+    assert_close("gradient of x", &slope.values(), &expected("x_gradient"), 1e-5);
     for parameter in parameters {
         let key = format!("gradients.{}", parameter.name());
         let gradient = gradients.take(&parameter);

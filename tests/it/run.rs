@@ -54,9 +54,7 @@ impl Folder {
     /// The program with `arguments`, separated by blanks, in this folder.
     pub(crate) fn command(&self, arguments: &str) -> Command {
         let mut command = program();
-        command
-            .args(arguments.split_whitespace())
-            .current_dir(self.0.path());
+        command.args(arguments.split_whitespace()).current_dir(self.0.path());
         command
     }
 
@@ -74,10 +72,7 @@ impl Folder {
         let mut lines = outcome.stderr.lines();
         assert!(lines.any(|line| line.starts_with("error: ")), "{outcome:?}");
         for words in complaint {
-            assert!(
-                outcome.stderr.contains(words),
-                "`{words}` is not in {outcome:?}"
-            );
+            assert!(outcome.stderr.contains(words), "`{words}` is not in {outcome:?}");
         }
     }
 }

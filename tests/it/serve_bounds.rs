@@ -14,11 +14,7 @@ use crate::support::serving::{Running, config, until};
 const JSON: &str = "Content-Type: application/json\r\n";
 
 fn limited(limits: Limits) -> ServeConfig {
-    ServeConfig {
-        limits,
-        threads: 1,
-        ..config()
-    }
+    ServeConfig { limits, threads: 1, ..config() }
 }
 
 fn head(path: &str, headers: &str) -> String {
@@ -45,26 +41,16 @@ fn clients_that_send_before_they_read_see_what_is_wrong() {
     let large = large();
     let length = format!("Content-Length: {}\r\n", large.len());
     let declared = |path: &str, headers: &str| head(path, &format!("{headers}{length}"));
-    let chunked = head(
-        "/translate",
-        &format!("{JSON}Transfer-Encoding: chunked\r\n"),
-    );
+    let chunked = head("/translate", &format!("{JSON}Transfer-Encoding: chunked\r\n"));
     for (what, head, status) in [
         ("too large", declared("/translate", JSON), 413),
         ("too large", declared("/api/translate", JSON), 413),
-        (
-            "of another type",
-            declared("/api/fill", "Content-Type: text/csv\r\n"),
-            415,
-        ),
+        ("of another type", declared("/api/fill", "Content-Type: text/csv\r\n"), 415),
         ("of no type", declared("/api/embed", ""), 415),
         ("for no path", declared("/nothing", JSON), 404),
     ] {
         let mut connection = Connection::open(server.address);
-        assert!(
-            connection.send(&head) && connection.send(&large),
-            "{what}: {head}"
-        );
+        assert!(connection.send(&head) && connection.send(&large), "{what}: {head}");
         assert_eq!(connection.reply().unwrap().status, status, "{what}: {head}");
         // The connection is as good as new.
         connection.ask("GET", "/livez", "", "");
@@ -80,10 +66,7 @@ fn clients_that_send_before_they_read_see_what_is_wrong() {
 fn not_even_a_rest_is_read_for_ever() {
     let server = Running::start(config());
     let mut connection = Connection::open(server.address);
-    connection.send(head(
-        "/translate",
-        &format!("{JSON}Content-Length: 1000000000000\r\n"),
-    ));
+    connection.send(head("/translate", &format!("{JSON}Content-Length: 1000000000000\r\n")));
     let large = large();
     // 64 MiB are dropped; the system's buffers hold some more.
     let sent = (0..100).take_while(|_| connection.send(&large)).count();
@@ -98,11 +81,7 @@ fn not_even_a_rest_is_read_for_ever() {
 
 #[test]
 fn bodies_are_bounded_together() {
-    let limits = Limits {
-        body: 1 << 20,
-        bodies: Some(4 << 20),
-        ..Limits::default()
-    };
+    let limits = Limits { body: 1 << 20, bodies: Some(4 << 20), ..Limits::default() };
     let server = Running::start(limited(limits));
     let piece = "x".repeat(1000 << 10);
     let unfinished = || {
@@ -122,24 +101,16 @@ fn bodies_are_bounded_together() {
     assert_eq!(post(server.address, "/translate", &small).status, 200);
     waiting.clear();
     let long = json!({"q": " ".repeat(1000 << 10), "source": "en", "target": "de"});
-    until("free", || {
-        post(server.address, "/translate", &long).status != 429
-    });
+    until("free", || post(server.address, "/translate", &long).status != 429);
     // What was answered counts no more.
     for _ in 0..8 {
-        until("free again", || {
-            post(server.address, "/translate", &long).status != 429
-        });
+        until("free again", || post(server.address, "/translate", &long).status != 429);
     }
 }
 
 #[test]
 fn explanations_of_a_client_are_computed_one_after_the_other() {
-    let limits = Limits {
-        batch: 1,
-        new_tokens: 100_000_000,
-        ..Limits::default()
-    };
+    let limits = Limits { batch: 1, new_tokens: 100_000_000, ..Limits::default() };
     let server = Running::start(limited(limits));
     // The only worker of the model is busy until its client leaves.
     let endless = json!({"prompt": "the", "max_new_tokens": 100_000_000, "stream": true});
@@ -155,9 +126,7 @@ fn explanations_of_a_client_are_computed_one_after_the_other() {
         })
         .collect();
     let waiting = || server.metric("attentive_queue_jobs", "lm");
-    until("all there", || {
-        server.metric("attentive_requests_in_progress", "") >= 6.0
-    });
+    until("all there", || server.metric("attentive_requests_in_progress", "") >= 6.0);
     until("one in turn", || waiting() > 0.0);
     for _ in 0..50 {
         assert!(waiting() <= 1.0, "{} are in the queue", waiting());
@@ -171,11 +140,7 @@ fn explanations_of_a_client_are_computed_one_after_the_other() {
 
 #[test]
 fn what_never_fits_is_too_large() {
-    let limits = Limits {
-        body: 4000,
-        bodies: Some(4000),
-        ..Limits::default()
-    };
+    let limits = Limits { body: 4000, bodies: Some(4000), ..Limits::default() };
     let server = Running::start(limited(limits));
     let asked = |text: &str| json!({"model": "lm", "text": text});
     post(server.address, "/api/explain", &asked("the")).expect(200);
@@ -187,17 +152,8 @@ fn what_never_fits_is_too_large() {
 
 #[test]
 fn no_client_fills_the_queue() {
-    let limits = Limits {
-        batch: 1,
-        queue: 8,
-        texts: Some(4),
-        new_tokens: 100_000_000,
-        ..Limits::default()
-    };
-    let server = Running::start(ServeConfig {
-        listen: "[::]:0".into(),
-        ..limited(limits)
-    });
+    let limits = Limits { batch: 1, queue: 8, texts: Some(4), new_tokens: 100_000_000, ..Limits::default() };
+    let server = Running::start(ServeConfig { listen: "[::]:0".into(), ..limited(limits) });
     let endless = json!({"prompt": "the", "max_new_tokens": 100_000_000, "stream": true});
     let ask = |host: &str| {
         let address = format!("{host}:{}", server.address.port());
@@ -218,9 +174,7 @@ fn no_client_fills_the_queue() {
     };
     let (ours, other) = ("127.0.0.1", "[::1]");
     let mut streams = vec![accepted(ours)];
-    until("begun", || {
-        server.metric("attentive_running_jobs", "lm") >= 1.0
-    });
+    until("begun", || server.metric("attentive_running_jobs", "lm") >= 1.0);
     // Three quarters of the queue.
     streams.extend((0..6).map(|_| accepted(ours)));
     refused(ours, "you already have 6 jobs waiting");
@@ -230,11 +184,7 @@ fn no_client_fills_the_queue() {
 
 #[test]
 fn what_was_translated_is_aligned_even_if_the_queue_is_full() {
-    let limits = Limits {
-        batch: 1,
-        queue: 2,
-        ..Limits::default()
-    };
+    let limits = Limits { batch: 1, queue: 2, ..Limits::default() };
     let server = Running::start(limited(limits));
     let asked = |more: Value| {
         let mut asked = json!({"model": "en-de", "text": "1 2 3"});
@@ -242,10 +192,7 @@ fn what_was_translated_is_aligned_even_if_the_queue_is_full() {
         asked.as_object_mut().unwrap().extend(fields);
         asked
     };
-    let (plain, aligned) = (
-        asked(json!({})),
-        asked(json!({"alignments": true, "stream": true})),
-    );
+    let (plain, aligned) = (asked(json!({})), asked(json!({"alignments": true, "stream": true})));
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..6 {
@@ -260,26 +207,14 @@ fn what_was_translated_is_aligned_even_if_the_queue_is_full() {
         let cut_off = accepted.filter(|reply| !reply.body.contains("event: done"));
         let cut_off: Vec<_> = cut_off.map(|reply| reply.body).collect();
         over.store(true, Relaxed);
-        assert!(
-            cut_off.is_empty(),
-            "{} of 30: {}",
-            cut_off.len(),
-            cut_off[0]
-        );
+        assert!(cut_off.is_empty(), "{} of 30: {}", cut_off.len(), cut_off[0]);
     });
 }
 
 #[test]
 fn an_address_has_a_share_of_the_connections() {
-    let limits = Limits {
-        connections: 8,
-        connections_per_address: Some(4),
-        ..Limits::default()
-    };
-    let server = Running::start(ServeConfig {
-        listen: "[::]:0".into(),
-        ..limited(limits)
-    });
+    let limits = Limits { connections: 8, connections_per_address: Some(4), ..Limits::default() };
+    let server = Running::start(ServeConfig { listen: "[::]:0".into(), ..limited(limits) });
     let open = |host: &str| {
         let address = format!("{host}:{}", server.address.port());
         let mut connection = Connection::open(address.parse().unwrap());
@@ -293,21 +228,14 @@ fn an_address_has_a_share_of_the_connections() {
         ours.len() == 4
     });
     assert!(open("127.0.0.1").is_none());
-    assert!(
-        open("[::1]").is_some(),
-        "another address has a share of its own"
-    );
+    assert!(open("[::1]").is_some(), "another address has a share of its own");
     ours.pop();
     until("another place", || open("127.0.0.1").is_some());
 }
 
 #[test]
 fn a_crowd_does_not_keep_operators_out() {
-    let limits = Limits {
-        connections: 4,
-        head_timeout: Duration::from_secs(60),
-        ..Limits::default()
-    };
+    let limits = Limits { connections: 4, head_timeout: Duration::from_secs(60), ..Limits::default() };
     let server = Running::start(limited(limits));
     // Connections that say nothing, within the limit and far beyond.
     let silent: Vec<_> = (0..150).map(|_| Connection::open(server.address)).collect();
@@ -317,9 +245,7 @@ fn a_crowd_does_not_keep_operators_out() {
     }
     drop(silent);
     let small = json!({"q": "1", "source": "en", "target": "de"});
-    until("places", || {
-        post(server.address, "/translate", &small).status == 200
-    });
+    until("places", || post(server.address, "/translate", &small).status == 200);
 }
 
 #[test]
@@ -330,20 +256,13 @@ fn other_sites_cannot_ask() {
         connection.send(format!("GET /api/models HTTP/1.1\r\n{host}\r\n"));
         connection.reply().unwrap()
     };
-    for host in [
-        "Host: localhost:1\r\n",
-        "Host: 127.0.0.1\r\n",
-        "Host: [::1]:80\r\n",
-    ] {
+    for host in ["Host: localhost:1\r\n", "Host: 127.0.0.1\r\n", "Host: [::1]:80\r\n"] {
         assert_eq!(asked(host).status, 200, "{host}");
     }
     assert_eq!(asked("").status, 400);
     let error = asked("Host: rebound.example.com\r\n").expect(421);
     assert_eq!(error["error"]["code"], "unknown_host");
-    let named = ServeConfig {
-        allowed_hosts: vec!["rebound.example.com".into()],
-        ..config()
-    };
+    let named = ServeConfig { allowed_hosts: vec!["rebound.example.com".into()], ..config() };
     let named = Running::start(named);
     let mut connection = Connection::open(named.address);
     connection.send("GET /api/models HTTP/1.1\r\nHost: rebound.example.com\r\n\r\n");
@@ -351,23 +270,14 @@ fn other_sites_cannot_ask() {
     // Bodies that a page may send to other sites without asking them.
     let body = json!({"text": "1"}).to_string();
     for path in ["/api/translate", "/api/generate", "/api/explain"] {
-        for kind in [
-            "",
-            "Content-Type: text/plain\r\n",
-            "Content-Type: application/jsonp\r\n",
-        ] {
+        for kind in ["", "Content-Type: text/plain\r\n", "Content-Type: application/jsonp\r\n"] {
             let mut connection = Connection::open(server.address);
             connection.ask("POST", path, kind, &body);
             assert_eq!(connection.reply().unwrap().status, 415, "{path} {kind}");
         }
     }
     let charset = "Content-Type: Application/JSON; charset=utf-8\r\n";
-    let reply = post_with(
-        server.address,
-        "/api/translate",
-        charset,
-        r#"{"text": "1", "model": "en-de"}"#,
-    );
+    let reply = post_with(server.address, "/api/translate", charset, r#"{"text": "1", "model": "en-de"}"#);
     assert_eq!(reply.status, 200);
 }
 
@@ -375,21 +285,11 @@ fn other_sites_cannot_ask() {
 fn compressed_bodies_are_refused() {
     let server = Running::start(config());
     let body = json!({"q": "1", "source": "en", "target": "de"}).to_string();
-    for path in [
-        "/translate",
-        "/v2/translate",
-        "/v1/completions",
-        "/api/translate",
-    ] {
+    for path in ["/translate", "/v2/translate", "/v1/completions", "/api/translate"] {
         let reply = post_with(server.address, path, "Content-Encoding: gzip\r\n", &body);
         assert_eq!(reply.status, 415, "{path}");
         assert!(reply.body.contains("compressed"), "{path} {reply:?}");
     }
-    let reply = post_with(
-        server.address,
-        "/translate",
-        "Content-Encoding: identity\r\n",
-        &body,
-    );
+    let reply = post_with(server.address, "/translate", "Content-Encoding: identity\r\n", &body);
     assert_eq!(reply.status, 200);
 }

@@ -45,15 +45,9 @@ fn translation_models_translate_the_last_message() {
     let text = "9 8 7\n\n6 5\n";
     let asked = json!({"model": "en-de", "messages": user(text)});
     let found = post(server.address, PATH, &asked).expect(200);
-    assert_eq!(
-        (&found["object"], &found["model"]),
-        (&"chat.completion".into(), &"en-de".into())
-    );
+    assert_eq!((&found["object"], &found["model"]), (&"chat.completion".into(), &"en-de".into()));
     let choice = &found["choices"][0];
-    assert_eq!(
-        choice["message"],
-        json!({"role": "assistant", "content": expected, "refusal": null})
-    );
+    assert_eq!(choice["message"], json!({"role": "assistant", "content": expected, "refusal": null}));
     let usage = &found["usage"];
     // With `</s>`.
     assert_eq!(usage["prompt_tokens"], 7);
@@ -88,10 +82,7 @@ fn what_translation_models_cannot_do_is_refused() {
     let server = Running::start(config());
     let refused = |more: Value, param: &str| {
         let mut asked = json!({"model": "en-de", "messages": user("9 8")});
-        asked
-            .as_object_mut()
-            .unwrap()
-            .extend(more.as_object().unwrap().clone());
+        asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let found = post(server.address, PATH, &asked).expect(400);
         assert_eq!(found["error"]["param"], param, "{found}");
         assert_eq!(found["error"]["type"], "invalid_request_error");
@@ -118,28 +109,15 @@ fn what_translation_models_cannot_do_is_refused() {
     refused(json!({"reasoning_effort": "high"}), "reasoning_effort");
     let json_object = json!({"response_format": {"type": "json_object"}});
     let said = refused(json_object, "response_format");
-    assert!(
-        said.contains("only `{\"type\": \"text\"}` is supported"),
-        "{said}"
-    );
+    assert!(said.contains("only `{\"type\": \"text\"}` is supported"), "{said}");
     refused(json!({"max_tokens": 0}), "max_tokens");
-    refused(
-        json!({"max_completion_tokens": 0, "max_tokens": 1}),
-        "max_completion_tokens",
-    );
-    refused(
-        json!({"model": "lm", "max_completion_tokens": 1_000_000}),
-        "max_completion_tokens",
-    );
+    refused(json!({"max_completion_tokens": 0, "max_tokens": 1}), "max_completion_tokens");
+    refused(json!({"model": "lm", "max_completion_tokens": 1_000_000}), "max_completion_tokens");
     let many = vec![json!({"type": "text", "": 0}); 10];
     refused(json!({"tools": many}), "tools");
-    let image =
-        json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]);
+    let image = json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]);
     refused(json!({"messages": image}), "messages[0].content[0].type");
-    refused(
-        json!({"messages": [{"role": "user", "content": 9}]}),
-        "messages[0].content",
-    );
+    refused(json!({"messages": [{"role": "user", "content": 9}]}), "messages[0].content");
     let asked = json!({"model": "mlm", "messages": user("9")});
     post(server.address, PATH, &asked).expect(400);
     let asked = json!({"model": "none", "messages": user("9")});
@@ -154,9 +132,7 @@ fn language_models_go_on_with_the_conversation() {
     let mut options = GenerateOptions::default();
     options.sample.sampling.temperature = 0.0;
     options.sample.max_new_tokens = 5;
-    let expected = pipeline
-        .generate(&prompt, &options, &mut |_| Ok(()))
-        .unwrap();
+    let expected = pipeline.generate(&prompt, &options, &mut |_| Ok(())).unwrap();
     let mut asked = json!({
         "model": "lm", "messages": user("a"), "temperature": 0, "max_completion_tokens": 5,
     });
@@ -166,10 +142,7 @@ fn language_models_go_on_with_the_conversation() {
     assert_eq!(found["usage"]["completion_tokens"], expected.tokens.len());
     asked["stream"] = true.into();
     let (said, reason, _) = streamed(&post(server.address, PATH, &asked).body);
-    assert_eq!(
-        (said.as_str(), &reason),
-        (expected.text.trim_start(), &choice["finish_reason"])
-    );
+    assert_eq!((said.as_str(), &reason), (expected.text.trim_start(), &choice["finish_reason"]));
     let two = json!({"model": "lm", "messages": user("a"), "n": 2, "seed": 1, "max_tokens": 3});
     let found = post(server.address, PATH, &two).expect(200);
     assert_eq!(found["choices"].as_array().unwrap().len(), 2);
@@ -202,10 +175,7 @@ fn fields_that_ask_for_nothing_are_accepted() {
         ]}),
     ] {
         let mut asked = plain.clone();
-        asked
-            .as_object_mut()
-            .unwrap()
-            .extend(fields.as_object().unwrap().clone());
+        asked.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         let found = post(server.address, PATH, &asked).expect(200);
         assert_eq!(found["choices"], expected, "{fields}");
     }

@@ -13,27 +13,16 @@ use crate::support::serving::{Running, config, until};
 fn keys_are_needed_where_there_are_keys() {
     let folder = Folder::new();
     folder.write("keys", "secret-one\nsecret-two\n");
-    let server = Running::start(ServeConfig {
-        api_key_file: Some(folder.path("keys")),
-        ..config()
-    });
+    let server = Running::start(ServeConfig { api_key_file: Some(folder.path("keys")), ..config() });
     let address = server.address;
     let libre = |key: &str| {
         let asked = json!({"q": "1", "source": "en", "target": "de", "api_key": key});
         post(address, "/translate", &asked).status
     };
-    let none = post(
-        address,
-        "/translate",
-        &json!({"q": "1", "source": "en", "target": "de"}),
-    );
+    let none = post(address, "/translate", &json!({"q": "1", "source": "en", "target": "de"}));
     assert!(none.expect(400)["error"].is_string());
-    assert_eq!(
-        (libre("secret-one"), libre("secret-two"), libre("secret")),
-        (200, 200, 403)
-    );
-    let ask =
-        |path: &str, headers: &str, body: &str| post_with(address, path, headers, body).status;
+    assert_eq!((libre("secret-one"), libre("secret-two"), libre("secret")), (200, 200, 403));
+    let ask = |path: &str, headers: &str, body: &str| post_with(address, path, headers, body).status;
     let deepl = r#"{"text": ["1"], "target_lang": "DE", "source_lang": "EN"}"#;
     let openai = r#"{"prompt": "the"}"#;
     let own = r#"{"text": "1", "model": "en-de"}"#;
@@ -42,20 +31,8 @@ fn keys_are_needed_where_there_are_keys() {
         ("/v1/completions", openai, "Bearer", 401, 401),
         ("/api/translate", own, "Bearer", 401, 403),
     ] {
-        assert_eq!(
-            ask(
-                path,
-                &format!("Authorization: {scheme} secret-one\r\n"),
-                body
-            ),
-            200,
-            "{path}"
-        );
-        assert_eq!(
-            ask(path, &format!("Authorization: {scheme} wrong\r\n"), body),
-            wrong,
-            "{path}"
-        );
+        assert_eq!(ask(path, &format!("Authorization: {scheme} secret-one\r\n"), body), 200, "{path}");
+        assert_eq!(ask(path, &format!("Authorization: {scheme} wrong\r\n"), body), wrong, "{path}");
         assert_eq!(ask(path, "", body), missing, "{path}");
     }
     for (path, status) in [
@@ -70,10 +47,7 @@ fn keys_are_needed_where_there_are_keys() {
     ] {
         assert_eq!(get(address, path).status, status, "{path}");
     }
-    assert_eq!(
-        get(address, "/frontend/settings").expect(200)["keyRequired"],
-        true
-    );
+    assert_eq!(get(address, "/frontend/settings").expect(200)["keyRequired"], true);
     // Keys are read again.
     fs::write(folder.path("keys"), "secret-three\n").unwrap();
     server.control.reload();
@@ -85,10 +59,7 @@ fn keys_are_needed_where_there_are_keys() {
 fn a_long_list_starves_nobody() {
     let folder = Folder::new();
     folder.write("keys", "patient\nquick\n");
-    let limits = Limits {
-        batch: 2,
-        ..Limits::default()
-    };
+    let limits = Limits { batch: 2, ..Limits::default() };
     let server = Running::start(ServeConfig {
         api_key_file: Some(folder.path("keys")),
         limits,
@@ -97,21 +68,12 @@ fn a_long_list_starves_nobody() {
     });
     let address = server.address;
     let mut list = Connection::open(address);
-    let asked = json!({"q": vec!["1 2 3 4 5 6 7 8 9"; 2000], "source": "en", "target": "de", "api_key": "patient"});
-    list.ask(
-        "POST",
-        "/translate",
-        "Content-Type: application/json\r\n",
-        &asked.to_string(),
-    );
-    until("waiting", || {
-        server.metric("attentive_queue_jobs", "en-de") > 1000.0
-    });
+    let asked =
+        json!({"q": vec!["1 2 3 4 5 6 7 8 9"; 2000], "source": "en", "target": "de", "api_key": "patient"});
+    list.ask("POST", "/translate", "Content-Type: application/json\r\n", &asked.to_string());
+    until("waiting", || server.metric("attentive_queue_jobs", "en-de") > 1000.0);
     let asked = json!({"q": "9 8 7", "source": "en", "target": "de", "api_key": "quick"});
     assert_eq!(post(address, "/translate", &asked).status, 200);
-    assert!(
-        server.metric("attentive_queue_jobs", "en-de") > 0.0,
-        "the list was done first"
-    );
+    assert!(server.metric("attentive_queue_jobs", "en-de") > 0.0, "the list was done first");
     assert_eq!(list.reply().unwrap().status, 200);
 }

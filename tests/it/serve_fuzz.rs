@@ -62,16 +62,8 @@ const REQUESTS: [(&str, &str, &str); 12] = [
         "application/json",
         r#"{"prompt_tokens": ["t", "h"], "temperature": 0.5, "top_k": 3, "max_new_tokens": 5, "stop": ["x"]}"#,
     ),
-    (
-        "/api/fill",
-        "application/json",
-        r#"{"text": "the <mask> sees", "count": 2}"#,
-    ),
-    (
-        "/api/explain",
-        "application/json",
-        r#"{"model": "en-de", "text": "1 2", "target_tokens": ["2", "1"]}"#,
-    ),
+    ("/api/fill", "application/json", r#"{"text": "the <mask> sees", "count": 2}"#),
+    ("/api/explain", "application/json", r#"{"model": "en-de", "text": "1 2", "target_tokens": ["2", "1"]}"#),
 ];
 
 fn number(name: &str, usual: u64) -> u64 {
@@ -80,11 +72,7 @@ fn number(name: &str, usual: u64) -> u64 {
 
 #[test]
 fn damaged_requests_do_no_harm() {
-    let limits = Limits {
-        new_tokens: 100,
-        timeout: Duration::from_secs(5),
-        ..Limits::default()
-    };
+    let limits = Limits { new_tokens: 100, timeout: Duration::from_secs(5), ..Limits::default() };
     let server = Running::start(ServeConfig { limits, ..config() });
     let first = number("ATTENTIVE_FUZZ_FIRST", 0);
     let mut connection = Connection::open(server.address);

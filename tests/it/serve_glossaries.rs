@@ -62,50 +62,29 @@ fn glossaries_come_and_go() {
     }
     let created = made["creation_time"].as_str().unwrap();
     assert!(created.starts_with("20") && created.contains('T') && created.ends_with('Z'));
-    let form =
-        "name=two&source_lang=en-GB&target_lang=de&entries_format=csv&entries=%221,5%22,2,en,de";
+    let form = "name=two&source_lang=en-GB&target_lang=de&entries_format=csv&entries=%221,5%22,2,en,de";
     let second = post_form(address, PATH, form).expect(201);
-    assert_eq!(
-        get(address, PATH).expect(200),
-        json!({"glossaries": [made, second]})
-    );
+    assert_eq!(get(address, PATH).expect(200), json!({"glossaries": [made, second]}));
     let path = format!("{PATH}/{id}");
     assert_eq!(get(address, &path).expect(200), made);
     let entries = get(address, &format!("{path}/entries"));
-    assert_eq!(
-        (entries.status, entries.body.as_str()),
-        (200, "1 2\t3\n4\t5 6")
-    );
+    assert_eq!((entries.status, entries.body.as_str()), (200, "1 2\t3\n4\t5 6"));
     let kind = entries.header("content-type").unwrap();
     assert!(kind.starts_with("text/tab-separated-values"), "{kind}");
     let second = second["glossary_id"].as_str().unwrap();
-    assert_eq!(
-        get(address, &format!("{PATH}/{second}/entries")).body,
-        "1,5\t2"
-    );
+    assert_eq!(get(address, &format!("{PATH}/{second}/entries")).body, "1,5\t2");
     let pairs = get(address, "/v2/glossary-language-pairs").expect(200);
     let pair = |source| json!({"source_lang": source, "target_lang": "de"});
-    assert_eq!(
-        pairs,
-        json!({"supported_languages": [pair("en"), pair("fr")]})
-    );
+    assert_eq!(pairs, json!({"supported_languages": [pair("en"), pair("fr")]}));
     assert_eq!(ask(address, "DELETE", &path, "").status, 204);
     assert_eq!(ask(address, "DELETE", &path, "").status, 404);
     for path in [path.clone(), format!("{path}/entries")] {
         let found = get(address, &path).expect(404);
-        assert!(
-            found["message"]
-                .as_str()
-                .unwrap()
-                .contains("no such glossary")
-        );
+        assert!(found["message"].as_str().unwrap().contains("no such glossary"));
     }
     let left = get(address, PATH).expect(200);
     assert_eq!(left["glossaries"].as_array().unwrap().len(), 1);
-    assert_eq!(
-        translate(address, &["4"], &json!({"glossary_id": id})).status,
-        404
-    );
+    assert_eq!(translate(address, &["4"], &json!({"glossary_id": id})).status, 404);
 }
 
 #[test]
@@ -134,10 +113,7 @@ fn terms_are_met_in_the_sentences_that_have_them() {
     assert!(html.starts_with("<p>") && html.contains("<b>"), "{html}");
     // A language with a region has the same terms.
     let regional = json!({"glossary_id": id, "source_lang": "en-US"});
-    assert_eq!(
-        texts(&translate(address, &sources[..1], &regional)),
-        found[..1]
-    );
+    assert_eq!(texts(&translate(address, &sources[..1], &regional)), found[..1]);
     let none = json!({"glossary_id": ""});
     assert_eq!(texts(&translate(address, &sources, &none)), plain);
 }
@@ -158,26 +134,17 @@ fn terms_that_cannot_be_met_are_warnings() {
     assert_eq!(warnings.matches(words).count(), 1, "{warnings}");
     let reply = translate(address, &["3 4", "2"], &of_glossary);
     let found = texts(&reply);
-    assert_eq!(
-        found[0],
-        texts(&translate(address, &["3 4"], &json!({})))[0]
-    );
+    assert_eq!(found[0], texts(&translate(address, &["3 4"], &json!({})))[0]);
     assert!(found[1].contains("0 0 0"), "{found:?}");
     let warnings = warned(&reply);
-    assert!(
-        warnings.contains("left out: the phrases are too long"),
-        "{warnings}"
-    );
+    assert!(warnings.contains("left out: the phrases are too long"), "{warnings}");
 }
 
 #[test]
 fn glossaries_belong_to_keys() {
     let folder = Folder::new();
     folder.write("keys", "one\ntwo\n");
-    let server = Running::start(ServeConfig {
-        api_key_file: Some(folder.path("keys")),
-        ..config()
-    });
+    let server = Running::start(ServeConfig { api_key_file: Some(folder.path("keys")), ..config() });
     let address = server.address;
     let header = |key: &str| format!("Authorization: DeepL-Auth-Key {key}\r\n");
     let body = draft("1\t2").to_string();
@@ -186,12 +153,7 @@ fn glossaries_belong_to_keys() {
     let id = made["glossary_id"].as_str().unwrap();
     let path = format!("{PATH}/{id}");
     let status = |method: &str, path: &str, key: &str| ask(address, method, path, key).status;
-    for path in [
-        PATH,
-        &path,
-        &format!("{path}/entries"),
-        "/v2/glossary-language-pairs",
-    ] {
+    for path in [PATH, &path, &format!("{path}/entries"), "/v2/glossary-language-pairs"] {
         assert_eq!(status("GET", path, ""), 403, "{path}");
         assert_eq!(status("GET", path, "one"), 200, "{path}");
     }
@@ -199,8 +161,7 @@ fn glossaries_belong_to_keys() {
     assert_eq!(status("GET", &format!("{path}/entries"), "two"), 404);
     assert_eq!(status("DELETE", &path, "two"), 404);
     let asked = json!({"text": ["1"], "source_lang": "EN", "target_lang": "DE", "glossary_id": id});
-    let translate =
-        |key: &str| post_with(address, "/v2/translate", &header(key), &asked.to_string()).status;
+    let translate = |key: &str| post_with(address, "/v2/translate", &header(key), &asked.to_string()).status;
     assert_eq!((translate("one"), translate("two")), (200, 404));
     // Reading keys and models again keeps them.
     fs::write(folder.path("keys"), "one\nthree\n").unwrap();
@@ -228,17 +189,9 @@ fn wrong_glossaries_are_refused() {
     refuse(json!({"name": null}), 400, "name");
     refuse(json!({"entries": ""}), 400, "entries");
     refuse(json!({"entries": "1\t2\n3"}), 400, "line 2 has 0 tabs");
-    refuse(
-        json!({"entries": "1\t2\n1\t3"}),
-        400,
-        "line 2 has a second translation",
-    );
+    refuse(json!({"entries": "1\t2\n1\t3"}), 400, "line 2 has a second translation");
     refuse(json!({"entries_format": "xlsx"}), 400, "entries_format");
-    refuse(
-        json!({"entries_format": "csv"}),
-        400,
-        "line 1 has 1 field instead",
-    );
+    refuse(json!({"entries_format": "csv"}), 400, "line 1 has 1 field instead");
     refuse(json!({"source_lang": "?"}), 400, "source_lang");
     refuse(json!({"target_lang": "FR"}), 400, "language pair");
     let many: String = (0..10_001).map(|n| format!("{n}\t1\n")).collect();
@@ -253,32 +206,17 @@ fn wrong_glossaries_are_refused() {
         assert!(message.contains(words), "{message}");
     };
     refuse(json!({"glossary_id": "none"}), 404, "no such glossary");
-    refuse(
-        json!({"glossary_id": id, "source_lang": null}),
-        400,
-        "source_lang",
-    );
-    refuse(
-        json!({"glossary_id": id, "source_lang": "FR"}),
-        400,
-        "en to de",
-    );
+    refuse(json!({"glossary_id": id, "source_lang": null}), 400, "source_lang");
+    refuse(json!({"glossary_id": id, "source_lang": "FR"}), 400, "en to de");
 }
 
 #[test]
 fn glossaries_are_bounded() {
-    let limits = Limits {
-        phrases: 2,
-        characters: 40,
-        ..Limits::default()
-    };
+    let limits = Limits { phrases: 2, characters: 40, ..Limits::default() };
     let server = Running::start(ServeConfig { limits, ..config() });
     let address = server.address;
     let long = "7 ".repeat(15);
-    let id = create(
-        address,
-        &format!("1\t2\n2\t3\n3\t4\n4\t5 {long}\n5\t6 {long}"),
-    );
+    let id = create(address, &format!("1\t2\n2\t3\n3\t4\n4\t5 {long}\n5\t6 {long}"));
     let of_glossary = json!({"glossary_id": id});
     let refuse = |texts: &[&str], words: &str| {
         let found = translate(address, texts, &of_glossary).expect(413);
@@ -286,10 +224,7 @@ fn glossaries_are_bounded() {
         assert!(message.contains(words), "{message}");
     };
     refuse(&["1 2 3"], "3 terms of the glossary; at most 2 are allowed");
-    refuse(
-        &["4", "5"],
-        "the terms of the glossary in the texts have more than 40 characters",
-    );
+    refuse(&["4", "5"], "the terms of the glossary in the texts have more than 40 characters");
     // Sentences with the same terms share them.
     assert_eq!(translate(address, &["4", "4"], &of_glossary).status, 200);
     assert_eq!(translate(address, &["1 2", "3"], &of_glossary).status, 200);
@@ -299,9 +234,6 @@ fn glossaries_are_bounded() {
     let full = post(address, PATH, &draft("1\t2")).expect(456);
     let message = full["message"].as_str().unwrap();
     assert!(message.contains("100 glossaries"), "{message}");
-    assert_eq!(
-        ask(address, "DELETE", &format!("{PATH}/{id}"), "").status,
-        204
-    );
+    assert_eq!(ask(address, "DELETE", &format!("{PATH}/{id}"), "").status, 204);
     create(address, "1\t2");
 }

@@ -64,14 +64,8 @@ fn absurd_settings_are_refused_at_once() {
         assert_eq!(outcome.code, Some(2), "{settings}: {outcome:?}");
         assert!(outcome.stderr.contains(words), "{settings}: {outcome:?}");
     };
-    fails(
-        "threads = 1000000000",
-        "threads for each model is 1000000000",
-    );
-    fails(
-        "[limits]\nconnections = 9223372036854775807",
-        "`connections`",
-    );
+    fails("threads = 1000000000", "threads for each model is 1000000000");
+    fails("[limits]\nconnections = 9223372036854775807", "`connections`");
     fails("[limits]\nbatch = 9223372036854775807", "`batch`");
     fails("[limits]\nqueue = 9223372036854775807", "`queue`");
     fails("[limits]\ndrain_timeout = nan", "line 2: a time is NaN");
@@ -122,9 +116,7 @@ fn models_that_have_not_changed_are_not_loaded_again() {
     };
     let reload = |number: f64| {
         process.signal("HUP");
-        until("reloaded", || {
-            metric(address, "attentive_reloads_total", "success") >= number
-        });
+        until("reloaded", || metric(address, "attentive_reloads_total", "success") >= number);
     };
     let answer = translate();
     let before = steps();
@@ -160,9 +152,7 @@ fn a_system_with_few_files_is_no_reason_to_be_silent() {
     let process = Process::over(command, listen);
     until("ready", || get(process.address, "/readyz").status == 200);
     // More connections than files, which say nothing.
-    let silent: Vec<_> = (0..500)
-        .map(|_| Connection::open(process.address))
-        .collect();
+    let silent: Vec<_> = (0..500).map(|_| Connection::open(process.address)).collect();
     for _ in 0..20 {
         assert_eq!(get(process.address, "/livez").status, 200);
     }

@@ -8,34 +8,16 @@ use crate::support::http::{events, get, post};
 use crate::support::serving::{Running, config, fixture};
 
 /// Options of `/api/generate` and of OpenAI's API, where only these differ from the defaults.
-pub(crate) fn options(
-    seed: u64,
-    number: u64,
-    temperature: f64,
-    max_new_tokens: usize,
-) -> GenerateOptions {
-    let sampling = Sampling {
-        temperature,
-        seed,
-        ..Sampling::default()
-    };
-    GenerateOptions {
-        sample: SampleOptions {
-            sampling,
-            number,
-            max_new_tokens,
-        },
-        stop: [].into(),
-    }
+pub(crate) fn options(seed: u64, number: u64, temperature: f64, max_new_tokens: usize) -> GenerateOptions {
+    let sampling = Sampling { temperature, seed, ..Sampling::default() };
+    GenerateOptions { sample: SampleOptions { sampling, number, max_new_tokens }, stop: [].into() }
 }
 
 /// What the pipeline continues `prompt` with.
 pub(crate) fn generated(prompt: &str, options: &GenerateOptions) -> Generation {
     let pipeline = Pipeline::load(fixture("decoder-only")).unwrap();
     let prompt = pipeline.prompt(prompt).unwrap();
-    pipeline
-        .generate(&prompt, options, &mut |_| Ok(()))
-        .unwrap()
+    pipeline.generate(&prompt, options, &mut |_| Ok(())).unwrap()
 }
 
 #[test]
@@ -54,91 +36,51 @@ fn own_tasks_are_those_of_the_commands() {
     let events = events(&post(address, "/api/generate", &asked).body);
     let data = |data: &String| serde_json::from_str::<Value>(data).unwrap();
     let pieces = events.iter().filter(|(name, _)| name == "text");
-    let pieces: String = pieces
-        .map(|(_, text)| data(text)["piece"].as_str().unwrap().to_owned())
-        .collect();
+    let pieces: String = pieces.map(|(_, text)| data(text)["piece"].as_str().unwrap().to_owned()).collect();
     assert_eq!(pieces, expected.text);
     assert_eq!(data(&events[events.len() - 2].1), whole);
-    assert_eq!(
-        events.last().unwrap(),
-        &("done".to_owned(), "{}".to_owned())
-    );
+    assert_eq!(events.last().unwrap(), &("done".to_owned(), "{}".to_owned()));
     // Fill.
     let text = "the <mask> sees Anna";
-    let filled = Pipeline::load(fixture("encoder-only"))
-        .unwrap()
-        .fill(text, 3)
-        .unwrap();
+    let filled = Pipeline::load(fixture("encoder-only")).unwrap().fill(text, 3).unwrap();
     let asked = json!({"text": text, "count": 3});
     let found = post(address, "/api/fill", &asked).expect(200);
-    assert_eq!(
-        (&found["input"], &found["text"]),
-        (&json!(text), &json!(filled.text))
-    );
+    assert_eq!((&found["input"], &found["text"]), (&json!(text), &json!(filled.text)));
     assert_eq!(found["gaps"][0][2]["token"], filled.gaps[0][2].text);
     assert_eq!(found["gaps"][0].as_array().unwrap().len(), 3);
     let error = post(address, "/api/fill", &json!({"text": "no gap"})).expect(422);
-    assert!(
-        error["error"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("<mask>")
-    );
+    assert!(error["error"]["message"].as_str().unwrap().contains("<mask>"));
     // Tag.
     let lines = ["the dog sees Ben", "the cat"];
-    let tagged = Pipeline::load(fixture("tagger"))
-        .unwrap()
-        .tag(1, &lines)
-        .unwrap();
+    let tagged = Pipeline::load(fixture("tagger")).unwrap().tag(1, &lines).unwrap();
     let found = post(address, "/api/tag", &json!({"text": lines})).expect(200);
     for (found, tagged) in found["results"].as_array().unwrap().iter().zip(&tagged) {
-        assert_eq!(
-            (&found["tokens"], &found["tags"]),
-            (&json!(tagged.tokens), &json!(tagged.tags))
-        );
+        assert_eq!((&found["tokens"], &found["tags"]), (&json!(tagged.tokens), &json!(tagged.tags)));
     }
     let found = post(address, "/api/tag", &json!({"text": lines[0]})).expect(200);
     assert_eq!(found["tags"], json!(tagged[0].tags));
     // Embed, with a vector of null for a blank line.
-    let found = post(
-        address,
-        "/api/embed",
-        &json!({"model": "mlm", "text": ["the dog", " "]}),
-    )
-    .expect(200);
+    let found = post(address, "/api/embed", &json!({"model": "mlm", "text": ["the dog", " "]})).expect(200);
     assert!(found["results"][0]["vector"].is_array() && found["results"][1]["vector"].is_null());
     // No model classifies.
     post(address, "/api/classify", &json!({"text": "a"})).expect(404);
     // Explain.
-    for (model, text) in [
-        ("en-de", "1 2 3"),
-        ("lm", "the dog"),
-        ("mlm", "the <mask>"),
-        ("fr-de", "the dog sees Ben"),
-    ] {
-        let found = post(
-            address,
-            "/api/explain",
-            &json!({"model": model, "text": text}),
-        )
-        .expect(200);
+    for (model, text) in
+        [("en-de", "1 2 3"), ("lm", "the dog"), ("mlm", "the <mask>"), ("fr-de", "the dog sees Ben")]
+    {
+        let found = post(address, "/api/explain", &json!({"model": model, "text": text})).expect(200);
         assert_eq!(found["title"], model);
         assert!(!found["maps"].as_array().unwrap().is_empty(), "{model}");
     }
     let asked = json!({"model": "en-de", "text": "1 2 3", "target": "9 9"});
-    assert_eq!(
-        post(address, "/api/explain", &asked).expect(200)["written"][0]["token"],
-        "9"
-    );
+    assert_eq!(post(address, "/api/explain", &asked).expect(200)["written"][0]["token"], "9");
     let asked = json!({"model": "lm", "text": "the", "target": "9"});
     post(address, "/api/explain", &asked).expect(422);
     let models = get(address, "/api/models").expect(200);
     let pipeline = Pipeline::load(fixture("transformer-post")).unwrap();
     let beam_width = pipeline.config().decode.beam_width;
     let parameters = pipeline.architecture().parameters();
-    let sizes = parameters
-        .iter()
-        .map(|one| one.shape.iter().product::<usize>());
+    let sizes = parameters.iter().map(|one| one.shape.iter().product::<usize>());
     let parameters: usize = sizes.sum();
     assert_eq!(
         models["models"][0],
@@ -158,23 +100,14 @@ fn exact_tokens_are_continued_and_explained() {
     let asked = json!({"model": "lm", "text": "the", "target_tokens": free["tokens"]});
     let found = post(address, "/api/explain", &asked).expect(200);
     let read = found["tgt"].as_array().unwrap();
-    assert!(
-        read.ends_with(free["tokens"].as_array().unwrap()),
-        "{found}"
-    );
+    assert!(read.ends_with(free["tokens"].as_array().unwrap()), "{found}");
     // What was read is continued by what was written.
     let begun = &read[..read.len() - 5];
-    let asked =
-        json!({"model": "lm", "prompt_tokens": begun, "temperature": 0, "max_new_tokens": 1});
+    let asked = json!({"model": "lm", "prompt_tokens": begun, "temperature": 0, "max_new_tokens": 1});
     let next = post(address, "/api/generate", &asked).expect(200);
     let written = &found["written"][begun.len() - 1];
-    let likeliest =
-        written["alternatives"][0]["probability"].as_f64() > written["probability"].as_f64();
-    let likeliest = if likeliest {
-        &written["alternatives"][0]
-    } else {
-        written
-    };
+    let likeliest = written["alternatives"][0]["probability"].as_f64() > written["probability"].as_f64();
+    let likeliest = if likeliest { &written["alternatives"][0] } else { written };
     assert_eq!(next["tokens"], json!([likeliest["token"]]));
     assert!(next["prompt"].as_str().unwrap().starts_with("the"));
 
@@ -182,26 +115,14 @@ fn exact_tokens_are_continued_and_explained() {
     let found = post(address, "/api/explain", &asked).expect(200);
     assert_eq!(found["written"][1]["token"], "8");
     for (path, wrong, named) in [
-        (
-            "/api/explain",
-            json!({"model": "en-de", "text": "1", "target_tokens": ["xyz"]}),
-            "xyz",
-        ),
+        ("/api/explain", json!({"model": "en-de", "text": "1", "target_tokens": ["xyz"]}), "xyz"),
         (
             "/api/explain",
             json!({"model": "en-de", "text": "1", "target": "9", "target_tokens": ["9"]}),
             "not both",
         ),
-        (
-            "/api/generate",
-            json!({"model": "lm", "prompt_tokens": ["xyz"]}),
-            "xyz",
-        ),
-        (
-            "/api/generate",
-            json!({"model": "lm", "prompt": "the", "prompt_tokens": ["e"]}),
-            "not both",
-        ),
+        ("/api/generate", json!({"model": "lm", "prompt_tokens": ["xyz"]}), "xyz"),
+        ("/api/generate", json!({"model": "lm", "prompt": "the", "prompt_tokens": ["e"]}), "not both"),
         ("/api/generate", json!({"model": "lm"}), "missing"),
     ] {
         let error = post(address, path, &wrong).expect(422);
@@ -257,9 +178,6 @@ fn everything_is_described() {
         assert!(schemas.get(name).is_some(), "{name}");
     }
     let page = get(server.address, "/");
-    assert_eq!(
-        page.header("content-type"),
-        Some("text/html; charset=utf-8")
-    );
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
     assert!(page.header("content-security-policy").is_some());
 }

@@ -20,13 +20,8 @@ fn sigterm_drops_no_accepted_request() {
     let folder = with_run("transformer-post");
     let process = Process::start(&folder, "en-de=run --log-format json");
     let address = process.address;
-    let lines: Vec<String> = (0..200)
-        .map(|n| format!("{} {} {}", n % 10, n / 10 % 10, 3))
-        .collect();
-    let expected = Pipeline::load(folder.path("run"))
-        .unwrap()
-        .translate(&lines)
-        .unwrap();
+    let lines: Vec<String> = (0..200).map(|n| format!("{} {} {}", n % 10, n / 10 % 10, 3)).collect();
+    let expected = Pipeline::load(folder.path("run")).unwrap().translate(&lines).unwrap();
     let asked = json!({"q": lines, "source": "en", "target": "de"}).to_string();
     let mut clients: Vec<_> = (0..4).map(|_| Connection::open(address)).collect();
     let mut idle = Connection::open(address);
@@ -35,21 +30,14 @@ fn sigterm_drops_no_accepted_request() {
     for client in &mut clients {
         client.ask("POST", "/translate", JSON, &asked);
     }
-    until("accepted", || {
-        metric(address, "attentive_requests_in_progress", "") >= 4.0
-    });
+    until("accepted", || metric(address, "attentive_requests_in_progress", "") >= 4.0);
     process.signal("TERM");
     // Whoever comes now is told to go elsewhere, unless all is over already.
     until("draining", || {
         idle.ask("GET", "/readyz", "", "");
         idle.reply().is_none_or(|reply| reply.status == 503)
     });
-    idle.ask(
-        "POST",
-        "/translate",
-        JSON,
-        &json!({"q": "1", "source": "en", "target": "de"}).to_string(),
-    );
+    idle.ask("POST", "/translate", JSON, &json!({"q": "1", "source": "en", "target": "de"}).to_string());
     if let Some(reply) = idle.reply() {
         assert_eq!(reply.status, 503);
         assert_eq!(reply.header("connection"), Some("close"));
@@ -62,41 +50,24 @@ fn sigterm_drops_no_accepted_request() {
     let (code, log) = process.end();
     assert_eq!(code, Some(0), "{log}");
     for line in log.lines() {
-        let event: Value =
-            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        assert!(
-            event["level"].is_string() && event["timestamp"].is_string(),
-            "{line}"
-        );
+        let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(event["level"].is_string() && event["timestamp"].is_string(), "{line}");
     }
-    assert!(
-        log.contains("draining") && !log.contains(&lines[0]),
-        "{log}"
-    );
+    assert!(log.contains("draining") && !log.contains(&lines[0]), "{log}");
 }
 
 #[test]
 fn open_streams_end_by_a_deadline() {
-    let limits = Limits {
-        drain_timeout: Duration::from_millis(300),
-        new_tokens: 1_000_000_000,
-        ..Limits::default()
-    };
+    let limits =
+        Limits { drain_timeout: Duration::from_millis(300), new_tokens: 1_000_000_000, ..Limits::default() };
     let server = Running::start(ServeConfig { limits, ..config() });
     let asked = json!({"prompt": "the", "max_new_tokens": 100_000_000, "stream": true}).to_string();
     let mut stream = Connection::open(server.address);
     stream.ask("POST", "/api/generate", JSON, &asked);
     assert_eq!(stream.head().unwrap().status, 200);
     let mut waiting = Connection::open(server.address);
-    waiting.ask(
-        "POST",
-        "/api/generate",
-        JSON,
-        &asked.replace("true", "false"),
-    );
-    until("accepted", || {
-        server.metric("attentive_requests_in_progress", "") >= 2.0
-    });
+    waiting.ask("POST", "/api/generate", JSON, &asked.replace("true", "false"));
+    until("accepted", || server.metric("attentive_requests_in_progress", "") >= 2.0);
     let readiness = Connection::open(server.address);
     let reader = thread::spawn(move || {
         let mut text = String::new();
@@ -112,11 +83,7 @@ fn open_streams_end_by_a_deadline() {
         readiness.reply().is_none_or(|reply| reply.status == 503)
     });
     let text = reader.join().unwrap();
-    assert!(
-        text.contains("event: error") && text.contains("stopping"),
-        "{}",
-        text.len()
-    );
+    assert!(text.contains("event: error") && text.contains("stopping"), "{}", text.len());
     assert_eq!(waiting.reply().unwrap().status, 503);
     server.stop().unwrap();
 }
@@ -134,10 +101,7 @@ fn models_are_reloaded_without_a_dropped_request() {
         let pipeline = Pipeline::load(fixture(dir)).unwrap();
         json!(pipeline.translate(&["1 2 3 4 5 6"]).unwrap()[0])
     };
-    let (old, new) = (
-        translated("transformer-post"),
-        translated("transformer-rotary"),
-    );
+    let (old, new) = (translated("transformer-post"), translated("transformer-rotary"));
     assert_ne!(old, new);
     let line = "1 2 3 4 5 6";
     assert_eq!(text(line), old);
@@ -146,9 +110,7 @@ fn models_are_reloaded_without_a_dropped_request() {
     let whole = fs::read(&weights).unwrap();
     fs::write(&weights, &whole[..whole.len() / 2]).unwrap();
     process.signal("HUP");
-    until("refused", || {
-        metric(address, "attentive_reloads_total", "failure") == 1.0
-    });
+    until("refused", || metric(address, "attentive_reloads_total", "failure") == 1.0);
     assert_eq!(text(line), old);
     // Another model, under load.
     fs::remove_dir_all(folder.path("run")).unwrap();
@@ -168,10 +130,7 @@ fn models_are_reloaded_without_a_dropped_request() {
     process.signal("TERM");
     let (code, log) = process.end();
     assert_eq!(code, Some(0));
-    assert!(
-        log.contains("reloading failed") && log.contains("model.safetensors"),
-        "{log}"
-    );
+    assert!(log.contains("reloading failed") && log.contains("model.safetensors"), "{log}");
 }
 
 #[test]
@@ -184,11 +143,7 @@ fn keys_change_before_old_requests_have_ended() {
         drain_timeout: Duration::from_millis(300),
         ..Limits::default()
     };
-    let server = Running::start(ServeConfig {
-        limits,
-        api_key_file: Some(folder.path("keys")),
-        ..config()
-    });
+    let server = Running::start(ServeConfig { limits, api_key_file: Some(folder.path("keys")), ..config() });
     let key = |key: &str| format!("{JSON}Authorization: Bearer {key}\r\n");
     let endless = json!({"prompt": "1", "max_new_tokens": 100_000_000, "stream": true});
     let mut open = Connection::open(server.address);
@@ -236,10 +191,7 @@ fn a_server_without_its_models_ends() {
     folder.write("serve.toml", "listen = 1\n");
     fails("--config serve.toml", 2, "line 1");
     let models = vec![ServedModel::new("a", folder.path("none"))];
-    let server = Server::bind(ServeConfig {
-        listen: "127.0.0.1:0".into(),
-        ..ServeConfig::new(models)
-    });
+    let server = Server::bind(ServeConfig { listen: "127.0.0.1:0".into(), ..ServeConfig::new(models) });
     assert!(server.unwrap().run().is_err());
 }
 
@@ -265,8 +217,5 @@ fn a_public_address_without_keys_is_a_warning() {
     assert!(process.address.ip().is_unspecified());
     process.signal("TERM");
     let (_, log) = process.end();
-    assert!(
-        log.contains("WARN") && log.contains("--api-key-file"),
-        "{log}"
-    );
+    assert!(log.contains("WARN") && log.contains("--api-key-file"), "{log}");
 }

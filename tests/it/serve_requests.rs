@@ -39,8 +39,7 @@ fn one_tag_with_many_attributes_is_read() {
         assert_eq!(text.matches("x=\"y\"").count(), count);
     }
     let html = format!("<a {}>the</a>", "x=\"y\" ".repeat(5000));
-    let asked =
-        json!({"text": [html], "source_lang": "EN", "target_lang": "DE", "tag_handling": "html"});
+    let asked = json!({"text": [html], "source_lang": "EN", "target_lang": "DE", "tag_handling": "html"});
     post(server.address, "/v2/translate", &asked).expect(200);
     is_alive(&server);
 }
@@ -60,23 +59,13 @@ fn bodies_of_one_kind_are_answered() {
         format!("{{\"{}", deep("q")),
         deep(" "),
     ] {
-        for path in [
-            "/translate",
-            "/v2/translate",
-            "/api/translate",
-            "/v1/completions",
-        ] {
+        for path in ["/translate", "/v2/translate", "/api/translate", "/v1/completions"] {
             let status = post_with(server.address, path, "", &body).status;
             assert!((400..500).contains(&status), "{path} {status}");
         }
     }
     let form = "Content-Type: application/x-www-form-urlencoded\r\n";
-    for body in [
-        deep("q=&"),
-        deep("%"),
-        deep("&"),
-        format!("q={}", deep("%61")),
-    ] {
+    for body in [deep("q=&"), deep("%"), deep("&"), format!("q={}", deep("%61"))] {
         let status = post_with(server.address, "/translate", form, &body).status;
         assert!((400..500).contains(&status), "{status}");
     }
@@ -134,34 +123,18 @@ fn guesses_are_counted_before_they_are_made() {
     let text = "<mask> ".repeat(300);
     let asked = json!({"model": "mlm", "text": [text, text], "count": 1000});
     let reply = post(server.address, "/api/fill", &asked).expect(413);
-    assert!(
-        reply["error"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("600000"),
-        "{reply}"
-    );
+    assert!(reply["error"]["message"].as_str().unwrap().contains("600000"), "{reply}");
 }
 
 #[test]
 fn a_client_that_leaves_takes_its_texts_along() {
-    let server = Running::start(ServeConfig {
-        threads: 1,
-        ..limited(roomy())
-    });
+    let server = Running::start(ServeConfig { threads: 1, ..limited(roomy()) });
     let texts = vec!["the <mask>"; 2048];
     let asked = json!({"model": "mlm", "text": texts}).to_string();
     let mut client = Connection::open(server.address);
-    client.ask(
-        "POST",
-        "/api/fill",
-        "Content-Type: application/json\r\n",
-        &asked,
-    );
+    client.ask("POST", "/api/fill", "Content-Type: application/json\r\n", &asked);
     let labels = "model=\"mlm\"";
-    until("begun", || {
-        server.metric("attentive_running_jobs", labels) > 0.0
-    });
+    until("begun", || server.metric("attentive_running_jobs", labels) > 0.0);
     drop(client);
     until("ended", || {
         let waiting = server.metric("attentive_queue_jobs", labels);
@@ -173,14 +146,8 @@ fn a_client_that_leaves_takes_its_texts_along() {
 #[test]
 fn results_of_many_chunks_are_in_order() {
     let server = Running::start(config());
-    let texts: Vec<String> = (0..700)
-        .map(|number| format!("{} <mask> {number}", number % 7))
-        .collect();
-    let all = post(
-        server.address,
-        "/api/fill",
-        &json!({"model": "mlm", "text": texts, "count": 1}),
-    );
+    let texts: Vec<String> = (0..700).map(|number| format!("{} <mask> {number}", number % 7)).collect();
+    let all = post(server.address, "/api/fill", &json!({"model": "mlm", "text": texts, "count": 1}));
     let all = all.expect(200);
     for number in [0, 1, 350, 699] {
         let one = json!({"model": "mlm", "text": texts[number], "count": 1});
@@ -191,12 +158,7 @@ fn results_of_many_chunks_are_in_order() {
     let long = "the dog \u{1} runs ".repeat(3000);
     let tags = post(server.address, "/api/tag", &json!({"text": long})).expect(200);
     assert_eq!(tags["tags"].as_array().unwrap().len(), 9000);
-    assert_eq!(
-        tags["warnings"].as_array().unwrap().len(),
-        2,
-        "{}",
-        tags["warnings"]
-    );
+    assert_eq!(tags["warnings"].as_array().unwrap().len(), 2, "{}", tags["warnings"]);
     let asked = json!({"model": "en-de", "text": vec!["the dog runs"; 300], "alignments": true});
     let aligned = post(server.address, "/api/translate", &asked).expect(200);
     for result in aligned["results"].as_array().unwrap() {
@@ -206,10 +168,7 @@ fn results_of_many_chunks_are_in_order() {
 
 #[test]
 fn a_long_text_finds_a_place_in_a_short_queue() {
-    let limits = Limits {
-        queue: 4,
-        ..Limits::default()
-    };
+    let limits = Limits { queue: 4, ..Limits::default() };
     let server = Running::start(limited(limits));
     let asked = json!({"text": "the dog ".repeat(4000)});
     let found = post(server.address, "/api/tag", &asked).expect(200);
@@ -241,48 +200,27 @@ fn requests_in_progress_are_counted_together() {
     }
     drop(first);
     // The largest request fits if it is alone.
-    until("there is room", || {
-        post(server.address, "/translate", &asked).status == 200
-    });
+    until("there is room", || post(server.address, "/translate", &asked).status == 200);
 }
 
 #[test]
 fn limits_hold_for_every_api() {
-    let server = Running::start(limited(Limits {
-        stop: 2,
-        tokens: 18,
-        ..Limits::default()
-    }));
+    let server = Running::start(limited(Limits { stop: 2, tokens: 18, ..Limits::default() }));
     let user = |text: &str| json!([{"role": "user", "content": text}]);
     let both = |count: usize| {
         let text = vec!["1 2 3"; 2 * count].join("\n");
         let stop = vec!["x"; count];
         [
-            (
-                "/translate",
-                json!({"q": text, "source": "en", "target": "de"}),
-            ),
-            (
-                "/v2/translate",
-                json!({"text": [text], "source_lang": "EN", "target_lang": "DE"}),
-            ),
+            ("/translate", json!({"q": text, "source": "en", "target": "de"})),
+            ("/v2/translate", json!({"text": [text], "source_lang": "EN", "target_lang": "DE"})),
             ("/api/translate", json!({"model": "en-de", "text": text})),
-            (
-                "/v1/chat/completions",
-                json!({"model": "en-de", "messages": user(&text)}),
-            ),
+            ("/v1/chat/completions", json!({"model": "en-de", "messages": user(&text)})),
             (
                 "/v1/chat/completions",
                 json!({"model": "lm", "messages": user("a"), "max_tokens": 1, "stop": stop}),
             ),
-            (
-                "/v1/completions",
-                json!({"prompt": "the", "max_tokens": 1, "stop": stop}),
-            ),
-            (
-                "/api/generate",
-                json!({"prompt": "the", "max_new_tokens": 1, "stop": stop}),
-            ),
+            ("/v1/completions", json!({"prompt": "the", "max_tokens": 1, "stop": stop})),
+            ("/api/generate", json!({"prompt": "the", "max_new_tokens": 1, "stop": stop})),
         ]
     };
     for (count, status) in [(2, 200), (4, 413)] {

@@ -20,9 +20,7 @@ fn paragraphs(count: usize) -> Vec<(Vec<(String, String)>, String)> {
                 0 => "",
                 _ => random.choose(BLANKS),
             };
-            let words: Vec<String> = (0..1 + random.below(5))
-                .map(|_| random.below(10).to_string())
-                .collect();
+            let words: Vec<String> = (0..1 + random.below(5)).map(|_| random.below(10).to_string()).collect();
             let end = random.choose(&[" .", " !", " ?", " ?!"]);
             (before.to_owned(), words.join(" ") + end)
         };
@@ -41,9 +39,7 @@ fn whole(sentences: &[(String, String)], after: &str) -> String {
 /// The parts of a result of `/api/translate` put together.
 fn together(result: &Value, part: &str) -> String {
     let sentences = result["sentences"].as_array().unwrap();
-    let parts = sentences
-        .iter()
-        .flat_map(|one| [&one["before"], &one[part]]);
+    let parts = sentences.iter().flat_map(|one| [&one["before"], &one[part]]);
     let parts: String = parts.map(|part| part.as_str().unwrap()).collect();
     parts + result["after"].as_str().unwrap()
 }
@@ -58,10 +54,7 @@ fn every_sentence_is_translated_by_every_api() {
         let before = sentences.iter().map(|(before, _)| before.clone());
         whole(&before.zip(texts).collect::<Vec<_>>(), after)
     };
-    let texts: Vec<String> = paragraphs
-        .iter()
-        .map(|(parts, after)| whole(parts, after))
-        .collect();
+    let texts: Vec<String> = paragraphs.iter().map(|(parts, after)| whole(parts, after)).collect();
     let expected: Vec<String> = paragraphs.iter().map(translated).collect();
     let server = Running::start(config());
     let address = server.address;
@@ -83,10 +76,7 @@ fn every_sentence_is_translated_by_every_api() {
         assert_eq!(together(result, "source"), texts[number]);
         assert_eq!(together(result, "translation"), expected[number]);
         let sentences = &paragraphs[number].0;
-        assert_eq!(
-            result["sentences"].as_array().unwrap().len(),
-            sentences.len()
-        );
+        assert_eq!(result["sentences"].as_array().unwrap().len(), sentences.len());
     }
 
     let asked = json!({"model": "en-de", "text": texts, "stream": true});
@@ -122,9 +112,7 @@ fn a_stream_begins_with_texts_without_sentences() {
             let first = (0..texts.len()).filter(blank);
             let rest = (0..texts.len()).filter(|index| !blank(index));
             let results = streamed.iter().filter(|(name, _)| name == "result");
-            let results: Vec<Value> = results
-                .map(|(_, data)| serde_json::from_str(data).unwrap())
-                .collect();
+            let results: Vec<Value> = results.map(|(_, data)| serde_json::from_str(data).unwrap()).collect();
             assert_eq!(results.len(), texts.len(), "{streamed:?}");
             for (index, result) in first.chain(rest).zip(&results) {
                 let mut expected = whole["results"][index].clone();
@@ -154,10 +142,7 @@ fn a_single_sentence_is_answered_as_without_division() {
         post(server.address, "/api/translate", &asked).expect(200)["results"][1].clone()
     };
     // What is drawn depends on the number of the text, not on the sentences of others.
-    assert_eq!(
-        sampled(json!(["1", "2 3 4"])),
-        sampled(json!(["1 !\n2 ?\n3", "2 3 4"]))
-    );
+    assert_eq!(sampled(json!(["1", "2 3 4"])), sampled(json!(["1 !\n2 ?\n3", "2 3 4"])));
 }
 
 #[test]
@@ -180,9 +165,8 @@ fn words_and_ranks_are_those_of_the_whole_text() {
         let tokens = |result: &Value| of(result, "tokens").as_array().unwrap().clone();
         assert_eq!(tokens(&both), [tokens(&first), tokens(&second)].concat());
         let words = one.split_whitespace().count();
-        let pairs = |result: &Value| -> Vec<(u64, u64)> {
-            serde_json::from_value(of(result, "alignment")).unwrap()
-        };
+        let pairs =
+            |result: &Value| -> Vec<(u64, u64)> { serde_json::from_value(of(result, "alignment")).unwrap() };
         let moved = pairs(&second).into_iter();
         let moved = moved.map(|(src, tgt)| (src + 3, tgt + words as u64));
         let all: Vec<_> = pairs(&first).into_iter().chain(moved).collect();
@@ -195,31 +179,17 @@ fn demands_that_several_sentences_cannot_meet_are_refused() {
     let server = Running::start(config());
     let ask = |asked: Value| -> Reply {
         let mut whole = json!({"model": "en-de", "text": "9 8\n7 6"});
-        whole
-            .as_object_mut()
-            .unwrap()
-            .extend(asked.as_object().unwrap().clone());
+        whole.as_object_mut().unwrap().extend(asked.as_object().unwrap().clone());
         post(server.address, "/api/translate", &whole)
     };
     let refused = ask(json!({"phrases": ["1"]})).expect(422);
     assert_eq!(refused["error"]["field"], "phrases");
     let refused = ask(json!({"prefix": "1 2\n3"})).expect(422);
     assert_eq!(refused["error"]["field"], "prefix");
-    assert!(
-        refused["error"]["hint"]
-            .as_str()
-            .unwrap()
-            .contains("split_sentences")
-    );
+    assert!(refused["error"]["hint"].as_str().unwrap().contains("split_sentences"));
     let found = ask(json!({"prefix": "1 2"})).expect(200);
     let sentences = &found["results"][0]["sentences"];
-    assert!(
-        sentences[0]["translation"]
-            .as_str()
-            .unwrap()
-            .starts_with("1 2"),
-        "{found}"
-    );
+    assert!(sentences[0]["translation"].as_str().unwrap().starts_with("1 2"), "{found}");
     ask(json!({"phrases": ["1"], "split_sentences": false})).expect(200);
     let blank = json!({"model": "en-de", "text": [" ", "9"], "prefix": "1"});
     let found = post(server.address, "/api/translate", &blank).expect(200);
@@ -235,42 +205,23 @@ fn deepl_divides_as_it_is_told() {
     let one = |text: &str| pipeline.translate(&[text]).unwrap().remove(0);
     let ask = |more: Value| {
         let mut asked = json!({"text": ["9 8 . 7\n6 5"], "source_lang": "EN", "target_lang": "DE"});
-        asked
-            .as_object_mut()
-            .unwrap()
-            .extend(more.as_object().unwrap().clone());
+        asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let found = post(server.address, "/v2/translate", &asked).expect(200);
-        found["translations"][0]["text"]
-            .as_str()
-            .unwrap()
-            .to_owned()
+        found["translations"][0]["text"].as_str().unwrap().to_owned()
     };
     let lines = format!("{} {}\n{}", one("9 8 ."), one("7"), one("6 5"));
-    for more in [
-        json!({}),
-        json!({"split_sentences": "1"}),
-        json!({"split_sentences": true}),
-    ] {
+    for more in [json!({}), json!({"split_sentences": "1"}), json!({"split_sentences": true})] {
         assert_eq!(ask(more), lines);
     }
     let punctuation = format!("{} {}", one("9 8 ."), one("7 6 5"));
     assert_eq!(ask(json!({"split_sentences": "nonewlines"})), punctuation);
     assert_eq!(ask(json!({"tag_handling": "html"})), punctuation);
     assert_eq!(ask(json!({"split_sentences": "0"})), one("9 8 . 7 6 5"));
-    assert_eq!(
-        ask(json!({"split_sentences": 0, "tag_handling": "html"})),
-        one("9 8 . 7 6 5")
-    );
+    assert_eq!(ask(json!({"split_sentences": 0, "tag_handling": "html"})), one("9 8 . 7 6 5"));
     assert_eq!(ask(json!({"tag_handling": "xml"})), lines);
-    let asked =
-        json!({"text": ["9"], "target_lang": "DE", "source_lang": "EN", "split_sentences": "2"});
+    let asked = json!({"text": ["9"], "target_lang": "DE", "source_lang": "EN", "split_sentences": "2"});
     let refused = post(server.address, "/v2/translate", &asked).expect(400);
-    assert!(
-        refused["message"]
-            .as_str()
-            .unwrap()
-            .contains("split_sentences")
-    );
+    assert!(refused["message"].as_str().unwrap().contains("split_sentences"));
 }
 
 #[test]
@@ -283,16 +234,9 @@ fn what_the_vocabulary_cannot_spell_is_reported() {
     assert!(warning.ends_with("place: `猫`, `☃x`"), "{warning}");
     let asked = json!({"q": "9 猫", "source": "en", "target": "de"});
     let reply = post(server.address, "/translate", &asked);
-    assert!(
-        reply.header("x-warnings").unwrap().contains("\\u{732b}"),
-        "{reply:?}"
-    );
+    assert!(reply.header("x-warnings").unwrap().contains("\\u{732b}"), "{reply:?}");
     let asked = json!({"text": ["9 8"], "source_lang": "EN", "target_lang": "DE"});
-    assert!(
-        post(server.address, "/v2/translate", &asked)
-            .header("x-warnings")
-            .is_none()
-    );
+    assert!(post(server.address, "/v2/translate", &asked).header("x-warnings").is_none());
     // Emoji at the ends of sentences stay.
     let asked = json!({"q": "9 8 🎉", "source": "en", "target": "de"});
     let reply = post(server.address, "/translate", &asked);

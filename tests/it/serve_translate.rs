@@ -38,7 +38,8 @@ fn all_apis_agree_with_the_pipeline_whoever_else_asks() {
                         }
                         1 => {
                             let asked = json!({"text": [line], "source_lang": "EN", "target_lang": "DE"});
-                            post(address, "/v2/translate", &asked).expect(200)["translations"][0]["text"].clone()
+                            post(address, "/v2/translate", &asked).expect(200)["translations"][0]["text"]
+                                .clone()
                         }
                         2 => {
                             let asked = json!({"model": "en-de", "text": line});
@@ -72,12 +73,7 @@ fn libretranslate_speaks_to_its_clients() {
     let server = Running::start(config());
     let address = server.address;
     // A form, as the Python client sends it, with an empty key.
-    let found = post_form(
-        address,
-        "/translate",
-        "q=9+8+7&source=en&target=de&api_key=",
-    )
-    .expect(200);
+    let found = post_form(address, "/translate", "q=9+8+7&source=en&target=de&api_key=").expect(200);
     let pipeline = Pipeline::load(fixture("transformer-post")).unwrap();
     let whole = json!({"translatedText": pipeline.translate(&["9 8 7"]).unwrap()[0]});
     assert_eq!(found, whole);
@@ -91,29 +87,20 @@ fn libretranslate_speaks_to_its_clients() {
     let others = found["alternatives"].as_array().unwrap();
     assert!(others.len() == 3 && others.iter().all(|one| one.as_array().unwrap().len() <= 2));
     assert!(found.get("detectedLanguage").is_none());
-    let html =
-        json!({"q": "<p>9 <b>8</b> 7</p>", "source": "en", "target": "de", "format": "html"});
+    let html = json!({"q": "<p>9 <b>8</b> 7</p>", "source": "en", "target": "de", "format": "html"});
     let found = post(address, "/translate", &html).expect(200);
     let text = found["translatedText"].as_str().unwrap();
-    assert!(
-        text.starts_with("<p>") && text.ends_with("</p>") && text.contains("<b>"),
-        "{text}"
-    );
+    assert!(text.starts_with("<p>") && text.ends_with("</p>") && text.contains("<b>"), "{text}");
     // Languages.
-    let asked =
-        json!({"q": "The dog sees Anna in the old house.", "source": "auto", "target": "de"});
+    let asked = json!({"q": "The dog sees Anna in the old house.", "source": "auto", "target": "de"});
     let found = post(address, "/translate", &asked).expect(200);
     assert_eq!(found["detectedLanguage"]["language"], "en");
     assert!(found["detectedLanguage"]["confidence"].as_f64().unwrap() <= 100.0);
     let languages = get(address, "/languages").expect(200);
     let english = json!({"code": "en", "name": "English", "targets": ["de"]});
     assert_eq!(languages[1], english, "{languages}");
-    let detected = post_form(
-        address,
-        "/detect",
-        "q=Ein+Hund+l%C3%A4uft+%C3%BCber+die+Stra%C3%9Fe",
-    )
-    .expect(200);
+    let detected =
+        post_form(address, "/detect", "q=Ein+Hund+l%C3%A4uft+%C3%BCber+die+Stra%C3%9Fe").expect(200);
     assert_eq!(detected[0]["language"], "de");
     assert_eq!(get(address, "/health").expect(200), json!({"status": "ok"}));
     let settings = get(address, "/frontend/settings").expect(200);
@@ -131,57 +118,17 @@ fn libretranslate_refuses_in_its_own_way() {
         assert!(error.contains(words), "{error}");
         assert_eq!(found.as_object().unwrap().len(), 1);
     };
-    refuse(
-        json!({"source": "en", "target": "de"}),
-        400,
-        "missing q parameter",
-    );
-    refuse(
-        json!({"q": "1", "target": "de"}),
-        400,
-        "missing source parameter",
-    );
-    refuse(
-        json!({"q": "1", "source": "en"}),
-        400,
-        "missing target parameter",
-    );
-    refuse(
-        json!({"q": "1", "source": "english", "target": "de"}),
-        400,
-        "english is not supported",
-    );
-    refuse(
-        json!({"q": "1", "source": "en", "target": "it"}),
-        400,
-        "no model for `en` to `it`",
-    );
-    refuse(
-        json!({"q": 1, "source": "en", "target": "de"}),
-        400,
-        "expected a string or a list",
-    );
-    refuse(
-        json!({"q": "1", "source": "en", "target": "de", "alternatives": 11}),
-        400,
-        "allows at most 10",
-    );
-    refuse(
-        json!({"q": "1", "source": "en", "target": "de", "format": "pdf"}),
-        400,
-        "format",
-    );
-    refuse(
-        json!({"q": vec!["1"; 3000], "source": "en", "target": "de"}),
-        413,
-        "3,000 texts",
-    );
+    refuse(json!({"source": "en", "target": "de"}), 400, "missing q parameter");
+    refuse(json!({"q": "1", "target": "de"}), 400, "missing source parameter");
+    refuse(json!({"q": "1", "source": "en"}), 400, "missing target parameter");
+    refuse(json!({"q": "1", "source": "english", "target": "de"}), 400, "english is not supported");
+    refuse(json!({"q": "1", "source": "en", "target": "it"}), 400, "no model for `en` to `it`");
+    refuse(json!({"q": 1, "source": "en", "target": "de"}), 400, "expected a string or a list");
+    refuse(json!({"q": "1", "source": "en", "target": "de", "alternatives": 11}), 400, "allows at most 10");
+    refuse(json!({"q": "1", "source": "en", "target": "de", "format": "pdf"}), 400, "format");
+    refuse(json!({"q": vec!["1"; 3000], "source": "en", "target": "de"}), 413, "3,000 texts");
     let long = "1 ".repeat(300_000);
-    refuse(
-        json!({"q": long, "source": "en", "target": "de"}),
-        413,
-        "characters",
-    );
+    refuse(json!({"q": long, "source": "en", "target": "de"}), 413, "characters");
 }
 
 #[test]
@@ -197,19 +144,13 @@ fn own_translations_tell_everything() {
     assert_eq!(best.as_array().unwrap().len(), 3);
     assert!(best[0]["score"].as_f64() >= best[1]["score"].as_f64());
     let tokens = best[0]["tokens"].as_array().unwrap();
-    assert!(
-        tokens
-            .iter()
-            .all(|token| token["log_prob"].as_f64().unwrap() <= 0.0)
-    );
+    assert!(tokens.iter().all(|token| token["log_prob"].as_f64().unwrap() <= 0.0));
     assert!(best[0]["alignment"].is_array());
     assert_eq!(results[1]["translations"][0]["text"], "");
     // Demands.
     let asked = json!({"model": "en-de", "text": "1 2 3", "prefix": "7 7"});
     let found = post(address, "/api/translate", &asked).expect(200);
-    let text = found["results"][0]["translations"][0]["text"]
-        .as_str()
-        .unwrap();
+    let text = found["results"][0]["translations"][0]["text"].as_str().unwrap();
     assert!(text.starts_with("7 7"), "{text}");
     let asked = json!({"model": "en-de", "text": "1 2 3", "prefix_tokens": ["7", "7"]});
     assert_eq!(post(address, "/api/translate", &asked).expect(200), found);
@@ -223,10 +164,7 @@ fn own_translations_tell_everything() {
     // A stream ends with everything, and grows before.
     let asked = json!({"model": "en-de", "text": ["1 2 3 4 5", "9 8"], "stream": true});
     let reply = post(address, "/api/translate", &asked);
-    assert_eq!(
-        reply.header("content-type"),
-        Some("text/event-stream; charset=utf-8")
-    );
+    assert_eq!(reply.header("content-type"), Some("text/event-stream; charset=utf-8"));
     let events = events(&reply.body);
     let named = |name: &str| events.iter().filter(|(found, _)| found == name).count();
     assert!(named("text") >= 1, "{events:?}");
@@ -243,60 +181,15 @@ fn own_translations_refuse_in_their_own_way() {
         assert_eq!(error["code"], code, "{error}");
         assert!(error.to_string().contains(words), "{error}");
     };
-    refuse(
-        json!({"model": "en-de"}),
-        422,
-        "invalid_value",
-        "missing field `text`",
-    );
-    refuse(
-        json!({"text": "1"}),
-        422,
-        "invalid_value",
-        "`en-de`, `fr-de`",
-    );
-    refuse(
-        json!({"text": "1", "model": "none"}),
-        404,
-        "model_not_found",
-        "`none`",
-    );
-    refuse(
-        json!({"text": "1", "model": "lm"}),
-        422,
-        "invalid_value",
-        "cannot translate",
-    );
-    refuse(
-        json!({"text": "1", "model": "en-de", "beam": 3}),
-        422,
-        "invalid_value",
-        "unknown field `beam`",
-    );
-    refuse(
-        json!({"text": "1", "model": "en-de", "beam_width": "3"}),
-        422,
-        "invalid_value",
-        "beam_width",
-    );
-    refuse(
-        json!({"text": "1", "model": "en-de", "beam_width": 0}),
-        422,
-        "invalid_value",
-        "beam width is 0",
-    );
-    refuse(
-        json!({"text": "1", "model": "en-de", "n_best": 50}),
-        422,
-        "invalid_value",
-        "allows at most 11",
-    );
-    refuse(
-        json!({"text": "1", "model": "en-de", "prefix": "unheard"}),
-        422,
-        "invalid_value",
-        "vocabulary",
-    );
+    refuse(json!({"model": "en-de"}), 422, "invalid_value", "missing field `text`");
+    refuse(json!({"text": "1"}), 422, "invalid_value", "`en-de`, `fr-de`");
+    refuse(json!({"text": "1", "model": "none"}), 404, "model_not_found", "`none`");
+    refuse(json!({"text": "1", "model": "lm"}), 422, "invalid_value", "cannot translate");
+    refuse(json!({"text": "1", "model": "en-de", "beam": 3}), 422, "invalid_value", "unknown field `beam`");
+    refuse(json!({"text": "1", "model": "en-de", "beam_width": "3"}), 422, "invalid_value", "beam_width");
+    refuse(json!({"text": "1", "model": "en-de", "beam_width": 0}), 422, "invalid_value", "beam width is 0");
+    refuse(json!({"text": "1", "model": "en-de", "n_best": 50}), 422, "invalid_value", "allows at most 11");
+    refuse(json!({"text": "1", "model": "en-de", "prefix": "unheard"}), 422, "invalid_value", "vocabulary");
     refuse(
         json!({"text": "1", "model": "en-de", "prefix": "1", "prefix_tokens": ["1"]}),
         422,

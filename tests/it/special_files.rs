@@ -53,20 +53,15 @@ impl Special {
 /// A file that seems to have terabytes takes no memory.
 #[test]
 fn files_beyond_all_bounds_are_refused() {
-    for (file, command) in [
-        ("run/provenance.json", "info run"),
-        ("c.toml", "train c.toml"),
-        ("run/tokenizer.json", "info run"),
-    ] {
+    for (file, command) in
+        [("run/provenance.json", "info run"), ("c.toml", "train c.toml"), ("run/tokenizer.json", "info run")]
+    {
         let folder = with_run("transformer-post");
         let sparse = fs::File::create(folder.path(file)).unwrap();
         sparse.set_len(8 << 40).unwrap();
         let outcome = limited(&folder, command);
         assert!(matches!(outcome.code, Some(1 | 2)), "{file}: {outcome:?}");
-        assert!(
-            outcome.stderr.contains("larger than"),
-            "{file}: {outcome:?}"
-        );
+        assert!(outcome.stderr.contains("larger than"), "{file}: {outcome:?}");
     }
 }
 
@@ -80,9 +75,7 @@ fn limited(folder: &Folder, arguments: &str) -> Outcome {
 }
 
 fn fixture(kind: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures")
-        .join(kind)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(kind)
 }
 
 #[test]
@@ -99,29 +92,12 @@ fn what_import_reads_are_regular_files() {
                 "tokenizer_config.json",
             ][..],
         ),
-        (
-            "hf/gpt2",
-            &[
-                "config.json",
-                "model.safetensors.index.json",
-                "tokenizer_config.json",
-            ],
-        ),
+        ("hf/gpt2", &["config.json", "model.safetensors.index.json", "tokenizer_config.json"]),
         ("marian/npz", &["decoder.yml", "model.npz", "vocab.yml"]),
-        (
-            "marian/firefox",
-            &[
-                "lex.50.50.xxyy.s2t.bin",
-                "model.xxyy.intgemm.alphas.bin",
-                "vocab.xxyy.spm",
-            ],
-        ),
+        ("marian/firefox", &["lex.50.50.xxyy.s2t.bin", "model.xxyy.intgemm.alphas.bin", "vocab.xxyy.spm"]),
     ] {
         let folder = Folder::new();
-        let whole = limited(
-            &folder,
-            &format!("import {} --output whole", fixture(model).display()),
-        );
+        let whole = limited(&folder, &format!("import {} --output whole", fixture(model).display()));
         assert_eq!(whole.code, Some(0), "{model}: {whole:?}");
         for file in files {
             for (special, words) in ALL {
@@ -135,16 +111,12 @@ fn what_import_reads_are_regular_files() {
                 let outcome = limited(&folder, "import m --output out");
                 // A file that is not needed may be anything, and is not read.
                 if outcome.code != Some(0) {
-                    assert!(
-                        matches!(outcome.code, Some(1 | 2)),
-                        "{model}/{file} {special:?}: {outcome:?}"
-                    );
+                    assert!(matches!(outcome.code, Some(1 | 2)), "{model}/{file} {special:?}: {outcome:?}");
                     let named = outcome.stderr.contains(file) || outcome.stderr.contains("`m`");
                     assert!(named, "{model}/{file} {special:?}: {outcome:?}");
                     // What is no file is not even taken for weights.
-                    let is_told = [words, "there are no weights"]
-                        .iter()
-                        .any(|words| outcome.stderr.contains(words));
+                    let is_told =
+                        [words, "there are no weights"].iter().any(|words| outcome.stderr.contains(words));
                     let is_told = is_told || !matches!(special, Special::Fifo | Special::Zero);
                     assert!(is_told, "{model}/{file} {special:?}: {outcome:?}");
                 }
@@ -159,10 +131,7 @@ fn what_commands_read_as_a_whole_are_regular_files() {
         ("c.toml", "train c.toml"),
         ("c.toml", "config show c.toml"),
         ("c.toml", "serve --config c.toml --listen 127.0.0.1:0"),
-        (
-            "keys",
-            "serve en-de=run --api-key-file keys --listen 127.0.0.1:0",
-        ),
+        ("keys", "serve en-de=run --api-key-file keys --listen 127.0.0.1:0"),
         ("run/config.toml", "info run"),
         ("run/tokenizer.json", "translate run"),
         ("run/provenance.json", "translate run"),
@@ -172,16 +141,10 @@ fn what_commands_read_as_a_whole_are_regular_files() {
             let folder = with_run("transformer-post");
             special.put(&folder.path(file));
             let outcome = limited(&folder, command);
-            assert!(
-                matches!(outcome.code, Some(1 | 2)),
-                "{command} {special:?}: {outcome:?}"
-            );
+            assert!(matches!(outcome.code, Some(1 | 2)), "{command} {special:?}: {outcome:?}");
             let name = file.rsplit('/').next().unwrap();
             for words in [words, name] {
-                assert!(
-                    outcome.stderr.contains(words),
-                    "{command} {special:?}: {outcome:?}"
-                );
+                assert!(outcome.stderr.contains(words), "{command} {special:?}: {outcome:?}");
             }
         }
     }
@@ -213,9 +176,7 @@ fn a_key_file_that_is_no_file_changes_nothing_and_a_later_one_revokes_keys() {
     until("reloaded", || reloads("success") == 1.0);
     assert_eq!([status("old"), status("new")], [403, 200]);
     // Also if a model cannot be loaded again.
-    folder
-        .write("keys", "newer\n")
-        .write("run/tokenizer.json", "damaged");
+    folder.write("keys", "newer\n").write("run/tokenizer.json", "damaged");
     server.signal("HUP");
     until("refused", || reloads("fail") == 5.0);
     assert_eq!([status("new"), status("newer")], [403, 200]);

@@ -3,8 +3,8 @@
 use attentive::architecture::Body;
 use attentive::batch::{Batch, Padded};
 use attentive::config::{
-    ActivationKind, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, NormPosition,
-    OptimizerConfig, Positions, Translator,
+    ActivationKind, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, NormPosition, OptimizerConfig,
+    Positions, Translator,
 };
 use attentive::model::Model;
 use attentive::nn::Pass;
@@ -19,14 +19,8 @@ const VOCAB: usize = 11;
 fn config(norm_position: NormPosition, activation: ActivationKind) -> ModelConfig {
     ModelConfig {
         family: FamilyConfig::Transformer(Translator {
-            encoder: EncoderConfig {
-                n_encoder_layers: 2,
-                ..EncoderConfig::default()
-            },
-            decoder: DecoderConfig {
-                n_decoder_layers: 2,
-                ..DecoderConfig::default()
-            },
+            encoder: EncoderConfig { n_encoder_layers: 2, ..EncoderConfig::default() },
+            decoder: DecoderConfig { n_decoder_layers: 2, ..DecoderConfig::default() },
             ..Translator::default()
         }),
         d_model: 8,
@@ -89,20 +83,10 @@ fn check(variant: &str, config: &ModelConfig) {
         .filter(|(_, ignored)| !ignored)
         .flat_map(|(row, _)| row.to_vec())
         .collect();
-    fixture::assert_close(
-        "logits",
-        &real,
-        &fixture::values(&file, &format!("{variant}.logits")),
-        2e-5,
-    );
+    fixture::assert_close("logits", &real, &fixture::values(&file, &format!("{variant}.logits")), 2e-5);
 
     let mut optimizer = Optimizer::new(
-        &OptimizerConfig {
-            learning_rate: 0.01,
-            beta2: 0.98,
-            epsilon: 1e-9,
-            ..OptimizerConfig::default()
-        },
+        &OptimizerConfig { learning_rate: 0.01, beta2: 0.98, epsilon: 1e-9, ..OptimizerConfig::default() },
         &model,
     );
     for step in 1..=10 {

@@ -14,11 +14,7 @@ pub(crate) struct Arrivals {
 impl Arrivals {
     /// Creates a process with `rate` arrivals per second on average.
     pub(crate) fn new(rate: f64, seed: u64) -> Self {
-        Self {
-            random: Random::new(seed, 0),
-            rate,
-            now: 0.0,
-        }
+        Self { random: Random::new(seed, 0), rate, now: 0.0 }
     }
 }
 

@@ -46,13 +46,8 @@ impl Exchange {
         if !body.contains("\"LINE\"") {
             return Err("the body has no place for the text, \"LINE\"".into());
         }
-        let fill =
-            |line: &String| body.replace("\"LINE\"", &Value::from(line.as_str()).to_string());
-        Ok(Self {
-            bodies: lines.iter().map(fill).collect(),
-            expected,
-            pointer: pointer.to_owned(),
-        })
+        let fill = |line: &String| body.replace("\"LINE\"", &Value::from(line.as_str()).to_string());
+        Ok(Self { bodies: lines.iter().map(fill).collect(), expected, pointer: pointer.to_owned() })
     }
 
     /// The number of the line that request `number` sends.
@@ -73,20 +68,12 @@ impl Exchange {
             status => return Verdict::Status(status),
         }
         let json: Option<Value> = serde_json::from_slice(&response.body).ok();
-        let text = json
-            .as_ref()
-            .and_then(|json| json.pointer(&self.pointer)?.as_str());
-        let expected = self
-            .expected
-            .as_ref()
-            .map(|expected| expected[line].as_str());
+        let text = json.as_ref().and_then(|json| json.pointer(&self.pointer)?.as_str());
+        let expected = self.expected.as_ref().map(|expected| expected[line].as_str());
         match (text, expected) {
             (Some(text), None) => Verdict::Right(text.to_owned()),
             (Some(text), Some(expected)) if text == expected => Verdict::Right(String::new()),
-            _ => Verdict::Wrong {
-                line,
-                found: String::from_utf8_lossy(&response.body).into_owned(),
-            },
+            _ => Verdict::Wrong { line, found: String::from_utf8_lossy(&response.body).into_owned() },
         }
     }
 }

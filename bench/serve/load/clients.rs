@@ -75,10 +75,7 @@ impl Load {
             Some(rate) => shared.arrive(scope, Arrivals::new(rate, self.seed)),
             None => (0..self.clients).for_each(|_| start(scope, || shared.in_turn())),
         });
-        let mut outcomes = shared
-            .outcomes
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut outcomes = shared.outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
         outcomes.sort_unstable_by_key(|outcome| outcome.number);
         outcomes
     }
@@ -91,9 +88,7 @@ impl Load {
 
 fn start<'scope>(scope: &'scope Scope<'scope, '_>, work: impl FnOnce() + Send + 'scope) {
     let thread = thread::Builder::new().stack_size(STACK);
-    thread
-        .spawn_scoped(scope, work)
-        .expect("the system has a thread for each client");
+    thread.spawn_scoped(scope, work).expect("the system has a thread for each client");
 }
 
 impl Shared<'_> {
@@ -164,10 +159,7 @@ impl Shared<'_> {
                 return None;
             }
             waiting.idle += 1;
-            waiting = self
-                .arrived
-                .wait(waiting)
-                .unwrap_or_else(PoisonError::into_inner);
+            waiting = self.arrived.wait(waiting).unwrap_or_else(PoisonError::into_inner);
             waiting.idle -= 1;
         }
     }
@@ -193,11 +185,6 @@ impl Shared<'_> {
             Err(_) if Instant::now() >= deadline => Verdict::Unanswered,
             Err(error) => Verdict::Broken(error.kind().to_string()),
         };
-        Outcome {
-            number,
-            arrived,
-            ended: self.started.elapsed(),
-            verdict,
-        }
+        Outcome { number, arrived, ended: self.started.elapsed(), verdict }
     }
 }

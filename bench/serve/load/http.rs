@@ -17,22 +17,14 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(url: &str) -> Result<Self, String> {
-        let rest = url
-            .strip_prefix("http://")
-            .ok_or("the URL must begin with `http://`")?;
+        let rest = url.strip_prefix("http://").ok_or("the URL must begin with `http://`")?;
         let (host, path) = match rest.split_once('/') {
             Some((host, path)) => (host, format!("/{path}")),
             None => (rest, "/".to_owned()),
         };
         let unknown = || format!("`{host}` is not an address and a port");
-        let mut addresses = host
-            .to_socket_addrs()
-            .map_err(|error| format!("{}: {error}", unknown()))?;
-        Ok(Self {
-            address: addresses.next().ok_or_else(unknown)?,
-            host: host.to_owned(),
-            path,
-        })
+        let mut addresses = host.to_socket_addrs().map_err(|error| format!("{}: {error}", unknown()))?;
+        Ok(Self { address: addresses.next().ok_or_else(unknown)?, host: host.to_owned(), path })
     }
 }
 
@@ -63,10 +55,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(target: Target) -> Self {
-        Self {
-            target,
-            stream: None,
-        }
+        Self { target, stream: None }
     }
 
     /// Sends `request` and waits for the response until `deadline`.
@@ -94,9 +83,7 @@ impl Connection {
 fn is_open(stream: &BufReader<TcpStream>) -> bool {
     let socket = stream.get_ref();
     let mut byte = [0];
-    let peeked = socket
-        .set_nonblocking(true)
-        .and_then(|()| socket.peek(&mut byte));
+    let peeked = socket.set_nonblocking(true).and_then(|()| socket.peek(&mut byte));
     let would_wait = peeked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
     would_wait && socket.set_nonblocking(false).is_ok()
 }
@@ -112,10 +99,7 @@ fn left(deadline: Instant) -> io::Result<Duration> {
 /// Reads a response. Also returns true if the connection can be used again.
 fn read(stream: &mut BufReader<TcpStream>, deadline: Instant) -> io::Result<(Response, bool)> {
     let status_line = line(stream, deadline)?;
-    let status = status_line
-        .split(' ')
-        .nth(1)
-        .and_then(|status| status.parse().ok());
+    let status = status_line.split(' ').nth(1).and_then(|status| status.parse().ok());
     let status = status.ok_or_else(|| broken("no status"))?;
     let (mut length, mut is_chunked, mut is_kept) = (None, false, true);
     loop {
@@ -172,8 +156,5 @@ fn bytes(
 }
 
 fn broken(what: &str) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("the response has {what}"),
-    )
+    io::Error::new(io::ErrorKind::InvalidData, format!("the response has {what}"))
 }

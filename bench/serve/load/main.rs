@@ -106,11 +106,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn read(path: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    if lines.is_empty() {
-        Err(format!("{} is empty", path.display()).into())
-    } else {
-        Ok(lines)
-    }
+    if lines.is_empty() { Err(format!("{} is empty", path.display()).into()) } else { Ok(lines) }
 }
 
 fn seconds(seconds: f64) -> Result<Duration, Box<dyn Error>> {

@@ -45,10 +45,7 @@ impl Watch {
             watched.cpu = self::cpu(pid).unwrap_or(cpu) - cpu;
             watched
         };
-        Self {
-            stop,
-            thread: thread::spawn(watch),
-        }
+        Self { stop, thread: thread::spawn(watch) }
     }
 
     pub(crate) fn stop(self) -> Watched {
@@ -60,9 +57,7 @@ impl Watch {
 /// The resident memory of a process in bytes; `None` where the system does not report it.
 fn resident(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kilobytes * 1024)
 }
@@ -72,10 +67,6 @@ pub(crate) fn cpu(pid: u32) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of the program, in parentheses, may contain spaces. User and system time are fields 14 and 15.
     let (_, fields) = stat.rsplit_once(") ")?;
-    let times = fields
-        .split(' ')
-        .skip(11)
-        .take(2)
-        .map(|ticks| ticks.parse::<f64>().ok());
+    let times = fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<f64>().ok());
     Some(times.sum::<Option<f64>>()? / TICKS)
 }

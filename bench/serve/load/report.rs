@@ -20,11 +20,7 @@ const SETTLED: usize = 60;
 /// The summary of all requests. Requests of the warm-up count only as wrong, failed or unanswered.
 pub(crate) fn summary(load: &Load, outcomes: &[Outcome], watched: Option<&Watched>) -> Value {
     let end = match load.requests {
-        Some(_) => outcomes
-            .iter()
-            .map(|outcome| outcome.ended)
-            .max()
-            .unwrap_or_default(),
+        Some(_) => outcomes.iter().map(|outcome| outcome.ended).max().unwrap_or_default(),
         None => load.duration(),
     };
     let counts = |outcome: &&Outcome| outcome.arrived >= load.warm_up && outcome.arrived <= end;
@@ -62,13 +58,10 @@ pub(crate) fn summary(load: &Load, outcomes: &[Outcome], watched: Option<&Watche
 
 /// The text of every answer, in the order of the lines.
 pub(crate) fn answers(outcomes: &[Outcome], lines: usize) -> Result<String, Box<dyn Error>> {
-    let texts = outcomes
-        .iter()
-        .take(lines)
-        .map(|outcome| match &outcome.verdict {
-            Verdict::Right(text) => Ok(format!("{text}\n")),
-            other => Err(format!("request {}: {other:?}", outcome.number).into()),
-        });
+    let texts = outcomes.iter().take(lines).map(|outcome| match &outcome.verdict {
+        Verdict::Right(text) => Ok(format!("{text}\n")),
+        other => Err(format!("request {}: {other:?}", outcome.number).into()),
+    });
     texts.collect()
 }
 
@@ -87,12 +80,10 @@ fn failures(outcomes: &[Outcome]) -> BTreeMap<String, usize> {
 }
 
 fn examples(outcomes: &[Outcome]) -> Vec<Value> {
-    let wrong = outcomes
-        .iter()
-        .filter_map(|outcome| match &outcome.verdict {
-            Verdict::Wrong { line, found } => Some(json!({"line": line + 1, "found": found})),
-            _ => None,
-        });
+    let wrong = outcomes.iter().filter_map(|outcome| match &outcome.verdict {
+        Verdict::Wrong { line, found } => Some(json!({"line": line + 1, "found": found})),
+        _ => None,
+    });
     wrong.take(EXAMPLES).collect()
 }
 

@@ -99,9 +99,7 @@ impl Attention {
     pub(super) fn lay_out_buckets(&self, layout: &mut Layout) {
         if let RelativePositions::Buckets { n_buckets, .. } = self.positions {
             let shape = [n_buckets, self.n_heads];
-            layout.at("distance_bias", |layout| {
-                layout.add("table", shape, Start::Embedding)
-            });
+            layout.at("distance_bias", |layout| layout.add("table", shape, Start::Embedding));
         }
     }
 }

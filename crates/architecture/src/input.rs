@@ -64,16 +64,9 @@ pub enum Sinusoids {
 impl Input {
     /// Parameters of the embedding table.
     pub(super) fn lay_out_table(&self, layout: &mut Layout) {
-        if let Items::Tokens {
-            vocab,
-            shared: false,
-            ..
-        } = self.items
-        {
+        if let Items::Tokens { vocab, shared: false, .. } = self.items {
             let shape = [vocab, self.d_model];
-            layout.at("embedding", |layout| {
-                layout.add("weight", shape, Start::Embedding)
-            });
+            layout.at("embedding", |layout| layout.add("weight", shape, Start::Embedding));
         }
     }
 
@@ -81,9 +74,7 @@ impl Input {
     pub(super) fn lay_out_rest(&self, layout: &mut Layout) {
         if let AddedPositions::Learned { rows, .. } = self.positions {
             let shape = [rows, self.d_model];
-            layout.at("positions", |layout| {
-                layout.add("learned", shape, Start::Embedding)
-            });
+            layout.at("positions", |layout| layout.add("learned", shape, Start::Embedding));
         }
         if let Some(norm) = &self.norm {
             norm.lay_out("norm", self.d_model, layout);

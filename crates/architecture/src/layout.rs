@@ -41,13 +41,7 @@ impl Layout {
         bias: bool,
         n_sublayers: usize,
     ) {
-        self.map(
-            name,
-            d_in,
-            d_out,
-            bias,
-            Start::ResidualWeight { n_sublayers },
-        );
+        self.map(name, d_in, d_out, bias, Start::ResidualWeight { n_sublayers });
     }
 
     fn map(&mut self, name: &str, d_in: usize, d_out: usize, bias: bool, start: Start) {

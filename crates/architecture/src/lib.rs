@@ -20,8 +20,8 @@ mod transformer;
 pub use attention::{Attention, RelativePositions, bucket, earlier_bucket};
 pub use attentive_base::body::Body;
 pub use choices::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind,
-    NormPosition, Pooling, Positions, TieEmbeddings,
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind, NormPosition,
+    Pooling, Positions, TieEmbeddings,
 };
 pub use feed_forward::FeedForward;
 pub use head::{Head, Labels, Transform, Vocabulary};
@@ -159,10 +159,7 @@ impl Architecture {
                 SelfMixing::Attention(attention) => attention.n_heads.saturating_mul(len),
                 SelfMixing::Recurrent(_) => 0,
             };
-            let cross = stack
-                .cross
-                .as_ref()
-                .map_or(0, |cross| cross.attention.n_heads);
+            let cross = stack.cross.as_ref().map_or(0, |cross| cross.attention.n_heads);
             let columns = own.saturating_add(cross.saturating_mul(src_len));
             columns.saturating_mul(len).saturating_mul(stack.n_layers)
         };
@@ -196,16 +193,12 @@ impl Architecture {
             layout.at(name, |layout| input.lay_out_rest(layout));
         }
         match self.encoder() {
-            Some(Encoder::Transformer(stack)) => {
-                layout.at("encoder", |layout| stack.lay_out(layout))
-            }
+            Some(Encoder::Transformer(stack)) => layout.at("encoder", |layout| stack.lay_out(layout)),
             Some(Encoder::Recurrent(stack)) => layout.at("encoder", |layout| stack.lay_out(layout)),
             None => {}
         }
         match self.decoder() {
-            Some(Decoder::Transformer(stack)) => {
-                layout.at("decoder", |layout| stack.lay_out(layout))
-            }
+            Some(Decoder::Transformer(stack)) => layout.at("decoder", |layout| stack.lay_out(layout)),
             Some(Decoder::Recurrent(stack)) => layout.at("decoder", |layout| stack.lay_out(layout)),
             None => {}
         }

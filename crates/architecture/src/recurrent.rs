@@ -94,19 +94,11 @@ impl CellKind {
 
 impl RecurrentEncoder {
     pub(super) fn lay_out(&self, layout: &mut Layout) {
-        let directions: &[&str] = if self.bidirectional {
-            &["forward", "backward"]
-        } else {
-            &["forward"]
-        };
+        let directions: &[&str] = if self.bidirectional { &["forward", "backward"] } else { &["forward"] };
         let d = self.d_hidden / directions.len();
         layout.at("layers", |layout| {
             for number in 0..self.n_layers {
-                let d_in = if number == 0 {
-                    self.d_in
-                } else {
-                    self.d_hidden
-                };
+                let d_in = if number == 0 { self.d_in } else { self.d_hidden };
                 layout.at(number, |layout| {
                     for direction in directions {
                         layout.at(direction, |layout| self.cell.lay_out(d_in, d, layout));
@@ -119,12 +111,7 @@ impl RecurrentEncoder {
 
 impl RecurrentDecoder {
     pub(super) fn lay_out(&self, layout: &mut Layout) {
-        let Self {
-            d_model,
-            d_hidden: d,
-            d_memory,
-            ..
-        } = *self;
+        let Self { d_model, d_hidden: d, d_memory, .. } = *self;
         layout.at("layers", |layout| {
             for number in 0..self.n_layers {
                 let d_in = if number == 0 { d_model } else { d };

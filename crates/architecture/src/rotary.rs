@@ -29,12 +29,7 @@ impl RotaryScaling {
     pub fn scaled(&self, frequency: f64) -> f64 {
         match *self {
             Self::Linear { factor } => frequency / factor,
-            Self::Llama3 {
-                factor,
-                low_frequency_factor: low,
-                high_frequency_factor: high,
-                original_len,
-            } => {
+            Self::Llama3 { factor, low_frequency_factor: low, high_frequency_factor: high, original_len } => {
                 let waves = original_len as f64 * frequency / TAU;
                 let kept = ((waves - low) / (high - low)).clamp(0.0, 1.0);
                 frequency * (kept + (1.0 - kept) / factor)

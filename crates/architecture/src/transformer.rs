@@ -79,11 +79,7 @@ impl TransformerStack {
             }
         }
         residual("self_attention_residual", layout);
-        if let Some(CrossAttention {
-            attention,
-            d_memory,
-        }) = &self.cross
-        {
+        if let Some(CrossAttention { attention, d_memory }) = &self.cross {
             attention.lay_out("cross_attention", [d, *d_memory], n_sublayers, layout);
             residual("cross_attention_residual", layout);
         }

@@ -30,26 +30,17 @@ impl Padded {
             ids.extend_from_slice(sequence);
             ids.extend(std::iter::repeat_n(pad, width - sequence.len()));
         }
-        Self {
-            ids,
-            lengths: Lengths::new(lens, width),
-        }
+        Self { ids, lengths: Lengths::new(lens, width) }
     }
 
     /// Returns a batch of one sequence, which needs no padding.
     pub fn single(sequence: &[TokenId]) -> Self {
-        Self {
-            ids: sequence.to_vec(),
-            lengths: Lengths::full(1, sequence.len()),
-        }
+        Self { ids: sequence.to_vec(), lengths: Lengths::full(1, sequence.len()) }
     }
 
     /// Returns rows without tokens.
     pub fn empty(rows: usize) -> Self {
-        Self {
-            ids: Vec::new(),
-            lengths: Lengths::full(rows, 0),
-        }
+        Self { ids: Vec::new(), lengths: Lengths::full(rows, 0) }
     }
 
     /// Returns the number of rows.
@@ -123,11 +114,7 @@ pub struct Batch {
 impl Batch {
     /// Creates a batch that only serves to compute outputs.
     pub fn of(inputs: Body<Src, Padded>) -> Self {
-        Self {
-            inputs,
-            tgt_out: Padded::default(),
-            lines: Vec::new(),
-        }
+        Self { inputs, tgt_out: Padded::default(), lines: Vec::new() }
     }
 
     /// Returns what the encoder reads, if there is an encoder.

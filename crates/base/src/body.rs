@@ -39,11 +39,7 @@ impl<E, D> Body<E, D> {
     }
 
     /// Replaces the parts, the encoder first.
-    pub fn map<F, G>(
-        self,
-        encoder: impl FnOnce(E) -> F,
-        decoder: impl FnOnce(D) -> G,
-    ) -> Body<F, G> {
+    pub fn map<F, G>(self, encoder: impl FnOnce(E) -> F, decoder: impl FnOnce(D) -> G) -> Body<F, G> {
         match self {
             Self::Encoder(own) => Body::Encoder(encoder(own)),
             Self::Decoder(own) => Body::Decoder(decoder(own)),

@@ -180,23 +180,14 @@ pub struct NotFinite {
 impl fmt::Display for NotFinite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 20;
-        let lines: Vec<String> = self
-            .lines
-            .iter()
-            .take(SHOWN)
-            .map(|l| l.to_string())
-            .collect();
+        let lines: Vec<String> = self.lines.iter().take(SHOWN).map(|l| l.to_string()).collect();
         write!(
             f,
             "the loss or a gradient became NaN or infinite at update {} (loss {}); the first affected layer is `{}`",
             self.step, self.loss, self.layer
         )?;
         if !lines.is_empty() {
-            write!(
-                f,
-                "; the batch consists of training lines {}",
-                lines.join(", ")
-            )?;
+            write!(f, "; the batch consists of training lines {}", lines.join(", "))?;
         }
         if self.lines.len() > SHOWN {
             write!(f, " and {} more", self.lines.len() - SHOWN)?;
@@ -212,46 +203,28 @@ impl Error {
     /// Returns a function that wraps an I/O error in [`Error::Io`], for `map_err`.
     pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         let path = path.as_ref().to_path_buf();
-        move |source| Self::Io {
-            action,
-            path,
-            source,
-        }
+        move |source| Self::Io { action, path, source }
     }
 
     /// Returns an [`Error::Model`] without a hint.
     pub fn model(path: impl AsRef<Path>, problem: impl Into<String>) -> Self {
-        Self::Model {
-            path: path.as_ref().to_path_buf(),
-            problem: problem.into(),
-            hint: None,
-        }
+        Self::Model { path: path.as_ref().to_path_buf(), problem: problem.into(), hint: None }
     }
 
     /// Returns an [`Error::Line`].
     pub fn line(path: impl AsRef<Path>, line: usize, problem: impl Into<String>) -> Self {
-        Self::Line {
-            path: path.as_ref().to_path_buf(),
-            line,
-            problem: problem.into(),
-        }
+        Self::Line { path: path.as_ref().to_path_buf(), line, problem: problem.into() }
     }
 
     /// Returns an [`Error::Usage`].
     pub fn usage(problem: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Usage {
-            problem: problem.into(),
-            hint: Some(hint.into()),
-        }
+        Self::Usage { problem: problem.into(), hint: Some(hint.into()) }
     }
 
     /// Prefixes a usage error with its subject, `what`. Other errors already name their subject.
     pub fn about(self, what: impl fmt::Display) -> Self {
         match self {
-            Self::Usage { problem, hint } => Self::Usage {
-                problem: format!("{what}: {problem}"),
-                hint,
-            },
+            Self::Usage { problem, hint } => Self::Usage { problem: format!("{what}: {problem}"), hint },
             other => other,
         }
     }

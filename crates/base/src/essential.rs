@@ -16,8 +16,5 @@ pub fn essential(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result
             process::exit(1);
         }
     };
-    thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(watched)
-        .map(drop)
+    thread::Builder::new().name(name.to_owned()).spawn(watched).map(drop)
 }

@@ -41,10 +41,7 @@ pub fn try_contain<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, Str
 fn problem(payload: Box<dyn Any + Send>) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-    format!(
-        "the library that reads it failed: {}",
-        text.unwrap_or("an unknown problem")
-    )
+    format!("the library that reads it failed: {}", text.unwrap_or("an unknown problem"))
 }
 
 /// Counts a call of [`contain`].
@@ -88,20 +85,11 @@ mod tests {
     fn panics_become_problems() {
         assert_eq!(contain(|| 1), Ok(1));
         let failed = "the library that reads it failed: ";
-        assert_eq!(
-            contain(|| panic!("a {}", "mistake")),
-            Err::<(), _>(format!("{failed}a mistake"))
-        );
-        assert_eq!(
-            contain(|| panic!("plain")),
-            Err::<(), _>(format!("{failed}plain"))
-        );
+        assert_eq!(contain(|| panic!("a {}", "mistake")), Err::<(), _>(format!("{failed}a mistake")));
+        assert_eq!(contain(|| panic!("plain")), Err::<(), _>(format!("{failed}plain")));
         let other = contain(|| panic::panic_any(7));
         assert_eq!(other, Err::<(), _>(format!("{failed}an unknown problem")));
-        assert_eq!(
-            try_contain(|| Err::<(), _>("its own".into())),
-            Err("its own".into())
-        );
+        assert_eq!(try_contain(|| Err::<(), _>("its own".into())), Err("its own".into()));
     }
 
     #[test]

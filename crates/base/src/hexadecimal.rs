@@ -2,11 +2,7 @@
 
 /// The bytes as hexadecimal digits in lower case, two a byte, as in `00ff`.
 pub fn hexadecimal(bytes: impl AsRef<[u8]>) -> String {
-    bytes
-        .as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    bytes.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

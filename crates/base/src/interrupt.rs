@@ -34,9 +34,7 @@ impl Interrupt {
     pub fn request(&self, signal: u8) {
         let (first, signal) = (0, usize::from(signal));
         // A second request finds another value and changes nothing.
-        let _ = self
-            .signal
-            .compare_exchange(first, signal, Ordering::SeqCst, Ordering::SeqCst);
+        let _ = self.signal.compare_exchange(first, signal, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     /// Handles SIGINT (Ctrl-C), SIGTERM and, on Linux, SIGHUP (closed terminal) for the rest of the process: the
@@ -56,9 +54,7 @@ impl Interrupt {
         for (signal, name) in signals() {
             // Actions run in the order of their registration, so the first signal still finds `asked` unset.
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
-                .and_then(|_| {
-                    flag::register_usize(signal, Arc::clone(&interrupt.signal), signal as usize)
-                })
+                .and_then(|_| flag::register_usize(signal, Arc::clone(&interrupt.signal), signal as usize))
                 .and_then(|_| flag::register(signal, Arc::clone(&asked)))
                 .map_err(Error::io("handle the signal", name))?;
         }
@@ -113,10 +109,7 @@ impl Interrupt {
     /// [`Error::Interrupted`]
     pub fn check() -> Result<()> {
         match Self::current().requested() {
-            Some(signal) => Err(Error::Interrupted {
-                signal,
-                saved: "nothing was saved".into(),
-            }),
+            Some(signal) => Err(Error::Interrupted { signal, saved: "nothing was saved".into() }),
             None => Ok(()),
         }
     }
@@ -142,9 +135,8 @@ pub fn signals() -> Vec<(i32, &'static str)> {
 #[cfg(all(target_os = "linux", feature = "signals"))]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status
-        .lines()
-        .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let mask =
+        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
@@ -167,9 +159,7 @@ mod tests {
     fn exit_code_after(signals: &str) -> Option<i32> {
         let (_, module) = module_path!().split_once("::").unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap());
-        child
-            .args(["--exact", &format!("{module}::{CHILD}"), "--test-threads=1"])
-            .env(SIGNALS, signals);
+        child.args(["--exact", &format!("{module}::{CHILD}"), "--test-threads=1"]).env(SIGNALS, signals);
         child.output().unwrap().status.code()
     }
 
@@ -205,11 +195,7 @@ mod tests {
     fn sighup_requests_a_stop_unless_it_is_ignored() {
         use signal_hook::consts::SIGHUP;
         // Under `nohup`, tests ignore it too.
-        let (alone, second) = if super::is_ignored(SIGHUP) {
-            (0, SIGINT)
-        } else {
-            (1, 128 + SIGHUP)
-        };
+        let (alone, second) = if super::is_ignored(SIGHUP) { (0, SIGINT) } else { (1, 128 + SIGHUP) };
         assert_eq!(exit_code_after(&SIGHUP.to_string()), Some(alone));
         assert_eq!(exit_code_after(&format!("{SIGINT} {SIGHUP}")), Some(second));
     }

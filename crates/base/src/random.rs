@@ -18,23 +18,14 @@ pub struct Random {
 impl Random {
     /// Returns stream number `stream` of `seed`.
     pub fn new(seed: u64, stream: u64) -> Self {
-        Self {
-            key: [seed as u32, (seed >> 32) as u32],
-            stream,
-            block: 0,
-            words: [0; 4],
-            used: 4,
-        }
+        Self { key: [seed as u32, (seed >> 32) as u32], stream, block: 0, words: [0; 4], used: 4 }
     }
 
     /// Returns 32 random bits.
     pub fn next_u32(&mut self) -> u32 {
         if self.used == 4 {
             let (b, s) = (self.block, self.stream);
-            self.words = philox(
-                self.key,
-                [b as u32, (b >> 32) as u32, s as u32, (s >> 32) as u32],
-            );
+            self.words = philox(self.key, [b as u32, (b >> 32) as u32, s as u32, (s >> 32) as u32]);
             self.block += 1;
             self.used = 0;
         }

@@ -97,9 +97,7 @@ fn read_within(path: &Path, most: u64, patience: Duration) -> io::Result<Vec<u8>
         return Err(too_large());
     }
     let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(len as usize)
-        .map_err(|_| io::ErrorKind::OutOfMemory)?;
+    bytes.try_reserve_exact(len as usize).map_err(|_| io::ErrorKind::OutOfMemory)?;
     let started = Instant::now();
     // Files such as those in /proc have no size, and others may grow.
     let mut file = file.take(most + 1);
@@ -109,11 +107,7 @@ fn read_within(path: &Path, most: u64, patience: Duration) -> io::Result<Vec<u8>
             return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
         }
     }
-    if bytes.len() as u64 > most {
-        Err(too_large())
-    } else {
-        Ok(bytes)
-    }
+    if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
 }
 
 /// Reads the regular file `path` of at most `most` bytes as text.
@@ -139,11 +133,7 @@ mod tests {
             read_text(&path, 5).map_err(|error| error.to_string())
         };
         assert_eq!(read(b"12345").as_deref(), Ok("12345"));
-        assert!(
-            read(b"123456")
-                .unwrap_err()
-                .ends_with("is larger than 5 bytes")
-        );
+        assert!(read(b"123456").unwrap_err().ends_with("is larger than 5 bytes"));
         let whole = read_within(&path, 5, PATIENCE).unwrap_err();
         assert_eq!(whole.kind(), io::ErrorKind::FileTooLarge);
         assert!(read(b"\xff").unwrap_err().contains("not UTF-8"));
@@ -157,10 +147,7 @@ mod tests {
         let path = folder.path().join("large");
         fs::write(&path, vec![b'x'; 2 * PART as usize]).unwrap();
         let error = read_within(&path, u64::MAX - 1, Duration::ZERO).unwrap_err();
-        assert!(
-            error.to_string().contains("not read within 0 seconds"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("not read within 0 seconds"), "{error}");
     }
 
     /// None of them may block, even without a writer.
@@ -178,10 +165,7 @@ mod tests {
         for path in [&fifo, &link, Path::new("/dev/zero"), Path::new("/dev/null")] {
             let error = read(path, 5).unwrap_err();
             assert!(error.to_string().contains("not a regular file"), "{error}");
-            assert!(
-                error.hint().is_some_and(|hint| hint.contains("pipe")),
-                "{error}"
-            );
+            assert!(error.hint().is_some_and(|hint| hint.contains("pipe")), "{error}");
         }
         assert!(read(&socket, 5).is_err());
     }

@@ -60,11 +60,7 @@ pub fn remove_unfinished(folder: &Path) -> Result<()> {
     for entry in entries.flatten() {
         if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
             let path = entry.path();
-            let removed = if path.is_dir() {
-                fs::remove_dir_all(&path)
-            } else {
-                fs::remove_file(&path)
-            };
+            let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
             removed.map_err(Error::io("remove", &path))?;
         }
     }
@@ -125,10 +121,7 @@ mod tests {
         fs::write(folder.path().join(".tmp-last"), b"half").expect("write");
         fs::write(folder.path().join("last"), b"whole").expect("write");
         remove_unfinished(folder.path()).expect("sweep");
-        let left: Vec<_> = fs::read_dir(folder.path())
-            .expect("read")
-            .flatten()
-            .collect();
+        let left: Vec<_> = fs::read_dir(folder.path()).expect("read").flatten().collect();
         assert_eq!(left.len(), 1);
         assert_eq!(left[0].file_name(), "last");
     }
@@ -140,10 +133,8 @@ mod tests {
         // Leftovers of a killed process under the temporary name do not end up in the new folder.
         fs::create_dir(folder.path().join(".tmp-step-1")).expect("create");
         fs::write(folder.path().join(".tmp-step-1/c"), b"old").expect("write");
-        let files: [(&str, &Content<'_>); 2] = [
-            ("a", &|path| fs::write(path, b"1")),
-            ("b", &|path| fs::write(path, b"2")),
-        ];
+        let files: [(&str, &Content<'_>); 2] =
+            [("a", &|path| fs::write(path, b"1")), ("b", &|path| fs::write(path, b"2"))];
         write_folder(&path, &files).expect("write");
         assert_eq!(fs::read(path.join("b")).expect("read"), b"2");
         assert!(!path.join("c").exists());

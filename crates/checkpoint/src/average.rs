@@ -7,8 +7,8 @@ use attentive_base::error::{Error, Result};
 use attentive_model::model::Parameter;
 
 use super::{
-    Choice, Provenance, Run, architecture, atomic, files, load_recipe, require_trained, served,
-    shapes, weights, write_model,
+    Choice, Provenance, Run, architecture, atomic, files, load_recipe, require_trained, served, shapes,
+    weights, write_model,
 };
 
 /// The checkpoints to average.
@@ -134,10 +134,7 @@ impl Run {
             sha256: [(files::WEIGHTS.to_owned(), sha256)].into(),
             ..self.provenance(latest)?
         };
-        Ok(Mean {
-            weights,
-            provenance,
-        })
+        Ok(Mean { weights, provenance })
     }
 
     /// Makes `mean` the weights in the run directory, until the next best checkpoint is saved or a resumed run puts its best
@@ -146,8 +143,6 @@ impl Run {
     /// # Errors
     /// Fails if a file cannot be written; the previous weights then stay.
     pub fn serve(&self, mean: &Mean) -> Result<()> {
-        served::replace(self.dir(), &mean.provenance, &|path| {
-            weights::write(path, &mean.weights)
-        })
+        served::replace(self.dir(), &mean.provenance, &|path| weights::write(path, &mean.weights))
     }
 }

@@ -32,18 +32,13 @@ pub(super) type Tensors = HashMap<String, (TensorInfo, Range<usize>)>;
 /// Writes a file of the format called `format` with these tensors, in this order.
 pub(super) fn write(format: &str, tensors: &[Tensor<'_>], out: &mut dyn Write) -> io::Result<()> {
     let mut checksum = crc32fast::Hasher::new();
-    tensors
-        .iter()
-        .for_each(|tensor| checksum.update(tensor.bytes));
+    tensors.iter().for_each(|tensor| checksum.update(tensor.bytes));
     let mut end = 0;
     let infos = tensors.iter().map(|tensor| {
         let start = end;
         end += tensor.bytes.len();
-        let info = TensorInfo {
-            dtype: tensor.dtype,
-            shape: tensor.shape.clone(),
-            data_offsets: (start, end),
-        };
+        let info =
+            TensorInfo { dtype: tensor.dtype, shape: tensor.shape.clone(), data_offsets: (start, end) };
         (tensor.name.clone(), info)
     });
     let format = format!("{format} {:08x}", checksum.finalize());
@@ -54,9 +49,7 @@ pub(super) fn write(format: &str, tensors: &[Tensor<'_>], out: &mut dyn Write) -
     header.resize(len, b' ');
     out.write_all(&(header.len() as u64).to_le_bytes())?;
     out.write_all(&header)?;
-    tensors
-        .iter()
-        .try_for_each(|tensor| out.write_all(tensor.bytes))
+    tensors.iter().try_for_each(|tensor| out.write_all(tensor.bytes))
 }
 
 /// Returns the tensors of a file of the format called `format`.
@@ -65,13 +58,11 @@ pub(super) fn write(format: &str, tensors: &[Tensor<'_>], out: &mut dyn Write) -
 /// Describes the problem if the file is truncated, damaged or of another format.
 pub(super) fn read(format: &str, file: &[u8]) -> Result<Tensors, String> {
     let read = || SafeTensors::read_metadata(file).map_err(|error| error.to_string());
-    let (header, metadata) = try_contain(read)
-        .map_err(|problem| format!("not a complete safetensors file: {problem}"))?;
+    let (header, metadata) =
+        try_contain(read).map_err(|problem| format!("not a complete safetensors file: {problem}"))?;
     let start = LENGTH_BYTES + header;
     let values = metadata.metadata().as_ref();
-    let found = values
-        .and_then(|values| values.get(KEY))
-        .map_or("", String::as_str);
+    let found = values.and_then(|values| values.get(KEY)).map_or("", String::as_str);
     let Some(checksum) = found.strip_prefix(format) else {
         return Err(format!("its format is `{found}`, expected `{format}`"));
     };

@@ -151,11 +151,7 @@ mod tests {
 
     #[test]
     fn the_list_marks_the_best_and_the_last() {
-        let mut found = Checkpoints {
-            steps: vec![1, 2, 3],
-            last: Some(3),
-            best: Some(2),
-        };
+        let mut found = Checkpoints { steps: vec![1, 2, 3], last: Some(3), best: Some(2) };
         assert_eq!(found.to_string(), "1, 2 (best), 3 (last)");
         found.best = Some(3);
         assert_eq!(found.to_string(), "1, 2, 3 (best, last)");

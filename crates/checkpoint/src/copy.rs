@@ -8,9 +8,7 @@ use std::path::Path;
 use attentive_base::error::{Error, Result};
 
 use super::atomic::Content;
-use super::{
-    LoadedModel, LoadedWeights, Provenance, files, load, weights, write_model, write_shortlist,
-};
+use super::{LoadedModel, LoadedWeights, Provenance, files, load, weights, write_model, write_shortlist};
 
 /// Writes the model in the model directory `model`, or in the folder `model` of a checkpoint, to the new model directory `out`:
 /// without the checkpoints and the log of a run. The directory appears with all its files or not at all.
@@ -24,24 +22,16 @@ pub fn copy(model: &Path, out: &Path) -> Result<()> {
             "choose another directory for the copy",
         ));
     }
-    let LoadedModel {
-        config,
-        tokenizers,
-        weights,
-        shortlist,
-        provenance,
-        ..
-    } = load(model)?;
+    let LoadedModel { config, tokenizers, weights, shortlist, provenance, .. } = load(model)?;
     let write_weights = |path: &Path| match &weights {
         LoadedWeights::Dense(weights) => weights::write(path, weights),
         LoadedWeights::Packed(_) => fs::copy(model.join(files::PACKED), path).map(drop),
     };
     let (name, sha256) = match &weights {
         // Versions before 0.2 named the parameters differently, so the file may change.
-        LoadedWeights::Dense(weights) => (
-            files::WEIGHTS,
-            Some(weights::sha256(weights).map_err(Error::io("read", model))?),
-        ),
+        LoadedWeights::Dense(weights) => {
+            (files::WEIGHTS, Some(weights::sha256(weights).map_err(Error::io("read", model))?))
+        }
         LoadedWeights::Packed(_) => {
             let sha256 = provenance.sha256_of(files::PACKED);
             (files::PACKED, sha256.map(str::to_owned))
@@ -52,9 +42,9 @@ pub fn copy(model: &Path, out: &Path) -> Result<()> {
         None => Ok(()),
     };
     let reports = [files::REPORT, files::OLD_REPORT].map(|name| (name, model.join(name)));
-    let copy_report = reports.each_ref().map(|(_, report)| {
-        move |path: &Path| -> io::Result<()> { fs::copy(report, path).map(drop) }
-    });
+    let copy_report = reports
+        .each_ref()
+        .map(|(_, report)| move |path: &Path| -> io::Result<()> { fs::copy(report, path).map(drop) });
     let mut others: Vec<(&str, &Content<'_>)> = vec![(name, &write_weights)];
     if shortlist.is_some() {
         others.push((files::SHORTLIST, &write_shortlist));
@@ -64,14 +54,8 @@ pub fn copy(model: &Path, out: &Path) -> Result<()> {
             others.push((name, copy));
         }
     }
-    let sha256: BTreeMap<String, String> = sha256
-        .map(|sum| (name.to_owned(), sum))
-        .into_iter()
-        .collect();
-    let provenance = || Provenance {
-        sha256: sha256.clone(),
-        ..provenance.clone()
-    };
+    let sha256: BTreeMap<String, String> = sha256.map(|sum| (name.to_owned(), sum)).into_iter().collect();
+    let provenance = || Provenance { sha256: sha256.clone(), ..provenance.clone() };
     write_model(out, &config, &tokenizers, &others, &provenance)
 }
 
@@ -85,23 +69,14 @@ mod tests {
     #[test]
     fn a_copy_is_the_same_model() {
         let folder = tempfile::tempdir().expect("tempdir");
-        for (number, version) in ["v0.1.0/average/run", "v0.2.0/transformer/run"]
-            .iter()
-            .enumerate()
-        {
-            let model = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-                .join("../../tests/fixtures")
-                .join(version);
+        for (number, version) in ["v0.1.0/average/run", "v0.2.0/transformer/run"].iter().enumerate() {
+            let model = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(version);
             let out = folder.path().join(number.to_string());
             copy(&model, &out).expect("copy");
             let [before, after] = [&*model, &out].map(|dir| load(dir).expect("load"));
-            assert_eq!(
-                (before.config, before.shortlist),
-                (after.config, after.shortlist)
-            );
+            assert_eq!((before.config, before.shortlist), (after.config, after.shortlist));
             assert_eq!(before.provenance.data, after.provenance.data);
-            let [LoadedWeights::Dense(before), LoadedWeights::Dense(after)] =
-                [before.weights, after.weights]
+            let [LoadedWeights::Dense(before), LoadedWeights::Dense(after)] = [before.weights, after.weights]
             else {
                 panic!("weights in f32")
             };

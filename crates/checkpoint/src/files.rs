@@ -21,18 +21,7 @@ pub const CHECKPOINTS: &str = "checkpoints";
 
 /// True if a file or folder called `name` belongs to a model or run.
 pub fn include(name: &str) -> bool {
-    [
-        CONFIG,
-        WEIGHTS,
-        PACKED,
-        SHORTLIST,
-        REPORT,
-        OLD_REPORT,
-        PROVENANCE,
-        METRICS,
-        TENSORBOARD,
-        CHECKPOINTS,
-    ]
-    .contains(&name)
+    [CONFIG, WEIGHTS, PACKED, SHORTLIST, REPORT, OLD_REPORT, PROVENANCE, METRICS, TENSORBOARD, CHECKPOINTS]
+        .contains(&name)
         || name.starts_with("tokenizer.")
 }

@@ -33,11 +33,7 @@ pub struct Training {
 
 /// A logged metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "cli",
-    derive(clap::ValueEnum),
-    value(rename_all = "snake_case")
-)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum), value(rename_all = "snake_case"))]
 pub enum Metric {
     /// The loss per token, label-smoothed if configured.
     Loss,
@@ -99,20 +95,15 @@ impl History {
     /// A missing, damaged or empty log.
     pub fn read(run: &Path) -> Result<Self> {
         let path = run.join(files::METRICS);
-        let text =
-            regular_file::read_whole(&path).map_err(|error| unreadable(run, &path, error))?;
+        let text = regular_file::read_whole(&path).map_err(|error| unreadable(run, &path, error))?;
         let text = String::from_utf8_lossy(&text);
-        let mut history = Self {
-            path,
-            updates: Vec::new(),
-            validations: Vec::new(),
-        };
+        let mut history = Self { path, updates: Vec::new(), validations: Vec::new() };
         for (index, line) in text.split_inclusive('\n').enumerate() {
             if !line.ends_with('\n') {
                 break;
             }
-            let entry: Entry = serde_json::from_str(line)
-                .map_err(|error| damaged(&history.path, index + 1, &error))?;
+            let entry: Entry =
+                serde_json::from_str(line).map_err(|error| damaged(&history.path, index + 1, &error))?;
             match entry.kind {
                 Kind::Step => history.updates.push(entry),
                 Kind::Validation => history.validations.push(entry),

@@ -103,10 +103,7 @@ pub fn load(dir: &Path) -> Result<LoadedModel> {
 ///
 /// # Errors
 /// The errors of [`load`] and of `read`.
-pub fn load_as<W>(
-    dir: &Path,
-    read: impl Fn(&Architecture, Unread) -> Result<W>,
-) -> Result<LoadedModel<W>> {
+pub fn load_as<W>(dir: &Path, read: impl Fn(&Architecture, Unread) -> Result<W>) -> Result<LoadedModel<W>> {
     require_model(dir)?;
     let (provenance, loaded) = match packed_file(dir) {
         Some(path) => {
@@ -152,11 +149,7 @@ impl Recipe {
     /// Reads the recipe of a directory that [`require_model`] has passed.
     fn load(dir: &Path) -> Result<Self> {
         let (config, tokenizers) = read_recipe(dir)?;
-        Ok(Self {
-            architecture: architecture(&config, &tokenizers),
-            config,
-            tokenizers,
-        })
+        Ok(Self { architecture: architecture(&config, &tokenizers), config, tokenizers })
     }
 }
 
@@ -219,13 +212,7 @@ pub fn describe(dir: &Path) -> Result<Description> {
             (provenance, Precision::F32)
         }
     };
-    Ok(Description {
-        config,
-        tokenizers,
-        architecture,
-        precision,
-        provenance,
-    })
+    Ok(Description { config, tokenizers, architecture, precision, provenance })
 }
 
 /// Loads the configuration and tokenizers, and compares them with the checksums in the provenance, if it has them. For a
@@ -306,9 +293,7 @@ pub fn build(architecture: &Architecture, parameters: Vec<Parameter>) -> Model {
 /// The names and shapes of the parameters of `architecture`.
 pub fn shapes(architecture: &Architecture) -> Vec<(String, Vec<usize>)> {
     let parameters = architecture.parameters().into_iter();
-    parameters
-        .map(|parameter| (parameter.name, parameter.shape))
-        .collect()
+    parameters.map(|parameter| (parameter.name, parameter.shape)).collect()
 }
 
 /// Reads a JSON file of a model directory.
@@ -385,10 +370,8 @@ pub fn write_model(
         })
         .collect();
     let recipe = recipe.iter().map(|(name, write)| (*name, &**write));
-    let files: Vec<(&str, &atomic::Content<'_>)> = recipe
-        .chain(others.iter().copied())
-        .chain([provenance])
-        .collect();
+    let files: Vec<(&str, &atomic::Content<'_>)> =
+        recipe.chain(others.iter().copied()).chain([provenance]).collect();
     write_folder(dir, &files)
 }
 

@@ -44,11 +44,7 @@ impl Lock {
         if lock.is_err() {
             remove_empty(&created);
         }
-        lock.map(|file| Self {
-            file,
-            path: path.to_path_buf(),
-            created,
-        })
+        lock.map(|file| Self { file, path: path.to_path_buf(), created })
     }
 
     fn open(path: &Path, dir: &Path) -> Result<File> {
@@ -65,9 +61,7 @@ impl Lock {
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
             let owner = owner();
-            file.set_len(0)
-                .and_then(|()| file.write_all(owner.as_bytes()))
-                .map_err(failed)?;
+            file.set_len(0).and_then(|()| file.write_all(owner.as_bytes())).map_err(failed)?;
             // The process that held the lock may have removed the file between opening and locking, and a third process may
             // have created another. In that case the locked file is not the one at `path`.
             match fs::read(path) {
@@ -97,9 +91,7 @@ fn owner() -> String {
 fn held(file: &mut File, dir: &Path) -> Error {
     const MOST_BYTES: u64 = 300;
     let mut owner = String::new();
-    let read = file
-        .rewind()
-        .and_then(|()| file.take(MOST_BYTES).read_to_string(&mut owner));
+    let read = file.rewind().and_then(|()| file.take(MOST_BYTES).read_to_string(&mut owner));
     let owner = match owner.trim() {
         owner if read.is_ok() && !owner.is_empty() => owner,
         _ => "another process",

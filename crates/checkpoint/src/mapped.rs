@@ -36,10 +36,7 @@ impl MappedWeights {
         let (config, tokenizers) = load_recipe(dir)?;
         if packed_file(dir).is_some() {
             return Err(Error::usage(
-                format!(
-                    "`{}` is quantized: its weights are not in f32",
-                    dir.display()
-                ),
+                format!("`{}` is quantized: its weights are not in f32", dir.display()),
                 "map the weights of the model that it was made from",
             ));
         }

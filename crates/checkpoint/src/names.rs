@@ -21,11 +21,7 @@ pub(super) fn old_names(name: &str) -> Vec<String> {
     let (slot, parameter) = crossed.split_at(slot_end);
     let renamed = RENAMED.iter().filter_map(|(now, before)| {
         let rest = parameter.strip_prefix(now)?;
-        Some(
-            before
-                .iter()
-                .map(move |before| format!("{slot}{before}{rest}")),
-        )
+        Some(before.iter().map(move |before| format!("{slot}{before}{rest}")))
     });
     let mut names: Vec<String> = renamed.flatten().collect();
     if crossed != name {
@@ -40,14 +36,8 @@ mod tests {
 
     #[test]
     fn names_of_the_first_version() {
-        assert_eq!(
-            old_names("src.embedding.weight"),
-            ["src_embedding.weight", "embedding.weight"]
-        );
-        assert_eq!(
-            old_names("mean.head.weight"),
-            ["mean.output.projection", "mean.output.weight"]
-        );
+        assert_eq!(old_names("src.embedding.weight"), ["src_embedding.weight", "embedding.weight"]);
+        assert_eq!(old_names("mean.head.weight"), ["mean.output.projection", "mean.output.weight"]);
         assert_eq!(
             old_names("square.decoder.layers.0.cross_attention.key.bias"),
             ["square.decoder.layers.0.memory_attention.key.bias"]

@@ -34,12 +34,7 @@ pub fn write(engine: &Engine, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn tensors_of((name, weight): &(String, Weight)) -> Vec<Tensor<'_>> {
-    let tensor = |name: String, dtype, shape, bytes| Tensor {
-        name,
-        dtype,
-        shape,
-        bytes,
-    };
+    let tensor = |name: String, dtype, shape, bytes| Tensor { name, dtype, shape, bytes };
     match weight {
         Weight::Vector(values) => {
             let bytes = bytemuck::cast_slice(values);
@@ -134,11 +129,7 @@ impl Packed {
     }
 
     /// Takes the parameters with these names and shapes from `tensors`, which must hold nothing else.
-    fn of(
-        file: Arc<Mapped>,
-        mut tensors: Tensors,
-        shapes: &[(String, Vec<usize>)],
-    ) -> Result<Self, String> {
+    fn of(file: Arc<Mapped>, mut tensors: Tensors, shapes: &[(String, Vec<usize>)]) -> Result<Self, String> {
         let mut precision = None;
         let mut parameters = HashMap::new();
         for (name, shape) in shapes {
@@ -153,33 +144,19 @@ impl Packed {
             parameters.insert(name.clone(), found);
         }
         if !tensors.is_empty() {
-            return Err(format!(
-                "{} of its tensors are not part of the configured model",
-                tensors.len()
-            ));
+            return Err(format!("{} of its tensors are not part of the configured model", tensors.len()));
         }
-        Ok(Self {
-            file,
-            precision: precision.ok_or("it has no packed matrix")?,
-            parameters,
-        })
+        Ok(Self { file, precision: precision.ok_or("it has no packed matrix")?, parameters })
     }
 
     fn numbers(&self, place: &Range<usize>) -> Vec<f32> {
         let numbers = self.file[place.clone()].chunks_exact(size_of::<f32>());
-        numbers
-            .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-            .collect()
+        numbers.map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect()
     }
 }
 
 /// Moves the parameter `name` out of `tensors`.
-fn take(
-    tensors: &mut Tensors,
-    file: &Arc<Mapped>,
-    name: &str,
-    shape: &[usize],
-) -> Result<Found, String> {
+fn take(tensors: &mut Tensors, file: &Arc<Mapped>, name: &str, shape: &[usize]) -> Result<Found, String> {
     let Some((info, place)) = tensors.remove(name) else {
         return Err(format!("parameter `{name}` {shape:?} is missing"));
     };

@@ -32,10 +32,7 @@ impl Run {
         let problem = match &last {
             Ok(Some(step)) => match self.check(*step) {
                 Ok(()) => {
-                    return Ok(Some(Start {
-                        step: *step,
-                        warning: None,
-                    }));
+                    return Ok(Some(Start { step: *step, warning: None }));
                 }
                 Err(error) => error.to_string(),
             },
@@ -47,10 +44,7 @@ impl Run {
             Err(error) => error.to_string(),
         };
         steps.retain(|&step| !matches!(last, Ok(Some(last)) if last == step));
-        let whole = steps
-            .into_iter()
-            .rev()
-            .find(|&step| self.check(step).is_ok());
+        let whole = steps.into_iter().rev().find(|&step| self.check(step).is_ok());
         let Some(step) = whole else {
             return Err(Error::Model {
                 path: self.dir().join(files::CHECKPOINTS),
@@ -60,9 +54,7 @@ impl Run {
         };
         Ok(Some(Start {
             step,
-            warning: Some(format!(
-                "{problem}; resuming from the newest intact checkpoint, of update {step}"
-            )),
+            warning: Some(format!("{problem}; resuming from the newest intact checkpoint, of update {step}")),
         }))
     }
 
@@ -79,10 +71,7 @@ impl Run {
         let path = folder.join(STATE);
         let state: TrainingState<serde::de::IgnoredAny> = read_json(&path)?;
         if state.step != step {
-            let problem = format!(
-                "expected the state after update {step}, found {}",
-                state.step
-            );
+            let problem = format!("expected the state after update {step}, found {}", state.step);
             return Err(Error::model(&path, problem));
         }
         match provenance.sha256_of(STATE) {
@@ -118,9 +107,8 @@ impl Run {
             None => (last, digest(last)?),
         };
         let provenance = self.provenance(step)?.of_file(files::WEIGHTS);
-        let is_served = served::read(self.dir(), Stored::digest).is_ok_and(|(served, found)| {
-            served.of_file(files::WEIGHTS) == provenance && found == sha256
-        });
+        let is_served = served::read(self.dir(), Stored::digest)
+            .is_ok_and(|(served, found)| served.of_file(files::WEIGHTS) == provenance && found == sha256);
         if !is_served {
             let weights = self.folder(step).join(files::WEIGHTS);
             served::replace(self.dir(), &provenance, &|path| copy(&weights, path))?;

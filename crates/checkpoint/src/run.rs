@@ -79,16 +79,9 @@ pub struct Snapshot<'a, P> {
 impl<P> Snapshot<'_, P> {
     /// Returns the checksums of its files, including `state`.
     fn sha256(&self, state: &[u8]) -> io::Result<BTreeMap<String, String>> {
-        let Self {
-            weights, optimizer, ..
-        } = *self;
-        let (weights, optimizer) =
-            rayon::join(|| weights::sha256(weights), || weights::sha256(optimizer));
-        let sums = [
-            (files::WEIGHTS, weights?),
-            (OPTIMIZER, optimizer?),
-            (STATE, weights::sha256_of(state)),
-        ];
+        let Self { weights, optimizer, .. } = *self;
+        let (weights, optimizer) = rayon::join(|| weights::sha256(weights), || weights::sha256(optimizer));
+        let sums = [(files::WEIGHTS, weights?), (OPTIMIZER, optimizer?), (STATE, weights::sha256_of(state))];
         Ok(sums.map(|(name, sum)| (name.to_owned(), sum)).into())
     }
 }
@@ -96,9 +89,7 @@ impl<P> Snapshot<'_, P> {
 impl Run {
     /// Returns the run in directory `dir`.
     pub fn new(dir: &Path) -> Self {
-        Self {
-            dir: dir.to_path_buf(),
-        }
+        Self { dir: dir.to_path_buf() }
     }
 
     /// Returns the run directory.
@@ -124,9 +115,7 @@ impl Run {
         let folder = step_folder(&self.dir, step);
         let state = to_json(snapshot.state)?;
         let provenance = Provenance {
-            sha256: snapshot
-                .sha256(&state)
-                .map_err(Error::io("write", &folder))?,
+            sha256: snapshot.sha256(&state).map_err(Error::io("write", &folder))?,
             ..snapshot.provenance.clone()
         };
         let origin = to_json(&provenance)?;
@@ -140,9 +129,7 @@ impl Run {
         atomic::write_folder(
             &folder,
             &[
-                (files::WEIGHTS, &|path| {
-                    weights::write(path, snapshot.weights)
-                }),
+                (files::WEIGHTS, &|path| weights::write(path, snapshot.weights)),
                 (OPTIMIZER, &|path| weights::write(path, snapshot.optimizer)),
                 (STATE, &|path| fs::write(path, &state)),
                 (files::PROVENANCE, &|path| fs::write(path, &origin)),
@@ -182,11 +169,7 @@ impl Run {
     }
 
     /// Reads the optimizer's tensors of the checkpoint at `step`.
-    pub fn optimizer(
-        &self,
-        step: u64,
-        expected: &[(String, Vec<usize>)],
-    ) -> Result<Vec<Parameter>> {
+    pub fn optimizer(&self, step: u64, expected: &[(String, Vec<usize>)]) -> Result<Vec<Parameter>> {
         let provenance = self.provenance(step)?;
         let path = self.folder(step).join(OPTIMIZER);
         Stored::open(&path, provenance.sha256_of(OPTIMIZER))?.parameters(expected)
@@ -229,9 +212,8 @@ impl Run {
         let (last, best) = (self.last()?, self.best()?);
         let mut steps = self.steps()?;
         steps.retain(|&step| Some(step) != best);
-        let (provisional, steps): (Vec<u64>, Vec<u64>) = steps
-            .into_iter()
-            .partition(|&step| self.is_provisional(step));
+        let (provisional, steps): (Vec<u64>, Vec<u64>) =
+            steps.into_iter().partition(|&step| self.is_provisional(step));
         let surplus = steps.len().saturating_sub(keep_last.max(1));
         let unwanted = steps[..surplus].iter().chain(&provisional);
         for &step in unwanted.filter(|&&step| Some(step) != last) {

@@ -47,9 +47,7 @@ pub fn finish_replacing(dir: &Path) -> Result<()> {
         return Ok(());
     }
     let provenance = read_json::<Provenance>(&dir.join(files::PROVENANCE));
-    let expected = provenance
-        .ok()
-        .and_then(|mut provenance| provenance.sha256.remove(files::WEIGHTS));
+    let expected = provenance.ok().and_then(|mut provenance| provenance.sha256.remove(files::WEIGHTS));
     let found = Stored::open(&pending, None).and_then(Stored::digest);
     match (expected, found) {
         (Some(expected), Ok(found)) if expected == found => put_in_place(dir),
@@ -83,9 +81,7 @@ pub(super) fn read<T>(dir: &Path, read: impl Fn(Stored) -> Result<T>) -> Result<
         let latest: Provenance = read_json(&provenance_path)?;
         if latest == provenance || attempt == ATTEMPTS {
             return Err(match error {
-                Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                    missing(&weights)
-                }
+                Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => missing(&weights),
                 error => error,
             });
         }
@@ -118,36 +114,25 @@ mod tests {
     use crate::weights;
 
     fn weights_of(value: f32) -> Vec<Parameter> {
-        vec![Parameter {
-            name: "a".into(),
-            shape: vec![2],
-            values: vec![value; 2],
-        }]
+        vec![Parameter { name: "a".into(), shape: vec![2], values: vec![value; 2] }]
     }
 
     fn provenance(step: u64, parameters: &[Parameter]) -> Provenance {
         let sha256 = weights::sha256(parameters).expect("hash");
-        Provenance {
-            step,
-            sha256: [(files::WEIGHTS.to_owned(), sha256)].into(),
-            ..Provenance::default()
-        }
+        Provenance { step, sha256: [(files::WEIGHTS.to_owned(), sha256)].into(), ..Provenance::default() }
     }
 
     /// Returns the update according to the provenance, and a value of the weights.
     fn served(dir: &Path) -> (u64, f32) {
         let expected = [("a".into(), vec![2])];
-        let (provenance, parameters) =
-            read(dir, |stored| stored.parameters(&expected)).expect("whole");
+        let (provenance, parameters) = read(dir, |stored| stored.parameters(&expected)).expect("whole");
         (provenance.step, parameters[0].values[0])
     }
 
     fn put(dir: &Path, step: u64) {
         let parameters = weights_of(step as f32);
-        replace(dir, &provenance(step, &parameters), &|path| {
-            weights::write(path, &parameters)
-        })
-        .expect("write");
+        replace(dir, &provenance(step, &parameters), &|path| weights::write(path, &parameters))
+            .expect("write");
     }
 
     #[test]

@@ -46,7 +46,9 @@ pub(super) fn read(path: &Path, vocabs: [usize; 2]) -> Result<Option<Shortlist>>
         Err(problem) => Err(Error::Model {
             path: path.to_path_buf(),
             problem,
-            hint: Some("copy the model directory again, or delete the file: it only makes translation faster".into()),
+            hint: Some(
+                "copy the model directory again, or delete the file: it only makes translation faster".into(),
+            ),
         }),
     }
 }
@@ -61,10 +63,7 @@ fn parse(file: &[u8], [src_vocab, tgt_vocab]: [usize; 2]) -> Result<Shortlist, S
         unreachable!("three names");
     };
     if ends.len() != src_vocab {
-        return Err(format!(
-            "it is for {} source tokens, but the model has {src_vocab}",
-            ends.len()
-        ));
+        return Err(format!("it is for {} source tokens, but the model has {src_vocab}", ends.len()));
     }
     Shortlist::new(ends, candidates, always, tgt_vocab)
 }
@@ -74,9 +73,7 @@ fn numbers(file: &[u8], tensors: &Tensors, name: &str) -> Result<Vec<u32>, Strin
     match tensors.get(name) {
         Some((info, place)) if info.dtype == Dtype::U32 => {
             let numbers = file[place.clone()].chunks_exact(size_of::<u32>());
-            Ok(numbers
-                .map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-                .collect())
+            Ok(numbers.map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect())
         }
         _ => Err(format!("its list `{name}` is missing")),
     }

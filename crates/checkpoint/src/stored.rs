@@ -81,17 +81,11 @@ impl Stored {
             .map_err(|error| damaged(format!("in its header: {error}")))?;
         let data_len = metadata.data_len() as u64;
         if len - LENGTH_BYTES - header_len != data_len {
-            return Err(damaged(format!(
-                "its header declares {data_len} bytes of data"
-            )));
+            return Err(damaged(format!("its header declares {data_len} bytes of data")));
         }
         let tensor = |name: String| metadata.info(&name).cloned().map(|info| (name, info));
         Ok(Self {
-            tensors: metadata
-                .offset_keys()
-                .into_iter()
-                .filter_map(tensor)
-                .collect(),
+            tensors: metadata.offset_keys().into_iter().filter_map(tensor).collect(),
             path: path.to_path_buf(),
             data: len - data_len..len,
             sha256: sha256.map(str::to_owned),
@@ -137,20 +131,14 @@ impl Stored {
 
     /// Returns for each tensor, in file order, its index in `expected`.
     fn places(&self, expected: &[(String, Vec<usize>)]) -> Result<Vec<usize>> {
-        let mut left: HashMap<&str, usize> = (self
-            .tensors
-            .iter()
-            .enumerate()
-            .map(|(index, (name, _))| (name.as_str(), index)))
-        .collect();
+        let mut left: HashMap<&str, usize> =
+            (self.tensors.iter().enumerate().map(|(index, (name, _))| (name.as_str(), index))).collect();
         let mut places = vec![0; self.tensors.len()];
         for (place, (name, shape)) in expected.iter().enumerate() {
             let names = std::iter::once(name.clone()).chain(old_names(name));
-            let found = names
-                .into_iter()
-                .find_map(|name| left.remove(name.as_str()));
-            let index = found
-                .ok_or_else(|| self.mismatch(format!("parameter `{name}` {shape:?} is missing")))?;
+            let found = names.into_iter().find_map(|name| left.remove(name.as_str()));
+            let index =
+                found.ok_or_else(|| self.mismatch(format!("parameter `{name}` {shape:?} is missing")))?;
             let info = &self.tensors[index].1;
             if info.shape != *shape {
                 return Err(self.mismatch(format!(
@@ -166,9 +154,9 @@ impl Stored {
             places[index] = place;
         }
         match left.keys().min() {
-            Some(name) => Err(self.mismatch(format!(
-                "parameter `{name}` is not part of the configured model"
-            ))),
+            Some(name) => {
+                Err(self.mismatch(format!("parameter `{name}` is not part of the configured model")))
+            }
             None => Ok(places),
         }
     }
@@ -183,16 +171,12 @@ impl Stored {
         for (index, place) in places.into_iter().enumerate() {
             indices[place] = index;
         }
-        let file = Mapped::open(&self.file, &self.path, IfLost::End)
-            .map_err(Error::io("read", &self.path))?;
+        let file =
+            Mapped::open(&self.file, &self.path, IfLost::End).map_err(Error::io("read", &self.path))?;
         let start = self.data.start as usize;
         let tensor = |((name, shape), index): (&(String, Vec<usize>), usize)| {
             let (first, end) = self.tensors[index].1.data_offsets;
-            MappedTensor {
-                name: name.clone(),
-                shape: shape.clone(),
-                bytes: start + first..start + end,
-            }
+            MappedTensor { name: name.clone(), shape: shape.clone(), bytes: start + first..start + end }
         };
         let tensors = expected.iter().zip(indices).map(tensor).collect();
         Ok(MappedWeights::new(file, tensors))
@@ -218,20 +202,15 @@ impl Stored {
                 }
                 hash
             });
-            let read = places
-                .into_iter()
-                .enumerate()
-                .try_for_each(|(index, place)| {
-                    let read = Arc::new(self.read_values(index)?);
-                    values[place] = read.clone();
-                    // The other thread only stops early if it panics, which is passed on below.
-                    let _ = sender.send(read);
-                    Ok(())
-                });
+            let read = places.into_iter().enumerate().try_for_each(|(index, place)| {
+                let read = Arc::new(self.read_values(index)?);
+                values[place] = read.clone();
+                // The other thread only stops early if it panics, which is passed on below.
+                let _ = sender.send(read);
+                Ok(())
+            });
             drop(sender);
-            let hash = hashing
-                .join()
-                .unwrap_or_else(|problem| panic::resume_unwind(problem));
+            let hash = hashing.join().unwrap_or_else(|problem| panic::resume_unwind(problem));
             read.map(|()| hash)
         })?;
         self.hash = hash;
@@ -339,9 +318,7 @@ fn hash_values(hash: &mut Sha256, values: &[f32]) {
     if cfg!(target_endian = "little") {
         return hash.update(bytemuck::cast_slice(values));
     }
-    values
-        .iter()
-        .for_each(|value| hash.update(value.to_le_bytes()));
+    values.iter().for_each(|value| hash.update(value.to_le_bytes()));
 }
 
 /// Refuses the file `path`, whose SHA-256 is `found`, unless it is `expected`.
@@ -366,10 +343,7 @@ fn not_whole(path: &Path, problem: &str, len: u64) -> Error {
     Error::Model {
         path: path.to_path_buf(),
         problem: format!("not a complete safetensors file ({problem}; {len} bytes)"),
-        hint: Some(
-            "the file is truncated or damaged: copy it again, or use a checkpoint of the run"
-                .into(),
-        ),
+        hint: Some("the file is truncated or damaged: copy it again, or use a checkpoint of the run".into()),
     }
 }
 

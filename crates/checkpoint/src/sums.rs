@@ -29,9 +29,7 @@ fn described(dir: &Path) -> impl Iterator<Item = &'static str> {
 /// Returns the checksums of the configuration and tokenizer files of a model.
 pub fn of(config: &Config, tokenizers: &Tokenizers) -> Sums {
     let files = recipe_files(config, tokenizers).into_iter();
-    files
-        .map(|(name, content)| (name.to_owned(), weights::sha256_of(&content)))
-        .collect()
+    files.map(|(name, content)| (name.to_owned(), weights::sha256_of(&content))).collect()
 }
 
 /// Compares the configuration and tokenizers in `dir` with the checksums in its provenance, if it has them.
@@ -49,9 +47,8 @@ pub(super) fn check(dir: &Path) -> Result<()> {
             return Ok(());
         };
         let mut sums = described(dir).filter_map(|name| Some((name, provenance.sha256_of(name)?)));
-        let checked = check_tokenizers(dir, provenance).and_then(|()| {
-            sums.try_for_each(|(name, expected)| compare(&dir.join(name), expected))
-        });
+        let checked = check_tokenizers(dir, provenance)
+            .and_then(|()| sums.try_for_each(|(name, expected)| compare(&dir.join(name), expected)));
         let Err(error) = checked else {
             return Ok(());
         };
@@ -109,9 +106,7 @@ pub(super) fn in_dir(dir: &Path) -> Result<Sums> {
         let sum = match known {
             Some(known) => known.to_owned(),
             None if !path.exists() => continue,
-            None => weights::sha256_of(
-                &regular_file::read_whole(&path).map_err(Error::io("read", &path))?,
-            ),
+            None => weights::sha256_of(&regular_file::read_whole(&path).map_err(Error::io("read", &path))?),
         };
         sums.insert(name.to_owned(), sum);
     }
@@ -127,8 +122,7 @@ pub fn replace_config(dir: &Path, config: &Config) -> Result<()> {
     let (path, text) = (dir.join(files::CONFIG), config.to_toml());
     let origin = dir.join(files::PROVENANCE);
     let stored = read_json::<Provenance>(&origin).ok();
-    let Some(mut provenance) = stored.filter(|stored| stored.sha256_of(files::CONFIG).is_some())
-    else {
+    let Some(mut provenance) = stored.filter(|stored| stored.sha256_of(files::CONFIG).is_some()) else {
         return atomic::write_file(&path, text.as_bytes());
     };
     let sum = weights::sha256_of(text.as_bytes());

@@ -43,10 +43,7 @@ impl DenseFile {
     /// Any error of [`Stored::check`].
     pub(super) fn new(stored: Stored, expected: &[(String, Vec<usize>)]) -> Result<Self> {
         stored.check(expected)?;
-        Ok(Self {
-            stored,
-            expected: expected.to_vec(),
-        })
+        Ok(Self { stored, expected: expected.to_vec() })
     }
 
     /// Reads all parameters, in the order of the architecture.

@@ -25,29 +25,18 @@ pub struct Tensor<'a> {
 
 impl<'a> From<&'a Parameter> for Tensor<'a> {
     fn from(parameter: &'a Parameter) -> Self {
-        Self {
-            name: &parameter.name,
-            shape: &parameter.shape,
-            values: Cow::Borrowed(&parameter.values),
-        }
+        Self { name: &parameter.name, shape: &parameter.shape, values: Cow::Borrowed(&parameter.values) }
     }
 }
 
 impl<'a> From<&'a Tensor<'_>> for Tensor<'a> {
     fn from(tensor: &'a Tensor<'_>) -> Self {
-        Self {
-            name: tensor.name,
-            shape: tensor.shape,
-            values: Cow::Borrowed(&tensor.values),
-        }
+        Self { name: tensor.name, shape: tensor.shape, values: Cow::Borrowed(&tensor.values) }
     }
 }
 
 /// Writes a safetensors file with these tensors. Equal tensors result in equal bytes.
-pub fn write<'a>(
-    path: &Path,
-    tensors: impl IntoIterator<Item = impl Into<Tensor<'a>>>,
-) -> io::Result<()> {
+pub fn write<'a>(path: &Path, tensors: impl IntoIterator<Item = impl Into<Tensor<'a>>>) -> io::Result<()> {
     // The crate's own function uses a temporary file that only its owner can read.
     let mut file = BufWriter::with_capacity(WRITE_BYTES, File::create(path)?);
     encode(tensors, &mut file)?;
@@ -78,13 +67,7 @@ pub fn write_each<'a>(
     shapes.sort();
     let file = BufWriter::with_capacity(WRITE_BYTES, File::create(path)?);
     let mut out = Hashed(file, Sha256::new());
-    write_header(
-        metadata,
-        shapes
-            .iter()
-            .map(|(name, shape)| (name.as_str(), shape.as_slice())),
-        &mut out,
-    )?;
+    write_header(metadata, shapes.iter().map(|(name, shape)| (name.as_str(), shape.as_slice())), &mut out)?;
     for (name, shape) in shapes {
         write_values(&values(name, shape)?, &mut out)?;
     }
@@ -128,9 +111,7 @@ fn encode<'a>(
     tensors.sort_by(|a, b| a.name.cmp(b.name));
     let shapes = tensors.iter().map(|tensor| (tensor.name, tensor.shape));
     write_header(None, shapes, out)?;
-    tensors
-        .iter()
-        .try_for_each(|tensor| write_values(&tensor.values, out))
+    tensors.iter().try_for_each(|tensor| write_values(&tensor.values, out))
 }
 
 /// Writes the header for parameters of these names and shapes, which follow in this order.
@@ -144,11 +125,7 @@ fn write_header<'a>(
     let infos = shapes.map(|(name, shape)| {
         let start = end;
         end += size_of::<f32>() * shape.iter().product::<usize>();
-        let info = TensorInfo {
-            dtype: Dtype::F32,
-            shape: shape.to_vec(),
-            data_offsets: (start, end),
-        };
+        let info = TensorInfo { dtype: Dtype::F32, shape: shape.to_vec(), data_offsets: (start, end) };
         (name.to_owned(), info)
     });
     let metadata = Metadata::new(metadata, infos.collect()).map_err(io::Error::other)?;
@@ -162,9 +139,7 @@ fn write_values(values: &[f32], out: &mut impl Write) -> io::Result<()> {
     if cfg!(target_endian = "little") {
         return out.write_all(bytemuck::cast_slice(values));
     }
-    values
-        .iter()
-        .try_for_each(|value| out.write_all(&value.to_le_bytes()))
+    values.iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))
 }
 
 #[cfg(test)]
@@ -178,15 +153,9 @@ mod tests {
             shape: shape.into(),
             values: (0..shape.iter().product()).map(|i| i as f32).collect(),
         };
-        let parameters = [
-            parameter("b", &[2, 3]),
-            parameter("a.weight", &[5]),
-            parameter("a", &[]),
-        ];
-        let data: Vec<Vec<u8>> = parameters
-            .iter()
-            .map(|parameter| bytemuck::cast_slice(&parameter.values).to_vec())
-            .collect();
+        let parameters = [parameter("b", &[2, 3]), parameter("a.weight", &[5]), parameter("a", &[])];
+        let data: Vec<Vec<u8>> =
+            parameters.iter().map(|parameter| bytemuck::cast_slice(&parameter.values).to_vec()).collect();
         let views = parameters.iter().zip(&data).map(|(parameter, data)| {
             let shape = parameter.shape.clone();
             let view = safetensors::tensor::TensorView::new(Dtype::F32, shape, data);
@@ -199,14 +168,9 @@ mod tests {
         assert_eq!(sha256(&parameters).expect("hash"), sha256_of(&expected));
         let folder = tempfile::tempdir().expect("tempdir");
         let path = folder.path().join("weights");
-        let shapes = parameters
-            .each_ref()
-            .map(|one| (one.name.clone(), one.shape.clone()));
+        let shapes = parameters.each_ref().map(|one| (one.name.clone(), one.shape.clone()));
         let values = |name: &str, _: &[usize]| {
-            let one = parameters
-                .iter()
-                .find(|one| one.name == name)
-                .expect("known");
+            let one = parameters.iter().find(|one| one.name == name).expect("known");
             Ok(Cow::Borrowed(&one.values[..]))
         };
         let written = write_each(&path, None, &shapes, values).expect("write");

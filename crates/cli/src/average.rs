@@ -27,12 +27,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 10)]
     last: usize,
     /// Average these checkpoints instead: numbers of updates, `last` or `best`, separated by commas.
-    #[arg(
-        long,
-        value_name = "N|last|best",
-        value_delimiter = ',',
-        conflicts_with = "last"
-    )]
+    #[arg(long, value_name = "N|last|best", value_delimiter = ',', conflicts_with = "last")]
     checkpoint: Vec<Choice>,
     /// Model directory to write; it must not exist yet.
     #[arg(long, short, value_name = "DIR")]

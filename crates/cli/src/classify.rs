@@ -78,13 +78,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
             known = None;
         }
         let classified = pipeline.classify(first_line, &lines, count)?;
-        for (
-            text,
-            Classified {
-                labels, warnings, ..
-            },
-        ) in lines.iter().zip(&classified)
-        {
+        for (text, Classified { labels, warnings, .. }) in lines.iter().zip(&classified) {
             message::warnings(warnings);
             if args.json {
                 out.json_line(&Line::new(text, labels))?;
@@ -100,12 +94,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 /// A warning about the first of these lines that begins with one of the labels and a tab, as in a labeled file.
-fn labeled(
-    input: &Lines,
-    first_line: usize,
-    lines: &[String],
-    labels: &[String],
-) -> Option<String> {
+fn labeled(input: &Lines, first_line: usize, lines: &[String], labels: &[String]) -> Option<String> {
     let label = |line: &String| {
         let (label, _) = line.split_once('\t')?;
         labels.iter().find(|known| *known == label.trim())
@@ -126,10 +115,8 @@ fn column(LabelScore { label, probability }: &LabelScore) -> String {
 
 impl<'a> Line<'a> {
     fn new(text: &'a str, labels: &'a [LabelScore]) -> Self {
-        let scored = |LabelScore { label, probability }: &'a LabelScore| Scored {
-            label,
-            probability: *probability,
-        };
+        let scored =
+            |LabelScore { label, probability }: &'a LabelScore| Scored { label, probability: *probability };
         Self {
             text,
             label: labels.first().map(|best| best.label.as_str()),

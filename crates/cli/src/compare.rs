@@ -64,30 +64,14 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<()> {
     let (src, references) = input::read_aligned(&args.src, &args.references)?;
     let runs: Vec<(String, &PathBuf)> = names(&args.runs).into_iter().zip(&args.runs).collect();
-    let test = TestSet {
-        src: &src,
-        references: &references,
-        bucket_width: args.bucket_width,
-    };
-    let bleu = Bleu {
-        tokenizer: args.tokenize,
-        ..Bleu::default()
-    };
+    let test = TestSet { src: &src, references: &references, bucket_width: args.bucket_width };
+    let bleu = Bleu { tokenizer: args.tokenize, ..Bleu::default() };
     let inputs = args.references.iter().chain([&args.src]).chain(&args.runs);
     let picture = Output::beside_stdout("--plot", args.plot.as_deref(), inputs)?;
     let comparison = compare(&runs, test, |pipeline| {
-        Ok(EvaluateOptions {
-            translate: args.search.options(pipeline.config(), 1)?,
-            bleu,
-        })
+        Ok(EvaluateOptions { translate: args.search.options(pipeline.config(), 1)?, bleu })
     })?;
-    for System {
-        name,
-        cut_off,
-        sentences,
-        ..
-    } in &comparison.systems
-    {
+    for System { name, cut_off, sentences, .. } in &comparison.systems {
         if let Some(warning) = message::cut_off(*cut_off, *sentences) {
             message::warning(format_args!("{name}: {warning}"));
         }
@@ -102,9 +86,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     if args.json {
         out.json(&comparison)?;
     } else {
-        tables(&comparison)
-            .iter()
-            .try_for_each(|line| out.line(line))?;
+        tables(&comparison).iter().try_for_each(|line| out.line(line))?;
     }
     out.flush()
 }
@@ -130,21 +112,16 @@ fn tables(comparison: &Comparison) -> Vec<String> {
     rows.extend(comparison.systems.iter().map(row));
     let mut lines = aligned(&rows);
     lines.extend(differences(comparison));
-    for (title, value) in [
-        ("BLEU by words in the source", true),
-        ("exact match (%) by words in the source", false),
-    ] {
+    for (title, value) in
+        [("BLEU by words in the source", true), ("exact match (%) by words in the source", false)]
+    {
         lines.push(String::new());
         lines.push(title.to_owned());
         let mut rows = vec![vec!["system".to_owned()]];
         rows[0].extend(comparison.buckets.iter().map(|bucket| bucket.name()));
         for system in &comparison.systems {
             let cells = system.by_length.iter().map(|at| {
-                if value {
-                    format!("{:.1}", at.bleu)
-                } else {
-                    format!("{:.1}", 100.0 * at.exact_match)
-                }
+                if value { format!("{:.1}", at.bleu) } else { format!("{:.1}", 100.0 * at.exact_match) }
             });
             rows.push([system.name.clone()].into_iter().chain(cells).collect());
         }
@@ -172,12 +149,7 @@ fn differences(comparison: &Comparison) -> Vec<String> {
     }
     for system in others {
         let mut row = vec![system.name.clone()];
-        if let Some(Differences {
-            bleu,
-            chrf,
-            exact_match,
-        }) = &system.difference
-        {
+        if let Some(Differences { bleu, chrf, exact_match }) = &system.difference {
             for (difference, scale) in [(bleu, 1.0), (chrf, 1.0), (exact_match, 100.0)] {
                 let Interval { lower, upper, .. } = difference.interval;
                 row.extend([
@@ -190,10 +162,7 @@ fn differences(comparison: &Comparison) -> Vec<String> {
         rows.push(row);
     }
     let title = format!("difference from {}", first.name);
-    [String::new(), title]
-        .into_iter()
-        .chain(aligned(&rows))
-        .collect()
+    [String::new(), title].into_iter().chain(aligned(&rows)).collect()
 }
 
 /// The mark of a significant difference, or a blank of the same width.
@@ -218,19 +187,13 @@ fn footnotes(comparison: &Comparison) -> Vec<String> {
         lines.push(format!("search: {}", search(first)));
     } else {
         let systems = comparison.systems.iter();
-        lines
-            .extend(systems.map(|system| format!("search of {}: {}", system.name, search(system))));
+        lines.extend(systems.map(|system| format!("search of {}: {}", system.name, search(system))));
     }
     if !comparison.same_tokens {
-        lines.push(
-            "perplexities are per token, and the tokenizers differ: do not compare them".to_owned(),
-        );
+        lines.push("perplexities are per token, and the tokenizers differ: do not compare them".to_owned());
     }
     if comparison.systems.len() > 1 {
-        lines.push(format!(
-            "* differs from {} with p < {SIGNIFICANCE_LEVEL} (paired bootstrap)",
-            first.name
-        ));
+        lines.push(format!("* differs from {} with p < {SIGNIFICANCE_LEVEL} (paired bootstrap)", first.name));
     }
     for score in [&first.bleu, &first.chrf] {
         lines.push(format!("{}|{}", score.name, score.signature));
@@ -252,26 +215,20 @@ fn search(system: &System) -> String {
 
 fn row(system: &System) -> Vec<String> {
     let none = || "–".to_owned();
-    let marked = |text: String, of: fn(&Differences) -> &Difference| {
-        text + mark(system.difference.as_ref().map(of))
-    };
+    let marked =
+        |text: String, of: fn(&Differences) -> &Difference| text + mark(system.difference.as_ref().map(of));
     let training = system.training.as_ref();
     vec![
         system.name.clone(),
         HumanCount(system.n_parameters as u64).to_string(),
         training.map_or_else(none, updates),
         training.map_or_else(none, |training| minutes(training.seconds)),
-        training.map_or_else(none, |training| {
-            HumanCount(training.tokens_per_second.round() as u64).to_string()
-        }),
+        training
+            .map_or_else(none, |training| HumanCount(training.tokens_per_second.round() as u64).to_string()),
         marked(format!("{:.2}", system.bleu.value), |all| &all.bleu),
         marked(format!("{:.2}", system.chrf.value), |all| &all.chrf),
-        marked(format!("{:.1} %", 100.0 * system.exact_match), |all| {
-            &all.exact_match
-        }),
-        system
-            .perplexity
-            .map_or_else(none, |value| format!("{value:.2}")),
+        marked(format!("{:.1} %", 100.0 * system.exact_match), |all| &all.exact_match),
+        system.perplexity.map_or_else(none, |value| format!("{value:.2}")),
         format!("{:.1}", system.sentences_per_second),
     ]
 }
@@ -279,11 +236,7 @@ fn row(system: &System) -> Vec<String> {
 /// The updates behind the weights, and the run's total if training continued after them.
 fn updates(training: &Training) -> String {
     let (steps, all) = (HumanCount(training.steps), HumanCount(training.run_steps));
-    if training.steps < training.run_steps {
-        format!("{steps} of {all}")
-    } else {
-        steps.to_string()
-    }
+    if training.steps < training.run_steps { format!("{steps} of {all}") } else { steps.to_string() }
 }
 
 fn minutes(seconds: f64) -> String {
@@ -293,28 +246,20 @@ fn minutes(seconds: f64) -> String {
 
 /// BLEU and exact match by source length.
 fn figure(comparison: &Comparison) -> Figure {
-    let names: Vec<String> = comparison
-        .buckets
-        .iter()
-        .map(|bucket| bucket.name())
-        .collect();
+    let names: Vec<String> = comparison.buckets.iter().map(|bucket| bucket.name()).collect();
     let x = || Axis::names("source length in words", names.clone());
     let chart = |title: &str, y: Axis, value: fn(&attentive_evaluate::compare::AtLength) -> f64| {
         let chart = LineChart::new(title, x(), y);
         let systems = comparison.systems.iter().enumerate();
         systems.fold(chart, |chart, (number, system)| {
             let points = system.by_length.iter().enumerate();
-            let points = points
-                .map(|(place, at)| (place as f64, value(at)))
-                .collect();
+            let points = points.map(|(place, at)| (place as f64, value(at))).collect();
             chart.series(Series::new(&system.name, number, points).marked())
         })
     };
     let charts = [
         chart("BLEU by source length", Axis::linear("BLEU"), |at| at.bleu),
-        chart("Exact match by source length", Axis::linear("%"), |at| {
-            100.0 * at.exact_match
-        }),
+        chart("Exact match by source length", Axis::linear("%"), |at| 100.0 * at.exact_match),
     ];
     Figure::new("").row("", 360.0, charts)
 }

@@ -57,14 +57,8 @@ pub(super) struct Args {
 /// The name and text of the task's configuration file.
 fn recipe(task: BuiltinTask) -> (&'static str, &'static str) {
     match task {
-        BuiltinTask::Grammar => (
-            "demo-grammar",
-            include_str!("../../../configs/demo-grammar.toml"),
-        ),
-        BuiltinTask::Reverse => (
-            "demo-reverse",
-            include_str!("../../../configs/demo-reverse.toml"),
-        ),
+        BuiltinTask::Grammar => ("demo-grammar", include_str!("../../../configs/demo-grammar.toml")),
+        BuiltinTask::Reverse => ("demo-reverse", include_str!("../../../configs/demo-reverse.toml")),
     }
 }
 
@@ -72,25 +66,14 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let (name, text) = recipe(args.task);
     let seed = args.seed.map(|seed| format!("seed={seed}"));
     let overrides: Vec<String> = seed.into_iter().chain(args.device.as_override()).collect();
-    let draft = Draft::parse(
-        text,
-        &Path::new("configs").join(name).with_extension("toml"),
-        &overrides,
-    )?;
-    let out = args
-        .output
-        .clone()
-        .unwrap_or_else(|| format!("attentive-{name}").into());
+    let draft = Draft::parse(text, &Path::new("configs").join(name).with_extension("toml"), &overrides)?;
+    let out = args.output.clone().unwrap_or_else(|| format!("attentive-{name}").into());
     let existing = args.existing.choice();
     let resumed = (existing == Existing::Resume).then_some(out.as_path());
     let known = draft.known(resumed)?;
     let config = draft.resolve(&known)?;
-    let options = RunOptions {
-        out,
-        existing,
-        interrupt: Interrupt::install()?,
-        processes: Processes::alone(),
-    };
+    let options =
+        RunOptions { out, existing, interrupt: Interrupt::install()?, processes: Processes::alone() };
     message::note(format!("writing the model to `{}`", options.out.display()));
     let summary = train::train(&config, &options, &mut Progress::new())?;
 
@@ -119,10 +102,7 @@ impl TestSet {
         let entries = train.entries().iter();
         let seen: HashSet<String> = entries.map(|entry| entry.item.input()).collect();
         let examples = builtin::generate_unseen(task, config.seed, N_TEST, &seen);
-        let (src, tgt) = examples
-            .into_iter()
-            .map(|example| (example.src.text, example.tgt.text))
-            .unzip();
+        let (src, tgt) = examples.into_iter().map(|example| (example.src.text, example.tgt.text)).unzip();
         Ok(Self { src, tgt })
     }
 
@@ -155,14 +135,8 @@ fn tgt_file(dir: &Path) -> PathBuf {
 }
 
 fn report(summary: &Summary, samples: &[Sample]) -> Result<()> {
-    let translations: Vec<&str> = samples
-        .iter()
-        .map(|sample| sample.translation.as_str())
-        .collect();
-    let references: Vec<&str> = samples
-        .iter()
-        .map(|sample| sample.reference.as_str())
-        .collect();
+    let translations: Vec<&str> = samples.iter().map(|sample| sample.translation.as_str()).collect();
+    let references: Vec<&str> = samples.iter().map(|sample| sample.reference.as_str()).collect();
     let exact = exact_match(&translations, &references);
     let bleu = Bleu::default().corpus(&translations, &[references]);
 
@@ -181,9 +155,7 @@ fn report(summary: &Summary, samples: &[Sample]) -> Result<()> {
     out.line(&bleu)?;
     out.line("")?;
     for sample in samples.iter().take(N_SHOWN) {
-        samples::lines(sample)
-            .iter()
-            .try_for_each(|line| out.line(line))?;
+        samples::lines(sample).iter().try_for_each(|line| out.line(line))?;
     }
     out.line("\nNow try:")?;
     next_commands(&summary.path, samples)
@@ -197,9 +169,7 @@ fn next_commands(model: &Path, samples: &[Sample]) -> Vec<String> {
     let (src, tgt) = (src_file(model), tgt_file(model));
     let (model, src, tgt) = (model.display(), src.display(), tgt.display());
     // Shell quoting: close the quotes, add an escaped apostrophe, and reopen them.
-    let sentence = samples
-        .first()
-        .map_or(String::new(), |sample| sample.src.replace('\'', r"'\''"));
+    let sentence = samples.first().map_or(String::new(), |sample| sample.src.replace('\'', r"'\''"));
     vec![
         format!("echo '{sentence}' | attentive translate {model} --beam-width 5 --n-best 5"),
         format!("attentive evaluate {model} --src {src} --ref {tgt}"),

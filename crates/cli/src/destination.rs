@@ -86,10 +86,7 @@ impl Destination {
         if let Some(permissions) = permissions {
             temporary.as_file().set_permissions(permissions)?;
         }
-        Ok(Self::Replaced {
-            temporary,
-            path: path.to_path_buf(),
-        })
+        Ok(Self::Replaced { temporary, path: path.to_path_buf() })
     }
 
     /// Commits the written data as the content of the file.

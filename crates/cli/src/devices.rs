@@ -61,10 +61,7 @@ struct Gpu {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let devices = Devices {
-        cpu: Cpu::this(),
-        gpus: gpus(),
-    };
+    let devices = Devices { cpu: Cpu::this(), gpus: gpus() };
     let mut out = Output::stdout();
     if args.json {
         out.json(&devices)?;
@@ -79,9 +76,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
         None => message::note(
             "this program was built without support for GPUs; `cargo build --release --features gpu` builds it with it",
         ),
-        Some([]) => message::note(
-            "no GPU was found; it needs a driver for Vulkan, Metal or DirectX 12 (docs/gpu.md)",
-        ),
+        Some([]) => {
+            message::note("no GPU was found; it needs a driver for Vulkan, Metal or DirectX 12 (docs/gpu.md)")
+        }
         Some(_) => {}
     }
     Ok(())
@@ -89,25 +86,15 @@ pub(super) fn run(args: &Args) -> Result<()> {
 
 impl Cpu {
     fn this() -> Self {
-        let products = |precision: Precision| Products {
-            precision,
-            instructions: precision.instructions(),
-        };
-        Self {
-            threads: Threads::current().count(),
-            products: Precision::ALL.map(products).into(),
-        }
+        let products = |precision: Precision| Products { precision, instructions: precision.instructions() };
+        Self { threads: Threads::current().count(), products: Precision::ALL.map(products).into() }
     }
 
     fn described(&self) -> String {
         let products = self.products.iter();
         let products = products.map(|one| format!("{} with {}", one.precision, one.instructions));
         let products: Vec<String> = products.collect();
-        format!(
-            "{}; products: {}",
-            count(self.threads, "thread"),
-            products.join(", ")
-        )
+        format!("{}; products: {}", count(self.threads, "thread"), products.join(", "))
     }
 }
 
@@ -115,13 +102,7 @@ impl Gpu {
     fn described(&self) -> String {
         const KIB: u64 = 1 << 10;
         const MIB: u64 = 1 << 20;
-        let Self {
-            name,
-            kind,
-            backend,
-            driver,
-            ..
-        } = self;
+        let Self { name, kind, backend, driver, .. } = self;
         let driver = match driver.as_str() {
             "" => String::new(),
             driver => format!(", driver {driver}"),

@@ -43,11 +43,6 @@ pub(super) fn run(args: &Args) -> Result<()> {
         message::note(note);
     }
     let mut line = Output::stdout();
-    line.line(format!(
-        "{}: written to {} as {}",
-        dir.display(),
-        args.output.display(),
-        exported.kind
-    ))?;
+    line.line(format!("{}: written to {} as {}", dir.display(), args.output.display(), exported.kind))?;
     line.flush()
 }

@@ -63,11 +63,7 @@ struct Token<'a> {
 
 impl<'a> From<&'a Guess> for Token<'a> {
     fn from(guess: &'a Guess) -> Self {
-        Self {
-            token: &guess.text,
-            joined: guess.joint == Joint::None,
-            probability: guess.probability,
-        }
+        Self { token: &guess.text, joined: guess.joint == Joint::None, probability: guess.probability }
     }
 }
 
@@ -97,9 +93,7 @@ fn fill_line(pipeline: &Pipeline, text: &str, top: usize, input: &Lines) -> Resu
         return Ok(Filled::default());
     }
     let place = format!("{}, line {}", input.path().display(), input.count());
-    let filled = pipeline
-        .fill(text, top)
-        .map_err(|error| error.about(place))?;
+    let filled = pipeline.fill(text, top).map_err(|error| error.about(place))?;
     let on_line = |warning: &Warning| warning.clone().on_line(input.count());
     let warnings: Vec<Warning> = filled.warnings.iter().map(on_line).collect();
     message::warnings(&warnings);
@@ -110,10 +104,7 @@ fn fill_line(pipeline: &Pipeline, text: &str, top: usize, input: &Lines) -> Resu
 fn meant_as_file(error: Error, text: &str) -> Error {
     match error {
         Error::Usage { problem, .. } if !text.contains(MASK) && Path::new(text).is_file() => {
-            Error::usage(
-                problem,
-                format!("to fill the lines of a file, write `< {text}`"),
-            )
+            Error::usage(problem, format!("to fill the lines of a file, write `< {text}`"))
         }
         other => other,
     }
@@ -125,9 +116,7 @@ fn write(input: &str, filled: &Filled, json: bool, out: &mut Output) -> Result<(
         out.json_line(&Answer {
             input,
             text: &filled.text,
-            gaps: gaps
-                .map(|gap| gap.iter().map(Token::from).collect())
-                .collect(),
+            gaps: gaps.map(|gap| gap.iter().map(Token::from).collect()).collect(),
         })?;
     } else {
         write_text(filled, out)?;

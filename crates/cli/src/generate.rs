@@ -108,9 +108,7 @@ impl Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     args.options(0).check()?;
-    let pipeline = args
-        .precision
-        .load(&args.model.dir()?, args.device.device)?;
+    let pipeline = args.precision.load(&args.model.dir()?, args.device.device)?;
     warn_of_software(pipeline.device());
     let pipeline = args.cache.applied(pipeline)?;
     let prompt = match &args.prompt {

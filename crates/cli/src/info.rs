@@ -3,9 +3,7 @@
 use attentive_architecture::Parameter;
 use attentive_base::count::plural;
 use attentive_base::error::Result;
-use attentive_checkpoint::{
-    self as checkpoint, Checkpoints, Description, Imported, Origin, Provenance, Run,
-};
+use attentive_checkpoint::{self as checkpoint, Checkpoints, Description, Imported, Origin, Provenance, Run};
 use attentive_config::{Config, Task};
 use attentive_interop::ExportFormat;
 use attentive_model::engine::Precision;
@@ -78,13 +76,7 @@ struct Shape {
 
 impl Info {
     fn of(model: Description, checkpoints: Option<Checkpoints>) -> Self {
-        let Description {
-            config,
-            tokenizers,
-            architecture,
-            precision,
-            provenance,
-        } = model;
+        let Description { config, tokenizers, architecture, precision, provenance } = model;
         let shapes: Vec<Shape> = architecture
             .parameters()
             .into_iter()
@@ -114,11 +106,7 @@ impl Info {
 fn exports(config: &Config, tokenizers: &Tokenizers) -> Vec<Export> {
     let export = |format: ExportFormat| {
         let kind = format.kind_of(config, tokenizers);
-        Export {
-            tool: format.tool(),
-            problem: kind.as_ref().err().map(ToString::to_string),
-            kind: kind.ok(),
-        }
+        Export { tool: format.tool(), problem: kind.as_ref().err().map(ToString::to_string), kind: kind.ok() }
     };
     ExportFormat::ALL.map(export).into()
 }
@@ -141,10 +129,7 @@ fn parts(shapes: &[Shape]) -> Vec<Part> {
         let n_parameters = shape.n_parameters();
         match parts.last_mut().filter(|part| part.name == shape.part()) {
             Some(part) => part.n_parameters += n_parameters,
-            None => parts.push(Part {
-                name: shape.part().to_owned(),
-                n_parameters,
-            }),
+            None => parts.push(Part { name: shape.part().to_owned(), n_parameters }),
         }
     }
     parts
@@ -166,35 +151,17 @@ pub(super) fn run(args: &Args) -> Result<()> {
 
 fn show(info: &Info, out: &mut Output) -> Result<()> {
     let model = &info.config.model;
-    out.line(format_args!(
-        "{:<26}{:>14}, {}",
-        "family",
-        model.family.family(),
-        model.family.task().verb()
-    ))?;
-    let mut number = |label: &str, n: usize| {
-        out.line(format_args!(
-            "{label:<26}{:>14}",
-            HumanCount(n as u64).to_string()
-        ))
-    };
+    out.line(format_args!("{:<26}{:>14}, {}", "family", model.family.family(), model.family.task().verb()))?;
+    let mut number =
+        |label: &str, n: usize| out.line(format_args!("{label:<26}{:>14}", HumanCount(n as u64).to_string()));
     number("parameters", info.n_parameters)?;
-    info.parts
-        .iter()
-        .try_for_each(|part| number(&format!("  {}", part.name), part.n_parameters))?;
+    info.parts.iter().try_for_each(|part| number(&format!("  {}", part.name), part.n_parameters))?;
     for (label, n) in sizes(info) {
         number(label, n)?;
     }
-    out.line(format_args!(
-        "{:<26}{:>14}",
-        "number type",
-        info.precision.to_string()
-    ))?;
+    out.line(format_args!("{:<26}{:>14}", "number type", info.precision.to_string()))?;
     if let Some(checkpoints) = &info.checkpoints {
-        out.line(format_args!(
-            "{:<26}{checkpoints}",
-            "checkpoints of updates"
-        ))?;
+        out.line(format_args!("{:<26}{checkpoints}", "checkpoints of updates"))?;
     }
     if let Some(labels) = &info.labels {
         out.line(format_args!("\nlabels ({})", labels.len()))?;
@@ -203,12 +170,7 @@ fn show(info: &Info, out: &mut Output) -> Result<()> {
     if !info.export.is_empty() {
         out.line("\nexport")?;
     }
-    for Export {
-        tool,
-        kind,
-        problem,
-    } in &info.export
-    {
+    for Export { tool, kind, problem } in &info.export {
         let answer = kind.or(problem.as_deref()).unwrap_or_default();
         out.line(format_args!("  {tool:<14}{answer}"))?;
     }
@@ -243,17 +205,7 @@ fn sizes(info: &Info) -> Vec<(&'static str, usize)> {
 }
 
 fn show_origin(provenance: &Provenance, out: &mut Output) -> Result<()> {
-    let Provenance {
-        program,
-        seed,
-        step,
-        averaged_steps,
-        from,
-        imported,
-        data,
-        scores,
-        sha256,
-    } = provenance;
+    let Provenance { program, seed, step, averaged_steps, from, imported, data, scores, sha256 } = provenance;
     out.line("\norigin")?;
     out.line(format_args!("  program   {program}"))?;
     match imported {
@@ -267,10 +219,7 @@ fn show_origin(provenance: &Provenance, out: &mut Output) -> Result<()> {
     }
     if !averaged_steps.is_empty() {
         let steps: Vec<String> = averaged_steps.iter().map(u64::to_string).collect();
-        out.line(format_args!(
-            "  averaged  checkpoints of updates {}",
-            steps.join(", ")
-        ))?;
+        out.line(format_args!("  averaged  checkpoints of updates {}", steps.join(", ")))?;
     }
     if let Some(Origin { path, sha256 }) = from {
         let sha256 = sha256.as_deref().unwrap_or("unknown");
@@ -291,14 +240,8 @@ fn show_origin(provenance: &Provenance, out: &mut Output) -> Result<()> {
         }
     }
     for score in scores {
-        let signature = score
-            .signature
-            .as_ref()
-            .map_or(String::new(), |signature| format!(" ({signature})"));
-        out.line(format_args!(
-            "  {} = {:.3}{signature}",
-            score.name, score.value
-        ))?;
+        let signature = score.signature.as_ref().map_or(String::new(), |signature| format!(" ({signature})"));
+        out.line(format_args!("  {} = {:.3}{signature}", score.name, score.value))?;
     }
     Ok(())
 }
@@ -309,27 +252,15 @@ mod tests {
 
     #[test]
     fn parts_add_up() {
-        let shape = |name: &str, shape: &[usize]| Shape {
-            name: name.into(),
-            shape: shape.into(),
-        };
+        let shape = |name: &str, shape: &[usize]| Shape { name: name.into(), shape: shape.into() };
         let shapes = [
             shape("embedding.weight", &[7, 3]),
             shape("encoder.layers.0.norm.gain", &[3]),
             shape("encoder.layers.0.query.weight", &[3, 3]),
             shape("output_bias", &[7]),
         ];
-        let parts: Vec<(String, usize)> = parts(&shapes)
-            .into_iter()
-            .map(|part| (part.name, part.n_parameters))
-            .collect();
-        assert_eq!(
-            parts,
-            [
-                ("embedding".into(), 21),
-                ("encoder".into(), 12),
-                ("output_bias".into(), 7)
-            ]
-        );
+        let parts: Vec<(String, usize)> =
+            parts(&shapes).into_iter().map(|part| (part.name, part.n_parameters)).collect();
+        assert_eq!(parts, [("embedding".into(), 21), ("encoder".into(), 12), ("output_bias".into(), 7)]);
     }
 }

@@ -63,8 +63,7 @@ pub(super) fn prompt() -> Result<String> {
         hint: Some("`--prompt` takes the text to continue; `< /dev/null` gives none".into()),
     };
     if read.len() > MAX_RECORD_BYTES {
-        let problem =
-            format!("{STDIN} has more than {MAX_RECORD_BYTES} bytes, too many for a prompt");
+        let problem = format!("{STDIN} has more than {MAX_RECORD_BYTES} bytes, too many for a prompt");
         return Err(refused(problem));
     }
     let mut text = String::from_utf8(read)
@@ -94,24 +93,15 @@ fn say_if_silent() -> Sender<()> {
 ///
 /// # Errors
 /// Read errors, files of different lengths, an empty first file, and standard input used twice.
-pub(super) fn read_aligned(
-    first: &Path,
-    references: &[PathBuf],
-) -> Result<(Vec<String>, Vec<Vec<String>>)> {
+pub(super) fn read_aligned(first: &Path, references: &[PathBuf]) -> Result<(Vec<String>, Vec<Vec<String>>)> {
     let paths = references.iter().map(PathBuf::as_path).chain([first]);
     if paths.filter(|path| *path == Path::new(DASH)).count() > 1 {
-        return Err(Error::usage(
-            "standard input (`-`) can be read only once",
-            "name a file for the others",
-        ));
+        return Err(Error::usage("standard input (`-`) can be read only once", "name a file for the others"));
     }
     let lines = read_lines(first)?;
     if lines.is_empty() {
         let problem = format!("`{}` has no lines", first.display());
-        return Err(Error::Data {
-            problem,
-            hint: Some("give a file with one sentence per line".into()),
-        });
+        return Err(Error::Data { problem, hint: Some("give a file with one sentence per line".into()) });
     }
     let read = |path: &PathBuf| {
         let references = read_lines(path)?;

@@ -16,9 +16,6 @@ pub(super) struct LanguageArgs {
 
 impl LanguageArgs {
     pub(super) fn languages(&self) -> Languages {
-        Languages {
-            source: self.source_lang.clone(),
-            target: self.target_lang.clone(),
-        }
+        Languages { source: self.source_lang.clone(), target: self.target_lang.clone() }
     }
 }

@@ -138,10 +138,7 @@ impl Command {
         expect(unused_variables, reason = "only a server has threads of its own")
     )]
     fn run(&self, threads: Option<NonZeroUsize>, processes: &Processes) -> Result<()> {
-        if !matches!(
-            self,
-            Self::Train(_) | Self::Translate(_) | Self::Evaluate(_)
-        ) {
+        if !matches!(self, Self::Train(_) | Self::Translate(_) | Self::Evaluate(_)) {
             processes.require_alone("this command")?;
         }
         match self {
@@ -189,16 +186,13 @@ pub fn main() -> ExitCode {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let line = renamed::Line::read(arguments);
     let words = line.words();
-    let Cli {
-        command,
-        threads,
-        process_timeout,
-    } = Cli::try_parse_from(line.arguments).unwrap_or_else(|error| {
-        if error.use_stderr() {
-            line.notes.iter().for_each(message::note);
-        }
-        tips::added(error, &words).exit()
-    });
+    let Cli { command, threads, process_timeout } =
+        Cli::try_parse_from(line.arguments).unwrap_or_else(|error| {
+            if error.use_stderr() {
+                line.notes.iter().for_each(message::note);
+            }
+            tips::added(error, &words).exit()
+        });
     line.notes.iter().for_each(message::note);
     let timeout = Duration::from_secs(process_timeout.get().into());
     let processes = match Processes::launched(timeout, message::error) {
@@ -208,8 +202,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return error.exit_code();
         }
     };
-    let ready =
-        instructions().and_then(|()| threads::choose(threads, command.works_from_one_thread()));
+    let ready = instructions().and_then(|()| threads::choose(threads, command.works_from_one_thread()));
     match ready.and_then(|threads| command.run(threads, &processes)) {
         Ok(()) => SUCCESS,
         Err(error) if output::is_closed(&error) => SUCCESS,
@@ -224,9 +217,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 fn instructions() -> Result<()> {
     let limit = attentive_kernels::instruction_set::limit();
     let hint = "unset it to use all that the CPU has";
-    limit
-        .map(drop)
-        .map_err(|error| Error::usage(error.to_string(), hint))
+    limit.map(drop).map_err(|error| Error::usage(error.to_string(), hint))
 }
 
 #[cfg(test)]

@@ -34,9 +34,7 @@ impl LinesArgs {
 
     /// Returns true if the output is a file.
     pub(super) fn has_output(&self) -> bool {
-        self.output
-            .as_deref()
-            .is_some_and(|path| path != Path::new(DASH))
+        self.output.as_deref().is_some_and(|path| path != Path::new(DASH))
     }
 
     /// Like [`LinesArgs::open`]; the output must not be one of `others` either.

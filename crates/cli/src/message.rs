@@ -85,26 +85,16 @@ pub(super) fn error(error: &Error) {
 
 /// Replaces the library's option names in `text` by those of the command line.
 pub(super) fn with_flags(text: String) -> String {
-    FLAGS
-        .iter()
-        .fold(text, |text, (option, flag)| text.replace(option, flag))
+    FLAGS.iter().fold(text, |text, (option, flag)| text.replace(option, flag))
 }
 
 /// Replaces the key in the message of a configuration check, such as `decode.beam_width`, by the name of the option.
 pub(super) fn as_option(error: Error) -> Error {
     match error {
-        Error::Config {
-            key,
-            expected,
-            found,
-            hint,
-        } => {
+        Error::Config { key, expected, found, hint } => {
             let key = key.rsplit('.').next().unwrap_or(&key);
             let option = key.replace('_', "-");
-            Error::Usage {
-                problem: format!("`--{option}`: expected {expected}, found {found}"),
-                hint,
-            }
+            Error::Usage { problem: format!("`--{option}`: expected {expected}, found {found}"), hint }
         }
         other => other,
     }
@@ -150,10 +140,7 @@ pub(super) fn beside(progress: Option<ProgressBar>) {
 /// Writes a line to standard error. Failures are ignored, since there is nowhere to report them.
 pub(super) fn say(line: impl fmt::Display) {
     let write = || drop(writeln!(stderr(), "{line}"));
-    let progress = PROGRESS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone();
+    let progress = PROGRESS.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match progress {
         Some(progress) => progress.suspend(write),
         None => write(),
@@ -180,9 +167,7 @@ mod tests {
         let hint = with_flags(error.hint().unwrap());
         assert!(hint.starts_with("`--n-best` is"), "{hint}");
         assert!(hint.ends_with("with `--beam-width`"), "{hint}");
-        let exists = Error::RunExists {
-            path: "runs/x".into(),
-        };
+        let exists = Error::RunExists { path: "runs/x".into() };
         let hint = with_flags(exists.hint().unwrap());
         for flag in ["`--resume`", "`--force`", "`--output`"] {
             assert!(hint.contains(flag), "{hint}");

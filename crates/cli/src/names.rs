@@ -6,11 +6,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn names(paths: &[PathBuf]) -> Vec<String> {
     let last = |path: &Path| path.file_name().map(|name| name.to_owned());
     let name = |path: &PathBuf| {
-        let is_alone = paths
-            .iter()
-            .filter(|other| last(other) == last(path))
-            .count()
-            == 1;
+        let is_alone = paths.iter().filter(|other| last(other) == last(path)).count() == 1;
         match last(path) {
             Some(name) if is_alone => name.to_string_lossy().into_owned(),
             _ => path.display().to_string(),

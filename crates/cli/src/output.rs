@@ -23,18 +23,12 @@ pub(super) struct Output {
 impl Output {
     /// Standard output.
     pub(super) fn stdout() -> Self {
-        Self {
-            writer: BufWriter::new(Destination::Stdout(io::stdout())),
-            path: STDOUT.into(),
-        }
+        Self { writer: BufWriter::new(Destination::Stdout(io::stdout())), path: STDOUT.into() }
     }
 
     /// Memory, from which [`Output::take`] takes the text.
     pub(super) fn memory() -> Self {
-        Self {
-            writer: BufWriter::new(Destination::Memory(Vec::new())),
-            path: "memory".into(),
-        }
+        Self { writer: BufWriter::new(Destination::Memory(Vec::new())), path: "memory".into() }
     }
 
     /// The text written to memory since the last call; empty for any other output.
@@ -71,10 +65,7 @@ impl Output {
             return Err(Error::usage(problem, hint));
         }
         let destination = Destination::open(path).map_err(Error::io("write", path))?;
-        Ok(Self {
-            writer: BufWriter::new(destination),
-            path: path.to_path_buf(),
-        })
+        Ok(Self { writer: BufWriter::new(destination), path: path.to_path_buf() })
     }
 
     /// The file given by `option`, if any; standard output is refused, since other results go there. Otherwise like
@@ -116,10 +107,7 @@ impl Output {
     }
 
     fn json_text(&mut self, text: serde_json::Result<String>) -> Result<()> {
-        self.line(
-            text.map_err(io::Error::from)
-                .map_err(Error::io("write", &self.path))?,
-        )
+        self.line(text.map_err(io::Error::from).map_err(Error::io("write", &self.path))?)
     }
 
     /// Flushes the buffer; without this, write errors would go unnoticed.
@@ -175,10 +163,7 @@ mod tests {
         let path = folder.path().join("in.txt");
         fs::write(&path, "kept").expect("write");
         let roundabout = folder.path().join(".").join("in.txt");
-        assert!(matches!(
-            Output::open(Some(&path), [&roundabout]),
-            Err(Error::Usage { .. })
-        ));
+        assert!(matches!(Output::open(Some(&path), [&roundabout]), Err(Error::Usage { .. })));
         assert_eq!(fs::read_to_string(&path).expect("read"), "kept");
     }
 
@@ -189,12 +174,7 @@ mod tests {
             let path = folder.path().join(name);
             Output::open(Some(&path), [&folder.path().to_path_buf()]).map(|_| ())
         };
-        for name in [
-            files::CONFIG,
-            files::WEIGHTS,
-            files::METRICS,
-            "tokenizer.json",
-        ] {
+        for name in [files::CONFIG, files::WEIGHTS, files::METRICS, "tokenizer.json"] {
             assert!(matches!(open(name), Err(Error::Usage { .. })), "{name}");
             assert!(!folder.path().join(name).exists(), "{name}");
         }
@@ -217,10 +197,7 @@ mod tests {
         out.line("new").expect("write");
         out.finish().expect("write");
         assert_eq!(read(), "new\n");
-        Output::open(Some(&path), [])
-            .expect("open")
-            .finish()
-            .expect("write");
+        Output::open(Some(&path), []).expect("open").finish().expect("write");
         assert_eq!(read(), "");
         assert_eq!(fs::read_dir(folder.path()).expect("read").count(), 1);
     }
@@ -230,8 +207,6 @@ mod tests {
         let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
         assert!(is_closed(&Error::io("write", STDOUT)(closed())));
         assert!(!is_closed(&Error::io("read", STDOUT)(closed())));
-        assert!(!is_closed(&Error::io("write", STDOUT)(
-            io::ErrorKind::StorageFull.into()
-        )));
+        assert!(!is_closed(&Error::io("write", STDOUT)(io::ErrorKind::StorageFull.into())));
     }
 }

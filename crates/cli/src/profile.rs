@@ -27,11 +27,7 @@ fn table(profile: &Profile) -> String {
     let updates = profile.updates as f64;
     let milliseconds = |time: Duration| time.as_secs_f64() * 1e3 / updates;
     let mut out = String::new();
-    let mut line = |name: &str,
-                    calls: String,
-                    forward: Duration,
-                    backward: Duration,
-                    speed: String| {
+    let mut line = |name: &str, calls: String, forward: Duration, backward: Duration, speed: String| {
         let (forward, backward) = (milliseconds(forward), milliseconds(backward));
         let all = forward + backward;
         let share = all * updates / 1e3 / total * 100.0;
@@ -51,13 +47,7 @@ fn table(profile: &Profile) -> String {
     }
     let none = String::new;
     line("everything between", none(), forward, backward, none());
-    line(
-        "optimizer",
-        none(),
-        profile.optimizer,
-        Duration::ZERO,
-        none(),
-    );
+    line("optimizer", none(), profile.optimizer, Duration::ZERO, none());
     line("data", none(), profile.data, Duration::ZERO, none());
     format!(
         "{}, {:.1} ms and {:.0} target tokens each: {:.0} tokens/s\n\n\
@@ -82,10 +72,7 @@ fn memory(profile: &Profile) -> String {
     let megabytes = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
     let predicted = megabytes(profile.predicted_memory);
     match profile.memory {
-        Some(peak) => format!(
-            "RAM: {} at the peak, {predicted} predicted",
-            megabytes(peak)
-        ),
+        Some(peak) => format!("RAM: {} at the peak, {predicted} predicted", megabytes(peak)),
         None => format!("RAM: {predicted} predicted"),
     }
 }

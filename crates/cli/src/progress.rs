@@ -5,9 +5,7 @@ use std::time::{Duration, Instant};
 
 use attentive_base::count::plural;
 use attentive_data as data;
-use attentive_train::report::{
-    Event, Observer, Preparing, StartReport, StepReport, ValidationReport,
-};
+use attentive_train::report::{Event, Observer, Preparing, StartReport, StepReport, ValidationReport};
 use indicatif::{FormattedDuration, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 
 use super::message::{self, Label};
@@ -50,11 +48,7 @@ impl Progress {
     }
 
     fn in_view(view: impl View + 'static) -> Self {
-        Self {
-            view: Box::new(view),
-            max_steps: 0,
-            rate: Rate::default(),
-        }
+        Self { view: Box::new(view), max_steps: 0, rate: Rate::default() }
     }
 }
 
@@ -71,17 +65,14 @@ impl Observer for Progress {
             }
             Event::Step { report, logged } => {
                 self.rate.add(report);
-                let text = |report: &StepReport, columns| {
-                    step_text(report, &self.rate, self.max_steps, columns)
-                };
+                let text =
+                    |report: &StepReport, columns| step_text(report, &self.rate, self.max_steps, columns);
                 self.view.step(report, *logged, &text);
             }
             Event::Validation(report) => {
                 self.view.line(&validation_line(report));
                 for sample in &report.samples {
-                    samples::lines(sample)
-                        .iter()
-                        .for_each(|line| self.view.line(line));
+                    samples::lines(sample).iter().for_each(|line| self.view.line(line));
                 }
             }
             // Saving is routine; the final message names the directory.
@@ -100,10 +91,7 @@ struct Bar {
 
 impl Default for Bar {
     fn default() -> Self {
-        Self {
-            bar: ProgressBar::hidden(),
-            is_preparing: false,
-        }
+        Self { bar: ProgressBar::hidden(), is_preparing: false }
     }
 }
 
@@ -124,21 +112,15 @@ impl View for Bar {
         let bar = ProgressBar::new(max_steps).with_finish(ProgressFinish::AndClear);
         self.bar.finish_and_clear();
         self.is_preparing = false;
-        self.bar = bar
-            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-            .with_position(step);
+        self.bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())).with_position(step);
     }
 
     fn step(&mut self, report: &StepReport, _logged: Option<&StepReport>, text: &Text<'_>) {
         self.bar.set_position(report.step);
-        let count = format!(
-            "{}/{}",
-            HumanCount(report.step),
-            HumanCount(self.bar.length().unwrap_or_default())
-        );
+        let count =
+            format!("{}/{}", HumanCount(report.step), HumanCount(self.bar.length().unwrap_or_default()));
         let before = BAR_COLUMNS + 1 + count.len() + 1;
-        self.bar
-            .set_message(text(report, terminal_columns().saturating_sub(before)));
+        self.bar.set_message(text(report, terminal_columns().saturating_sub(before)));
     }
 
     fn line(&mut self, line: &str) {
@@ -170,12 +152,7 @@ struct Lines<W> {
 
 impl<W> Lines<W> {
     fn new(out: W, between: Duration) -> Self {
-        Self {
-            out,
-            between,
-            last: Instant::now(),
-            has_stepped: false,
-        }
+        Self { out, between, last: Instant::now(), has_stepped: false }
     }
 }
 
@@ -270,23 +247,11 @@ fn start_line(report: &StartReport) -> String {
         bytes => format!(" and {:.0} MB of the GPU's memory", *bytes as f64 / 1e6),
     };
     let course = match step {
-        0 => format!(
-            "up to {} {}",
-            HumanCount(*max_steps),
-            plural(*max_steps, "update")
-        ),
-        _ => format!(
-            "resuming after update {} of {}",
-            HumanCount(*step),
-            HumanCount(*max_steps)
-        ),
+        0 => format!("up to {} {}", HumanCount(*max_steps), plural(*max_steps, "update")),
+        _ => format!("resuming after update {} of {}", HumanCount(*step), HumanCount(*max_steps)),
     };
     let vocabularies = match labels {
-        None => format!(
-            "vocabularies of {} and {}",
-            count(*src_vocab),
-            count(*tgt_vocab)
-        ),
+        None => format!("vocabularies of {} and {}", count(*src_vocab), count(*tgt_vocab)),
         Some(n) => {
             let labels = format!("{} {}", count(*n), plural(*n as u64, "label"));
             match src_vocab {
@@ -327,19 +292,12 @@ fn step_text(report: &StepReport, rate: &Rate, max_steps: u64, columns: usize) -
         let fields: Vec<&str> = fields.map(|(_, field)| field.as_str()).collect();
         fields.join(GAP)
     };
-    let fitting = (1..=fields.len())
-        .rev()
-        .map(text)
-        .find(|text| text.len() <= columns);
+    let fitting = (1..=fields.len()).rev().map(text).find(|text| text.len() <= columns);
     fitting.unwrap_or_default()
 }
 
 fn validation_line(report: &ValidationReport) -> String {
-    let mut line = format!(
-        "validation after update {}: {}",
-        HumanCount(report.step),
-        measures(report)
-    );
+    let mut line = format!("validation after update {}: {}", HumanCount(report.step), measures(report));
     if report.best {
         line += "  (best so far)";
     }
@@ -347,10 +305,7 @@ fn validation_line(report: &ValidationReport) -> String {
 }
 
 fn mean_line(steps: &[u64], validation: Option<&ValidationReport>) -> String {
-    let list: Vec<String> = steps
-        .iter()
-        .map(|&step| HumanCount(step).to_string())
-        .collect();
+    let list: Vec<String> = steps.iter().map(|&step| HumanCount(step).to_string()).collect();
     let mut line = format!(
         "average of the {} after {} {}",
         plural(steps.len() as u64, "checkpoint"),

@@ -8,9 +8,7 @@ use attentive_base::error::{Error, Result};
 use attentive_checkpoint as checkpoint;
 use attentive_config::CachePrecision;
 use attentive_decode::{SearchOptions, Strategy};
-use attentive_evaluate::quantize::{
-    Change, QuantizeOptions, Report, ShortlistCost, Test, quantize,
-};
+use attentive_evaluate::quantize::{Change, QuantizeOptions, Report, ShortlistCost, Test, quantize};
 use attentive_metrics::{Bootstrap, DEFAULT_SEED, Paired};
 use attentive_model::engine::Precision;
 use attentive_pipeline::TranslateOptions;
@@ -99,10 +97,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         shortlist: shortlist.as_ref().map(|(src, tgt)| [&src[..], &tgt[..]]),
         precision: args.precision,
         cache_precision: args.cache_precision,
-        bootstrap: Bootstrap {
-            resamples: args.resamples,
-            seed: DEFAULT_SEED,
-        },
+        bootstrap: Bootstrap { resamples: args.resamples, seed: DEFAULT_SEED },
         max_drop: args.max_drop,
         search: search(args)?,
     };
@@ -131,12 +126,7 @@ fn sizes(
 ) -> [(&'static str, String, String, String); 2] {
     let smaller = before as f64 / after.max(1) as f64;
     [
-        (
-            "weights",
-            "f32".to_owned(),
-            precision.to_string(),
-            String::new(),
-        ),
+        ("weights", "f32".to_owned(), precision.to_string(), String::new()),
         (
             "size",
             DecimalBytes(before).to_string(),
@@ -167,10 +157,9 @@ fn in_words(search: &SearchOptions) -> String {
     let formula = formula.map_or_else(String::new, |value| value.get_name().to_owned());
     match search.strategy {
         Strategy::Greedy { .. } => "greedy".into(),
-        Strategy::Beam { width, .. } => format!(
-            "beam width {width}, length penalty {} ({formula})",
-            search.length_penalty
-        ),
+        Strategy::Beam { width, .. } => {
+            format!("beam width {width}, length penalty {} ({formula})", search.length_penalty)
+        }
         Strategy::Sample { .. } => "sampling".into(),
     }
 }
@@ -199,35 +188,17 @@ fn show(report: &Report, out: &mut Output) -> Result<()> {
     show_rows(sizes(*precision, *bytes), out)?;
     let Change { before, after } = cache_precision;
     if [*before, *after] != [CachePrecision::F32; 2] {
-        let row = (
-            "cache",
-            before.to_string(),
-            after.to_string(),
-            String::new(),
-        );
+        let row = ("cache", before.to_string(), after.to_string(), String::new());
         show_rows([row], out)?;
     }
     let rows = [
-        (
-            "speed",
-            rate(seconds.before),
-            rate(seconds.after),
-            format!("{faster:.1} × as fast"),
-        ),
+        ("speed", rate(seconds.before), rate(seconds.after), format!("{faster:.1} × as fast")),
         score("BLEU", &bleu.paired),
         score("chrF2", &chrf.paired),
     ];
     show_rows(rows, out)?;
-    out.line(format_args!(
-        "{:<9}{} of {}",
-        "changed",
-        number(*changed_lines as u64),
-        count(*lines, "line")
-    ))?;
-    out.line(format_args!(
-        "{:<9}{instructions}, threads: {threads}",
-        "CPU"
-    ))?;
+    out.line(format_args!("{:<9}{} of {}", "changed", number(*changed_lines as u64), count(*lines, "line")))?;
+    out.line(format_args!("{:<9}{instructions}, threads: {threads}", "CPU"))?;
     out.line(format_args!("{:<9}{}", "search", in_words(search)))?;
     match shortlist {
         Some(cost) => show_shortlist(cost, *precision, *lines, out),
@@ -236,12 +207,7 @@ fn show(report: &Report, out: &mut Output) -> Result<()> {
 }
 
 /// Shows the quantized model without its shortlist and with it.
-fn show_shortlist(
-    cost: &ShortlistCost,
-    precision: Precision,
-    lines: usize,
-    out: &mut Output,
-) -> Result<()> {
+fn show_shortlist(cost: &ShortlistCost, precision: Precision, lines: usize, out: &mut Output) -> Result<()> {
     let rate = |seconds: f64| format!("{:.1} lines/s", lines as f64 / seconds.max(1e-9));
     let Change { before, after } = cost.seconds;
     let faster = before / after.max(1e-9);
@@ -252,12 +218,7 @@ fn show_shortlist(
             format!("{:.1}", cost.candidates),
             "candidates of a line, on average".to_owned(),
         ),
-        (
-            "speed",
-            rate(before),
-            rate(after),
-            format!("{faster:.1} × as fast"),
-        ),
+        ("speed", rate(before), rate(after), format!("{faster:.1} × as fast")),
         score("BLEU", &cost.bleu.paired),
         score("chrF2", &cost.chrf.paired),
     ];
@@ -281,10 +242,7 @@ fn header(before: &str, after: &str) -> String {
 }
 
 /// The rows of a table: a name, before, after, and the change.
-fn show_rows<const N: usize>(
-    rows: [(&str, String, String, String); N],
-    out: &mut Output,
-) -> Result<()> {
+fn show_rows<const N: usize>(rows: [(&str, String, String, String); N], out: &mut Output) -> Result<()> {
     for (name, before, after, change) in rows {
         let line = format!("{name:<9}{before:<16}{after:<16}{change}");
         out.line(line.trim_end())?;
@@ -299,10 +257,5 @@ fn score(name: &'static str, paired: &Paired) -> (&'static str, String, String, 
         "{:+.2} (95 % interval {:+.2} to {:+.2}, p = {:.3})",
         difference.value, difference.interval.lower, difference.interval.upper, difference.p_value
     );
-    (
-        name,
-        of(paired.baseline.value),
-        of(paired.system.value),
-        change,
-    )
+    (name, of(paired.baseline.value), of(paired.system.value), change)
 }

@@ -21,36 +21,11 @@ const OPTIONS: [(Option<&str>, &str, &str); 6] = [
 
 /// Options with a renamed value: the only command, the current name of the option, the value, and the current arguments.
 const VALUES: [(Option<&str>, &str, &str, &[&str]); 10] = [
-    (
-        None,
-        "--length-penalty",
-        "gnmt",
-        &["--length-penalty-formula", "gnmt"],
-    ),
-    (
-        None,
-        "--length-penalty",
-        "length",
-        &["--length-penalty-formula", "length"],
-    ),
-    (
-        None,
-        "--early-stopping",
-        "exact",
-        &["--early-stopping", "never"],
-    ),
-    (
-        None,
-        "--early-stopping",
-        "likely",
-        &["--early-stopping", "heuristic"],
-    ),
-    (
-        None,
-        "--early-stopping",
-        "first",
-        &["--early-stopping", "always"],
-    ),
+    (None, "--length-penalty", "gnmt", &["--length-penalty-formula", "gnmt"]),
+    (None, "--length-penalty", "length", &["--length-penalty-formula", "length"]),
+    (None, "--early-stopping", "exact", &["--early-stopping", "never"]),
+    (None, "--early-stopping", "likely", &["--early-stopping", "heuristic"]),
+    (None, "--early-stopping", "first", &["--early-stopping", "always"]),
     (Some("translate"), "--format", "jsonl", &["--json"]),
     (Some("translate"), "--format", "tsv", &["--scores"]),
     (Some("translate"), "--format", "text", &["--no-scores"]),
@@ -70,10 +45,7 @@ impl Line {
     /// Replaces the old names in `arguments`, the first of which is the program's name.
     pub(super) fn read(arguments: impl IntoIterator<Item = OsString>) -> Self {
         let mut given = arguments.into_iter();
-        let mut line = Self {
-            arguments: given.by_ref().take(1).collect(),
-            notes: BTreeSet::new(),
-        };
+        let mut line = Self { arguments: given.by_ref().take(1).collect(), notes: BTreeSet::new() };
         let mut command: Option<String> = None;
         while let Some(argument) = given.next() {
             if argument == "--" {
@@ -101,9 +73,7 @@ impl Line {
     /// The arguments as text, for messages.
     pub(super) fn words(&self) -> Vec<String> {
         let words = self.arguments.iter();
-        words
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect()
+        words.map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
     /// Adds the command and returns its current name.
@@ -121,12 +91,7 @@ impl Line {
     }
 
     /// Adds an argument of `command`, with the value that follows it in `rest` if it is an option whose values have changed.
-    fn option(
-        &mut self,
-        command: &str,
-        given: OsString,
-        rest: &mut impl Iterator<Item = OsString>,
-    ) {
+    fn option(&mut self, command: &str, given: OsString, rest: &mut impl Iterator<Item = OsString>) {
         let Some(text) = given.to_str() else {
             return self.arguments.push(given);
         };
@@ -135,14 +100,9 @@ impl Line {
             None => (text, None),
         };
         let applies = |only: Option<&str>| only.is_none_or(|only| only == command);
-        let found = OPTIONS
-            .iter()
-            .find(|(only, old, _)| applies(*only) && *old == written);
+        let found = OPTIONS.iter().find(|(only, old, _)| applies(*only) && *old == written);
         let name = found.map_or(written, |(_, _, new)| new);
-        if !VALUES
-            .iter()
-            .any(|(only, option, ..)| applies(*only) && *option == name)
-        {
+        if !VALUES.iter().any(|(only, option, ..)| applies(*only) && *option == name) {
             if name != written {
                 self.note(written, name);
             }
@@ -165,9 +125,7 @@ impl Line {
         };
         match new {
             [] => {
-                self.notes.insert(format!(
-                    "`{written} {old}` is the default now; the option is still read"
-                ));
+                self.notes.insert(format!("`{written} {old}` is the default now; the option is still read"));
             }
             new => self.note(&format!("{written} {old}"), &new.join(" ")),
         }
@@ -175,9 +133,7 @@ impl Line {
     }
 
     fn note(&mut self, old: &str, new: &str) {
-        self.notes.insert(format!(
-            "`{old}` is now `{new}`; the old name is still read"
-        ));
+        self.notes.insert(format!("`{old}` is now `{new}`; the old name is still read"));
     }
 }
 
@@ -187,10 +143,7 @@ mod tests {
 
     fn read(line: &str) -> (String, usize) {
         let line = Line::read(line.split(' ').map(Into::into));
-        let arguments = line
-            .arguments
-            .iter()
-            .map(|argument| argument.to_str().unwrap());
+        let arguments = line.arguments.iter().map(|argument| argument.to_str().unwrap());
         (arguments.collect::<Vec<_>>().join(" "), line.notes.len())
     }
 
@@ -198,44 +151,20 @@ mod tests {
     fn old_names_are_replaced() {
         for (old, new, notes) in [
             ("a help inspect", "a help explain", 1),
-            (
-                "a inspect m text --output x",
-                "a explain m text --output x",
-                1,
-            ),
+            ("a inspect m text --output x", "a explain m text --output x", 1),
             ("a --threads 2 inspect m", "a --threads 2 explain m", 1),
             ("a train c --out=d", "a train c --output=d", 1),
-            (
-                "a translate m --alpha 0.6",
-                "a translate m --length-penalty 0.6",
-                1,
-            ),
-            (
-                "a translate m --alpha=-1",
-                "a translate m --length-penalty -1",
-                1,
-            ),
+            ("a translate m --alpha 0.6", "a translate m --length-penalty 0.6", 1),
+            ("a translate m --alpha=-1", "a translate m --length-penalty -1", 1),
             (
                 "a translate m --length-penalty gnmt --alpha=1",
                 "a translate m --length-penalty-formula gnmt --length-penalty 1",
                 2,
             ),
-            (
-                "a evaluate m --stopping=likely",
-                "a evaluate m --early-stopping heuristic",
-                1,
-            ),
+            ("a evaluate m --stopping=likely", "a evaluate m --early-stopping heuristic", 1),
             ("a translate m --format jsonl", "a translate m --json", 1),
-            (
-                "a translate m --format text",
-                "a translate m --no-scores",
-                1,
-            ),
-            (
-                "a rescore m --format=tsv --tokens",
-                "a rescore m --token-scores",
-                2,
-            ),
+            ("a translate m --format text", "a translate m --no-scores", 1),
+            ("a rescore m --format=tsv --tokens", "a rescore m --token-scores", 2),
             ("a generate m --samples 3", "a generate m --n-best 3", 1),
             ("a quantize m --to int8", "a quantize m --precision int8", 1),
         ] {

@@ -75,9 +75,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let inputs = [&args.src, &args.tgt, args.model.given(), &dir].into_iter();
     let inputs = inputs.chain(args.ensemble.models());
     let mut out = Output::open(args.output.as_deref(), inputs)?;
-    let chunks = src
-        .chunks(LINES_PER_CHUNK)
-        .zip(tgt[0].chunks(LINES_PER_CHUNK));
+    let chunks = src.chunks(LINES_PER_CHUNK).zip(tgt[0].chunks(LINES_PER_CHUNK));
     let mut line = 1;
     for (src, tgt) in chunks {
         for scored in pipeline.rescore(line, src, tgt)? {
@@ -91,13 +89,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 impl Args {
-    fn write(
-        &self,
-        line: usize,
-        scored: &Rescored,
-        pipeline: &Pipeline,
-        out: &mut Output,
-    ) -> Result<()> {
+    fn write(&self, line: usize, scored: &Rescored, pipeline: &Pipeline, out: &mut Output) -> Result<()> {
         let n_tokens = scored.tokens.len();
         let tokens = self.token_scores.then(|| {
             let tokenizer = pipeline.tokenizers().tgt();

@@ -4,19 +4,11 @@ use attentive_train::report::Sample;
 
 /// The source marked ✓ or ✗, followed by the translation and, if different, the reference.
 pub(super) fn lines(sample: &Sample) -> Vec<String> {
-    let Sample {
-        src,
-        translation,
-        reference,
-    } = sample;
+    let Sample { src, translation, reference } = sample;
     if translation == reference {
         vec![format!("✓ {src}"), format!("  → {translation}")]
     } else {
-        vec![
-            format!("✗ {src}"),
-            format!("  → {translation}"),
-            format!("  = {reference}"),
-        ]
+        vec![format!("✗ {src}"), format!("  → {translation}"), format!("  = {reference}")]
     }
 }
 
@@ -26,11 +18,7 @@ mod tests {
 
     #[test]
     fn a_matched_reference_is_not_repeated() {
-        let sample = Sample {
-            src: "a".into(),
-            translation: "b".into(),
-            reference: "b".into(),
-        };
+        let sample = Sample { src: "a".into(), translation: "b".into(), reference: "b".into() };
         assert_eq!(lines(&sample), ["✓ a", "  → b"]);
     }
 }

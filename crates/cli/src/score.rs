@@ -8,8 +8,7 @@ use std::path::PathBuf;
 
 use attentive_base::error::{Error, Result};
 use attentive_metrics::{
-    Bleu, BleuTokenizer, Bootstrap, Case, Chrf, Measure, Randomization, Score, Segments,
-    SmoothingMethod, Ter,
+    Bleu, BleuTokenizer, Bootstrap, Case, Chrf, Measure, Randomization, Score, Segments, SmoothingMethod, Ter,
 };
 use clap::ValueEnum;
 use serde::Serialize;
@@ -52,12 +51,7 @@ pub(super) struct Args {
     #[arg(value_name = "REF", required = true)]
     references: Vec<PathBuf>,
     /// Metrics, separated by commas.
-    #[arg(
-        long,
-        value_name = "METRIC",
-        value_delimiter = ',',
-        default_value = "bleu,chrf,ter"
-    )]
+    #[arg(long, value_name = "METRIC", value_delimiter = ',', default_value = "bleu,chrf,ter")]
     metric: Vec<Metric>,
     /// Translations of the same lines by other systems; each file is compared with HYP, the baseline.
     #[arg(
@@ -113,28 +107,14 @@ enum TestName {
 
 impl Args {
     fn measure(&self, metric: Metric) -> Measure {
-        let case = if self.lowercase {
-            Case::Lower
-        } else {
-            Case::Mixed
-        };
+        let case = if self.lowercase { Case::Lower } else { Case::Mixed };
         let smoothing = self.smooth.with_value(self.smooth_value);
         match metric {
-            Metric::Bleu => Measure::Bleu(Bleu {
-                tokenizer: self.tokenize,
-                smoothing,
-                case,
-                ..Bleu::default()
-            }),
-            Metric::Chrf => Measure::Chrf(Chrf {
-                case,
-                ..Chrf::default()
-            }),
-            Metric::ChrfPlusPlus => Measure::Chrf(Chrf {
-                case,
-                word_order: 2,
-                ..Chrf::default()
-            }),
+            Metric::Bleu => {
+                Measure::Bleu(Bleu { tokenizer: self.tokenize, smoothing, case, ..Bleu::default() })
+            }
+            Metric::Chrf => Measure::Chrf(Chrf { case, ..Chrf::default() }),
+            Metric::ChrfPlusPlus => Measure::Chrf(Chrf { case, word_order: 2, ..Chrf::default() }),
             Metric::Ter => Measure::Ter(Ter::default()),
         }
     }
@@ -154,12 +134,7 @@ impl Args {
         let Some(first) = strays.first() else {
             return Ok(());
         };
-        let all: Vec<String> = self
-            .metric
-            .iter()
-            .chain(&strays)
-            .map(Metric::name)
-            .collect();
+        let all: Vec<String> = self.metric.iter().chain(&strays).map(Metric::name).collect();
         Err(Error::usage(
             format!("`{}` is a metric, and there is no such file", first.name()),
             format!("separate metrics with commas: `--metric {}`", all.join(",")),
@@ -172,10 +147,7 @@ impl Args {
         };
         if !matches!(self.smooth, SmoothingMethod::Floor | SmoothingMethod::AddK) {
             let hint = "omit `--smooth-value`, or use `--smooth floor` or `--smooth add-k`";
-            return Err(Error::usage(
-                "`--smooth-value` requires a smoothing method that has a value",
-                hint,
-            ));
+            return Err(Error::usage("`--smooth-value` requires a smoothing method that has a value", hint));
         }
         if !(value.is_finite() && value >= 0.0) {
             return Err(Error::usage(
@@ -199,10 +171,7 @@ impl Args {
                 "add that, or use `--resamples` for the bootstrap",
             ));
         }
-        let resampling = [
-            ("--resamples", self.resamples.is_some()),
-            ("--seed", self.seed.is_some()),
-        ];
+        let resampling = [("--resamples", self.resamples.is_some()), ("--seed", self.seed.is_some())];
         let given = resampling.iter().find(|(_, is_given)| *is_given);
         match given {
             Some((option, _)) if !self.confidence && self.systems.is_empty() => Err(Error::usage(
@@ -227,10 +196,8 @@ impl Args {
             None | Some(TestName::Bootstrap) => PairedTest::Bootstrap(bootstrap),
             Some(TestName::Randomization) => {
                 let default = Randomization::default();
-                let randomization = Randomization {
-                    trials: self.trials.unwrap_or(default.trials),
-                    seed: bootstrap.seed,
-                };
+                let randomization =
+                    Randomization { trials: self.trials.unwrap_or(default.trials), seed: bootstrap.seed };
                 PairedTest::Randomization(bootstrap, randomization)
             }
         }
@@ -250,20 +217,15 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let paths: Vec<PathBuf> = paths.cloned().collect();
     let (hypotheses, mut references) = input::read_aligned(&args.hypotheses, &paths)?;
     let systems = references.split_off(args.references.len());
-    let measures: Vec<Measure> = args
-        .metric
-        .iter()
-        .map(|&metric| args.measure(metric))
-        .collect();
+    let measures: Vec<Measure> = args.metric.iter().map(|&metric| args.measure(metric)).collect();
     let mut out = Output::stdout();
     if args.sentence_level {
         sentences(args.json, &measures, &hypotheses, &references, &mut out)?;
     } else if systems.is_empty() {
         let bootstrap = args.confidence.then(|| args.bootstrap());
         let measures = measures.iter();
-        let scores: Vec<Score> = measures
-            .map(|&measure| corpus(measure, &hypotheses, &references, bootstrap))
-            .collect();
+        let scores: Vec<Score> =
+            measures.map(|&measure| corpus(measure, &hypotheses, &references, bootstrap)).collect();
         if args.json {
             out.json(&scores)?;
         } else {
@@ -307,30 +269,17 @@ fn sentences(
     out: &mut Output,
 ) -> Result<()> {
     for (line, hypothesis) in hypotheses.iter().enumerate() {
-        let references: Vec<&str> = references
-            .iter()
-            .map(|stream| stream[line].as_str())
-            .collect();
-        let scores: Vec<Score> = measures
-            .iter()
-            .map(|measure| measure.sentence(hypothesis, &references))
-            .collect();
+        let references: Vec<&str> = references.iter().map(|stream| stream[line].as_str()).collect();
+        let scores: Vec<Score> =
+            measures.iter().map(|measure| measure.sentence(hypothesis, &references)).collect();
         if json {
-            out.json_line(&Sentence {
-                line: line + 1,
-                scores: &scores,
-            })?;
+            out.json_line(&Sentence { line: line + 1, scores: &scores })?;
             continue;
         }
         if line == 0 {
-            scores
-                .iter()
-                .for_each(|score| message::note(format!("{}|{}", score.name, score.signature)));
+            scores.iter().for_each(|score| message::note(format!("{}|{}", score.name, score.signature)));
         }
-        let values: Vec<String> = scores
-            .iter()
-            .map(|score| format!("{:.2}", score.value))
-            .collect();
+        let values: Vec<String> = scores.iter().map(|score| format!("{:.2}", score.value)).collect();
         out.line(values.join("\t"))?;
     }
     Ok(())

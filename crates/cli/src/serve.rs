@@ -196,9 +196,7 @@ fn listen_to_signals(control: Control) -> Result<()> {
     let failed = |error| Error::io("handle signals of", "the server")(error);
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
     #[cfg(unix)]
-    signals
-        .add_signal(signal_hook::consts::SIGHUP)
-        .map_err(failed)?;
+    signals.add_signal(signal_hook::consts::SIGHUP).map_err(failed)?;
     let obey = move || {
         let mut stopping = false;
         for signal in signals.forever() {

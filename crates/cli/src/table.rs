@@ -21,10 +21,7 @@ pub(super) fn aligned(rows: &[Vec<String>]) -> Vec<String> {
 
 /// Numbers with four decimals, separated by blanks.
 pub(super) fn blank_separated<T: std::fmt::Display>(numbers: &[T]) -> String {
-    let shown: Vec<String> = numbers
-        .iter()
-        .map(|number| format!("{number:.4}"))
-        .collect();
+    let shown: Vec<String> = numbers.iter().map(|number| format!("{number:.4}")).collect();
     shown.join(" ")
 }
 

@@ -81,16 +81,12 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 /// The vectors on each line, the first of which is line number `first_line`; a blank line has none.
-fn vectors(
-    lines: &[String],
-    width: usize,
-    input: &Lines,
-    first_line: usize,
-) -> Result<Vec<Vec<f32>>> {
+fn vectors(lines: &[String], width: usize, input: &Lines, first_line: usize) -> Result<Vec<Vec<f32>>> {
     let parse = |(number, line): (usize, &String)| match line.trim() {
         "" => Ok(Vec::new()),
-        line => data::parse_vectors(line, width)
-            .map_err(|problem| Error::line(input.path(), number, problem)),
+        line => {
+            data::parse_vectors(line, width).map_err(|problem| Error::line(input.path(), number, problem))
+        }
     };
     (first_line..).zip(lines).map(parse).collect()
 }

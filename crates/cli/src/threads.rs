@@ -21,10 +21,7 @@ fn default_count() -> Option<NonZeroUsize> {
 
 /// Starts the threads of all work, including this one if all work is called from it (`from_this_one`). Without a choice, the processes on this machine
 /// share its CPUs. Returns the choice, limited to the maximum.
-pub(super) fn choose(
-    choice: Option<NonZeroUsize>,
-    from_this_one: bool,
-) -> Result<Option<NonZeroUsize>> {
+pub(super) fn choose(choice: Option<NonZeroUsize>, from_this_one: bool) -> Result<Option<NonZeroUsize>> {
     let cpus = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let asked = match (choice, n_on_this_machine()) {
         (None, 1) if !from_this_one => return Ok(None),
@@ -49,11 +46,7 @@ pub(super) fn choose(
         let problem = format!("cannot start {}: {error}", count(threads.get(), "thread"));
         Error::usage(problem, "use fewer threads: `--threads 1`, for example")
     };
-    let started = if from_this_one {
-        Threads::start_with_caller(threads)
-    } else {
-        Threads::start(threads)
-    };
+    let started = if from_this_one { Threads::start_with_caller(threads) } else { Threads::start(threads) };
     started.map_err(refused)?;
     Ok(choice.and(Some(threads)))
 }

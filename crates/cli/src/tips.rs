@@ -29,10 +29,7 @@ pub(super) fn added(mut error: clap::Error, words: &[String]) -> clap::Error {
         Some(ContextValue::String(text)) => text.as_str(),
         _ => "",
     };
-    let (option, value) = (
-        context(ContextKind::InvalidArg),
-        context(ContextKind::InvalidValue),
-    );
+    let (option, value) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue));
     let mut command = command(words);
     let is_near = error.get(ContextKind::SuggestedArg).is_some();
     let tip = match error.kind() {
@@ -40,9 +37,7 @@ pub(super) fn added(mut error: clap::Error, words: &[String]) -> clap::Error {
             of_option(option, &command, words).or_else(|| elsewhere(option).filter(|_| !is_near))
         }
         ErrorKind::InvalidValue => of_value(option, value),
-        ErrorKind::ValueValidation => {
-            of_number(&error.to_string()).or_else(|| of_value(option, value))
-        }
+        ErrorKind::ValueValidation => of_number(&error.to_string()).or_else(|| of_value(option, value)),
         _ => None,
     };
     if error.kind() == ErrorKind::UnknownArgument {
@@ -109,15 +104,11 @@ fn of_option(option: &str, command: &clap::Command, words: &[String]) -> Option<
         return Some(format!("it is called `{own}` here"));
     }
     if is_train && let Some(key) = key_of(name) {
-        return Some(format!(
-            "configuration keys are set with `--set KEY=VALUE`: {key}"
-        ));
+        return Some(format!("configuration keys are set with `--set KEY=VALUE`: {key}"));
     }
     if let Some(own) = own {
         let command = command.get_bin_name().unwrap_or_default();
-        return Some(format!(
-            "`{command}` has no such option; other commands call it `{own}`"
-        ));
+        return Some(format!("`{command}` has no such option; other commands call it `{own}`"));
     }
     if let Some(tip) = of_others(name, command) {
         return Some(tip);
@@ -148,9 +139,7 @@ fn of_others(name: &str, command: &clap::Command) -> Option<String> {
     let mut all = super::Cli::command();
     all.build();
     let others = all.get_subcommands().filter(|other| has(other, name));
-    let others: Vec<String> = others
-        .map(|other| format!("`{}`", other.get_name()))
-        .collect();
+    let others: Vec<String> = others.map(|other| format!("`{}`", other.get_name())).collect();
     let listed = match &others[..] {
         [] => return None,
         [one] => format!("{one} has"),
@@ -183,9 +172,7 @@ fn of_text(text: &str) -> Option<String> {
         ));
     }
     if TESTERS.into_iter().any(given) {
-        return Some(
-            "a test set is given by options, such as `--src test.en --ref test.de`".into(),
-        );
+        return Some("a test set is given by options, such as `--src test.en --ref test.de`".into());
     }
     let reader = READERS.into_iter().find(|command| given(command))?;
     Some(format!(
@@ -219,9 +206,7 @@ fn of_key(key: &str) -> Option<String> {
     let values = option.get_value_names().filter(|_| takes_value);
     let values = values.unwrap_or_default().iter();
     let value: String = values.map(|value| format!(" {value}")).collect();
-    Some(format!(
-        "`--{name}{value}` is an option of the command line, not a key"
-    ))
+    Some(format!("`--{name}{value}` is an option of the command line, not a key"))
 }
 
 /// `error` about the model `path` to import, with a hint if `path` is the name of a repository of the Hugging Face Hub.
@@ -269,10 +254,7 @@ pub(super) fn text_as_file(error: &Error, text: &Path) -> Error {
         quoted(&text.to_string_lossy()),
         command.unwrap_or(READERS[0])
     );
-    Error::Data {
-        problem: error.to_string(),
-        hint: Some(hint),
-    }
+    Error::Data { problem: error.to_string(), hint: Some(hint) }
 }
 
 /// `text` as an argument in a shell, unless it is long.
@@ -292,9 +274,7 @@ fn key_of(name: &str) -> Option<String> {
     let section = format!("`train.{name}.kind`");
     match draft {
         Err(Error::UnknownKey { hint, .. }) => Some(hint).filter(|hint| hint.starts_with("did")),
-        Err(Error::Config {
-            hint: Some(hint), ..
-        }) if hint.contains(&section) => Some(hint),
+        Err(Error::Config { hint: Some(hint), .. }) if hint.contains(&section) => Some(hint),
         _ => Some(format!("did you mean `train.{name}`?")),
     }
 }
@@ -314,9 +294,7 @@ fn of_number(message: &str) -> Option<String> {
 /// A tip for a value that an option does not have.
 fn of_value(option: &str, value: &str) -> Option<String> {
     if option.starts_with("--metric") && (value.is_empty() || value.contains(char::is_whitespace)) {
-        return Some(
-            "separate metrics with commas, without blanks: `--metric bleu,chrf,ter`".into(),
-        );
+        return Some("separate metrics with commas, without blanks: `--metric bleu,chrf,ter`".into());
     }
     if !option.starts_with("--tokenize") {
         return None;
@@ -333,12 +311,8 @@ fn of_value(option: &str, value: &str) -> Option<String> {
         "flores200" => Some(divide(
             "the SentencePiece model `flores200sacrebleuspm` that sacreBLEU downloads (`spm_encode --model=FILE < out > out.spm`)",
         )),
-        "ja-mecab" => Some(divide(
-            "MeCab and the dictionary `ipadic` (`mecab -Owakati < out > out.words`)",
-        )),
-        "ko-mecab" => Some(divide(
-            "MeCab-ko and its dictionary (`mecab -Owakati < out > out.words`)",
-        )),
+        "ja-mecab" => Some(divide("MeCab and the dictionary `ipadic` (`mecab -Owakati < out > out.words`)")),
+        "ko-mecab" => Some(divide("MeCab-ko and its dictionary (`mecab -Owakati < out > out.words`)")),
         _ => None,
     }
 }

@@ -74,17 +74,11 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     if processes.is_first() {
         message::renamed(&draft);
     }
-    let known = processes.value_of_first("the model of `model.from` was read", || {
-        draft.known(resumed)
-    })?;
+    let known = processes.value_of_first("the model of `model.from` was read", || draft.known(resumed))?;
     let config = draft.resolve(&known);
     let config = processes.agree("the configuration was read", config)?;
-    let options = RunOptions {
-        out,
-        existing,
-        interrupt: Interrupt::install()?,
-        processes: processes.clone(),
-    };
+    let options =
+        RunOptions { out, existing, interrupt: Interrupt::install()?, processes: processes.clone() };
     if !processes.is_first() {
         return train::train(&config, &options, &mut Silent).map(drop);
     }
@@ -98,10 +92,7 @@ fn default_out(config: &Path) -> Result<PathBuf> {
     match config.file_stem() {
         Some(name) => Ok(Path::new("runs").join(name)),
         None => Err(Error::usage(
-            format!(
-                "`{}` has no file name to name the run after",
-                config.display()
-            ),
+            format!("`{}` has no file name to name the run after", config.display()),
             "name the directory with `--output`",
         )),
     }
@@ -109,40 +100,21 @@ fn default_out(config: &Path) -> Result<PathBuf> {
 
 /// A sentence about the finished run.
 fn sentence(summary: &Summary) -> String {
-    let Summary {
-        step,
-        resumed_at,
-        seconds,
-        best,
-        path,
-        stopped,
-        exchange,
-        ..
-    } = summary;
+    let Summary { step, resumed_at, seconds, best, path, stopped, exchange, .. } = summary;
     let why = match stopped {
         StopReason::MaxSteps => "",
         StopReason::MaxEpochs => " (`train.max_epochs` reached)",
         StopReason::Patience => " (stopped early: no improvement in `train.patience` validations)",
     };
     let best = best.as_ref().map_or(String::new(), |best| {
-        let bleu = best
-            .bleu
-            .map_or(String::new(), |bleu| format!(", BLEU {bleu:.2}"));
-        format!(
-            "; best validation at update {}: loss {:.3}{bleu}",
-            number(best.step),
-            best.loss
-        )
+        let bleu = best.bleu.map_or(String::new(), |bleu| format!(", BLEU {bleu:.2}"));
+        format!("; best validation at update {}: loss {:.3}{bleu}", number(best.step), best.loss)
     });
     let exchange = exchange.map_or(String::new(), |exchange| {
-        format!(
-            ", of which process 0 of {} spent {:.1} s in exchanges",
-            exchange.processes, exchange.seconds
-        )
+        format!(", of which process 0 of {} spent {:.1} s in exchanges", exchange.processes, exchange.seconds)
     });
-    let since = resumed_at.map_or(String::new(), |before| {
-        format!(", {} since resuming", number(step.saturating_sub(before)))
-    });
+    let since = resumed_at
+        .map_or(String::new(), |before| format!(", {} since resuming", number(step.saturating_sub(before))));
     format!(
         "{}{since} in {seconds:.0} s{exchange}{why}{best}; the model is in `{}`",
         count(*step as usize, "update"),

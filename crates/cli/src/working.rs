@@ -52,10 +52,7 @@ fn text(done: &Arc<AtomicUsize>, of: Option<usize>, time: Duration) -> String {
     let count = |n: usize| HumanCount(n as u64);
     let of = of.map_or(String::new(), |of| format!(" of {}", count(of)));
     let speed = done as f64 / time.as_secs_f64().max(1e-3);
-    format!(
-        "{}{of} sentences translated, {speed:.1} per second",
-        count(done)
-    )
+    format!("{}{of} sentences translated, {speed:.1} per second", count(done))
 }
 
 #[cfg(test)]
@@ -66,10 +63,7 @@ mod tests {
     fn it_counts_and_gives_the_speed() {
         let done = Arc::new(AtomicUsize::new(1500));
         let text = |of| text(&done, of, Duration::from_secs(10));
-        assert_eq!(
-            text(Some(2000)),
-            "1,500 of 2,000 sentences translated, 150.0 per second"
-        );
+        assert_eq!(text(Some(2000)), "1,500 of 2,000 sentences translated, 150.0 per second");
         assert_eq!(text(None), "1,500 sentences translated, 150.0 per second");
     }
 }

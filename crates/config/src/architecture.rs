@@ -3,15 +3,14 @@
 use std::num::NonZeroUsize;
 
 use attentive_architecture::{
-    AddedPositions, Architecture, Attention, AttentionKind, CellKind, CrossAttention, Decoder,
-    Encoder, FeedForward, Head, InitialState, Input, Items, LabelLayer, Labels, Norm, NormPosition,
-    Positions, RecurrentDecoder, RecurrentEncoder, RelativePositions, SelfMixing, Sinusoids, Stack,
-    Task, Transform, TransformerStack, Vocabulary,
+    AddedPositions, Architecture, Attention, AttentionKind, CellKind, CrossAttention, Decoder, Encoder,
+    FeedForward, Head, InitialState, Input, Items, LabelLayer, Labels, Norm, NormPosition, Positions,
+    RecurrentDecoder, RecurrentEncoder, RelativePositions, SelfMixing, Sinusoids, Stack, Task, Transform,
+    TransformerStack, Vocabulary,
 };
 
 use super::{
-    DecoderConfig, EncoderConfig, FamilyConfig, MixingKind, ModelConfig, OutputConfig, StackKind,
-    Translator,
+    DecoderConfig, EncoderConfig, FamilyConfig, MixingKind, ModelConfig, OutputConfig, StackKind, Translator,
 };
 
 impl ModelConfig {
@@ -34,9 +33,7 @@ impl ModelConfig {
         let decoder = |keys: &DecoderConfig| Stack {
             input: self.target(keys.stack, tgt_vocab),
             layers: match keys.stack {
-                StackKind::Transformer => {
-                    Decoder::Transformer(self.transformer_decoder(keys, d_memory))
-                }
+                StackKind::Transformer => Decoder::Transformer(self.transformer_decoder(keys, d_memory)),
                 StackKind::Recurrent => Decoder::Recurrent(self.recurrent_decoder(keys, d_memory)),
             },
         };
@@ -50,11 +47,9 @@ impl ModelConfig {
     fn source(&self, stack: StackKind, vocab: usize) -> Input {
         match self.family.d_input() {
             None => self.tokens(stack, vocab, false),
-            Some(width) => Input {
-                items: Items::Vectors,
-                d_model: width,
-                ..self.tokens(stack, vocab, false)
-            },
+            Some(width) => {
+                Input { items: Items::Vectors, d_model: width, ..self.tokens(stack, vocab, false) }
+            }
         }
     }
 
@@ -65,17 +60,9 @@ impl ModelConfig {
     }
 
     fn tokens(&self, stack: StackKind, vocab: usize, shared: bool) -> Input {
-        let scale = if self.scale_embeddings {
-            (self.d_model as f64).sqrt()
-        } else {
-            1.0
-        };
+        let scale = if self.scale_embeddings { (self.d_model as f64).sqrt() } else { 1.0 };
         Input {
-            items: Items::Tokens {
-                vocab,
-                scale,
-                shared,
-            },
+            items: Items::Tokens { vocab, scale, shared },
             d_model: self.d_model,
             positions: match stack {
                 StackKind::Transformer => self.added_positions(),
@@ -89,12 +76,8 @@ impl ModelConfig {
     fn added_positions(&self) -> AddedPositions {
         match self.positions {
             Positions::SinusoidalInterleaved => AddedPositions::Sinusoidal(Sinusoids::Interleaved),
-            Positions::SinusoidalConcatenated => {
-                AddedPositions::Sinusoidal(Sinusoids::Concatenated)
-            }
-            Positions::SinusoidalTensor2tensor => {
-                AddedPositions::Sinusoidal(Sinusoids::Tensor2tensor)
-            }
+            Positions::SinusoidalConcatenated => AddedPositions::Sinusoidal(Sinusoids::Concatenated),
+            Positions::SinusoidalTensor2tensor => AddedPositions::Sinusoidal(Sinusoids::Tensor2tensor),
             Positions::Learned | Positions::LearnedRelative => AddedPositions::Learned {
                 rows: self.position_offset + self.max_len,
                 offset: self.position_offset,
@@ -104,10 +87,7 @@ impl ModelConfig {
     }
 
     fn norm(&self) -> Norm {
-        Norm {
-            kind: self.norm,
-            epsilon: self.norm_epsilon,
-        }
+        Norm { kind: self.norm, epsilon: self.norm_epsilon }
     }
 
     fn attention(&self, n_heads: usize, positions: RelativePositions) -> Attention {
@@ -124,10 +104,9 @@ impl ModelConfig {
 
     fn self_attention(&self, n_heads: usize) -> SelfMixing {
         let positions = match self.positions {
-            Positions::Rotary => RelativePositions::Rotary {
-                base: self.rotary_base,
-                scaling: self.rotary_scaling.scaling(),
-            },
+            Positions::Rotary => {
+                RelativePositions::Rotary { base: self.rotary_base, scaling: self.rotary_scaling.scaling() }
+            }
             Positions::Relative | Positions::LearnedRelative => RelativePositions::Buckets {
                 n_buckets: self.relative_buckets,
                 max_distance: self.relative_distance,
@@ -139,10 +118,7 @@ impl ModelConfig {
 
     /// Attention heads of the decoder.
     pub fn decoder_heads(&self) -> usize {
-        let own = self
-            .family
-            .translator()
-            .and_then(|keys| keys.n_decoder_heads);
+        let own = self.family.translator().and_then(|keys| keys.n_decoder_heads);
         own.map_or(self.n_heads, NonZeroUsize::get)
     }
 
@@ -178,11 +154,7 @@ impl ModelConfig {
         self.transformer(keys.n_encoder_layers, mixing, self.d_ff)
     }
 
-    fn transformer_decoder(
-        &self,
-        keys: &DecoderConfig,
-        d_memory: Option<usize>,
-    ) -> TransformerStack {
+    fn transformer_decoder(&self, keys: &DecoderConfig, d_memory: Option<usize>) -> TransformerStack {
         let n_heads = self.decoder_heads();
         let mixing = match keys.decoder_mixing {
             MixingKind::Attention => self.self_attention(n_heads),
@@ -232,36 +204,16 @@ impl ModelConfig {
 
     /// The head; an encoder's output is `d_encoder` wide.
     fn head(&self, size: usize, d_encoder: usize) -> Head {
-        let labels = |layer| Labels {
-            size,
-            d_in: d_encoder,
-            layer,
-            dropout: self.dropout,
-        };
+        let labels = |layer| Labels { size, d_in: d_encoder, layer, dropout: self.dropout };
         match &self.family {
             FamilyConfig::Tagger { .. } => Head::Positions(labels(LabelLayer::None)),
-            FamilyConfig::Classifier {
-                pooling,
-                label_layer,
-                ..
-            } => Head::Sequence {
-                pooling: *pooling,
-                labels: labels(*label_layer),
-            },
-            FamilyConfig::Encoder {
-                pooling,
-                normalize_embeddings,
-                ..
-            } => Head::Vector {
-                pooling: *pooling,
-                d: d_encoder,
-                unit: *normalize_embeddings,
-            },
-            FamilyConfig::EncoderOnly {
-                output,
-                output_transform,
-                ..
-            } => {
+            FamilyConfig::Classifier { pooling, label_layer, .. } => {
+                Head::Sequence { pooling: *pooling, labels: labels(*label_layer) }
+            }
+            FamilyConfig::Encoder { pooling, normalize_embeddings, .. } => {
+                Head::Vector { pooling: *pooling, d: d_encoder, unit: *normalize_embeddings }
+            }
+            FamilyConfig::EncoderOnly { output, output_transform, .. } => {
                 let transform = output_transform.then(|| Transform {
                     d: d_encoder,
                     activation: self.activation,
@@ -278,12 +230,7 @@ impl ModelConfig {
     }
 }
 
-fn vocabulary(
-    size: usize,
-    d_model: usize,
-    output: &OutputConfig,
-    transform: Option<Transform>,
-) -> Head {
+fn vocabulary(size: usize, d_model: usize, output: &OutputConfig, transform: Option<Transform>) -> Head {
     Head::Vocabulary(Vocabulary {
         size,
         transform,

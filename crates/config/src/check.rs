@@ -62,11 +62,7 @@ impl Config {
 
 fn data(data: &DataConfig) -> Result<()> {
     if data.hold_out > 0.0 && data.valid.is_some() {
-        return refuse(
-            "data.hold_out",
-            "0, since `data.valid` is set",
-            data.hold_out,
-        );
+        return refuse("data.hold_out", "0, since `data.valid` is set", data.hold_out);
     }
     path("data.dir", data.dir.as_ref())?;
     path("data.store_dir", data.store_dir.as_ref())?;
@@ -90,12 +86,8 @@ fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
         CorpusSource::Tsv(tsv) => file("tsv", tsv),
         CorpusSource::Jsonl(jsonl) => file("jsonl", jsonl),
         CorpusSource::Text(text) => file("text", text),
-        CorpusSource::Builtin { pairs, .. } => {
-            ranges::whole(&format!("{section}.pairs"), *pairs as u64)
-        }
-        CorpusSource::InMemory { lines } => {
-            ranges::whole(&format!("{section}.in_memory"), *lines as u64)
-        }
+        CorpusSource::Builtin { pairs, .. } => ranges::whole(&format!("{section}.pairs"), *pairs as u64),
+        CorpusSource::InMemory { lines } => ranges::whole(&format!("{section}.in_memory"), *lines as u64),
         CorpusSource::Mixed(parts) => parts.iter().try_for_each(|part| {
             ranges::number(&format!("{section}.weight"), part.weight)?;
             if matches!(part.source, CorpusSource::InMemory { .. }) {
@@ -107,19 +99,13 @@ fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
 }
 
 pub(super) fn model(model: &ModelConfig) -> Result<()> {
-    let config = Config {
-        model: model.clone(),
-        ..Config::default()
-    };
+    let config = Config { model: model.clone(), ..Config::default() };
     ranges::check(&config, "model.")?;
     network::check(model)
 }
 
 pub(super) fn decode(decode: &DecodeConfig) -> Result<()> {
-    let config = Config {
-        decode: decode.clone(),
-        ..Config::default()
-    };
+    let config = Config { decode: decode.clone(), ..Config::default() };
     ranges::check(&config, "decode.")
 }
 
@@ -135,42 +121,18 @@ fn lengths(config: &Config) -> Result<()> {
 
 fn path(key: &str, path: Option<&PathBuf>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
-    require(
-        !path.as_os_str().is_empty(),
-        key,
-        "a path",
-        "an empty string",
-    )?;
-    require(
-        path.to_str().is_some(),
-        key,
-        "a path in UTF-8",
-        path.display(),
-    )
+    require(!path.as_os_str().is_empty(), key, "a path", "an empty string")?;
+    require(path.to_str().is_some(), key, "a path in UTF-8", path.display())
 }
 
 fn require(holds: bool, key: &str, expected: impl Display, found: impl Display) -> Result<()> {
-    if holds {
-        Ok(())
-    } else {
-        refuse(key, expected, found)
-    }
+    if holds { Ok(()) } else { refuse(key, expected, found) }
 }
 
 fn refuse(key: &str, expected: impl Display, found: impl Display) -> Result<()> {
     refuse_with(key, expected, found, None)
 }
 
-fn refuse_with(
-    key: &str,
-    expected: impl Display,
-    found: impl Display,
-    hint: Option<String>,
-) -> Result<()> {
-    Err(Error::Config {
-        key: key.to_owned(),
-        expected: expected.to_string(),
-        found: found.to_string(),
-        hint,
-    })
+fn refuse_with(key: &str, expected: impl Display, found: impl Display, hint: Option<String>) -> Result<()> {
+    Err(Error::Config { key: key.to_owned(), expected: expected.to_string(), found: found.to_string(), hint })
 }

@@ -15,8 +15,7 @@ pub(super) use keys::{CorpusKeys, OneCorpus};
 use attentive_base::error::{Error, Result};
 
 /// The ways to name a corpus, for messages.
-pub(super) const ONE_OF: &str =
-    "exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`";
+pub(super) const ONE_OF: &str = "exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`";
 
 /// The source of a corpus. Files may be compressed with gzip or zstd, whatever their names.
 ///
@@ -68,10 +67,7 @@ impl CorpusSource {
     /// The corpora that it consists of, with their weights.
     pub fn parts(&self) -> Vec<(&Self, f64)> {
         match self {
-            Self::Mixed(parts) => parts
-                .iter()
-                .map(|part| (&part.source, part.weight))
-                .collect(),
+            Self::Mixed(parts) => parts.iter().map(|part| (&part.source, part.weight)).collect(),
             one => vec![(one, 1.0)],
         }
     }
@@ -157,11 +153,7 @@ impl fmt::Display for Mistake {
 
 impl Mistake {
     fn missing(name: &'static str, expected: &'static str) -> Self {
-        Self {
-            name: Some(name),
-            expected,
-            found: "nothing".into(),
-        }
+        Self { name: Some(name), expected, found: "nothing".into() }
     }
 
     fn in_section(self, section: &str) -> Error {
@@ -182,26 +174,18 @@ impl TryFrom<Written> for CorpusSource {
 
     fn try_from(written: Written) -> Result<Self, Mistake> {
         let weighted = |keys: CorpusKeys| {
-            Ok(WeightedSource {
-                weight: keys.weight.unwrap_or(1.0),
-                source: keys.try_into()?,
-            })
+            Ok(WeightedSource { weight: keys.weight.unwrap_or(1.0), source: keys.try_into()? })
         };
         match written {
-            Written::One(CorpusKeys {
-                weight: Some(weight),
-                ..
-            }) => Err(Mistake {
+            Written::One(CorpusKeys { weight: Some(weight), .. }) => Err(Mistake {
                 name: Some("weight"),
                 expected: "nothing, since `weight` only applies to one of several corpora, as in `train = [{ … }, { … }]`",
                 found: weight.to_string(),
             }),
             Written::One(keys) => keys.try_into(),
-            Written::Several(all) if all.is_empty() => Err(Mistake {
-                name: None,
-                expected: ONE_OF,
-                found: "an empty list".into(),
-            }),
+            Written::Several(all) if all.is_empty() => {
+                Err(Mistake { name: None, expected: ONE_OF, found: "an empty list".into() })
+            }
             Written::Several(all) => {
                 let parts = all.into_iter().map(weighted);
                 parts.collect::<Result<_, _>>().map(Self::Mixed)
@@ -240,8 +224,7 @@ pub(super) fn check(config: &Table) -> Result<()> {
         };
         // Errors of serde are ignored here, since they occur again when the whole configuration is read.
         if let Ok(written) = section.clone().try_into::<Written>() {
-            CorpusSource::try_from(written)
-                .map_err(|mistake| mistake.in_section(&format!("data.{name}")))?;
+            CorpusSource::try_from(written).map_err(|mistake| mistake.in_section(&format!("data.{name}")))?;
         }
     }
     Ok(())

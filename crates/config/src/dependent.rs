@@ -11,10 +11,7 @@ const MOST_WARMUP: u64 = 500;
 /// Sets the missing keys of `config` whose default depends on the family, on the length penalty, or on whether training starts
 /// from a model. Returns them, each with the keys on which its default depends, for messages.
 pub(super) fn fill_in(config: &mut Table) -> Vec<(&'static str, &'static str)> {
-    let mut missing = Missing {
-        config,
-        found: Vec::new(),
-    };
+    let mut missing = Missing { config, found: Vec::new() };
     by_family(&mut missing);
     by_formula(&mut missing);
     by_source(&mut missing);
@@ -97,12 +94,8 @@ fn by_source(missing: &mut Missing<'_>) {
     if missing.of::<String>("model.from").is_none() {
         return;
     }
-    let max_steps = missing
-        .of("train.max_steps")
-        .unwrap_or(TrainConfig::default().max_steps);
-    let width = missing
-        .of("model.d_model")
-        .unwrap_or(ModelConfig::default().d_model);
+    let max_steps = missing.of("train.max_steps").unwrap_or(TrainConfig::default().max_steps);
+    let width = missing.of("model.d_model").unwrap_or(ModelConfig::default().d_model);
     let kind: Option<String> = missing.of("train.schedule.kind");
     let kind = kind.as_deref();
     // Others need no warm-up.
@@ -116,11 +109,7 @@ fn by_source(missing: &mut Missing<'_>) {
         );
     }
     let warmup = (max_steps / 10).clamp(least, MOST_WARMUP) as i64;
-    missing.set(
-        "train.schedule.warmup_steps",
-        "`model.from` and `train.max_steps`",
-        warmup,
-    );
+    missing.set("train.schedule.warmup_steps", "`model.from` and `train.max_steps`", warmup);
 }
 
 #[cfg(test)]

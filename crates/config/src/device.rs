@@ -90,22 +90,9 @@ mod tests {
     #[test]
     fn devices_are_written_as_they_are_read() {
         for text in ["cpu", "gpu", "gpu:0", "gpu:12"] {
-            assert_eq!(
-                text.parse().map(|device: TrainDevice| device.to_string()),
-                Ok(text.into())
-            );
+            assert_eq!(text.parse().map(|device: TrainDevice| device.to_string()), Ok(text.into()));
         }
-        for text in [
-            "",
-            "CPU",
-            "cuda",
-            "cuda:0",
-            "gpu:",
-            "gpu:-1",
-            "gpu:+1",
-            "gpu:12345",
-            "cpu:0",
-        ] {
+        for text in ["", "CPU", "cuda", "cuda:0", "gpu:", "gpu:-1", "gpu:+1", "gpu:12345", "cpu:0"] {
             assert!(text.parse::<TrainDevice>().is_err(), "{text}");
         }
     }

@@ -59,8 +59,7 @@ impl Config {
         other: &Config,
         matters: impl Fn(&str) -> bool,
     ) -> Option<Difference> {
-        let [ours, theirs] =
-            [self, other].map(|config| Table::try_from(config).unwrap_or_default());
+        let [ours, theirs] = [self, other].map(|config| Table::try_from(config).unwrap_or_default());
         let shown = |table: &Table, key: &str| {
             table::get(table, key).map_or_else(|| "nothing".to_owned(), Value::to_string)
         };
@@ -68,13 +67,8 @@ impl Config {
         let keys = std::iter::once("model.family".to_owned());
         let others = [&ours, &theirs].map(table::leaves).into_iter().flatten();
         let mut keys = keys.chain(others.map(|(key, _)| key));
-        let key =
-            keys.find(|key| matters(key) && table::get(&ours, key) != table::get(&theirs, key))?;
-        Some(Difference {
-            ours: shown(&ours, &key),
-            theirs: shown(&theirs, &key),
-            key,
-        })
+        let key = keys.find(|key| matters(key) && table::get(&ours, key) != table::get(&theirs, key))?;
+        Some(Difference { ours: shown(&ours, &key), theirs: shown(&theirs, &key), key })
     }
 }
 
@@ -88,10 +82,8 @@ fn bound_by_schedule(kind: ScheduleKind, decay_steps: u64) -> &'static [&'static
 }
 
 fn is_free(key: &str) -> bool {
-    FREE.iter().any(|free| {
-        key.strip_prefix(free)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    })
+    FREE.iter()
+        .any(|free| key.strip_prefix(free).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
 }
 
 #[cfg(test)]
@@ -107,9 +99,7 @@ mod tests {
         other.decode.beam_width += 1;
         assert_eq!(config.difference_that_matters(&other), None);
         other.model.d_model = 64;
-        let difference = config
-            .difference_that_matters(&other)
-            .expect("a difference");
+        let difference = config.difference_that_matters(&other).expect("a difference");
         assert_eq!(difference.key, "model.d_model");
         // Version 0.1.0 let keys stand that nothing reads.
         let mut stored = config.clone();
@@ -123,9 +113,6 @@ mod tests {
         let mut adam = config.clone();
         adam.train.optimizer.beta1 = 0.5;
         assert!(config.difference_that_matters(&adam).is_some());
-        assert_eq!(
-            (difference.ours.as_str(), difference.theirs.as_str()),
-            ("256", "64")
-        );
+        assert_eq!((difference.ours.as_str(), difference.theirs.as_str()), ("256", "64"));
     }
 }

@@ -72,11 +72,7 @@ pub enum FamilyConfig {
         word_pieces: bool,
         /// The width of the vectors that a tagger reads in place of tokens. By default, or if it is 0, a tagger reads tokens. A
         /// Transformer encoder needs vectors of the width `model.d_model`.
-        #[serde(
-            rename = "recurrent.d_input",
-            default,
-            deserialize_with = "unless_zero"
-        )]
+        #[serde(rename = "recurrent.d_input", default, deserialize_with = "unless_zero")]
         #[schemars(range(min = 0, max = 1 << 16), extend("examples" = [13]))]
         d_input: Option<NonZeroUsize>,
     },
@@ -362,10 +358,6 @@ impl Default for DecoderConfig {
 
 impl Default for OutputConfig {
     fn default() -> Self {
-        Self {
-            tie_embeddings: TieEmbeddings::All,
-            output_bias: false,
-            logit_scale: 1.0,
-        }
+        Self { tie_embeddings: TieEmbeddings::All, output_bias: false, logit_scale: 1.0 }
     }
 }

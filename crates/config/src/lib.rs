@@ -35,19 +35,16 @@ mod users;
 mod usual;
 
 pub use attentive_architecture::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind,
-    NormPosition, Pooling, Positions, Task, TieEmbeddings,
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind, NormPosition,
+    Pooling, Positions, Task, TieEmbeddings,
 };
 pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
-pub use decode::{
-    CachePrecision, DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WIDTH,
-};
+pub use decode::{CachePrecision, DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WIDTH};
 pub use device::{GpuChoice, TrainDevice};
 pub use difference::Difference;
 pub use family::{
-    DecoderConfig, EncoderConfig, Family, FamilyConfig, MixingKind, OutputConfig, StackKind,
-    Translator,
+    DecoderConfig, EncoderConfig, Family, FamilyConfig, MixingKind, OutputConfig, StackKind, Translator,
 };
 pub use load::{Draft, Known};
 pub use model::{ModelConfig, RecurrentConfig};
@@ -56,12 +53,10 @@ pub use reference::reference;
 pub use renamed::Renamed;
 pub use rotary::{RotaryScalingConfig, RotaryScalingKind};
 pub use start::Start;
-pub use tokenizer::{
-    NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary,
-};
+pub use tokenizer::{NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
 pub use train::{
-    BestBy, ExchangePrecision, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind,
-    ScheduleConfig, ScheduleKind, TrainConfig, TrainPrecision,
+    BestBy, ExchangePrecision, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind, ScheduleConfig,
+    ScheduleKind, TrainConfig, TrainPrecision,
 };
 
 use schemars::JsonSchema;

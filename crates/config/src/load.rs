@@ -40,9 +40,7 @@ impl Config {
     /// # Errors
     /// Those of [`Config::load`].
     pub fn load_stored(path: &Path) -> Result<Self> {
-        Draft::load(path, &[])?
-            .resolve_stored()
-            .map(|(config, _)| config)
+        Draft::load(path, &[])?.resolve_stored().map(|(config, _)| config)
     }
 
     /// Reads `text`, the content of the file `path`, then applies `overrides` as [`Config::load`] does.
@@ -62,8 +60,7 @@ impl Config {
     /// # Panics
     /// If a number exceeds TOML's 63 bits or a path is not UTF-8. [`Config::validate`] refuses both.
     pub fn to_toml(&self) -> String {
-        toml::to_string(self)
-            .unwrap_or_else(|error| panic!("a valid config can be written as TOML: {error}"))
+        toml::to_string(self).unwrap_or_else(|error| panic!("a valid config can be written as TOML: {error}"))
     }
 }
 
@@ -102,36 +99,19 @@ impl Draft {
     /// # Errors
     /// Those of [`Draft::load`].
     pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self> {
-        let parsed = contain(|| text.parse::<Table>()).map_err(|problem| Error::Toml {
-            path: path.into(),
-            problem,
-        })?;
+        let parsed = contain(|| text.parse::<Table>())
+            .map_err(|problem| Error::Toml { path: path.into(), problem })?;
         let mut table = parsed.map_err(|error| not_toml(text, path, &error))?;
         let mut renamed = renamed::rename(&mut table)
             .map_err(|error| located(error, |key| place_in_file(text, path, key)))?;
-        check_table("", &table)
-            .map_err(|error| located(error, |key| place_in_file(text, path, key)))?;
-        let overrides = overrides
-            .iter()
-            .map(|text| Override::parse(text))
-            .collect::<Result<Vec<_>>>()?;
-        for Override {
-            key,
-            value,
-            renamed: by_override,
-        } in &overrides
-        {
+        check_table("", &table).map_err(|error| located(error, |key| place_in_file(text, path, key)))?;
+        let overrides = overrides.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>>>()?;
+        for Override { key, value, renamed: by_override } in &overrides {
             check_key(key, value).map_err(|error| located(error, |_| OVERRIDE.to_owned()))?;
             set(&mut table, key, value.clone())?;
             renamed.extend_from_slice(by_override);
         }
-        let draft = Self {
-            renamed,
-            text: text.to_owned(),
-            path: path.to_path_buf(),
-            overrides,
-            table,
-        };
+        let draft = Self { renamed, text: text.to_owned(), path: path.to_path_buf(), overrides, table };
         corpus::check(&draft.table).map_err(|error| draft.located(error))?;
         Ok(draft)
     }
@@ -163,10 +143,7 @@ impl Draft {
             None => Config::load_source(Path::new(from)),
         };
         let source = source.map_err(|error| self.located(error))?;
-        Ok(Known {
-            source: Some(source),
-            begun,
-        })
+        Ok(Known { source: Some(source), begun })
     }
 
     /// The whole configuration, given the result of [`Draft::known`].
@@ -215,10 +192,7 @@ impl Draft {
         Origins::new(&self.table, |key| {
             let overridden = self.overrides.iter().any(|o| o.sets(key));
             match document.line_of(key).filter(|_| !overridden) {
-                Some(line) => ValueOrigin::File {
-                    path: self.path.clone(),
-                    line,
-                },
+                Some(line) => ValueOrigin::File { path: self.path.clone(), line },
                 None => ValueOrigin::Override,
             }
         })
@@ -239,19 +213,16 @@ impl Draft {
             origins.insert(key.to_owned(), ValueOrigin::DependentDefault { on });
         }
         // The checks above have already refused, with better messages, everything that serde could refuse.
-        let config =
-            Config::deserialize(table.clone()).map_err(|error: toml::de::Error| Error::Toml {
-                path: self.path.clone(),
-                problem: error.message().into(),
-            })?;
+        let config = Config::deserialize(table.clone()).map_err(|error: toml::de::Error| Error::Toml {
+            path: self.path.clone(),
+            problem: error.message().into(),
+        })?;
         validate(&config, &table).map_err(|error| self.located(error))?;
         Ok(config)
     }
 
     fn located(&self, error: Error) -> Error {
-        located(error, |key| {
-            place(&self.text, &self.path, &self.overrides, key)
-        })
+        located(error, |key| place(&self.text, &self.path, &self.overrides, key))
     }
 }
 
@@ -272,16 +243,10 @@ impl Override {
             ));
         };
         let value = value.trim();
-        let value = value
-            .parse()
-            .unwrap_or_else(|_| Value::String(value.to_owned()));
+        let value = value.parse().unwrap_or_else(|_| Value::String(value.to_owned()));
         let (key, value, renamed) = renamed::rename_one(key.trim(), value)
             .map_err(|error| located(error, |_| OVERRIDE.to_owned()))?;
-        Ok(Self {
-            key,
-            value,
-            renamed,
-        })
+        Ok(Self { key, value, renamed })
     }
 
     /// Whether the override sets `key`, directly or through its section.
@@ -292,8 +257,7 @@ impl Override {
 
 /// Whether `key` is `section` or one of its keys.
 fn is_within(key: &str, section: &str) -> bool {
-    key.strip_prefix(section)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    key.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Sets the known key `key` of `table`, whose sections have been checked.
@@ -307,9 +271,7 @@ fn set(table: &mut Table, key: &str, value: Value) -> Result<()> {
             Ok(())
         }
         Some((name, rest)) => {
-            let section = table
-                .entry(name)
-                .or_insert_with(|| Value::Table(Table::new()));
+            let section = table.entry(name).or_insert_with(|| Value::Table(Table::new()));
             match section {
                 Value::Table(section) => set(section, rest, value),
                 _ => Err(Error::usage(
@@ -324,25 +286,13 @@ fn set(table: &mut Table, key: &str, value: Value) -> Result<()> {
 /// Adds the location of the value to an [`Error::Config`], and that of the key to an [`Error::UnknownKey`].
 fn located(error: Error, place: impl FnOnce(&str) -> String) -> Error {
     match error {
-        Error::Config {
-            key,
-            expected,
-            found,
-            hint,
-        } => {
+        Error::Config { key, expected, found, hint } => {
             let found = format!("{found} ({})", place(&key));
-            Error::Config {
-                key,
-                expected,
-                found,
-                hint,
-            }
+            Error::Config { key, expected, found, hint }
         }
-        Error::UnknownKey { key, hint, .. } => Error::UnknownKey {
-            place: format!(" ({})", place(&key)),
-            key,
-            hint,
-        },
+        Error::UnknownKey { key, hint, .. } => {
+            Error::UnknownKey { place: format!(" ({})", place(&key)), key, hint }
+        }
         other => other,
     }
 }

@@ -148,8 +148,7 @@ impl ModelConfig {
     pub(super) fn self_attends(&self) -> bool {
         let encodes = |encoder: &EncoderConfig| encoder.stack == StackKind::Transformer;
         let decodes = |decoder: &DecoderConfig| {
-            decoder.stack == StackKind::Transformer
-                && decoder.decoder_mixing == MixingKind::Attention
+            decoder.stack == StackKind::Transformer && decoder.decoder_mixing == MixingKind::Attention
         };
         self.family.encoder().is_some_and(encodes) || self.family.decoder().is_some_and(decodes)
     }
@@ -209,9 +208,6 @@ impl Default for ModelConfig {
 
 impl Default for RecurrentConfig {
     fn default() -> Self {
-        Self {
-            cell: CellKind::Lstm,
-            d_hidden: 256,
-        }
+        Self { cell: CellKind::Lstm, d_hidden: 256 }
     }
 }

@@ -24,17 +24,13 @@ pub(super) struct Document<'a> {
 
 impl<'a> Document<'a> {
     pub(super) fn read(text: &'a str) -> Self {
-        Self {
-            text,
-            table: DeTable::parse(text).ok(),
-        }
+        Self { text, table: DeTable::parse(text).ok() }
     }
 
     /// The line, counted from 1, on which the text names `key`.
     pub(super) fn line_of(&self, key: &str) -> Option<usize> {
-        let (section, name) = key
-            .rsplit_once('.')
-            .map_or((None, key), |(section, name)| (Some(section), name));
+        let (section, name) =
+            key.rsplit_once('.').map_or((None, key), |(section, name)| (Some(section), name));
         let mut table = self.table.as_ref()?.get_ref();
         for part in section.into_iter().flat_map(|section| section.split('.')) {
             table = table.get(part)?.get_ref().as_table()?;
@@ -51,11 +47,7 @@ impl<'a> Document<'a> {
 
 /// The line, counted from 1, of the byte at `offset`.
 fn line_at(text: &str, offset: usize) -> usize {
-    1 + text
-        .bytes()
-        .take(offset)
-        .filter(|&byte| byte == b'\n')
-        .count()
+    1 + text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
 }
 
 /// The error of a `text` that is not TOML.
@@ -65,8 +57,5 @@ pub(super) fn not_toml(text: &str, path: &Path, error: &toml::de::Error) -> Erro
         Some(span) => format!("line {}: {message}", line_at(text, span.start)),
         None => message.to_owned(),
     };
-    Error::Toml {
-        path: path.into(),
-        problem,
-    }
+    Error::Toml { path: path.into(), problem }
 }

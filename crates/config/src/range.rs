@@ -32,10 +32,7 @@ impl Range {
         if let Some([zero, other]) = either.map(Vec::as_slice)
             && zero.get("const").is_some_and(|value| value == 0)
         {
-            return Self {
-                or_zero: true,
-                ..Self::read(other)
-            };
+            return Self { or_zero: true, ..Self::read(other) };
         }
         Self {
             least: number("minimum"),

@@ -27,9 +27,8 @@ const WIDTH: usize = 120;
 pub fn reference() -> String {
     let dependent = dependent_defaults();
     let mut text = format!("{HEAD}{INTRODUCTION}\n## Sections\n\n");
-    let sections: Vec<&Key> = (KEYS.iter())
-        .filter(|key| key.kind == Kind::Section && key.path != "data.valid")
-        .collect();
+    let sections: Vec<&Key> =
+        (KEYS.iter()).filter(|key| key.kind == Kind::Section && key.path != "data.valid").collect();
     for section in &sections {
         text += &item("", &format!("[`[{}]`](#{})", section.path, anchor(section)));
     }
@@ -69,9 +68,8 @@ fn dependent_defaults() -> BTreeMap<String, Vec<(String, String)>> {
     let formulas = choices(schema::of("decode.length_penalty_formula"));
     let families = users::FAMILIES.iter();
     conditions.extend(families.map(|family| format!("model.family = \"{family}\"")));
-    conditions.extend(
-        formulas.map(|(name, _)| format!("decode.length_penalty_formula = {}", toml(&name.into()))),
-    );
+    conditions
+        .extend(formulas.map(|(name, _)| format!("decode.length_penalty_formula = {}", toml(&name.into()))));
     let mut found: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     for condition in conditions {
         let mut table: Table = condition.parse().expect("TOML");
@@ -93,10 +91,7 @@ fn entry(key: &Key, dependent: &BTreeMap<String, Vec<(String, String)>>) -> Stri
     text += &paragraph(description(key.schema));
     text.push('\n');
     if key.kind == Kind::Section {
-        text += &item(
-            "",
-            "Type: section with the keys of [`[data.train]`](#datatrain)",
-        );
+        text += &item("", "Type: section with the keys of [`[data.train]`](#datatrain)");
         return text;
     }
     text += &item("", &format!("Type: {}", kind(key)));
@@ -123,10 +118,7 @@ fn entry(key: &Key, dependent: &BTreeMap<String, Vec<(String, String)>>) -> Stri
     if let Some(example) = example.or(key.schema.get("default")) {
         text += &item("", &format!("Example: `{own} = {}`", toml(example)));
     }
-    let old: Vec<String> = renamed::names(section, own)
-        .skip(1)
-        .map(|old| format!("`{old}`"))
-        .collect();
+    let old: Vec<String> = renamed::names(section, own).skip(1).map(|old| format!("`{old}`")).collect();
     if !old.is_empty() {
         text += &item("", &format!("Old name: {}", old.join(", ")));
     }

@@ -42,10 +42,7 @@ pub struct Renamed {
 impl fmt::Display for Renamed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { old, new } = self;
-        write!(
-            f,
-            "`{old}` is now called `{new}`; the old name is still read"
-        )
+        write!(f, "`{old}` is now called `{new}`; the old name is still read")
     }
 }
 
@@ -68,10 +65,7 @@ pub(super) fn rename(config: &mut Table) -> Result<Vec<Renamed>> {
             if let Some(value) = section.remove(old) {
                 section.insert(new.into(), value);
             }
-            found.push(Renamed {
-                old: old_key,
-                new: new_key,
-            });
+            found.push(Renamed { old: old_key, new: new_key });
         }
     }
     for (name, key, old, new) in VALUES {
@@ -129,8 +123,7 @@ pub(super) fn add_to_schema(schema: &mut Json) {
             let default = now["default"].take();
             let object = now.as_object_mut().expect("a schema");
             object.retain(|_, value| !value.is_null());
-            *property =
-                json!({ "description": description, "default": default, "anyOf": [now, former] });
+            *property = json!({ "description": description, "default": default, "anyOf": [now, former] });
         }
     }
 }
@@ -159,24 +152,17 @@ pub(super) fn rename_one(key: &str, value: Value) -> Result<(String, Value, Vec<
 
 /// Returns true if `section.written` stands for the key `name` where it has this value, given if it is a string.
 pub(super) fn stands_for(section: &str, written: &str, name: &str, text: Option<&str>) -> bool {
-    if !KEYS
-        .iter()
-        .any(|(of, _, new)| (*of, *new) == (section, name))
-    {
+    if !KEYS.iter().any(|(of, _, new)| (*of, *new) == (section, name)) {
         return written == name;
     }
-    let mut olds = KEYS
-        .iter()
-        .filter(|(of, old, _)| (*of, *old) == (section, written));
+    let mut olds = KEYS.iter().filter(|(of, old, _)| (*of, *old) == (section, written));
     let new = olds.find(|(_, old, _)| had_name(old, text));
     new.map_or(written, |(_, _, new)| new) == name
 }
 
 /// The names under which `section.name` may be written: the present one first.
 pub(super) fn names<'a>(section: &str, name: &'a str) -> impl Iterator<Item = &'a str> {
-    let olds = KEYS
-        .iter()
-        .filter(move |(of, _, new)| *of == section && *new == name);
+    let olds = KEYS.iter().filter(move |(of, _, new)| *of == section && *new == name);
     std::iter::once(name).chain(olds.map(|(_, old, _)| *old))
 }
 

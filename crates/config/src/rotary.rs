@@ -54,9 +54,7 @@ impl RotaryScalingConfig {
     pub fn scaling(self) -> Option<RotaryScaling> {
         match self.kind {
             RotaryScalingKind::None => None,
-            RotaryScalingKind::Linear => Some(RotaryScaling::Linear {
-                factor: self.factor,
-            }),
+            RotaryScalingKind::Linear => Some(RotaryScaling::Linear { factor: self.factor }),
             RotaryScalingKind::Llama3 => Some(RotaryScaling::Llama3 {
                 factor: self.factor,
                 low_frequency_factor: self.low_frequency_factor,

@@ -53,10 +53,7 @@ fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)
         .with_transform(RecursiveTransform(simplify));
-    settings
-        .into_generator()
-        .into_root_schema_for::<T>()
-        .to_value()
+    settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
 /// Makes the schema of `[model]`, which has one for each family, that of a section with the keys of all families.
@@ -128,11 +125,7 @@ pub(super) fn of(path: &str) -> &'static Value {
 
 /// `section.name`, or `name` at the top level.
 pub(super) fn join(section: &str, name: &str) -> String {
-    if section.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{section}.{name}")
-    }
+    if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") }
 }
 
 /// The values of a key with a choice, each with its schema.
@@ -154,11 +147,7 @@ fn walk(section: &str, schema: &'static Value, keys: &mut Vec<Key>) {
         let path = join(section, name);
         let kind = kind(schema);
         let kind = kind.unwrap_or_else(|| panic!("the type of `{path}` is known"));
-        keys.push(Key {
-            path: path.clone(),
-            kind,
-            schema,
-        });
+        keys.push(Key { path: path.clone(), kind, schema });
         walk(&path, schema, keys);
     }
 }
@@ -222,9 +211,6 @@ fn simplify(schema: &mut Schema) {
         schema.remove("default");
     }
     if let Some(Value::String(text)) = schema.get_mut("description") {
-        *text = text
-            .replace('\n', " ")
-            .replace("\\[", "[")
-            .replace("\\]", "]");
+        *text = text.replace('\n', " ").replace("\\[", "[").replace("\\]", "]");
     }
 }

@@ -80,9 +80,7 @@ pub(super) fn toml(value: &Json) -> String {
             format!("[{}]", values.join(", "))
         }
         Json::Object(keys) => {
-            let keys = keys
-                .iter()
-                .map(|(key, value)| format!("{key} = {}", toml(value)));
+            let keys = keys.iter().map(|(key, value)| format!("{key} = {}", toml(value)));
             format!("{{ {} }}", keys.collect::<Vec<_>>().join(", "))
         }
         Json::String(text) => Value::from(text.as_str()).to_string(),

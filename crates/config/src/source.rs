@@ -100,9 +100,8 @@ format!("`{}`, which does not exist", from.display())
             let is_own = OWN.contains(&key) || new_head && OF_NEW_HEAD.contains(&key);
             (key.starts_with("model.") || key.starts_with("tokenizer.")) && !is_own
         };
-        let Some(Difference { key, ours, theirs }) = heir(source, self.model.family.family())
-            .with_from(self)
-            .difference_among(self, is_bound)
+        let Some(Difference { key, ours, theirs }) =
+            heir(source, self.model.family.family()).with_from(self).difference_among(self, is_bound)
         else {
             return Ok(());
         };
@@ -160,10 +159,8 @@ fn heir(source: &Config, family: Family) -> Config {
     if let Some(encoder) = encoder.filter(|_| is_new_head) {
         if heir.tokenizer.from.take().is_some() {
             // It is the model's own by now.
-            heir.tokenizer = TokenizerConfig {
-                special: heir.tokenizer.special,
-                ..TokenizerConfig::foreign()
-            };
+            heir.tokenizer =
+                TokenizerConfig { special: heir.tokenizer.special, ..TokenizerConfig::foreign() };
         }
         heir.tokenizer.vocabulary = Vocabulary::Separate;
         heir.model.family = match family {

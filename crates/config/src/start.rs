@@ -99,18 +99,12 @@ impl Start {
         if task == Task::Translate {
             settings.push("train.best_by=bleu".into());
         }
-        settings.extend(
-            corpora
-                .iter()
-                .map(|(name, corpus)| format!("data.{name}={corpus}")),
-        );
+        settings.extend(corpora.iter().map(|(name, corpus)| format!("data.{name}={corpus}")));
         let config = Config::parse("", Path::new("attentive.toml"), &settings)?;
         let unused = config.unused_keys();
         let values = serde_json::to_value(&config).unwrap_or_default();
         let choice = schema::choices(schema::of("model.family"));
-        let about = choice
-            .into_iter()
-            .find(|(name, _)| *name == family.to_string());
+        let about = choice.into_iter().find(|(name, _)| *name == family.to_string());
         let about = about.map_or("", |(_, choice)| first_sentence(description(choice)));
         let mut text = format!(
             "# {family}: {about}\n\

@@ -20,11 +20,7 @@ const LISTS: [&str; 1] = ["data.train"];
 pub(super) fn check_table(section: &str, table: &Table) -> Result<()> {
     for (name, value) in table {
         // A quoted key may contain a dot; its quotes are kept so that it is not mistaken for a path.
-        let key = if name.contains('.') {
-            join(section, &format!("{name:?}"))
-        } else {
-            join(section, name)
-        };
+        let key = if name.contains('.') { join(section, &format!("{name:?}")) } else { join(section, name) };
         check_key(&key, value)?;
     }
     Ok(())
@@ -91,9 +87,7 @@ fn described(value: &Value) -> String {
 fn hint(key: &str, kind: Kind, value: &Value) -> Option<String> {
     let write = |value: String| format!("write `{value}`");
     match (kind, value) {
-        (Kind::Switch, Value::String(text)) => {
-            text.parse::<bool>().ok().map(|on| write(on.to_string()))
-        }
+        (Kind::Switch, Value::String(text)) => text.parse::<bool>().ok().map(|on| write(on.to_string())),
         (Kind::Whole, Value::String(text)) => {
             let number = text.parse::<i64>().ok().filter(|number| *number >= 0)?;
             Some(write(number.to_string()))
@@ -104,18 +98,13 @@ fn hint(key: &str, kind: Kind, value: &Value) -> Option<String> {
             is_whole.then(|| write(number.to_string()))
         }
         (Kind::Number, Value::String(text)) => {
-            let number = text
-                .parse::<f64>()
-                .ok()
-                .filter(|number| number.is_finite())?;
+            let number = text.parse::<f64>().ok().filter(|number| number.is_finite())?;
             Some(write(number.to_string()))
         }
         (Kind::Text, Value::Integer(_) | Value::Float(_) | Value::Boolean(_)) => {
             Some(format!("put it in quotes: `\"{value}\"`"))
         }
-        (Kind::Texts, Value::String(text)) => {
-            Some(format!("put it in brackets: `[\"{}\"]`", shown(text)))
-        }
+        (Kind::Texts, Value::String(text)) => Some(format!("put it in brackets: `[\"{}\"]`", shown(text))),
         (Kind::OneOf(allowed), Value::String(text)) => {
             let other = usual::hint(key, &normalized(text)).map(str::to_owned);
             other.or_else(|| meant_value(allowed, text).map(did_you_mean))
@@ -134,15 +123,8 @@ fn device(text: &str) -> Option<String> {
         Some((kind, number)) => (kind, format!(":{number}")),
         None => (text.as_str(), String::new()),
     };
-    let is_gpu = [
-        "gpu", "cuda", "mps", "metal", "vulkan", "rocm", "hip", "xpu",
-    ]
-    .contains(&kind);
-    let found = if is_gpu {
-        format!("gpu{number}")
-    } else {
-        kind.to_owned()
-    };
+    let is_gpu = ["gpu", "cuda", "mps", "metal", "vulkan", "rocm", "hip", "xpu"].contains(&kind);
+    let found = if is_gpu { format!("gpu{number}") } else { kind.to_owned() };
     let found: TrainDevice = found.parse().ok()?;
     Some(format!("\"{found}\""))
 }
@@ -182,11 +164,7 @@ fn unknown_key(key: &str, value: &Value) -> Error {
         (None, Some(known)) => meant_key(known, key, value),
         (None, None) => keys_beside(key),
     };
-    Error::UnknownKey {
-        key: key.to_owned(),
-        place: String::new(),
-        hint,
-    }
+    Error::UnknownKey { key: key.to_owned(), place: String::new(), hint }
 }
 
 /// The known key that the unknown `key` probably stands for.
@@ -250,10 +228,7 @@ fn split(key: &str) -> (&str, &str) {
 }
 
 /// The most similar name, if any is similar enough; among equals the shortest, then the first.
-fn nearest<'a>(
-    names: impl Iterator<Item = &'a str>,
-    likeness: impl Fn(&str) -> f64,
-) -> Option<&'a str> {
+fn nearest<'a>(names: impl Iterator<Item = &'a str>, likeness: impl Fn(&str) -> f64) -> Option<&'a str> {
     const ALIKE: f64 = 0.7;
     names
         .map(|name| (likeness(name), name))
@@ -267,17 +242,9 @@ fn did_you_mean(name: &str) -> String {
 }
 
 fn sections() -> String {
-    listed(
-        SCHEMA
-            .iter()
-            .filter(|(_, kind)| **kind == Kind::Section)
-            .map(|(key, _)| key.as_str()),
-    )
+    listed(SCHEMA.iter().filter(|(_, kind)| **kind == Kind::Section).map(|(key, _)| key.as_str()))
 }
 
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
+    names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

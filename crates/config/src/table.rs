@@ -17,9 +17,7 @@ pub(super) fn add(table: &mut Table, key: &str, value: impl Into<Value>) -> bool
     match key.split_once('.') {
         Some((section, rest)) => {
             let section = table.entry(section).or_insert_with(|| Table::new().into());
-            section
-                .as_table_mut()
-                .is_some_and(|section| add(section, rest, value))
+            section.as_table_mut().is_some_and(|section| add(section, rest, value))
         }
         None if table.contains_key(key) => false,
         None => table.insert(key.to_owned(), value.into()).is_none(),

@@ -37,25 +37,15 @@ fn refuses(cases: &[(&str, &str, &str)]) {
     for (line, key, part) in cases {
         let message = message(parse(&format!("{CORPUS}\n{line}\n"), &[]));
         let starts = ["", "unknown "].map(|word| format!("{word}config key `{key}`"));
-        assert!(
-            starts.iter().any(|start| message.starts_with(start)),
-            "`{line}` says: {message}"
-        );
-        assert!(
-            message.contains(part),
-            "`{line}` should say `{part}`, and says: {message}"
-        );
+        assert!(starts.iter().any(|start| message.starts_with(start)), "`{line}` says: {message}");
+        assert!(message.contains(part), "`{line}` should say `{part}`, and says: {message}");
     }
 }
 
 fn accepts(lines: &[&str]) {
     for line in lines {
         let result = parse(&format!("{CORPUS}\n{line}\n"), &[]);
-        assert!(
-            result.is_ok(),
-            "`{line}` is right, and yet: {}",
-            message(result)
-        );
+        assert!(result.is_ok(), "`{line}` is right, and yet: {}", message(result));
     }
 }
 
@@ -81,10 +71,7 @@ fn the_schema_knows_keys_and_kinds() {
 fn empty_sections_have_defaults() {
     let config = parse(&format!("{CORPUS}\n[train]"), &[]).unwrap();
     assert_eq!(config.train, super::TrainConfig::default());
-    let aligned = |src: &str, tgt: &str| CorpusSource::Aligned {
-        src: src.into(),
-        tgt: tgt.into(),
-    };
+    let aligned = |src: &str, tgt: &str| CorpusSource::Aligned { src: src.into(), tgt: tgt.into() };
     assert_eq!(config.data.train, Some(aligned("a", "b")));
 }
 
@@ -96,10 +83,7 @@ fn several_corpora_have_weights() {
     let weights: Vec<f64> = train.parts().iter().map(|(_, weight)| *weight).collect();
     assert_eq!(weights, [2.5, 1.0]);
     let files = train.files();
-    assert_eq!(
-        files,
-        [std::path::Path::new("a"), std::path::Path::new("b")]
-    );
+    assert_eq!(files, [std::path::Path::new("a"), std::path::Path::new("b")]);
     let written = config.to_toml();
     assert_eq!(parse(&written, &[]).unwrap(), config);
     let json = serde_json::to_string(&config).unwrap();
@@ -109,16 +93,7 @@ fn several_corpora_have_weights() {
     assert_eq!(difference.key, "data.train");
     // An override may give a list as well.
     let list = "data.train=[{ tsv = 'x' }, { jsonl = 'y' }]";
-    assert_eq!(
-        parse(CORPUS, &[list])
-            .unwrap()
-            .data
-            .train
-            .unwrap()
-            .parts()
-            .len(),
-        2
-    );
+    assert_eq!(parse(CORPUS, &[list]).unwrap().data.train.unwrap().parts().len(), 2);
 }
 
 #[test]
@@ -161,9 +136,7 @@ fn a_written_configuration_reads_back_equal() {
     for (key, kind) in SCHEMA.iter().filter(|(key, _)| written(key)) {
         let value = key
             .split('.')
-            .try_fold(&toml::Value::Table(table.clone()), |value, part| {
-                value.get(part)
-            })
+            .try_fold(&toml::Value::Table(table.clone()), |value, part| value.get(part))
             .cloned();
         assert!(value.is_some(), "`{key}`, {kind:?}, is not written out");
     }
@@ -176,10 +149,7 @@ fn keys_of_the_first_version_are_read() {
     assert_eq!(config.decode.max_new_extra, 7);
     let overridden = parse(CORPUS, &["decode.max_new_tokens=8"]).unwrap();
     assert_eq!(overridden.decode.max_new_extra, 8);
-    let wrong = message(parse(
-        &format!("{CORPUS}\n[decode]\nmax_new_tokens = 0"),
-        &[],
-    ));
+    let wrong = message(parse(&format!("{CORPUS}\n[decode]\nmax_new_tokens = 0"), &[]));
     assert!(wrong.contains("`x.toml`, line 3"), "{wrong}");
 }
 
@@ -192,66 +162,22 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
             "unknown config key `batch_tokens` (`x.toml`, line 2) | did you mean `train.batch_tokens`?",
         ),
         ("[trian]\nmax_steps = 1", "trian", "did you mean `train`?"),
-        (
-            "train.learning_rate = 1",
-            "train.learning_rate",
-            "did you mean `train.optimizer.learning_rate`?",
-        ),
-        (
-            "[model]\n\nn_head = 1",
-            "model.n_head",
-            "(`x.toml`, line 4) | did you mean `model.n_heads`?",
-        ),
-        (
-            "model.heads = 1",
-            "model.heads",
-            "did you mean `model.n_heads`?",
-        ),
-        (
-            "train.warmup = 1",
-            "train.warmup",
-            "did you mean `train.schedule.warmup_steps`?",
-        ),
-        (
-            "train.batch_token = 1",
-            "train.batch_token",
-            "did you mean `train.batch_tokens`?",
-        ),
-        (
-            "data.valid.source = 'a'",
-            "data.valid.source",
-            "did you mean `data.valid.src`?",
-        ),
-        (
-            "decode.beamwidth = 1",
-            "decode.beamwidth",
-            "did you mean `decode.beam_width`?",
-        ),
-        (
-            "model.hidden_size = 1",
-            "model.hidden_size",
-            "did you mean `model.d_model`?",
-        ),
-        (
-            "train.cuda = true",
-            "train.cuda",
-            "write `device = \"gpu\"` in `[train]`",
-        ),
+        ("train.learning_rate = 1", "train.learning_rate", "did you mean `train.optimizer.learning_rate`?"),
+        ("[model]\n\nn_head = 1", "model.n_head", "(`x.toml`, line 4) | did you mean `model.n_heads`?"),
+        ("model.heads = 1", "model.heads", "did you mean `model.n_heads`?"),
+        ("train.warmup = 1", "train.warmup", "did you mean `train.schedule.warmup_steps`?"),
+        ("train.batch_token = 1", "train.batch_token", "did you mean `train.batch_tokens`?"),
+        ("data.valid.source = 'a'", "data.valid.source", "did you mean `data.valid.src`?"),
+        ("decode.beamwidth = 1", "decode.beamwidth", "did you mean `decode.beam_width`?"),
+        ("model.hidden_size = 1", "model.hidden_size", "did you mean `model.d_model`?"),
+        ("train.cuda = true", "train.cuda", "write `device = \"gpu\"` in `[train]`"),
         (
             "data.valid.csv = 'a.csv'",
             "data.valid.csv",
             "convert it to tab-separated columns without header, index and quotes, and name the file with `tsv`",
         ),
-        (
-            "train.lr = 1",
-            "train.lr",
-            "did you mean `train.optimizer.learning_rate`?",
-        ),
-        (
-            "'train.batch_tokens' = 1",
-            "\"train.batch_tokens\"",
-            "did you mean `train.batch_tokens`?",
-        ),
+        ("train.lr = 1", "train.lr", "did you mean `train.optimizer.learning_rate`?"),
+        ("'train.batch_tokens' = 1", "\"train.batch_tokens\"", "did you mean `train.batch_tokens`?"),
     ]);
 }
 
@@ -263,11 +189,7 @@ fn keys_unlike_any_other_are_refused_with_those_of_the_section() {
             "decode.xyzzy",
             "the keys of `[decode]` are `batch_size`, `beam_width`, `cache_precision`",
         ),
-        (
-            "xyzzy = 1",
-            "xyzzy",
-            "the keys at the top are `data`, `decode`, `model`, `seed`",
-        ),
+        ("xyzzy = 1", "xyzzy", "the keys at the top are `data`, `decode`, `model`, `seed`"),
         ("xyzzy.plugh = 1", "xyzzy", "the keys at the top are"),
     ]);
 }
@@ -286,22 +208,10 @@ fn wrong_types_are_refused_with_the_right_one() {
         ("seed = -1", "seed", "a whole number, 0 or more, found `-1`"),
         ("seed = [1]", "seed", "found an array"),
         ("seed.x = 1", "seed", "found a section of keys"),
-        (
-            "model.dropout = 'much'",
-            "model.dropout",
-            "a number, found the string `much`",
-        ),
+        ("model.dropout = 'much'", "model.dropout", "a number, found the string `much`"),
         ("model.dropout = '.3'", "model.dropout", "write `0.3`"),
-        (
-            "model.attention_bias = 1",
-            "model.attention_bias",
-            "`true` or `false`, found `1`",
-        ),
-        (
-            "model.attention_bias = 'true'",
-            "model.attention_bias",
-            "write `true`",
-        ),
+        ("model.attention_bias = 1", "model.attention_bias", "`true` or `false`, found `1`"),
+        ("model.attention_bias = 'true'", "model.attention_bias", "write `true`"),
         (
             "data.dir = 2016",
             "data.dir",
@@ -316,58 +226,27 @@ fn wrong_types_are_refused_with_the_right_one() {
 #[test]
 fn wrong_choices_are_refused_with_all_choices_and_the_nearest() {
     refuses(&[
-        (
-            "train.best_by = 'blue'",
-            "train.best_by",
-            "one of `loss`, `bleu`, found the string `blue`",
-        ),
-        (
-            "train.best_by = 'blue'",
-            "train.best_by",
-            "did you mean `bleu`?",
-        ),
-        (
-            "tokenizer.kind = 'BPE'",
-            "tokenizer.kind",
-            "did you mean `bpe`?",
-        ),
-        (
-            "model.positions = 'sinusoidal'",
-            "model.positions",
-            "did you mean `sinusoidal_",
-        ),
-        (
-            "model.positions = 'RoPE'",
-            "model.positions",
-            "did you mean `rotary`?",
-        ),
-        (
-            "model.norm = 'rmsnorm'",
-            "model.norm",
-            "did you mean `rms`?",
-        ),
+        ("train.best_by = 'blue'", "train.best_by", "one of `loss`, `bleu`, found the string `blue`"),
+        ("train.best_by = 'blue'", "train.best_by", "did you mean `bleu`?"),
+        ("tokenizer.kind = 'BPE'", "tokenizer.kind", "did you mean `bpe`?"),
+        ("model.positions = 'sinusoidal'", "model.positions", "did you mean `sinusoidal_"),
+        ("model.positions = 'RoPE'", "model.positions", "did you mean `rotary`?"),
+        ("model.norm = 'rmsnorm'", "model.norm", "did you mean `rms`?"),
         (
             "model.activation = 'SwiGLU'",
             "model.activation",
             "write `activation = \"silu\"` and `feed_forward_gate = true`",
         ),
-        (
-            "train.schedule.kind = 'inverse-sqrt'",
-            "train.schedule.kind",
-            "did you mean `inverse_sqrt`?",
-        ),
+        ("train.schedule.kind = 'inverse-sqrt'", "train.schedule.kind", "did you mean `inverse_sqrt`?"),
         ("tokenizer.kind = 3", "tokenizer.kind", "found `3`"),
     ]);
 }
 
 #[test]
 fn invalid_toml_is_refused_with_its_line() {
-    for (text, line) in [
-        ("seed = 1\nnothing here", 2),
-        ("seed = 1\nseed = 2", 2),
-        ("[data\n", 1),
-        ("\n\nseed = 1 2", 3),
-    ] {
+    for (text, line) in
+        [("seed = 1\nnothing here", 2), ("seed = 1\nseed = 2", 2), ("[data\n", 1), ("\n\nseed = 1 2", 3)]
+    {
         let error = parse(text, &[]).unwrap_err();
         assert!(matches!(error, Error::Toml { .. }), "{error:?}");
         let start = format!("`x.toml` is not valid TOML: line {line}: ");
@@ -382,17 +261,9 @@ fn invalid_toml_is_refused_with_its_line() {
 fn unreadable_files_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let missing = Config::load(&folder.path().join("none.toml"), &[]).unwrap_err();
-    assert!(
-        missing
-            .to_string()
-            .ends_with("none.toml`: no such file or directory"),
-        "{missing}"
-    );
+    assert!(missing.to_string().ends_with("none.toml`: no such file or directory"), "{missing}");
     let directory = Config::load(folder.path(), &[]).unwrap_err();
-    assert!(
-        matches!(directory, Error::Io { action: "read", .. }),
-        "{directory:?}"
-    );
+    assert!(matches!(directory, Error::Io { action: "read", .. }), "{directory:?}");
 }
 
 #[test]
@@ -401,16 +272,10 @@ fn every_file_in_configs_loads() {
     let mut files = 0;
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "toml")
-        {
-            let config = Config::load(&path, &[])
-                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            assert_eq!(
-                Config::parse(&config.to_toml(), &path, &[]).unwrap(),
-                config
-            );
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let config =
+                Config::load(&path, &[]).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            assert_eq!(Config::parse(&config.to_toml(), &path, &[]).unwrap(), config);
             files += 1;
         }
     }

@@ -94,21 +94,14 @@ pub struct NamesOfSides<'a> {
 impl<'a> From<&'a SpecialNames> for NamesOfSides<'a> {
     /// The same on both sides.
     fn from(both: &'a SpecialNames) -> Self {
-        Self {
-            src: both,
-            tgt: both,
-        }
+        Self { src: both, tgt: both }
     }
 }
 
 impl TokenizerConfig {
     /// The defaults for a vocabulary that was made elsewhere, to which nothing of how ours are learned applies.
     pub fn foreign() -> Self {
-        Self {
-            split_punctuation: false,
-            split_by_script: false,
-            ..Self::default()
-        }
+        Self { split_punctuation: false, split_by_script: false, ..Self::default() }
     }
 }
 

@@ -198,11 +198,7 @@ pub enum SamplingKind {
 
 impl Default for SamplingConfig {
     fn default() -> Self {
-        Self {
-            kind: SamplingKind::None,
-            least: 0.5,
-            decay_steps: 1000.0,
-        }
+        Self { kind: SamplingKind::None, least: 0.5, decay_steps: 1000.0 }
     }
 }
 

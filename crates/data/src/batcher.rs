@@ -39,11 +39,7 @@ impl Position {
 
     /// Rejects a position beyond its window, which has `n_batches`.
     pub(super) fn check(self, n_batches: usize) -> Result<()> {
-        let Self {
-            epoch,
-            window,
-            batch,
-        } = self;
+        let Self { epoch, window, batch } = self;
         if batch < n_batches {
             return Ok(());
         }
@@ -51,7 +47,10 @@ impl Position {
             problem: format!(
                 "cannot resume at batch {batch} of window {window} of epoch {epoch}, which has {n_batches} batches"
             ),
-            hint: Some("the training data differ from those of the saved run: restore them, or start a new run".into()),
+            hint: Some(
+                "the training data differ from those of the saved run: restore them, or start a new run"
+                    .into(),
+            ),
         })
     }
 }
@@ -113,10 +112,7 @@ impl Batcher {
             return Err(Error::Config {
                 key: "data.train.weight".into(),
                 expected: "weights that leave at least one example for an epoch".into(),
-                found: format!(
-                    "weights that are too small for {}",
-                    count(examples.len(), "example")
-                ),
+                found: format!("weights that are too small for {}", count(examples.len(), "example")),
                 hint: None,
             });
         }
@@ -151,7 +147,9 @@ impl Batcher {
         if position.window == Position::UNKNOWN_WINDOW {
             if order::windows(&self.parts, self.seed, position.epoch).len() > 1 {
                 return Err(Error::Data {
-                    problem: "the run was begun by version 0.1.0, which ordered corpora of this size differently".into(),
+                    problem:
+                        "the run was begun by version 0.1.0, which ordered corpora of this size differently"
+                            .into(),
                     hint: Some("continue it with version 0.1.0, or start a new run".into()),
                 });
             }
@@ -164,11 +162,7 @@ impl Batcher {
     /// Makes the window of `position` the current one.
     fn lay_out(&mut self, position: Position) -> Result<()> {
         self.windows = order::windows(&self.parts, self.seed, position.epoch);
-        let window = self
-            .windows
-            .get(position.window)
-            .cloned()
-            .unwrap_or_default();
+        let window = self.windows.get(position.window).cloned().unwrap_or_default();
         self.examples.load(&window.shards())?;
         self.order = self.order_of(&window, self.budget, position);
         self.position = position;
@@ -188,16 +182,9 @@ impl Batcher {
     fn next_window(&self) -> Position {
         let Position { epoch, window, .. } = self.position;
         if window + 1 < self.windows.len() {
-            Position {
-                epoch,
-                window: window + 1,
-                batch: 0,
-            }
+            Position { epoch, window: window + 1, batch: 0 }
         } else {
-            Position {
-                epoch: epoch + 1,
-                ..Position::default()
-            }
+            Position { epoch: epoch + 1, ..Position::default() }
         }
     }
 
@@ -312,9 +299,7 @@ fn assemble(examples: &[&Example], special: Sides) -> Batch {
         Input::Tokens(_) => rows(Example::src, special.src).into(),
         Input::Vectors { width, .. } => vectors(examples, *width),
     };
-    let inputs = examples
-        .first()
-        .map(|first| first.inputs.as_ref().map(src, |_| tgt_in()));
+    let inputs = examples.first().map(|first| first.inputs.as_ref().map(src, |_| tgt_in()));
     Batch {
         inputs: inputs.unwrap_or_else(|| Body::Decoder(tgt_in())),
         tgt_out: rows(|example| &example.tgt_out, special.tgt),
@@ -334,9 +319,5 @@ fn vectors(examples: &[&Example], d: usize) -> Src {
         values.resize(row * width * d, 0.0);
     }
     let lengths = attentive_kernels::Lengths::new(lens, width);
-    Src::Vectors {
-        values,
-        d_input: d,
-        lengths,
-    }
+    Src::Vectors { values, d_input: d, lengths }
 }

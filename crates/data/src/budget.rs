@@ -40,29 +40,18 @@ impl BatchSize {
     pub(super) fn of(lengths: impl ExactSizeIterator<Item = Lengths>) -> Self {
         let rows = lengths.len();
         let longest = lengths.fold(Lengths::default(), Lengths::max_of_each);
-        Self {
-            rows,
-            src_len: longest.src,
-            tgt_len: longest.tgt,
-        }
+        Self { rows, src_len: longest.src, tgt_len: longest.tgt }
     }
 }
 
 /// Chooses some of the `sizes` of an epoch's batches, in their order: the largest ones, and others from all parts of the epoch.
 pub(super) fn sample(sizes: &[BatchSize]) -> Vec<BatchSize> {
     const OTHERS: usize = 24;
-    let measures: [fn(&BatchSize) -> usize; 3] = [
-        |size| size.src_tokens() + size.tgt_tokens(),
-        BatchSize::src_tokens,
-        BatchSize::tgt_tokens,
-    ];
+    let measures: [fn(&BatchSize) -> usize; 3] =
+        [|size| size.src_tokens() + size.tgt_tokens(), BatchSize::src_tokens, BatchSize::tgt_tokens];
     let places = 0..sizes.len();
-    let mut chosen: BTreeSet<usize> = places
-        .clone()
-        .step_by(sizes.len().div_ceil(OTHERS).max(1))
-        .collect();
-    let largest =
-        |measure: fn(&BatchSize) -> usize| places.clone().max_by_key(|&i| measure(&sizes[i]));
+    let mut chosen: BTreeSet<usize> = places.clone().step_by(sizes.len().div_ceil(OTHERS).max(1)).collect();
+    let largest = |measure: fn(&BatchSize) -> usize| places.clone().max_by_key(|&i| measure(&sizes[i]));
     chosen.extend(measures.into_iter().filter_map(largest));
     chosen.into_iter().map(|place| sizes[place]).collect()
 }
@@ -70,10 +59,7 @@ pub(super) fn sample(sizes: &[BatchSize]) -> Vec<BatchSize> {
 impl Lengths {
     /// The larger length on each side.
     pub(super) fn max_of_each(self, other: Self) -> Self {
-        Self {
-            tgt: self.tgt.max(other.tgt),
-            src: self.src.max(other.src),
-        }
+        Self { tgt: self.tgt.max(other.tgt), src: self.src.max(other.src) }
     }
 
     /// The smallest `batch_tokens` with which an example of these lengths fits into a batch.
@@ -93,10 +79,7 @@ impl Budget {
     /// Returns a budget of at most `batch_tokens` target tokens, including `</s>` and padding, and at most twice as many source
     /// tokens, so that a few very long sources cannot exhaust the RAM.
     pub fn new(batch_tokens: usize) -> Self {
-        Self {
-            tgt_tokens: batch_tokens,
-            src_tokens: batch_tokens.saturating_mul(2),
-        }
+        Self { tgt_tokens: batch_tokens, src_tokens: batch_tokens.saturating_mul(2) }
     }
 
     /// The largest number of target tokens in a batch.
@@ -108,10 +91,7 @@ impl Budget {
     /// the budget.
     pub(super) fn check(self, least: Option<usize>) -> Result<()> {
         match least {
-            None => Err(Error::Data {
-                problem: "there are no sentence pairs to batch".into(),
-                hint: None,
-            }),
+            None => Err(Error::Data { problem: "there are no sentence pairs to batch".into(), hint: None }),
             Some(needed) if needed > self.tgt_tokens => Err(Error::Config {
                 key: "train.batch_tokens".into(),
                 expected: format!("at least {needed}, which the longest sentence pair needs"),

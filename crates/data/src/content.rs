@@ -39,11 +39,7 @@ impl Content {
         let path = path.to_path_buf();
         let thread = thread::Builder::new().name("pipe".into());
         thread.spawn(move || pass_on(path, &sender))?;
-        Ok(Self::Waiting {
-            parts: Mutex::new(parts),
-            part: (Vec::new(), 0),
-            has_ended: false,
-        })
+        Ok(Self::Waiting { parts: Mutex::new(parts), part: (Vec::new(), 0), has_ended: false })
     }
 }
 
@@ -72,11 +68,7 @@ impl Read for Content {
             }
             let (parts, part, start, has_ended) = match self {
                 Self::File(file) => return file.read(buffer),
-                Self::Waiting {
-                    parts,
-                    part: (part, start),
-                    has_ended,
-                } => (parts, part, start, has_ended),
+                Self::Waiting { parts, part: (part, start), has_ended } => (parts, part, start, has_ended),
             };
             if *start < part.len() {
                 let count = (&part[*start..]).read(buffer)?;

@@ -115,15 +115,7 @@ impl Corpus {
     /// Returns the whole text of a [`Form::Stream`].
     pub fn stream(&self) -> Option<&str> {
         match (self.form(), self.entries.as_slice()) {
-            (
-                Form::Stream,
-                [
-                    Entry {
-                        item: Item::Text(text),
-                        ..
-                    },
-                ],
-            ) => Some(text),
+            (Form::Stream, [Entry { item: Item::Text(text), .. }]) => Some(text),
             _ => None,
         }
     }
@@ -144,15 +136,10 @@ impl Corpus {
             match item {
                 Item::Translation { src, .. } => texts.push(src.as_str()),
                 Item::Labeled { text, .. } => texts.push(text),
-                Item::Tagged {
-                    input: TagInput::Tokens(tokens),
-                    ..
-                } => texts.extend(tokens.iter().map(String::as_str)),
-                Item::Tagged {
-                    input: TagInput::Vectors(_),
-                    ..
+                Item::Tagged { input: TagInput::Tokens(tokens), .. } => {
+                    texts.extend(tokens.iter().map(String::as_str))
                 }
-                | Item::Text(_) => {}
+                Item::Tagged { input: TagInput::Vectors(_), .. } | Item::Text(_) => {}
             }
         }
         texts
@@ -237,18 +224,9 @@ impl Corpus {
     /// Extends the text of a [`Form::Stream`] by line `number`.
     fn extend_text(&mut self, line: &str, number: usize) {
         if self.entries.is_empty() {
-            self.entries.push(Entry {
-                item: Item::Text(String::new()),
-                line: number,
-            });
+            self.entries.push(Entry { item: Item::Text(String::new()), line: number });
         }
-        if let [
-            Entry {
-                item: Item::Text(text),
-                ..
-            },
-        ] = self.entries.as_mut_slice()
-        {
+        if let [Entry { item: Item::Text(text), .. }] = self.entries.as_mut_slice() {
             text.push_str(line);
             text.push('\n');
         }
@@ -263,21 +241,10 @@ impl Corpus {
         held.places = self.places.clone();
         let kept = |all: usize| all - (all as f64 * share).round() as usize;
         match (self.form(), self.entries.as_mut_slice()) {
-            (
-                Form::Stream,
-                [
-                    Entry {
-                        item: Item::Text(text),
-                        line,
-                    },
-                ],
-            ) => {
+            (Form::Stream, [Entry { item: Item::Text(text), line }]) => {
                 let cut = text.char_indices().nth(kept(text.chars().count()));
                 let cut = cut.map_or(text.len(), |(byte, _)| byte);
-                held.entries.push(Entry {
-                    item: Item::Text(text.split_off(cut)),
-                    line: *line,
-                });
+                held.entries.push(Entry { item: Item::Text(text.split_off(cut)), line: *line });
             }
             _ => held.entries = self.entries.split_off(kept(self.entries.len())),
         }

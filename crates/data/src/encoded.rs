@@ -61,10 +61,7 @@ impl EncodeStats {
             0 => (
                 match lines {
                     1 => format!("the only line has a side of more than {most}"),
-                    _ => format!(
-                        "all {} have a side of more than {most}",
-                        count(lines, "line")
-                    ),
+                    _ => format!("all {} have a side of more than {most}", count(lines, "line")),
                 },
                 "raise `data.max_len` and `model.max_len`",
             ),
@@ -73,40 +70,22 @@ impl EncodeStats {
                     1 => {
                         format!("the only line does not have both a known token and at most {most}")
                     }
-                    _ => format!(
-                        "none of the {lines} lines has both a known token and at most {most}"
-                    ),
+                    _ => format!("none of the {lines} lines has both a known token and at most {most}"),
                 },
                 "use text in the language that the tokenizer was trained on",
             ),
         };
-        Error::Data {
-            problem,
-            hint: Some(hint.into()),
-        }
+        Error::Data { problem, hint: Some(hint.into()) }
     }
 }
 
 impl fmt::Display for EncodeStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            kept,
-            dropped_long,
-            dropped_uneven,
-            dropped_unknown,
-            max_len,
-            ..
-        } = self;
+        let Self { kept, dropped_long, dropped_uneven, dropped_unknown, max_len, .. } = self;
         write!(f, "{} encoded", count(*kept, "line"))?;
         for (dropped, reason) in [
-            (
-                *dropped_long,
-                format!("with a side of more than {}", count(*max_len, "token")),
-            ),
-            (
-                *dropped_uneven,
-                "with sides of too different lengths".to_owned(),
-            ),
+            (*dropped_long, format!("with a side of more than {}", count(*max_len, "token"))),
+            (*dropped_uneven, "with sides of too different lengths".to_owned()),
             (*dropped_unknown, "without a known token".to_owned()),
         ] {
             if dropped > 0 {
@@ -141,10 +120,7 @@ struct Words {
 impl<'a> Encoder<'a> {
     /// Returns an encoder of lines for `task`, with sides of at most `max_len` tokens.
     pub fn new(task: Task, tokenizers: &'a Tokenizers, max_len: usize) -> Self {
-        let stats = EncodeStats {
-            max_len,
-            ..EncodeStats::default()
-        };
+        let stats = EncodeStats { max_len, ..EncodeStats::default() };
         let threads = rayon::current_num_threads();
         let words = Words {
             src: WordCache::new(tokenizers.src(), threads),
@@ -162,14 +138,7 @@ impl<'a> Encoder<'a> {
 
     /// Also drops pairs if one side has more than `max_ratio` times as many tokens as the other; 0 keeps all.
     pub fn within_ratio(self, max_ratio: f64) -> Self {
-        Self {
-            max_ratio: if max_ratio > 0.0 {
-                max_ratio
-            } else {
-                f64::INFINITY
-            },
-            ..self
-        }
+        Self { max_ratio: if max_ratio > 0.0 { max_ratio } else { f64::INFINITY }, ..self }
     }
 
     /// Sets where the labels come from, for messages; otherwise they were learned from the training data.
@@ -190,13 +159,9 @@ impl<'a> Encoder<'a> {
         let special = self.tokenizers.tgt().special();
         let encode_one = |entry: &Entry| {
             let thread = rayon::current_thread_index().unwrap_or(0) % self.words.len();
-            let mut words = self.words[thread]
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut words = self.words[thread].lock().unwrap_or_else(PoisonError::into_inner);
             let example = encode_entry(entry, self.task, self.tokenizers, &mut words)?;
-            let checked = self
-                .labels
-                .check(&example.tgt_out, entry, self.tokenizers.tgt());
+            let checked = self.labels.check(&example.tgt_out, entry, self.tokenizers.tgt());
             checked.map_err(|problem| error(entry.line, problem))?;
             let fits = example.src_len().max(example.tgt_len()) <= self.stats.max_len;
             Ok(fits.then_some(example))
@@ -278,12 +243,7 @@ pub fn encode(
 }
 
 /// Encodes one line.
-fn encode_entry(
-    entry: &Entry,
-    task: Task,
-    tokenizers: &Tokenizers,
-    words: &mut Words,
-) -> Result<Example> {
+fn encode_entry(entry: &Entry, task: Task, tokenizers: &Tokenizers, words: &mut Words) -> Result<Example> {
     let (src, tgt) = (tokenizers.src(), tokenizers.tgt());
     let special = tgt.special();
     let line = entry.line;
@@ -305,27 +265,19 @@ fn encode_entry(
                     Example::vectors(vectors.clone(), width.max(1), line)
                 }
             };
-            Example {
-                tgt_out: tags,
-                ..example
-            }
+            Example { tgt_out: tags, ..example }
         }
         Item::Labeled { text, label } => Example {
             tgt_out: vec![tgt.encode_word(label)?],
             ..Example::unlabeled(words.src.encode(text)?, src.special(), line)
         },
-        Item::Text(text) if task == Task::Fill => {
-            Example::whole(words.tgt.encode(text)?, special, line)
-        }
+        Item::Text(text) if task == Task::Fill => Example::whole(words.tgt.encode(text)?, special, line),
         Item::Text(text) => Example::text(&words.tgt.encode(text)?, special, line),
     })
 }
 
 fn ids_of(words: &[String], tokenizer: &Tokenizer) -> Result<Vec<TokenId>> {
-    words
-        .iter()
-        .map(|word| tokenizer.encode_word(word))
-        .collect()
+    words.iter().map(|word| tokenizer.encode_word(word)).collect()
 }
 
 #[cfg(test)]
@@ -335,12 +287,7 @@ mod tests {
     #[test]
     fn the_only_line_is_not_called_all_lines() {
         let problem = |dropped_long, dropped_unknown| {
-            let stats = EncodeStats {
-                dropped_long,
-                dropped_unknown,
-                max_len: 1,
-                ..EncodeStats::default()
-            };
+            let stats = EncodeStats { dropped_long, dropped_unknown, max_len: 1, ..EncodeStats::default() };
             stats.nothing_left().to_string()
         };
         let long = "have a side of more than 1 token";
@@ -349,9 +296,6 @@ mod tests {
         assert_eq!(problem(1, 0), format!("the only line {long}"));
         let unknown = "both a known token and at most 1 token";
         assert_eq!(problem(1, 1), format!("none of the 2 lines has {unknown}"));
-        assert_eq!(
-            problem(0, 1),
-            format!("the only line does not have {unknown}")
-        );
+        assert_eq!(problem(0, 1), format!("the only line does not have {unknown}"));
     }
 }

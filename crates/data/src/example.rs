@@ -58,12 +58,7 @@ impl Input {
 
 impl Example {
     /// Returns the example of a source without `</s>` and its translation without special tokens.
-    pub fn translation(
-        src: Vec<TokenId>,
-        tgt: &[TokenId],
-        special: impl Into<Sides>,
-        line: usize,
-    ) -> Self {
+    pub fn translation(src: Vec<TokenId>, tgt: &[TokenId], special: impl Into<Sides>, line: usize) -> Self {
         let special = special.into();
         let forced = special.tgt.forced.into_iter();
         let tgt: Vec<TokenId> = forced.chain(tgt.iter().copied()).collect();
@@ -73,10 +68,7 @@ impl Example {
     /// Returns the example of a source, as the encoder reads it, and a target without special tokens.
     pub fn pair(src: Vec<TokenId>, tgt: &[TokenId], special: SpecialTokens, line: usize) -> Self {
         let text = Self::text(tgt, special, line);
-        Self {
-            inputs: Body::EncoderDecoder(Input::Tokens(src), [&[special.start], tgt].concat()),
-            ..text
-        }
+        Self { inputs: Body::EncoderDecoder(Input::Tokens(src), [&[special.start], tgt].concat()), ..text }
     }
 
     /// Returns the example of a text for a causal language model.
@@ -91,20 +83,12 @@ impl Example {
     /// Returns the example of a text for a masked language model, before masking.
     pub fn whole(text: Vec<TokenId>, special: SpecialTokens, line: usize) -> Self {
         let text = special.framed(text);
-        Self {
-            tgt_out: text.clone(),
-            ..Self::tokens(text, line)
-        }
+        Self { tgt_out: text.clone(), ..Self::tokens(text, line) }
     }
 
     /// Returns the example of words to tag: the tokens of each word, framed by `special`. The first token of a word has the tag
     /// of the word in `tags`; other positions have none. If `tags` is empty, no position has a tag.
-    pub fn in_pieces(
-        words: &[Vec<TokenId>],
-        tags: &[TokenId],
-        special: SpecialTokens,
-        line: usize,
-    ) -> Self {
+    pub fn in_pieces(words: &[Vec<TokenId>], tags: &[TokenId], special: SpecialTokens, line: usize) -> Self {
         let none = |n: usize| repeat_n(IGNORE, n);
         let tagged = |(word, &tag): (&Vec<TokenId>, &TokenId)| {
             [tag].into_iter().chain(none(word.len().saturating_sub(1)))
@@ -115,10 +99,7 @@ impl Example {
         if tgt_out.iter().all(|&tag| tag == IGNORE) {
             tgt_out.clear();
         }
-        Self {
-            tgt_out,
-            ..Self::tokens(special.framed(words.concat()), line)
-        }
+        Self { tgt_out, ..Self::tokens(special.framed(words.concat()), line) }
     }
 
     /// Returns the example of tokens for an encoder, without expected output.
@@ -132,11 +113,7 @@ impl Example {
     }
 
     fn read(src: Input, line: usize) -> Self {
-        Self {
-            inputs: Body::Encoder(src),
-            tgt_out: Vec::new(),
-            line,
-        }
+        Self { inputs: Body::Encoder(src), tgt_out: Vec::new(), line }
     }
 
     /// Returns the example of a text to classify, given without `</s>` and without its label.
@@ -180,10 +157,7 @@ impl Example {
 
     /// Both lengths.
     pub(super) fn lengths(&self) -> Lengths {
-        Lengths {
-            tgt: self.tgt_len(),
-            src: self.src_len(),
-        }
+        Lengths { tgt: self.tgt_len(), src: self.src_len() }
     }
 
     /// An upper bound of the RAM that it takes, in bytes.
@@ -195,8 +169,7 @@ impl Example {
             Some(Input::Vectors { values, .. }) => values.capacity(),
             None => 0,
         };
-        let numbers =
-            src + self.inputs.decoder().map_or(0, Vec::capacity) + self.tgt_out.capacity();
+        let numbers = src + self.inputs.decoder().map_or(0, Vec::capacity) + self.tgt_out.capacity();
         numbers * size_of::<TokenId>() + size_of::<Self>() + 3 * BLOCK
     }
 }

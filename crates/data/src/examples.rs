@@ -76,10 +76,9 @@ impl Examples {
     /// Returns the smallest `batch_tokens` with which each example fits into a batch; `None` without examples.
     pub(super) fn least_batch_tokens(&self) -> Option<usize> {
         match self {
-            Self::Memory(examples) => examples
-                .iter()
-                .map(|example| example.lengths().least_batch_tokens())
-                .max(),
+            Self::Memory(examples) => {
+                examples.iter().map(|example| example.lengths().least_batch_tokens()).max()
+            }
             Self::Disk(store) => store.least_batch_tokens(),
         }
     }

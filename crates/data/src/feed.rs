@@ -45,11 +45,7 @@ impl Feed {
     pub fn next_batches(&mut self, n: usize, share: Range<usize>) -> Result<Vec<Batch>> {
         let mut batches = Vec::with_capacity(share.len());
         for number in 0..n {
-            if share.contains(&number) {
-                batches.push(self.next_batch()?)
-            } else {
-                self.skip_batch()?
-            }
+            if share.contains(&number) { batches.push(self.next_batch()?) } else { self.skip_batch()? }
         }
         Ok(batches)
     }

@@ -24,12 +24,7 @@ pub(super) struct Given {
 
 impl Given {
     pub(super) fn new(items: Vec<Item>) -> Self {
-        Self {
-            items: items.into_iter(),
-            read: 0,
-            hash: Sha256::new(),
-            bytes: 0,
-        }
+        Self { items: items.into_iter(), read: 0, hash: Sha256::new(), bytes: 0 }
     }
 
     /// The number of the current line, starting at 1.
@@ -66,10 +61,7 @@ impl Given {
     }
 
     /// Hashes `texts` with their number and lengths, so that other texts with the same characters have another hash.
-    fn add_all<T: AsRef<str>>(
-        &mut self,
-        texts: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
-    ) {
+    fn add_all<T: AsRef<str>>(&mut self, texts: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>) {
         let texts = texts.into_iter();
         self.hash.update((texts.len() as u64).to_le_bytes());
         for text in texts {

@@ -5,18 +5,8 @@ use std::path::{Path, PathBuf};
 use super::item::Item;
 
 /// Usual names of a column of labels, in lower case.
-const LABELS: [&str; 10] = [
-    "label",
-    "labels",
-    "class",
-    "category",
-    "sentiment",
-    "polarity",
-    "intent",
-    "topic",
-    "tag",
-    "target",
-];
+const LABELS: [&str; 10] =
+    ["label", "labels", "class", "category", "sentiment", "polarity", "intent", "topic", "tag", "target"];
 
 /// Usual names of a column of texts, in lower case.
 const TEXTS: [&str; 10] = [
@@ -58,8 +48,7 @@ impl Headers {
     /// Notes the end of the current file, which is at `path`.
     pub(super) fn end_file(&mut self, path: &Path) {
         let label = self.suspect.take();
-        self.found
-            .extend(label.map(|label| (path.to_path_buf(), label)));
+        self.found.extend(label.map(|label| (path.to_path_buf(), label)));
     }
 
     /// A warning for each file that seems to have a header.

@@ -34,14 +34,7 @@ pub struct ReadStats {
 impl ReadStats {
     /// Returns the number of lines kept.
     pub fn kept(&self) -> usize {
-        let Self {
-            lines,
-            empty,
-            too_long,
-            control,
-            repeated,
-            copies,
-        } = self;
+        let Self { lines, empty, too_long, control, repeated, copies } = self;
         lines - empty - too_long - control - repeated - copies
     }
 
@@ -57,22 +50,12 @@ impl ReadStats {
 
 impl fmt::Display for ReadStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            lines,
-            empty,
-            too_long,
-            control,
-            repeated,
-            copies,
-        } = *self;
+        let Self { lines, empty, too_long, control, repeated, copies } = *self;
         let kept = number(self.kept() as u64);
         write!(f, "{kept} of {} kept", count(lines, "line"))?;
         for (dropped, reason) in [
             (empty, "with an empty side".to_owned()),
-            (
-                too_long,
-                format!("longer than {}", count(MAX_LINE_BYTES, "byte")),
-            ),
+            (too_long, format!("longer than {}", count(MAX_LINE_BYTES, "byte"))),
             (control, "with control characters".to_owned()),
             (repeated, "that occurred before".to_owned()),
             (copies, "with equal sides".to_owned()),
@@ -107,12 +90,7 @@ pub(super) struct Intake {
 impl Intake {
     /// An intake that has not read anything.
     pub(super) fn new(form: Form) -> Self {
-        Self {
-            form,
-            stats: ReadStats::default(),
-            filters: Filters::default(),
-            seen: HashSet::new(),
-        }
+        Self { form, stats: ReadStats::default(), filters: Filters::default(), seen: HashSet::new() }
     }
 
     /// Also drops the lines that match `filters`.

@@ -70,14 +70,8 @@ impl Item {
     /// Describes the problem if that is impossible.
     pub fn from_columns(src: &str, tgt: &str, form: Form) -> Result<Self, String> {
         match form {
-            Form::Translations => Ok(Self::Translation {
-                src: src.to_owned(),
-                tgt: tgt.to_owned(),
-            }),
-            Form::TaggedTokens => Ok(Self::Tagged {
-                input: TagInput::Tokens(words(src)),
-                tags: words(tgt),
-            }),
+            Form::Translations => Ok(Self::Translation { src: src.to_owned(), tgt: tgt.to_owned() }),
+            Form::TaggedTokens => Ok(Self::Tagged { input: TagInput::Tokens(words(src)), tags: words(tgt) }),
             Form::Labeled => Self::labeled(src.to_owned(), tgt),
             Form::TaggedVectors(_) | Form::Lines | Form::Stream => {
                 Err(format!("expected {}, found two columns", form.name()))
@@ -192,11 +186,7 @@ struct Measure {
 
 impl Measure {
     fn of(text: &str) -> Self {
-        Self {
-            is_blank: text.trim().is_empty(),
-            bytes: text.len(),
-            has_control: has_control(text),
-        }
+        Self { is_blank: text.trim().is_empty(), bytes: text.len(), has_control: has_control(text) }
     }
 
     /// The measure of words joined by spaces.

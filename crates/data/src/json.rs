@@ -78,9 +78,7 @@ fn flatten(vectors: &[Vec<f32>], width: usize) -> Result<Vec<f32>, String> {
     for (number, vector) in (1..).zip(vectors) {
         if vector.len() != width {
             let found = count(vector.len(), "number");
-            return Err(format!(
-                "vector {number} has {found}, but `model.recurrent.d_input` is {width}"
-            ));
+            return Err(format!("vector {number} has {found}, but `model.recurrent.d_input` is {width}"));
         }
     }
     Ok(vectors.concat())
@@ -90,9 +88,7 @@ fn flatten(vectors: &[Vec<f32>], width: usize) -> Result<Vec<f32>, String> {
 fn whole_words(parts: Vec<String>, what: &str) -> Result<Vec<String>, String> {
     for (number, part) in (1..).zip(&parts) {
         if part.is_empty() || part.contains(char::is_whitespace) {
-            return Err(format!(
-                "{what} {number} is empty or contains white space: `{part}`"
-            ));
+            return Err(format!("{what} {number} is empty or contains white space: `{part}`"));
         }
     }
     Ok(parts)

@@ -22,12 +22,7 @@ pub enum LabelOrigin<'a> {
 impl LabelOrigin<'_> {
     /// Describes a tag or label of `entry` that is not in the vocabulary of `tokenizer`, if there is one; `ids` are the tags or
     /// labels as tokens.
-    pub(super) fn check(
-        self,
-        ids: &[TokenId],
-        entry: &Entry,
-        tokenizer: &Tokenizer,
-    ) -> Result<(), String> {
+    pub(super) fn check(self, ids: &[TokenId], entry: &Entry, tokenizer: &Tokenizer) -> Result<(), String> {
         let (what, names) = match &entry.item {
             Item::Tagged { tags, .. } => ("tag", tags.as_slice()),
             Item::Labeled { label, .. } => ("label", std::slice::from_ref(label)),
@@ -37,10 +32,7 @@ impl LabelOrigin<'_> {
         let ids = ids.iter().filter(|&&id| id != IGNORE);
         match ids.zip(names).find(|(id, _)| **id == unk) {
             None => Ok(()),
-            Some((_, name)) => Err(format!(
-                "unknown {what} `{name}`: {}",
-                self.reason(what, tokenizer)
-            )),
+            Some((_, name)) => Err(format!("unknown {what} `{name}`: {}", self.reason(what, tokenizer))),
         }
     }
 
@@ -48,9 +40,9 @@ impl LabelOrigin<'_> {
     fn reason(self, what: &str, tokenizer: &Tokenizer) -> String {
         let labels = listed(&tokenizer.labels());
         match self {
-            Self::Learned(most) if tokenizer.vocab_size() >= most => format!(
-                "`tokenizer.vocab_size` = {most} has room only for the {what}s {labels}; raise it"
-            ),
+            Self::Learned(most) if tokenizer.vocab_size() >= most => {
+                format!("`tokenizer.vocab_size` = {most} has room only for the {what}s {labels}; raise it")
+            }
             Self::Learned(_) => {
                 format!("the training data (without held-out lines) have only the {what}s {labels}")
             }

@@ -39,12 +39,7 @@ impl Masking {
     /// Returns masks drawn from `seed`; `None` if the tokenizer has no `<mask>`.
     pub fn new(tokenizer: &Tokenizer, seed: u64) -> Option<Self> {
         let special = tokenizer.special();
-        Some(Self {
-            mask: special.mask?,
-            special,
-            vocab_size: tokenizer.vocab_size(),
-            seed,
-        })
+        Some(Self { mask: special.mask?, special, vocab_size: tokenizer.vocab_size(), seed })
     }
 
     /// Returns masks for evaluation, the same for every run; `None` if the tokenizer has no `<mask>`.
@@ -61,22 +56,16 @@ impl Masking {
         let width = read.width();
         for (row, &line) in batch.lines.iter().enumerate() {
             let places = row * width..row * width + read.lens()[row];
-            let (src, tgt) = (
-                &mut read.ids[places.clone()],
-                &mut batch.tgt_out.ids[places],
-            );
-            let stream = FIRST_STREAM
-                .wrapping_add(epoch << 32)
-                .wrapping_add(line as u64);
+            let (src, tgt) = (&mut read.ids[places.clone()], &mut batch.tgt_out.ids[places]);
+            let stream = FIRST_STREAM.wrapping_add(epoch << 32).wrapping_add(line as u64);
             self.mask(src, tgt, &mut Random::new(self.seed, stream));
         }
     }
 
     fn mask(&self, src: &mut [TokenId], tgt: &mut [TokenId], random: &mut Random) {
         tgt.fill(IGNORE);
-        let words: Vec<usize> = (0..src.len())
-            .filter(|&place| can_be_hidden(src[place], self.special))
-            .collect();
+        let words: Vec<usize> =
+            (0..src.len()).filter(|&place| can_be_hidden(src[place], self.special)).collect();
         let mut chosen = words.clone();
         chosen.retain(|_| random.chance(CHOSEN));
         if chosen.is_empty() && !words.is_empty() {

@@ -30,8 +30,7 @@ pub(super) struct Window {
 impl Window {
     /// The shards that hold its examples.
     pub(super) fn shards(&self) -> Vec<usize> {
-        let of_range =
-            |(_, range): &(usize, Range<usize>)| range.start / SHARD..range.end.div_ceil(SHARD);
+        let of_range = |(_, range): &(usize, Range<usize>)| range.start / SHARD..range.end.div_ceil(SHARD);
         let mut shards: Vec<usize> = self.ranges.iter().flat_map(of_range).collect();
         shards.sort_unstable();
         shards.dedup();
@@ -43,10 +42,7 @@ impl Window {
 /// random shards.
 pub(super) fn windows(parts: &Parts, seed: u64, epoch: u64) -> Vec<Window> {
     let n: usize = parts.iter().map(|part| part.range.len()).sum();
-    let n_windows = n
-        .max(parts.n_examples())
-        .div_ceil(SHARDS_PER_WINDOW * SHARD)
-        .max(1);
+    let n_windows = n.max(parts.n_examples()).div_ceil(SHARDS_PER_WINDOW * SHARD).max(1);
     let mut windows = vec![Window::default(); n_windows];
     for (number, part) in parts.iter().enumerate() {
         let mut shards = shards(&part.range);
@@ -105,9 +101,7 @@ impl Order {
         seed: u64,
         position: Position,
     ) -> Self {
-        let stream = FIRST_STREAM
-            .wrapping_add(position.epoch)
-            .wrapping_add((position.window as u64) << 32);
+        let stream = FIRST_STREAM.wrapping_add(position.epoch).wrapping_add((position.window as u64) << 32);
         let mut random = Random::new(seed, stream);
         let parts: Vec<&Part> = parts.iter().collect();
         let mut order: Vec<u32> = Vec::new();
@@ -130,10 +124,7 @@ impl Order {
             start += group.len() as u32;
         }
         random.shuffle(&mut batches);
-        Self {
-            examples: order,
-            batches,
-        }
+        Self { examples: order, batches }
     }
 
     /// Number of batches.
@@ -148,9 +139,7 @@ impl Order {
     /// The indices of the examples of a batch.
     pub(super) fn batch(&self, number: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
         let Range { start, end } = self.batches[number];
-        self.examples[start as usize..end as usize]
-            .iter()
-            .map(|&index| index as usize)
+        self.examples[start as usize..end as usize].iter().map(|&index| index as usize)
     }
 }
 
@@ -168,21 +157,14 @@ mod tests {
     fn contained(windows: &[Window], n: usize) -> Vec<usize> {
         let mut found = vec![0; n];
         for (_, range) in windows.iter().flat_map(|window| &window.ranges) {
-            found[range.clone()]
-                .iter_mut()
-                .for_each(|found| *found += 1);
+            found[range.clone()].iter_mut().for_each(|found| *found += 1);
         }
         found
     }
 
     #[test]
     fn windows_contain_each_example_once() {
-        for (n, n_windows) in [
-            (1, 1),
-            (4 * SHARD, 1),
-            (4 * SHARD + 1, 2),
-            (13 * SHARD - 5, 4),
-        ] {
+        for (n, n_windows) in [(1, 1), (4 * SHARD, 1), (4 * SHARD + 1, 2), (13 * SHARD - 5, 4)] {
             for cut in [0, 1, n / 3, n] {
                 let parts = Parts::new(&[cut, n], &[1.0, 1.0]);
                 for epoch in 0..3 {

@@ -37,15 +37,9 @@ impl Parts {
         let parts = starts.zip(ends).zip(weights);
         let part = |((start, &end), &weight): ((usize, &usize), &f64)| {
             assert!(start <= end, "parts follow each other");
-            Part {
-                range: start..end,
-                weight,
-                stride: stride(end - start),
-            }
+            Part { range: start..end, weight, stride: stride(end - start) }
         };
-        Self {
-            parts: parts.map(part).collect(),
-        }
+        Self { parts: parts.map(part).collect() }
     }
 
     /// Returns parts that end with these lines of the corpus from which `examples` were encoded, with their weights.
@@ -115,16 +109,10 @@ mod tests {
                     *seen += repeats;
                     of_epoch += repeats;
                     let exact = (epoch + 1) as f64 * weight;
-                    assert!(
-                        (*seen as f64 - exact).abs() < 1.0,
-                        "{weight}: {seen}, not {exact}"
-                    );
+                    assert!((*seen as f64 - exact).abs() < 1.0, "{weight}: {seen}, not {exact}");
                 }
                 let exact = n as f64 * weight;
-                assert!(
-                    (of_epoch as f64 - exact).abs() <= 1.0,
-                    "{weight}: {of_epoch}, not {exact}"
-                );
+                assert!((of_epoch as f64 - exact).abs() <= 1.0, "{weight}: {of_epoch}, not {exact}");
             }
         }
     }

@@ -27,15 +27,11 @@ pub(super) fn expand(source: &CorpusSource, dir: Option<&Path>) -> Result<Vec<Co
                         targets.len(),
                         tgt.display()
                     ),
-                    hint: Some(
-                        "file n of one pattern, by name, belongs to file n of the other".into(),
-                    ),
+                    hint: Some("file n of one pattern, by name, belongs to file n of the other".into()),
                 });
             }
             let pairs = sources.into_iter().zip(targets);
-            pairs
-                .map(|(src, tgt)| CorpusSource::Aligned { src, tgt })
-                .collect()
+            pairs.map(|(src, tgt)| CorpusSource::Aligned { src, tgt }).collect()
         }
         CorpusSource::Tsv(file) => files(file)?.into_iter().map(CorpusSource::Tsv).collect(),
         CorpusSource::Jsonl(file) => files(file)?.into_iter().map(CorpusSource::Jsonl).collect(),
@@ -76,10 +72,7 @@ fn files(path: &Path, dir: Option<&Path>) -> Result<Vec<PathBuf>> {
         hint: Some("in a pattern, `*` stands for any characters, `?` for one, `[ab]` for one of these, and `**/` for any folders".into()),
     }
     };
-    let visible = MatchOptions {
-        require_literal_leading_dot: true,
-        ..MatchOptions::new()
-    };
+    let visible = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
     let found = glob::glob_with(&text, visible)
         .map_err(|error| unusable(format!("`{text}` is not a pattern: {error}")))?
         .map(|file| {
@@ -90,11 +83,7 @@ fn files(path: &Path, dir: Option<&Path>) -> Result<Vec<PathBuf>> {
         })
         .collect::<Result<Vec<PathBuf>>>()?;
     let found: Vec<PathBuf> = found.into_iter().filter(|path| !path.is_dir()).collect();
-    if found.is_empty() {
-        Err(unusable(format!("no file matches the pattern `{text}`")))
-    } else {
-        Ok(found)
-    }
+    if found.is_empty() { Err(unusable(format!("no file matches the pattern `{text}`"))) } else { Ok(found) }
 }
 
 #[cfg(test)]
@@ -121,34 +110,17 @@ mod tests {
             let name = |file: &Path| file.file_name().unwrap().to_string_lossy().into_owned();
             files.map(name).collect()
         };
-        let aligned = |src: &str, tgt: &str| CorpusSource::Aligned {
-            src: src.into(),
-            tgt: tgt.into(),
-        };
+        let aligned = |src: &str, tgt: &str| CorpusSource::Aligned { src: src.into(), tgt: tgt.into() };
         assert_eq!(names(CorpusSource::Text("*.en".into())), ["a.en", "b.en"]);
-        assert_eq!(
-            names(aligned("*.en", "[ab].de")),
-            ["a.en", "a.de", "b.en", "b.de"]
-        );
+        assert_eq!(names(aligned("*.en", "[ab].de")), ["a.en", "a.de", "b.en", "b.de"]);
         assert_eq!(names(CorpusSource::Text("[x]".into())), ["[x]"]);
-        let parts = ["b.en", "?.en"].map(|text| WeightedSource {
-            source: CorpusSource::Text(text.into()),
-            weight: 1.0,
-        });
-        assert_eq!(
-            names(CorpusSource::Mixed(parts.into())),
-            ["b.en", "a.en", "b.en"]
-        );
+        let parts = ["b.en", "?.en"]
+            .map(|text| WeightedSource { source: CorpusSource::Text(text.into()), weight: 1.0 });
+        assert_eq!(names(CorpusSource::Mixed(parts.into())), ["b.en", "a.en", "b.en"]);
         let uneven = expanded(&aligned("*.en", "*.de")).unwrap_err();
-        assert!(
-            uneven.to_string().starts_with("2 files match `*.en`"),
-            "{uneven}"
-        );
+        assert!(uneven.to_string().starts_with("2 files match `*.en`"), "{uneven}");
         let none = expanded(&CorpusSource::Tsv("*.tsv".into())).unwrap_err();
-        assert!(
-            none.to_string().contains("no file matches the pattern"),
-            "{none}"
-        );
+        assert!(none.to_string().contains("no file matches the pattern"), "{none}");
         let wrong = expanded(&CorpusSource::Tsv("a***b".into())).unwrap_err();
         assert!(wrong.to_string().contains("is not a pattern"), "{wrong}");
     }

@@ -56,12 +56,9 @@ fn is_quoted(item: &Item) -> bool {
             let side = side.trim();
             in_quotes(side, side)
         }),
-        Item::Tagged {
-            input: TagInput::Tokens(tokens),
-            tags,
-        } => [tokens, tags].iter().all(
-            |words| matches!((words.first(), words.last()), (Some(a), Some(b)) if in_quotes(a, b)),
-        ),
+        Item::Tagged { input: TagInput::Tokens(tokens), tags } => [tokens, tags]
+            .iter()
+            .all(|words| matches!((words.first(), words.last()), (Some(a), Some(b)) if in_quotes(a, b))),
         Item::Tagged { .. } | Item::Text(_) => false,
     }
 }

@@ -65,12 +65,7 @@ pub fn read_filtered(
 ///
 /// # Errors
 /// [`attentive_base::Error::Data`] for a line with another number of tags than tokens or vectors, and if no line is usable.
-pub fn read_given(
-    form: Form,
-    items: Vec<Item>,
-    filters: Filters,
-    watch: Watch<'_>,
-) -> Result<Corpus> {
+pub fn read_given(form: Form, items: Vec<Item>, filters: Filters, watch: Watch<'_>) -> Result<Corpus> {
     let mut corpus = Corpus::new(form, Vec::new());
     let reader = Reader::given(form, items).filtered(filters);
     read_all(reader, &mut corpus, watch)?;

@@ -50,14 +50,11 @@ impl Places {
     pub(super) fn error(&self, number: usize, problem: String) -> Error {
         let file = self.files.partition_point(|(_, last)| *last < number);
         match (self.files.get(file), file.checked_sub(1)) {
-            (None, _) => Error::Data {
-                problem: format!("line {number} of the corpus: {problem}"),
-                hint: None,
-            },
-            (Some((path, _)), None) => Error::line(path, number, problem),
-            (Some((path, _)), Some(before)) => {
-                Error::line(path, number - self.files[before].1, problem)
+            (None, _) => {
+                Error::Data { problem: format!("line {number} of the corpus: {problem}"), hint: None }
             }
+            (Some((path, _)), None) => Error::line(path, number, problem),
+            (Some((path, _)), Some(before)) => Error::line(path, number - self.files[before].1, problem),
         }
     }
 }
@@ -84,12 +81,7 @@ impl Reader {
         for file in rest.iter().flat_map(|(_, source)| source.files()) {
             fs::metadata(file).map_err(Error::io("read", file))?;
         }
-        Ok(Self {
-            seed,
-            rest,
-            part,
-            ..Self::of(records, form)
-        })
+        Ok(Self { seed, rest, part, ..Self::of(records, form) })
     }
 
     /// Reads the lines `items` of `form`, which a program gives.
@@ -115,10 +107,7 @@ impl Reader {
 
     /// Also drops the lines that match `filters`.
     pub fn filtered(self, filters: Filters) -> Self {
-        Self {
-            intake: self.intake.filtered(filters),
-            ..self
-        }
+        Self { intake: self.intake.filtered(filters), ..self }
     }
 
     /// Returns the next usable line; `None` at the end.
@@ -128,13 +117,7 @@ impl Reader {
     /// tags, and [`Error::Unaligned`] if aligned files differ in length.
     pub fn next_entry(&mut self) -> Result<Option<Entry>> {
         loop {
-            let Self {
-                intake,
-                records,
-                headers,
-                quotes,
-                ..
-            } = self;
+            let Self { intake, records, headers, quotes, .. } = self;
             let admitted = match records.next(intake.form)? {
                 Next::End => {
                     if self.begin_next()? {

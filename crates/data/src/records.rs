@@ -19,14 +19,8 @@ const MAX_TSV_BYTES: usize = 2 * MAX_LINE_BYTES + 1;
 /// A source of lines.
 #[derive(Debug)]
 pub(super) enum Records {
-    Aligned {
-        src: Box<Lines<Hashed<Content>>>,
-        tgt: Box<Lines<Hashed<Content>>>,
-    },
-    Each {
-        lines: Box<Lines<Hashed<Content>>>,
-        parse: fn(&str, Form) -> Result<Item, String>,
-    },
+    Aligned { src: Box<Lines<Hashed<Content>>>, tgt: Box<Lines<Hashed<Content>>> },
+    Each { lines: Box<Lines<Hashed<Content>>>, parse: fn(&str, Form) -> Result<Item, String> },
     Generated(builtin::Examples),
     Given(Box<Given>),
 }
@@ -46,10 +40,7 @@ impl Records {
             let lines = Box::new(Lines::open(path, limit)?);
             Ok(Self::Each { lines, parse })
         };
-        let has_columns = matches!(
-            form,
-            Form::Translations | Form::TaggedTokens | Form::Labeled
-        );
+        let has_columns = matches!(form, Form::Translations | Form::TaggedTokens | Form::Labeled);
         match source {
             CorpusSource::Aligned { src, tgt } if has_columns => Ok(Self::Aligned {
                 src: Box::new(Lines::open(src, MAX_LINE_BYTES)?),
@@ -60,9 +51,7 @@ impl Records {
                 each(jsonl, MAX_RECORD_BYTES, json::parse)
             }
             CorpusSource::Text(text) if form == Form::Lines => {
-                each(text, MAX_LINE_BYTES, |line, _| {
-                    Ok(Item::Text(line.to_owned()))
-                })
+                each(text, MAX_LINE_BYTES, |line, _| Ok(Item::Text(line.to_owned())))
             }
             CorpusSource::Builtin { task, pairs } => {
                 let examples = builtin::generate(*task, seed, *pairs);
@@ -133,10 +122,7 @@ impl Records {
             Self::Aligned { tgt: lines, .. } | Self::Each { lines, .. } => {
                 Error::line(lines.path(), lines.count(), problem)
             }
-            Self::Generated(_) => Error::Data {
-                problem,
-                hint: None,
-            },
+            Self::Generated(_) => Error::Data { problem, hint: None },
             Self::Given(given) => Error::Data {
                 problem: format!("line {} of the given corpus: {problem}", given.line()),
                 hint: None,
@@ -160,14 +146,11 @@ fn next_aligned(
                 second: tgt.path().to_path_buf(),
             });
         }
-        (Some(Line::Text(src)), Some(Line::Text(line))) => {
-            match Item::from_columns(src, line, form) {
-                Ok(item) => Next::Item(item),
-                Err(problem) => return Err(Error::line(tgt.path(), tgt.count(), problem)),
-            }
-        }
-        (Some(Line::Text(side)), Some(Line::TooLong))
-        | (Some(Line::TooLong), Some(Line::Text(side)))
+        (Some(Line::Text(src)), Some(Line::Text(line))) => match Item::from_columns(src, line, form) {
+            Ok(item) => Next::Item(item),
+            Err(problem) => return Err(Error::line(tgt.path(), tgt.count(), problem)),
+        },
+        (Some(Line::Text(side)), Some(Line::TooLong)) | (Some(Line::TooLong), Some(Line::Text(side)))
             if side.trim().is_empty() =>
         {
             Next::Fault(Fault::Empty)
@@ -199,9 +182,7 @@ fn split_tsv(line: &str, form: Form) -> Result<Item, String> {
                 _ => "",
             };
             let found = columns.len();
-            Err(format!(
-                "expected 2 tab-separated columns, found {found}{hint}"
-            ))
+            Err(format!("expected 2 tab-separated columns, found {found}{hint}"))
         }
     }
 }
@@ -209,20 +190,14 @@ fn split_tsv(line: &str, form: Form) -> Result<Item, String> {
 fn from_example(example: builtin::Example, form: Form) -> Result<Item> {
     let builtin::Example { src, tgt, label } = example;
     Ok(match form {
-        Form::Translations => Item::Translation {
-            src: src.text,
-            tgt: tgt.text,
-        },
+        Form::Translations => Item::Translation { src: src.text, tgt: tgt.text },
         Form::TaggedTokens => Item::Tagged {
             input: TagInput::Tokens(src.tokens),
             tags: src.tags.iter().map(|tag| tag.as_str().into()).collect(),
         },
         Form::Labeled => Item::Labeled {
             text: src.text,
-            label: label
-                .ok_or_else(|| unfit(form, "generated pairs without labels"))?
-                .as_str()
-                .into(),
+            label: label.ok_or_else(|| unfit(form, "generated pairs without labels"))?.as_str().into(),
         },
         Form::Lines | Form::Stream => Item::Text(tgt.text),
         Form::TaggedVectors(_) => return Err(unfit(form, "generated sentences")),

@@ -20,12 +20,7 @@ pub struct Sample {
 impl Sample {
     /// Returns an empty sample, which will hold at most `most` lines.
     pub fn new(most: usize) -> Self {
-        Self {
-            most,
-            seen: 0,
-            entries: Vec::new(),
-            random: Random::new(SEED, STREAM),
-        }
+        Self { most, seen: 0, entries: Vec::new(), random: Random::new(SEED, STREAM) }
     }
 
     /// Offers the next line of the corpus.
@@ -59,11 +54,7 @@ mod tests {
             let item = Item::Text(line.to_string());
             sample.offer(Entry { item, line });
         }
-        sample
-            .into_entries()
-            .iter()
-            .map(|entry| entry.line)
-            .collect()
+        sample.into_entries().iter().map(|entry| entry.line).collect()
     }
 
     #[test]

@@ -33,20 +33,12 @@ pub struct Hashed<R> {
 
 impl<R> Hashed<R> {
     pub(super) fn new(inner: R) -> Self {
-        Self {
-            inner,
-            hash: Sha256::new(),
-            bytes: 0,
-        }
+        Self { inner, hash: Sha256::new(), bytes: 0 }
     }
 
     /// The identity of the file at `path`, which must have been read completely.
     pub(super) fn finish(self, path: PathBuf) -> SourceFile {
-        SourceFile {
-            path,
-            sha256: hexadecimal(self.hash.finalize()),
-            bytes: self.bytes,
-        }
+        SourceFile { path, sha256: hexadecimal(self.hash.finalize()), bytes: self.bytes }
     }
 }
 

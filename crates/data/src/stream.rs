@@ -32,14 +32,7 @@ impl Stream {
     /// [`Error::Data`] if the text is shorter than a window and the following token.
     pub fn new(ids: Vec<TokenId>, window: usize, rows: usize, seed: u64) -> Result<Self> {
         check(&ids, window)?;
-        let mut stream = Self {
-            ids,
-            window,
-            rows,
-            seed,
-            position: Position::default(),
-            starts: Vec::new(),
-        };
+        let mut stream = Self { ids, window, rows, seed, position: Position::default(), starts: Vec::new() };
         stream.plan(0);
         Ok(stream)
     }
@@ -57,10 +50,7 @@ impl Stream {
         self.plan(position.epoch);
         position.check(self.batches_per_epoch())?;
         // A stream has a single window.
-        self.position = Position {
-            window: 0,
-            ..position
-        };
+        self.position = Position { window: 0, ..position };
         Ok(())
     }
 
@@ -122,10 +112,7 @@ impl Stream {
         let offset = random.below(self.window.min(room - self.window + 1));
         self.starts = (offset..=room - self.window).step_by(self.window).collect();
         random.shuffle(&mut self.starts);
-        self.position = Position {
-            epoch,
-            ..Position::default()
-        };
+        self.position = Position { epoch, ..Position::default() };
     }
 }
 
@@ -163,9 +150,5 @@ fn windows(ids: &[TokenId], window: usize, starts: &[usize]) -> Batch {
         // The padding is never read, so any token will do.
         Padded::new(&starts.iter().map(window).collect::<Vec<_>>(), 0)
     };
-    Batch {
-        inputs: Body::Decoder(rows(0)),
-        tgt_out: rows(1),
-        lines: Vec::new(),
-    }
+    Batch { inputs: Body::Decoder(rows(0)), tgt_out: rows(1), lines: Vec::new() }
 }

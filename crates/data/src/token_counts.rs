@@ -18,14 +18,7 @@ pub struct TokenCounts {
 impl TokenCounts {
     /// Counts these tokens. If the unknown token has another meaning, too, none is counted as unknown.
     pub fn of(ids: &[TokenId], special: SpecialTokens) -> Self {
-        let SpecialTokens {
-            unk,
-            pad,
-            bos,
-            eos,
-            start,
-            ..
-        } = special;
+        let SpecialTokens { unk, pad, bos, eos, start, .. } = special;
         let tokens = ids.iter().filter(|&&id| id == unk || !special.contains(id));
         Self {
             tokens: tokens.count(),

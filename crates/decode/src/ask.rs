@@ -15,59 +15,33 @@ pub(super) enum Ask {
     /// The probability of this token.
     Token(TokenId),
     /// The `count` likeliest tokens, and the `wanted` tokens whatever their probability, but no `barred` token.
-    Likeliest {
-        count: usize,
-        barred: Vec<TokenId>,
-        wanted: Vec<TokenId>,
-    },
+    Likeliest { count: usize, barred: Vec<TokenId>, wanted: Vec<TokenId> },
     /// A token drawn by a number in `[0, 1)`.
-    Drawn {
-        sampling: Sampling,
-        barred: Vec<TokenId>,
-        uniform: f64,
-    },
+    Drawn { sampling: Sampling, barred: Vec<TokenId>, uniform: f64 },
 }
 
 impl Ask {
     /// What `model` answers to all rows: tokens with their probabilities, none where the logits are NaN.
-    pub(super) fn answer_all<S: Stepper>(
-        asks: &[Self],
-        model: &S,
-        layer: S::Last,
-    ) -> Vec<Vec<NextToken>> {
+    pub(super) fn answer_all<S: Stepper>(asks: &[Self], model: &S, layer: S::Last) -> Vec<Vec<NextToken>> {
         let questions: Option<Vec<Question>> = asks.iter().map(Self::question).collect();
         let Some(questions) = questions else {
             return Self::drawn(asks, &model.logits(layer));
         };
         let answers = model.answers(layer, &questions);
         let all = asks.iter().zip(&questions).zip(&answers);
-        all.map(|((ask, question), answer)| ask.read(question, answer))
-            .collect()
+        all.map(|((ask, question), answer)| ask.read(question, answer)).collect()
     }
 
     /// The question whose answer suffices; `None` if all logits are needed.
     fn question(&self) -> Option<Question> {
         Some(match self {
-            Self::Token(token) => Question {
-                tokens: vec![*token],
-                ..Question::default()
-            },
-            Self::Likeliest {
-                count,
-                barred,
-                wanted,
-            } => {
+            Self::Token(token) => Question { tokens: vec![*token], ..Question::default() },
+            Self::Likeliest { count, barred, wanted } => {
                 let mut tokens = wanted.clone();
                 tokens.retain(|token| !barred.contains(token));
-                Question {
-                    count: *count,
-                    barred: barred.clone(),
-                    tokens,
-                }
+                Question { count: *count, barred: barred.clone(), tokens }
             }
-            Self::Drawn {
-                sampling, barred, ..
-            } => Question {
+            Self::Drawn { sampling, barred, .. } => Question {
                 count: sampling.candidates().filter(|&count| count <= MOST)?,
                 barred: barred.clone(),
                 ..Question::default()
@@ -89,9 +63,7 @@ impl Ask {
                 }
                 found
             }
-            Self::Drawn {
-                sampling, uniform, ..
-            } => {
+            Self::Drawn { sampling, uniform, .. } => {
                 let place = sampling.place_among(&answer.likeliest, *uniform);
                 let next = place.map(|place| answer.likeliest[place]);
                 let scored = |(logit, token)| NextToken::new(token, logit, answer.total);
@@ -105,14 +77,7 @@ impl Ask {
         let rows = logits.rows().zip(asks);
         Threads::current().map(rows, |(row, ask)| match (ask.question(), ask) {
             (Some(question), _) => ask.read(&question, &question.answer(row)),
-            (
-                None,
-                Self::Drawn {
-                    sampling,
-                    barred,
-                    uniform,
-                },
-            ) => {
+            (None, Self::Drawn { sampling, barred, uniform }) => {
                 let drawn = sampling.draw(row, barred, *uniform);
                 drawn.map_or_else(Vec::new, |token| scored(row, &[token]))
             }
@@ -131,11 +96,7 @@ mod tests {
         let logits = Logits::new((0..200).map(|x| (x as f32 / 50.0).sin()).collect(), 200);
         let drawn = |top_k| {
             let ask = Ask::Drawn {
-                sampling: Sampling {
-                    temperature: 1.0,
-                    top_k,
-                    ..Sampling::default()
-                },
+                sampling: Sampling { temperature: 1.0, top_k, ..Sampling::default() },
                 barred: vec![3],
                 uniform: 0.9,
             };

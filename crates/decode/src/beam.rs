@@ -36,12 +36,7 @@ struct Candidate {
 impl<'a> Beam<'a> {
     /// The initial beam.
     pub(super) fn new(rules: Rules<'a>) -> Self {
-        let mut beam = Self {
-            live: vec![rules.start()],
-            rules,
-            finished: Vec::new(),
-            cut_off: Vec::new(),
-        };
+        let mut beam = Self { live: vec![rules.start()], rules, finished: Vec::new(), cut_off: Vec::new() };
         if beam.rules.limit == 0 {
             beam.cut_off_live();
         }
@@ -81,11 +76,7 @@ impl<'a> Beam<'a> {
     /// Extends the hypotheses by one token and returns the parent of each new one. `next[i]` are the tokens that may follow
     /// hypothesis `i`, none if the model's logits are NaN; `attention[i]` is its attention to the source, if there is a
     /// coverage penalty.
-    pub(super) fn advance(
-        &mut self,
-        next: &[Vec<NextToken>],
-        attention: Option<&[Vec<f32>]>,
-    ) -> Vec<usize> {
+    pub(super) fn advance(&mut self, next: &[Vec<NextToken>], attention: Option<&[Vec<f32>]>) -> Vec<usize> {
         let attention_of = |parent: usize| attention.map(|rows| rows[parent].as_slice());
         let candidates = self.candidates(next);
         let (ends, open) = self.divided(candidates);
@@ -101,11 +92,7 @@ impl<'a> Beam<'a> {
             parents.push(parent);
         }
         self.live = grown;
-        if self
-            .live
-            .first()
-            .is_some_and(|p| p.len() == self.rules.limit)
-        {
+        if self.live.first().is_some_and(|p| p.len() == self.rules.limit) {
             self.cut_off_live();
         }
         self.drop_hopeless();
@@ -117,11 +104,7 @@ impl<'a> Beam<'a> {
     /// off, ordered by the number of constraints that they lack. Empty if NaN logits ended all hypotheses.
     pub(super) fn into_hypotheses(self) -> Vec<Hypothesis> {
         let strategy = self.strategy();
-        let Self {
-            mut finished,
-            mut cut_off,
-            ..
-        } = self;
+        let Self { mut finished, mut cut_off, .. } = self;
         cut_off.sort_by(|a, b| {
             let missing = a.unmet.len().cmp(&b.unmet.len());
             missing.then(b.score.total_cmp(&a.score))
@@ -202,9 +185,7 @@ impl<'a> Beam<'a> {
     }
 
     fn keep(&mut self, hypothesis: Hypothesis) {
-        let place = self
-            .finished
-            .partition_point(|other| other.score >= hypothesis.score);
+        let place = self.finished.partition_point(|other| other.score >= hypothesis.score);
         self.finished.insert(place, hypothesis);
         self.finished.truncate(self.strategy().n_finished());
     }

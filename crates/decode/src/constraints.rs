@@ -31,9 +31,7 @@ impl Constraints {
     /// The progress after one more token.
     pub(super) fn advance(&self, progress: &Progress, token: TokenId) -> Progress {
         let phrases = self.0.iter().zip(progress);
-        phrases
-            .map(|(phrase, &len)| phrase.advance(len, token))
-            .collect()
+        phrases.map(|(phrase, &len)| phrase.advance(len, token)).collect()
     }
 
     /// The numbers of the phrases that are still missing.
@@ -45,9 +43,7 @@ impl Constraints {
     /// The next token of each missing phrase.
     pub(super) fn wanted(&self, progress: &Progress) -> Vec<TokenId> {
         let unmet = self.unmet(progress).into_iter();
-        let mut wanted: Vec<TokenId> = unmet
-            .map(|number| self.0[number].tokens[progress[number]])
-            .collect();
+        let mut wanted: Vec<TokenId> = unmet.map(|number| self.0[number].tokens[progress[number]]).collect();
         wanted.sort_unstable();
         wanted.dedup();
         wanted
@@ -77,11 +73,7 @@ impl Constraints {
 fn met<'a>(begun: impl Iterator<Item = (&'a Phrase, usize)>) -> usize {
     let (mut whole, mut longest) = (0, 0);
     for (phrase, len) in begun {
-        if len == phrase.tokens.len() {
-            whole += len
-        } else {
-            longest = longest.max(len)
-        }
+        if len == phrase.tokens.len() { whole += len } else { longest = longest.max(len) }
     }
     whole + longest
 }
@@ -97,10 +89,7 @@ impl Phrase {
             len += usize::from(tokens[len] == *token);
             shorter[place + 1] = len;
         }
-        Self {
-            tokens: tokens.to_vec(),
-            shorter,
-        }
+        Self { tokens: tokens.to_vec(), shorter }
     }
 
     fn advance(&self, mut len: usize, token: TokenId) -> usize {
@@ -146,9 +135,7 @@ mod tests {
                 for (number, phrase) in phrases.iter().enumerate() {
                     let read = &text[..end];
                     let is_met = read.windows(phrase.len()).any(|part| part == phrase);
-                    let begun = (0..=phrase.len())
-                        .rev()
-                        .find(|&n| read.ends_with(&phrase[..n]));
+                    let begun = (0..=phrase.len()).rev().find(|&n| read.ends_with(&phrase[..n]));
                     let expected = if is_met { phrase.len() } else { begun.unwrap() };
                     assert_eq!(progress[number], expected);
                     assert_eq!(constraints.unmet(&progress).contains(&number), !is_met);

@@ -115,11 +115,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         if !self.fits(sentence.src.len()) {
             return Err((key, sentence));
         }
-        let active = Active {
-            key,
-            src_len: sentence.src.len(),
-            outputs: self.outputs(&sentence),
-        };
+        let active = Active { key, src_len: sentence.src.len(), outputs: self.outputs(&sentence) };
         self.new.push((active, sentence.src));
         Ok(())
     }
@@ -177,27 +173,17 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         let Some(longest) = longest.max() else {
             return true;
         };
-        let Setting {
-            options, capacity, ..
-        } = self.setting;
+        let Setting { options, capacity, .. } = self.setting;
         let rows = (self.len() + 1) * options.strategy.rows();
         self.room() > 0 && rows * longest.max(src_len) <= capacity.positions
     }
 
     /// The outputs of a new sentence.
     fn outputs(&self, sentence: &Sentence) -> Outputs<'a> {
-        let Setting {
-            contract, options, ..
-        } = self.setting;
+        let Setting { contract, options, .. } = self.setting;
         let demands = !sentence.prefix.is_empty() || !sentence.constraints.is_empty();
-        assert!(
-            options.guided || !demands,
-            "only a guided search has prefixes and constraints"
-        );
-        assert!(
-            !options.strategy.samples() || sentence.constraints.is_empty(),
-            "constraints need a beam"
-        );
+        assert!(options.guided || !demands, "only a guided search has prefixes and constraints");
+        assert!(!options.strategy.samples() || sentence.constraints.is_empty(), "constraints need a beam");
         Outputs::new(options, contract, sentence, self.model.max_len())
     }
 
@@ -224,9 +210,8 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
             return;
         }
         let first: usize = old.iter().map(|old| old.outputs.width()).sum();
-        let repeated = (first..)
-            .zip(new)
-            .flat_map(|(row, active)| std::iter::repeat_n(row, active.outputs.width()));
+        let repeated =
+            (first..).zip(new).flat_map(|(row, active)| std::iter::repeat_n(row, active.outputs.width()));
         let rows: Vec<usize> = (0..first).chain(repeated).collect();
         self.model.select(&rows, &mut self.state);
     }
@@ -264,19 +249,11 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
 
     /// The tokens that may follow each row.
     fn next_tokens(&mut self, layer: S::Last) -> Vec<Vec<NextToken>> {
-        let Setting {
-            contract, options, ..
-        } = self.setting;
+        let Setting { contract, options, .. } = self.setting;
         if options.is_plainly_greedy() {
             let next = self.model.most_likely(layer, &contract.never);
-            let certain = |token| NextToken {
-                token,
-                log_prob: 0.0,
-            };
-            return next
-                .into_iter()
-                .map(|token| token.map(certain).into_iter().collect())
-                .collect();
+            let certain = |token| NextToken { token, log_prob: 0.0 };
+            return next.into_iter().map(|token| token.map(certain).into_iter().collect()).collect();
         }
         if !options.asks_each_row() {
             let count = options.n_candidates();

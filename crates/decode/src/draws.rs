@@ -45,12 +45,8 @@ impl<'a> Draws<'a> {
                 partial: rules.start(),
             }
         };
-        let mut draws = Self {
-            live: (0..count).map(draw).collect(),
-            ended: vec![None; count],
-            sampling,
-            rules,
-        };
+        let mut draws =
+            Self { live: (0..count).map(draw).collect(), ended: vec![None; count], sampling, rules };
         draws.cut_off_at_limit();
         draws
     }
@@ -74,12 +70,7 @@ impl<'a> Draws<'a> {
 
     /// Returns what each unfinished sample needs from its logits; takes a random number unless the next token is given.
     pub(super) fn asks(&mut self) -> Vec<Ask> {
-        let Self {
-            rules,
-            sampling,
-            live,
-            ..
-        } = self;
+        let Self { rules, sampling, live, .. } = self;
         let ask = |draw: &mut Draw| match rules.of_prefix(&draw.partial) {
             Some(token) => Ask::Token(token),
             None => Ask::Drawn {
@@ -93,11 +84,7 @@ impl<'a> Draws<'a> {
 
     /// Extends each sample by its token, `next[i][0]`, and returns the parent of each that goes on. A sample without a next
     /// token, since the model's logits are NaN, has no result.
-    pub(super) fn advance(
-        &mut self,
-        next: &[Vec<NextToken>],
-        attention: Option<&[Vec<f32>]>,
-    ) -> Vec<usize> {
+    pub(super) fn advance(&mut self, next: &[Vec<NextToken>], attention: Option<&[Vec<f32>]>) -> Vec<usize> {
         let mut parents = Vec::with_capacity(self.live.len());
         let mut live = Vec::with_capacity(self.live.len());
         for (row, mut draw) in std::mem::take(&mut self.live).into_iter().enumerate() {
@@ -129,11 +116,7 @@ impl<'a> Draws<'a> {
     /// Unfinished samples have the same length, so they reach the limit together.
     fn cut_off_at_limit(&mut self) {
         let limit = self.rules.limit;
-        if self
-            .live
-            .first()
-            .is_some_and(|draw| draw.partial.len() == limit)
-        {
+        if self.live.first().is_some_and(|draw| draw.partial.len() == limit) {
             for draw in self.live.drain(..) {
                 self.ended[draw.number] = Some(self.rules.cut_off(draw.partial));
             }

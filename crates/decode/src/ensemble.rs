@@ -51,16 +51,12 @@ impl<S: Stepper> Stepper for Ensemble<'_, S> {
 
     fn step(&self, next: &[TokenId], state: &mut Self::State) -> Self::Last {
         let members = self.0.iter().zip(state);
-        members
-            .map(|(member, state)| member.step(next, state))
-            .collect()
+        members.map(|(member, state)| member.step(next, state)).collect()
     }
 
     fn read(&self, tokens: &Padded, state: &mut Self::State) -> Self::Last {
         let members = self.0.iter().zip(state);
-        members
-            .map(|(member, state)| member.read(tokens, state))
-            .collect()
+        members.map(|(member, state)| member.read(tokens, state)).collect()
     }
 
     fn select(&self, rows: &[usize], state: &mut Self::State) {
@@ -70,11 +66,7 @@ impl<S: Stepper> Stepper for Ensemble<'_, S> {
     }
 
     fn likeliest(&self, last: Self::Last, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
-        let question = Question {
-            count,
-            barred: never.to_vec(),
-            tokens: Vec::new(),
-        };
+        let question = Question { count, barred: never.to_vec(), tokens: Vec::new() };
         let members = self.each_logits(last);
         let answers = means(&members, |mean, _| answer(mean, &question));
         answers.iter().map(Answer::next_tokens).collect()
@@ -119,10 +111,7 @@ impl<S: Stepper> Stepper for Ensemble<'_, S> {
 
 /// Calls `work` with the mean distribution of each row, and the row's number; with `None` where a member has only impossible
 /// tokens.
-fn means<R: Send>(
-    members: &[Logits],
-    work: impl Fn(Option<Mean<'_>>, usize) -> R + Sync + Send,
-) -> Vec<R> {
+fn means<R: Send>(members: &[Logits], work: impl Fn(Option<Mean<'_>>, usize) -> R + Sync + Send) -> Vec<R> {
     let vocab = members[0].vocab();
     let rows = 0..members[0].values().len() / vocab;
     Threads::current().map(rows, |row| {
@@ -211,8 +200,7 @@ impl Mean<'_> {
         let mut found: Vec<(f32, TokenId)> = exactly.filter(|(value, _)| !value.is_nan()).collect();
         found.sort_by(|(a, i), (b, j)| b.total_cmp(a).then(i.cmp(j)));
         found.truncate(question.count);
-        let is_proven =
-            found.len() == question.count && found.iter().all(|(value, _)| *value > most);
+        let is_proven = found.len() == question.count && found.iter().all(|(value, _)| *value > most);
         is_proven.then_some(found)
     }
 }
@@ -227,11 +215,7 @@ mod tests {
     }
 
     fn question(count: usize, barred: &[TokenId], tokens: &[TokenId]) -> Question {
-        Question {
-            count,
-            barred: barred.to_vec(),
-            tokens: tokens.to_vec(),
-        }
+        Question { count, barred: barred.to_vec(), tokens: tokens.to_vec() }
     }
 
     fn answer_of(members: &[Logits], question: &Question) -> Answer {
@@ -257,9 +241,7 @@ mod tests {
     fn the_likeliest_tokens_are_those_of_all_values() {
         let mut random = attentive_base::random::Random::new(5, 0);
         let mut row = |width: f64| -> Vec<f32> {
-            let mut row: Vec<f32> = (0..3000)
-                .map(|_| (width * random.normal()) as f32)
-                .collect();
+            let mut row: Vec<f32> = (0..3000).map(|_| (width * random.normal()) as f32).collect();
             row[7] = f32::NAN;
             row[8] = f32::NEG_INFINITY;
             row.copy_within(100..110, 2000);

@@ -20,11 +20,7 @@ pub struct NextToken {
 ///
 /// `barred` tokens are left out without renormalizing the probabilities of the others. NaN counts as impossible, so a row of
 /// NaN has no next token.
-pub fn likeliest(
-    logits: impl Into<Logits>,
-    count: usize,
-    barred: &[TokenId],
-) -> Vec<Vec<NextToken>> {
+pub fn likeliest(logits: impl Into<Logits>, count: usize, barred: &[TokenId]) -> Vec<Vec<NextToken>> {
     let logits = logits.into();
     let of_row = |row| likeliest_of(row, count, barred);
     Threads::current().map(logits.rows(), of_row)
@@ -34,10 +30,7 @@ pub fn likeliest(
 pub fn likeliest_of(row: &[f32], count: usize, barred: &[TokenId]) -> Vec<NextToken> {
     let total = log_sum_exp(row);
     let scored = |(logit, token)| NextToken::new(token, logit, total);
-    largest(row, count, barred)
-        .into_iter()
-        .map(scored)
-        .collect()
+    largest(row, count, barred).into_iter().map(scored).collect()
 }
 
 /// The `tokens` with their probabilities in a row of logits, without impossible ones.
@@ -60,10 +53,7 @@ pub fn total(row: &[f32]) -> Option<f64> {
 impl NextToken {
     /// Creates the token with this logit in a row whose exponentials sum to e^`total`.
     pub fn new(token: TokenId, logit: f32, total: f64) -> Self {
-        Self {
-            token,
-            log_prob: (f64::from(logit) - total).min(0.0),
-        }
+        Self { token, log_prob: (f64::from(logit) - total).min(0.0) }
     }
 }
 
@@ -116,16 +106,8 @@ mod tests {
     #[test]
     fn nan_is_impossible() {
         let (nan, inf) = (f32::NAN, f32::INFINITY);
-        let best = likeliest(
-            rows(
-                &[
-                    nan, 0.0, -inf, 0.0, nan, -nan, nan, -inf, 0.0, inf, nan, -inf,
-                ],
-                4,
-            ),
-            4,
-            &[],
-        );
+        let best =
+            likeliest(rows(&[nan, 0.0, -inf, 0.0, nan, -nan, nan, -inf, 0.0, inf, nan, -inf], 4), 4, &[]);
         assert_eq!(best[0].iter().map(|n| n.token).collect::<Vec<_>>(), [1, 3]);
         assert!((best[0][0].log_prob + 2f64.ln()).abs() < 1e-7);
         assert_eq!(best[1], []);

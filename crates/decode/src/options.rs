@@ -54,13 +54,8 @@ fn is_off(weight: &f64) -> bool {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)]
-fn unless_unlimited<S: Serializer>(
-    limit: &usize,
-    serializer: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    Some(*limit)
-        .filter(|limit| *limit < usize::MAX)
-        .serialize(serializer)
+fn unless_unlimited<S: Serializer>(limit: &usize, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    Some(*limit).filter(|limit| *limit < usize::MAX).serialize(serializer)
 }
 
 impl From<&DecodeConfig> for SearchOptions {
@@ -95,15 +90,11 @@ impl SearchOptions {
                 "set `SearchOptions::coverage_penalty` to 0 or more; 0.2 is usual",
             ));
         }
-        for (name, value) in [
-            ("length_penalty", self.length_penalty),
-            ("max_new_factor", self.max_new_factor),
-        ] {
+        for (name, value) in
+            [("length_penalty", self.length_penalty), ("max_new_factor", self.max_new_factor)]
+        {
             if !value.is_finite() {
-                return Err(Error::usage(
-                    format!("`decode.{name}` is {value}"),
-                    "give a finite number",
-                ));
+                return Err(Error::usage(format!("`decode.{name}` is {value}"), "give a finite number"));
             }
         }
         Ok(())
@@ -112,19 +103,13 @@ impl SearchOptions {
     /// Returns these options without scores that only a reader of the outputs needs.
     #[must_use]
     pub fn unscored(self) -> Self {
-        Self {
-            strategy: self.strategy.unscored(),
-            ..self
-        }
+        Self { strategy: self.strategy.unscored(), ..self }
     }
 
     /// Returns these options for all candidates; see [`Strategy::all_candidates`].
     #[must_use]
     pub fn all_candidates(self) -> Self {
-        Self {
-            strategy: self.strategy.all_candidates(),
-            ..self
-        }
+        Self { strategy: self.strategy.all_candidates(), ..self }
     }
 
     /// True if only the likeliest token matters, but not its probability.

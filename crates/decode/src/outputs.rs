@@ -61,11 +61,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Extends the rows by one token and returns the parent of each new row.
-    pub(super) fn advance(
-        &mut self,
-        next: &[Vec<NextToken>],
-        attention: Option<&[Vec<f32>]>,
-    ) -> Vec<usize> {
+    pub(super) fn advance(&mut self, next: &[Vec<NextToken>], attention: Option<&[Vec<f32>]>) -> Vec<usize> {
         match self {
             Self::Beam(beam) => beam.advance(next, attention),
             Self::Draws(draws) => draws.advance(next, attention),

@@ -40,10 +40,7 @@ impl Partial {
             return Vec::new();
         };
         let end = &self.tokens[self.len() - context..];
-        let repeated = self
-            .tokens
-            .windows(n)
-            .filter(|ngram| ngram.starts_with(end));
+        let repeated = self.tokens.windows(n).filter(|ngram| ngram.starts_with(end));
         repeated.map(|ngram| ngram[context]).collect()
     }
 }

@@ -42,10 +42,7 @@ impl<'a> Rules<'a> {
 
     /// The empty hypothesis.
     pub(super) fn start(&self) -> Partial {
-        Partial {
-            progress: self.constraints.start(),
-            ..Partial::default()
-        }
+        Partial { progress: self.constraints.start(), ..Partial::default() }
     }
 
     /// The token that `partial` was last extended by; the start token if it is empty.
@@ -86,12 +83,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Extends `partial` by one token, which was predicted with `attention`.
-    pub(super) fn grow(
-        &self,
-        partial: &Partial,
-        next: NextToken,
-        attention: Option<&[f32]>,
-    ) -> Partial {
+    pub(super) fn grow(&self, partial: &Partial, next: NextToken, attention: Option<&[f32]>) -> Partial {
         let mut grown = partial.clone();
         grown.count(next, attention);
         grown.tokens.push(next.token);
@@ -100,18 +92,10 @@ impl<'a> Rules<'a> {
     }
 
     /// Ends `partial` with `end`.
-    pub(super) fn finish(
-        &self,
-        partial: &Partial,
-        end: NextToken,
-        attention: Option<&[f32]>,
-    ) -> Hypothesis {
+    pub(super) fn finish(&self, partial: &Partial, end: NextToken, attention: Option<&[f32]>) -> Hypothesis {
         let mut closed = partial.clone();
         closed.count(end, attention);
-        Hypothesis {
-            finished: true,
-            ..self.cut_off(closed)
-        }
+        Hypothesis { finished: true, ..self.cut_off(closed) }
     }
 
     /// Returns `partial` without an end token.

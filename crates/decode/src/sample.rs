@@ -28,10 +28,7 @@ impl Default for SampleOptions {
     /// The default is a temperature of 0.8.
     fn default() -> Self {
         Self {
-            sampling: Sampling {
-                temperature: 0.8,
-                ..Sampling::default()
-            },
+            sampling: Sampling { temperature: 0.8, ..Sampling::default() },
             number: 0,
             max_new_tokens: 500,
         }
@@ -45,10 +42,7 @@ impl SampleOptions {
     /// [`Error::Usage`] for 0 tokens; any error of [`Sampling::check`].
     pub fn check(&self) -> Result<()> {
         if self.max_new_tokens == 0 {
-            return Err(Error::usage(
-                "cannot generate 0 new tokens",
-                "choose at least 1 token",
-            ));
+            return Err(Error::usage("cannot generate 0 new tokens", "choose at least 1 token"));
         }
         self.sampling.check()
     }

@@ -23,12 +23,7 @@ pub struct Sampling {
 impl Default for Sampling {
     /// The default is the model's distribution.
     fn default() -> Self {
-        Self {
-            temperature: 1.0,
-            top_k: 0,
-            top_p: 1.0,
-            seed: 0,
-        }
+        Self { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 0 }
     }
 }
 
@@ -38,9 +33,7 @@ impl Sampling {
     /// # Errors
     /// [`Error::Usage`] for a negative or infinite temperature, and a `top_p` that is not above 0 and at most 1.
     pub fn check(&self) -> Result<()> {
-        let Self {
-            temperature, top_p, ..
-        } = *self;
+        let Self { temperature, top_p, .. } = *self;
         if !(temperature >= 0.0 && temperature.is_finite()) {
             return Err(Error::usage(
                 format!("cannot sample at a temperature of {temperature}"),
@@ -145,12 +138,7 @@ mod tests {
     use super::*;
 
     /// Puts all tokens in order.
-    fn drawn_plainly(
-        sampling: &Sampling,
-        row: &[f32],
-        barred: &[TokenId],
-        uniform: f64,
-    ) -> Option<TokenId> {
+    fn drawn_plainly(sampling: &Sampling, row: &[f32], barred: &[TokenId], uniform: f64) -> Option<TokenId> {
         let k = match sampling.top_k {
             0 => row.len(),
             k => k,
@@ -160,9 +148,7 @@ mod tests {
         all.sort_by(|(a, _), (b, _)| b.partial_cmp(a).unwrap());
         all.truncate(k);
         let top = f64::from(all.first()?.0);
-        let weights = all
-            .iter()
-            .map(|(x, _)| (f64::from(*x) - top) / sampling.temperature);
+        let weights = all.iter().map(|(x, _)| (f64::from(*x) - top) / sampling.temperature);
         let weights: Vec<f64> = weights.map(f64::exp).collect();
         let end = |weights: &[f64], sum| reaching(weights, sum).unwrap_or(weights.len());
         let nucleus = end(&weights, sampling.top_p * weights.iter().sum::<f64>());
@@ -182,12 +168,7 @@ mod tests {
             row[17] = f32::NAN;
             row[18] = f32::NEG_INFINITY;
             for (top_k, top_p) in [(0, 1.0), (0, 0.3), (0, 0.97), (40, 1.0), (300, 0.9)] {
-                let sampling = Sampling {
-                    temperature: 0.7,
-                    top_k,
-                    top_p,
-                    seed: 0,
-                };
+                let sampling = Sampling { temperature: 0.7, top_k, top_p, seed: 0 };
                 for number in 0..50 {
                     let uniform = f64::from(number) / 50.0 + 0.003;
                     let drawn = sampling.draw(&row, &[3, 4], uniform);

@@ -18,9 +18,6 @@ pub struct Sentence {
 impl From<Vec<TokenId>> for Sentence {
     /// Makes a sentence whose output may be anything.
     fn from(src: Vec<TokenId>) -> Self {
-        Self {
-            src,
-            ..Self::default()
-        }
+        Self { src, ..Self::default() }
     }
 }

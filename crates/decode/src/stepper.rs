@@ -45,9 +45,7 @@ pub trait Stepper {
     /// [`Stepper::likeliest`], since no probability is computed.
     fn most_likely(&self, last: Self::Last, never: &[TokenId]) -> Vec<Option<TokenId>> {
         let likeliest = self.likeliest(last, 1, never).into_iter();
-        likeliest
-            .map(|next| next.first().map(|next| next.token))
-            .collect()
+        likeliest.map(|next| next.first().map(|next| next.token)).collect()
     }
 
     /// Returns the answer to the question about each row. As in [`Stepper::logits`], all tokens count.

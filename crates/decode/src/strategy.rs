@@ -42,11 +42,7 @@ impl Strategy {
     pub const fn beam(width: usize, n_best: usize, early_stopping: EarlyStopping) -> Self {
         match (width, n_best) {
             (1, 1) => Self::GREEDY,
-            _ => Self::Beam {
-                width,
-                n_best,
-                early_stopping,
-            },
+            _ => Self::Beam { width, n_best, early_stopping },
         }
     }
 
@@ -87,15 +83,9 @@ impl Strategy {
     #[must_use]
     pub const fn all_candidates(self) -> Self {
         match self {
-            Self::Beam {
-                width,
-                n_best,
-                early_stopping,
-            } if n_best > 1 => Self::Beam {
-                width,
-                n_best: width,
-                early_stopping,
-            },
+            Self::Beam { width, n_best, early_stopping } if n_best > 1 => {
+                Self::Beam { width, n_best: width, early_stopping }
+            }
             _ => self,
         }
     }
@@ -103,22 +93,12 @@ impl Strategy {
     /// True if a search goes on until no unfinished hypothesis can overtake the best finished ones. Finished hypotheses then
     /// come before those that were cut off, whatever their scores.
     pub(super) const fn is_exact(self) -> bool {
-        !matches!(
-            self,
-            Self::Beam {
-                early_stopping: EarlyStopping::Heuristic | EarlyStopping::Always,
-                ..
-            }
-        )
+        !matches!(self, Self::Beam { early_stopping: EarlyStopping::Heuristic | EarlyStopping::Always, .. })
     }
 
     /// Number of finished hypotheses that a search keeps.
     pub(super) const fn n_finished(self) -> usize {
-        if self.is_exact() {
-            self.n_best()
-        } else {
-            self.rows()
-        }
+        if self.is_exact() { self.n_best() } else { self.rows() }
     }
 
     /// Refuses invalid values.
@@ -145,10 +125,7 @@ impl Strategy {
 
 fn check_beam(width: usize, n_best: usize) -> Result<()> {
     if width == 0 {
-        return Err(Error::usage(
-            "the beam width is 0",
-            "use at least 1, which is greedy search",
-        ));
+        return Err(Error::usage("the beam width is 0", "use at least 1, which is greedy search"));
     }
     if width > MAX_BEAM_WIDTH {
         return Err(Error::usage(

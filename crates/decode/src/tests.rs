@@ -40,10 +40,7 @@ fn early_stopping_never_changes_the_results() {
                         strategy: Strategy::beam(width, n_best, EarlyStopping::Never),
                         ..options(width, penalty, length_penalty)
                     };
-                    assert_same(
-                        &one(&toy, &src, &options),
-                        &patient_beam(&toy, &src, &options),
-                    );
+                    assert_same(&one(&toy, &src, &options), &patient_beam(&toy, &src, &options));
                     steps += toy.rows.take().len();
                     most += options.limit(src.len(), MAX_LEN);
                 }
@@ -107,24 +104,10 @@ fn sentences_are_taken_when_there_is_room() {
     let sentences = [[9, 1], [1, 1], [2, 2], [1, 3], [1, 4], [1, 5]];
     let sentences = sentences.iter().inspect(|_| taken.set(taken.get() + 1));
     let contract = contract();
-    let options = SearchOptions {
-        max_new_extra: 20,
-        ..options(1, LengthPenaltyFormula::Gnmt, 0.6)
-    };
-    let capacity = Capacity {
-        sentences: 2,
-        positions: usize::MAX,
-    };
+    let options = SearchOptions { max_new_extra: 20, ..options(1, LengthPenaltyFormula::Gnmt, 0.6) };
+    let capacity = Capacity { sentences: 2, positions: usize::MAX };
     let sentences = sentences.map(|sentence| sentence.to_vec().into());
-    let mut found = search(
-        &toy,
-        sentences,
-        Setting {
-            contract,
-            options,
-            capacity,
-        },
-    );
+    let mut found = search(&toy, sentences, Setting { contract, options, capacity });
     assert_eq!(taken.get(), 0, "nothing is read before it is asked for");
     let first = found.next().expect("a result");
     assert_eq!(first[0].tokens.len(), 9);
@@ -142,14 +125,8 @@ fn no_sentence_is_taken_before_there_is_room() {
     let taken = std::cell::Cell::new(0);
     let sentences = (0..6).inspect(|_| taken.set(taken.get() + 1));
     let options = options(1, LengthPenaltyFormula::Gnmt, 0.6);
-    let setting = Setting {
-        contract: contract(),
-        options,
-        capacity: Capacity {
-            sentences: 4,
-            positions: usize::MAX,
-        },
-    };
+    let setting =
+        Setting { contract: contract(), options, capacity: Capacity { sentences: 4, positions: usize::MAX } };
     let mut found = search(&toy, sentences.map(|_| vec![1, 1].into()), setting);
     assert!(found.next().is_some());
     assert_eq!(taken.get(), 4);
@@ -166,10 +143,7 @@ fn sentences_leave_at_any_step() {
         let setting = Setting {
             contract: contract(),
             options,
-            capacity: Capacity {
-                sentences: 9,
-                positions: usize::MAX,
-            },
+            capacity: Capacity { sentences: 9, positions: usize::MAX },
         };
         let mut decoding = Decoding::new(&toy, setting);
         for (number, src) in sources.iter().enumerate() {
@@ -198,55 +172,28 @@ fn sentences_leave_at_any_step() {
 fn long_sentences_are_decoded_alone() {
     let logits = closing_after_source();
     let toy = Toy::new(&logits);
-    let capacity = Capacity {
-        sentences: 8,
-        positions: 6,
-    };
+    let capacity = Capacity { sentences: 8, positions: 6 };
     let sentences = [vec![1; 3], vec![1; 3], vec![1; 100], vec![1; 2]];
     let options = options(1, LengthPenaltyFormula::Gnmt, 0.6);
     let sentences = sentences.into_iter().map(Sentence::from);
-    let found: Vec<_> = search(
-        &toy,
-        sentences,
-        Setting {
-            contract: contract(),
-            options,
-            capacity,
-        },
-    )
-    .map(|results| results[0].tokens.len())
-    .collect();
+    let found: Vec<_> = search(&toy, sentences, Setting { contract: contract(), options, capacity })
+        .map(|results| results[0].tokens.len())
+        .collect();
     assert_eq!(found, [1, 1, 1, 1]);
     assert_eq!(toy.rows.take(), [2, 2, 1, 1, 1, 1]);
 }
 
 #[test]
 fn forced_tokens_are_first_and_last() {
-    let never =
-        |_: &[TokenId], _: &[TokenId]| [0.0, 0.0, 0.0, f32::NEG_INFINITY, 5.0, 1.0, 0.0, 0.0];
+    let never = |_: &[TokenId], _: &[TokenId]| [0.0, 0.0, 0.0, f32::NEG_INFINITY, 5.0, 1.0, 0.0, 0.0];
     let toy = Toy::new(&never);
-    let forcing = TokenContract {
-        forced_first: Some(6),
-        forced_last: Some(SPECIAL.eos),
-        ..contract().clone()
-    };
-    let capacity = Capacity {
-        sentences: 1,
-        positions: usize::MAX,
-    };
+    let forcing =
+        TokenContract { forced_first: Some(6), forced_last: Some(SPECIAL.eos), ..contract().clone() };
+    let capacity = Capacity { sentences: 1, positions: usize::MAX };
     for width in [1, 3] {
         let options = options(width, LengthPenaltyFormula::Length, 1.0);
         let sentences = std::iter::once(vec![4].into());
-        let found = search(
-            &toy,
-            sentences,
-            Setting {
-                contract: &forcing,
-                options,
-                capacity,
-            },
-        )
-        .next();
+        let found = search(&toy, sentences, Setting { contract: &forcing, options, capacity }).next();
         let best = &found.expect("a result")[0];
         assert_eq!(best.tokens, [6, 4, 4]);
         assert!(best.finished);
@@ -277,26 +224,17 @@ fn finished_sentences_leave_the_batch() {
 
 #[test]
 fn the_limit_holds_and_cut_off_hypotheses_come_last() {
-    let never =
-        |_: &[TokenId], _: &[TokenId]| [9.0, 0.0, 9.0, f32::NEG_INFINITY, 5.0, 1.0, 0.0, 0.0];
+    let never = |_: &[TokenId], _: &[TokenId]| [9.0, 0.0, 9.0, f32::NEG_INFINITY, 5.0, 1.0, 0.0, 0.0];
     let toy = Toy::new(&never);
     for (width, src_len, expected) in [(1, 2, 5), (3, 2, 5), (2, 100, MAX_LEN)] {
-        let results = one(
-            &toy,
-            &vec![4; src_len],
-            &options(width, LengthPenaltyFormula::Length, 1.0),
-        );
+        let results = one(&toy, &vec![4; src_len], &options(width, LengthPenaltyFormula::Length, 1.0));
         assert_eq!(results.len(), width);
         assert_eq!(results[0].tokens, vec![4; expected]);
         assert!(results.iter().all(|result| !result.finished));
     }
     // `</s>` is very unlikely, but the finished hypothesis comes before the more likely one that was cut off.
     let rarely = |_: &[TokenId], _: &[TokenId]| [0.0, 0.0, 0.0, -3.0, 5.0, -9.0, -9.0, -9.0];
-    let results = one(
-        &Toy::new(&rarely),
-        &[4],
-        &options(3, LengthPenaltyFormula::Gnmt, 0.6),
-    );
+    let results = one(&Toy::new(&rarely), &[4], &options(3, LengthPenaltyFormula::Gnmt, 0.6));
     assert!(results[0].finished && results[0].score < results[2].score && !results[2].finished);
 }
 
@@ -323,11 +261,7 @@ fn no_hypothesis_survives_nan() {
     };
     // Only hypotheses that start with token 6, the most likely one, get NaN.
     let partly = |_: &[TokenId], prefix: &[TokenId]| {
-        let mut logits = [if prefix.first() == Some(&6) {
-            f32::NAN
-        } else {
-            0.0
-        }; VOCAB];
+        let mut logits = [if prefix.first() == Some(&6) { f32::NAN } else { 0.0 }; VOCAB];
         logits[6] += 1.0;
         logits
     };
@@ -338,11 +272,7 @@ fn no_hypothesis_survives_nan() {
         assert!(results.iter().all(|result| result.finished), "{results:?}");
         let results = one(&Toy::new(&partly), &[4, 5], &options);
         assert_eq!(results.is_empty(), width == 1);
-        assert!(
-            results
-                .iter()
-                .all(|result| result.tokens.first() != Some(&6))
-        );
+        assert!(results.iter().all(|result| result.tokens.first() != Some(&6)));
     }
 }
 

@@ -59,14 +59,7 @@ enum Next {
 impl<'a, S: Stepper, K> Texts<'a, S, K> {
     /// Creates a set of texts, empty at first.
     pub fn new(model: &'a S, rules: TextRules) -> Self {
-        Self {
-            state: model.start(),
-            model,
-            rules,
-            active: Vec::new(),
-            new: Vec::new(),
-            ended: Vec::new(),
-        }
+        Self { state: model.start(), model, rules, active: Vec::new(), new: Vec::new(), ended: Vec::new() }
     }
 
     /// Returns the number of texts.
@@ -85,10 +78,7 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
     /// Panics if `text` is empty or longer than the model's context.
     pub fn add(&mut self, key: K, text: &[TokenId], options: &SampleOptions) {
         let (given, room) = (text.len(), self.model.max_len());
-        assert!(
-            (1..=room).contains(&given),
-            "a text of {given} tokens in a context of {room}"
-        );
+        assert!((1..=room).contains(&given), "a text of {given} tokens in a context of {room}");
         self.new.push(Active {
             key,
             sampler: Sampler::new(options, &self.rules),
@@ -101,9 +91,7 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
     /// Drops the texts for whose keys `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(&K) -> bool) {
         self.new.retain(|new| keep(&new.key));
-        let kept: Vec<usize> = (0..self.active.len())
-            .filter(|&row| keep(&self.active[row].key))
-            .collect();
+        let kept: Vec<usize> = (0..self.active.len()).filter(|&row| keep(&self.active[row].key)).collect();
         if kept.len() < self.active.len() {
             let mut row = 0;
             self.active.retain(|_| {

@@ -46,10 +46,7 @@ impl Debug for Storage {
 
 impl Buffer {
     /// No numbers.
-    pub const EMPTY: Self = Self {
-        len: 0,
-        storage: Storage::Own(Vec::new()),
-    };
+    pub const EMPTY: Self = Self { len: 0, storage: Storage::Own(Vec::new()) };
 
     /// Returns a buffer of `len` elements of the [current device](current) with unspecified contents.
     pub fn take(len: usize) -> Self {
@@ -119,27 +116,18 @@ impl Buffer {
 
     /// A buffer in the memory of the host.
     pub(crate) fn own(values: Vec<f32>) -> Self {
-        Self {
-            len: values.len(),
-            storage: Storage::Own(values),
-        }
+        Self { len: values.len(), storage: Storage::Own(values) }
     }
 
     /// A buffer in a rehearsal.
     pub(crate) fn imagined_in(len: usize, room: Option<Imagined>) -> Self {
-        Self {
-            len,
-            storage: Storage::Imagined { _room: room },
-        }
+        Self { len, storage: Storage::Imagined { _room: room } }
     }
 
     /// Returns a buffer of `len` elements in `memory` that only its device can read, for an implementation of
     /// [`Device`](crate::Device); see [`Buffer::memory`].
     pub fn elsewhere(len: usize, memory: impl Any + Send + Sync) -> Self {
-        Self {
-            len,
-            storage: Storage::Elsewhere(Box::new(memory)),
-        }
+        Self { len, storage: Storage::Elsewhere(Box::new(memory)) }
     }
 
     /// Returns true if the numbers are in the memory of the host, where all threads can read them.

@@ -54,10 +54,7 @@ impl<T> CachedScores<T> {
     /// The same with other operands.
     pub fn map<U>(self, f: impl Fn(T) -> U) -> CachedScores<U> {
         match self {
-            Self::Dot { scale, by_distance } => CachedScores::Dot {
-                scale,
-                by_distance: by_distance.map(f),
-            },
+            Self::Dot { scale, by_distance } => CachedScores::Dot { scale, by_distance: by_distance.map(f) },
             Self::Additive(v) => CachedScores::Additive(f(v)),
         }
     }
@@ -153,9 +150,7 @@ pub(crate) fn cached_attention(
                         let each = |table: &[f32]| table[head * (table.len() / n_heads) + distance];
                         product * scale + by_distance.map_or(0.0, each)
                     }
-                    CachedScores::Additive(v) => {
-                        pairs.zip(v).map(|((q, k), v)| v * (q + k).tanh()).sum()
-                    }
+                    CachedScores::Additive(v) => pairs.zip(v).map(|((q, k), v)| v * (q + k).tanh()).sum(),
                 };
             }
             let top = of_head.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -166,10 +161,7 @@ pub(crate) fn cached_attention(
                 *weight /= total;
                 let row = &cache[call.row(seen, position) * row_width..][..row_width];
                 let value = &row[call.n_kv_heads * d_head + kv * d_value..][..d_value];
-                context
-                    .iter_mut()
-                    .zip(value)
-                    .for_each(|(sum, v)| *sum += *weight * v);
+                context.iter_mut().zip(value).for_each(|(sum, v)| *sum += *weight * v);
             }
         }
     }
@@ -178,35 +170,17 @@ pub(crate) fn cached_attention(
 /// What is wanted of `logits`, `[rows, vocab]`.
 pub(crate) fn likeliest(call: LikeliestCall<'_>, logits: &[f32]) -> Vec<LargestLogits> {
     let of_row = |(number, row): (usize, &[f32])| match call.lists {
-        None => LargestLogits {
-            log_sum: log_sum_exp(row),
-            largest: largest(row, call.count, call.never),
-        },
+        None => LargestLogits { log_sum: log_sum_exp(row), largest: largest(row, call.count, call.never) },
         Some(lists) => {
-            let listed: Vec<f32> = lists[number]
-                .iter()
-                .map(|&token| row[token as usize])
-                .collect();
+            let listed: Vec<f32> = lists[number].iter().map(|&token| row[token as usize]).collect();
             let place = |token: &u32| lists[number].binary_search(token).ok();
-            let never: Vec<u32> = call
-                .never
-                .iter()
-                .filter_map(place)
-                .map(|place| place as u32)
-                .collect();
+            let never: Vec<u32> = call.never.iter().filter_map(place).map(|place| place as u32).collect();
             let token = |(logit, place): (f32, u32)| (logit, lists[number][place as usize]);
             LargestLogits {
                 log_sum: log_sum_exp(&listed),
-                largest: largest(&listed, call.count, &never)
-                    .into_iter()
-                    .map(token)
-                    .collect(),
+                largest: largest(&listed, call.count, &never).into_iter().map(token).collect(),
             }
         }
     };
-    logits
-        .chunks_exact(call.vocab)
-        .enumerate()
-        .map(of_row)
-        .collect()
+    logits.chunks_exact(call.vocab).enumerate().map(of_row).collect()
 }

@@ -125,13 +125,7 @@ impl Device for Cpu {
         dropout.apply(to(x));
     }
 
-    fn dropout_add(
-        &self,
-        x: &Buffer,
-        residual: Option<&Buffer>,
-        dropout: Option<Dropout>,
-        out: &mut Buffer,
-    ) {
+    fn dropout_add(&self, x: &Buffer, residual: Option<&Buffer>, dropout: Option<Dropout>, out: &mut Buffer) {
         dropout::dropout_add(0, of(x), residual.map(of), dropout, to(out));
     }
 
@@ -147,14 +141,7 @@ impl Device for Cpu {
         embedding::embedding(ids, of(table), d, scale, positions, to(out));
     }
 
-    fn embedding_backward(
-        &self,
-        ids: &[u32],
-        grad: &Buffer,
-        d: usize,
-        scale: f32,
-        dtable: &mut Buffer,
-    ) {
+    fn embedding_backward(&self, ids: &[u32], grad: &Buffer, d: usize, scale: f32, dtable: &mut Buffer) {
         embedding::embedding_backward(ids, of(grad), d, scale, to(dtable));
     }
 
@@ -172,24 +159,13 @@ impl Device for Cpu {
         gradients: Vec<AffineGradients<&mut Buffer>>,
     ) {
         let weights: Vec<_> = kept.weights.iter().copied().map(of).collect();
-        let kept = LinearKept {
-            x: of(kept.x),
-            weights: &weights,
-            out: of(kept.out),
-        };
+        let kept = LinearKept { x: of(kept.x), weights: &weights, out: of(kept.out) };
         let gradients = gradients.into_iter().map(|layer| layer.map(to));
         let mut gradients: Vec<_> = gradients.collect();
         linear::linear_backward(call, kept, to(grad), dx.map(to), &mut gradients);
     }
 
-    fn norm(
-        &self,
-        call: NormCall,
-        x: &Buffer,
-        gain: &Buffer,
-        bias: Option<&Buffer>,
-        out: &mut Buffer,
-    ) {
+    fn norm(&self, call: NormCall, x: &Buffer, gain: &Buffer, bias: Option<&Buffer>, out: &mut Buffer) {
         norm::norm(call, of(x), of(gain), bias.map(of), to(out));
     }
 
@@ -250,14 +226,7 @@ impl Device for Cpu {
         nonlinearity::gated(f, d, of(x), to(out));
     }
 
-    fn gated_backward(
-        &self,
-        f: Nonlinearity,
-        d: usize,
-        x: &Buffer,
-        grad: &Buffer,
-        dx: &mut Buffer,
-    ) {
+    fn gated_backward(&self, f: Nonlinearity, d: usize, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
         nonlinearity::gated_backward(f, d, of(x), of(grad), to(dx));
     }
 
@@ -269,12 +238,7 @@ impl Device for Cpu {
         nonlinearity::tanh_backward(of(y), to(grad));
     }
 
-    fn attention(
-        &self,
-        shape: AttentionShape,
-        inputs: AttentionInputs<'_, &Buffer>,
-        out: &mut Buffer,
-    ) {
+    fn attention(&self, shape: AttentionShape, inputs: AttentionInputs<'_, &Buffer>, out: &mut Buffer) {
         attention::attention(shape, inputs.map(of), to(out));
     }
 
@@ -294,11 +258,7 @@ impl Device for Cpu {
         rotary::rotary(call, turn, of(x), to(out));
     }
 
-    fn recurrent(
-        &self,
-        directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>,
-        states: &mut Buffer,
-    ) {
+    fn recurrent(&self, directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>, states: &mut Buffer) {
         let directions = directions.into_iter().map(|one| one.map(of, to));
         recurrent::recurrent(directions.collect(), to(states));
     }
@@ -400,9 +360,7 @@ impl Device for Cpu {
 
     fn verdict(&self, call: VerdictCall<'_>) -> Buffer {
         let (loss, before) = (of(call.loss)[0], call.before.map(of));
-        verdict::verdict(call, loss, of(call.squares), before)
-            .to_vec()
-            .into()
+        verdict::verdict(call, loss, of(call.squares), before).to_vec().into()
     }
 
     fn sums_of_squares(&self, x: &Buffer) -> Vec<f64> {
@@ -413,18 +371,8 @@ impl Device for Cpu {
         optimizer::first_non_finite(of(x))
     }
 
-    fn put_rows(
-        &self,
-        count: usize,
-        from: Columns<&Buffer>,
-        pairs: RowPairs<'_>,
-        out: &mut Buffer,
-    ) {
-        let Columns {
-            matrix,
-            width,
-            first,
-        } = from;
+    fn put_rows(&self, count: usize, from: Columns<&Buffer>, pairs: RowPairs<'_>, out: &mut Buffer) {
+        let Columns { matrix, width, first } = from;
         cached::put_rows(count, (of(matrix), width, first), pairs, to(out));
     }
 
@@ -437,11 +385,7 @@ impl Device for Cpu {
         out: &mut Buffer,
         weights: &mut Buffer,
     ) {
-        let Columns {
-            matrix,
-            width,
-            first,
-        } = queries;
+        let Columns { matrix, width, first } = queries;
         let queries = (of(matrix), width, first);
         let (out, weights) = (to(out), to(weights));
         cached::cached_attention(call, scores.map(of), queries, of(cache), out, weights);

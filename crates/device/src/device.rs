@@ -86,13 +86,7 @@ pub trait Device: Debug + Sync {
     fn dropout(&self, dropout: Dropout, x: &mut Buffer);
 
     /// `out` = `residual` + dropout(`x`)
-    fn dropout_add(
-        &self,
-        x: &Buffer,
-        residual: Option<&Buffer>,
-        dropout: Option<Dropout>,
-        out: &mut Buffer,
-    );
+    fn dropout_add(&self, x: &Buffer, residual: Option<&Buffer>, dropout: Option<Dropout>, out: &mut Buffer);
 
     /// `out[i]` = `scale` · `table[ids[i]]` + the position embedding of token i, rows of width `d`.
     fn embedding(
@@ -106,14 +100,7 @@ pub trait Device: Debug + Sync {
     );
 
     /// The gradient of the table of [`Device::embedding`].
-    fn embedding_backward(
-        &self,
-        ids: &[u32],
-        grad: &Buffer,
-        d: usize,
-        scale: f32,
-        dtable: &mut Buffer,
-    );
+    fn embedding_backward(&self, ids: &[u32], grad: &Buffer, d: usize, scale: f32, dtable: &mut Buffer);
 
     /// Several fully connected layers with the same input.
     fn linear(&self, call: LinearCall, x: &Buffer, maps: &[Affine<&Buffer>], out: &mut Buffer);
@@ -129,14 +116,7 @@ pub trait Device: Debug + Sync {
     );
 
     /// The norm of each row.
-    fn norm(
-        &self,
-        call: NormCall,
-        x: &Buffer,
-        gain: &Buffer,
-        bias: Option<&Buffer>,
-        out: &mut Buffer,
-    );
+    fn norm(&self, call: NormCall, x: &Buffer, gain: &Buffer, bias: Option<&Buffer>, out: &mut Buffer);
 
     /// The gradients of [`Device::norm`].
     fn norm_backward(
@@ -188,12 +168,7 @@ pub trait Device: Debug + Sync {
     fn tanh_backward(&self, y: &Buffer, grad: &mut Buffer);
 
     /// Multi-head attention.
-    fn attention(
-        &self,
-        shape: AttentionShape,
-        inputs: AttentionInputs<'_, &Buffer>,
-        out: &mut Buffer,
-    );
+    fn attention(&self, shape: AttentionShape, inputs: AttentionInputs<'_, &Buffer>, out: &mut Buffer);
 
     /// The gradients of [`Device::attention`]: of the operands, and of the bias if wanted.
     fn attention_backward(
@@ -210,11 +185,7 @@ pub trait Device: Debug + Sync {
 
     /// The states of the directions of a recurrent layer side by side; `saved` of each receives what the backward pass of this
     /// device reads, in a form of its own.
-    fn recurrent(
-        &self,
-        directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>,
-        states: &mut Buffer,
-    );
+    fn recurrent(&self, directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>, states: &mut Buffer);
 
     /// The gradients of [`Device::recurrent`], whose result was `states`.
     fn recurrent_backward(

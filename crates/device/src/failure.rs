@@ -38,10 +38,7 @@ mod tests {
     use crate::{Buffer, Device, PLAIN, Plain, current, on};
 
     fn lost() -> Failure {
-        Failure {
-            problem: "the GPU was lost".into(),
-            hint: "continue from the last checkpoint".into(),
-        }
+        Failure { problem: "the GPU was lost".into(), hint: "continue from the last checkpoint".into() }
     }
 
     #[test]

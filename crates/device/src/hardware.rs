@@ -14,12 +14,8 @@ pub struct Hardware {
 impl Hardware {
     /// A warning, if it computes on the CPU.
     pub fn warning(&self) -> Option<String> {
-        self.is_software.then(|| {
-            format!(
-                "{} computes on the CPU, not on a GPU; the device `cpu` is faster",
-                self.name
-            )
-        })
+        self.is_software
+            .then(|| format!("{} computes on the CPU, not on a GPU; the device `cpu` is faster", self.name))
     }
 }
 

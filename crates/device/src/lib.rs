@@ -24,9 +24,7 @@ mod tests;
 mod verdict;
 
 pub use buffer::Buffer;
-pub use cached::{
-    CachedAttentionCall, CachedScores, LargestLogits, LikeliestCall, RowPairs, SeenBlocks,
-};
+pub use cached::{CachedAttentionCall, CachedScores, LargestLogits, LikeliestCall, RowPairs, SeenBlocks};
 pub use cpu::Cpu;
 pub use current::{current, on};
 pub use device::Device;

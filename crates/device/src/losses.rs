@@ -37,9 +37,7 @@ impl Losses {
 
     /// Returns the sums, for which the host waits.
     pub fn sums(&self) -> LossSums {
-        let [sums] = Self::all([self])[..] else {
-            unreachable!("as many sums as losses")
-        };
+        let [sums] = Self::all([self])[..] else { unreachable!("as many sums as losses") };
         sums
     }
 
@@ -47,12 +45,8 @@ impl Losses {
     pub fn all<'a>(losses: impl IntoIterator<Item = &'a Self>) -> Vec<LossSums> {
         let losses = Vec::from_iter(losses);
         let buffers: Vec<&Buffer> = losses.iter().flat_map(|losses| losses.buffers()).collect();
-        let mut found = if buffers.is_empty() {
-            Vec::new()
-        } else {
-            current().download_all(&buffers)
-        }
-        .into_iter();
+        let mut found =
+            if buffers.is_empty() { Vec::new() } else { current().download_all(&buffers) }.into_iter();
         let sums = |losses: &&Self| losses.finished(&mut found);
         losses.iter().map(sums).collect()
     }
@@ -93,10 +87,7 @@ impl RowLosses {
 
     /// Returns the number of rows.
     pub fn n_tokens(&self) -> usize {
-        self.rows
-            .iter()
-            .map(|rows| rows.len() / Self::NUMBERS)
-            .sum()
+        self.rows.iter().map(|rows| rows.len() / Self::NUMBERS).sum()
     }
 
     /// Returns −log P(target) without smoothing for each row, for which the host waits. NaN or infinite where the target is

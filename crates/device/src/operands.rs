@@ -5,8 +5,7 @@ use std::ops::Range;
 pub use attentive_kernels::Lengths;
 pub use attentive_kernels::attention::{AttentionInputs, AttentionShape, Operands};
 pub use attentive_kernels::attentive_recurrent::{
-    AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs,
-    AttentiveRecurrentResult,
+    AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs, AttentiveRecurrentResult,
 };
 pub use attentive_kernels::cross_entropy::{
     LossSums, ProjectionGradients, ProjectionInputs, ProjectionShape,

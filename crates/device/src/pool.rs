@@ -51,10 +51,7 @@ pub(crate) struct Limit {
 
 impl Limit {
     pub(crate) const fn new(most: usize) -> Self {
-        Self {
-            most,
-            kept: AtomicUsize::new(0),
-        }
+        Self { most, kept: AtomicUsize::new(0) }
     }
 
     /// Counts `len` more elements if the limit allows them.
@@ -120,10 +117,7 @@ pub(crate) struct Pool<'a, R: Room> {
 
 impl<'a, R: Room> Pool<'a, R> {
     pub(crate) fn new(limit: &'a Limit) -> Self {
-        Self {
-            free: Vec::new(),
-            limit,
-        }
+        Self { free: Vec::new(), limit }
     }
 
     /// Returns room for at least `len` elements.

@@ -76,9 +76,7 @@ impl Imagined {
 
     /// As much as a vector of `len` elements.
     pub(crate) fn own(len: usize) -> Self {
-        Self::Own {
-            _room: Counted::new(len),
-        }
+        Self::Own { _room: Counted::new(len) }
     }
 }
 

@@ -13,15 +13,11 @@ fn numbers(seed: usize, count: usize) -> Vec<f32> {
 
 /// Asserts that the numbers that `work` returns are the same on both devices, up to rounding.
 fn agree(work: impl Fn(&dyn Device) -> Vec<f32>) {
-    let [cpu, plain] =
-        [&Cpu as &'static dyn Device, &PLAIN].map(|device| on(device, || work(device)));
+    let [cpu, plain] = [&Cpu as &'static dyn Device, &PLAIN].map(|device| on(device, || work(device)));
     assert_eq!(cpu.len(), plain.len());
     for (place, (cpu, plain)) in cpu.into_iter().zip(plain).enumerate() {
         let tolerance = 1e-4 * plain.abs().max(1.0);
-        assert!(
-            (cpu - plain).abs() <= tolerance,
-            "{place}: {cpu} and {plain}"
-        );
+        assert!((cpu - plain).abs() <= tolerance, "{place}: {cpu} and {plain}");
     }
 }
 
@@ -29,10 +25,7 @@ fn agree(work: impl Fn(&dyn Device) -> Vec<f32>) {
 fn steps(mut state: Vec<Buffer>, step: impl Fn(u64, Part<'_>, &mut [Buffer], &Buffer)) -> Vec<f32> {
     let mut param = Buffer::from(numbers(1, 9));
     for number in 1..=3 {
-        let part = Part {
-            buffer: &mut param,
-            range: 2..9,
-        };
+        let part = Part { buffer: &mut param, range: 2..9 };
         let gradient = numbers(10 + number as usize, 7).into();
         step(number, part, &mut state, &gradient);
     }
@@ -55,38 +48,18 @@ fn optimizers() {
         step: 1,
     };
     agree(|device| {
-        steps(
-            vec![slot(2), Buffer::zeros(7)],
-            |number, part, state, gradient| {
-                let [mean, square] = state else {
-                    panic!("two moments")
-                };
-                let step = AdamStep {
-                    step: number,
-                    ..step
-                };
-                device.adam(step, part, [mean, square], gradient, None);
-            },
-        )
+        steps(vec![slot(2), Buffer::zeros(7)], |number, part, state, gradient| {
+            let [mean, square] = state else { panic!("two moments") };
+            let step = AdamStep { step: number, ..step };
+            device.adam(step, part, [mean, square], gradient, None);
+        })
     });
-    let step = SgdStep {
-        learning_rate: 0.1,
-        momentum: 0.9,
-        l2: 0.01,
-        grad_scale: 2.0,
-    };
+    let step = SgdStep { learning_rate: 0.1, momentum: 0.9, l2: 0.01, grad_scale: 2.0 };
     for has_velocity in [true, false] {
         agree(|device| {
             let state = has_velocity.then(|| slot(3)).into_iter().collect();
             steps(state, |_, part, state, gradient| {
-                let step = if has_velocity {
-                    step
-                } else {
-                    SgdStep {
-                        momentum: 0.0,
-                        ..step
-                    }
-                };
+                let step = if has_velocity { step } else { SgdStep { momentum: 0.0, ..step } };
                 device.sgd(step, part, state.first_mut(), gradient, None);
             })
         });
@@ -115,18 +88,9 @@ fn weights_are_rounded_to_bf16() {
     agree(|device| {
         let weight = device.upload_bf16(numbers(1, 15));
         let found = device.download(&weight).into_owned();
-        assert_eq!(
-            found,
-            numbers(1, 15)
-                .iter()
-                .map(|&x| bf16::round(x))
-                .collect::<Vec<_>>()
-        );
+        assert_eq!(found, numbers(1, 15).iter().map(|&x| bf16::round(x)).collect::<Vec<_>>());
         let (x, mut out) = (Buffer::from(numbers(2, 6)), Buffer::zeros(10));
-        let map = Affine {
-            weight: &weight,
-            bias: None,
-        };
+        let map = Affine { weight: &weight, bias: None };
         let call = LinearCall {
             rows: 2,
             d_in: 3,
@@ -142,12 +106,7 @@ fn weights_are_rounded_to_bf16() {
 
 #[test]
 fn dropout_is_the_same_everywhere() {
-    let dropout = Dropout {
-        rate: 0.3,
-        seed: 5,
-        micro_batch: 3,
-        site: 2,
-    };
+    let dropout = Dropout { rate: 0.3, seed: 5, micro_batch: 3, site: 2 };
     agree(|device| {
         let mut x = Buffer::from(numbers(1, 300));
         device.dropout(dropout, &mut x);

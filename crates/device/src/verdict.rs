@@ -31,11 +31,7 @@ pub(crate) fn verdict(
     let norm = squares.iter().sum::<f32>().sqrt() / call.n_tokens;
     let was_damaged = before.is_some_and(|before| before[1] != 0.0);
     let is_damaged = was_damaged || !loss.is_finite() || !norm.is_finite();
-    let factor = if call.clip_norm > 0.0 && norm > call.clip_norm {
-        call.clip_norm / norm
-    } else {
-        1.0
-    };
+    let factor = if call.clip_norm > 0.0 && norm > call.clip_norm { call.clip_norm / norm } else { 1.0 };
     [factor, f32::from(u8::from(is_damaged))]
 }
 

@@ -43,15 +43,14 @@ pub(super) fn pieces(text: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> V
             vec![paragraph]
         } else {
             let found = sentences(&text[paragraph.clone()]).into_iter();
-            let at =
-                |range: Range<usize>| paragraph.start + range.start..paragraph.start + range.end;
+            let at = |range: Range<usize>| paragraph.start + range.start..paragraph.start + range.end;
             found.map(at).collect()
         };
         let mut end = None;
         for sentence in found {
             let sentence = with_words(text, sentence);
-            let touches = end == Some(sentence.start)
-                && !needs_blank(&text[..sentence.start], &text[sentence.start..]);
+            let touches =
+                end == Some(sentence.start) && !needs_blank(&text[..sentence.start], &text[sentence.start..]);
             end = (!sentence.is_empty()).then_some(sentence.end);
             divide(text, sentence, touches, fits, &mut pieces);
         }
@@ -101,10 +100,7 @@ fn paragraphs(text: &str, split: Split) -> Vec<Range<usize>> {
 
 /// The line breaks of Unicode.
 fn is_line_break(c: char) -> bool {
-    matches!(
-        c,
-        '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
-    )
+    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 /// Halves `text[range]` until all parts fit.
@@ -120,16 +116,9 @@ fn divide(
     waiting.retain(|range| !range.is_empty());
     while let Some(range) = waiting.pop() {
         let part = &text[range.clone()];
-        let middle = if fits(&flat(part)) {
-            None
-        } else {
-            break_of(part)
-        };
+        let middle = if fits(&flat(part)) { None } else { break_of(part) };
         match middle {
-            None => pieces.push(Piece {
-                touches: touches && range.start == first,
-                range,
-            }),
+            None => pieces.push(Piece { touches: touches && range.start == first, range }),
             Some(middle) => {
                 waiting.push(trim(text, range.start + middle..range.end));
                 waiting.push(trim(text, range.start..range.start + middle));

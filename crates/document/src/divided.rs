@@ -55,14 +55,8 @@ impl Divided {
 
     /// Makes a single sentence of `text`, whatever it is.
     pub fn whole(text: String) -> Self {
-        let sentence = Sentence {
-            text,
-            ..Sentence::default()
-        };
-        Self {
-            sentences: vec![sentence],
-            after: String::new(),
-        }
+        let sentence = Sentence { text, ..Sentence::default() };
+        Self { sentences: vec![sentence], after: String::new() }
     }
 
     /// Returns the sentences, none of which is blank if the text was divided.

@@ -114,11 +114,7 @@ impl Document {
     /// # Panics
     /// Panics if the number of translations differs from the number of segments.
     pub fn render(&self, translations: &[Translated]) -> String {
-        assert_eq!(
-            translations.len(),
-            self.segments.len(),
-            "one translation for each segment"
-        );
+        assert_eq!(translations.len(), self.segments.len(), "one translation for each segment");
         let translations = spaced(&self.segments, translations);
         let mut out = String::new();
         for part in &self.parts {

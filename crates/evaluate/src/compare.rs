@@ -128,9 +128,7 @@ impl Lines {
         Differences {
             bleu: bootstrap.paired(&first.bleu, &self.bleu).difference,
             chrf: bootstrap.paired(&first.chrf, &self.chrf).difference,
-            exact_match: bootstrap
-                .paired(&first.exact_match, &self.exact_match)
-                .difference,
+            exact_match: bootstrap.paired(&first.exact_match, &self.exact_match).difference,
         }
     }
 }
@@ -156,10 +154,7 @@ pub fn compare<P: AsRef<Path>>(
     options: impl Fn(&Pipeline) -> Result<EvaluateOptions>,
 ) -> Result<Comparison> {
     if test.bucket_width == 0 {
-        return Err(Error::usage(
-            "the bucket width is 0",
-            "use a width of at least 1",
-        ));
+        return Err(Error::usage("the bucket width is 0", "use a width of at least 1"));
     }
     let places = buckets(test.src, test.bucket_width);
     if places.is_empty() {
@@ -168,10 +163,8 @@ pub fn compare<P: AsRef<Path>>(
             "provide a test set with one sentence per line",
         ));
     }
-    let entrants: Vec<Entrant> = runs
-        .iter()
-        .map(|(name, run)| Entrant::load(name, run.as_ref(), &options))
-        .collect::<Result<_>>()?;
+    let entrants: Vec<Entrant> =
+        runs.iter().map(|(name, run)| Entrant::load(name, run.as_ref(), &options)).collect::<Result<_>>()?;
     let mut first = None;
     let mut systems = Vec::new();
     for entrant in &entrants {
@@ -188,11 +181,7 @@ pub fn compare<P: AsRef<Path>>(
 }
 
 impl Entrant {
-    fn load(
-        name: &str,
-        run: &Path,
-        options: impl Fn(&Pipeline) -> Result<EvaluateOptions>,
-    ) -> Result<Self> {
+    fn load(name: &str, run: &Path, options: impl Fn(&Pipeline) -> Result<EvaluateOptions>) -> Result<Self> {
         let about_run = |error: Error| error.about(format_args!("`{}`", run.display()));
         let (pipeline, provenance) = Pipeline::load_with_provenance(run, None)?;
         let step = provenance.step;
@@ -208,28 +197,14 @@ impl Entrant {
         })
     }
 
-    fn measure(
-        &self,
-        test: TestSet<'_>,
-        places: &[(Bucket, Vec<usize>)],
-    ) -> Result<(System, Lines)> {
-        let Self {
-            pipeline, options, ..
-        } = self;
-        let evaluation = evaluate(
-            pipeline,
-            test.src,
-            test.references,
-            options,
-            &Processes::alone(),
-        )?;
+    fn measure(&self, test: TestSet<'_>, places: &[(Bucket, Vec<usize>)]) -> Result<(System, Lines)> {
+        let Self { pipeline, options, .. } = self;
+        let evaluation = evaluate(pipeline, test.src, test.references, options, &Processes::alone())?;
         let at_length = |(_, lines): &(Bucket, Vec<usize>)| {
-            let of = |all: &[String]| -> Vec<String> {
-                lines.iter().map(|&line| all[line].clone()).collect()
-            };
+            let of =
+                |all: &[String]| -> Vec<String> { lines.iter().map(|&line| all[line].clone()).collect() };
             let found = of(&evaluation.translations);
-            let references: Vec<Vec<String>> =
-                test.references.iter().map(|stream| of(stream)).collect();
+            let references: Vec<Vec<String>> = test.references.iter().map(|stream| of(stream)).collect();
             AtLength {
                 bleu: options.bleu.corpus(&found, &references).value,
                 exact_match: exact_match(&found, &references[0]).fraction(),
@@ -242,10 +217,8 @@ impl Entrant {
             exact_match: Segments::new(ExactMatch, found, references),
         };
         let bootstrap = Bootstrap::default();
-        let (bleu, chrf) = (
-            bootstrap.estimate(&lines.bleu).interval,
-            bootstrap.estimate(&lines.chrf).interval,
-        );
+        let (bleu, chrf) =
+            (bootstrap.estimate(&lines.bleu).interval, bootstrap.estimate(&lines.chrf).interval);
         let system = System {
             name: self.name.clone(),
             n_parameters: pipeline.architecture().n_weights(),
@@ -268,9 +241,7 @@ impl Entrant {
 }
 
 fn same_tokens(entrants: &[Entrant]) -> bool {
-    let mut tokenizers = entrants
-        .iter()
-        .map(|entrant| entrant.pipeline.tokenizers().tgt().to_json());
+    let mut tokenizers = entrants.iter().map(|entrant| entrant.pipeline.tokenizers().tgt().to_json());
     let first = tokenizers.next();
     tokenizers.all(|other| Some(other) == first)
 }
@@ -282,18 +253,13 @@ fn buckets(src: &[String], width: usize) -> Vec<(Bucket, Vec<usize>)> {
     let most = src.iter().map(words).max().unwrap_or(0);
     let mut buckets: Vec<(Bucket, Vec<usize>)> = (1..=number(most))
         .map(|number| {
-            let bucket = Bucket {
-                first: (number - 1) * width + 1,
-                last: number * width,
-                sentences: 0,
-            };
+            let bucket = Bucket { first: (number - 1) * width + 1, last: number * width, sentences: 0 };
             (bucket, Vec::new())
         })
         .collect();
     for (place, line) in src.iter().enumerate() {
-        if let Some((bucket, places)) = number(words(line))
-            .checked_sub(1)
-            .and_then(|index| buckets.get_mut(index))
+        if let Some((bucket, places)) =
+            number(words(line)).checked_sub(1).and_then(|index| buckets.get_mut(index))
         {
             bucket.sentences += 1;
             places.push(place);
@@ -309,19 +275,13 @@ mod tests {
 
     #[test]
     fn sources_are_grouped_by_length() {
-        let src: Vec<String> = ["a", "a b c d e", "", "a b c d e f", "x ".repeat(23).trim()]
-            .map(String::from)
-            .into();
+        let src: Vec<String> =
+            ["a", "a b c d e", "", "a b c d e f", "x ".repeat(23).trim()].map(String::from).into();
         let buckets = buckets(&src, 5);
-        let named: Vec<(String, Vec<usize>)> = buckets
-            .into_iter()
-            .map(|(bucket, places)| (bucket.name(), places))
-            .collect();
+        let named: Vec<(String, Vec<usize>)> =
+            buckets.into_iter().map(|(bucket, places)| (bucket.name(), places)).collect();
         let expected = [("1–5", vec![0, 1]), ("6–10", vec![3]), ("21–25", vec![4])];
-        assert_eq!(
-            named,
-            expected.map(|(name, places)| (name.to_owned(), places))
-        );
+        assert_eq!(named, expected.map(|(name, places)| (name.to_owned(), places)));
     }
 
     #[test]

@@ -23,10 +23,7 @@ impl Forced {
     /// # Errors
     /// [`Error::Data`] if the model's outputs are NaN or infinite.
     pub(super) fn measure(pipeline: &Pipeline, batches: &[Batch]) -> Result<Self> {
-        let mut total = Self {
-            nll: 0.0,
-            tokens: Accuracy::default(),
-        };
+        let mut total = Self { nll: 0.0, tokens: Accuracy::default() };
         let sums = pipeline.with_model(|model| {
             let mut losses = Vec::with_capacity(batches.len());
             for batch in batches {

@@ -54,11 +54,7 @@ struct Shown {
 pub fn language_model(pipeline: &Pipeline, lines: &[String]) -> Result<TextEvaluation> {
     pipeline.require(Task::Generate)?;
     let start = Instant::now();
-    let Shown {
-        batches,
-        characters,
-        skipped_lines,
-    } = match pipeline.config().data.units {
+    let Shown { batches, characters, skipped_lines } = match pipeline.config().data.units {
         Units::Lines => show_lines(pipeline, lines),
         Units::Stream => show_stream(pipeline, lines),
     }?;
@@ -106,11 +102,7 @@ fn show_lines(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
             count(skipped_lines, "line")
         ));
     }
-    Ok(Shown {
-        batches: batches(examples, tokenizer.special(), None)?,
-        characters,
-        skipped_lines,
-    })
+    Ok(Shown { batches: batches(examples, tokenizer.special(), None)?, characters, skipped_lines })
 }
 
 fn show_stream(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
@@ -118,10 +110,7 @@ fn show_stream(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
     let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
     let ids = tokenizer.encode(&text)?;
     let Some(first) = ids.first().filter(|_| ids.len() > 1) else {
-        return nothing(format!(
-            "a text of {} leaves nothing to predict",
-            count(ids.len(), "token")
-        ));
+        return nothing(format!("a text of {} leaves nothing to predict", count(ids.len(), "token")));
     };
     let read_only = tokenizer.decode(&[*first])?.chars().count();
     let window = pipeline.architecture().max_len;
@@ -134,10 +123,7 @@ fn show_stream(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
 }
 
 fn nothing(problem: String) -> Result<Shown> {
-    Err(Error::Data {
-        problem,
-        hint: Some("use another text".into()),
-    })
+    Err(Error::Data { problem, hint: Some("use another text".into()) })
 }
 
 #[cfg(test)]
@@ -185,10 +171,7 @@ mod tests {
         let mut tokens = 0;
         for line in [&text[0], &text[2]] {
             let ids = pipeline.tokenizers().tgt().encode(line).unwrap();
-            let (read, targets) = (
-                [&[special.bos], &*ids].concat(),
-                [&*ids, &[special.eos]].concat(),
-            );
+            let (read, targets) = ([&[special.bos], &*ids].concat(), [&*ids, &[special.eos]].concat());
             expected += bits(&pipeline, &read, &targets);
             tokens += targets.len() as u64;
         }

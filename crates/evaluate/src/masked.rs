@@ -53,11 +53,8 @@ pub fn masked(pipeline: &Pipeline, corpus: &Corpus) -> Result<MaskedEvaluation> 
     let tokenizers = pipeline.tokenizers();
     let special = tokenizers.tgt().special();
     let max_len = config.model.max_len;
-    let (examples, stats) = data::encode(
-        corpus,
-        Encoder::new(Task::Fill, tokenizers, max_len),
-        &mut data::unwatched,
-    )?;
+    let (examples, stats) =
+        data::encode(corpus, Encoder::new(Task::Fill, tokenizers, max_len), &mut data::unwatched)?;
     let counts = Counts::of(&examples, tokenizers.tgt().vocab_size(), special);
     let masking = Masking::fixed(tokenizers.tgt());
     let batches = batches(examples, special, masking)?;
@@ -99,10 +96,7 @@ impl Counts {
             accuracy.correct += u64::from(token as usize == best);
             accuracy.total += 1;
         }
-        Unigram {
-            perplexity: perplexity(nll, accuracy.total),
-            accuracy,
-        }
+        Unigram { perplexity: perplexity(nll, accuracy.total), accuracy }
     }
 }
 
@@ -160,10 +154,7 @@ mod tests {
         let lines = ["dog what who how why", "who dog", "why what", "dog dog"];
         let evaluation = masked(&pipeline, &corpus(&lines)).unwrap();
         assert_eq!(evaluation.texts, 3);
-        let Unigram {
-            accuracy,
-            perplexity,
-        } = evaluation.unigram;
+        let Unigram { accuracy, perplexity } = evaluation.unigram;
         assert_eq!((accuracy.fraction(), perplexity), (1.0, 1.0));
         assert_eq!(accuracy.total, evaluation.accuracy.total);
         let error = masked(&pipeline, &corpus(&lines[2..3])).unwrap_err();

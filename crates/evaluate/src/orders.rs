@@ -19,23 +19,13 @@ pub struct Orders {
 ///
 /// # Errors
 /// [`Error::Data`](attentive_base::Error::Data) if the model's outputs are NaN or infinite.
-pub fn orders(
-    pipeline: &Pipeline,
-    src: &[String],
-    references: &[String],
-) -> Result<Option<Orders>> {
+pub fn orders(pipeline: &Pipeline, src: &[String], references: &[String]) -> Result<Option<Orders>> {
     /// This many pairs are enough to tell languages apart.
     const MOST: usize = 100;
-    let (src, references) = (
-        &src[..src.len().min(MOST)],
-        &references[..src.len().min(MOST)],
-    );
+    let (src, references) = (&src[..src.len().min(MOST)], &references[..src.len().min(MOST)]);
     let given = teacher_forcing(pipeline, src, references)?;
     let other = teacher_forcing(pipeline, references, src)?;
-    Ok(given.zip(other).map(|(given, other)| Orders {
-        given: given.perplexity(),
-        other: other.perplexity(),
-    }))
+    Ok(given.zip(other).map(|(given, other)| Orders { given: given.perplexity(), other: other.perplexity() }))
 }
 
 #[cfg(test)]
@@ -45,16 +35,12 @@ mod tests {
 
     #[test]
     fn both_orders_are_measured() {
-        let lines =
-            |text: &[&str]| -> Vec<String> { text.iter().map(|&line| line.into()).collect() };
+        let lines = |text: &[&str]| -> Vec<String> { text.iter().map(|&line| line.into()).collect() };
         let (src, tgt) = (lines(&["a dog", ""]), lines(&["two cats", "a"]));
         let found = orders(untrained(), &src, &tgt).unwrap().unwrap();
         let back = orders(untrained(), &tgt, &src).unwrap().unwrap();
         assert_eq!((found.given, found.other), (back.other, back.given));
         assert!(found.given != found.other);
-        assert_eq!(
-            orders(untrained(), &lines(&[""]), &lines(&["a"])).unwrap(),
-            None
-        );
+        assert_eq!(orders(untrained(), &lines(&[""]), &lines(&["a"])).unwrap(), None);
     }
 }

@@ -106,10 +106,7 @@ pub fn quantize(
     let task = original.config().model.family.task();
     if task != Task::Translate {
         return Err(Error::usage(
-            format!(
-                "only translation models can be quantized: this one {}",
-                task.verb()
-            ),
+            format!("only translation models can be quantized: this one {}", task.verb()),
             "use it as it is; a language model can also be rounded each time it is loaded",
         ));
     }
@@ -119,18 +116,11 @@ pub fn quantize(
         None => unmeasured(original, options)?,
     };
     let mut packed = Vec::new();
-    checkpoint::write_packed(made.quantized.engine(), &mut packed)
-        .map_err(Error::io("write", out))?;
+    checkpoint::write_packed(made.quantized.engine(), &mut packed).map_err(Error::io("write", out))?;
     let bytes = Change::of(before, packed.len() as u64);
-    let report = test
-        .map(|test| report(&made, test, (bytes, cache), &provenance, options))
-        .transpose()?;
+    let report = test.map(|test| report(&made, test, (bytes, cache), &provenance, options)).transpose()?;
     write(out, &made.quantized, provenance, report.as_ref(), &packed)?;
-    Ok(Quantized {
-        precision: options.precision,
-        bytes,
-        report,
-    })
+    Ok(Quantized { precision: options.precision, bytes, report })
 }
 
 /// Quantizes the model, with the requested shortlist.
@@ -140,11 +130,7 @@ fn unmeasured(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Made>
         let learned = learned(&quantized, text)?;
         quantized = quantized.with_shortlist(Some(Arc::new(learned)));
     }
-    Ok(Made {
-        quantized,
-        runs: None,
-        shortlist: None,
-    })
+    Ok(Made { quantized, runs: None, shortlist: None })
 }
 
 /// The model with the new number types.
@@ -179,11 +165,7 @@ fn measured(
         let runs = [&without, &second];
         shortlist = Some(shortlist_cost(&quantized, src, runs, references, options)?);
     }
-    Ok(Made {
-        quantized,
-        runs: Some((translate, [first, second])),
-        shortlist,
-    })
+    Ok(Made { quantized, runs: Some((translate, [first, second])), shortlist })
 }
 
 /// The report of both models' results on the test set: weights of so many `bytes`, and the number type of the original model's
@@ -230,9 +212,8 @@ fn learned(pipeline: &Pipeline, text: [&[String]; 2]) -> Result<Shortlist> {
     let (tokenizers, [src, tgt]) = (pipeline.tokenizers(), text);
     let step = src.len().div_ceil(MOST).max(1);
     let pairs: Vec<(&String, &String)> = src.iter().zip(tgt).step_by(step).collect();
-    let encode = |(src, tgt): (&String, &String)| {
-        Ok((tokenizers.src().encode(src)?, tokenizers.tgt().encode(tgt)?))
-    };
+    let encode =
+        |(src, tgt): (&String, &String)| Ok((tokenizers.src().encode(src)?, tokenizers.tgt().encode(tgt)?));
     let pairs = pairs.into_par_iter().map(encode);
     let pairs = pairs.collect::<Result<Vec<_>>>()?;
     let vocabs = [tokenizers.src(), tokenizers.tgt()].map(|tokenizer| tokenizer.vocab_size());
@@ -293,10 +274,7 @@ fn refuse_early(out: &Path, test: Option<Test<'_>>, options: &QuantizeOptions<'_
         ));
     }
     if options.max_drop.is_some_and(f64::is_nan) {
-        return Err(Error::usage(
-            "the largest loss of BLEU is not a number",
-            "give a number such as 0.3",
-        ));
+        return Err(Error::usage("the largest loss of BLEU is not a number", "give a number such as 0.3"));
     }
     if let Some([src, tgt]) = options.shortlist
         && src.len() != tgt.len()
@@ -311,10 +289,7 @@ fn refuse_early(out: &Path, test: Option<Test<'_>>, options: &QuantizeOptions<'_
         });
     }
     if options.precision == Precision::F32 {
-        return Err(Error::usage(
-            "`f32` is the precision of trained models",
-            "quantize to `int8` or `bf16`",
-        ));
+        return Err(Error::usage("`f32` is the precision of trained models", "quantize to `int8` or `bf16`"));
     }
     Ok(())
 }
@@ -324,10 +299,7 @@ fn run(pipeline: &Pipeline, src: &[String], options: &TranslateOptions) -> Resul
     pipeline.best_with(&src[..src.len().min(2)], options)?;
     let start = Instant::now();
     let translations = pipeline.best_with(src, options)?;
-    Ok(Run {
-        seconds: start.elapsed().as_secs_f64(),
-        translations,
-    })
+    Ok(Run { seconds: start.elapsed().as_secs_f64(), translations })
 }
 
 fn compare<M: CorpusMetric>(
@@ -340,18 +312,11 @@ fn compare<M: CorpusMetric>(
     let [before, after] =
         [before, after].map(|run| Segments::new(metric.clone(), &run.translations, references));
     let Score { signature, .. } = before.score();
-    Comparison {
-        signature,
-        paired: options.bootstrap.paired(&before, &after),
-    }
+    Comparison { signature, paired: options.bootstrap.paired(&before, &after) }
 }
 
 fn refuse_drop(bleu: &Comparison, options: &QuantizeOptions<'_>) -> Result<()> {
-    let Paired {
-        baseline,
-        system,
-        difference,
-    } = bleu.paired;
+    let Paired { baseline, system, difference } = bleu.paired;
     let drop = 0.0 - difference.value;
     match options.max_drop {
         Some(most) if drop > most => Err(Error::Data {

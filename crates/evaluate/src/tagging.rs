@@ -46,13 +46,10 @@ pub fn tagging(pipeline: &Pipeline, corpus: &Corpus) -> Result<TaggingEvaluation
 
 /// The tagged lines of a corpus.
 fn inputs(corpus: &Corpus) -> impl Iterator<Item = (&TagInput, &[String])> {
-    corpus
-        .entries()
-        .iter()
-        .filter_map(|entry| match &entry.item {
-            Item::Tagged { input, tags } => Some((input, tags.as_slice())),
-            _ => None,
-        })
+    corpus.entries().iter().filter_map(|entry| match &entry.item {
+        Item::Tagged { input, tags } => Some((input, tags.as_slice())),
+        _ => None,
+    })
 }
 
 /// The tokens of each line, separated by spaces.
@@ -98,10 +95,10 @@ mod tests {
 
     fn corpus(lines: &[&str], tags: &[Vec<String>]) -> Corpus {
         let words = |line: &str| line.split(' ').map(str::to_owned).collect();
-        let items = lines.iter().zip(tags).map(|(line, tags)| Item::Tagged {
-            input: TagInput::Tokens(words(line)),
-            tags: tags.clone(),
-        });
+        let items = lines
+            .iter()
+            .zip(tags)
+            .map(|(line, tags)| Item::Tagged { input: TagInput::Tokens(words(line)), tags: tags.clone() });
         Corpus::from_items(Form::TaggedTokens, items).unwrap()
     }
 

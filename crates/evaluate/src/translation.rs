@@ -82,10 +82,7 @@ pub fn evaluate(
     let cut_off = processes.total(doing, cut_off as u64) as usize;
     let seconds = start.elapsed().as_secs_f64();
     let forced = processes.agree(doing, teacher_forcing(pipeline, src, first))?;
-    let chrf_plus_plus = Chrf {
-        word_order: 2,
-        ..Chrf::default()
-    };
+    let chrf_plus_plus = Chrf { word_order: 2, ..Chrf::default() };
     let statistics = options.bleu.statistics(&translations, references);
     Ok(Evaluation {
         bleu: options.bleu.score(&statistics, references.len()),
@@ -111,12 +108,7 @@ fn count_cut_off(found: &[Translation]) -> usize {
 
 /// Refuses a test set that is empty, or whose streams differ in length. Returns the first stream of references.
 pub(crate) fn check<'a>(src: &[String], references: &'a [Vec<String>]) -> Result<&'a [String]> {
-    let refuse = |problem: String, hint: &str| {
-        Err(Error::Data {
-            problem,
-            hint: Some(hint.into()),
-        })
-    };
+    let refuse = |problem: String, hint: &str| Err(Error::Data { problem, hint: Some(hint.into()) });
     let Some(first) = references.first() else {
         return refuse("there are no references".into(), "provide at least one");
     };
@@ -131,10 +123,7 @@ pub(crate) fn check<'a>(src: &[String], references: &'a [Vec<String>]) -> Result
         }
     }
     if src.is_empty() {
-        return refuse(
-            "the test set is empty".into(),
-            "provide at least one sentence and its reference",
-        );
+        return refuse("the test set is empty".into(), "provide at least one sentence and its reference");
     }
     Ok(first)
 }
@@ -183,21 +172,14 @@ mod tests {
 
     fn run(src: &[String], references: &[Vec<String>]) -> Result<Evaluation> {
         let pipeline = untrained();
-        let options = EvaluateOptions {
-            translate: (&pipeline.config().decode).into(),
-            bleu: Bleu::default(),
-        };
+        let options =
+            EvaluateOptions { translate: (&pipeline.config().decode).into(), bleu: Bleu::default() };
         evaluate(pipeline, src, references, &options, &Processes::alone())
     }
 
     #[test]
     fn its_own_translations_are_perfect() {
-        let src = lines(&[
-            "a dog runs over the field",
-            "two cats",
-            "",
-            "the green field",
-        ]);
+        let src = lines(&["a dog runs over the field", "two cats", "", "the green field"]);
         let others = lines(&["x", "y", "z", "w"]);
         let first = run(&src, std::slice::from_ref(&others)).unwrap();
         assert!(first.exact_match.correct < 2 && first.bleu.value < 50.0);
@@ -214,17 +196,10 @@ mod tests {
 
     #[test]
     fn perplexity_equals_that_of_separate_pairs() {
-        let src = lines(&[
-            "a dog",
-            "two cats and a dog",
-            "",
-            "the field",
-            &"cats ".repeat(99),
-        ]);
+        let src = lines(&["a dog", "two cats and a dog", "", "the field", &"cats ".repeat(99)]);
         let tgt = lines(&["a dog runs", "two cats", "a", " ", "the green field"]);
-        let usable: Vec<Evaluation> = (0..2)
-            .map(|i| run(&src[i..=i], &[tgt[i..=i].to_vec()]).unwrap())
-            .collect();
+        let usable: Vec<Evaluation> =
+            (0..2).map(|i| run(&src[i..=i], &[tgt[i..=i].to_vec()]).unwrap()).collect();
         let together = run(&src, std::slice::from_ref(&tgt)).unwrap();
         // The references have 3 and 2 words, plus `</s>`.
         let mean = |of: fn(&Evaluation) -> f64| (4.0 * of(&usable[0]) + 3.0 * of(&usable[1])) / 7.0;
@@ -233,10 +208,7 @@ mod tests {
         let accuracy = mean(|e| e.token_accuracy.unwrap());
         assert!((together.token_accuracy.unwrap() - accuracy).abs() < 1e-12);
         assert!(together.perplexity.unwrap() > 1.0);
-        assert_eq!(
-            run(&src[2..], &[tgt[2..].to_vec()]).unwrap().perplexity,
-            None
-        );
+        assert_eq!(run(&src[2..], &[tgt[2..].to_vec()]).unwrap().perplexity, None);
     }
 
     #[test]
@@ -252,10 +224,7 @@ mod tests {
                 !best.finished && !best.text.is_empty()
             };
             let expected = found.iter().filter(cut).count();
-            let options = EvaluateOptions {
-                translate,
-                bleu: Bleu::default(),
-            };
+            let options = EvaluateOptions { translate, bleu: Bleu::default() };
             let references = [lines(&["x", "y", "z"])];
             let found = evaluate(pipeline, &src, &references, &options, &Processes::alone());
             assert_eq!(found.unwrap().cut_off, expected);
@@ -268,18 +237,13 @@ mod tests {
     #[test]
     fn mismatched_references_are_refused() {
         let two = lines(&["a", "dog"]);
-        for (src, references) in [
-            (&two, vec![]),
-            (&two, vec![two.clone(), lines(&["a"])]),
-            (&vec![], vec![vec![]]),
-        ] {
+        for (src, references) in
+            [(&two, vec![]), (&two, vec![two.clone(), lines(&["a"])]), (&vec![], vec![vec![]])]
+        {
             let error = run(src, &references).unwrap_err();
             assert!(error.hint().is_some(), "{error}");
         }
         let error = run(&two, &[two.clone(), lines(&["a"])]).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "2 source sentences, but 1 line in reference 2"
-        );
+        assert_eq!(error.to_string(), "2 source sentences, but 1 line in reference 2");
     }
 }

@@ -138,9 +138,7 @@ fn described(raw: &wgpu::Adapter) -> Adapter {
             other => other.to_str().to_owned(),
         },
         driver: driver.join(" "),
-        largest_buffer: limits
-            .max_buffer_size
-            .min(limits.max_storage_buffer_binding_size),
+        largest_buffer: limits.max_buffer_size.min(limits.max_storage_buffer_binding_size),
         workgroup_memory: limits.max_compute_workgroup_storage_size,
         ids: [info.vendor, info.device],
         bus_id: info.device_pci_bus_id,
@@ -191,10 +189,8 @@ mod tests {
             one.is_usable = number != 1;
         }
         assert_eq!(offered(&all), [2, 4, 7]);
-        let lacking = [&all[0], &all[1]].map(|one| Adapter {
-            is_usable: one.kind == Software,
-            ..one.clone()
-        });
+        let lacking =
+            [&all[0], &all[1]].map(|one| Adapter { is_usable: one.kind == Software, ..one.clone() });
         assert_eq!(offered(&lacking), [0, 1]);
         all.retain(|one| one.kind == Software);
         assert_eq!(offered(&all), [0, 1]);

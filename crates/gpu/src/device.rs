@@ -11,8 +11,8 @@ use crate::bf16;
 use crate::gpu::Gpu;
 use crate::memory::numbers_of;
 use crate::ops::{
-    attention, attentive_recurrent, decoding, dropout, elementwise, linear, loss, nonlinearity,
-    norm, optimizer, recurrent, rows,
+    attention, attentive_recurrent, decoding, dropout, elementwise, linear, loss, nonlinearity, norm,
+    optimizer, recurrent, rows,
 };
 
 impl Device for Gpu {
@@ -72,11 +72,7 @@ impl Device for Gpu {
     }
 
     fn copy_columns(&self, count: usize, from: Columns<&Buffer>, to: Columns<&mut Buffer>) {
-        let to = Columns {
-            matrix: &*to.matrix,
-            width: to.width,
-            first: to.first,
-        };
+        let to = Columns { matrix: &*to.matrix, width: to.width, first: to.first };
         rows::copy_columns(&mut self.record(), count, from, to);
     }
 
@@ -108,13 +104,7 @@ impl Device for Gpu {
         dropout::dropout(&mut self.record(), dropout, x);
     }
 
-    fn dropout_add(
-        &self,
-        x: &Buffer,
-        residual: Option<&Buffer>,
-        dropout: Option<Dropout>,
-        out: &mut Buffer,
-    ) {
+    fn dropout_add(&self, x: &Buffer, residual: Option<&Buffer>, dropout: Option<Dropout>, out: &mut Buffer) {
         dropout::dropout_add(&mut self.record(), x, residual, dropout, out);
     }
 
@@ -130,14 +120,7 @@ impl Device for Gpu {
         rows::embedding(&mut self.record(), ids, table, d, scale, positions, out);
     }
 
-    fn embedding_backward(
-        &self,
-        ids: &[u32],
-        grad: &Buffer,
-        d: usize,
-        scale: f32,
-        dtable: &mut Buffer,
-    ) {
+    fn embedding_backward(&self, ids: &[u32], grad: &Buffer, d: usize, scale: f32, dtable: &mut Buffer) {
         rows::embedding_backward(&mut self.record(), ids, grad, d, scale, dtable);
     }
 
@@ -156,14 +139,7 @@ impl Device for Gpu {
         linear::linear_backward(&mut self.record(), call, kept, grad, dx, gradients);
     }
 
-    fn norm(
-        &self,
-        call: NormCall,
-        x: &Buffer,
-        gain: &Buffer,
-        bias: Option<&Buffer>,
-        out: &mut Buffer,
-    ) {
+    fn norm(&self, call: NormCall, x: &Buffer, gain: &Buffer, bias: Option<&Buffer>, out: &mut Buffer) {
         norm::norm(&mut self.record(), call, x, gain, bias, out);
     }
 
@@ -216,14 +192,7 @@ impl Device for Gpu {
         nonlinearity::gated(&mut self.record(), f, d, x, out);
     }
 
-    fn gated_backward(
-        &self,
-        f: Nonlinearity,
-        d: usize,
-        x: &Buffer,
-        grad: &Buffer,
-        dx: &mut Buffer,
-    ) {
+    fn gated_backward(&self, f: Nonlinearity, d: usize, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
         nonlinearity::gated_backward(&mut self.record(), f, d, [x, grad], dx);
     }
 
@@ -235,12 +204,7 @@ impl Device for Gpu {
         elementwise::tanh_backward(&mut self.record(), y, grad);
     }
 
-    fn attention(
-        &self,
-        shape: AttentionShape,
-        inputs: AttentionInputs<'_, &Buffer>,
-        out: &mut Buffer,
-    ) {
+    fn attention(&self, shape: AttentionShape, inputs: AttentionInputs<'_, &Buffer>, out: &mut Buffer) {
         attention::attention(&mut self.record(), shape, inputs, out);
     }
 
@@ -260,11 +224,7 @@ impl Device for Gpu {
         rows::rotary(&mut self.record(), call, turn, x, out);
     }
 
-    fn recurrent(
-        &self,
-        directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>,
-        states: &mut Buffer,
-    ) {
+    fn recurrent(&self, directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>, states: &mut Buffer) {
         recurrent::recurrent(&mut self.record(), directions, states);
     }
 
@@ -396,9 +356,7 @@ impl Device for Gpu {
         Some(Hardware {
             name: adapter.described(),
             memory: match adapter.kind {
-                AdapterKind::Discrete | AdapterKind::Virtual | AdapterKind::Other => {
-                    HardwareMemory::Own
-                }
+                AdapterKind::Discrete | AdapterKind::Virtual | AdapterKind::Other => HardwareMemory::Own,
                 AdapterKind::Integrated | AdapterKind::Software => HardwareMemory::Shared,
             },
             is_software: adapter.kind == AdapterKind::Software,

@@ -36,9 +36,7 @@ impl Error {
     /// What to try.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::NoAdapter => {
-                "install a driver for Vulkan, Metal or DirectX 12, or compute on the CPU"
-            }
+            Self::NoAdapter => "install a driver for Vulkan, Metal or DirectX 12, or compute on the CPU",
             Self::NoSuchAdapter { .. } => "`attentive devices` lists the GPUs with their numbers",
             Self::Unusable { .. } => "install a newer driver, or choose another device",
         }

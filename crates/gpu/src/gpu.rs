@@ -54,17 +54,12 @@ impl Gpu {
             return Err(Error::NoSuchAdapter { number, last });
         }
         let (adapter, raw) = found.swap_remove(number);
-        let unusable = |reason: String| Error::Unusable {
-            name: adapter.name.clone(),
-            reason,
-        };
+        let unusable = |reason: String| Error::Unusable { name: adapter.name.clone(), reason };
         let limits = raw.limits();
         if let Some(lacking) = lacking(&raw, &limits) {
             return Err(unusable(lacking));
         }
-        let largest = limits
-            .max_storage_buffer_binding_size
-            .min(limits.max_buffer_size);
+        let largest = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
         let (device, queue) = pollster::block_on(raw.request_device(&DeviceDescriptor {
             required_features: Features::IMMEDIATES,
             required_limits: limits,
@@ -159,8 +154,7 @@ impl Gpu {
             // What is recorded comes first: it may use this memory for something that was dropped.
             let mut recording = self.record();
             recording.submit();
-            self.queue
-                .write_buffer(self.raw(buffer), 0, bytemuck::cast_slice(values));
+            self.queue.write_buffer(self.raw(buffer), 0, bytemuck::cast_slice(values));
         }
     }
 
@@ -206,10 +200,7 @@ impl Gpu {
     /// Waits until this submission, or the last one, is computed.
     pub(crate) fn wait_for(&self, submission: Option<wgpu::SubmissionIndex>) {
         // An error is reported by `watch`.
-        _ = self.device.poll(PollType::Wait {
-            submission_index: submission,
-            timeout: None,
-        });
+        _ = self.device.poll(PollType::Wait { submission_index: submission, timeout: None });
     }
 
     /// Ends the work if the GPU can compute no more.
@@ -228,14 +219,11 @@ impl Gpu {
 
 /// What the adapter lacks.
 pub(crate) fn lacking(adapter: &wgpu::Adapter, limits: &Limits) -> Option<String> {
-    if !adapter.features().contains(Features::IMMEDIATES) || limits.max_immediate_size < IMMEDIATES
-    {
+    if !adapter.features().contains(Features::IMMEDIATES) || limits.max_immediate_size < IMMEDIATES {
         return Some(format!("it has no {IMMEDIATES} bytes of immediate data"));
     }
-    let (threads, memory) = (
-        limits.max_compute_invocations_per_workgroup,
-        limits.max_compute_workgroup_storage_size,
-    );
+    let (threads, memory) =
+        (limits.max_compute_invocations_per_workgroup, limits.max_compute_workgroup_storage_size);
     let bindings = limits.max_storage_buffers_per_shader_stage;
     (threads < 256 || memory < 32 << 10 || bindings < 10).then(|| {
         format!(
@@ -304,10 +292,7 @@ mod tests {
             };
             Failure::caught(|| on(gpu, sum))
         };
-        assert_eq!(
-            (compute(), Device::failure(gpu)),
-            (Ok(vec![3.0, 2.0]), None)
-        );
+        assert_eq!((compute(), Device::failure(gpu)), (Ok(vec![3.0, 2.0]), None));
         gpu.device.destroy();
         let failure = Device::failure(gpu).expect("a failure");
         assert!(failure.problem.contains("was lost"), "{failure:?}");

@@ -66,12 +66,7 @@ impl Drop for Memory {
 
 impl Pool {
     pub(crate) fn new(device: wgpu::Device, usage: BufferUsages, largest: u64) -> Self {
-        Self {
-            device,
-            usage,
-            largest,
-            state: Mutex::default(),
-        }
+        Self { device, usage, largest, state: Mutex::default() }
     }
 
     /// Returns memory for at least `bytes` bytes of unspecified contents. If there is none left, `submit` submits what is
@@ -84,11 +79,7 @@ impl Pool {
         let buffer = self.reused(size);
         let buffer = buffer.unwrap_or_else(|| self.created(size, submit));
         self.state().used_bytes += size;
-        Memory {
-            buffer,
-            pool: Arc::clone(self),
-            numbers: Float::F32,
-        }
+        Memory { buffer, pool: Arc::clone(self), numbers: Float::F32 }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -129,11 +120,7 @@ impl Pool {
     fn exhausted(&self, size: u64) -> ! {
         let used = self.state().used_bytes;
         Failure {
-            problem: format!(
-                "the GPU has no memory for {} more; {} are in use",
-                in_mib(size),
-                in_mib(used)
-            ),
+            problem: format!("the GPU has no memory for {} more; {} are in use", in_mib(size), in_mib(used)),
             hint: OUT_OF_MEMORY.into(),
         }
         .raise()
@@ -201,10 +188,7 @@ mod tests {
         for bytes in [1, 255, 256, 257, 4_000, 5_000, 1 << 20, (1 << 20) + 1] {
             let size = rounded(bytes);
             assert!(size >= bytes && size.is_multiple_of(256), "{bytes}: {size}");
-            assert!(
-                size <= (bytes + bytes / 4).max(256 + bytes),
-                "{bytes}: {size}"
-            );
+            assert!(size <= (bytes + bytes / 4).max(256 + bytes), "{bytes}: {size}");
         }
         assert_eq!(rounded(0), 256);
         assert_eq!(rounded(1 << 27), 1 << 27);

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use wgpu::{
-    BindGroupLayout, BindGroupLayoutDescriptor, BindGroupLayoutEntry, BindingType,
-    BufferBindingType, ComputePipeline, ComputePipelineDescriptor, PipelineCompilationOptions,
-    PipelineLayout, PipelineLayoutDescriptor, ShaderModuleDescriptor, ShaderSource, ShaderStages,
+    BindGroupLayout, BindGroupLayoutDescriptor, BindGroupLayoutEntry, BindingType, BufferBindingType,
+    ComputePipeline, ComputePipelineDescriptor, PipelineCompilationOptions, PipelineLayout,
+    PipelineLayoutDescriptor, ShaderModuleDescriptor, ShaderSource, ShaderStages,
 };
 
 /// The bytes of the parameters of a kernel at most.
@@ -32,11 +32,7 @@ pub(crate) struct Kernel {
 impl Kernel {
     /// The entry point of a source with a single variant.
     pub(crate) const fn new(entry: &'static str, source: fn(usize) -> Cow<'static, str>) -> Self {
-        Self {
-            entry,
-            source,
-            variant: 0,
-        }
+        Self { entry, source, variant: 0 }
     }
 
     fn text(self) -> String {
@@ -81,9 +77,8 @@ impl Pipelines {
         kernel: Kernel,
         bindings: &[Access],
     ) -> (&ComputePipeline, &BindGroupLayout) {
-        let (bindings, layout) = (self.layouts)
-            .entry(bindings.into())
-            .or_insert_with(|| layouts(device, bindings));
+        let (bindings, layout) =
+            (self.layouts).entry(bindings.into()).or_insert_with(|| layouts(device, bindings));
         let compiled = (self.compiled)
             .entry((kernel.entry, kernel.variant))
             .or_insert_with(|| compiled(device, kernel, layout));
@@ -96,19 +91,15 @@ fn layouts(device: &wgpu::Device, bindings: &[Access]) -> (BindGroupLayout, Pipe
         binding,
         visibility: ShaderStages::COMPUTE,
         ty: BindingType::Buffer {
-            ty: BufferBindingType::Storage {
-                read_only: access == Access::Read,
-            },
+            ty: BufferBindingType::Storage { read_only: access == Access::Read },
             has_dynamic_offset: false,
             min_binding_size: None,
         },
         count: None,
     };
     let entries: Vec<_> = (0..).zip(bindings).map(entry).collect();
-    let bindings = device.create_bind_group_layout(&BindGroupLayoutDescriptor {
-        label: None,
-        entries: &entries,
-    });
+    let bindings =
+        device.create_bind_group_layout(&BindGroupLayoutDescriptor { label: None, entries: &entries });
     let layout = device.create_pipeline_layout(&PipelineLayoutDescriptor {
         label: None,
         bind_group_layouts: &[Some(&bindings)],

@@ -6,8 +6,8 @@ use std::sync::MutexGuard;
 use attentive_device::Buffer;
 use bytemuck::cast_slice;
 use wgpu::{
-    BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, CommandEncoder,
-    ComputePass, SubmissionIndex,
+    BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, CommandEncoder, ComputePass,
+    SubmissionIndex,
 };
 
 use crate::gpu::Gpu;
@@ -115,11 +115,7 @@ impl<'a> Recording<'a> {
         let place = place.unwrap_or_else(|| {
             let gpu = self.gpu;
             let memory = gpu.memory_or(size.max(UPLOADS), || self.submit());
-            self.state.uploads.push(Piece {
-                memory,
-                words: Vec::new(),
-                submitted: 0,
-            });
+            self.state.uploads.push(Piece { memory, words: Vec::new(), submitted: 0 });
             self.state.uploads.len() - 1
         });
         let piece = &mut self.state.uploads[place];
@@ -127,11 +123,7 @@ impl<'a> Recording<'a> {
         piece.words.resize((offset / 4) as usize, 0);
         piece.words.extend_from_slice(words);
         piece.words.resize(((offset + size) / 4) as usize, 0);
-        Uploaded {
-            buffer: piece.memory.buffer().clone(),
-            offset,
-            size,
-        }
+        Uploaded { buffer: piece.memory.buffer().clone(), offset, size }
     }
 
     /// Runs a kernel with these buffers in the order of its bindings, these parameters, and so many workgroups.
@@ -149,16 +141,12 @@ impl<'a> Recording<'a> {
         let access: Vec<Access> = bindings.iter().map(|binding| binding.access()).collect();
         let state = &mut *self.state;
         let (pipeline, layout) = state.pipelines.get(gpu.device(), kernel, &access);
-        let entries = (0..).zip(bindings).map(|(binding, &used)| BindGroupEntry {
-            binding,
-            resource: gpu.resource(used),
-        });
+        let entries = (0..)
+            .zip(bindings)
+            .map(|(binding, &used)| BindGroupEntry { binding, resource: gpu.resource(used) });
         let entries: Vec<_> = entries.collect();
-        let group = gpu.device().create_bind_group(&BindGroupDescriptor {
-            label: None,
-            layout,
-            entries: &entries,
-        });
+        let group =
+            gpu.device().create_bind_group(&BindGroupDescriptor { label: None, layout, entries: &entries });
         let encoding = state.encoding.get_or_insert_with(|| Encoding::new(gpu));
         let pass = encoding.pass();
         pass.set_pipeline(pipeline);
@@ -207,17 +195,13 @@ impl<'a> Recording<'a> {
 
 impl Encoding {
     fn new(gpu: &Gpu) -> Self {
-        Self {
-            pass: None,
-            encoder: gpu.device().create_command_encoder(&Default::default()),
-        }
+        Self { pass: None, encoder: gpu.device().create_command_encoder(&Default::default()) }
     }
 
     /// The pass that is being recorded.
     fn pass(&mut self) -> &mut ComputePass<'static> {
-        (self.pass).get_or_insert_with(|| {
-            (self.encoder.begin_compute_pass(&Default::default())).forget_lifetime()
-        })
+        (self.pass)
+            .get_or_insert_with(|| (self.encoder.begin_compute_pass(&Default::default())).forget_lifetime())
     }
 }
 

@@ -59,9 +59,7 @@ impl ClauseType {
             Sentence::Compound(..) => Self::Compound,
             Sentence::Complex(_, link, _) | Sentence::Fronted(link, _, _) => match link {
                 Link::That | Link::Whether => Self::Reported,
-                Link::Because | Link::Although | Link::If | Link::While | Link::When => {
-                    Self::Adverbial
-                }
+                Link::Because | Link::Although | Link::If | Link::While | Link::When => Self::Adverbial,
             },
         }
     }
@@ -69,8 +67,5 @@ impl ClauseType {
 
 fn has_relative(clause: &Clause) -> bool {
     let phrases = [Some(&clause.subject), clause.object.as_ref()];
-    phrases
-        .into_iter()
-        .flatten()
-        .any(|phrase: &Phrase| phrase.relative().is_some())
+    phrases.into_iter().flatten().any(|phrase: &Phrase| phrase.relative().is_some())
 }

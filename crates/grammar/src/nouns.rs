@@ -57,16 +57,11 @@ impl Noun {
 
 /// The nouns of the given classes.
 pub(super) fn nouns_of(classes: &[Class]) -> Vec<&'static Noun> {
-    NOUNS
-        .iter()
-        .filter(|noun| classes.contains(&noun.class))
-        .collect()
+    NOUNS.iter().filter(|noun| classes.contains(&noun.class)).collect()
 }
 
 /// Personal names; none ends in a sound that changes the genitive -s.
-pub(super) const NAMES: &[&str] = &[
-    "Anna", "Maria", "Lena", "Emma", "Paul", "Peter", "Tom", "Jan",
-];
+pub(super) const NAMES: &[&str] = &["Anna", "Maria", "Lena", "Emma", "Paul", "Peter", "Tom", "Jan"];
 
 /// Cities: English, German.
 pub(super) const CITIES: &[[&str; 2]] = &[
@@ -77,20 +72,8 @@ pub(super) const CITIES: &[[&str; 2]] = &[
     ["Cologne", "Köln"],
 ];
 
-const fn noun(
-    class: Class,
-    english: [&'static str; 2],
-    gender: Gender,
-    german: [&'static str; 3],
-) -> Noun {
-    Noun {
-        class,
-        english,
-        gender,
-        german: german[0],
-        german_genitive: german[1],
-        german_plural: german[2],
-    }
+const fn noun(class: Class, english: [&'static str; 2], gender: Gender, german: [&'static str; 3]) -> Noun {
+    Noun { class, english, gender, german: german[0], german_genitive: german[1], german_plural: german[2] }
 }
 
 use Class::*;

@@ -22,9 +22,8 @@ const ENGLISH_SMALL: [&str; 20] = [
     "eighteen",
     "nineteen",
 ];
-const ENGLISH_TENS: [&str; 10] = [
-    "", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
-];
+const ENGLISH_TENS: [&str; 10] =
+    ["", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 const GERMAN_SMALL: [&str; 20] = [
     "",
     "ein",
@@ -47,9 +46,8 @@ const GERMAN_SMALL: [&str; 20] = [
     "achtzehn",
     "neunzehn",
 ];
-const GERMAN_TENS: [&str; 10] = [
-    "", "", "zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig",
-];
+const GERMAN_TENS: [&str; 10] =
+    ["", "", "zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig"];
 
 /// The English words: 345 is "three", "hundred", "forty-five".
 ///
@@ -98,10 +96,7 @@ pub(super) fn german(number: u16) -> String {
 }
 
 fn check(number: u16) {
-    assert!(
-        (2..=999).contains(&number),
-        "expected a number from 2 to 999, found {number}"
-    );
+    assert!((2..=999).contains(&number), "expected a number from 2 to 999, found {number}");
 }
 
 #[cfg(test)]

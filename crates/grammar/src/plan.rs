@@ -18,14 +18,8 @@ pub(super) enum Pronoun {
 
 impl Pronoun {
     /// All pronouns.
-    pub(super) const ALL: [Pronoun; 6] = [
-        Pronoun::I,
-        Pronoun::You,
-        Pronoun::He,
-        Pronoun::She,
-        Pronoun::We,
-        Pronoun::They,
-    ];
+    pub(super) const ALL: [Pronoun; 6] =
+        [Pronoun::I, Pronoun::You, Pronoun::He, Pronoun::She, Pronoun::We, Pronoun::They];
 
     /// Person and number. "You" is always singular and informal ("du").
     pub(super) fn agreement(self) -> (Person, Number) {

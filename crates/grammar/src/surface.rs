@@ -54,11 +54,7 @@ impl Surface {
             }
             text.push_str(token);
         }
-        Side {
-            text,
-            tokens: self.tokens,
-            tags: self.tags,
-        }
+        Side { text, tokens: self.tokens, tags: self.tags }
     }
 
     fn append(&mut self, word: String, tag: PartOfSpeech, glued: bool) {

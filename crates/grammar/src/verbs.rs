@@ -128,13 +128,8 @@ pub(super) const SEIN: GermanVerb = GermanVerb {
 };
 
 /// "haben", as a verb and as an auxiliary.
-pub(super) const HABEN: GermanVerb = german(
-    "",
-    "haben",
-    ["habe", "hast", "hat"],
-    ["hatte", "gehabt"],
-    Auxiliary::Haben,
-);
+pub(super) const HABEN: GermanVerb =
+    german("", "haben", ["habe", "hast", "hat"], ["hatte", "gehabt"], Auxiliary::Haben);
 
 const fn german(
     prefix: &'static str,
@@ -143,42 +138,15 @@ const fn german(
     [past, participle]: [&'static str; 2],
     auxiliary: Auxiliary,
 ) -> GermanVerb {
-    GermanVerb {
-        prefix,
-        infinitive,
-        singular,
-        plural: infinitive,
-        past,
-        participle,
-        auxiliary,
-    }
+    GermanVerb { prefix, infinitive, singular, plural: infinitive, past, participle, auxiliary }
 }
 
-const fn english(
-    [base, third, past, participle]: [&'static str; 4],
-    particle: Particle,
-) -> EnglishVerb {
-    EnglishVerb {
-        base,
-        third,
-        past,
-        participle,
-        particle,
-    }
+const fn english([base, third, past, participle]: [&'static str; 4], particle: Particle) -> EnglishVerb {
+    EnglishVerb { base, third, past, participle, particle }
 }
 
-const fn verb(
-    frame: Frame,
-    subjects: &'static [Class],
-    english: EnglishVerb,
-    german: GermanVerb,
-) -> Verb {
-    Verb {
-        frame,
-        subjects,
-        english,
-        german,
-    }
+const fn verb(frame: Frame, subjects: &'static [Class], english: EnglishVerb, german: GermanVerb) -> Verb {
+    Verb { frame, subjects, english, german }
 }
 
 const PEOPLE: &[Class] = &[Person];

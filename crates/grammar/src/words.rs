@@ -23,18 +23,11 @@ const fn adjective(
     comparative: Option<[&'static str; 2]>,
     classes: &'static [Class],
 ) -> Adjective {
-    Adjective {
-        english,
-        german,
-        comparative,
-        classes,
-    }
+    Adjective { english, german, comparative, classes }
 }
 
 const LIVING: &[Class] = &[Person, Animal];
-const SIZED: &[Class] = &[
-    Person, Animal, Food, Thing, Surface, Opening, Device, Vehicle, Place,
-];
+const SIZED: &[Class] = &[Person, Animal, Food, Thing, Surface, Opening, Device, Vehicle, Place];
 const MADE: &[Class] = &[Text, Thing, Surface, Opening, Device, Vehicle, Place];
 const GOODS: &[Class] = &[Food, Drink, Text, Thing, Surface, Device, Vehicle];
 const COLOURED: &[Class] = &[Thing, Surface, Opening, Device, Vehicle];
@@ -66,19 +59,12 @@ static ADJECTIVES: &[Adjective] = &[
 
 /// The adjectives that apply to a class.
 pub(super) fn adjectives_of(class: Class) -> Vec<&'static Adjective> {
-    ADJECTIVES
-        .iter()
-        .filter(|adjective| adjective.classes.contains(&class))
-        .collect()
+    ADJECTIVES.iter().filter(|adjective| adjective.classes.contains(&class)).collect()
 }
 
 /// Adverbs of manner: English, German.
-pub(super) const MANNERS: &[[&str; 2]] = &[
-    ["quickly", "schnell"],
-    ["slowly", "langsam"],
-    ["quietly", "leise"],
-    ["alone", "allein"],
-];
+pub(super) const MANNERS: &[[&str; 2]] =
+    &[["quickly", "schnell"], ["slowly", "langsam"], ["quietly", "leise"], ["alone", "allein"]];
 
 /// Tenses and contexts that an adverbial of time allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,12 +110,7 @@ pub(super) struct Time {
 }
 
 const fn time(span: Span, slot: Slot, english: Tagged, german: Tagged) -> Time {
-    Time {
-        english,
-        german,
-        span,
-        slot,
-    }
+    Time { english, german, span, slot }
 }
 
 /// The adverbials of time.
@@ -157,16 +138,8 @@ pub(super) struct Preposition {
     pub(super) case: Case,
 }
 
-const fn preposition(
-    english: &'static [&'static str],
-    german: &'static str,
-    case: Case,
-) -> Preposition {
-    Preposition {
-        english,
-        german,
-        case,
-    }
+const fn preposition(english: &'static [&'static str], german: &'static str, case: Case) -> Preposition {
+    Preposition { english, german, case }
 }
 
 /// Location at a place.

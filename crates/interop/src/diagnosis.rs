@@ -17,7 +17,8 @@ const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 struct Known(&'static str, &'static str, &'static str);
 
 const ADAPTER: &str = "it is an adapter, which changes another model";
-const MERGE: &str = "merge it into that model with `merge_and_unload` of the Python package `peft`, and import the result";
+const MERGE: &str =
+    "merge it into that model with `merge_and_unload` of the Python package `peft`, and import the result";
 const PICKLED: &str = "a pickled file can run any program when it is read, so it is not read";
 const UNPICKLE: &str = "write safetensors with Python, in the directory of the model: python -c \"import glob, torch; from \
     safetensors.torch import save_file; save_file({name: tensor.clone().contiguous() for file in glob.glob('pytorch_model*.bin') \
@@ -55,11 +56,7 @@ const KNOWN: [Known; 16] = [
         "the file of the weights should be named `model.safetensors`",
         "rename it, if it holds the whole model",
     ),
-    Known(
-        "*.gz",
-        "compressed files are not supported",
-        "unpack the files of the model with `gunzip`",
-    ),
+    Known("*.gz", "compressed files are not supported", "unpack the files of the model with `gunzip`"),
     Known(
         "snapshots",
         "it is a cache, which may hold several versions of a model",
@@ -77,11 +74,7 @@ pub(super) fn of(path: &Path, problem: &str) -> Error {
     let known = KNOWN.iter().find_map(|Known(pattern, problem, hint)| {
         let pattern = Pattern::new(pattern).expect("a valid pattern");
         let file = { files.iter() }.find(|file| pattern.matches(&file_name(file)))?;
-        Some(Error::Model {
-            path: file.clone(),
-            problem: (*problem).into(),
-            hint: Some((*hint).into()),
-        })
+        Some(Error::Model { path: file.clone(), problem: (*problem).into(), hint: Some((*hint).into()) })
     });
     known.unwrap_or_else(|| not_understood(path, problem))
 }

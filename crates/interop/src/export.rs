@@ -81,10 +81,7 @@ impl ExportFormat {
 #[derive(Debug)]
 pub(super) enum NoEqual {
     /// The model differs from the most similar kind.
-    Differs {
-        kind: String,
-        differences: Vec<String>,
-    },
+    Differs { kind: String, differences: Vec<String> },
     /// Any other reason.
     Other(Error),
 }
@@ -110,10 +107,7 @@ impl NoEqual {
 
 /// Describes the `differences` of a model from `kind`.
 fn named(kind: &str, differences: &[String]) -> String {
-    format!(
-        "the model cannot be represented as a {kind} model: {}",
-        differences.join("; ")
-    )
+    format!("the model cannot be represented as a {kind} model: {}", differences.join("; "))
 }
 
 /// Writes the model directory `model` in another format to the directory `out`, which must not exist.
@@ -167,10 +161,7 @@ impl Differences {
         if self.0.is_empty() {
             Ok(())
         } else {
-            Err(NoEqual::Differs {
-                kind: kind.to_owned(),
-                differences: self.0,
-            })
+            Err(NoEqual::Differs { kind: kind.to_owned(), differences: self.0 })
         }
     }
 
@@ -187,23 +178,11 @@ impl Differences {
         found.unless(plain_head, "`model.d_head` is not `d_model / n_heads`");
         found.unless(own_keys, "`model.n_kv_heads` is not `n_heads`");
         found.unless(!relative, "`model.positions` is `rotary` or `relative`");
-        found.unless(
-            model.positions != Positions::None,
-            "`model.positions` is `none`",
-        );
+        found.unless(model.positions != Positions::None, "`model.positions` is `none`");
         found.unless(model.attention_bias, "`model.attention_bias` is false");
-        found.unless(
-            model.feed_forward_bias,
-            "`model.feed_forward_bias` is false",
-        );
-        found.unless(
-            !model.feed_forward_gate,
-            "`model.feed_forward_gate` is true",
-        );
-        found.unless(
-            model.attention_scale.is_none(),
-            "`model.attention_scale` is set",
-        );
+        found.unless(model.feed_forward_bias, "`model.feed_forward_bias` is false");
+        found.unless(!model.feed_forward_gate, "`model.feed_forward_gate` is true");
+        found.unless(model.attention_scale.is_none(), "`model.attention_scale` is set");
         let output = model.family.output();
         let unscaled = output.is_none_or(|output| output.logit_scale == 1.0);
         found.unless(unscaled, "`model.logit_scale` is not 1");

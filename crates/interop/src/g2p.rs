@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use attentive_architecture::{AttentionKind, CellKind, TieEmbeddings};
 use attentive_base::error::Result;
 use attentive_config::{
-    Config, DataConfig, DecodeConfig, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig,
-    OutputConfig, RecurrentConfig, SpecialNames, StackKind, TokenizerConfig, TokenizerKind,
-    Translator, Vocabulary,
+    Config, DataConfig, DecodeConfig, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, OutputConfig,
+    RecurrentConfig, SpecialNames, StackKind, TokenizerConfig, TokenizerKind, Translator, Vocabulary,
 };
 use attentive_text::{Tokenizer, Tokenizers};
 use serde_json::{Value, json};
@@ -47,11 +46,7 @@ pub(super) fn recognizes(path: &Path) -> bool {
 }
 
 fn weights(path: &Path) -> PathBuf {
-    if path.is_dir() {
-        path.join(FILE)
-    } else {
-        path.to_path_buf()
-    }
+    if path.is_dir() { path.join(FILE) } else { path.to_path_buf() }
 }
 
 /// Reads the model `path`, the file of its weights or its directory.
@@ -97,10 +92,7 @@ fn config(d_model: usize, d_hidden: usize) -> Config {
             d_model,
             max_len: MAX_LEN,
             scale_embeddings: false,
-            recurrent: RecurrentConfig {
-                cell: CellKind::Gru,
-                d_hidden,
-            },
+            recurrent: RecurrentConfig { cell: CellKind::Gru, d_hidden },
             ..ModelConfig::default()
         },
         tokenizer: TokenizerConfig {
@@ -108,10 +100,7 @@ fn config(d_model: usize, d_hidden: usize) -> Config {
             vocabulary: Vocabulary::Separate,
             ..TokenizerConfig::foreign()
         },
-        data: DataConfig {
-            max_len: MAX_LEN,
-            ..DataConfig::default()
-        },
+        data: DataConfig { max_len: MAX_LEN, ..DataConfig::default() },
         decode: DecodeConfig {
             beam_width: 1,
             max_new_factor: 0.0,
@@ -128,7 +117,8 @@ fn tokenizers() -> std::result::Result<Tokenizers, String> {
     let letters = ["<pad>", "<unk>", "</s>"].map(str::to_owned);
     let letters = letters.into_iter().chain(('a'..='z').map(String::from));
     let letters: Vec<String> = letters.chain(["<s>".to_owned()]).collect();
-    let each = json!({"type": "Split", "pattern": {"Regex": "(?s)."}, "behavior": "Isolated", "invert": false});
+    let each =
+        json!({"type": "Split", "pattern": {"Regex": "(?s)."}, "behavior": "Isolated", "invert": false});
     let words = json!({"type": "WhitespaceSplit"});
     let load = |tokens: &[String], normalizer: Value, division: Value| {
         let file = file(tokens, normalizer, division);
@@ -142,22 +132,16 @@ fn tokenizers() -> std::result::Result<Tokenizers, String> {
 
 /// The phonemes of ARPAbet in the order of their names, vowels with each stress.
 fn phonemes() -> Vec<String> {
-    const VOWELS: [&str; 15] = [
-        "AA", "AE", "AH", "AO", "AW", "AY", "EH", "ER", "EY", "IH", "IY", "OW", "OY", "UH", "UW",
-    ];
+    const VOWELS: [&str; 15] =
+        ["AA", "AE", "AH", "AO", "AW", "AY", "EH", "ER", "EY", "IH", "IY", "OW", "OY", "UH", "UW"];
     const CONSONANTS: [&str; 24] = [
-        "B", "CH", "D", "DH", "F", "G", "HH", "JH", "K", "L", "M", "N", "NG", "P", "R", "S", "SH",
-        "T", "TH", "V", "W", "Y", "Z", "ZH",
+        "B", "CH", "D", "DH", "F", "G", "HH", "JH", "K", "L", "M", "N", "NG", "P", "R", "S", "SH", "T", "TH",
+        "V", "W", "Y", "Z", "ZH",
     ];
     let stressed = |vowel: &&str| [0, 1, 2].map(|stress| format!("{vowel}{stress}"));
     let mut phonemes: Vec<String> = VOWELS.iter().flat_map(stressed).collect();
     // "UW" also occurs without a stress.
-    phonemes.extend(
-        CONSONANTS
-            .iter()
-            .chain(&["UW"])
-            .map(|&name| name.to_owned()),
-    );
+    phonemes.extend(CONSONANTS.iter().chain(&["UW"]).map(|&name| name.to_owned()));
     phonemes.sort();
     let special = ["<pad>", "<unk>", "<s>", "</s>"].map(str::to_owned);
     special.into_iter().chain(phonemes).collect()
@@ -166,10 +150,8 @@ fn phonemes() -> Vec<String> {
 /// The `tokenizer.json` of a tokenizer with these tokens, which divides texts by `division`.
 fn file(tokens: &[String], normalizer: Value, division: Value) -> Value {
     let is_special = |token: &str| token.starts_with('<');
-    let vocabulary: serde_json::Map<String, Value> = (0..)
-        .zip(tokens)
-        .map(|(id, token): (u32, _)| (token.clone(), id.into()))
-        .collect();
+    let vocabulary: serde_json::Map<String, Value> =
+        (0..).zip(tokens).map(|(id, token): (u32, _)| (token.clone(), id.into())).collect();
     let special = |(id, token): (usize, &String)| {
         json!({
             "id": id, "content": token, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
@@ -177,10 +159,7 @@ fn file(tokens: &[String], normalizer: Value, division: Value) -> Value {
         })
     };
     let added = tokens.iter().enumerate();
-    let added: Vec<Value> = added
-        .filter(|(_, token)| is_special(token))
-        .map(special)
-        .collect();
+    let added: Vec<Value> = added.filter(|(_, token)| is_special(token)).map(special).collect();
     json!({
         "version": "1.0",
         "truncation": null,

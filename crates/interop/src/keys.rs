@@ -20,27 +20,23 @@ impl Keys {
         let text = regular_file::read(path, regular_file::BY_HAND)?;
         let left = serde_json::from_slice(&text);
         Ok(Self {
-            left: left
-                .map_err(|error| not_understood(path, format!("not a JSON object: {error}")))?,
+            left: left.map_err(|error| not_understood(path, format!("not a JSON object: {error}")))?,
             path: path.to_path_buf(),
         })
     }
 
     /// Returns the keys `left` of a description in the file `path`.
     pub(super) fn of(path: &Path, left: Map<String, Value>) -> Self {
-        Self {
-            path: path.to_path_buf(),
-            left,
-        }
+        Self { path: path.to_path_buf(), left }
     }
 
     /// Reads the value of `key`; `None` if it is missing or null.
     pub(super) fn optional<T: DeserializeOwned>(&mut self, key: &str) -> Result<Option<T>> {
         match self.left.remove(key) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => serde_json::from_value(value.clone())
-                .map(Some)
-                .map_err(|_| self.refuse(key, &value)),
+            Some(value) => {
+                serde_json::from_value(value.clone()).map(Some).map_err(|_| self.refuse(key, &value))
+            }
         }
     }
 
@@ -53,11 +49,7 @@ impl Keys {
     }
 
     /// Sets `value` to the value of `key`, which may be null, unless it is missing.
-    pub(super) fn update<T: DeserializeOwned>(
-        &mut self,
-        key: &str,
-        value: &mut Option<T>,
-    ) -> Result<()> {
+    pub(super) fn update<T: DeserializeOwned>(&mut self, key: &str, value: &mut Option<T>) -> Result<()> {
         if self.left.contains_key(key) {
             *value = self.optional(key)?;
         }

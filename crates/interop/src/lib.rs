@@ -53,11 +53,7 @@ impl ForeignForm {
         if g2p::recognizes(path) {
             return Ok(Self::G2p);
         }
-        Ok(if marian::recognizes(path)? {
-            Self::Marian
-        } else {
-            Self::Hf
-        })
+        Ok(if marian::recognizes(path)? { Self::Marian } else { Self::Hf })
     }
 }
 
@@ -100,9 +96,7 @@ impl Foreign {
             ForeignForm::Marian => marian::open(path),
             ForeignForm::G2p => g2p::open(path),
         };
-        opened
-            .map_err(|error| named::by_its_keys(error, path))
-            .map_err(diagnosis::or_pointer)
+        opened.map_err(|error| named::by_its_keys(error, path)).map_err(diagnosis::or_pointer)
     }
 
     /// Creates the model with this `config` whose parameters `recipe` makes.
@@ -111,15 +105,7 @@ impl Foreign {
         let tokenizers = tokenizers.for_model(&config.model)?;
         let architecture = checkpoint::architecture(&config, &tokenizers);
         recipe.check(&checkpoint::shapes(&architecture))?;
-        Ok(Self {
-            kind,
-            notes: Vec::new(),
-            config,
-            tokenizers,
-            architecture,
-            recipe,
-            shortlist: None,
-        })
+        Ok(Self { kind, notes: Vec::new(), config, tokenizers, architecture, recipe, shortlist: None })
     }
 
     /// Writes the model directory `out`, which must not exist.
@@ -132,9 +118,8 @@ impl Foreign {
         let shapes: Vec<(String, Vec<usize>)> = checkpoint::shapes(&self.architecture);
         let sha256 = RefCell::new(String::new());
         let write_weights = |path: &Path| {
-            let hash = weights::write_each(path, None, &shapes, |name, shape| {
-                self.recipe.values(name, shape)
-            })?;
+            let hash =
+                weights::write_each(path, None, &shapes, |name, shape| self.recipe.values(name, shape))?;
             sha256.replace(hash);
             Ok(())
         };

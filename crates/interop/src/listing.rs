@@ -44,10 +44,7 @@ pub(super) fn directory_of(path: &Path) -> &Path {
 
 /// Returns the last part of a path.
 pub(super) fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Returns the name of the model in the directory `dir`: the directory's name or, in the cache of Hugging Face, where the path
@@ -79,10 +76,7 @@ mod tests {
         for (dir, name) in [
             ("/a/opus-mt-en-de", "opus-mt-en-de"),
             ("/a/snapshots", "snapshots"),
-            (
-                "/c/models--org--opus-mt-en-de/snapshots/0a1b",
-                "opus-mt-en-de",
-            ),
+            ("/c/models--org--opus-mt-en-de/snapshots/0a1b", "opus-mt-en-de"),
             ("/c/my--model", "my--model"),
         ] {
             assert_eq!(name_of(Path::new(dir)), name);

@@ -13,20 +13,10 @@ const FILES: [&str; 2] = ["generation_config.json", "config.json"];
 
 /// Our keys, and other tools' names for them. Those with a hyphen are Marian's.
 const NAMES: [(&str, &[&str]); 17] = [
-    (
-        "model.d_model",
-        &["d_model", "hidden_size", "n_embd", "dim", "dim-emb"],
-    ),
+    ("model.d_model", &["d_model", "hidden_size", "n_embd", "dim", "dim-emb"]),
     (
         "model.d_ff",
-        &[
-            "encoder_ffn_dim",
-            "d_ff",
-            "intermediate_size",
-            "n_inner",
-            "hidden_dim",
-            "transformer-dim-ffn",
-        ],
+        &["encoder_ffn_dim", "d_ff", "intermediate_size", "n_inner", "hidden_dim", "transformer-dim-ffn"],
     ),
     (
         "model.n_heads",
@@ -43,58 +33,19 @@ const NAMES: [(&str, &[&str]); 17] = [
     ("model.d_head", &["head_dim", "d_kv"]),
     (
         "model.n_encoder_layers",
-        &[
-            "encoder_layers",
-            "num_layers",
-            "num_hidden_layers",
-            "n_layers",
-            "enc-depth",
-        ],
+        &["encoder_layers", "num_layers", "num_hidden_layers", "n_layers", "enc-depth"],
     ),
     (
         "model.n_decoder_layers",
-        &[
-            "decoder_layers",
-            "num_decoder_layers",
-            "n_layer",
-            "num_hidden_layers",
-            "dec-depth",
-        ],
+        &["decoder_layers", "num_decoder_layers", "n_layer", "num_hidden_layers", "dec-depth"],
     ),
-    (
-        "model.max_len",
-        &["max_position_embeddings", "n_positions", "max-length"],
-    ),
-    (
-        "model.norm_epsilon",
-        &["layer_norm_eps", "layer_norm_epsilon", "rms_norm_eps"],
-    ),
-    (
-        "model.dropout",
-        &[
-            "dropout",
-            "hidden_dropout_prob",
-            "dropout_rate",
-            "resid_pdrop",
-        ],
-    ),
-    (
-        "model.attention_dropout",
-        &[
-            "attention_dropout",
-            "attention_probs_dropout_prob",
-            "attn_pdrop",
-        ],
-    ),
+    ("model.max_len", &["max_position_embeddings", "n_positions", "max-length"]),
+    ("model.norm_epsilon", &["layer_norm_eps", "layer_norm_epsilon", "rms_norm_eps"]),
+    ("model.dropout", &["dropout", "hidden_dropout_prob", "dropout_rate", "resid_pdrop"]),
+    ("model.attention_dropout", &["attention_dropout", "attention_probs_dropout_prob", "attn_pdrop"]),
     ("model.activation_dropout", &["activation_dropout"]),
-    (
-        "model.relative_distance",
-        &["relative_attention_max_distance"],
-    ),
-    (
-        "model.relative_buckets",
-        &["relative_attention_num_buckets"],
-    ),
+    ("model.relative_distance", &["relative_attention_max_distance"]),
+    ("model.relative_buckets", &["relative_attention_num_buckets"]),
     ("decode.beam_width", &["num_beams", "beam-size"]),
     ("decode.length_penalty", &["normalize"]),
     ("decode.max_new_extra", &["max_new_tokens", "max_length"]),
@@ -102,23 +53,14 @@ const NAMES: [(&str, &[&str]); 17] = [
 
 /// Returns `error` about the model `path` with our key replaced by the key of the file that set it.
 pub(super) fn by_its_keys(error: Error, path: &Path) -> Error {
-    let Error::Config {
-        key,
-        expected,
-        found,
-        hint,
-    } = error
-    else {
+    let Error::Config { key, expected, found, hint } = error else {
         return error;
     };
     let files = Files::beside(path);
     let (file, name) = files.name(&key).unwrap_or((path.to_path_buf(), key));
     Error::Model {
         path: file,
-        problem: format!(
-            "`{name}`: expected {}, found {found}",
-            files.renamed(expected)
-        ),
+        problem: format!("`{name}`: expected {}, found {found}", files.renamed(expected)),
         hint: hint.map(|hint| files.renamed(hint)),
     }
 }
@@ -132,22 +74,14 @@ struct Files {
 impl Files {
     /// Returns the files of the model `path`, a directory or the file of its weights.
     fn beside(path: &Path) -> Self {
-        let dir = if path.is_file() {
-            directory_of(path)
-        } else {
-            path
-        };
+        let dir = if path.is_file() { directory_of(path) } else { path };
         let read = |name: &&str| {
             let file = dir.join(name);
             let object =
-                serde_json::from_slice(&regular_file::read(&file, regular_file::BY_HAND).ok()?)
-                    .ok()?;
+                serde_json::from_slice(&regular_file::read(&file, regular_file::BY_HAND).ok()?).ok()?;
             Some((file, object))
         };
-        Self {
-            path: path.to_path_buf(),
-            objects: FILES.iter().filter_map(read).collect(),
-        }
+        Self { path: path.to_path_buf(), objects: FILES.iter().filter_map(read).collect() }
     }
 
     /// Returns the file that sets our `key`, and its name there.
@@ -210,10 +144,7 @@ mod tests {
             "{problem}"
         );
         write("generation_config.json", "{\"num_beams\": 4}");
-        write(
-            "config.json",
-            "{\"num_attention_heads\": 4, \"hidden_size\": 33}",
-        );
+        write("config.json", "{\"num_attention_heads\": 4, \"hidden_size\": 33}");
         let problem = by_its_keys(error(), folder.path()).to_string();
         assert!(
             problem.ends_with(

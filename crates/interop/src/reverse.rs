@@ -42,11 +42,7 @@ impl Reversed {
     ///
     /// # Errors
     /// [`Error::Usage`](attentive_base::error::Error::Usage) for parameters without a name.
-    pub(super) fn new(
-        kind: &str,
-        names: &[Names],
-        parameters: &[(String, Vec<usize>)],
-    ) -> Result<Self> {
+    pub(super) fn new(kind: &str, names: &[Names], parameters: &[(String, Vec<usize>)]) -> Result<Self> {
         let (mut reversed, mut differences) = (Self::default(), Differences::default());
         for (name, shape) in parameters {
             match theirs(names, name) {
@@ -74,9 +70,7 @@ impl Reversed {
                 }
                 return self.join(theirs, shape, name, [part, of], columns);
             }
-            Theirs::Rows(theirs) | Theirs::Plus(theirs, _) => {
-                (theirs, From::Parameter(name.to_owned()))
-            }
+            Theirs::Rows(theirs) | Theirs::Plus(theirs, _) => (theirs, From::Parameter(name.to_owned())),
             Theirs::Extended(theirs, _) => match *theirs {
                 Theirs::Same(theirs) => {
                     shape[0] -= 1;
@@ -97,10 +91,10 @@ impl Reversed {
         [part, of]: [usize; 2],
         columns: usize,
     ) {
-        let made = self.tensors.entry(theirs).or_insert_with(|| Made {
-            shape,
-            from: From::Joined(vec![String::new(); of], columns),
-        });
+        let made = self
+            .tensors
+            .entry(theirs)
+            .or_insert_with(|| Made { shape, from: From::Joined(vec![String::new(); of], columns) });
         if let From::Joined(parts, _) = &mut made.from {
             name.clone_into(&mut parts[part]);
         }
@@ -140,11 +134,7 @@ impl Reversed {
     pub(super) fn prefix(&mut self, prefix: &str, bare: &[&str]) {
         let tensors = std::mem::take(&mut self.tensors).into_iter();
         let renamed = |name: String| {
-            if bare.iter().any(|bare| name.starts_with(bare)) {
-                name
-            } else {
-                format!("{prefix}{name}")
-            }
+            if bare.iter().any(|bare| name.starts_with(bare)) { name } else { format!("{prefix}{name}") }
         };
         self.tensors = tensors.map(|(name, made)| (renamed(name), made)).collect();
     }
@@ -152,9 +142,7 @@ impl Reversed {
     /// Returns the names and shapes of the tensors.
     pub(super) fn shapes(&self) -> Vec<(String, Vec<usize>)> {
         let shapes = self.tensors.iter();
-        shapes
-            .map(|(name, made)| (name.clone(), made.shape.clone()))
-            .collect()
+        shapes.map(|(name, made)| (name.clone(), made.shape.clone())).collect()
     }
 
     /// Returns the values of the tensor `name`. `ours` returns the values of our parameters.
@@ -172,8 +160,7 @@ impl Reversed {
                 let values = ours(name)?;
                 let row = |&row: &usize| values.get(row * width..(row + 1) * width);
                 let rows: Option<Vec<&[f32]>> = rows.iter().map(row).collect();
-                let rows =
-                    rows.ok_or_else(|| io::Error::other(format!("`{name}` is too short")))?;
+                let rows = rows.ok_or_else(|| io::Error::other(format!("`{name}` is too short")))?;
                 rows.concat()
             }
             From::Shortened(name, row) => {
@@ -194,12 +181,7 @@ impl Reversed {
 fn side_by_side(matrices: &[Vec<f32>], columns: usize) -> Vec<f32> {
     let row = |column: usize| {
         let of_one = move |matrix: &Vec<f32>| -> Vec<f32> {
-            matrix
-                .iter()
-                .skip(column)
-                .step_by(columns.max(1))
-                .copied()
-                .collect()
+            matrix.iter().skip(column).step_by(columns.max(1)).copied().collect()
         };
         matrices.iter().flat_map(of_one)
     };
@@ -231,13 +213,8 @@ mod tests {
             shape("k.bias", &[1]),
         ];
         let more = [parameters.clone().to_vec(), vec![shape("z", &[1])]].concat();
-        let problem = Reversed::new("Other", &[NAMES], &more)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            problem.contains("cannot be represented as a Other model: the parameter `z`"),
-            "{problem}"
-        );
+        let problem = Reversed::new("Other", &[NAMES], &more).unwrap_err().to_string();
+        assert!(problem.contains("cannot be represented as a Other model: the parameter `z`"), "{problem}");
         let mut reversed = Reversed::new("Other", &[NAMES], &parameters).unwrap();
         reversed.insert("C", vec![1, 1], vec![9.0]);
         let ours = |name: &str| -> io::Result<Vec<f32>> {
@@ -260,10 +237,7 @@ mod tests {
         let shapes = reversed.shapes();
         assert_eq!(shapes.len(), expected.len());
         for (name, shape, values) in expected {
-            assert!(
-                shapes.contains(&(name.to_owned(), shape.to_vec())),
-                "{name}"
-            );
+            assert!(shapes.contains(&(name.to_owned(), shape.to_vec())), "{name}");
             assert_eq!(reversed.values(name, &ours).unwrap(), values, "{name}");
         }
     }

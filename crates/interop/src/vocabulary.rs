@@ -13,17 +13,9 @@ use serde_json::{Value, json};
 use super::sentencepiece::{SentencePiece, added};
 
 /// File names of a tokenizer for both sides.
-const SHARED: [&str; 4] = [
-    "tokenizer.json",
-    "tokenizer.model",
-    "spiece.model",
-    "sentencepiece.bpe.model",
-];
+const SHARED: [&str; 4] = ["tokenizer.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model"];
 /// File names of separate tokenizers for source and target.
-const SEPARATE: [[&str; 2]; 2] = [
-    ["tokenizer.src.json", "tokenizer.tgt.json"],
-    ["source.spm", "target.spm"],
-];
+const SEPARATE: [[&str; 2]; 2] = [["tokenizer.src.json", "tokenizer.tgt.json"], ["source.spm", "target.spm"]];
 
 /// Reads the tokenizers at `from`: a SentencePiece model or a `tokenizer.json`, or a folder with one or with one for each side.
 /// Special tokens of `names` that a vocabulary lacks are added after it.
@@ -42,10 +34,7 @@ pub fn tokenizers(from: &Path, names: &SpecialNames, masks: Masks) -> Result<Tok
     }
     for [src, tgt] in SEPARATE {
         if let (Some(src), Some(tgt)) = (find(src), find(tgt)) {
-            return Ok(Tokenizers::Separate {
-                src: read(&src)?,
-                tgt: read(&tgt)?,
-            });
+            return Ok(Tokenizers::Separate { src: read(&src)?, tgt: read(&tgt)? });
         }
     }
     Err(nothing(from))
@@ -64,9 +53,7 @@ fn nothing(from: &Path) -> Error {
         hint: Some(format!(
             "a relative path starts at the working directory; files in a folder are called {}, or {} for both sides",
             SHARED.map(|name| format!("`{name}`")).join(", "),
-            SEPARATE
-                .map(|[src, tgt]| format!("`{src}` and `{tgt}`"))
-                .join(", ")
+            SEPARATE.map(|[src, tgt]| format!("`{src}` and `{tgt}`")).join(", ")
         )),
     }
 }
@@ -124,11 +111,7 @@ fn complete(file: &mut Value, names: &SpecialNames, masks: Masks) -> Result<(), 
 }
 
 /// Refuses a token for unknown text whose name differs from the one in `names`.
-fn check_unknown(
-    file: &Value,
-    vocab: &HashMap<String, TokenId>,
-    names: &SpecialNames,
-) -> Result<(), String> {
+fn check_unknown(file: &Value, vocab: &HashMap<String, TokenId>, names: &SpecialNames) -> Result<(), String> {
     let model = &file["model"];
     let numbered = || {
         let id = model["unk_id"].as_u64()?;
@@ -215,15 +198,8 @@ mod tests {
             let [pad, end] = [&names.pad, &names.eos].map(|name| tokenizer.id(name));
             (tokenizer.vocab_size(), pad, end)
         };
-        let different = SpecialNames {
-            pad: "<filler>".into(),
-            eos: "<end>".into(),
-            ..names()
-        };
-        let same = SpecialNames {
-            pad: "<end>".into(),
-            ..different.clone()
-        };
+        let different = SpecialNames { pad: "<filler>".into(), eos: "<end>".into(), ..names() };
+        let same = SpecialNames { pad: "<end>".into(), ..different.clone() };
         let ((two, ..), (one, pad, end)) = (of(&different), of(&same));
         assert!(pad.is_some() && pad == end);
         assert_eq!(one + 1, two);
@@ -241,22 +217,12 @@ mod tests {
         fs::write(&path, file.to_string()).unwrap();
         let problem = tokenizers(&path, &names(), Masks::Without).unwrap_err();
         let problem = problem.to_string();
-        assert!(
-            problem.contains("is `[UNK]`, not `<unk>`: set"),
-            "{problem}"
-        );
-        let names = SpecialNames {
-            unk: "[UNK]".into(),
-            eos: "[SEP]".into(),
-            ..names()
-        };
+        assert!(problem.contains("is `[UNK]`, not `<unk>`: set"), "{problem}");
+        let names = SpecialNames { unk: "[UNK]".into(), eos: "[SEP]".into(), ..names() };
         let read = tokenizers(&path, &names, Masks::Without).unwrap();
         let tokenizer = read.src();
         let special = tokenizer.special();
-        assert_eq!(
-            (special.unk, special.eos, tokenizer.vocab_size()),
-            (0, 2, 5)
-        );
+        assert_eq!((special.unk, special.eos, tokenizer.vocab_size()), (0, 2, 5));
         assert_eq!(tokenizer.encode("a b").unwrap(), [1, 0]);
     }
 }

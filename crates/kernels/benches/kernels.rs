@@ -20,12 +20,7 @@ const VOCAB: usize = 8000;
 
 const PRECISIONS: [Float; 2] = [Float::F32, Float::Bf16];
 
-const DROPOUT: Option<Dropout> = Some(Dropout {
-    rate: 0.1,
-    seed: 1,
-    micro_batch: 1,
-    site: 1,
-});
+const DROPOUT: Option<Dropout> = Some(Dropout { rate: 0.1, seed: 1, micro_batch: 1, site: 1 });
 
 fn main() {
     divan::main();
@@ -60,10 +55,7 @@ mod linear_map {
     #[divan::bench(args = PRECISIONS)]
     fn forward(bencher: Bencher<'_, '_>, precision: Float) {
         let (x, weight, bias) = (numbers(ROWS * D), numbers(D * D_FF), numbers(D_FF));
-        let maps = [Affine {
-            weight: &weight[..],
-            bias: Some(&bias[..]),
-        }];
+        let maps = [Affine { weight: &weight[..], bias: Some(&bias[..]) }];
         let mut out = numbers(ROWS * D_FF);
         bencher
             .counter(ItemsCount::new(OPERATIONS))
@@ -75,26 +67,12 @@ mod linear_map {
         let (x, weight, bias) = (numbers(ROWS * D), numbers(D * D_FF), numbers(D_FF));
         let (out, mut grad) = (numbers(ROWS * D_FF), numbers(ROWS * D_FF));
         let (mut dx, mut dweight, mut dbias) = (x.clone(), weight.clone(), bias.clone());
-        bencher
-            .counter(ItemsCount::new(2 * OPERATIONS))
-            .bench_local(|| {
-                let mut gradients = [AffineGradients {
-                    weight: Some(&mut dweight[..]),
-                    bias: Some(&mut dbias[..]),
-                }];
-                let kept = LinearKept {
-                    x: black_box(&x[..]),
-                    weights: &[&weight],
-                    out: &out[..],
-                };
-                linear_backward(
-                    call(precision),
-                    kept,
-                    &mut grad,
-                    Some(&mut dx),
-                    &mut gradients,
-                );
-            });
+        bencher.counter(ItemsCount::new(2 * OPERATIONS)).bench_local(|| {
+            let mut gradients =
+                [AffineGradients { weight: Some(&mut dweight[..]), bias: Some(&mut dbias[..]) }];
+            let kept = LinearKept { x: black_box(&x[..]), weights: &[&weight], out: &out[..] };
+            linear_backward(call(precision), kept, &mut grad, Some(&mut dx), &mut gradients);
+        });
     }
 }
 
@@ -143,18 +121,11 @@ mod self_attention {
 
 #[divan::bench_group(sample_count = 20, counters = [ItemsCount::new(ROWS * D)])]
 mod residual {
-    use attentive_kernels::norm::{
-        Norm, NormCall, NormGradients, residual_norm, residual_norm_backward,
-    };
+    use attentive_kernels::norm::{Norm, NormCall, NormGradients, residual_norm, residual_norm_backward};
 
     use super::*;
 
-    const CALL: NormCall = NormCall {
-        kind: Norm::Layer,
-        rows: ROWS,
-        d: D,
-        epsilon: 1e-5,
-    };
+    const CALL: NormCall = NormCall { kind: Norm::Layer, rows: ROWS, d: D, epsilon: 1e-5 };
 
     #[divan::bench]
     fn forward(bencher: Bencher<'_, '_>) {
@@ -162,15 +133,7 @@ mod residual {
         let (mut sum, mut out) = (x.clone(), x.clone());
         bencher.bench_local(|| {
             let inputs = [black_box(&x[..]), &y[..]];
-            residual_norm(
-                CALL,
-                DROPOUT,
-                inputs,
-                &gain,
-                Some(&gain),
-                &mut sum,
-                &mut out,
-            );
+            residual_norm(CALL, DROPOUT, inputs, &gain, Some(&gain), &mut sum, &mut out);
         });
     }
 
@@ -180,11 +143,8 @@ mod residual {
         let (mut dx, mut dy) = (x.clone(), x.clone());
         let (mut dgain, mut dbias) = (gain.clone(), gain.clone());
         bencher.bench_local(|| {
-            let gradients = NormGradients {
-                x: &mut dx[..],
-                gain: &mut dgain[..],
-                bias: Some(&mut dbias[..]),
-            };
+            let gradients =
+                NormGradients { x: &mut dx[..], gain: &mut dgain[..], bias: Some(&mut dbias[..]) };
             residual_norm_backward(CALL, DROPOUT, &x, &gain, black_box(&y), gradients, &mut dy);
         });
     }
@@ -198,32 +158,22 @@ mod residual {
 
 #[divan::bench(args = PRECISIONS, sample_count = 20)]
 fn projection_and_loss(bencher: Bencher<'_, '_>, precision: Float) {
-    let shape = ProjectionShape {
-        rows: ROWS,
-        d_model: D,
-        vocab: VOCAB,
-        precision,
-    };
+    let shape = ProjectionShape { rows: ROWS, d_model: D, vocab: VOCAB, precision };
     let (x, weight) = (numbers(ROWS * D), numbers(VOCAB * D));
     let targets: Vec<u32> = (0..ROWS as u32).map(|i| i * 37 % VOCAB as u32).collect();
     let (mut dx, mut dweight) = (x.clone(), weight.clone());
-    bencher
-        .counter(ItemsCount::new(6 * ROWS * D * VOCAB))
-        .bench_local(|| {
-            let inputs = ProjectionInputs {
-                x: black_box(&x[..]),
-                weight: &weight[..],
-                bias: None,
-                targets: &targets[..],
-                label_smoothing: 0.1,
-            };
-            let gradients = ProjectionGradients {
-                x: Some(&mut dx[..]),
-                weight: Some(&mut dweight[..]),
-                bias: None,
-            };
-            cross_entropy(shape, inputs, gradients)
-        });
+    bencher.counter(ItemsCount::new(6 * ROWS * D * VOCAB)).bench_local(|| {
+        let inputs = ProjectionInputs {
+            x: black_box(&x[..]),
+            weight: &weight[..],
+            bias: None,
+            targets: &targets[..],
+            label_smoothing: 0.1,
+        };
+        let gradients =
+            ProjectionGradients { x: Some(&mut dx[..]), weight: Some(&mut dweight[..]), bias: None };
+        cross_entropy(shape, inputs, gradients)
+    });
 }
 
 #[divan::bench_group(sample_count = 20)]

@@ -6,8 +6,8 @@ use attentive_kernels::Lengths;
 use attentive_kernels::gemm::Float;
 use attentive_kernels::linear::Affine;
 use attentive_kernels::recurrent::{
-    Cell, Direction, Recurrence, RecurrentBackward, RecurrentCall, RecurrentForward,
-    RecurrentGradients, recurrent, recurrent_backward,
+    Cell, Direction, Recurrence, RecurrentBackward, RecurrentCall, RecurrentForward, RecurrentGradients,
+    recurrent, recurrent_backward,
 };
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -30,13 +30,7 @@ fn numbers(len: usize) -> Vec<f32> {
 }
 
 fn call(cell: Cell, precision: Float, lengths: &Lengths) -> RecurrentCall<'_> {
-    RecurrentCall {
-        cell,
-        direction: Direction::Forward,
-        lengths,
-        d: D,
-        precision,
-    }
+    RecurrentCall { cell, direction: Direction::Forward, lengths, d: D, precision }
 }
 
 /// The operands and results of one direction of a layer.
@@ -54,11 +48,7 @@ struct Layer {
 impl Layer {
     fn new(call: RecurrentCall<'_>) -> Self {
         let (rows, gates) = (call.lengths.positions(), call.cell.gates() * call.d);
-        let (projected, weight, bias) = (
-            numbers(rows * gates),
-            numbers(gates * call.d),
-            numbers(gates),
-        );
+        let (projected, weight, bias) = (numbers(rows * gates), numbers(gates * call.d), numbers(gates));
         Self {
             dprojected: projected.clone(),
             dweight: weight.clone(),
@@ -71,10 +61,7 @@ impl Layer {
         }
     }
 
-    fn forward<'a>(
-        &'a mut self,
-        call: RecurrentCall<'a>,
-    ) -> RecurrentForward<'a, &'a [f32], &'a mut [f32]> {
+    fn forward<'a>(&'a mut self, call: RecurrentCall<'a>) -> RecurrentForward<'a, &'a [f32], &'a mut [f32]> {
         RecurrentForward {
             call,
             recurrence: recurrence(&self.weight, &self.bias),
@@ -103,13 +90,7 @@ impl Layer {
 }
 
 fn recurrence<'a>(weight: &'a [f32], bias: &'a [f32]) -> Recurrence<&'a [f32]> {
-    Recurrence {
-        hidden: Some(Affine {
-            weight,
-            bias: Some(bias),
-        }),
-        initial: None,
-    }
+    Recurrence { hidden: Some(Affine { weight, bias: Some(bias) }), initial: None }
 }
 
 /// Floating-point operations of the forward pass of one direction.
@@ -141,9 +122,7 @@ mod layer {
         let (mut layer, grad) = (Layer::new(call), states.clone());
         bencher
             .counter(ItemsCount::new(2 * operations(call)))
-            .bench_local(|| {
-                recurrent_backward(vec![layer.backward(call)], &states, black_box(&grad))
-            });
+            .bench_local(|| recurrent_backward(vec![layer.backward(call)], &states, black_box(&grad)));
     }
 }
 
@@ -176,13 +155,11 @@ mod both_directions {
         let lengths = Lengths::full(BATCH, LEN);
         let calls = calls(precision, d, &lengths);
         let (mut layers, mut states) = (calls.map(Layer::new), numbers(ROWS * 4 * d));
-        bencher
-            .counter(ItemsCount::new(2 * operations(calls[0])))
-            .bench_local(|| {
-                let layers = layers.iter_mut().zip(calls);
-                let directions = layers.map(|(layer, call)| layer.forward(call));
-                recurrent(directions.collect(), &mut states);
-            });
+        bencher.counter(ItemsCount::new(2 * operations(calls[0]))).bench_local(|| {
+            let layers = layers.iter_mut().zip(calls);
+            let directions = layers.map(|(layer, call)| layer.forward(call));
+            recurrent(directions.collect(), &mut states);
+        });
     }
 
     #[divan::bench(args = CASES)]
@@ -191,13 +168,11 @@ mod both_directions {
         let calls = calls(precision, d, &lengths);
         let (mut layers, states) = (calls.map(Layer::new), numbers(ROWS * 4 * d));
         let grad = states.clone();
-        bencher
-            .counter(ItemsCount::new(4 * operations(calls[0])))
-            .bench_local(|| {
-                let layers = layers.iter_mut().zip(calls);
-                let directions = layers.map(|(layer, call)| layer.backward(call));
-                recurrent_backward(directions.collect(), &states, black_box(&grad));
-            });
+        bencher.counter(ItemsCount::new(4 * operations(calls[0]))).bench_local(|| {
+            let layers = layers.iter_mut().zip(calls);
+            let directions = layers.map(|(layer, call)| layer.backward(call));
+            recurrent_backward(directions.collect(), &states, black_box(&grad));
+        });
     }
 }
 
@@ -208,23 +183,18 @@ fn step_of_lstm(bencher: Bencher<'_, '_>, batch: usize) {
     let (projected, weight) = (numbers(batch * 4 * D), numbers(4 * D * D));
     let (initial, mut states) = (numbers(batch * 2 * D), numbers(batch * 2 * D));
     let call = call(Cell::Lstm, Float::F32, &lengths);
-    bencher
-        .counter(ItemsCount::new(2 * batch * 4 * D * D))
-        .bench_local(|| {
-            let forward = RecurrentForward {
-                call,
-                recurrence: Recurrence {
-                    hidden: Some(Affine {
-                        weight: &weight[..],
-                        bias: None,
-                    }),
-                    initial: Some(&initial[..]),
-                },
-                projected: black_box(&projected[..]),
-                saved: None,
-            };
-            recurrent(vec![forward], &mut states);
-        });
+    bencher.counter(ItemsCount::new(2 * batch * 4 * D * D)).bench_local(|| {
+        let forward = RecurrentForward {
+            call,
+            recurrence: Recurrence {
+                hidden: Some(Affine { weight: &weight[..], bias: None }),
+                initial: Some(&initial[..]),
+            },
+            projected: black_box(&projected[..]),
+            saved: None,
+        };
+        recurrent(vec![forward], &mut states);
+    });
 }
 
 /// 64 sentences of 32 words attending to 64 others, with the values of a bidirectional encoder.
@@ -239,11 +209,8 @@ mod attentive_layer {
 
     const D_VALUE: usize = 2 * D;
 
-    const CASES: [(Cell, Float); 3] = [
-        (Cell::Gru, Float::F32),
-        (Cell::Lstm, Float::F32),
-        (Cell::Lstm, Float::Bf16),
-    ];
+    const CASES: [(Cell, Float); 3] =
+        [(Cell::Gru, Float::F32), (Cell::Lstm, Float::F32), (Cell::Lstm, Float::Bf16)];
 
     /// Inputs of the layer.
     struct Layer {
@@ -290,10 +257,7 @@ mod attentive_layer {
         fn inputs(&self) -> AttentiveRecurrentInputs<'_, &[f32]> {
             AttentiveRecurrentInputs {
                 recurrence: Recurrence {
-                    hidden: Some(Affine {
-                        weight: &self.weight[..],
-                        bias: Some(&self.bias[..]),
-                    }),
+                    hidden: Some(Affine { weight: &self.weight[..], bias: Some(&self.bias[..]) }),
                     initial: None,
                 },
                 query_weight: &self.query_weight[..],
@@ -319,14 +283,7 @@ mod attentive_layer {
         bencher.bench_local(|| {
             let keep = (Some(&mut weights[..]), Some(&mut kept[..]));
             let inputs = black_box(layer.inputs());
-            attentive_recurrent(
-                layer.call(),
-                inputs,
-                &layer.projected,
-                &mut out,
-                keep.0,
-                keep.1,
-            );
+            attentive_recurrent(layer.call(), inputs, &layer.projected, &mut out, keep.0, keep.1);
         });
     }
 
@@ -335,29 +292,14 @@ mod attentive_layer {
         let layer = Layer::new(case);
         let [out, weights, kept] = layer.results();
         let grad = numbers(out.len());
-        let [
-            mut dprojected,
-            mut dweight,
-            mut dbias,
-            mut dkeys,
-            mut dvalues,
-        ] = [
-            &layer.projected,
-            &layer.weight,
-            &layer.bias,
-            &layer.keys,
-            &layer.values,
-        ]
-        .map(Vec::clone);
+        let [mut dprojected, mut dweight, mut dbias, mut dkeys, mut dvalues] =
+            [&layer.projected, &layer.weight, &layer.bias, &layer.keys, &layer.values].map(Vec::clone);
         let [mut dquery_weight, mut dcontext_weight, mut dv] =
             [&layer.query_weight, &layer.context_weight, &layer.v].map(Vec::clone);
         let room = &mut vec![f32::NAN; layer.call().room()];
         bencher.bench_local(|| {
-            let result = AttentiveRecurrentResult {
-                out: &out[..],
-                attention_weights: &weights[..],
-                saved: &kept[..],
-            };
+            let result =
+                AttentiveRecurrentResult { out: &out[..], attention_weights: &weights[..], saved: &kept[..] };
             let gradients = AttentiveRecurrentGradients {
                 recurrence: RecurrentGradients {
                     projected: &mut dprojected[..],

@@ -18,11 +18,7 @@ enum Layout {
 
 /// The best rate of several runs, in GFLOP/s.
 fn speed(precision: Float, layout: Layout, m: usize, n: usize, k: usize) -> f64 {
-    let fill = |len: usize| {
-        (0..len)
-            .map(|i| (i % 17) as f32 / 17.0 - 0.5)
-            .collect::<Vec<f32>>()
-    };
+    let fill = |len: usize| (0..len).map(|i| (i % 17) as f32 / 17.0 - 0.5).collect::<Vec<f32>>();
     let (a, b, mut out) = (fill(m * k), fill(k * n), vec![0.0; m * n]);
     let left = match layout {
         Layout::Gradient => View::transposed(&a, m),
@@ -78,9 +74,7 @@ fn main() {
         for precision in precisions {
             for threads in [1, 2] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-                let speed = pool.map_or(f64::NAN, |pool| {
-                    pool.install(|| speed(precision, layout, m, n, k))
-                });
+                let speed = pool.map_or(f64::NAN, |pool| pool.install(|| speed(precision, layout, m, n, k)));
                 print!("{speed:>14.1}");
             }
         }

@@ -11,14 +11,8 @@ use attentive_kernels::packed::{PackedWeightBuf, Precision, linear_packed};
 const TYPES: [Precision; 3] = [Precision::F32, Precision::Bf16, Precision::Int8];
 
 /// (k, n)
-const SHAPES: [(usize, usize); 6] = [
-    (128, 128),
-    (128, 512),
-    (512, 512),
-    (512, 2048),
-    (2048, 512),
-    (512, 32_000),
-];
+const SHAPES: [(usize, usize); 6] =
+    [(128, 128), (128, 512), (512, 512), (512, 2048), (2048, 512), (512, 32_000)];
 
 const ROWS: [usize; 9] = [1, 2, 4, 5, 8, 16, 32, 64, 160];
 

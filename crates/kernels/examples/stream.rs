@@ -13,14 +13,8 @@ use attentive_kernels::packed::{PackedWeightBuf, Precision, linear_packed};
 use attentive_kernels::threads::Threads;
 
 /// (k, n) of the base Transformer: six layers and the output projection.
-const LAYER: [(usize, usize); 6] = [
-    (512, 1536),
-    (512, 512),
-    (512, 512),
-    (512, 512),
-    (512, 2048),
-    (2048, 512),
-];
+const LAYER: [(usize, usize); 6] =
+    [(512, 1536), (512, 512), (512, 512), (512, 512), (512, 2048), (2048, 512)];
 const PROJECTION: (usize, usize) = (512, 32_000);
 const WIDEST: usize = 2048;
 
@@ -70,10 +64,7 @@ fn main() {
     }
     let shapes: Vec<_> = (0..6).flat_map(|_| LAYER).chain([PROJECTION]).collect();
     let multiply_adds: usize = shapes.iter().map(|(k, n)| k * n).sum();
-    println!(
-        "{:<6}{:>6}{:>10}{:>10}{:>8}",
-        "type", "rows", "ms", "G ops/s", "GB/s"
-    );
+    println!("{:<6}{:>6}{:>10}{:>10}{:>8}", "type", "rows", "ms", "G ops/s", "GB/s");
     for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
         let pack = |&(k, n)| PackedWeightBuf::pack(precision, &numbers(n * k), n, k);
         let weights: Vec<_> = shapes.iter().map(pack).collect();

@@ -21,11 +21,7 @@ pub(crate) fn assert_shape<T, const N: usize>(name: &str, x: &[T], shape: [usize
 
 /// [`assert_shape`] if there is an `x`.
 #[track_caller]
-pub(crate) fn assert_shape_if_any<const N: usize>(
-    name: &str,
-    x: Option<&[f32]>,
-    shape: [usize; N],
-) {
+pub(crate) fn assert_shape_if_any<const N: usize>(name: &str, x: Option<&[f32]>, shape: [usize; N]) {
     if let Some(x) = x {
         assert_shape(name, x, shape);
     }

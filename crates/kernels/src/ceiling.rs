@@ -154,11 +154,7 @@ fn portable() -> f64 {
     let mut sums = [[0.0f32; WIDTH]; SUMS];
     for _ in 0..ROUNDS {
         for lane in sums.as_flattened_mut() {
-            *lane = if FUSED {
-                lane.mul_add(x, y)
-            } else {
-                *lane * x + y
-            };
+            *lane = if FUSED { lane.mul_add(x, y) } else { *lane * x + y };
         }
     }
     black_box(sums);
@@ -182,10 +178,10 @@ fn portable_int8() -> f64 {
 mod x86 {
     use std::arch::asm;
     use std::arch::x86_64::{
-        __m512bh, __m512i, _mm256_add_epi32, _mm256_dpbusd_avx_epi32, _mm256_fmadd_ps,
-        _mm256_madd_epi16, _mm256_maddubs_epi16, _mm256_set1_epi8, _mm256_set1_epi16,
-        _mm256_set1_ps, _mm256_sign_epi8, _mm512_dpbf16_ps, _mm512_dpbusd_epi32, _mm512_fmadd_ps,
-        _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_ps,
+        __m512bh, __m512i, _mm256_add_epi32, _mm256_dpbusd_avx_epi32, _mm256_fmadd_ps, _mm256_madd_epi16,
+        _mm256_maddubs_epi16, _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_ps, _mm256_sign_epi8,
+        _mm512_dpbf16_ps, _mm512_dpbusd_epi32, _mm512_fmadd_ps, _mm512_set1_epi8, _mm512_set1_epi16,
+        _mm512_set1_ps,
     };
     use std::hint::black_box;
     use std::mem::transmute;
@@ -199,10 +195,7 @@ mod x86 {
 
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn avx2() -> f64 {
-        let (x, y) = (
-            _mm256_set1_ps(black_box(0.999)),
-            _mm256_set1_ps(black_box(0.001)),
-        );
+        let (x, y) = (_mm256_set1_ps(black_box(0.999)), _mm256_set1_ps(black_box(0.001)));
         let mut sums = [y; SUMS];
         for _ in 0..ROUNDS {
             for sum in &mut sums {
@@ -215,10 +208,7 @@ mod x86 {
 
     #[target_feature(enable = "avx512f")]
     pub(super) fn avx512() -> f64 {
-        let (x, y) = (
-            _mm512_set1_ps(black_box(0.999)),
-            _mm512_set1_ps(black_box(0.001)),
-        );
+        let (x, y) = (_mm512_set1_ps(black_box(0.999)), _mm512_set1_ps(black_box(0.001)));
         let mut sums = [y; SUMS];
         for _ in 0..ROUNDS {
             for sum in &mut sums {

@@ -97,22 +97,14 @@ pub struct ProjectionGradients<T> {
 
 impl<T> Default for ProjectionGradients<T> {
     fn default() -> Self {
-        Self {
-            x: None,
-            weight: None,
-            bias: None,
-        }
+        Self { x: None, weight: None, bias: None }
     }
 }
 
 impl<T> ProjectionGradients<T> {
     /// Applies `f` to each output.
     pub fn map<U>(self, f: impl Fn(T) -> U + Copy) -> ProjectionGradients<U> {
-        ProjectionGradients {
-            x: self.x.map(f),
-            weight: self.weight.map(f),
-            bias: self.bias.map(f),
-        }
+        ProjectionGradients { x: self.x.map(f), weight: self.weight.map(f), bias: self.bias.map(f) }
     }
 }
 
@@ -174,12 +166,7 @@ struct Problem<'a> {
 
 impl Problem<'_> {
     fn check(&self) {
-        let ProjectionShape {
-            rows,
-            d_model,
-            vocab,
-            ..
-        } = self.shape;
+        let ProjectionShape { rows, d_model, vocab, .. } = self.shape;
         assert_shape("x", self.inputs.x, [rows, d_model]);
         assert_shape("weight", self.inputs.weight, [vocab, d_model]);
         assert_shape("targets", self.inputs.targets, [rows]);
@@ -192,12 +179,7 @@ impl Problem<'_> {
 
     /// Calls `work` with the packed weight, for the gradient of the input too if `differentiate`.
     fn with_weights(&self, differentiate: bool, work: impl FnOnce(Weights<'_>)) {
-        let ProjectionShape {
-            d_model,
-            vocab,
-            precision,
-            ..
-        } = self.shape;
+        let ProjectionShape { d_model, vocab, precision, .. } = self.shape;
         let weight = View::rows(self.inputs.weight, d_model);
         let to_input = differentiate.then_some(weight);
         with_prepared_right(precision, weight.t(), [d_model, vocab], |forward| {
@@ -247,15 +229,9 @@ impl Problem<'_> {
             row_loss(logits, target, inputs.label_smoothing, differentiate)
         };
         if is_large(logits.len()) {
-            rows.par_iter()
-                .zip(logits.par_chunks_exact_mut(vocab))
-                .map(one)
-                .collect()
+            rows.par_iter().zip(logits.par_chunks_exact_mut(vocab)).map(one).collect()
         } else {
-            rows.iter()
-                .zip(logits.chunks_exact_mut(vocab))
-                .map(one)
-                .collect()
+            rows.iter().zip(logits.chunks_exact_mut(vocab)).map(one).collect()
         }
     }
 
@@ -268,12 +244,7 @@ impl Problem<'_> {
         grad: &[f32],
         gradients: &mut ProjectionGradients<&mut [f32]>,
     ) {
-        let ProjectionShape {
-            d_model,
-            vocab,
-            precision,
-            ..
-        } = self.shape;
+        let ProjectionShape { d_model, vocab, precision, .. } = self.shape;
         let n = rows.len();
         let grad = View::rows(grad, vocab);
         if let Some(dweight) = gradients.weight.as_deref_mut() {
@@ -286,8 +257,7 @@ impl Problem<'_> {
         let (Some(dx), Some(weight)) = (gradients.x.as_deref_mut(), weights.backward) else {
             return;
         };
-        Product::new(vocab, grad, weight)
-            .write_to(&mut TileMut::new(gathered, n, d_model, d_model));
+        Product::new(vocab, grad, weight).write_to(&mut TileMut::new(gathered, n, d_model, d_model));
         for (from, &row) in rows.iter().enumerate() {
             dx[row * d_model..][..d_model].copy_from_slice(&gathered[from * d_model..][..d_model]);
         }

@@ -42,11 +42,7 @@ impl Dropout {
     /// Returns the factor of kept elements.
     pub fn kept_scale(&self) -> f32 {
         let kept = 65536 - self.threshold();
-        if kept == 0 {
-            0.0
-        } else {
-            65536.0 / kept as f32
-        }
+        if kept == 0 { 0.0 } else { 65536.0 / kept as f32 }
     }
 
     /// Random bits number `block`.
@@ -88,19 +84,10 @@ impl Dropout {
         let (threshold, kept) = (self.threshold(), self.kept_scale());
         let words = self.words(group);
         let mut scales = [0.0; GROUP];
-        for (scales, words) in scales
-            .as_chunks_mut::<{ 2 * LANES }>()
-            .0
-            .iter_mut()
-            .zip(&words)
-        {
+        for (scales, words) in scales.as_chunks_mut::<{ 2 * LANES }>().0.iter_mut().zip(&words) {
             let (low, high) = scales.split_at_mut(LANES);
             for ((low, high), &word) in low.iter_mut().zip(high).zip(words) {
-                *low = if word & 0xFFFF >= threshold {
-                    kept
-                } else {
-                    0.0
-                };
+                *low = if word & 0xFFFF >= threshold { kept } else { 0.0 };
                 *high = if word >> 16 >= threshold { kept } else { 0.0 };
             }
         }
@@ -109,20 +96,12 @@ impl Dropout {
 
     /// Calls `apply(range of out, scales)` for the elements `start..start + len`, group by group.
     #[inline(always)]
-    fn for_groups(
-        &self,
-        start: usize,
-        len: usize,
-        mut apply: impl FnMut(std::ops::Range<usize>, &[f32]),
-    ) {
+    fn for_groups(&self, start: usize, len: usize, mut apply: impl FnMut(std::ops::Range<usize>, &[f32])) {
         let mut done = 0;
         while done < len {
             let (group, inside) = ((start + done) / GROUP, (start + done) % GROUP);
             let count = (GROUP - inside).min(len - done);
-            apply(
-                done..done + count,
-                &self.group(group)[inside..inside + count],
-            );
+            apply(done..done + count, &self.group(group)[inside..inside + count]);
             done += count;
         }
     }
@@ -190,16 +169,8 @@ impl Kept {
         for (number, words) in self.dropout.words(group).iter().enumerate() {
             for (lane, (bits, &word)) in bits.iter_mut().zip(words).enumerate() {
                 let bit = 1 << (number * 2 * LANES + lane);
-                *bits |= if word & 0xFFFF >= self.threshold {
-                    bit
-                } else {
-                    0
-                };
-                *bits |= if word >> 16 >= self.threshold {
-                    bit << LANES
-                } else {
-                    0
-                };
+                *bits |= if word & 0xFFFF >= self.threshold { bit } else { 0 };
+                *bits |= if word >> 16 >= self.threshold { bit << LANES } else { 0 };
             }
         }
         bits.iter().fold(0, |all, bits| all | bits)
@@ -211,17 +182,14 @@ impl Kept {
     #[inline]
     fn draw_avx512(&self, group: usize) -> u64 {
         use std::arch::x86_64::{
-            _mm512_cmpge_epu16_mask, _mm512_loadu_epi16, _mm512_permutex2var_epi16,
-            _mm512_set1_epi16,
+            _mm512_cmpge_epu16_mask, _mm512_loadu_epi16, _mm512_permutex2var_epi16, _mm512_set1_epi16,
         };
 
         let Ok(threshold) = u16::try_from(self.threshold) else {
             return 0;
         };
         let threshold = _mm512_set1_epi16(threshold.cast_signed());
-        let words = self
-            .keys
-            .eight((group * LANES) as u32, self.dropout.counter());
+        let words = self.keys.eight((group * LANES) as u32, self.dropout.counter());
         // SAFETY: there are 32 numbers.
         let order = unsafe { _mm512_loadu_epi16(ORDER.as_ptr()) };
         let mut bits = 0;
@@ -302,12 +270,7 @@ mod tests {
     use crate::reference::dropout_scale;
     use crate::testing::{assert_same_on_all_pools, random};
 
-    const DROPOUT: Dropout = Dropout {
-        rate: 0.1,
-        seed: 1 << 40 | 3,
-        micro_batch: 1 << 33 | 5,
-        site: 7,
-    };
+    const DROPOUT: Dropout = Dropout { rate: 0.1, seed: 1 << 40 | 3, micro_batch: 1 << 33 | 5, site: 7 };
 
     #[test]
     fn kept_elements_match_the_reference_at_any_start() {
@@ -333,8 +296,7 @@ mod tests {
     fn the_kept_fraction_and_the_mean_are_right() {
         let mut scales = vec![1.0; 200_000];
         DROPOUT.apply(&mut scales);
-        let kept =
-            scales.iter().filter(|&&scale| scale != 0.0).count() as f64 / scales.len() as f64;
+        let kept = scales.iter().filter(|&&scale| scale != 0.0).count() as f64 / scales.len() as f64;
         let mean = scales.iter().map(|&scale| f64::from(scale)).sum::<f64>() / scales.len() as f64;
         assert!((kept - 0.9).abs() < 0.003, "kept {kept}");
         assert!((mean - 1.0).abs() < 0.004, "mean {mean}");
@@ -349,13 +311,7 @@ mod tests {
         };
         let first = mask(DROPOUT);
         assert_ne!(first, mask(Dropout { seed: 3, ..DROPOUT }));
-        assert_ne!(
-            first,
-            mask(Dropout {
-                micro_batch: 5,
-                ..DROPOUT
-            })
-        );
+        assert_ne!(first, mask(Dropout { micro_batch: 5, ..DROPOUT }));
         assert_ne!(first, mask(Dropout { site: 8, ..DROPOUT }));
     }
 
@@ -363,27 +319,9 @@ mod tests {
     fn rates_0_and_1_keep_everything_and_nothing() {
         let x = random(100, 1);
         let mut out = vec![0.0; 100];
-        dropout_add(
-            0,
-            &x,
-            None,
-            Some(Dropout {
-                rate: 0.0,
-                ..DROPOUT
-            }),
-            &mut out,
-        );
+        dropout_add(0, &x, None, Some(Dropout { rate: 0.0, ..DROPOUT }), &mut out);
         assert_eq!(out, x);
-        dropout_add(
-            0,
-            &x,
-            None,
-            Some(Dropout {
-                rate: 1.0,
-                ..DROPOUT
-            }),
-            &mut out,
-        );
+        dropout_add(0, &x, None, Some(Dropout { rate: 1.0, ..DROPOUT }), &mut out);
         assert!(out.iter().all(|&x| x == 0.0));
     }
 
@@ -392,32 +330,17 @@ mod tests {
         let (x, residual) = (random(100_003, 1), random(100_003, 2));
         let run = |len: usize| {
             let mut out = vec![f32::NAN; len];
-            dropout_add(
-                0,
-                &x[..len],
-                Some(&residual[..len]),
-                Some(DROPOUT),
-                &mut out,
-            );
+            dropout_add(0, &x[..len], Some(&residual[..len]), Some(DROPOUT), &mut out);
             out
         };
         assert_same_on_all_pools(|| run(x.len()));
         let all = run(x.len());
         assert_eq!(run(777), all[..777]);
         for i in [0, 776, 16_384, 100_002] {
-            assert_eq!(
-                all[i],
-                x[i] * dropout_scale(DROPOUT, i) as f32 + residual[i],
-                "element {i}"
-            );
+            assert_eq!(all[i], x[i] * dropout_scale(DROPOUT, i) as f32 + residual[i], "element {i}");
         }
         let mut dx = vec![0.0; x.len()];
         dropout_add(0, &x, None, Some(DROPOUT), &mut dx);
-        assert!(
-            dx.iter()
-                .zip(&all)
-                .zip(&residual)
-                .all(|((dx, y), r)| dx + r == *y)
-        );
+        assert!(dx.iter().zip(&all).zip(&residual).all(|((dx, y), r)| dx + r == *y));
     }
 }

@@ -21,10 +21,7 @@ impl PositionRows<'_> {
         let whole = n == 0 || n.is_multiple_of(*len);
         assert!(whole, "{n} tokens in sequences of {len}");
         let found = rows_of(table, d);
-        assert!(
-            n == 0 || d == 0 || *len <= found,
-            "{len} positions in a table of {found}"
-        );
+        assert!(n == 0 || d == 0 || *len <= found, "{len} positions in a table of {found}");
     }
 }
 
@@ -87,10 +84,7 @@ pub fn embedding_backward(ids: &[u32], grad_out: &[f32], d: usize, scale: f32, d
     };
     if is_large(dtable.len()) {
         let owned = vocab.div_ceil(4 * Threads::current().count());
-        dtable
-            .par_chunks_mut(owned * d)
-            .enumerate()
-            .for_each(|(chunk, rows)| task((chunk * owned, rows)));
+        dtable.par_chunks_mut(owned * d).enumerate().for_each(|(chunk, rows)| task((chunk * owned, rows)));
     } else {
         task((0, dtable));
     }
@@ -128,24 +122,17 @@ mod tests {
     #[test]
     fn forward_and_backward_match_the_reference() {
         for (n, vocab, d) in [(1, 1, 1), (9, 4, 17), (200, 50, 8), (0, 3, 5)] {
-            let (ids, table, grad) = (
-                random_below(n, vocab, 1),
-                random(vocab as usize * d, 2),
-                random(n * d, 3),
-            );
+            let (ids, table, grad) =
+                (random_below(n, vocab, 1), random(vocab as usize * d, 2), random(n * d, 3));
             let (mut out, mut dtable) = (vec![f32::NAN; n * d], vec![f32::NAN; table.len()]);
             let scale = f64::from(1.7f32);
             // Sequences of one token, and one sequence of all tokens.
             let positions = random((n + 9) * d, 4);
             for len in [None, Some(1), Some(n.max(1))] {
-                let rows = len.map(|len| PositionRows {
-                    table: &positions,
-                    len,
-                });
+                let rows = len.map(|len| PositionRows { table: &positions, len });
                 embedding(&ids, &table, d, 1.7, rows, &mut out);
                 let positions = len.map(|len| wide(&positions[..len * d]));
-                let twin =
-                    reference::embedding(&ids, &wide(&table), d, scale, positions.as_deref());
+                let twin = reference::embedding(&ids, &wide(&table), d, scale, positions.as_deref());
                 assert_close(&out, &twin, 1e-6, &format!("rows, positions: {len:?}"));
             }
             embedding_backward(&ids, &grad, d, 1.7, &mut dtable);
@@ -163,25 +150,16 @@ mod tests {
             &table,
             2,
             2.0,
-            Some(PositionRows {
-                table: &positions,
-                len: 3,
-            }),
+            Some(PositionRows { table: &positions, len: 3 }),
             &mut out,
         );
-        let expected = [
-            12.0, 24.0, 36.0, 48.0, 52.0, 64.0, 16.0, 28.0, 36.0, 48.0, 52.0, 64.0,
-        ];
+        let expected = [12.0, 24.0, 36.0, 48.0, 52.0, 64.0, 16.0, 28.0, 36.0, 48.0, 52.0, 64.0];
         assert_eq!(out, expected);
     }
 
     #[test]
     fn the_thread_count_changes_nothing() {
-        let (ids, table, grad) = (
-            random_below(1000, 400, 1),
-            random(400 * 200, 2),
-            random(1000 * 200, 3),
-        );
+        let (ids, table, grad) = (random_below(1000, 400, 1), random(400 * 200, 2), random(1000 * 200, 3));
         assert_same_on_all_pools(|| {
             let (mut out, mut dtable) = (grad.clone(), table.clone());
             embedding(&ids, &table, 200, 2.0, None, &mut out);

@@ -23,13 +23,7 @@ pub enum InstructionSet {
 
 impl InstructionSet {
     /// All, in increasing order.
-    pub const ALL: [Self; 5] = [
-        Self::Portable,
-        Self::Avx2,
-        Self::Avx512,
-        Self::Vnni,
-        Self::Amx,
-    ];
+    pub const ALL: [Self; 5] = [Self::Portable, Self::Avx2, Self::Avx512, Self::Vnni, Self::Amx];
 
     /// The name used in [`VARIABLE`].
     pub fn name(self) -> &'static str {
@@ -143,9 +137,7 @@ mod tests {
             let error = InstructionSet::parse(wrong).unwrap_err();
             assert_eq!(
                 error.to_string(),
-                format!(
-                    "ATTENTIVE_ISA is `{wrong}`, but must be one of portable, avx2, avx512, vnni, amx"
-                )
+                format!("ATTENTIVE_ISA is `{wrong}`, but must be one of portable, avx2, avx512, vnni, amx")
             );
         }
     }

@@ -91,11 +91,7 @@ impl<const FUSED: bool> Lanes for Portable<FUSED> {
 
     #[inline(always)]
     fn add_one_product(a: f32, b: f32, sum: f32) -> f32 {
-        if FUSED {
-            a.mul_add(b, sum)
-        } else {
-            a * b + sum
-        }
+        if FUSED { a.mul_add(b, sum) } else { a * b + sum }
     }
 }
 
@@ -107,8 +103,8 @@ mod x86 {
     use std::arch::x86_64::{
         __m256, __m512, _mm_loadu_si128, _mm256_add_ps, _mm256_castsi256_ps, _mm256_cvtepu16_epi32,
         _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_set1_ps, _mm256_slli_epi32,
-        _mm256_storeu_ps, _mm512_add_ps, _mm512_castsi512_ps, _mm512_cvtepu16_epi32,
-        _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps, _mm512_slli_epi32, _mm512_storeu_ps,
+        _mm256_storeu_ps, _mm512_add_ps, _mm512_castsi512_ps, _mm512_cvtepu16_epi32, _mm512_fmadd_ps,
+        _mm512_loadu_ps, _mm512_set1_ps, _mm512_slli_epi32, _mm512_storeu_ps,
     };
 
     use super::Lanes;
@@ -206,12 +202,7 @@ mod x86 {
         unsafe fn add_product(self, a: Self, b: Self) -> Self {
             let Self([s0, s1]) = self;
             // SAFETY: the CPU has FMA.
-            Self(unsafe {
-                [
-                    _mm256_fmadd_ps(a.0[0], b.0[0], s0),
-                    _mm256_fmadd_ps(a.0[1], b.0[1], s1),
-                ]
-            })
+            Self(unsafe { [_mm256_fmadd_ps(a.0[0], b.0[0], s0), _mm256_fmadd_ps(a.0[1], b.0[1], s1)] })
         }
 
         #[inline(always)]

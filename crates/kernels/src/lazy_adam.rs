@@ -34,12 +34,7 @@ type Table<'a> = [&'a mut [f32]; 3];
 impl LazyAdam {
     /// No missed updates of a table of `rows` rows and `d` columns. All rows count as read.
     pub fn new(rows: usize, d: usize) -> Self {
-        Self {
-            d,
-            log: Vec::new(),
-            done: vec![0; rows],
-            is_read: vec![true; rows],
-        }
+        Self { d, log: Vec::new(), done: vec![0; rows], is_read: vec![true; rows] }
     }
 
     /// Notes that `rows` are read, in any order and any number of times, and returns those that must [catch up](Self::catch_up)
@@ -90,40 +85,21 @@ impl LazyAdam {
     ///
     /// # Panics
     /// If a slice does not fit the table.
-    pub fn update(
-        &mut self,
-        step: AdamStep,
-        param: &mut [f32],
-        moments: [&mut [f32]; 2],
-        grad: &[f32],
-    ) {
-        assert_eq!(
-            grad.len(),
-            param.len(),
-            "`grad` must be as long as the table"
-        );
+    pub fn update(&mut self, step: AdamStep, param: &mut [f32], moments: [&mut [f32]; 2], grad: &[f32]) {
+        assert_eq!(grad.len(), param.len(), "`grad` must be as long as the table");
         let [mean, square] = moments;
         let mut table = [param, mean, square];
         self.check(&table);
         let rates = AdamRates::new(step);
         self.log.push(rates);
         let is_read = self.is_read.iter_mut().zip(0..);
-        let rows: Vec<u32> = is_read
-            .filter_map(|(is_read, row)| mem::take(is_read).then_some(row))
-            .collect();
+        let rows: Vec<u32> = is_read.filter_map(|(is_read, row)| mem::take(is_read).then_some(row)).collect();
         let d = self.d;
         let work = |first: usize, [param, mean, square]: Table<'_>| {
             let grad = &grad[first * d..][..param.len()];
             adam_chunk(param, mean, square, grad, rates);
         };
-        visit(
-            &rows,
-            0,
-            d,
-            table.each_mut().map(|part| &mut **part),
-            &|_, _| true,
-            &work,
-        );
+        visit(&rows, 0, d, table.each_mut().map(|part| &mut **part), &|_, _| true, &work);
         for row in rows {
             self.done[row as usize] = self.log.len();
         }
@@ -136,8 +112,7 @@ impl LazyAdam {
     /// The rows that have missed updates.
     fn behind(&self) -> Vec<u32> {
         let done = self.done.iter().zip(0..);
-        done.filter_map(|(&done, row)| (done < self.log.len()).then_some(row))
-            .collect()
+        done.filter_map(|(&done, row)| (done < self.log.len()).then_some(row)).collect()
     }
 
     fn check(&self, table: &Table<'_>) {
@@ -176,21 +151,14 @@ fn visit(
     for run in rows.chunk_by(|&a, &b| b - a == 1 && together(a, b)) {
         let start = (run[0] as usize - first) * d;
         let part = start..start + run.len() * d;
-        let table = [
-            &mut param[part.clone()],
-            &mut mean[part.clone()],
-            &mut square[part],
-        ];
+        let table = [&mut param[part.clone()], &mut mean[part.clone()], &mut square[part]];
         work(run[0] as usize, table);
     }
 }
 
 /// Carries out `missed` updates of elements without a gradient.
 fn replay([param, mean, square]: Table<'_>, missed: &[AdamRates]) {
-    let blocks = param
-        .chunks_mut(BLOCK)
-        .zip(mean.chunks_mut(BLOCK))
-        .zip(square.chunks_mut(BLOCK));
+    let blocks = param.chunks_mut(BLOCK).zip(mean.chunks_mut(BLOCK)).zip(square.chunks_mut(BLOCK));
     let is_inert = missed.iter().all(AdamRates::keep_what_has_no_moments);
     for ((param, mean), square) in blocks {
         let is_zero = |x: &[f32]| x.iter().fold(0, |bits, x| bits | x.to_bits()) == 0;
@@ -250,15 +218,8 @@ mod tests {
                 for &row in &rows {
                     let row = row as usize * d..(row as usize + 1) * d;
                     let new = random(d, seed + 5 + micro_batch);
-                    grad[row.clone()]
-                        .iter_mut()
-                        .zip(new)
-                        .for_each(|(sum, new)| *sum += new);
-                    assert_eq!(
-                        param[row.clone()],
-                        dense[0][row],
-                        "what update {step} reads"
-                    );
+                    grad[row.clone()].iter_mut().zip(new).for_each(|(sum, new)| *sum += new);
+                    assert_eq!(param[row.clone()], dense[0][row], "what update {step} reads");
                 }
             }
             let options = AdamStep {
@@ -273,10 +234,7 @@ mod tests {
         }
         let [param, mean, square] = &mut table;
         let behind = lazy.read_all();
-        assert!(
-            read > n_rows || !behind.is_empty(),
-            "some rows missed updates"
-        );
+        assert!(read > n_rows || !behind.is_empty(), "some rows missed updates");
         lazy.catch_up(&behind, param, [mean, square]);
         assert!(lazy.read_all().is_empty(), "all rows have caught up");
         [dense, table].map(|table| table.concat().iter().map(|x| x.to_bits()).collect())
@@ -285,25 +243,11 @@ mod tests {
     #[test]
     fn lazy_updates_have_the_bits_of_dense_ones() {
         let plain = PLAIN;
-        let decoupled = AdamStep {
-            weight_decay: 0.1,
-            ..plain
-        };
+        let decoupled = AdamStep { weight_decay: 0.1, ..plain };
         let l2 = AdamStep { l2: 0.05, ..plain };
-        let no_momentum = AdamStep {
-            beta1: 0.0,
-            ..plain
-        };
-        let constant = AdamStep {
-            learning_rate: 0.0,
-            ..plain
-        };
-        let fast_decay = AdamStep {
-            beta1: 0.1,
-            beta2: 0.1,
-            epsilon: 1e-30,
-            ..plain
-        };
+        let no_momentum = AdamStep { beta1: 0.0, ..plain };
+        let constant = AdamStep { learning_rate: 0.0, ..plain };
+        let fast_decay = AdamStep { beta1: 0.1, beta2: 0.1, epsilon: 1e-30, ..plain };
         for options in [plain, decoupled, l2, no_momentum, constant, fast_decay] {
             for (shape, updates, read) in [
                 ([7, 3], 300, 1),
@@ -329,26 +273,15 @@ mod tests {
     #[test]
     fn rows_that_no_update_reads_are_not_touched() {
         let mut lazy = LazyAdam::new(4, 2);
-        let step = AdamStep {
-            learning_rate: 0.5,
-            step: 1,
-            ..PLAIN
-        };
+        let step = AdamStep { learning_rate: 0.5, step: 1, ..PLAIN };
         let [mut param, mut mean, mut square] = [vec![1.0; 8], vec![0.5; 8], vec![0.5; 8]];
         // At first, all rows count as read.
         lazy.update(step, &mut param, [&mut mean, &mut square], &[0.0; 8]);
         let before = param.clone();
         assert!(lazy.read(&[2, 2, 9]).is_empty());
         lazy.update(step, &mut param, [&mut mean, &mut square], &[f32::NAN; 8]);
-        let changed: Vec<bool> = param
-            .iter()
-            .zip(&before)
-            .map(|(a, b)| a.to_bits() != b.to_bits())
-            .collect();
-        assert_eq!(
-            changed,
-            [false, false, false, false, true, true, false, false]
-        );
+        let changed: Vec<bool> = param.iter().zip(&before).map(|(a, b)| a.to_bits() != b.to_bits()).collect();
+        assert_eq!(changed, [false, false, false, false, true, true, false, false]);
         assert_eq!(lazy.read(&[3, 0, 3]), [0, 3]);
         assert_eq!(lazy.read_all(), [0, 1, 3]);
     }

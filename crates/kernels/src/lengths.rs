@@ -24,10 +24,7 @@ impl Lengths {
 
     /// `rows` sequences without padding.
     pub fn full(rows: usize, width: usize) -> Self {
-        Self {
-            lens: vec![width; rows].into(),
-            width,
-        }
+        Self { lens: vec![width; rows].into(), width }
     }
 
     /// Length of each row.
@@ -69,8 +66,7 @@ impl Lengths {
     /// For each row, the index of its last real position among all positions, or of its first if the row is empty.
     pub fn last_rows(&self) -> Vec<usize> {
         let lens = self.lens.iter().enumerate();
-        lens.map(|(row, &len)| row * self.width + len.saturating_sub(1))
-            .collect()
+        lens.map(|(row, &len)| row * self.width + len.saturating_sub(1)).collect()
     }
 
     /// For each row, the index of its first position among all positions.

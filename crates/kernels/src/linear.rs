@@ -5,8 +5,7 @@ use rayon::prelude::*;
 use crate::area::{area, assert_shape, assert_shape_if_any};
 use crate::dropout::Dropout;
 use crate::gemm::{
-    Activation, Epilogue, Float, PreparedLeft, Product, View, with_prepared_left,
-    with_prepared_right,
+    Activation, Epilogue, Float, PreparedLeft, Product, View, with_prepared_left, with_prepared_right,
 };
 use crate::parallel::{for_chunks, is_large};
 use crate::simd::LANES;
@@ -48,10 +47,7 @@ pub struct Affine<T> {
 impl<T> Affine<T> {
     /// Applies `f` to each operand.
     pub fn map<U>(self, f: impl Fn(T) -> U) -> Affine<U> {
-        Affine {
-            weight: f(self.weight),
-            bias: self.bias.map(f),
-        }
+        Affine { weight: f(self.weight), bias: self.bias.map(f) }
     }
 }
 
@@ -73,38 +69,27 @@ pub struct AffineGradients<T> {
 
 impl<T> Default for AffineGradients<T> {
     fn default() -> Self {
-        Self {
-            weight: None,
-            bias: None,
-        }
+        Self { weight: None, bias: None }
     }
 }
 
 impl<T> AffineGradients<T> {
     /// Applies `f` to each output.
     pub fn map<U>(self, f: impl Fn(T) -> U + Copy) -> AffineGradients<U> {
-        AffineGradients {
-            weight: self.weight.map(f),
-            bias: self.bias.map(f),
-        }
+        AffineGradients { weight: self.weight.map(f), bias: self.bias.map(f) }
     }
 }
 
 impl LinearCall {
     fn check(&self, x: &[f32], maps: &[Affine<&[f32]>], out: &[f32]) {
-        let Self {
-            rows, d_in, d_out, ..
-        } = *self;
+        let Self { rows, d_in, d_out, .. } = *self;
         let width = area(maps.len(), d_out);
         assert_shape("x", x, [rows, d_in]);
         assert_shape("out", out, [rows, width]);
         for map in maps {
             map.check(d_out, d_in);
         }
-        assert!(
-            self.dropout.is_none() || self.activation == Activation::Relu,
-            "dropout requires a ReLU"
-        );
+        assert!(self.dropout.is_none() || self.activation == Activation::Relu, "dropout requires a ReLU");
     }
 }
 
@@ -114,23 +99,16 @@ impl LinearCall {
 /// If a slice does not fit.
 pub fn linear(call: LinearCall, x: &[f32], maps: &[Affine<&[f32]>], out: &mut [f32]) {
     call.check(x, maps, out);
-    let LinearCall {
-        rows, d_in, d_out, ..
-    } = call;
+    let LinearCall { rows, d_in, d_out, .. } = call;
     let width = maps.len() * d_out;
     let tile = TileMut::new(out, rows, width, width);
     let write = |x: PreparedLeft<'_>| {
         for (number, map) in maps.iter().enumerate() {
             // SAFETY: the layers write disjoint columns, one layer after the other.
             let mut part = unsafe { tile.part(0, number * d_out, rows, d_out) };
-            let epilogue = Epilogue {
-                bias: map.bias,
-                activation: call.activation,
-            };
+            let epilogue = Epilogue { bias: map.bias, activation: call.activation };
             let weight = View::transposed(map.weight, d_in);
-            Product::new(d_in, x, weight)
-                .then(epilogue)
-                .write_to(&mut part);
+            Product::new(d_in, x, weight).then(epilogue).write_to(&mut part);
         }
     };
     let x = View::rows(x, d_in);
@@ -191,13 +169,7 @@ fn affine_backward(
     dx: Option<&mut [f32]>,
     gradients: &mut [AffineGradients<&mut [f32]>],
 ) {
-    let LinearCall {
-        rows,
-        d_in,
-        d_out,
-        precision,
-        ..
-    } = call;
+    let LinearCall { rows, d_in, d_out, precision, .. } = call;
     let grad = View::rows(grad, gradients.len() * d_out);
     if let Some(dx) = dx {
         assert_eq!(kept.weights.len(), gradients.len(), "a weight per layer");
@@ -233,17 +205,9 @@ fn affine_backward(
 /// Adds to `sums[j]` the sum of column j of the first `rows` rows of `matrix`, whose rows are contiguous.
 pub(crate) fn add_column_sums(matrix: View<'_>, rows: usize, sums: &mut [f32]) {
     let parallel = is_large(rows * sums.len());
-    let parts = if parallel {
-        Threads::current().count()
-    } else {
-        1
-    };
+    let parts = if parallel { Threads::current().count() } else { 1 };
     // As wide as possible, since whole rows are read fastest.
-    let width = sums
-        .len()
-        .div_ceil(parts)
-        .next_multiple_of(LANES)
-        .clamp(LANES, SUM_COLS);
+    let width = sums.len().div_ceil(parts).next_multiple_of(LANES).clamp(LANES, SUM_COLS);
     let task = |(part, sums): (usize, &mut [f32])| {
         let columns = matrix.from(0, part * width);
         add_columns(columns.data, columns.row_stride, rows, sums);

@@ -208,9 +208,8 @@ fn relu(x: f32) -> (f32, f32) {
 fn gelu(x: f32) -> (f32, f32) {
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
     let t = 1.0 / (1.0 + 0.327_591_1 * z);
-    let polynomial = ((((1.061_405_4 * t - 1.453_152) * t + 1.421_413_7) * t - 0.284_496_74) * t
-        + 0.254_829_6)
-        * t;
+    let polynomial =
+        ((((1.061_405_4 * t - 1.453_152) * t + 1.421_413_7) * t - 0.284_496_74) * t + 0.254_829_6) * t;
     let exp = exp_nonpositive(-z * z);
     let tail = 0.5 * polynomial * exp;
     let below = if x < 0.0 { tail } else { 1.0 - tail };

@@ -121,33 +121,17 @@ impl Statistics {
         let (kind, eps, d) = (call.kind, call.epsilon, x.len() as f32);
         if kind == Norm::Rms {
             let square = sum_of(x, |x| x * x) / d;
-            return Self {
-                mean: 0.0,
-                inverse: 1.0 / (square + eps).sqrt(),
-                curvature: 1.0,
-            };
+            return Self { mean: 0.0, inverse: 1.0 / (square + eps).sqrt(), curvature: 1.0 };
         }
         let mean = sum_of(x, |x| x) / d;
         let squares = sum_of(x, |x| (x - mean) * (x - mean));
         if kind == Norm::Layer {
-            return Self {
-                mean,
-                inverse: 1.0 / (squares / d + eps).sqrt(),
-                curvature: 1.0,
-            };
+            return Self { mean, inverse: 1.0 / (squares / d + eps).sqrt(), curvature: 1.0 };
         }
         let freedom = (d - 1.0).max(1.0);
         let deviation = (squares / freedom).sqrt();
-        let curvature = if deviation == 0.0 {
-            0.0
-        } else {
-            (deviation + eps) / deviation * (d / freedom)
-        };
-        Self {
-            mean,
-            inverse: 1.0 / (deviation + eps),
-            curvature,
-        }
+        let curvature = if deviation == 0.0 { 0.0 } else { (deviation + eps) / deviation * (d / freedom) };
+        Self { mean, inverse: 1.0 / (deviation + eps), curvature }
     }
 }
 

@@ -36,10 +36,7 @@ vectorized! {
 pub fn first_non_finite(x: &[f32]) -> Option<usize> {
     let search = |(chunk, x): (usize, &[f32])| {
         let bad = || x.iter().position(|x| !x.is_finite());
-        has_non_finite(x)
-            .then(bad)
-            .flatten()
-            .map(|index| chunk * CHUNK + index)
+        has_non_finite(x).then(bad).flatten().map(|index| chunk * CHUNK + index)
     };
     if is_large(x.len()) {
         x.par_chunks(CHUNK).enumerate().find_map_first(search)
@@ -136,11 +133,7 @@ impl AdamRates {
     /// Whether an element without gradient whose moments are zero keeps its bits.
     pub(crate) fn keep_what_has_no_moments(&self) -> bool {
         let step = self.step_size / self.epsilon;
-        self.shrink == 1.0
-            && self.l2 == 0.0
-            && self.correction > 0.0
-            && step.is_finite()
-            && step >= 0.0
+        self.shrink == 1.0 && self.l2 == 0.0 && self.correction > 0.0 && step.is_finite() && step >= 0.0
     }
 }
 
@@ -179,15 +172,9 @@ pub fn sgd(param: &mut [f32], velocity: Option<&mut [f32]>, grad: &[f32], step: 
         Some(velocity) => {
             assert_eq!(velocity.len(), n, "`velocity` must be as long as `param`");
             if is_large(n) {
-                (
-                    param.par_chunks_mut(CHUNK),
-                    velocity.par_chunks_mut(CHUNK),
-                    grad.par_chunks(CHUNK),
-                )
+                (param.par_chunks_mut(CHUNK), velocity.par_chunks_mut(CHUNK), grad.par_chunks(CHUNK))
                     .into_par_iter()
-                    .for_each(|(param, velocity, grad)| {
-                        momentum_chunk(param, velocity, grad, step)
-                    });
+                    .for_each(|(param, velocity, grad)| momentum_chunk(param, velocity, grad, step));
             } else {
                 momentum_chunk(param, velocity, grad, step);
             }
@@ -245,10 +232,7 @@ mod tests {
         }
         let x = random(100_000, 1);
         let halves = |sum: f64| {
-            vec![
-                f32::from_bits((sum.to_bits() >> 32) as u32),
-                f32::from_bits(sum.to_bits() as u32),
-            ]
+            vec![f32::from_bits((sum.to_bits() >> 32) as u32), f32::from_bits(sum.to_bits() as u32)]
         };
         assert_same_on_all_pools(|| sums_of_squares(&x).into_iter().flat_map(halves).collect());
     }
@@ -263,10 +247,7 @@ mod tests {
             x[n / 2] = f32::NAN;
             assert_eq!(first_non_finite(&x), Some(n / 2));
         }
-        assert_eq!(
-            first_non_finite(&[f32::MAX, f32::MIN_POSITIVE / 2.0, -0.0]),
-            None
-        );
+        assert_eq!(first_non_finite(&[f32::MAX, f32::MIN_POSITIVE / 2.0, -0.0]), None);
     }
 
     #[test]
@@ -290,12 +271,7 @@ mod tests {
 
     #[test]
     fn sgd_matches_the_reference() {
-        let step = SgdStep {
-            learning_rate: 0.1,
-            momentum: 0.9,
-            l2: 0.01,
-            grad_scale: 2.0,
-        };
+        let step = SgdStep { learning_rate: 0.1, momentum: 0.9, l2: 0.01, grad_scale: 2.0 };
         let (start, grad, old) = (random(50, 1), random(50, 2), random(50, 3));
         let twins = |old: &[f32]| -> Vec<[f64; 2]> {
             let one = |((&p, &v), &g): ((&f32, &f32), &f32)| {
@@ -306,27 +282,12 @@ mod tests {
         let (mut p, mut v) = (start.clone(), old.clone());
         sgd(&mut p, Some(&mut v), &grad, step);
         let twin = twins(&old);
-        assert_close(
-            &p,
-            &twin.iter().map(|t| t[0]).collect::<Vec<_>>(),
-            1e-6,
-            "parameters",
-        );
-        assert_close(
-            &v,
-            &twin.iter().map(|t| t[1]).collect::<Vec<_>>(),
-            1e-6,
-            "velocities",
-        );
+        assert_close(&p, &twin.iter().map(|t| t[0]).collect::<Vec<_>>(), 1e-6, "parameters");
+        assert_close(&v, &twin.iter().map(|t| t[1]).collect::<Vec<_>>(), 1e-6, "velocities");
         p.copy_from_slice(&start);
         sgd(&mut p, None, &grad, step);
         let twin = twins(&[0.0; 50]);
-        assert_close(
-            &p,
-            &twin.iter().map(|t| t[0]).collect::<Vec<_>>(),
-            1e-6,
-            "without velocity",
-        );
+        assert_close(&p, &twin.iter().map(|t| t[0]).collect::<Vec<_>>(), 1e-6, "without velocity");
     }
 
     #[test]
@@ -336,12 +297,7 @@ mod tests {
         assert_same_on_all_pools(|| {
             let (mut p, mut m, mut v) = (param.clone(), grad.clone(), vec![0.1; n]);
             adam(&mut p, &mut m, &mut v, &grad, ADAM);
-            let step = SgdStep {
-                learning_rate: 0.1,
-                momentum: 0.9,
-                l2: 0.0,
-                grad_scale: 1.0,
-            };
+            let step = SgdStep { learning_rate: 0.1, momentum: 0.9, l2: 0.0, grad_scale: 1.0 };
             sgd(&mut p, Some(&mut m), &grad, step);
             sgd(&mut p, None, &grad, step);
             [p, m, v].concat()

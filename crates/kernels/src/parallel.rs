@@ -45,11 +45,7 @@ pub(crate) fn for_chunks<const N: usize>(
     work: impl Fn([&[f32]; N], &mut [f32]) + Sync + Send,
 ) {
     for input in inputs {
-        assert_eq!(
-            input.len(),
-            out.len(),
-            "the vectors must have the same length"
-        );
+        assert_eq!(input.len(), out.len(), "the vectors must have the same length");
     }
     for_row_chunks(out, 1, |start, out| {
         work(inputs.map(|input| &input[start..][..out.len()]), out);
@@ -66,7 +62,5 @@ pub(crate) fn for_row_chunks(
         return work(0, data);
     }
     let rows = (CHUNK / row_len.max(1)).max(1);
-    data.par_chunks_mut(rows * row_len)
-        .enumerate()
-        .for_each(|(chunk, data)| work(chunk * rows, data));
+    data.par_chunks_mut(rows * row_len).enumerate().for_each(|(chunk, data)| work(chunk * rows, data));
 }

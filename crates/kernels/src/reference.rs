@@ -41,9 +41,7 @@ pub fn gemm(m: usize, n: usize, k: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
 
 /// The transpose of a row-major matrix.
 pub fn transpose(rows: usize, cols: usize, x: &[f64]) -> Vec<f64> {
-    (0..rows * cols)
-        .map(|i| x[i % rows * cols + i / rows])
-        .collect()
+    (0..rows * cols).map(|i| x[i % rows * cols + i / rows]).collect()
 }
 
 /// Rounds an operand to the given precision.
@@ -57,9 +55,7 @@ pub fn operand(precision: Float, x: &[f64]) -> Vec<f64> {
 
 /// [`crate::linear::linear`] with one layer.
 pub fn linear(call: LinearCall, x: &[f64], weight: &[f64], bias: Option<&[f64]>) -> Vec<f64> {
-    let LinearCall {
-        rows, d_in, d_out, ..
-    } = call;
+    let LinearCall { rows, d_in, d_out, .. } = call;
     let [x, weight] = [x, weight].map(|x| operand(call.precision, x));
     let mut out = gemm(rows, d_out, d_in, &x, &transpose(d_out, d_in, &weight));
     for (i, y) in out.iter_mut().enumerate() {
@@ -67,9 +63,7 @@ pub fn linear(call: LinearCall, x: &[f64], weight: &[f64], bias: Option<&[f64]>)
         if call.activation == Activation::Relu {
             *y = y.max(0.0);
         }
-        *y *= call
-            .dropout
-            .map_or(1.0, |dropout| dropout_scale(dropout, i));
+        *y *= call.dropout.map_or(1.0, |dropout| dropout_scale(dropout, i));
     }
     out
 }
@@ -82,29 +76,15 @@ pub fn linear_backward(
     out: &[f64],
     grad_out: &[f64],
 ) -> [Vec<f64>; 3] {
-    let LinearCall {
-        rows, d_in, d_out, ..
-    } = call;
+    let LinearCall { rows, d_in, d_out, .. } = call;
     let passes = |y: f64| call.activation == Activation::Identity || y > 0.0;
-    let scale = |i| {
-        call.dropout
-            .map_or(1.0, |dropout| dropout_scale(dropout, i))
-    };
-    let grad: Vec<f64> = (0..out.len())
-        .map(|i| {
-            if passes(out[i]) {
-                grad_out[i] * scale(i)
-            } else {
-                0.0
-            }
-        })
-        .collect();
+    let scale = |i| call.dropout.map_or(1.0, |dropout| dropout_scale(dropout, i));
+    let grad: Vec<f64> =
+        (0..out.len()).map(|i| if passes(out[i]) { grad_out[i] * scale(i) } else { 0.0 }).collect();
     let [x, weight, rounded] = [x, weight, &grad].map(|x| operand(call.precision, x));
     let dx = gemm(rows, d_in, d_out, &rounded, &weight);
     let dweight = gemm(d_out, d_in, rows, &transpose(rows, d_out, &rounded), &x);
-    let dbias = (0..d_out)
-        .map(|j| (0..rows).map(|i| grad[i * d_out + j]).sum())
-        .collect();
+    let dbias = (0..d_out).map(|j| (0..rows).map(|i| grad[i * d_out + j]).sum()).collect();
     [dx, dweight, dbias]
 }
 
@@ -121,11 +101,7 @@ pub fn dropout_scale(dropout: Dropout, element: usize) -> f64 {
     ];
     let bits = philox(key, counter)[word] >> (16 * half) & 0xFFFF;
     let dropped = (f64::from(dropout.rate) * 65536.0).round();
-    if f64::from(bits) >= dropped {
-        65536.0 / (65536.0 - dropped)
-    } else {
-        0.0
-    }
+    if f64::from(bits) >= dropped { 65536.0 / (65536.0 - dropped) } else { 0.0 }
 }
 
 /// [`crate::cross_entropy::cross_entropy`]: the sums and the gradients of input, weight and bias.
@@ -137,12 +113,7 @@ pub fn cross_entropy(
     targets: &[u32],
     label_smoothing: f64,
 ) -> (LossSums, [Vec<f64>; 3]) {
-    let ProjectionShape {
-        rows,
-        d_model,
-        vocab,
-        precision,
-    } = shape;
+    let ProjectionShape { rows, d_model, vocab, precision } = shape;
     let layer = LinearCall {
         rows,
         d_in: d_model,
@@ -154,11 +125,7 @@ pub fn cross_entropy(
     let logits = linear(layer, x, weight, bias);
     let mut dlogits = vec![0.0; logits.len()];
     let mut sums = LossSums::default();
-    for (row, &target) in targets
-        .iter()
-        .enumerate()
-        .filter(|(_, target)| **target != IGNORE)
-    {
+    for (row, &target) in targets.iter().enumerate().filter(|(_, target)| **target != IGNORE) {
         let logits = &logits[row * vocab..][..vocab];
         let log_sum = logits.iter().map(|z| z.exp()).sum::<f64>().ln();
         for (class, &z) in logits.iter().enumerate() {
@@ -170,20 +137,13 @@ pub fn cross_entropy(
         }
         let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         sums.n_tokens += 1;
-        sums.n_correct +=
-            usize::from(logits.iter().position(|&z| z == best) == Some(target as usize));
+        sums.n_correct += usize::from(logits.iter().position(|&z| z == best) == Some(target as usize));
     }
     (sums, linear_backward(layer, x, weight, &logits, &dlogits))
 }
 
 /// [`crate::embedding::embedding`].
-pub fn embedding(
-    ids: &[u32],
-    table: &[f64],
-    d: usize,
-    scale: f64,
-    positions: Option<&[f64]>,
-) -> Vec<f64> {
+pub fn embedding(ids: &[u32], table: &[f64], d: usize, scale: f64, positions: Option<&[f64]>) -> Vec<f64> {
     let mut out = Vec::new();
     for (i, &id) in ids.iter().enumerate() {
         for c in 0..d {
@@ -195,13 +155,7 @@ pub fn embedding(
 }
 
 /// [`crate::embedding::embedding_backward`] for a table of `vocab` rows.
-pub fn embedding_backward(
-    ids: &[u32],
-    grad_out: &[f64],
-    vocab: usize,
-    d: usize,
-    scale: f64,
-) -> Vec<f64> {
+pub fn embedding_backward(ids: &[u32], grad_out: &[f64], vocab: usize, d: usize, scale: f64) -> Vec<f64> {
     let mut dtable = vec![0.0; vocab * d];
     for (i, &id) in ids.iter().enumerate() {
         for c in 0..d {
@@ -213,11 +167,7 @@ pub fn embedding_backward(
 
 /// [`crate::optimizer::adam`] for one parameter: its new value, mean and square.
 pub fn adam(param: f64, mean: f64, square: f64, grad: f64, step: AdamStep) -> [f64; 3] {
-    let (beta1, beta2, t) = (
-        f64::from(step.beta1),
-        f64::from(step.beta2),
-        step.step as i32,
-    );
+    let (beta1, beta2, t) = (f64::from(step.beta1), f64::from(step.beta2), step.step as i32);
     let (rate, decay) = (f64::from(step.learning_rate), f64::from(step.weight_decay));
     let grad = grad * f64::from(step.grad_scale) + f64::from(step.l2) * param;
     let mean = beta1 * mean + (1.0 - beta1) * grad;

@@ -49,9 +49,7 @@ pub struct RotaryCall<'a> {
 
 /// The frequencies `base`^(−2i / `d_head`) of the feature pairs i.
 pub fn frequencies(base: f64, d_head: usize) -> Arc<[f64]> {
-    (0..d_head / 2)
-        .map(|i| base.powf(-2.0 * i as f64 / d_head as f64))
-        .collect()
+    (0..d_head / 2).map(|i| base.powf(-2.0 * i as f64 / d_head as f64)).collect()
 }
 
 impl RotaryTable {
@@ -75,10 +73,7 @@ impl RotaryTable {
 
     /// Number of positions in the table.
     pub fn positions(&self) -> usize {
-        self.cosines
-            .len()
-            .checked_div(self.pairs())
-            .unwrap_or(usize::MAX)
+        self.cosines.len().checked_div(self.pairs()).unwrap_or(usize::MAX)
     }
 
     /// Cosines and sines at `position`.
@@ -125,18 +120,10 @@ impl Positions<'_> {
 /// # Panics
 /// If a slice does not fit, or the table is too short.
 pub fn rotary(call: RotaryCall<'_>, turn: Turn, x: &[f32], out: &mut [f32]) {
-    let RotaryCall {
-        table,
-        positions,
-        width,
-        heads,
-    } = call;
+    let RotaryCall { table, positions, width, heads } = call;
     let pairs = table.pairs();
     assert_shape("out", out, [x.len()]);
-    assert!(
-        2 * area(heads, pairs) <= width,
-        "{heads} heads in {width} columns"
-    );
+    assert!(2 * area(heads, pairs) <= width, "{heads} heads in {width} columns");
     if x.is_empty() {
         return;
     }
@@ -214,12 +201,7 @@ mod tests {
     }
 
     fn turned(positions: Positions<'_>, x: &[f32], turn: Turn) -> Vec<f32> {
-        let call = RotaryCall {
-            table: &table(40),
-            positions,
-            width: 20,
-            heads: 2,
-        };
+        let call = RotaryCall { table: &table(40), positions, width: 20, heads: 2 };
         let mut out = vec![f32::NAN; x.len()];
         rotary(call, turn, x, &mut out);
         out

@@ -113,10 +113,7 @@ mod tests {
             let threads = [scope.spawn(keep), scope.spawn(keep)];
             threads.map(|thread| thread.join().unwrap()).iter().sum()
         });
-        assert!(
-            (half..=MOST_KEPT).contains(&both),
-            "{both} elements are kept"
-        );
+        assert!((half..=MOST_KEPT).contains(&both), "{both} elements are kept");
         with_scratch(half, |_| ());
         assert!(kept() >= half, "threads that ended keep nothing");
     }

@@ -186,11 +186,7 @@ pub(crate) fn scale_and_hide(x: &mut [[f32; LANES]], visible: usize, scale: f32)
     for chunk in x {
         for ((largest, x), number) in lanes.iter_mut().zip(chunk).zip(NUMBERS) {
             let scaled = *x * scale;
-            *x = if number < left {
-                scaled
-            } else {
-                f32::NEG_INFINITY
-            };
+            *x = if number < left { scaled } else { f32::NEG_INFINITY };
             *largest = larger(*largest, *x);
         }
         left = left.saturating_sub(LANES as i32);
@@ -218,14 +214,8 @@ const LN_2_HIGH: f32 = 0.693_359_4;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
 /// Coefficients of eʳ − 1 on |r| ≤ ½ ln 2 from the linear term up, fitted for the smallest relative error of eʳ
 /// (Remez): 2e-9 before rounding.
-const EXP_COEFFICIENTS: [f32; 6] = [
-    1.0,
-    0.499_999_9,
-    0.166_664_2,
-    0.041_668_23,
-    0.008_374_832,
-    0.001_383_682_5,
-];
+const EXP_COEFFICIENTS: [f32; 6] =
+    [1.0, 0.499_999_9, 0.166_664_2, 0.041_668_23, 0.008_374_832, 0.001_383_682_5];
 
 /// (q, 2ⁿ) such that eˣ = (1 + q) 2ⁿ, for `EXP_UNDERFLOW` ≤ x ≤ 0. For x > −½ ln 2, n is 0 and q = eˣ − 1 is accurate
 /// even for tiny x.
@@ -250,11 +240,7 @@ fn clamped(x: f32) -> f32 {
 #[inline(always)]
 pub(crate) fn exp_nonpositive(x: f32) -> f32 {
     let (q, power) = exp_parts(clamped(x));
-    if x < EXP_UNDERFLOW {
-        0.0
-    } else {
-        (q + 1.0) * power
-    }
+    if x < EXP_UNDERFLOW { 0.0 } else { (q + 1.0) * power }
 }
 
 /// 1/(1 + e⁻ˣ) with a relative error below 3e-7; exactly 0 below −87.34, and NaN for NaN.
@@ -309,9 +295,7 @@ mod tests {
 
     #[test]
     fn the_exponential_is_accurate() {
-        let x: Vec<f32> = (0..=500_000)
-            .map(|i| i as f32 * (EXP_UNDERFLOW / 500_000.0))
-            .collect();
+        let x: Vec<f32> = (0..=500_000).map(|i| i as f32 * (EXP_UNDERFLOW / 500_000.0)).collect();
         let mut found = vec![0.0; x.len()];
         exp_all(&x, &mut found);
         for (&x, &found) in x.iter().zip(&found) {
@@ -368,10 +352,7 @@ mod tests {
     #[test]
     fn sigmoid_and_tanh_are_right_at_the_edges() {
         assert_eq!([sigmoid(0.0), sigmoid(-0.0)], [0.5, 0.5]);
-        assert_eq!(
-            [sigmoid(f32::INFINITY), sigmoid(f32::NEG_INFINITY)],
-            [1.0, 0.0]
-        );
+        assert_eq!([sigmoid(f32::INFINITY), sigmoid(f32::NEG_INFINITY)], [1.0, 0.0]);
         assert_eq!([sigmoid(f32::MAX), sigmoid(f32::MIN)], [1.0, 0.0]);
         assert_eq!(tanh(0.0).to_bits(), 0.0f32.to_bits());
         assert_eq!(tanh(-0.0).to_bits(), (-0.0f32).to_bits());
@@ -387,10 +368,7 @@ mod tests {
             let total = (n * (n + 1) / 2) as f32;
             assert_eq!(sum_of(&x, |x| x), total);
             assert_eq!(sum_of_two(&x, &x, |x, y| 2.0 * x - y), total);
-            assert_eq!(
-                max_of(&x),
-                if n == 0 { f32::NEG_INFINITY } else { n as f32 }
-            );
+            assert_eq!(max_of(&x), if n == 0 { f32::NEG_INFINITY } else { n as f32 });
             assert_eq!(
                 max_of(&x.iter().map(|x| -x).collect::<Vec<_>>()),
                 if n == 0 { f32::NEG_INFINITY } else { -1.0 }

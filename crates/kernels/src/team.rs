@@ -39,11 +39,7 @@ pub fn disband() {
 /// The number of parts into which [`run`] should split work on this thread, including its own: at most the number of the current
 /// [`Threads`].
 pub fn size() -> usize {
-    if DISBANDED.load(Ordering::Relaxed) {
-        1
-    } else {
-        Threads::current().count().min(1 + MOST)
-    }
+    if DISBANDED.load(Ordering::Relaxed) { 1 } else { Threads::current().count().min(1 + MOST) }
 }
 
 /// Calls `work(0)` … `work(parts - 1)`, each on a thread of its own if the team is free and large enough, else one after the
@@ -91,11 +87,7 @@ unsafe impl Sync for Team {}
 
 impl Member {
     const fn new() -> Self {
-        Self {
-            thread: OnceLock::new(),
-            number: AtomicUsize::new(0),
-            asleep: AtomicBool::new(false),
-        }
+        Self { thread: OnceLock::new(), number: AtomicUsize::new(0), asleep: AtomicBool::new(false) }
     }
 
     /// Starts this member of the team for part `part` of its jobs, unless it runs already. False if the system has no more
@@ -201,11 +193,7 @@ mod tests {
             run(parts, &|part| {
                 counts[part].fetch_add(1, Ordering::Relaxed);
             });
-            assert!(
-                counts
-                    .iter()
-                    .all(|count| count.load(Ordering::Relaxed) == 1)
-            );
+            assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 1));
             if round % 50 == 0 {
                 // The members sleep, and are woken.
                 thread::sleep(Duration::from_millis(2));
@@ -235,11 +223,8 @@ mod tests {
         let pool = pool.build().expect("a pool");
         let run = AssertUnwindSafe(|| pool.install(|| run(2, &work)));
         let problem = panic::catch_unwind(run).expect_err("a panic");
-        let text = problem
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned());
-        text.or_else(|| problem.downcast_ref::<String>().cloned())
-            .expect("a text")
+        let text = problem.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        text.or_else(|| problem.downcast_ref::<String>().cloned()).expect("a text")
     }
 
     #[test]

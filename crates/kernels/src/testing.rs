@@ -5,16 +5,12 @@ use crate::philox::philox;
 /// Random numbers in (−1, 1), determined by `seed`.
 pub(crate) fn random(len: usize, seed: u32) -> Vec<f32> {
     let word = |i: usize| philox([seed, 7], [(i / 4) as u32, 0, 0, 0])[i % 4];
-    (0..len)
-        .map(|i| (word(i) >> 8) as f32 / (1 << 23) as f32 - 1.0 + f32::EPSILON)
-        .collect()
+    (0..len).map(|i| (word(i) >> 8) as f32 / (1 << 23) as f32 - 1.0 + f32::EPSILON).collect()
 }
 
 /// Random integers below `bound`.
 pub(crate) fn random_below(len: usize, bound: u32, seed: u32) -> Vec<u32> {
-    (0..len)
-        .map(|i| philox([seed, 9], [i as u32, 0, 0, 0])[0] % bound)
-        .collect()
+    (0..len).map(|i| philox([seed, 9], [i as u32, 0, 0, 0])[0] % bound).collect()
 }
 
 /// Converts to double precision, for the reference.
@@ -42,18 +38,12 @@ pub(crate) fn bits(x: &[f32]) -> Vec<u32> {
 /// Asserts that `work` gives identical bits on pools of 1, 2 and 3 threads.
 pub(crate) fn assert_same_on_all_pools(work: impl Fn() -> Vec<f32> + Sync + Send) {
     let on = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .expect("a thread pool");
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a thread pool");
         bits(&pool.install(&work))
     };
     let one = on(1);
     for threads in [2, 3] {
-        assert!(
-            on(threads) == one,
-            "{threads} threads give different bits than one thread"
-        );
+        assert!(on(threads) == one, "{threads} threads give different bits than one thread");
     }
 }
 

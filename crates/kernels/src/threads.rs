@@ -44,11 +44,7 @@ impl Threads {
     /// Returns the threads among which work on this thread is divided. If the process has none yet, it starts as many as it has
     /// CPUs.
     pub fn current() -> Self {
-        if ALONE.get() {
-            Self(1)
-        } else {
-            Self(rayon::current_num_threads())
-        }
+        if ALONE.get() { Self(1) } else { Self(rayon::current_num_threads()) }
     }
 
     /// Returns the number of threads, at least 1.
@@ -86,11 +82,7 @@ impl Threads {
     }
 
     /// Calls `one` for each of `items` on these threads.
-    pub fn for_each<T: Send>(
-        self,
-        items: impl IntoIterator<Item = T>,
-        one: impl Fn(T) + Sync + Send,
-    ) {
+    pub fn for_each<T: Send>(self, items: impl IntoIterator<Item = T>, one: impl Fn(T) + Sync + Send) {
         self.map(items, one);
     }
 }
@@ -104,21 +96,14 @@ mod tests {
 
     #[test]
     fn work_alone_stays_on_its_thread() {
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(3)
-            .build()
-            .expect("a pool");
+        let pool = ThreadPoolBuilder::new().num_threads(3).build().expect("a pool");
         let all = || Threads::current().count();
         let ids = || Threads::current().map(0..100, |_| thread::current().id());
         pool.install(|| {
             assert_eq!(all(), 3);
             Threads::alone(|| {
                 assert_eq!(all(), 1);
-                assert!(
-                    Threads::alone(ids)
-                        .iter()
-                        .all(|id| *id == thread::current().id())
-                );
+                assert!(Threads::alone(ids).iter().all(|id| *id == thread::current().id()));
                 assert_eq!(all(), 1);
             });
             assert_eq!(all(), 3);
@@ -129,10 +114,7 @@ mod tests {
 
     #[test]
     fn results_are_in_order() {
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(2)
-            .build()
-            .expect("a pool");
+        let pool = ThreadPoolBuilder::new().num_threads(2).build().expect("a pool");
         for count in [0, 1, 2, 1000] {
             let expected: Vec<usize> = (0..count).map(|number| 3 * number).collect();
             let triple = || Threads::current().map(0..count, |number| 3 * number);

@@ -24,22 +24,9 @@ impl<'a> TileMut<'a> {
     /// A matrix `[rows, cols]` with stride `row_stride` in `data`.
     pub(crate) fn new(data: &'a mut [f32], rows: usize, cols: usize, row_stride: usize) -> Self {
         let needed = reach(rows, cols, row_stride, 1);
-        assert!(
-            needed <= data.len(),
-            "a matrix needs {needed} elements, but its slice has {}",
-            data.len()
-        );
-        assert!(
-            cols <= row_stride || rows <= 1,
-            "rows of {cols} overlap at a stride of {row_stride}"
-        );
-        Self {
-            data: data.as_mut_ptr(),
-            row_stride,
-            rows,
-            cols,
-            borrow: PhantomData,
-        }
+        assert!(needed <= data.len(), "a matrix needs {needed} elements, but its slice has {}", data.len());
+        assert!(cols <= row_stride || rows <= 1, "rows of {cols} overlap at a stride of {row_stride}");
+        Self { data: data.as_mut_ptr(), row_stride, rows, cols, borrow: PhantomData }
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -75,13 +62,7 @@ impl<'a> TileMut<'a> {
     ///
     /// # Safety
     /// Nothing else may access these elements while the part is in use.
-    pub(crate) unsafe fn part(
-        &self,
-        row: usize,
-        col: usize,
-        rows: usize,
-        cols: usize,
-    ) -> TileMut<'_> {
+    pub(crate) unsafe fn part(&self, row: usize, col: usize, rows: usize, cols: usize) -> TileMut<'_> {
         assert!(
             row.checked_add(rows).is_some_and(|end| end <= self.rows),
             "rows {row} + {rows} of {}",
@@ -93,20 +74,10 @@ impl<'a> TileMut<'a> {
             self.cols
         );
         // An empty part may start after the end of the matrix.
-        let offset = if rows == 0 || cols == 0 {
-            0
-        } else {
-            row * self.row_stride + col
-        };
+        let offset = if rows == 0 || cols == 0 { 0 } else { row * self.row_stride + col };
         // SAFETY: the offset lies inside the matrix by the assertions above.
         let data = unsafe { self.data.add(offset) };
-        TileMut {
-            data,
-            row_stride: self.row_stride,
-            rows,
-            cols,
-            borrow: PhantomData,
-        }
+        TileMut { data, row_stride: self.row_stride, rows, cols, borrow: PhantomData }
     }
 
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut [f32] {
@@ -117,12 +88,7 @@ impl<'a> TileMut<'a> {
 
     /// The address of the element (`row`, `col`).
     pub(crate) fn address(&mut self, row: usize, col: usize) -> *mut f32 {
-        assert!(
-            row < self.rows && col < self.cols,
-            "({row}, {col}) of ({}, {})",
-            self.rows,
-            self.cols
-        );
+        assert!(row < self.rows && col < self.cols, "({row}, {col}) of ({}, {})", self.rows, self.cols);
         // SAFETY: the element lies inside the matrix.
         unsafe { self.data.add(row * self.row_stride + col) }
     }

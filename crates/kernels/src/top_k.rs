@@ -10,18 +10,11 @@ const FEW: usize = 64;
 /// The `count` largest values of `row` with their indices, largest first; ties go to the lower index. NaN, −∞ and `barred`
 /// indices are skipped, and +∞ counts as the largest finite number.
 pub fn largest(row: &[f32], count: usize, barred: &[u32]) -> Vec<(f32, u32)> {
-    if count <= FEW {
-        insert_largest(row, count, barred)
-    } else {
-        sort_largest(row, count, barred)
-    }
+    if count <= FEW { insert_largest(row, count, barred) } else { sort_largest(row, count, barred) }
 }
 
 fn sort_largest(row: &[f32], count: usize, barred: &[u32]) -> Vec<(f32, u32)> {
-    let all = row
-        .iter()
-        .zip(0..)
-        .filter(|(x, index)| **x > f32::NEG_INFINITY && !barred.contains(index));
+    let all = row.iter().zip(0..).filter(|(x, index)| **x > f32::NEG_INFINITY && !barred.contains(index));
     let mut all: Vec<(f32, u32)> = all.map(|(&x, index)| (finite(x), index)).collect();
     let order = |(a, i): &(f32, u32), (b, j): &(f32, u32)| {
         let by_value = b.partial_cmp(a).unwrap_or(Ordering::Equal);
@@ -54,11 +47,7 @@ pub struct Largest {
 impl Largest {
     /// No values yet, of which the `count` largest are kept.
     pub fn new(count: usize) -> Self {
-        Self {
-            count,
-            best: Vec::with_capacity(count.min(FEW) + 1),
-            floor: f32::NEG_INFINITY,
-        }
+        Self { count, best: Vec::with_capacity(count.min(FEW) + 1), floor: f32::NEG_INFINITY }
     }
 
     /// Adds `values`, of which the first has index `first`. Indices must be added in increasing order.
@@ -164,14 +153,8 @@ fn exp_sum_of_odd(values: &[f32]) -> ExpSum {
 }
 
 /// 2^f for |f| ≤ ½, from the constant term up, fitted for the smallest relative error (Remez): 7.5e-8 before rounding.
-const POWER_COEFFICIENTS: [f32; 6] = [
-    1.000_000_1,
-    0.693_146_94,
-    0.240_221_2,
-    0.055_507_13,
-    0.009_675_541,
-    0.001_327_647_1,
-];
+const POWER_COEFFICIENTS: [f32; 6] =
+    [1.000_000_1, 0.693_146_94, 0.240_221_2, 0.055_507_13, 0.009_675_541, 0.001_327_647_1];
 
 vectorized! {
     /// Adds e^(x − `total`) for each x of `row` to `sums`. No x exceeds `total`, but for +∞, which counts as the largest
@@ -203,10 +186,7 @@ fn exp_roughly(x: f32) -> f32 {
 
 /// The logarithm of the sum of all `parts`; −∞ if it is 0.
 pub fn log_of_sums(parts: &[ExpSum]) -> f64 {
-    let max = parts
-        .iter()
-        .map(|part| part.max)
-        .fold(f32::NEG_INFINITY, f32::max);
+    let max = parts.iter().map(|part| part.max).fold(f32::NEG_INFINITY, f32::max);
     if max == f32::NEG_INFINITY {
         return f64::NEG_INFINITY;
     }

@@ -2,8 +2,8 @@
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
-    __m512i, _mm512_shuffle_i32x4, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64,
-    _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+    __m512i, _mm512_shuffle_i32x4, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32,
+    _mm512_unpacklo_epi64,
 };
 
 use crate::area::reach;
@@ -57,11 +57,7 @@ unsafe fn block(from: View<'_>, at: [usize; 2], size: [usize; 2], target: &mut T
     for col in col..col + cols {
         let line = &mut target.to[col * target.stride + row..][..LANES];
         for (number, x) in line.iter_mut().enumerate() {
-            *x = if number < rows {
-                from.data[(row + number) * from.row_stride + col]
-            } else {
-                0.0
-            };
+            *x = if number < rows { from.data[(row + number) * from.row_stride + col] } else { 0.0 };
         }
     }
 }
@@ -150,8 +146,8 @@ unsafe fn block_avx2(from: View<'_>, [row, col]: [usize; 2], target: &mut Target
 #[inline]
 unsafe fn eight_by_eight(from: *const f32, stride: usize, to: *mut f32, to_stride: usize) {
     use std::arch::x86_64::{
-        _mm256_loadu_ps, _mm256_permute2f128_ps, _mm256_setzero_ps, _mm256_shuffle_ps,
-        _mm256_storeu_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps,
+        _mm256_loadu_ps, _mm256_permute2f128_ps, _mm256_setzero_ps, _mm256_shuffle_ps, _mm256_storeu_ps,
+        _mm256_unpackhi_ps, _mm256_unpacklo_ps,
     };
 
     let mut rows = [_mm256_setzero_ps(); 8];
@@ -188,15 +184,7 @@ mod tests {
 
     #[test]
     fn every_element_is_copied_and_the_rest_of_a_line_is_zero() {
-        for (count, cols) in [
-            (0, 3),
-            (3, 0),
-            (1, 1),
-            (16, 16),
-            (7, 40),
-            (33, 17),
-            (48, 32),
-        ] {
+        for (count, cols) in [(0, 3), (3, 0), (1, 1), (16, 16), (7, 40), (33, 17), (48, 32)] {
             let whole = usize::next_multiple_of(count, LANES);
             let (from_stride, stride) = (cols + 3, whole + LANES);
             let data = random(count * from_stride, 1);
@@ -210,11 +198,7 @@ mod tests {
                         _ if row < whole => 0.0,
                         _ => f32::NAN,
                     };
-                    assert_eq!(
-                        x.to_bits(),
-                        expected.to_bits(),
-                        "{count} × {cols}: {row}, {col}"
-                    );
+                    assert_eq!(x.to_bits(), expected.to_bits(), "{count} × {cols}: {row}, {col}");
                 }
             }
         }

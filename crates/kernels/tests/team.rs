@@ -15,10 +15,7 @@ fn n_workers(threads: usize, parts: usize) -> usize {
         assert_eq!(team::size(), threads);
         assert_eq!(Threads::alone(team::size), 1);
         team::run(parts, &|_| {
-            workers
-                .lock()
-                .expect("a lock")
-                .insert(thread::current().id());
+            workers.lock().expect("a lock").insert(thread::current().id());
         });
     });
     workers.into_inner().expect("a lock").len()

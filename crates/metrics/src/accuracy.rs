@@ -18,17 +18,8 @@ impl Accuracy {
     /// # Panics
     /// If `correct` exceeds `total`.
     pub fn fraction(&self) -> f64 {
-        assert!(
-            self.correct <= self.total,
-            "{} correct out of {}",
-            self.correct,
-            self.total
-        );
-        if self.total == 0 {
-            0.0
-        } else {
-            self.correct as f64 / self.total as f64
-        }
+        assert!(self.correct <= self.total, "{} correct out of {}", self.correct, self.total);
+        if self.total == 0 { 0.0 } else { self.correct as f64 / self.total as f64 }
     }
 }
 
@@ -50,10 +41,7 @@ pub fn exact_match<H: AsRef<str>, R: AsRef<str>>(hypotheses: &[H], references: &
             without_newline(hypothesis.as_ref()) == without_newline(reference.as_ref())
         })
         .count();
-    Accuracy {
-        correct: correct as u64,
-        total: hypotheses.len() as u64,
-    }
+    Accuracy { correct: correct as u64, total: hypotheses.len() as u64 }
 }
 
 /// The share of lines that equal their first reference, as a [`CorpusMetric`].
@@ -73,11 +61,7 @@ impl CorpusMetric for ExactMatch {
 
     /// From 0 to 1, like [`Accuracy::fraction`].
     fn value(&self, sums: &[f64]) -> f64 {
-        if sums[1] == 0.0 {
-            0.0
-        } else {
-            sums[0] / sums[1]
-        }
+        if sums[1] == 0.0 { 0.0 } else { sums[0] / sums[1] }
     }
 
     fn report(&self, sums: &[f64], n_references: usize) -> Score {
@@ -92,9 +76,7 @@ impl CorpusMetric for ExactMatch {
 }
 
 fn without_newline(line: &str) -> &str {
-    line.strip_suffix("\r\n")
-        .or_else(|| line.strip_suffix('\n'))
-        .unwrap_or(line)
+    line.strip_suffix("\r\n").or_else(|| line.strip_suffix('\n')).unwrap_or(line)
 }
 
 /// Perplexity: e to the power of the average negative log-likelihood per token, given the sum in nats. It is the number of
@@ -116,17 +98,8 @@ mod tests {
 
     #[test]
     fn exact_match_ignores_only_the_line_break() {
-        let accuracy = exact_match(
-            &["a b\n", "a b ", "", "x\r\n", "A"],
-            &["a b", "a b", "\n", "x\n", "a"],
-        );
-        assert_eq!(
-            accuracy,
-            Accuracy {
-                correct: 3,
-                total: 5
-            }
-        );
+        let accuracy = exact_match(&["a b\n", "a b ", "", "x\r\n", "A"], &["a b", "a b", "\n", "x\n", "a"]);
+        assert_eq!(accuracy, Accuracy { correct: 3, total: 5 });
         assert_eq!(accuracy.fraction(), 0.6);
         assert_eq!(Accuracy::default().fraction(), 0.0);
     }

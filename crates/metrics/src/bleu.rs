@@ -186,10 +186,7 @@ impl Bleu {
     /// If there are no references.
     pub fn sentence(&self, hypothesis: &str, references: &[&str]) -> Score {
         assert!(!references.is_empty(), "at least one reference is required");
-        let metric = Self {
-            effective_order: true,
-            ..*self
-        };
+        let metric = Self { effective_order: true, ..*self };
         metric.score(&metric.segment(hypothesis, references), references.len())
     }
 
@@ -200,9 +197,9 @@ impl Bleu {
         R: AsRef<str> + Sync,
     {
         let mut sum = BleuStatistics::default();
-        for segment in per_segment(hypotheses, references, |hypothesis, references| {
-            self.segment(hypothesis, references)
-        }) {
+        for segment in
+            per_segment(hypotheses, references, |hypothesis, references| self.segment(hypothesis, references))
+        {
             sum += segment;
         }
         sum
@@ -222,11 +219,7 @@ impl Bleu {
 
     fn value_and_precisions(&self, statistics: &BleuStatistics) -> (f64, Vec<f64>) {
         let mut precisions = statistics.precisions(self.smoothing);
-        let n_orders = if self.effective_order {
-            precisions.len()
-        } else {
-            MAX_NGRAM_ORDER
-        };
+        let n_orders = if self.effective_order { precisions.len() } else { MAX_NGRAM_ORDER };
         precisions.resize(MAX_NGRAM_ORDER, 0.0);
         if n_orders == 0 {
             return (0.0, precisions);
@@ -239,15 +232,9 @@ impl Bleu {
     fn segment(&self, hypothesis: &str, references: &[&str]) -> BleuStatistics {
         let lines: Vec<String> = std::iter::once(hypothesis)
             .chain(references.iter().copied())
-            .map(|line| {
-                self.tokenizer
-                    .tokenize(text::strip_end(&self.case.apply(line)))
-            })
+            .map(|line| self.tokenizer.tokenize(text::strip_end(&self.case.apply(line))))
             .collect();
-        let words: Vec<Vec<&str>> = lines
-            .iter()
-            .map(|line| text::words(line).collect())
-            .collect();
+        let words: Vec<Vec<&str>> = lines.iter().map(|line| text::words(line).collect()).collect();
         let hypothesis_len = words[0].len();
         let reference_len = words[1..]
             .iter()
@@ -289,16 +276,12 @@ impl CorpusMetric for Bleu {
     fn line_statistics(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
         let statistics = self.segment(hypothesis, references);
         let lengths = [statistics.hypothesis_len, statistics.reference_len];
-        let counts = lengths
-            .into_iter()
-            .chain(statistics.correct)
-            .chain(statistics.total);
+        let counts = lengths.into_iter().chain(statistics.correct).chain(statistics.total);
         counts.map(|count| count as f64).collect()
     }
 
     fn value(&self, sums: &[f64]) -> f64 {
-        self.value_and_precisions(&BleuStatistics::from_sums(sums))
-            .0
+        self.value_and_precisions(&BleuStatistics::from_sums(sums)).0
     }
 
     fn report(&self, sums: &[f64], n_references: usize) -> Score {
@@ -307,17 +290,9 @@ impl CorpusMetric for Bleu {
 }
 
 fn detail(statistics: &BleuStatistics, precisions: &[f64]) -> String {
-    let BleuStatistics {
-        hypothesis_len,
-        reference_len,
-        ..
-    } = *statistics;
+    let BleuStatistics { hypothesis_len, reference_len, .. } = *statistics;
     let precisions: Vec<String> = precisions.iter().map(|p| format!("{p:.1}")).collect();
-    let ratio = if reference_len == 0 {
-        0.0
-    } else {
-        hypothesis_len as f64 / reference_len as f64
-    };
+    let ratio = if reference_len == 0 { 0.0 } else { hypothesis_len as f64 / reference_len as f64 };
     format!(
         "{} (BP = {:.3} ratio = {ratio:.3} hyp_len = {hypothesis_len} ref_len = {reference_len})",
         precisions.join("/"),

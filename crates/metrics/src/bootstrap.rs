@@ -26,10 +26,7 @@ impl Default for Bootstrap {
     /// 1,000 resamples with [`DEFAULT_SEED`].
     fn default() -> Self {
         const RESAMPLES: NonZeroUsize = NonZeroUsize::new(1000).expect("not 0");
-        Self {
-            resamples: RESAMPLES,
-            seed: DEFAULT_SEED,
-        }
+        Self { resamples: RESAMPLES, seed: DEFAULT_SEED }
     }
 }
 
@@ -79,13 +76,9 @@ impl Bootstrap {
         let mut values = Vec::new();
         while values.len() < resamples {
             let n_corpora = block(n_lines).min(resamples - values.len());
-            let lines: Vec<u32> = (0..n_corpora * n_lines)
-                .map(|_| random.below(n_lines as u32))
-                .collect();
+            let lines: Vec<u32> = (0..n_corpora * n_lines).map(|_| random.below(n_lines as u32)).collect();
             values.par_extend(
-                lines
-                    .par_chunks(n_lines)
-                    .map(|lines| systems.map(|system| system.value_of(lines))),
+                lines.par_chunks(n_lines).map(|lines| systems.map(|system| system.value_of(lines))),
             );
         }
         values
@@ -93,8 +86,5 @@ impl Bootstrap {
 }
 
 fn estimate<M: CorpusMetric>(system: &Segments<M>, values: Vec<f64>) -> Estimate {
-    Estimate {
-        value: system.value(),
-        interval: Interval::of(values),
-    }
+    Estimate { value: system.value(), interval: Interval::of(values) }
 }

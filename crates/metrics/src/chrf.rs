@@ -61,27 +61,16 @@ impl Chrf {
     /// If there are no references.
     pub fn sentence(&self, hypothesis: &str, references: &[&str]) -> Score {
         assert!(!references.is_empty(), "at least one reference is required");
-        self.report(
-            &self.line_statistics(hypothesis, references),
-            references.len(),
-        )
+        self.report(&self.line_statistics(hypothesis, references), references.len())
     }
 
     fn characters(&self, line: &str) -> Vec<char> {
-        if self.whitespace {
-            line.chars().collect()
-        } else {
-            text::visible_chars(line).collect()
-        }
+        if self.whitespace { line.chars().collect() } else { text::visible_chars(line).collect() }
     }
 
     /// F_β in percent.
     fn f_score(&self, orders: &[OrderCounts]) -> f64 {
-        if self.epsilon_smoothing {
-            self.mean_of_f_scores(orders)
-        } else {
-            self.f_score_of_means(orders)
-        }
+        if self.epsilon_smoothing { self.mean_of_f_scores(orders) } else { self.f_score_of_means(orders) }
     }
 
     /// The average F_β of all orders.
@@ -97,11 +86,7 @@ impl Chrf {
                 let precision = ratio(matching, hypothesis);
                 let recall = ratio(matching, reference);
                 let denominator = factor * precision + recall;
-                if denominator > 0.0 {
-                    (1.0 + factor) * precision * recall / denominator
-                } else {
-                    EPSILON
-                }
+                if denominator > 0.0 { (1.0 + factor) * precision * recall / denominator } else { EPSILON }
             })
             .sum();
         100.0 * sum / orders.len() as f64
@@ -138,22 +123,14 @@ impl CorpusMetric for Chrf {
             .chain(references.iter().copied())
             .map(|line| self.case.apply(line))
             .collect();
-        let mut orders = count_ngrams(
-            lines.iter().map(|line| self.characters(line)).collect(),
-            self.char_order,
-        );
+        let mut orders =
+            count_ngrams(lines.iter().map(|line| self.characters(line)).collect(), self.char_order);
         if self.word_order > 0 {
-            orders.extend(count_ngrams(
-                lines.iter().map(|line| words(line)).collect(),
-                self.word_order,
-            ));
+            orders.extend(count_ngrams(lines.iter().map(|line| words(line)).collect(), self.word_order));
         }
         let mut best = (-1.0, Vec::new());
         for reference in 1..lines.len() {
-            let counts: Vec<OrderCounts> = orders
-                .iter()
-                .map(|ngrams| against(ngrams, reference))
-                .collect();
+            let counts: Vec<OrderCounts> = orders.iter().map(|ngrams| against(ngrams, reference)).collect();
             let f_score = self.f_score(&counts);
             if f_score > best.0 {
                 best = (f_score, counts);
@@ -227,9 +204,7 @@ mod tests {
     fn separates_one_mark_from_a_word() {
         assert_eq!(
             words("(hi) «a» 'tis well, ... . ü? \u{a0}(ä"),
-            [
-                "(hi", ")", "«a»", "'", "tis", "well", ",", "..", ".", ".", "ü", "?", "(", "ä"
-            ]
+            ["(hi", ")", "«a»", "'", "tis", "well", ",", "..", ".", ".", "ü", "?", "(", "ä"]
         );
     }
 }

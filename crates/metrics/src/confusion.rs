@@ -51,10 +51,7 @@ impl Confusion {
     /// Returns the share of predictions that are correct.
     pub fn accuracy(&self) -> Accuracy {
         let right = self.counts.keys().map(|label| self.count(label, label));
-        Accuracy {
-            correct: right.sum(),
-            total: self.counts.values().flat_map(BTreeMap::values).sum(),
-        }
+        Accuracy { correct: right.sum(), total: self.counts.values().flat_map(BTreeMap::values).sum() }
     }
 
     /// Returns the precision, recall and F1 of `label`.

@@ -57,10 +57,7 @@ struct Row {
 
 impl Row {
     fn cost(&self, column: usize) -> u32 {
-        column
-            .checked_sub(self.start)
-            .and_then(|i| self.cells.get(i))
-            .map_or(UNREACHED, |cell| cell.cost)
+        column.checked_sub(self.start).and_then(|i| self.cells.get(i)).map_or(UNREACHED, |cell| cell.cost)
     }
 }
 
@@ -75,35 +72,20 @@ struct BeamDistance<'a> {
 
 impl<'a> BeamDistance<'a> {
     fn new(n_words: usize, reference: &'a [u32]) -> Self {
-        let slope = if n_words == 0 {
-            1.0
-        } else {
-            reference.len() as f64 / n_words as f64
-        };
+        let slope = if n_words == 0 { 1.0 } else { reference.len() as f64 / n_words as f64 };
         // If the diagonal is steep, the beams of neighboring rows must still overlap.
         let beam = if slope / 2.0 > BEAM_WIDTH as f64 {
             (slope / 2.0 + BEAM_WIDTH as f64).ceil() as usize
         } else {
             BEAM_WIDTH
         };
-        Self {
-            reference,
-            n_words,
-            slope,
-            beam,
-        }
+        Self { reference, n_words, slope, beam }
     }
 
     /// All rows; row i covers the first i words.
     fn matrix(&self, words: &[u32]) -> Vec<Row> {
-        let insertions = (0..=self.reference.len() as u32).map(|cost| Cell {
-            cost,
-            edit: Edit::Insert,
-        });
-        let mut rows = vec![Row {
-            start: 0,
-            cells: insertions.collect(),
-        }];
+        let insertions = (0..=self.reference.len() as u32).map(|cost| Cell { cost, edit: Edit::Insert });
+        let mut rows = vec![Row { start: 0, cells: insertions.collect() }];
         for i in 1..=self.n_words {
             let mut row = Row::default();
             self.fill(&mut row, i, words[i - 1], &rows[i - 1]);
@@ -118,13 +100,7 @@ impl<'a> BeamDistance<'a> {
     }
 
     /// The distance of `words`, which equal those of `matrix` in the first `n_same` words.
-    fn total_after(
-        &self,
-        words: &[u32],
-        matrix: &[Row],
-        n_same: usize,
-        scratch: &mut [Row; 2],
-    ) -> u32 {
+    fn total_after(&self, words: &[u32], matrix: &[Row], n_same: usize, scratch: &mut [Row; 2]) -> u32 {
         if n_same == self.n_words {
             return self.total(matrix);
         }
@@ -142,43 +118,23 @@ impl<'a> BeamDistance<'a> {
         let n_columns = self.reference.len() + 1;
         let diagonal = (i as f64 * self.slope).floor() as usize;
         let start = diagonal.saturating_sub(self.beam);
-        let end = if i == self.n_words {
-            n_columns
-        } else {
-            n_columns.min(diagonal + self.beam)
-        };
+        let end = if i == self.n_words { n_columns } else { n_columns.min(diagonal + self.beam) };
         row.start = start;
         row.cells.clear();
-        let mut above_left = if start == 0 {
-            UNREACHED
-        } else {
-            previous.cost(start - 1)
-        };
+        let mut above_left = if start == 0 { UNREACHED } else { previous.cost(start - 1) };
         let mut left = UNREACHED;
         for column in start..end {
             let above = previous.cost(column);
             let mut cell = if column > 0 && self.reference[column - 1] == word {
-                Cell {
-                    cost: above_left,
-                    edit: Edit::Keep,
-                }
+                Cell { cost: above_left, edit: Edit::Keep }
             } else {
-                Cell {
-                    cost: above_left + 1,
-                    edit: Edit::Substitute,
-                }
+                Cell { cost: above_left + 1, edit: Edit::Substitute }
             };
             if above + 1 < cell.cost {
-                cell = Cell {
-                    cost: above + 1,
-                    edit: Edit::Delete,
-                };
+                cell = Cell { cost: above + 1, edit: Edit::Delete };
             }
             if left + 1 < cell.cost {
-                cell = Cell {
-                    cost: left + 1,
-                    edit: Edit::Insert,
-                };
+                cell = Cell { cost: left + 1, edit: Edit::Insert };
             }
             row.cells.push(cell);
             left = cell.cost;
@@ -289,8 +245,7 @@ fn best_shift(
             return None;
         }
     }
-    best.filter(|((saved, _), _)| *saved > 0)
-        .map(|(_, shift)| shift)
+    best.filter(|((saved, _), _)| *saved > 0).map(|(_, shift)| shift)
 }
 
 /// A sequence of words that occurs in both hypothesis and reference.
@@ -312,11 +267,7 @@ fn common_runs(words: &[u32], reference: &[u32]) -> impl Iterator<Item = CommonR
                 .take(MAX_SHIFT_LEN)
                 .take_while(|(word, other)| word == other)
                 .count();
-            (1..=n_common).map(move |len| CommonRun {
-                start,
-                reference_start,
-                len,
-            })
+            (1..=n_common).map(move |len| CommonRun { start, reference_start, len })
         })
     })
 }
@@ -324,11 +275,7 @@ fn common_runs(words: &[u32], reference: &[u32]) -> impl Iterator<Item = CommonR
 impl CommonRun {
     /// Returns true if both sides contain an error and the target lies outside the phrase.
     fn is_worth_shifting(&self, alignment: &Alignment) -> bool {
-        let Self {
-            start,
-            reference_start,
-            len,
-        } = *self;
+        let Self { start, reference_start, len } = *self;
         let counterpart_end = alignment.words_up_to[reference_start];
         alignment.hypothesis_wrong[start..start + len].contains(&true)
             && alignment.reference_wrong[reference_start..reference_start + len].contains(&true)
@@ -337,22 +284,14 @@ impl CommonRun {
 
     /// The candidate shifts: after the counterpart of each reference word, beginning with the one before the phrase.
     fn shifts(&self, alignment: &Alignment) -> impl Iterator<Item = Shift> {
-        let Self {
-            start,
-            reference_start,
-            len,
-        } = *self;
+        let Self { start, reference_start, len } = *self;
         let before = match reference_start {
             0 => 0,
             position => alignment.words_up_to[position - 1],
         };
         let mut previous = None;
         std::iter::once(before)
-            .chain(
-                alignment.words_up_to[reference_start..reference_start + len]
-                    .iter()
-                    .copied(),
-            )
+            .chain(alignment.words_up_to[reference_start..reference_start + len].iter().copied())
             .filter(move |&target| previous.replace(target) != Some(target))
             .map(move |target| Shift { start, len, target })
     }

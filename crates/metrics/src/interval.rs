@@ -62,10 +62,7 @@ mod tests {
     #[test]
     fn a_fortieth_lies_outside_on_each_side() {
         let interval = Interval::of((0..1000).rev().map(f64::from).collect());
-        assert_eq!(
-            (interval.lower, interval.mean, interval.upper),
-            (25.0, 499.5, 974.0)
-        );
+        assert_eq!((interval.lower, interval.mean, interval.upper), (25.0, 499.5, 974.0));
         assert_eq!(format!("{interval:.1}"), "μ = 499.5 ± 474.5");
         let narrow = Interval::of(vec![2.0]);
         assert_eq!((narrow.lower, narrow.upper), (2.0, 2.0));

@@ -74,10 +74,7 @@ where
     R: AsRef<str> + Sync,
     S: Send,
 {
-    assert!(
-        !references.is_empty(),
-        "at least one stream of references is required"
-    );
+    assert!(!references.is_empty(), "at least one stream of references is required");
     for (stream, lines) in references.iter().enumerate() {
         assert!(
             lines.len() == hypotheses.len(),
@@ -89,10 +86,7 @@ where
     (0..hypotheses.len())
         .into_par_iter()
         .map(|line| {
-            let references: Vec<&str> = references
-                .iter()
-                .map(|stream| stream[line].as_ref())
-                .collect();
+            let references: Vec<&str> = references.iter().map(|stream| stream[line].as_ref()).collect();
             measure(hypotheses[line].as_ref(), &references)
         })
         .collect()

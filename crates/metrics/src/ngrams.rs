@@ -24,9 +24,7 @@ impl NgramCounts {
             .iter()
             .enumerate()
             .filter(|&(_, &count)| count > 0)
-            .map(|(ngram, &count)| {
-                count.min(others.iter().map(|other| other[ngram]).max().unwrap_or(0))
-            })
+            .map(|(ngram, &count)| count.min(others.iter().map(|other| other[ngram]).max().unwrap_or(0)))
             .map(u64::from)
             .sum()
     }
@@ -36,19 +34,11 @@ impl NgramCounts {
 ///
 /// N-grams are numbered: an n-gram is identified by the number of its first n − 1 symbols and its last symbol, so the
 /// cost per n-gram does not depend on n.
-pub(super) fn count_ngrams<T: Hash + Eq>(
-    sequences: Vec<Vec<T>>,
-    max_order: usize,
-) -> Vec<NgramCounts> {
+pub(super) fn count_ngrams<T: Hash + Eq>(sequences: Vec<Vec<T>>, max_order: usize) -> Vec<NgramCounts> {
     let mut numbers = HashMap::new();
     let symbols: Vec<Vec<u32>> = sequences
         .into_iter()
-        .map(|sequence| {
-            sequence
-                .into_iter()
-                .map(|symbol| number(&mut numbers, symbol))
-                .collect()
-        })
+        .map(|sequence| sequence.into_iter().map(|symbol| number(&mut numbers, symbol)).collect())
         .collect();
     let mut n_distinct = numbers.len();
     let mut ngrams = symbols.clone();
@@ -58,14 +48,8 @@ pub(super) fn count_ngrams<T: Hash + Eq>(
                 n_distinct = extend(&mut ngrams, &symbols, order);
             }
             NgramCounts {
-                counts: ngrams
-                    .iter()
-                    .map(|sequence| histogram(sequence, n_distinct))
-                    .collect(),
-                totals: ngrams
-                    .iter()
-                    .map(|sequence| sequence.len() as u64)
-                    .collect(),
+                counts: ngrams.iter().map(|sequence| histogram(sequence, n_distinct)).collect(),
+                totals: ngrams.iter().map(|sequence| sequence.len() as u64).collect(),
             }
         })
         .collect()
@@ -85,10 +69,7 @@ fn extend(ngrams: &mut [Vec<u32>], symbols: &[Vec<u32>], order: usize) -> usize 
 }
 
 /// The number of `key`, assigning the next free number to a new key.
-pub(super) fn number<K: Hash + Eq, S: BuildHasher>(
-    numbers: &mut HashMap<K, u32, S>,
-    key: K,
-) -> u32 {
+pub(super) fn number<K: Hash + Eq, S: BuildHasher>(numbers: &mut HashMap<K, u32, S>, key: K) -> u32 {
     let next = numbers.len() as u32;
     *numbers.entry(key).or_insert(next)
 }
@@ -129,17 +110,12 @@ mod tests {
 
     #[test]
     fn matches_a_naive_count() {
-        let sequences: Vec<Vec<char>> = ["abababcab", "babcabab", "", "ab"]
-            .iter()
-            .map(|s| s.chars().collect())
-            .collect();
+        let sequences: Vec<Vec<char>> =
+            ["abababcab", "babcabab", "", "ab"].iter().map(|s| s.chars().collect()).collect();
         let orders = count_ngrams(sequences.clone(), 5);
         assert_eq!(orders.len(), 5);
         let count = |sequence: &[char], ngram: &[char]| {
-            sequence
-                .windows(ngram.len())
-                .filter(|window| *window == ngram)
-                .count() as u64
+            sequence.windows(ngram.len()).filter(|window| *window == ngram).count() as u64
         };
         for (order, counts) in (1..).zip(&orders) {
             let mut distinct: Vec<&[char]> = sequences[0].windows(order).collect();
@@ -148,11 +124,7 @@ mod tests {
             let expected: u64 = distinct
                 .iter()
                 .map(|ngram| {
-                    let best = sequences[1..]
-                        .iter()
-                        .map(|other| count(other, ngram))
-                        .max()
-                        .unwrap_or(0);
+                    let best = sequences[1..].iter().map(|other| count(other, ngram)).max().unwrap_or(0);
                     best.min(count(&sequences[0], ngram))
                 })
                 .sum();

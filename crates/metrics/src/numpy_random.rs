@@ -11,10 +11,7 @@ impl NumpyRandom {
     pub(super) fn new(seed: u64) -> Self {
         let [a, b, c, d] = seed_sequence(seed);
         let wide = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
-        Self {
-            pcg: Pcg::new(wide(a, b), wide(c, d)),
-            rest: None,
-        }
+        Self { pcg: Pcg::new(wide(a, b), wide(c, d)), rest: None }
     }
 
     fn next_u32(&mut self) -> u32 {
@@ -80,10 +77,7 @@ impl Pcg {
 
 /// `SeedSequence(seed).generate_state(4, uint64)`: spreads the bits of `seed` over 256 bits (O'Neill's `seed_seq_fe`).
 fn seed_sequence(seed: u64) -> [u64; 4] {
-    let mut hash = Hash {
-        constant: 0x43b0_d7e5,
-        multiplier: 0x931e_8875,
-    };
+    let mut hash = Hash { constant: 0x43b0_d7e5, multiplier: 0x931e_8875 };
     let mut pool = [seed as u32, (seed >> 32) as u32, 0, 0].map(|word| hash.apply(word));
     for from in 0..pool.len() {
         for to in (0..pool.len()).filter(|&to| to != from) {
@@ -91,10 +85,7 @@ fn seed_sequence(seed: u64) -> [u64; 4] {
             pool[to] = mixed(pool[to], hashed);
         }
     }
-    let mut hash = Hash {
-        constant: 0x8b51_f9dd,
-        multiplier: 0x58f3_8ded,
-    };
+    let mut hash = Hash { constant: 0x8b51_f9dd, multiplier: 0x58f3_8ded };
     let words: [u32; 8] = std::array::from_fn(|place| hash.apply(pool[place % pool.len()]));
     std::array::from_fn(|place| u64::from(words[2 * place]) | u64::from(words[2 * place + 1]) << 32)
 }
@@ -114,10 +105,7 @@ impl Hash {
 }
 
 fn mixed(a: u32, b: u32) -> u32 {
-    folded(
-        a.wrapping_mul(0xca01_f9dd)
-            .wrapping_sub(b.wrapping_mul(0x4973_f715)),
-    )
+    folded(a.wrapping_mul(0xca01_f9dd).wrapping_sub(b.wrapping_mul(0x4973_f715)))
 }
 
 fn folded(word: u32) -> u32 {

@@ -23,10 +23,7 @@ impl Default for Randomization {
     /// 10,000 trials with [`DEFAULT_SEED`].
     fn default() -> Self {
         const TRIALS: NonZeroUsize = NonZeroUsize::new(10_000).expect("not 0");
-        Self {
-            trials: TRIALS,
-            seed: DEFAULT_SEED,
-        }
+        Self { trials: TRIALS, seed: DEFAULT_SEED }
     }
 }
 
@@ -46,11 +43,7 @@ impl Randomization {
     }
 
     /// The absolute difference of the two exchanged outputs in every trial.
-    fn differences<M: CorpusMetric>(
-        &self,
-        baseline: &Segments<M>,
-        system: &Segments<M>,
-    ) -> Vec<f64> {
+    fn differences<M: CorpusMetric>(&self, baseline: &Segments<M>, system: &Segments<M>) -> Vec<f64> {
         let (n_lines, trials) = (baseline.n_lines(), self.trials.get());
         if n_lines == 0 {
             return vec![0.0; trials];

@@ -28,24 +28,15 @@ impl Score {
     pub fn with_interval(self, interval: Interval, bootstrap: &Bootstrap) -> Self {
         let resamples = bootstrap.resamples.get() as u64;
         let fields = [("bs", resamples), ("seed", bootstrap.seed)];
-        Self {
-            interval: Some(interval),
-            ..self.signed(&fields)
-        }
+        Self { interval: Some(interval), ..self.signed(&fields) }
     }
 
     /// Adds settings to the signature, after the number of references as in sacreBLEU.
     pub fn signed(self, settings: &[(&str, u64)]) -> Self {
-        let settings: String = settings
-            .iter()
-            .map(|(name, value)| format!("|{name}:{value}"))
-            .collect();
+        let settings: String = settings.iter().map(|(name, value)| format!("|{name}:{value}")).collect();
         let place = self.signature.find('|').unwrap_or(self.signature.len());
         let (before, after) = self.signature.split_at(place);
-        Self {
-            signature: format!("{before}{settings}{after}"),
-            ..self
-        }
+        Self { signature: format!("{before}{settings}{after}"), ..self }
     }
 }
 
@@ -54,11 +45,7 @@ impl Score {
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimals = f.precision().unwrap_or(2);
-        write!(
-            f,
-            "{}|{} = {:.decimals$}",
-            self.name, self.signature, self.value
-        )?;
+        write!(f, "{}|{} = {:.decimals$}", self.name, self.signature, self.value)?;
         if let Some(interval) = &self.interval {
             write!(f, " ({interval:.decimals$})")?;
         }
@@ -100,14 +87,8 @@ impl Case {
 
 /// The signature of a score: the number of references, the metric's own `fields`, the program version.
 pub(super) fn signature(n_references: usize, fields: &[(&str, &str)]) -> String {
-    let fields: String = fields
-        .iter()
-        .map(|(name, value)| format!("{name}:{value}|"))
-        .collect();
-    format!(
-        "nrefs:{n_references}|{fields}version:attentive-{}",
-        env!("CARGO_PKG_VERSION")
-    )
+    let fields: String = fields.iter().map(|(name, value)| format!("{name}:{value}|")).collect();
+    format!("nrefs:{n_references}|{fields}version:attentive-{}", env!("CARGO_PKG_VERSION"))
 }
 
 /// A boolean in a signature.

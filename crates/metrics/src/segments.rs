@@ -43,12 +43,7 @@ impl<M: CorpusMetric> Segments<M> {
         let lines = per_segment(hypotheses, references, |hypothesis, references| {
             metric.line_statistics(hypothesis, references)
         });
-        Self {
-            metric,
-            n_references: references.len(),
-            n_lines: hypotheses.len(),
-            statistics: lines.concat(),
-        }
+        Self { metric, n_references: references.len(), n_lines: hypotheses.len(), statistics: lines.concat() }
     }
 
     pub fn n_lines(&self) -> usize {
@@ -96,10 +91,7 @@ impl<M: CorpusMetric> Segments<M> {
             self.n_lines,
             other.n_lines
         );
-        assert!(
-            self.metric == other.metric,
-            "the systems were scored with different options"
-        );
+        assert!(self.metric == other.metric, "the systems were scored with different options");
     }
 
     fn line(&self, line: usize) -> &[f64] {

@@ -22,12 +22,7 @@ pub struct Ter {
 
 impl Default for Ter {
     fn default() -> Self {
-        Self {
-            case: Case::Lower,
-            normalized: false,
-            remove_punctuation: false,
-            asian_support: false,
-        }
+        Self { case: Case::Lower, normalized: false, remove_punctuation: false, asian_support: false }
     }
 }
 
@@ -53,10 +48,7 @@ impl Ter {
     /// If there are no references.
     pub fn sentence(&self, hypothesis: &str, references: &[&str]) -> Score {
         assert!(!references.is_empty(), "at least one reference is required");
-        self.report(
-            &self.line_statistics(hypothesis, references),
-            references.len(),
-        )
+        self.report(&self.line_statistics(hypothesis, references), references.len())
     }
 
     /// The words of a line, separated by single spaces.
@@ -100,23 +92,16 @@ impl CorpusMetric for Ter {
     fn line_statistics(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
         let mut numbers = HashMap::new();
         let mut words_of = |line: &str| -> Vec<u32> {
-            text::words(line)
-                .map(|word| number(&mut numbers, word.to_owned()))
-                .collect()
+            text::words(line).map(|word| number(&mut numbers, word.to_owned())).collect()
         };
         let hypothesis = words_of(&self.tokenize(hypothesis));
         // sacreBLEU preprocesses references twice, and the second pass can change more: `a's,` becomes `a's ,`, and
         // only then `a 's ,`.
-        let references: Vec<Vec<u32>> = references
-            .iter()
-            .map(|reference| words_of(&self.tokenize(&self.tokenize(reference))))
-            .collect();
+        let references: Vec<Vec<u32>> =
+            references.iter().map(|reference| words_of(&self.tokenize(&self.tokenize(reference)))).collect();
         let reference_len: usize = references.iter().map(Vec::len).sum();
-        let edits = references
-            .iter()
-            .map(|reference| translation_edits(&hypothesis, reference))
-            .min()
-            .unwrap_or(0);
+        let edits =
+            references.iter().map(|reference| translation_edits(&hypothesis, reference)).min().unwrap_or(0);
         vec![edits as f64, reference_len as f64 / references.len() as f64]
     }
 

@@ -78,25 +78,17 @@ fn case(lowercase: bool) -> Case {
 }
 
 fn fixtures() -> Vec<Set> {
-    let packed: &[u8] = include_bytes!(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../tests/fixtures/metrics.json.gz"
-    ));
-    let fixtures: Fixtures = serde_json::from_reader(flate2::read::GzDecoder::new(packed))
-        .expect("the fixtures are JSON");
-    assert!(
-        fixtures.sets.len() >= 240,
-        "only {} sets",
-        fixtures.sets.len()
-    );
+    let packed: &[u8] =
+        include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/metrics.json.gz"));
+    let fixtures: Fixtures =
+        serde_json::from_reader(flate2::read::GzDecoder::new(packed)).expect("the fixtures are JSON");
+    assert!(fixtures.sets.len() >= 240, "only {} sets", fixtures.sets.len());
     fixtures.sets
 }
 
 /// `text` without the value of `version:`, which differs from sacreBLEU's by design.
 fn without_version(text: &str) -> String {
-    let (before, after) = text
-        .split_once("version:")
-        .expect("a signature names a version");
+    let (before, after) = text.split_once("version:").expect("a signature names a version");
     let rest = after.find(' ').map_or("", |blank| &after[blank..]);
     format!("{before}version:{rest}")
 }
@@ -106,29 +98,11 @@ fn close(ours: f64, theirs: f64) -> bool {
 }
 
 fn compare<Options>(ours: &Score, theirs: &Expected<Options>, set: &Set) {
-    let context = || {
-        format!(
-            "{}\nhypotheses {:?}\nreferences {:?}",
-            theirs.signature, set.hypotheses, set.references
-        )
-    };
-    assert!(
-        close(ours.value, theirs.score),
-        "{} differs from {}: {}",
-        ours.value,
-        theirs.score,
-        context()
-    );
-    assert_eq!(
-        without_version(&ours.signature),
-        without_version(&theirs.signature)
-    );
-    assert_eq!(
-        without_version(&ours.to_string()),
-        without_version(&theirs.line),
-        "{}",
-        context()
-    );
+    let context =
+        || format!("{}\nhypotheses {:?}\nreferences {:?}", theirs.signature, set.hypotheses, set.references);
+    assert!(close(ours.value, theirs.score), "{} differs from {}: {}", ours.value, theirs.score, context());
+    assert_eq!(without_version(&ours.signature), without_version(&theirs.signature));
+    assert_eq!(without_version(&ours.to_string()), without_version(&theirs.line), "{}", context());
 }
 
 #[test]
@@ -141,10 +115,7 @@ fn bleu_matches_sacrebleu() {
             let statistics = metric.statistics(&set.hypotheses, &set.references);
             let mut precisions = statistics.precisions(metric.smoothing);
             precisions.resize(MAX_NGRAM_ORDER, 0.0);
-            assert_eq!(
-                [statistics.hypothesis_len, statistics.reference_len],
-                options.lengths
-            );
+            assert_eq!([statistics.hypothesis_len, statistics.reference_len], options.lengths);
             assert!(
                 close(statistics.brevity_penalty(), options.bp),
                 "{} differs from {}",
@@ -152,44 +123,21 @@ fn bleu_matches_sacrebleu() {
                 options.bp
             );
             for (ours, theirs) in precisions.iter().zip(&options.precisions) {
-                assert!(
-                    close(*ours, *theirs),
-                    "{precisions:?} differs from {:?}",
-                    options.precisions
-                );
+                assert!(close(*ours, *theirs), "{precisions:?} differs from {:?}", options.precisions);
             }
-            compare(
-                &metric.corpus(&set.hypotheses, &set.references),
-                expected,
-                &set,
-            );
+            compare(&metric.corpus(&set.hypotheses, &set.references), expected, &set);
             signatures.insert(expected.signature.clone());
         }
     }
-    assert!(
-        signatures.len() > 96,
-        "the fixtures cover only {} combinations",
-        signatures.len()
-    );
+    assert!(signatures.len() > 96, "the fixtures cover only {} combinations", signatures.len());
 }
 
 #[test]
 fn sentence_bleu_matches_sacrebleu() {
     for set in fixtures() {
-        let references: Vec<&str> = set
-            .references
-            .iter()
-            .map(|stream| stream[0].as_str())
-            .collect();
+        let references: Vec<&str> = set.references.iter().map(|stream| stream[0].as_str()).collect();
         let expected = &set.bleu_first_line;
-        compare(
-            &expected
-                .options
-                .metric()
-                .sentence(&set.hypotheses[0], &references),
-            expected,
-            &set,
-        );
+        compare(&expected.options.metric().sentence(&set.hypotheses[0], &references), expected, &set);
     }
 }
 
@@ -206,11 +154,7 @@ fn chrf_matches_sacrebleu() {
                 whitespace: options.whitespace,
                 epsilon_smoothing: options.eps_smoothing,
             };
-            compare(
-                &metric.corpus(&set.hypotheses, &set.references),
-                expected,
-                &set,
-            );
+            compare(&metric.corpus(&set.hypotheses, &set.references), expected, &set);
         }
     }
 }
@@ -226,11 +170,7 @@ fn ter_matches_sacrebleu() {
                 remove_punctuation: options.no_punct,
                 asian_support: options.asian_support,
             };
-            compare(
-                &metric.corpus(&set.hypotheses, &set.references),
-                expected,
-                &set,
-            );
+            compare(&metric.corpus(&set.hypotheses, &set.references), expected, &set);
         }
     }
 }
@@ -247,14 +187,8 @@ fn a_sentence_scores_like_a_corpus_of_one_line() {
         Ter::default().sentence(hypothesis, &references),
         Ter::default().corpus(&[hypothesis], &streams)
     );
-    let bleu = Bleu {
-        effective_order: true,
-        ..Bleu::default()
-    };
-    assert_eq!(
-        Bleu::default().sentence(hypothesis, &references),
-        bleu.corpus(&[hypothesis], &streams)
-    );
+    let bleu = Bleu { effective_order: true, ..Bleu::default() };
+    assert_eq!(Bleu::default().sentence(hypothesis, &references), bleu.corpus(&[hypothesis], &streams));
 }
 
 #[test]
@@ -273,11 +207,7 @@ fn refuses_unaligned_references() {
 
 #[test]
 fn the_default_scores_have_sacrebleus_names() {
-    let score = Chrf {
-        word_order: 2,
-        ..Chrf::default()
-    }
-    .sentence("a", &["a"]);
+    let score = Chrf { word_order: 2, ..Chrf::default() }.sentence("a", &["a"]);
     assert_eq!((score.name.as_str(), score.value), ("chrF2++", 100.0));
     assert_eq!(
         format!("{:.1}", Ter::default().sentence("a b c", &["a b d", "x"])),

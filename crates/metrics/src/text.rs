@@ -37,10 +37,7 @@ mod tests {
     #[test]
     fn splits_at_python_white_space() {
         let line = "\u{1c}a\u{1d}b\u{1f}\u{a0}c\u{3000}d\u{85}e\u{200b}f\u{feff}";
-        assert_eq!(
-            words(line).collect::<Vec<_>>(),
-            ["a", "b", "c", "d", "e\u{200b}f\u{feff}"]
-        );
+        assert_eq!(words(line).collect::<Vec<_>>(), ["a", "b", "c", "d", "e\u{200b}f\u{feff}"]);
         assert_eq!(visible_chars(" a\u{1e}\tb ").collect::<String>(), "ab");
         assert_eq!(strip_end("a b\u{1f}\r\n"), "a b");
     }

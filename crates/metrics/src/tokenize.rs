@@ -60,10 +60,7 @@ impl BleuTokenizer {
 }
 
 fn mteval_13a(line: &str) -> String {
-    let line = line
-        .replace("<skipped>", "")
-        .replace("-\n", "")
-        .replace('\n', " ");
+    let line = line.replace("<skipped>", "").replace("-\n", "").replace('\n', " ");
     western(&format!(" {} ", unescape(line)))
 }
 
@@ -87,8 +84,7 @@ fn international(line: &str) -> String {
 }
 
 fn pattern(source: &str) -> Regex {
-    Regex::new(source)
-        .unwrap_or_else(|error| panic!("the pattern `{source}` is not valid: {error}"))
+    Regex::new(source).unwrap_or_else(|error| panic!("the pattern `{source}` is not valid: {error}"))
 }
 
 /// TER's normalization of Western text.
@@ -122,10 +118,7 @@ fn unescape(line: String) -> String {
     if !line.contains('&') {
         return line;
     }
-    line.replace("&quot;", "\"")
-        .replace("&amp;", "&")
-        .replace("&lt;", "<")
-        .replace("&gt;", ">")
+    line.replace("&quot;", "\"").replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">")
 }
 
 /// Separates dots and commas except between digits, and a dash after a digit.

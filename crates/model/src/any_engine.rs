@@ -111,16 +111,13 @@ impl Stepper for AnyEngine {
     }
 
     fn admit(&self, src: &Padded, state: &mut AnyState) {
-        both!(self, state, AnyState, |engine, state| engine
-            .admit(src, state));
+        both!(self, state, AnyState, |engine, state| engine.admit(src, state));
     }
 
     fn step(&self, next: &[TokenId], state: &mut AnyState) -> AnyLast {
         match (self, state) {
             (Self::Cpu(engine), AnyState::Cpu(state)) => AnyLast::Cpu(engine.step(next, state)),
-            (Self::Device(engine), AnyState::Device(state)) => {
-                AnyLast::Device(engine.step(next, state))
-            }
+            (Self::Device(engine), AnyState::Device(state)) => AnyLast::Device(engine.step(next, state)),
             _ => unreachable!("a state of another engine"),
         }
     }
@@ -128,31 +125,25 @@ impl Stepper for AnyEngine {
     fn read(&self, tokens: &Padded, state: &mut AnyState) -> AnyLast {
         match (self, state) {
             (Self::Cpu(engine), AnyState::Cpu(state)) => AnyLast::Cpu(engine.read(tokens, state)),
-            (Self::Device(engine), AnyState::Device(state)) => {
-                AnyLast::Device(engine.read(tokens, state))
-            }
+            (Self::Device(engine), AnyState::Device(state)) => AnyLast::Device(engine.read(tokens, state)),
             _ => unreachable!("a state of another engine"),
         }
     }
 
     fn select(&self, rows: &[usize], state: &mut AnyState) {
-        both!(self, state, AnyState, |engine, state| engine
-            .select(rows, state));
+        both!(self, state, AnyState, |engine, state| engine.select(rows, state));
     }
 
     fn likeliest(&self, last: AnyLast, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
-        both!(self, last, AnyLast, |engine, last| engine
-            .likeliest(last, count, never))
+        both!(self, last, AnyLast, |engine, last| engine.likeliest(last, count, never))
     }
 
     fn most_likely(&self, last: AnyLast, never: &[TokenId]) -> Vec<Option<TokenId>> {
-        both!(self, last, AnyLast, |engine, last| engine
-            .most_likely(last, never))
+        both!(self, last, AnyLast, |engine, last| engine.most_likely(last, never))
     }
 
     fn answers(&self, last: AnyLast, questions: &[Question]) -> Vec<Answer> {
-        both!(self, last, AnyLast, |engine, last| engine
-            .answers(last, questions))
+        both!(self, last, AnyLast, |engine, last| engine.answers(last, questions))
     }
 
     fn logits(&self, last: AnyLast) -> Logits {
@@ -160,8 +151,7 @@ impl Stepper for AnyEngine {
     }
 
     fn cross_attention(&self, state: &AnyState) -> Vec<Vec<f32>> {
-        both!(self, state, AnyState, |engine, state| engine
-            .cross_attention(state))
+        both!(self, state, AnyState, |engine, state| engine.cross_attention(state))
     }
 
     fn max_len(&self) -> usize {

@@ -40,14 +40,7 @@ pub fn bytes_of(weights: usize) -> usize {
 /// `probability`; `maps`, each with `name`, `site` (`encoder_self`, `decoder_self` or `cross`), `layer`, `rows`, `columns` and
 /// `heads`, for each head its weights row by row, where `units` stands for 1; and `warnings`.
 pub fn explanation<'a>(title: &'a str, inspection: &'a Inspection) -> impl Serialize + use<'a> {
-    let Inspection {
-        src,
-        tgt,
-        written,
-        predicted,
-        maps,
-        warnings,
-    } = inspection;
+    let Inspection { src, tgt, written, predicted, maps, warnings } = inspection;
     let (tags, labels) = match predicted {
         Some(Predicted::Tags(tags)) => (scores(tags), Vec::new()),
         Some(Predicted::Labels(labels)) => (Vec::new(), scores(labels)),
@@ -92,11 +85,7 @@ struct Map<'a> {
 }
 
 fn token(written: &Written) -> Value {
-    let Written {
-        token,
-        probability,
-        alternatives,
-    } = written;
+    let Written { token, probability, alternatives } = written;
     let other = |Alternative { token, probability }: &Alternative| json!({"token": token, "probability": probability});
     json!({
         "token": token,
@@ -106,17 +95,13 @@ fn token(written: &Written) -> Value {
 }
 
 fn scores(labels: &[LabelScore]) -> Vec<Value> {
-    let score = |LabelScore { label, probability }: &LabelScore| json!({"label": label, "probability": probability});
+    let score =
+        |LabelScore { label, probability }: &LabelScore| json!({"label": label, "probability": probability});
     labels.iter().map(score).collect()
 }
 
 fn map(map: &AttentionMap) -> Map<'_> {
-    let AttentionMap {
-        name,
-        site,
-        layer,
-        weights,
-    } = map;
+    let AttentionMap { name, site, layer, weights } = map;
     let [_, n_heads, rows, columns] = weights.shape;
     let thousandths = |weight: &f32| (weight * UNITS as f32).round() as u16;
     let heads = weights.values.chunks(rows * columns).take(n_heads);
@@ -126,12 +111,5 @@ fn map(map: &AttentionMap) -> Map<'_> {
         AttentionSite::DecoderSelf => "decoder_self",
         AttentionSite::Cross => "cross",
     };
-    Map {
-        name,
-        site,
-        layer: json!(layer),
-        rows,
-        columns,
-        heads: heads.collect(),
-    }
+    Map { name, site, layer: json!(layer), rows, columns, heads: heads.collect() }
 }

@@ -62,10 +62,7 @@ impl Pipeline {
         let mut words = Vec::with_capacity(pairs.len());
         for (number, (line, tokens)) in pairs.iter().enumerate() {
             let source = Source::read(line.as_ref(), self)?;
-            words.push(Words {
-                src: src_words(line.as_ref(), src)?,
-                tgt: tgt_words(tokens, tgt)?,
-            });
+            words.push(Words { src: src_words(line.as_ref(), src)?, tgt: tgt_words(tokens, tgt)? });
             if source.ids.is_empty() || tokens.is_empty() {
                 continue;
             }
@@ -105,11 +102,7 @@ impl Pipeline {
             let rows = rows.chunks(src_len).take(tgt);
             rows.map(|row| largest(&row[..src])).collect()
         };
-        Ok(values
-            .chunks(tgt_len * src_len)
-            .zip(lens)
-            .map(most)
-            .collect())
+        Ok(values.chunks(tgt_len * src_len).zip(lens).map(most).collect())
     }
 }
 
@@ -126,9 +119,8 @@ impl Words {
         let links = self.tgt.iter().zip(most);
         // `</s>` has no word.
         let word = |place: usize| self.src.get(place.checked_sub(n_first)?);
-        let mut pairs: Vec<(usize, usize)> = links
-            .filter_map(|(&tgt, &place)| Some((*word(place)?, tgt)))
-            .collect();
+        let mut pairs: Vec<(usize, usize)> =
+            links.filter_map(|(&tgt, &place)| Some((*word(place)?, tgt))).collect();
         pairs.sort_unstable();
         pairs.dedup();
         Alignment(pairs)
@@ -175,11 +167,7 @@ mod tests {
 
     #[test]
     fn words_are_those_between_blanks() {
-        for kind in [
-            TokenizerKind::Bpe,
-            TokenizerKind::Unigram,
-            TokenizerKind::Char,
-        ] {
+        for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram, TokenizerKind::Char] {
             let pipeline = untrained_language_model(kind, Units::Lines);
             let tokenizer = pipeline.tokenizers().tgt();
             let text = "Ein  Hund rennt über das grüne Feld und Katzen an.";
@@ -200,10 +188,7 @@ mod tests {
 
     #[test]
     fn links_become_pairs_of_words() {
-        let words = Words {
-            src: vec![0, 0, 1],
-            tgt: vec![0, 1, 1, 2],
-        };
+        let words = Words { src: vec![0, 0, 1], tgt: vec![0, 1, 1, 2] };
         let alignment = words.linked(&[2, 0, 1, 3], 0);
         assert_eq!(words.linked(&[3, 1, 2, 4], 1), alignment);
         assert_eq!(alignment.to_string(), "0-1 1-0");

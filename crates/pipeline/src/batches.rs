@@ -35,9 +35,7 @@ pub(super) fn batches_within(
     special: impl Into<Sides>,
     masking: Option<Masking>,
 ) -> Result<Vec<Batch>> {
-    let lens = examples
-        .iter()
-        .map(|example| example.src_len().max(example.tgt_len()));
+    let lens = examples.iter().map(|example| example.src_len().max(example.tgt_len()));
     match lens.max() {
         None => Ok(Vec::new()),
         Some(longest) => {

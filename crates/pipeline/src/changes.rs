@@ -59,9 +59,6 @@ impl SearchChanges {
             ..SearchOptions::from(&decode)
         };
         search.check()?;
-        Ok(TranslateOptions {
-            search,
-            batch_size: decode.batch_size,
-        })
+        Ok(TranslateOptions { search, batch_size: decode.batch_size })
     }
 }

@@ -65,11 +65,7 @@ impl Pipeline {
         }
         let answers = labels.into_iter().zip(sources);
         Ok(answers
-            .map(|(labels, source)| Classified {
-                labels,
-                warnings: source.warnings,
-                is_cut: source.is_cut,
-            })
+            .map(|(labels, source)| Classified { labels, warnings: source.warnings, is_cut: source.is_cut })
             .collect())
     }
 }
@@ -100,9 +96,7 @@ pub(super) fn ranked_labels(
     let rows = likeliest(logits, count, &no_labels).into_iter();
     rows.map(|ranked| {
         if ranked.is_empty() {
-            Err(Error::damaged_model(
-                "the model gives no probability to any label",
-            ))
+            Err(Error::damaged_model("the model gives no probability to any label"))
         } else {
             Ok(ranked)
         }

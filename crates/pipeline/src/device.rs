@@ -15,10 +15,7 @@ use super::ready::decodes;
 ///
 /// # Errors
 /// The errors of [`gpu`]; [`Error::Usage`] for a GPU and weights in `int8`.
-pub fn open(
-    device: TrainDevice,
-    precision: Option<Precision>,
-) -> Result<Option<&'static dyn Device>> {
+pub fn open(device: TrainDevice, precision: Option<Precision>) -> Result<Option<&'static dyn Device>> {
     let number = match device {
         TrainDevice::Cpu => return Ok(None),
         TrainDevice::Gpu(GpuChoice::Best) => None,
@@ -101,12 +98,7 @@ impl Pipeline {
         };
         let engine = caught(|| {
             let architecture = &self.architecture;
-            Ok(DeviceEngine::with_weights(
-                device,
-                architecture,
-                weights,
-                numbers,
-            ))
+            Ok(DeviceEngine::with_weights(device, architecture, weights, numbers))
         })?;
         let engine = AnyEngine::Device(engine).with_shortlist(shortlist);
         self.config.decode.cache_precision = CachePrecision::F32;
@@ -114,9 +106,7 @@ impl Pipeline {
         Ok(Self {
             engine: engine.into(),
             file: None,
-            partners: partners
-                .map(|partner| partner.on_device(device))
-                .collect::<Result<_>>()?,
+            partners: partners.map(|partner| partner.on_device(device)).collect::<Result<_>>()?,
             ..self
         })
     }
@@ -207,10 +197,7 @@ mod tests {
 
     #[test]
     fn a_device_that_fails_is_an_error() {
-        let lost = || Failure {
-            problem: "the GPU was lost".into(),
-            hint: "start again".into(),
-        };
+        let lost = || Failure { problem: "the GPU was lost".into(), hint: "start again".into() };
         let error = caught::<()>(|| lost().raise()).unwrap_err();
         assert_eq!((error.to_string(), error.exit_code()), (lost().problem, 1));
         assert_eq!(error.hint(), Some(lost().hint));
@@ -218,22 +205,14 @@ mod tests {
 
     #[test]
     fn a_device_translates_what_the_cpu_translates() {
-        let lines = [
-            WORDS.join(" "),
-            WORDS[..3].join(" "),
-            String::new(),
-            WORDS[2].into(),
-        ];
+        let lines = [WORDS.join(" "), WORDS[..3].join(" "), String::new(), WORDS[2].into()];
         for changes in ["", "family = 'seq2seq'"] {
             let [cpu, device] = [with(changes), with(changes)];
             let device = device.on_device(&PLAIN).unwrap();
             assert_eq!(device.hardware(), Some("double precision".into()));
             let options = TranslateOptions::from(&cpu.config().decode);
             let found = device.translate_with(&lines, &options).unwrap();
-            for (found, expected) in found
-                .iter()
-                .zip(cpu.translate_with(&lines, &options).unwrap())
-            {
+            for (found, expected) in found.iter().zip(cpu.translate_with(&lines, &options).unwrap()) {
                 let [found, expected] = [&found.hypotheses[0], &expected.hypotheses[0]];
                 assert_eq!(found.text, expected.text, "{changes}");
                 assert!((found.score - expected.score).abs() < 1e-4, "{changes}");
@@ -254,10 +233,7 @@ mod tests {
                 assert_eq!(found.tokens, expected.tokens, "{changes}");
                 let found = found.token_log_probs.iter();
                 for (found, expected) in found.zip(&expected.token_log_probs) {
-                    assert!(
-                        (found - expected).abs() < 1e-4,
-                        "{changes}: {found}, not {expected}"
-                    );
+                    assert!((found - expected).abs() < 1e-4, "{changes}: {found}, not {expected}");
                 }
             }
             let pairs = || {
@@ -272,10 +248,7 @@ mod tests {
     /// Those in int8 are dequantized, since devices have no such weights.
     #[test]
     fn weights_in_bf16_stay_so_on_a_device() {
-        let [f32, bf16] = [
-            "f32 (double precision)",
-            "f32 with weights in bf16 (double precision)",
-        ];
+        let [f32, bf16] = ["f32 (double precision)", "f32 with weights in bf16 (double precision)"];
         for (precision, kept, numbers) in [
             (Precision::F32, Precision::F32, f32),
             (Precision::Bf16, Precision::Bf16, bf16),
@@ -330,10 +303,7 @@ mod tests {
         assert!(error.contains("on a GPU cannot be rounded"), "{error}");
         let tagger = of(Family::Tagger);
         let error = tagger.on_device(&PLAIN).unwrap_err().to_string();
-        assert!(
-            error.contains("labels tokens computes on the CPU only"),
-            "{error}"
-        );
+        assert!(error.contains("labels tokens computes on the CPU only"), "{error}");
     }
 
     #[test]

@@ -30,11 +30,7 @@ impl Pipeline {
         let reads_tokens = |input: &Input| matches!(input.items, Items::Tokens { .. });
         let architecture = self.architecture();
         let labels = matches!(architecture.task(), Task::Tag);
-        if architecture.src().is_some_and(reads_tokens) && !labels {
-            Ok(())
-        } else {
-            Err(no_encoder())
-        }
+        if architecture.src().is_some_and(reads_tokens) && !labels { Ok(()) } else { Err(no_encoder()) }
     }
 
     /// Returns the vector of each line: the average of the encoder's outputs over the line's tokens, without special tokens.
@@ -45,11 +41,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// [`Error::Usage`] for a model without a text encoder; [`Error::Data`] if its outputs are NaN or infinite.
-    pub fn embed<L: AsRef<str> + Sync>(
-        &self,
-        first_line: usize,
-        lines: &[L],
-    ) -> Result<Vec<Embedded>> {
+    pub fn embed<L: AsRef<str> + Sync>(&self, first_line: usize, lines: &[L]) -> Result<Vec<Embedded>> {
         self.require_encoder()?;
         let sources = Source::read_all(first_line, lines, |line| Source::read(line, self))?;
         let examples = sources.iter().enumerate();
@@ -72,12 +64,7 @@ impl Pipeline {
             }
         }
         let answers = vectors.into_iter().zip(sources);
-        Ok(answers
-            .map(|(vector, source)| Embedded {
-                vector,
-                warnings: source.warnings,
-            })
-            .collect())
+        Ok(answers.map(|(vector, source)| Embedded { vector, warnings: source.warnings }).collect())
     }
 
     /// The vector of each row.

@@ -20,10 +20,7 @@ impl Pipeline {
         self.require(Task::Translate)?;
         other.require(Task::Translate)?;
         let (ours, theirs) = (&self.tokenizers, &other.tokenizers);
-        let sides = [
-            ("source", ours.src(), theirs.src()),
-            ("target", ours.tgt(), theirs.tgt()),
-        ];
+        let sides = [("source", ours.src(), theirs.src()), ("target", ours.tgt(), theirs.tgt())];
         for (side, ours, theirs) in sides {
             if let Some(difference) = difference(ours, theirs) {
                 return Err(Error::usage(
@@ -93,6 +90,5 @@ fn difference(ours: &Tokenizer, theirs: &Tokenizer) -> Option<String> {
     let [ours, theirs] = [ours, theirs].map(|tokenizer| {
         serde_json::from_slice::<serde_json::Value>(tokenizer.to_json()).unwrap_or_default()
     });
-    (ours != theirs)
-        .then(|| "the tokens are the same, but text is split into them differently".to_owned())
+    (ours != theirs).then(|| "the tokens are the same, but text is split into them differently".to_owned())
 }

@@ -48,10 +48,7 @@ impl Pipeline {
         self.require(Task::Fill)?;
         if count == 0 {
             let hint = "choose at least 1";
-            return Err(Error::usage(
-                "the number of guesses for each gap is 0",
-                hint,
-            ));
+            return Err(Error::usage("the number of guesses for each gap is 0", hint));
         }
         let tokenizer = self.tokenizers.tgt();
         let mask = self.mask()?;
@@ -64,19 +61,12 @@ impl Pipeline {
         let no_guesses: Vec<TokenId> = tokenizer.special().ids().collect();
         let places = likeliest(logits, count, &no_guesses).into_iter().zip(&ids);
         let gaps = places.filter(|(_, id)| **id == mask);
-        let gaps: Vec<Vec<Guess>> = gaps
-            .map(|(best, _)| best.into_iter().map(|next| self.guess(next)).collect())
-            .collect();
+        let gaps: Vec<Vec<Guess>> =
+            gaps.map(|(best, _)| best.into_iter().map(|next| self.guess(next)).collect()).collect();
         if gaps.iter().any(Vec::is_empty) {
-            return Err(Error::damaged_model(
-                "the model gives no probability to any token",
-            ));
+            return Err(Error::damaged_model("the model gives no probability to any token"));
         }
-        Ok(Filled {
-            text: fill_in(text, &gaps),
-            gaps,
-            warnings,
-        })
+        Ok(Filled { text: fill_in(text, &gaps), gaps, warnings })
     }
 
     /// Returns the number of gaps in `text`, in either spelling.
@@ -106,9 +96,7 @@ impl Pipeline {
         let (found, most) = (source.ids.len(), self.config.model.max_len);
         if found > most {
             return Err(Error::usage(
-                format!(
-                    "the text has {found} tokens including `</s>`, but the model reads at most {most}"
-                ),
+                format!("the text has {found} tokens including `</s>`, but the model reads at most {most}"),
                 "shorten it, or fill its sentences separately",
             ));
         }
@@ -129,12 +117,7 @@ impl Pipeline {
 
     fn guess(&self, next: NextToken) -> Guess {
         let (text, joint) = self.tokenizers.tgt().piece(next.token);
-        Guess {
-            token: next.token,
-            text,
-            joint,
-            probability: next.log_prob.exp(),
-        }
+        Guess { token: next.token, text, joint, probability: next.log_prob.exp() }
     }
 }
 
@@ -162,14 +145,7 @@ mod tests {
 
     #[test]
     fn a_guess_is_joined_to_the_text_like_its_token() {
-        let guess = |text: &str, joint| {
-            vec![Guess {
-                token: 9,
-                text: text.into(),
-                joint,
-                probability: 0.5,
-            }]
-        };
+        let guess = |text: &str, joint| vec![Guess { token: 9, text: text.into(), joint, probability: 0.5 }];
         let cases = [
             ("a <mask>.", "dog", Joint::Blank, "a dog."),
             ("a<mask>", "dog", Joint::Blank, "a dog"),

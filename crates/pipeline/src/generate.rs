@@ -66,27 +66,17 @@ impl Pipeline {
         options.check()?;
         let mut growing = Growing::new(self, prompt, options)?;
         let mut give = |piece: String| {
-            if piece.is_empty() {
-                Ok(())
-            } else {
-                on_text(&piece)
-            }
+            if piece.is_empty() { Ok(()) } else { on_text(&piece) }
         };
         let rules = self.text_rules()?;
         let drawn = self.computing(|| {
-            sample(
-                self.stepper(),
-                &prompt.ids,
-                rules,
-                &options.sample,
-                |token| {
-                    Interrupt::check()?;
-                    match growing.push(token)? {
-                        ControlFlow::Continue(piece) => give(piece).map(ControlFlow::Continue),
-                        ControlFlow::Break(piece) => give(piece).map(ControlFlow::Break),
-                    }
-                },
-            )
+            sample(self.stepper(), &prompt.ids, rules, &options.sample, |token| {
+                Interrupt::check()?;
+                match growing.push(token)? {
+                    ControlFlow::Continue(piece) => give(piece).map(ControlFlow::Continue),
+                    ControlFlow::Break(piece) => give(piece).map(ControlFlow::Break),
+                }
+            })
         })?;
         let (piece, generation) = growing.finish(drawn.ending);
         give(piece)?;
@@ -125,11 +115,7 @@ impl<'a> Growing<'a> {
     ///
     /// # Errors
     /// Those of [`attentive_text::Tokenizer::decode`].
-    pub(super) fn new(
-        pipeline: &'a Pipeline,
-        prompt: &Prompt,
-        options: &GenerateOptions,
-    ) -> Result<Self> {
+    pub(super) fn new(pipeline: &'a Pipeline, prompt: &Prompt, options: &GenerateOptions) -> Result<Self> {
         Ok(Self {
             detokenizer: Detokenizer::after(pipeline.tokenizers.tgt(), &prompt.ids)?,
             stop: StopStrings::new(Arc::clone(&options.stop)),
@@ -155,12 +141,7 @@ impl<'a> Growing<'a> {
     /// # Errors
     /// [`Error::Data`] if the model is damaged, and those of [`attentive_text::Tokenizer::decode`].
     pub(super) fn finish(self, ending: Option<Ending>) -> (String, Result<Generation>) {
-        let Self {
-            detokenizer,
-            mut stop,
-            mut text,
-            tokens,
-        } = self;
+        let Self { detokenizer, mut stop, mut text, tokens } = self;
         let (rest, ending) = match ending {
             Some(Ending::Stopped) => (String::new(), ending),
             _ => match detokenizer.finish().map(|rest| stop.push(&rest)) {
@@ -171,11 +152,7 @@ impl<'a> Growing<'a> {
         };
         text.push_str(&rest);
         let damaged = || Error::damaged_model("the model gives no probability to any next token");
-        let generation = ending.ok_or_else(damaged).map(|ending| Generation {
-            text,
-            tokens,
-            ending,
-        });
+        let generation = ending.ok_or_else(damaged).map(|ending| Generation { text, tokens, ending });
         (rest, generation)
     }
 }
@@ -189,16 +166,10 @@ mod tests {
     use crate::tests::{pipeline, untrained_language_model};
 
     fn options(seed: u64) -> GenerateOptions {
-        let mut sample = SampleOptions {
-            max_new_tokens: 60,
-            ..SampleOptions::default()
-        };
+        let mut sample = SampleOptions { max_new_tokens: 60, ..SampleOptions::default() };
         sample.sampling.seed = seed;
         sample.sampling.temperature = 1.5;
-        GenerateOptions {
-            sample,
-            ..GenerateOptions::default()
-        }
+        GenerateOptions { sample, ..GenerateOptions::default() }
     }
 
     /// The continuation, checked against its pieces.
@@ -217,12 +188,7 @@ mod tests {
 
     #[test]
     fn the_pieces_are_the_text_of_all_tokens() {
-        let kinds = [
-            TokenizerKind::Bpe,
-            TokenizerKind::Unigram,
-            TokenizerKind::Word,
-            TokenizerKind::Char,
-        ];
+        let kinds = [TokenizerKind::Bpe, TokenizerKind::Unigram, TokenizerKind::Word, TokenizerKind::Char];
         for kind in kinds {
             for units in [Units::Lines, Units::Stream] {
                 let pipeline = untrained_language_model(kind, units);
@@ -253,15 +219,9 @@ mod tests {
         for start in [0, 10, 40] {
             let stop: String = characters[start..start + 3].iter().collect();
             let expected = free.text.split(&stop).next().unwrap();
-            let options = GenerateOptions {
-                stop: ["never".into(), stop].into(),
-                ..options(3)
-            };
+            let options = GenerateOptions { stop: ["never".into(), stop].into(), ..options(3) };
             let stopped = run(&pipeline, "Hund", &options);
-            assert_eq!(
-                (&*stopped.text, stopped.ending),
-                (expected, Ending::Stopped)
-            );
+            assert_eq!((&*stopped.text, stopped.ending), (expected, Ending::Stopped));
             assert_eq!(stopped.tokens.len(), expected.chars().count() + 3);
         }
     }
@@ -296,14 +256,9 @@ mod tests {
     #[test]
     fn an_empty_stop_string_is_refused() {
         let stream = untrained_language_model(TokenizerKind::Char, Units::Stream);
-        let empty = GenerateOptions {
-            stop: [String::new()].into(),
-            ..options(1)
-        };
+        let empty = GenerateOptions { stop: [String::new()].into(), ..options(1) };
         let prompt = stream.prompt("a").unwrap();
-        let error = stream
-            .generate(&prompt, &empty, &mut |_| Ok(()))
-            .unwrap_err();
+        let error = stream.generate(&prompt, &empty, &mut |_| Ok(())).unwrap_err();
         assert_eq!(error.exit_code(), 2);
     }
 }

@@ -71,8 +71,7 @@ impl Pipeline {
     /// [`Error::Usage`] for a blank sentence, for a `target` with a model that does not translate, and for taggers
     /// without attention over tokens; [`Error::Data`] if the model's logits are NaN.
     pub fn inspect(&self, src: &str, target: Option<&str>) -> Result<Inspection> {
-        self.show(src, target.map_or(Target::Own, Target::Text))?
-            .inspect(self)
+        self.show(src, target.map_or(Target::Own, Target::Text))?.inspect(self)
     }
 
     /// Like [`Pipeline::inspect`], with exactly the `tokens`, spelled as in the vocabulary, as the translation of `src`. For a
@@ -94,10 +93,7 @@ impl Pipeline {
             (Task::Embed, _) => Err(predicts_nothing()),
             (Task::Translate, target) => self.show_pair(src, target),
             (Task::Generate, Target::Tokens(tokens)) => self.show_continued(src, tokens),
-            (_, Target::Tokens(_)) => Err(Error::usage(
-                "this model writes no tokens",
-                "give only the text",
-            )),
+            (_, Target::Tokens(_)) => Err(Error::usage("this model writes no tokens", "give only the text")),
             (_, Target::Text(_) | Target::Found(_)) => Err(Error::usage(
                 "this model does not translate, so it cannot take a target",
                 "give only the text",
@@ -137,10 +133,7 @@ impl Pipeline {
             }
         };
         let example = Example::pair(source.ids, &tgt, tokenizer.special(), 1);
-        Ok(Shown::new(
-            Some(example),
-            [("sentence", source.warnings), ("target", warnings)],
-        ))
+        Ok(Shown::new(Some(example), [("sentence", source.warnings), ("target", warnings)]))
     }
 
     fn show_text(&self, text: &str) -> Result<Shown> {
@@ -169,11 +162,9 @@ impl Pipeline {
         let Source { ids, warnings, .. } = source;
         let example = match (ids.is_empty(), self.config.data.units) {
             (true, _) => None,
-            (false, Units::Stream) => Some(Example {
-                tgt_out: ids[1..].to_vec(),
-                inputs: Body::Decoder(ids),
-                line: 1,
-            }),
+            (false, Units::Stream) => {
+                Some(Example { tgt_out: ids[1..].to_vec(), inputs: Body::Decoder(ids), line: 1 })
+            }
             (false, Units::Lines) => Some(Example::text(&ids, self.tokenizers.tgt().special(), 1)),
         };
         Shown::new(example, [("text", warnings)])
@@ -223,15 +214,13 @@ impl Pipeline {
         let Some(example) = example else {
             return Err(Error::usage("the sentence is blank", "give some text"));
         };
-        let inputs = example.inputs.as_ref().map(
-            |src| Padded::single(src.tokens()).into(),
-            |tgt_in| Padded::single(tgt_in),
-        );
+        let inputs = example
+            .inputs
+            .as_ref()
+            .map(|src| Padded::single(src.tokens()).into(), |tgt_in| Padded::single(tgt_in));
         let batch = Batch::of(inputs);
         let watch = AttentionWatch::default();
-        let logits = self
-            .model()
-            .forward(&batch, &Pass::inference().watched(&watch));
+        let logits = self.model().forward(&batch, &Pass::inference().watched(&watch));
         let (src_tokenizer, tgt_tokenizer) = (self.tokenizers.src(), self.tokenizers.tgt());
         let task = self.config.model.family.task();
         let predicted = predicted(task, &logits, tgt_tokenizer)?;
@@ -289,10 +278,7 @@ impl Shown {
             let name = |warning: Warning| Warning::new(format!("the {what}: {}", warning.problem));
             warnings.into_iter().map(name).collect()
         };
-        Self {
-            example,
-            warnings: warnings.into_iter().flat_map(named).collect(),
-        }
+        Self { example, warnings: warnings.into_iter().flat_map(named).collect() }
     }
 }
 
@@ -302,10 +288,7 @@ fn read(tokens: Vec<TokenId>) -> Option<Example> {
 }
 
 fn predicts_nothing() -> Error {
-    Error::usage(
-        "this model predicts nothing: it computes text vectors",
-        "use it with `attentive embed`",
-    )
+    Error::usage("this model predicts nothing: it computes text vectors", "use it with `attentive embed`")
 }
 
 /// The predictions of a model for `task` with the logits `logits`, `[rows, labels]`.

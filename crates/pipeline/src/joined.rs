@@ -7,11 +7,7 @@ use super::{Alignment, Candidate, Translation, Warning};
 /// Returns the warning that a prefix or constraints are ignored because the text has no sentences; `None` if it has any.
 pub fn ignored_demands(divided: &Divided) -> Option<Warning> {
     let is_blank = divided.after().trim().is_empty();
-    let what = if is_blank {
-        "blank"
-    } else {
-        "nothing to translate"
-    };
+    let what = if is_blank { "blank" } else { "nothing to translate" };
     (divided.sentences().is_empty()).then(|| Warning::of_ignored_demands(what))
 }
 
@@ -70,11 +66,7 @@ fn joined_alignment<'a>(
     let (mut src, mut tgt) = (Words::default(), Words::default());
     let mut pairs = Vec::new();
     let translations = divided.spaced(ranked.iter().map(|one| one.text.as_str()));
-    let each = divided
-        .sentences()
-        .iter()
-        .zip(&translations)
-        .zip(alignments);
+    let each = divided.sentences().iter().zip(&translations).zip(alignments);
     for ((sentence, translation), alignment) in each {
         src.add(&sentence.before);
         tgt.add(&sentence.before);
@@ -87,9 +79,7 @@ fn joined_alignment<'a>(
 
 /// Returns the candidates of this rank, or the last ones.
 fn ranked(found: &[Translation], rank: usize) -> Vec<&Candidate> {
-    let ranked = found
-        .iter()
-        .filter_map(|one| one.hypotheses.get(rank).or(one.hypotheses.last()));
+    let ranked = found.iter().filter_map(|one| one.hypotheses.get(rank).or(one.hypotheses.last()));
     ranked.collect()
 }
 
@@ -128,19 +118,13 @@ mod tests {
             finished: true,
             unmet: Vec::new(),
         };
-        Translation {
-            hypotheses: texts.iter().map(candidate).collect(),
-            warnings: Vec::new(),
-        }
+        Translation { hypotheses: texts.iter().map(candidate).collect(), warnings: Vec::new() }
     }
 
     #[test]
     fn translations_of_sentences_are_joined_rank_by_rank() {
         let text = Divided::into_sentences(" A dog.  Cats!\n😀", |_| true);
-        let found = [
-            found(&[("x y.", -1.0), ("x.", -3.0)]),
-            found(&[("z!", -0.5)]),
-        ];
+        let found = [found(&[("x y.", -1.0), ("x.", -3.0)]), found(&[("z!", -0.5)])];
         let whole = join(&text, &found);
         let texts: Vec<&str> = whole.hypotheses.iter().map(|one| &*one.text).collect();
         assert_eq!(texts, [" x y.  z!\n😀", " x.  z!\n😀"]);
@@ -167,10 +151,7 @@ mod tests {
     #[test]
     fn a_sentence_alone_stays_what_it_is() {
         let one = found(&[("x y", -1.0), ("x", -2.0)]);
-        for text in [
-            Divided::whole(" A b. C\n".into()),
-            Divided::into_sentences("A b.", |_| true),
-        ] {
+        for text in [Divided::whole(" A b. C\n".into()), Divided::into_sentences("A b.", |_| true)] {
             assert_eq!(join(&text, std::slice::from_ref(&one)), one);
         }
         let blank = Divided::into_sentences(" \n", |_| true);

@@ -54,9 +54,7 @@ use std::sync::{Arc, OnceLock};
 
 use attentive_architecture::{Architecture, TokenContract};
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::{
-    self as checkpoint, LoadedModel, LoadedWeights, PackedFile, Provenance, Unread,
-};
+use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights, PackedFile, Provenance, Unread};
 use attentive_config::{CachePrecision, Config, Task, TrainDevice};
 use attentive_device::on;
 use attentive_model::any_engine::AnyEngine;
@@ -108,11 +106,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// The errors of [`device::open`], [`Pipeline::load_in`] and [`Pipeline::on_device`].
-    pub fn load_on(
-        dir: impl AsRef<Path>,
-        device: TrainDevice,
-        precision: Option<Precision>,
-    ) -> Result<Self> {
+    pub fn load_on(dir: impl AsRef<Path>, device: TrainDevice, precision: Option<Precision>) -> Result<Self> {
         let device = device::open(device, precision)?;
         let pipeline = Self::load_in(dir, precision)?;
         match device {
@@ -183,14 +177,7 @@ impl Pipeline {
     }
 
     fn assemble(loaded: LoadedModel<Ready>) -> Self {
-        let LoadedModel {
-            config,
-            tokenizers,
-            architecture,
-            weights,
-            shortlist,
-            ..
-        } = loaded;
+        let LoadedModel { config, tokenizers, architecture, weights, shortlist, .. } = loaded;
         let (model, engine, file) = match weights {
             Ready::Engine(engine, file) => {
                 let cache = config.decode.cache_precision.into();
@@ -254,9 +241,7 @@ impl Pipeline {
             model: OnceLock::new(),
             engine: AnyEngine::Cpu(engine.with_cache(cache).with_shortlist(shortlist)).into(),
             file: None,
-            partners: partners
-                .map(|partner| partner.into_precision(precision))
-                .collect::<Result<_>>()?,
+            partners: partners.map(|partner| partner.into_precision(precision)).collect::<Result<_>>()?,
             ..self
         })
     }
@@ -268,10 +253,7 @@ impl Pipeline {
     pub fn with_shortlist(mut self, shortlist: Option<Arc<Shortlist>>) -> Self {
         self.stepper();
         let engine = self.engine.take().expect("it was built");
-        Self {
-            engine: engine.with_shortlist(shortlist).into(),
-            ..self
-        }
+        Self { engine: engine.with_shortlist(shortlist).into(), ..self }
     }
 
     /// Replaces the configured number type of the keys and values that the model, and those of its ensemble, keep for decoding.
@@ -281,18 +263,13 @@ impl Pipeline {
     pub fn with_cache_precision(mut self, precision: CachePrecision) -> Result<Self> {
         if !decodes(&self.architecture) {
             return Err(Error::usage(
-                format!(
-                    "a model that {} keeps no keys and values",
-                    self.architecture.task().verb()
-                ),
+                format!("a model that {} keeps no keys and values", self.architecture.task().verb()),
                 "leave the precision of the cache out: only models that translate or generate have one",
             ));
         }
         self.config.decode.cache_precision = precision;
         self.engine = match self.engine.take() {
-            Some(AnyEngine::Cpu(engine)) => {
-                AnyEngine::Cpu(engine.with_cache(precision.into())).into()
-            }
+            Some(AnyEngine::Cpu(engine)) => AnyEngine::Cpu(engine.with_cache(precision.into())).into(),
             Some(AnyEngine::Device(_)) if precision != CachePrecision::F32 => {
                 return Err(Error::usage(
                     format!("GPUs keep keys and values in f32, not in {precision}"),
@@ -302,9 +279,8 @@ impl Pipeline {
             other => other.map(OnceLock::from).unwrap_or_default(),
         };
         let partners = self.partners.into_iter();
-        self.partners = partners
-            .map(|partner| partner.with_cache_precision(precision))
-            .collect::<Result<_>>()?;
+        self.partners =
+            partners.map(|partner| partner.with_cache_precision(precision)).collect::<Result<_>>()?;
         Ok(self)
     }
 
@@ -330,9 +306,7 @@ impl Pipeline {
         languages.apply(&self.tokenizers, &mut self.config.model.family)?;
         self.tokenizers = self.tokenizers.for_model(&self.config.model)?;
         let partners = self.partners.into_iter();
-        self.partners = partners
-            .map(|partner| partner.with_languages(languages))
-            .collect::<Result<_>>()?;
+        self.partners = partners.map(|partner| partner.with_languages(languages)).collect::<Result<_>>()?;
         Ok(self)
     }
 
@@ -358,8 +332,7 @@ impl Pipeline {
 
     /// Returns the model for whole sequences on the CPU, in `f32`. The weights of a quantized model are its dequantized weights.
     pub fn model(&self) -> &Model {
-        self.model
-            .get_or_init(|| checkpoint::build(&self.architecture, self.stepper_parameters()))
+        self.model.get_or_init(|| checkpoint::build(&self.architecture, self.stepper_parameters()))
     }
 
     /// Returns the result of `work` with the model for whole sequences, on the device on which the pipeline computes; see

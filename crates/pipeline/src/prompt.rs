@@ -42,11 +42,8 @@ impl Pipeline {
         let read = tokenizer.encode(text)?;
         let unknown = read.iter().filter(|&&id| id == special.unk).count();
         let unknown = Warning::of_unknown(unknown, read.len());
-        let kept = if tokenizer.decode(&read)?.ends_with(char::is_whitespace) {
-            text
-        } else {
-            text.trim_end()
-        };
+        let kept =
+            if tokenizer.decode(&read)?.ends_with(char::is_whitespace) { text } else { text.trim_end() };
         let warnings = unknown.into_iter().collect();
         self.begun(kept.to_owned(), read, warnings)
     }
@@ -76,10 +73,7 @@ impl Pipeline {
         match ids.iter().find(|id| inside(**id)) {
             None => Ok(ids),
             Some(&id) => Err(Error::Data {
-                problem: format!(
-                    "`{}` is never part of a text",
-                    tokenizer.token(id).unwrap_or_default()
-                ),
+                problem: format!("`{}` is never part of a text", tokenizer.token(id).unwrap_or_default()),
                 hint: Some("leave it out".into()),
             }),
         }
@@ -103,11 +97,7 @@ impl Pipeline {
                 "use only the end of it",
             ));
         }
-        Ok(Prompt {
-            text,
-            ids,
-            warnings,
-        })
+        Ok(Prompt { text, ids, warnings })
     }
 
     /// The token that replaces an empty text in a stream: the start token, if the model has one, or a line break.
@@ -148,10 +138,7 @@ mod tests {
         assert!(warning.starts_with("1 of "), "{warning}");
 
         let stream = untrained_language_model(TokenizerKind::Char, Units::Stream);
-        assert_eq!(
-            stream.prompt("").unwrap().ids,
-            stream.prompt("\n").unwrap().ids
-        );
+        assert_eq!(stream.prompt("").unwrap().ids, stream.prompt("\n").unwrap().ids);
         assert_eq!(stream.prompt("\n").unwrap().text(), "\n");
         assert_eq!(stream.prompt("Hund ").unwrap().text(), "Hund ");
         assert_eq!(stream.prompt(&"e".repeat(24)).unwrap().ids.len(), 24);
@@ -159,8 +146,7 @@ mod tests {
 
     #[test]
     fn a_prompt_of_tokens_is_continued_exactly() {
-        let spelled =
-            |tokens: &[&str]| -> Vec<String> { tokens.iter().map(|&t| t.into()).collect() };
+        let spelled = |tokens: &[&str]| -> Vec<String> { tokens.iter().map(|&t| t.into()).collect() };
         for units in [Units::Lines, Units::Stream] {
             let pipeline = untrained_language_model(TokenizerKind::Bpe, units);
             let whole = pipeline.prompt("Ein Hund").unwrap();
@@ -171,20 +157,14 @@ mod tests {
             let prompt = pipeline.prompt_tokens(&letters).unwrap();
             let start = prompt.ids.len() - 4;
             assert_eq!(start, usize::from(units == Units::Lines));
-            assert_eq!(
-                pipeline.tokenizers.tgt().spelled(&prompt.ids[start..]),
-                letters
-            );
+            assert_eq!(pipeline.tokenizers.tgt().spelled(&prompt.ids[start..]), letters);
             assert_eq!(prompt.text(), "Hund");
         }
         let lines = untrained_language_model(TokenizerKind::Bpe, Units::Lines);
         assert_eq!(lines.prompt_tokens(&[]).unwrap(), lines.prompt("").unwrap());
         for wrong in [["H", "xyz"], ["H", "</s>"], ["H", "<s>"]] {
             let error = lines.prompt_tokens(&spelled(&wrong)).unwrap_err();
-            assert!(
-                error.to_string().contains(&format!("`{}`", wrong[1])),
-                "{error}"
-            );
+            assert!(error.to_string().contains(&format!("`{}`", wrong[1])), "{error}");
             assert!(matches!(error, Error::Data { .. }) && error.hint().is_some());
         }
         let error = lines.prompt_tokens(&vec!["H".into(); 24]).unwrap_err();
@@ -200,11 +180,7 @@ mod tests {
             assert!(error.exit_code() == 2 && error.hint().is_some(), "{error}");
         };
         let stream = untrained_language_model(TokenizerKind::Char, Units::Stream);
-        refused(
-            &stream,
-            &"e".repeat(25),
-            "25 tokens, but the model's context holds 24",
-        );
+        refused(&stream, &"e".repeat(25), "25 tokens, but the model's context holds 24");
         let lines = untrained_language_model(TokenizerKind::Char, Units::Lines);
         refused(&lines, &"e".repeat(24), "25 tokens");
         let words = untrained_language_model(TokenizerKind::Word, Units::Stream);

@@ -39,26 +39,17 @@ impl Form {
         let wanted = precision.unwrap_or(stored);
         if !decodes(architecture) && wanted != Precision::F32 {
             return Err(Error::usage(
-                format!(
-                    "a model that {} computes in f32 only",
-                    architecture.task().verb()
-                ),
+                format!("a model that {} computes in f32 only", architecture.task().verb()),
                 "leave the precision out: only models that translate or generate have a choice",
             ));
         }
         if stored != Precision::F32 && wanted != stored {
             return Err(Error::usage(
-                format!(
-                    "the model's weights are stored in {stored}, so it cannot compute in {wanted}"
-                ),
+                format!("the model's weights are stored in {stored}, so it cannot compute in {wanted}"),
                 "use the model that it was made from",
             ));
         }
-        Ok(if decodes(architecture) {
-            Self::Engine(wanted)
-        } else {
-            Self::Model
-        })
+        Ok(if decodes(architecture) { Self::Engine(wanted) } else { Self::Model })
     }
 }
 

@@ -40,10 +40,7 @@ impl Place {
 impl From<String> for Request {
     /// A request without constraints.
     fn from(src: String) -> Self {
-        Self {
-            src,
-            ..Self::default()
-        }
+        Self { src, ..Self::default() }
     }
 }
 
@@ -121,11 +118,7 @@ impl Job {
     }
 
     fn at(place: Place, source: Source) -> Self {
-        Self {
-            source,
-            terms: Arc::default(),
-            place,
-        }
+        Self { source, terms: Arc::default(), place }
     }
 }
 
@@ -133,11 +126,7 @@ impl Job {
 ///
 /// # Errors
 /// [`Error::Data`](attentive_base::Error::Data) for constraints that no translation can meet, naming the first line that has them.
-pub(super) fn jobs(
-    reader: &Reader<'_>,
-    first_line: usize,
-    requests: &[Request],
-) -> Result<Vec<Job>> {
+pub(super) fn jobs(reader: &Reader<'_>, first_line: usize, requests: &[Request]) -> Result<Vec<Job>> {
     let mut numbers: HashMap<*const Demands, usize> = HashMap::new();
     let mut distinct: Vec<&Demands> = Vec::new();
     let mut of_requests = Vec::with_capacity(requests.len());

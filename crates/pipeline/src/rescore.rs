@@ -75,9 +75,7 @@ impl Pipeline {
     ) -> Result<(Vec<Rescored>, Vec<Example>)> {
         let src = Source::read_all(first_line, src, |line| Source::read(line, self))?;
         let tokenizer = self.tokenizers.tgt();
-        let tgt = Source::read_all(first_line, tgt, |line| {
-            Source::text(line, tokenizer, usize::MAX)
-        })?;
+        let tgt = Source::read_all(first_line, tgt, |line| Source::text(line, tokenizer, usize::MAX))?;
         let mut results: Vec<Rescored> = Vec::with_capacity(src.len());
         let mut examples = Vec::new();
         for (number, (src, tgt)) in src.into_iter().zip(tgt).enumerate() {
@@ -100,9 +98,7 @@ impl Pipeline {
             let mut example = Example::pair(src.ids, &tgt, tokenizer.special(), number);
             let (all, room) = (example.tgt_len(), self.max_len());
             if all > room {
-                warn(format!(
-                    "too long for the model, only the first {room} of {all} tokens were scored"
-                ));
+                warn(format!("too long for the model, only the first {room} of {all} tokens were scored"));
             }
             example.truncate_target(room);
             result.tokens.clone_from(&example.tgt_out);
@@ -115,9 +111,8 @@ impl Pipeline {
     /// The log-probabilities of the targets of `batch`; with several models, the logarithms of the averaged probabilities.
     fn forced(&self, batch: &Batch) -> Result<Vec<Vec<f64>>> {
         let log_probs = |model: &Model| Ok(model.log_probs(batch, &Pass::inference()));
-        let each: Vec<_> = (self.members())
-            .map(|member| member.with_model(log_probs))
-            .collect::<Result<_>>()?;
+        let each: Vec<_> =
+            (self.members()).map(|member| member.with_model(log_probs)).collect::<Result<_>>()?;
         let n_models = each.len() as f64;
         let mut mean = each[0].clone();
         if each.len() > 1 {

@@ -37,11 +37,7 @@ pub fn share<T, R: Send>(
     let run_all = |start: Start| -> (Vec<Vec<(usize, R)>>, _) {
         thread::scope(|scope| {
             let run = &run;
-            let begin = |_| {
-                thread::Builder::new()
-                    .spawn_scoped(scope, || run(start))
-                    .ok()
-            };
+            let begin = |_| thread::Builder::new().spawn_scoped(scope, || run(start)).ok();
             let threads: Vec<_> = (1..workers).map_while(begin).collect();
             let own = run(start);
             let others = threads.into_iter().map(|thread| match thread.join() {
@@ -51,10 +47,7 @@ pub fn share<T, R: Send>(
             iter::once(own).chain(others).unzip()
         })
     };
-    let mut all: Vec<(usize, R)> = profile::side_by_side(run_all)
-        .into_iter()
-        .flatten()
-        .collect();
+    let mut all: Vec<(usize, R)> = profile::side_by_side(run_all).into_iter().flatten().collect();
     all.sort_by_key(|(number, _)| *number);
     all.into_iter().map(|(_, result)| result).collect()
 }
@@ -72,10 +65,7 @@ mod tests {
                 }
                 items.map(|item| item * item).collect()
             });
-            assert_eq!(
-                squares,
-                (0..100).map(|item| item * item).collect::<Vec<_>>()
-            );
+            assert_eq!(squares, (0..100).map(|item| item * item).collect::<Vec<_>>());
             let none: Vec<i32> = share(0..0, workers, |items| items.collect());
             assert!(none.is_empty());
         }
@@ -84,10 +74,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "the seventh")]
     fn a_panic_is_passed_on() {
-        share(0..20, 2, |items| {
-            items
-                .inspect(|item| assert!(*item != 7, "the seventh"))
-                .collect()
-        });
+        share(0..20, 2, |items| items.inspect(|item| assert!(*item != 7, "the seventh")).collect());
     }
 }

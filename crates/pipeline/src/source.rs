@@ -23,11 +23,7 @@ pub(super) struct Source {
 impl Source {
     /// The tokens `ids`, unchanged.
     pub(super) fn of(ids: Vec<TokenId>) -> Self {
-        Self {
-            ids,
-            warnings: Vec::new(),
-            is_cut: false,
-        }
+        Self { ids, warnings: Vec::new(), is_cut: false }
     }
 
     /// Encodes the source `line`, as far as it fits into `pipeline`'s model.
@@ -105,17 +101,10 @@ impl Source {
     }
 
     /// [`Source::with`] without limits.
-    pub(super) fn whole(
-        line: &str,
-        encode: impl FnOnce(&str) -> Result<Vec<TokenId>>,
-    ) -> Result<Self> {
+    pub(super) fn whole(line: &str, encode: impl FnOnce(&str) -> Result<Vec<TokenId>>) -> Result<Self> {
         let (ids, controls) = Self::encoded(line, encode)?;
         let warnings = Self::controls(controls).into_iter().collect();
-        Ok(Self {
-            ids,
-            warnings,
-            is_cut: false,
-        })
+        Ok(Self { ids, warnings, is_cut: false })
     }
 
     /// The tokens of `line`, and the number of control characters in it, which are read as blanks.
@@ -123,10 +112,7 @@ impl Source {
         line: &str,
         encode: impl FnOnce(&str) -> Result<Vec<TokenId>>,
     ) -> Result<(Vec<TokenId>, usize)> {
-        let text: String = line
-            .chars()
-            .map(|c| if is_control(c) { ' ' } else { c })
-            .collect();
+        let text: String = line.chars().map(|c| if is_control(c) { ' ' } else { c }).collect();
         let ids = match text.trim() {
             "" => Vec::new(),
             text => encode(text)?,

@@ -13,10 +13,7 @@ pub(super) struct StopStrings {
 
 impl StopStrings {
     pub(super) fn new(strings: Arc<[String]>) -> Self {
-        Self {
-            strings,
-            held: String::new(),
-        }
+        Self { strings, held: String::new() }
     }
 
     /// Adds a piece of text and returns what may pass. Breaks with the text before the stop string that is completed
@@ -61,12 +58,7 @@ mod tests {
     use super::*;
 
     /// The text passed when `text` comes in pieces of up to `longest` characters, and whether it was stopped.
-    fn passing(
-        text: &str,
-        strings: &[&str],
-        longest: usize,
-        random: &mut Random,
-    ) -> (String, bool) {
+    fn passing(text: &str, strings: &[&str], longest: usize, random: &mut Random) -> (String, bool) {
         let strings = strings.iter().map(|&string| string.into()).collect();
         let mut stop = StopStrings::new(strings);
         let mut passed = String::new();
@@ -100,11 +92,7 @@ mod tests {
         for &(text, strings, expected, stopped) in cases {
             for longest in [1, 2, 3, 20] {
                 let (passed, met) = passing(text, strings, longest, &mut random);
-                assert_eq!(
-                    (passed.as_str(), met),
-                    (expected, stopped),
-                    "{text}, {strings:?}"
-                );
+                assert_eq!((passed.as_str(), met), (expected, stopped), "{text}, {strings:?}");
             }
         }
     }

@@ -87,11 +87,7 @@ impl Pipeline {
             None => starts.push(0),
         }
         let ends = starts.iter().skip(1).copied().chain([text.len()]);
-        starts
-            .iter()
-            .zip(ends)
-            .map(|(&start, end)| start..end)
-            .collect()
+        starts.iter().zip(ends).map(|(&start, end)| start..end).collect()
     }
 
     /// Joins the results for the pieces of `text` into the result of [`Pipeline::tag`] for all of it.
@@ -161,13 +157,9 @@ impl Pipeline {
         };
         for (number, sequence) in (first_line..).zip(sequences) {
             if !sequence.len().is_multiple_of(width) || !sequence.iter().all(|x| x.is_finite()) {
-                let problem = format!(
-                    "sequence {number} does not consist of vectors of {width} finite numbers"
-                );
-                return Err(Error::Data {
-                    problem,
-                    hint: None,
-                });
+                let problem =
+                    format!("sequence {number} does not consist of vectors of {width} finite numbers");
+                return Err(Error::Data { problem, hint: None });
             }
         }
         let example = |vectors: &[f32], line| Example::vectors(vectors.to_vec(), width, line);
@@ -184,8 +176,7 @@ impl Pipeline {
     fn pieces(&self, line: usize, len: usize) -> Option<Warning> {
         let most = self.config.model.max_len;
         (len > most).then(|| {
-            let problem =
-                format!("{len} positions were read in pieces of {most}, the model's maximum");
+            let problem = format!("{len} positions were read in pieces of {most}, the model's maximum");
             Warning::new(problem).on_line(line)
         })
     }

@@ -39,18 +39,12 @@ pub(super) struct Unmeetable {
 
 impl Unmeetable {
     fn new(problem: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            problem: problem.into(),
-            hint: hint.into(),
-        }
+        Self { problem: problem.into(), hint: hint.into() }
     }
 
     /// The error for the line with the constraint.
     pub(super) fn on_line(&self, line: usize) -> Error {
-        Error::Data {
-            problem: format!("line {line}: {}", self.problem),
-            hint: Some(self.hint.clone()),
-        }
+        Error::Data { problem: format!("line {line}: {}", self.problem), hint: Some(self.hint.clone()) }
     }
 
     /// The warning that the constraint was left out.
@@ -74,12 +68,7 @@ impl<'a> Reader<'a> {
         contract: &'a TokenContract,
         search: &'a SearchOptions,
     ) -> Self {
-        Self {
-            pipeline,
-            contract,
-            search,
-            never: contract.never.iter().copied().collect(),
-        }
+        Self { pipeline, contract, search, never: contract.never.iter().copied().collect() }
     }
 
     /// Reads `demands` as tokens.
@@ -99,10 +88,7 @@ impl<'a> Reader<'a> {
         let mut known = HashSet::new();
         for phrase in &demands.phrases {
             let phrase = phrase.trim();
-            let tokens = match (
-                self.tokens("phrase", phrase, &mut controls),
-                demands.strictness,
-            ) {
+            let tokens = match (self.tokens("phrase", phrase, &mut controls), demands.strictness) {
                 (Ok(tokens), _) => tokens,
                 (Err(wrong), Strictness::Strict) => return Err(wrong),
                 (Err(wrong), Strictness::Lenient) => {
@@ -121,16 +107,10 @@ impl<'a> Reader<'a> {
     }
 
     /// The tokens of a prefix or phrase, which `what` names, and the number of its control characters.
-    fn tokens(
-        &self,
-        what: &str,
-        text: &str,
-        controls: &mut usize,
-    ) -> Result<Vec<TokenId>, Unmeetable> {
+    fn tokens(&self, what: &str, text: &str, controls: &mut usize) -> Result<Vec<TokenId>, Unmeetable> {
         let tokenizer: &Tokenizer = self.pipeline.tokenizers().tgt();
         let unreadable = |error: Error| Unmeetable::new(error.to_string(), "use another text");
-        let (ids, found) =
-            Source::encoded(text, |text| tokenizer.encode(text)).map_err(unreadable)?;
+        let (ids, found) = Source::encoded(text, |text| tokenizer.encode(text)).map_err(unreadable)?;
         *controls += found;
         if ids.contains(&tokenizer.special().unk) {
             let text = shortened(text.trim());
@@ -162,11 +142,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Refuses a constraint, described by `what`, with a token that is never generated.
-    fn check_generated(
-        &self,
-        ids: &[TokenId],
-        what: impl Fn() -> String,
-    ) -> Result<(), Unmeetable> {
+    fn check_generated(&self, ids: &[TokenId], what: impl Fn() -> String) -> Result<(), Unmeetable> {
         let Some(id) = ids.iter().find(|id| self.never.contains(id)) else {
             return Ok(());
         };
@@ -180,11 +156,7 @@ impl<'a> Reader<'a> {
 
     /// The number of tokens of the constraints that are not in the prefix.
     fn needed(&self, terms: &Terms) -> usize {
-        let Terms {
-            prefix,
-            constraints,
-            ..
-        } = terms;
+        let Terms { prefix, constraints, .. } = terms;
         // No translation is this long, so nothing needs to be looked for.
         let looks = prefix.len() <= self.pipeline.max_len();
         let missing = constraints.iter().filter(|phrase| {
@@ -200,16 +172,11 @@ impl<'a> Reader<'a> {
         let first = usize::from(self.contract.forced_first.is_some());
         let room = limit.saturating_sub(1 + first);
         let (given, needed) = (terms.prefix.len(), terms.needed);
-        let of_line = format!(
-            "a translation of this line has at most {} before `</s>`",
-            count(room, "token")
-        );
+        let of_line =
+            format!("a translation of this line has at most {} before `</s>`", count(room, "token"));
         let hint = "shorten it; `decode.max_new_extra` and `model.max_len` of the model's configuration set the limit";
         if given > room {
-            let problem = format!(
-                "the prefix is too long: it has {}, but {of_line}",
-                count(given, "token")
-            );
+            let problem = format!("the prefix is too long: it has {}, but {of_line}", count(given, "token"));
             return Err(Unmeetable::new(problem, hint));
         }
         if given + needed > room {

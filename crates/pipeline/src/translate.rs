@@ -30,10 +30,7 @@ pub struct TranslateOptions {
 impl From<&DecodeConfig> for TranslateOptions {
     /// The configured search, for one translation per line.
     fn from(config: &DecodeConfig) -> Self {
-        Self {
-            search: config.into(),
-            batch_size: config.batch_size,
-        }
+        Self { search: config.into(), batch_size: config.batch_size }
     }
 }
 
@@ -122,15 +119,8 @@ impl Pipeline {
         requests: &[Request],
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
-        let search = SearchOptions {
-            guided: true,
-            ..options.search
-        };
-        self.translate_sentences(
-            first_line,
-            requests,
-            &TranslateOptions { search, ..*options },
-        )
+        let search = SearchOptions { guided: true, ..options.search };
+        self.translate_sentences(first_line, requests, &TranslateOptions { search, ..*options })
     }
 
     /// Like [`Pipeline::translate_requests`], for requests that are sentences of lines. Uses the search of
@@ -193,18 +183,10 @@ impl Pipeline {
         Ok(())
     }
 
-    fn translate_jobs(
-        &self,
-        jobs: Vec<Job>,
-        options: &TranslateOptions,
-    ) -> Result<Vec<Translation>> {
+    fn translate_jobs(&self, jobs: Vec<Job>, options: &TranslateOptions) -> Result<Vec<Translation>> {
         let order = longest_first(jobs.iter().map(|job| job.source.ids.len()));
         let sentence = |&line: &usize| {
-            let Job {
-                source,
-                terms,
-                place,
-            } = &jobs[line];
+            let Job { source, terms, place } = &jobs[line];
             Sentence {
                 src: source.ids.clone(),
                 prefix: terms.prefix.clone(),
@@ -248,11 +230,7 @@ impl Pipeline {
         found: Vec<Hypothesis>,
         options: &SearchOptions,
     ) -> Result<Translation> {
-        let Job {
-            source,
-            terms,
-            place,
-        } = job;
+        let Job { source, terms, place } = job;
         let unmet = found.first().map_or(&[][..], |best| &best.unmet);
         let lacking = unmet.iter().map(|&number| lacks(&terms.phrases[number]));
         let unk = self.tokenizers.tgt().special().unk;
@@ -266,10 +244,7 @@ impl Pipeline {
             let effect = "the model gives no probability to any next token";
             return Err(Error::damaged_model(effect));
         }
-        Ok(Translation {
-            hypotheses,
-            warnings,
-        })
+        Ok(Translation { hypotheses, warnings })
     }
 
     /// The search results for each of `sentences`, in order.
@@ -279,22 +254,14 @@ impl Pipeline {
         options: &TranslateOptions,
     ) -> Result<Vec<Vec<Hypothesis>>> {
         // A device takes all sentences at once.
-        let threads = if self.is_on_device() {
-            1
-        } else {
-            Threads::current().count()
-        };
+        let threads = if self.is_on_device() { 1 } else { Threads::current().count() };
         let workers = workers(threads, sentences.len(), options.batch_size);
         let capacity = Capacity {
             sentences: options.batch_size.div_ceil(workers),
             positions: SEARCH_POSITIONS.div_ceil(workers),
         };
         let contract = self.contract()?;
-        let with = Setting {
-            contract: &contract,
-            options: options.search.all_candidates(),
-            capacity,
-        };
+        let with = Setting { contract: &contract, options: options.search.all_candidates(), capacity };
         let count = |_: &Vec<Hypothesis>| {
             self.translated.fetch_add(1, Ordering::Relaxed);
         };
@@ -302,9 +269,7 @@ impl Pipeline {
         let found = self.computing(|| {
             Ok(share(sentences, workers, |sentences| {
                 interrupt.during(|| match self.ensemble() {
-                    None => search(self.stepper(), sentences, with)
-                        .inspect(count)
-                        .collect(),
+                    None => search(self.stepper(), sentences, with).inspect(count).collect(),
                     Some(ensemble) => search(&ensemble, sentences, with).inspect(count).collect(),
                 })
             }))
@@ -350,10 +315,7 @@ impl Pipeline {
 
 fn check_batch_size(options: &TranslateOptions) -> Result<()> {
     match options.batch_size {
-        0 => Err(Error::usage(
-            "the batch size is 0",
-            "use a batch size of at least 1",
-        )),
+        0 => Err(Error::usage("the batch size is 0", "use a batch size of at least 1")),
         _ => Ok(()),
     }
 }
@@ -372,11 +334,7 @@ pub(super) fn workers(threads: usize, sentences: usize, batch_size: usize) -> us
     /// Smaller batches would make the matrix products of each search too small.
     const FEWEST: usize = 8;
     let workers = threads.min(batch_size / FEWEST);
-    if sentences < workers {
-        1
-    } else {
-        workers.max(1)
-    }
+    if sentences < workers { 1 } else { workers.max(1) }
 }
 
 /// The indices of non-blank lines, given the number of tokens of each, longest first: sentences of similar length are encoded

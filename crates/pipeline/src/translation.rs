@@ -19,10 +19,7 @@ pub struct Translation {
 impl Translation {
     /// The translation of a blank line.
     pub(super) fn blank(warnings: Vec<Warning>) -> Self {
-        Self {
-            hypotheses: vec![Candidate::default()],
-            warnings,
-        }
+        Self { hypotheses: vec![Candidate::default()], warnings }
     }
 
     /// Returns the text of the best hypothesis.

@@ -16,19 +16,14 @@ pub struct Warning {
 impl Warning {
     /// A warning about a single input.
     pub(super) fn new(problem: String) -> Self {
-        Self {
-            line: None,
-            problem,
-        }
+        Self { line: None, problem }
     }
 
     /// Returns a warning that `unknown` of `all` tokens are not in the vocabulary; `None` if there are none.
     pub fn of_unknown(unknown: usize, all: usize) -> Option<Self> {
         let tokens = count(all, "token");
         (unknown > 0).then(|| {
-            Self::new(format!(
-                "{unknown} of {tokens} not in the model's vocabulary, read as `<unk>`"
-            ))
+            Self::new(format!("{unknown} of {tokens} not in the model's vocabulary, read as `<unk>`"))
         })
     }
 
@@ -71,10 +66,7 @@ impl Warning {
 
     /// Sets the line number of the warning.
     pub fn on_line(self, line: usize) -> Self {
-        Self {
-            line: Some(line),
-            ..self
-        }
+        Self { line: Some(line), ..self }
     }
 }
 

@@ -35,10 +35,8 @@ pub(super) fn written(
     never: &[TokenId],
 ) -> Vec<Written> {
     let token = |id: TokenId| tokenizer.token(id).unwrap_or_default();
-    let alternative = |next: NextToken| Alternative {
-        token: token(next.token),
-        probability: next.log_prob.exp(),
-    };
+    let alternative =
+        |next: NextToken| Alternative { token: token(next.token), probability: next.log_prob.exp() };
     let write = |(row, &id): (&[f32], &TokenId)| {
         let found = scored(row, &[id]).pop();
         let others = likeliest_of(row, ALTERNATIVES, &[never, &[id]].concat());

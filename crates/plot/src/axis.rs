@@ -41,18 +41,11 @@ impl Axis {
 
     /// Shows exactly the range from `low` to `high`, whatever the data.
     pub fn limits(self, low: f64, high: f64) -> Self {
-        Self {
-            limits: Some((low, high)),
-            ..self
-        }
+        Self { limits: Some((low, high)), ..self }
     }
 
     fn new(label: impl Into<String>, kind: Kind) -> Self {
-        Self {
-            label: label.into(),
-            kind,
-            limits: None,
-        }
+        Self { label: label.into(), kind, limits: None }
     }
 
     /// The names of a categorical axis.
@@ -75,9 +68,7 @@ impl Axis {
         let shown = |value: &f64| value.is_finite() && (!is_log || *value > 0.0);
         let (low, high) = values
             .filter(shown)
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-                (low.min(value), high.max(value))
-            });
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
         Domain::new(low, high, is_log).padded(padding)
     }
 
@@ -89,10 +80,8 @@ impl Axis {
             Kind::Whole => ticks::linear(low, high, most, Steps::Whole),
             Kind::Logarithmic => ticks::logarithmic(low, high, most),
             Kind::Names(names) => {
-                let tick = |(index, name): (usize, &String)| Tick {
-                    value: index as f64,
-                    label: name.clone(),
-                };
+                let tick =
+                    |(index, name): (usize, &String)| Tick { value: index as f64, label: name.clone() };
                 names.iter().enumerate().map(tick).collect()
             }
         }
@@ -116,11 +105,7 @@ impl Domain {
             (true, _) => (low, high),
         };
         let half = if low == 0.0 { 0.5 } else { low.abs() * 0.05 };
-        let (low, high) = if high > low {
-            (low, high)
-        } else {
-            (low - half, high + half)
-        };
+        let (low, high) = if high > low { (low, high) } else { (low - half, high + half) };
         Self { low, high, is_log }
     }
 
@@ -130,11 +115,7 @@ impl Domain {
         let back = |place: f64| if self.is_log { place.exp() } else { place };
         match padding {
             0.0 => self,
-            _ => Self {
-                low: back(low - more),
-                high: back(high + more),
-                ..self
-            },
+            _ => Self { low: back(low - more), high: back(high + more), ..self },
         }
     }
 
@@ -144,11 +125,7 @@ impl Domain {
 
     /// Maps the domain to a range of pixels.
     pub(super) fn between(self, from: f64, to: f64) -> Span {
-        Span {
-            domain: self,
-            from,
-            to,
-        }
+        Span { domain: self, from, to }
     }
 }
 

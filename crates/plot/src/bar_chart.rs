@@ -32,21 +32,14 @@ impl BarChart {
         values: Axis,
         decimals: usize,
     ) -> Self {
-        Self {
-            title: title.into(),
-            groups: Axis::names("", groups),
-            values,
-            series: Vec::new(),
-            decimals,
-        }
+        Self { title: title.into(), groups: Axis::names("", groups), values, series: Vec::new(), decimals }
     }
 
     /// Adds a bar to each group. NaN and values below zero have no bar.
     pub fn series(mut self, name: impl Into<String>, color: usize, values: &[f64]) -> Self {
         let points = values.iter().enumerate();
         let points = points.map(|(group, value)| (group as f64, *value));
-        self.series
-            .push(Series::new(name, color, points.collect()).filled());
+        self.series.push(Series::new(name, color, points.collect()).filled());
         self
     }
 
@@ -91,8 +84,7 @@ impl BarChart {
     fn draw_bars(&self, svg: &mut Svg, frame: &Frame, series: &Series, place: (f64, f64)) {
         let (offset, width) = place;
         for (group, value) in &series.points {
-            let (Some(x), Some(y), Some(zero)) =
-                (frame.x.at(*group), frame.y.at(*value), frame.y.at(0.0))
+            let (Some(x), Some(y), Some(zero)) = (frame.x.at(*group), frame.y.at(*value), frame.y.at(0.0))
             else {
                 continue;
             };
@@ -100,12 +92,7 @@ impl BarChart {
                 continue;
             }
             let gap = (width * 0.05).min(1.0);
-            let bar = Area {
-                x: x + offset + gap,
-                y,
-                width: width - 2.0 * gap,
-                height: zero - y,
-            };
+            let bar = Area { x: x + offset + gap, y, width: width - 2.0 * gap, height: zero - y };
             svg.rect(bar, series.look.fill());
             let label = format!("{value:.0$}", self.decimals);
             let style = TextStyle::plain(Anchor::Middle);
@@ -123,9 +110,11 @@ mod tests {
 
     fn chart(values: &[f64]) -> BarChart {
         let groups = ["one", "two"].map(String::from);
-        BarChart::new("Speed", groups, Axis::linear("times"), 1)
-            .series("ours", 0, values)
-            .series("theirs", 1, &[1.0, 1.0])
+        BarChart::new("Speed", groups, Axis::linear("times"), 1).series("ours", 0, values).series(
+            "theirs",
+            1,
+            &[1.0, 1.0],
+        )
     }
 
     #[test]

@@ -42,9 +42,7 @@ pub(super) const MISSING: &str = "#d9d9d9";
 pub(super) const BAND: &str = "#f3ead2";
 
 /// Okabe and Ito's palette (2008) without yellow, which is hard to see on white.
-const SERIES: [&str; 7] = [
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444",
-];
+const SERIES: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444"];
 
 /// The color of series `number`; the palette repeats after seven.
 pub(super) fn series(number: usize) -> &'static str {
@@ -78,10 +76,7 @@ pub(super) fn viridis(share: f64) -> String {
     let below = (place as usize).min(VIRIDIS.len() - 2);
     let part = place - below as f64;
     let [r, g, b] = std::array::from_fn(|i| {
-        let (from, to) = (
-            f64::from(VIRIDIS[below][i]),
-            f64::from(VIRIDIS[below + 1][i]),
-        );
+        let (from, to) = (f64::from(VIRIDIS[below][i]), f64::from(VIRIDIS[below + 1][i]));
         (from + part * (to - from)).round() as u8
     });
     format!("#{r:02x}{g:02x}{b:02x}")

@@ -91,13 +91,7 @@ impl Panel {
 impl Figure {
     /// Creates an empty figure, 960 pixels wide. An empty title is not drawn.
     pub fn new(title: impl Into<String>) -> Self {
-        Self {
-            title: title.into(),
-            note: String::new(),
-            width: 960.0,
-            theme: Theme::Light,
-            rows: Vec::new(),
-        }
+        Self { title: title.into(), note: String::new(), width: 960.0, theme: Theme::Light, rows: Vec::new() }
     }
 
     /// Adds a line of small print under the title.
@@ -155,12 +149,7 @@ impl Figure {
             let y = MARGIN + title + text::SIZE * 0.85;
             svg.text(MARGIN, y, &self.note, style.quiet());
         }
-        let mut area = Area {
-            x: MARGIN,
-            y: MARGIN + head,
-            width: inner,
-            height: legend_height,
-        };
+        let mut area = Area { x: MARGIN, y: MARGIN + head, width: inner, height: legend_height };
         legend.draw(&mut svg, area);
         area.y += legend_height;
         for row in &self.rows {
@@ -246,15 +235,9 @@ mod tests {
 
     #[test]
     fn gaps_in_a_line_are_kept() {
-        let points = vec![
-            (0.0, 1.0),
-            (1.0, 2.0),
-            (2.0, f64::NAN),
-            (3.0, 2.0),
-            (4.0, 1.0),
-        ];
-        let chart = LineChart::new("", Axis::whole(""), Axis::linear(""))
-            .series(Series::new("a & b", 0, points));
+        let points = vec![(0.0, 1.0), (1.0, 2.0), (2.0, f64::NAN), (3.0, 2.0), (4.0, 1.0)];
+        let chart =
+            LineChart::new("", Axis::whole(""), Axis::linear("")).series(Series::new("a & b", 0, points));
         let svg = Figure::new("t").row("", 200.0, [chart]).svg();
         // Two parts and the legend sample.
         assert_eq!(svg.matches("stroke=\"#0072b2\"").count(), 3, "{svg}");

@@ -68,10 +68,7 @@ impl FramePlan<'_> {
         let ((x_axis, x_domain), (y_axis, y_domain)) = (self.x, self.y);
         let top = if self.title.is_empty() { 8.0 } else { TITLE };
         let height = (outer.height - top - LABEL - GAP - text::SIZE).max(1.0);
-        let y_ticks = thinned(
-            shortened(y_axis.ticks(y_domain, (height / Y_TICK) as usize)),
-            height,
-        );
+        let y_ticks = thinned(shortened(y_axis.ticks(y_domain, (height / Y_TICK) as usize)), height);
         let left = widest(&y_ticks) + GAP + label_room(y_axis);
         let width = (outer.width - left - RIGHT).max(1.0);
         let x_ticks = shortened(x_axis.ticks(x_domain, (width / X_TICK) as usize));
@@ -92,11 +89,8 @@ impl FramePlan<'_> {
             Origin::Bottom => (area.bottom(), area.y),
             Origin::Top => (area.y, area.bottom()),
         };
-        let frame = Frame {
-            area,
-            x: x_domain.between(area.x, area.right()),
-            y: y_domain.between(y_from, y_to),
-        };
+        let frame =
+            Frame { area, x: x_domain.between(area.x, area.right()), y: y_domain.between(y_from, y_to) };
         self.titles(svg, outer, &frame);
         self.y_ticks(svg, &frame, &y_ticks);
         self.x_ticks(svg, &frame, &x_ticks, lie);
@@ -136,13 +130,7 @@ impl FramePlan<'_> {
                 continue;
             };
             let lines = self.grid == Grid::Lines;
-            tick(
-                svg,
-                lines,
-                (x, bottom),
-                (x, frame.area.y),
-                (x, bottom + 4.0),
-            );
+            tick(svg, lines, (x, bottom), (x, frame.area.y), (x, bottom + 4.0));
             let y = bottom + GAP + text::SIZE * 0.8;
             match lie {
                 XLabels::Level => {

@@ -53,21 +53,12 @@ impl HeatMap {
         let range = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
             (low.min(value.into()), high.max(value.into()))
         });
-        Self {
-            title: title.into(),
-            columns,
-            rows,
-            matrix,
-            range,
-        }
+        Self { title: title.into(), columns, rows, matrix, range }
     }
 
     /// Sets the range of the colors: `low` is dark and `high` is light.
     pub fn range(self, low: f64, high: f64) -> Self {
-        Self {
-            range: (low, high),
-            ..self
-        }
+        Self { range: (low, high), ..self }
     }
 
     pub(super) fn title(&self) -> &str {
@@ -76,38 +67,21 @@ impl HeatMap {
 
     pub(super) fn draw(&self, svg: &mut Svg, outer: Area) {
         let (low, high) = self.range;
-        let bar_ticks = ticks::linear(
-            low,
-            high,
-            ((outer.height - 60.0) / 36.0) as usize,
-            Steps::Any,
-        );
-        let widths = bar_ticks
-            .iter()
-            .map(|tick| text::width(&tick.label, text::SIZE));
+        let bar_ticks = ticks::linear(low, high, ((outer.height - 60.0) / 36.0) as usize, Steps::Any);
+        let widths = bar_ticks.iter().map(|tick| text::width(&tick.label, text::SIZE));
         let bar_room = GAP + BAR + 6.0 + widths.fold(0.0, f64::max);
         let extent = |n: usize| [-0.5, n as f64 - 0.5].into_iter();
         let plan = FramePlan {
             title: &self.title,
-            x: (
-                &self.columns,
-                self.columns.domain(extent(self.matrix.columns), 0.0),
-            ),
-            y: (
-                &self.rows,
-                self.rows.domain(extent(self.matrix.rows()), 0.0),
-            ),
+            x: (&self.columns, self.columns.domain(extent(self.matrix.columns), 0.0)),
+            y: (&self.rows, self.rows.domain(extent(self.matrix.rows()), 0.0)),
             origin: Origin::Top,
             grid: Grid::None,
         };
         let area = plan.draw(svg, outer.inside(0.0, 0.0, bar_room, 0.0)).area;
         draw_cells(svg, area, &self.matrix, self.range);
         svg.outline(area, color::QUIET);
-        let bar = Area {
-            x: area.right() + GAP + 12.0,
-            width: BAR,
-            ..area
-        };
+        let bar = Area { x: area.right() + GAP + 12.0, width: BAR, ..area };
         self.draw_bar(svg, bar, &bar_ticks);
     }
 
@@ -202,26 +176,12 @@ mod tests {
         let matrix = Matrix::new(vec![0.0, 0.0, 1.0, 1.0, 0.0, f32::NAN, 9.0], 3);
         assert_eq!(matrix.rows(), 2);
         let mut svg = Svg::new(10.0, 10.0, "", Theme::Light);
-        let area = Area {
-            x: 0.0,
-            y: 0.0,
-            width: 30.0,
-            height: 20.0,
-        };
+        let area = Area { x: 0.0, y: 0.0, width: 30.0, height: 20.0 };
         draw_cells(&mut svg, area, &matrix, (0.0, 1.0));
         let text = svg.finish();
-        assert!(
-            text.contains("<path stroke=\"#440154\" d=\"m0 0h2m-1 1h1\"/>"),
-            "{text}"
-        );
-        assert!(
-            text.contains("<path stroke=\"#fde725\" d=\"m2 0h1m-3 1h1\"/>"),
-            "{text}"
-        );
-        assert!(
-            text.contains("<path stroke=\"#d9d9d9\" d=\"m2 1h1\"/>"),
-            "{text}"
-        );
+        assert!(text.contains("<path stroke=\"#440154\" d=\"m0 0h2m-1 1h1\"/>"), "{text}");
+        assert!(text.contains("<path stroke=\"#fde725\" d=\"m2 0h1m-3 1h1\"/>"), "{text}");
+        assert!(text.contains("<path stroke=\"#d9d9d9\" d=\"m2 1h1\"/>"), "{text}");
     }
 
     #[test]

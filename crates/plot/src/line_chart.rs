@@ -23,13 +23,7 @@ pub struct LineChart {
 impl LineChart {
     /// Creates an empty chart.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
-        Self {
-            title: title.into(),
-            x,
-            y,
-            series: Vec::new(),
-            band: None,
-        }
+        Self { title: title.into(), x, y, series: Vec::new(), band: None }
     }
 
     /// Adds a line on top of the earlier ones.
@@ -40,10 +34,7 @@ impl LineChart {
 
     /// Shades the range from `low` to `high` on the x axis, to mark the part that another chart enlarges.
     pub fn band(self, low: f64, high: f64) -> Self {
-        Self {
-            band: Some((low, high)),
-            ..self
-        }
+        Self { band: Some((low, high)), ..self }
     }
 
     pub(super) fn title(&self) -> &str {
@@ -85,11 +76,7 @@ impl LineChart {
         };
         if let (Some(low), Some(high)) = (frame.x.at(low), frame.x.at(high)) {
             let left = low.max(frame.area.x);
-            let band = Area {
-                x: left,
-                width: (high.min(frame.area.right()) - left).max(0.0),
-                ..frame.area
-            };
+            let band = Area { x: left, width: (high.min(frame.area.right()) - left).max(0.0), ..frame.area };
             svg.rect(band, color::BAND);
         }
     }

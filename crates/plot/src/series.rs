@@ -31,11 +31,7 @@ impl Series {
     /// Creates a plain line. The legend shows its `name` unless it is empty; series with the same `color` number share a color.
     pub fn new(name: impl Into<String>, color: usize, points: Vec<(f64, f64)>) -> Self {
         let strength = Strength::Plain;
-        Self {
-            name: name.into(),
-            points,
-            look: Look { color, strength },
-        }
+        Self { name: name.into(), points, look: Look { color, strength } }
     }
 
     /// Makes the line thin and pale, as background for another one.
@@ -73,11 +69,7 @@ impl Look {
             // The legend's sample.
             Strength::Filled => (11.0, 1.0),
         };
-        Stroke {
-            opacity,
-            dashes: color::dashes(self.color),
-            ..Stroke::new(color::series(self.color), width)
-        }
+        Stroke { opacity, dashes: color::dashes(self.color), ..Stroke::new(color::series(self.color), width) }
     }
 
     /// The color and radius of the dots of a series of `count` points, if it has dots.

@@ -74,28 +74,15 @@ pub(super) enum Weight {
 
 impl TextStyle {
     pub(super) const fn plain(anchor: Anchor) -> Self {
-        Self {
-            anchor,
-            size: text::SIZE,
-            color: color::TEXT,
-            weight: Weight::Normal,
-            turn: 0.0,
-        }
+        Self { anchor, size: text::SIZE, color: color::TEXT, weight: Weight::Normal, turn: 0.0 }
     }
 
     pub(super) const fn quiet(self) -> Self {
-        Self {
-            color: color::QUIET,
-            ..self
-        }
+        Self { color: color::QUIET, ..self }
     }
 
     pub(super) const fn strong(self, size: f64) -> Self {
-        Self {
-            size,
-            weight: Weight::Strong,
-            ..self
-        }
+        Self { size, weight: Weight::Strong, ..self }
     }
 
     pub(super) const fn turned(self, turn: f64) -> Self {
@@ -124,13 +111,7 @@ impl Svg {
 
     /// Draws text with its baseline at `y`.
     pub(super) fn text(&mut self, x: f64, y: f64, content: &str, style: TextStyle) {
-        let TextStyle {
-            anchor,
-            size,
-            color,
-            weight,
-            turn,
-        } = style;
+        let TextStyle { anchor, size, color, weight, turn } = style;
         let anchor = match anchor {
             Anchor::Start => "",
             Anchor::Middle => " text-anchor=\"middle\"",
@@ -154,12 +135,7 @@ impl Svg {
 
     /// Draws a filled rectangle.
     pub(super) fn rect(&mut self, area: Area, fill: &str) {
-        let Area {
-            x,
-            y,
-            width,
-            height,
-        } = area;
+        let Area { x, y, width, height } = area;
         let fill = self.theme.shade(fill);
         self.line(format_args!(
             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{fill}\"/>",
@@ -172,12 +148,7 @@ impl Svg {
 
     /// Draws the outline of a rectangle.
     pub(super) fn outline(&mut self, area: Area, color: &str) {
-        let Area {
-            x,
-            y,
-            width,
-            height,
-        } = area;
+        let Area { x, y, width, height } = area;
         let color = self.theme.shade(color);
         self.line(format_args!(
             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"{color}\"/>",
@@ -201,12 +172,7 @@ impl Svg {
             // Writing to a string cannot fail.
             let _ = write!(list, "{blank}{},{}", Number(*x), Number(*y));
         }
-        let Stroke {
-            color,
-            width,
-            opacity,
-            dashes,
-        } = stroke;
+        let Stroke { color, width, opacity, dashes } = stroke;
         let color = self.theme.shade(color);
         let dashes = dashes.map_or(String::new(), |d| format!(" stroke-dasharray=\"{d}\""));
         let opacity = match *opacity {
@@ -259,12 +225,7 @@ pub(super) struct Stroke {
 
 impl Stroke {
     pub(super) const fn new(color: &'static str, width: f64) -> Self {
-        Self {
-            color,
-            width,
-            opacity: 1.0,
-            dashes: None,
-        }
+        Self { color, width, opacity: 1.0, dashes: None }
     }
 }
 
@@ -275,12 +236,7 @@ mod tests {
     #[test]
     fn markup_in_text_is_escaped() {
         let mut svg = Svg::new(10.0, 10.0, "a < b & \"c\"", Theme::Light);
-        svg.text(
-            1.0,
-            2.0,
-            "<b>'x' & y\u{1}</b>",
-            TextStyle::plain(Anchor::End),
-        );
+        svg.text(1.0, 2.0, "<b>'x' & y\u{1}</b>", TextStyle::plain(Anchor::End));
         let text = svg.finish();
         assert!(text.contains("<title>a &lt; b &amp; &quot;c&quot;</title>"));
         assert!(text.contains(">&lt;b&gt;&#39;x&#39; &amp; y &lt;/b&gt;</text>"));

@@ -51,10 +51,7 @@ mod tests {
     fn text_is_shortened_only_if_necessary() {
         assert_eq!(shorten("a run", SIZE, 100.0), "a run");
         let short = shorten("a very long name of a run", SIZE, 100.0);
-        assert!(
-            short.ends_with('…') && width(&short, SIZE) <= 100.0,
-            "{short}"
-        );
+        assert!(short.ends_with('…') && width(&short, SIZE) <= 100.0, "{short}");
         assert_eq!(shorten("abc", SIZE, 0.0), "…");
     }
 }

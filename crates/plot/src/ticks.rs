@@ -38,10 +38,7 @@ pub(super) fn linear(low: f64, high: f64, most: usize, steps: Steps) -> Vec<Tick
     (0..count)
         .map(|i| {
             let value = (first + i as f64) * step;
-            Tick {
-                value,
-                label: label(value, step, high.abs().max(low.abs())),
-            }
+            Tick { value, label: label(value, step, high.abs().max(low.abs())) }
         })
         .collect()
 }
@@ -66,13 +63,9 @@ pub(super) fn logarithmic(low: f64, high: f64, most: usize) -> Vec<Tick> {
         .chain((2..).take(300).map(|stride| values(&[1.0], stride)));
     let fitting = candidates.into_iter().find(|values| values.len() <= most);
     match fitting {
-        Some(values) if values.len() > 2 => values
-            .into_iter()
-            .map(|value| Tick {
-                value,
-                label: label(value, value, value),
-            })
-            .collect(),
+        Some(values) if values.len() > 2 => {
+            values.into_iter().map(|value| Tick { value, label: label(value, value, value) }).collect()
+        }
         _ => linear(low, high, most, Steps::Any),
     }
 }
@@ -92,11 +85,7 @@ fn label(value: f64, step: f64, largest: f64) -> String {
         let decimals = (-step.log10() - 1e-9).ceil().max(0.0) as usize;
         format!("{:.decimals$}", value.abs())
     };
-    if value < 0.0 && digits != "0" {
-        format!("−{digits}")
-    } else {
-        digits
-    }
+    if value < 0.0 && digits != "0" { format!("−{digits}") } else { digits }
 }
 
 /// Scientific notation such as 2.5e−6, with at most two decimals.
@@ -134,10 +123,7 @@ mod tests {
         assert_eq!(line(0.0, 30_000.0, 3), ["0", "10k", "20k", "30k"]);
         assert_eq!(line(0.0, 3e7, 3), ["0", "10M", "20M", "30M"]);
         assert_eq!(line(0.0, 6e-6, 3), ["0", "2e−6", "4e−6", "6e−6"]);
-        assert_eq!(
-            line(0.0, 4e-4, 4),
-            ["0", "0.0001", "0.0002", "0.0003", "0.0004"]
-        );
+        assert_eq!(line(0.0, 4e-4, 4), ["0", "0.0001", "0.0002", "0.0003", "0.0004"]);
     }
 
     #[test]

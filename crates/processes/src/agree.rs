@@ -26,11 +26,7 @@ struct Failure {
 
 impl Failure {
     fn of(error: &Error) -> Self {
-        Self {
-            problem: error.to_string(),
-            hint: error.hint(),
-            exit_code: error.exit_code(),
-        }
+        Self { problem: error.to_string(), hint: error.hint(), exit_code: error.exit_code() }
     }
 }
 
@@ -46,24 +42,16 @@ impl Processes {
             return Self::alone();
         }
         let here = format!("{} {host}", std::process::id());
-        let unnamed = Self {
-            group: Some(Rc::new(Group::new(Box::new(transport), timeout, lost))),
-        };
+        let unnamed = Self { group: Some(Rc::new(Group::new(Box::new(transport), timeout, lost))) };
         let places = unnamed.gather("the processes were introduced", here.as_bytes());
         let places = places.iter().map(|place| {
             let place = String::from_utf8_lossy(place);
             let (pid, host) = place.split_once(' ').unwrap_or(("0", &place));
-            Place {
-                host: host.into(),
-                pid: pid.parse().unwrap_or(0),
-            }
+            Place { host: host.into(), pid: pid.parse().unwrap_or(0) }
         });
         let places = places.collect();
         let mut group = unnamed.group;
-        let group = group
-            .take()
-            .and_then(Rc::into_inner)
-            .map(|group| Rc::new(Group { places, ..group }));
+        let group = group.take().and_then(Rc::into_inner).map(|group| Rc::new(Group { places, ..group }));
         Self { group }
     }
 
@@ -75,11 +63,7 @@ impl Processes {
         let head = head(said);
         let mut heads = vec![[0; HEAD]; self.count()];
         heads[self.number()] = head;
-        self.exchange(
-            doing,
-            &self.to_others(&head),
-            &mut self.for_others(&mut heads),
-        );
+        self.exchange(doing, &self.to_others(&head), &mut self.for_others(&mut heads));
         let lengths = heads.iter().map(length);
         let mut all: Vec<Vec<u8>> = heads
             .iter()
@@ -107,11 +91,7 @@ impl Processes {
     }
 
     /// Returns what `make` returns in the first process; the others get a copy. If it fails, all processes fail.
-    fn made_by_first(
-        &self,
-        doing: &str,
-        make: impl FnOnce() -> Result<Vec<u8>>,
-    ) -> Result<Vec<u8>> {
+    fn made_by_first(&self, doing: &str, make: impl FnOnce() -> Result<Vec<u8>>) -> Result<Vec<u8>> {
         if self.is_alone() {
             return make();
         }
@@ -192,8 +172,7 @@ impl Processes {
         let lines = self.agree(doing, lines)?;
         let said = serde_json::to_vec(&lines).unwrap_or_default();
         let all = self.gather(doing, &said).into_iter();
-        let read =
-            |said: Vec<u8>| -> Vec<String> { serde_json::from_slice(&said).expect(SAME_PROGRAM) };
+        let read = |said: Vec<u8>| -> Vec<String> { serde_json::from_slice(&said).expect(SAME_PROGRAM) };
         Ok(all.flat_map(read).collect())
     }
 
@@ -253,16 +232,8 @@ impl Processes {
     }
 
     fn told(&self, process: usize, report: &[u8]) -> Error {
-        let unreadable = |_| Failure {
-            problem: "failed".into(),
-            hint: None,
-            exit_code: 1,
-        };
-        let Failure {
-            problem,
-            hint,
-            exit_code,
-        } = serde_json::from_slice(report).unwrap_or_else(unreadable);
+        let unreadable = |_| Failure { problem: "failed".into(), hint: None, exit_code: 1 };
+        let Failure { problem, hint, exit_code } = serde_json::from_slice(report).unwrap_or_else(unreadable);
         self.failure(process, problem, hint, exit_code)
     }
 
@@ -273,15 +244,9 @@ impl Processes {
     }
 
     /// Returns the parts of `buffers`, one for each process, except the part of this process.
-    fn for_others<'a, const N: usize>(
-        &self,
-        buffers: &'a mut [[u8; N]],
-    ) -> Vec<(usize, &'a mut [u8])> {
+    fn for_others<'a, const N: usize>(&self, buffers: &'a mut [[u8; N]]) -> Vec<(usize, &'a mut [u8])> {
         let buffers = buffers.iter_mut().map(|buffer| buffer.as_mut_slice());
-        buffers
-            .enumerate()
-            .filter(|(process, _)| *process != self.number())
-            .collect()
+        buffers.enumerate().filter(|(process, _)| *process != self.number()).collect()
     }
 }
 

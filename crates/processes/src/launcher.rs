@@ -11,11 +11,7 @@ use super::Processes;
 /// --mpi=pmix`.
 const LAUNCHERS: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"];
 /// Variables with the number of processes on this machine: Open MPI, MPICH, Slurm.
-const ON_THIS_MACHINE: [&str; 3] = [
-    "OMPI_COMM_WORLD_LOCAL_SIZE",
-    "MPI_LOCALNRANKS",
-    "SLURM_NTASKS_PER_NODE",
-];
+const ON_THIS_MACHINE: [&str; 3] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"];
 
 /// True if an MPI launcher started this process.
 pub(super) fn is_present() -> bool {
@@ -24,11 +20,7 @@ pub(super) fn is_present() -> bool {
 
 /// Returns the number of processes that the launcher started on this machine; 1 without a launcher or if the number is unknown.
 pub fn n_on_this_machine() -> usize {
-    if is_present() {
-        number(&ON_THIS_MACHINE).unwrap_or(1)
-    } else {
-        1
-    }
+    if is_present() { number(&ON_THIS_MACHINE).unwrap_or(1) } else { 1 }
 }
 
 #[cfg(feature = "mpi")]

@@ -116,11 +116,7 @@ impl Processes {
     pub fn on_this_machine(&self) -> usize {
         let Some(group) = &self.group else { return 1 };
         let here = &group.places[group.number].host;
-        group
-            .places
-            .iter()
-            .filter(|place| place.host == *here)
-            .count()
+        group.places.iter().filter(|place| place.host == *here).count()
     }
 
     /// Returns the number of this process among those on its machine, counted from 0.
@@ -157,9 +153,7 @@ impl Processes {
     /// Returns the time that this process has spent in exchanges so far, including waiting, but without computations that it
     /// did while messages were under way.
     pub fn time(&self) -> Duration {
-        self.group
-            .as_ref()
-            .map_or(Duration::ZERO, |group| group.time.get())
+        self.group.as_ref().map_or(Duration::ZERO, |group| group.time.get())
     }
 
     /// Returns the number of bytes that this process has sent so far.
@@ -177,33 +171,17 @@ impl Processes {
                 }
             }
             Some(group) => {
-                report(&self.failure(
-                    group.number,
-                    error.to_string(),
-                    error.hint(),
-                    error.exit_code(),
-                ));
+                report(&self.failure(group.number, error.to_string(), error.hint(), error.exit_code()));
                 group.transport.abort(error.exit_code());
             }
         }
     }
 
     /// Returns the error of `process`, for the other processes.
-    fn failure(
-        &self,
-        process: usize,
-        problem: String,
-        hint: Option<String>,
-        exit_code: u8,
-    ) -> Error {
+    fn failure(&self, process: usize, problem: String, hint: Option<String>, exit_code: u8) -> Error {
         let place = self.group.as_ref().map(|group| &group.places[process]);
         let place = place.map_or(String::new(), |place| format!(" ({place})"));
-        Error::Process {
-            process: format!("process {process}{place}"),
-            problem,
-            hint,
-            exit_code,
-        }
+        Error::Process { process: format!("process {process}{place}"), problem, hint, exit_code }
     }
 
     /// Sends each of `out` to its process and fills each of `into` from its process, all at once. `doing` is the purpose, for
@@ -242,9 +220,7 @@ impl Processes {
                 group.wait(doing, start.get().elapsed(), missing);
             }
         };
-        group
-            .transport
-            .exchange(out, into, &mut timed, &mut waiting);
+        group.transport.exchange(out, into, &mut timed, &mut waiting);
         let spent = spent.get() + start.get().elapsed();
         group.time.set(group.time.get() + spent);
         let sent: usize = out.iter().filter_map(Message::bytes).map(<[u8]>::len).sum();
@@ -256,13 +232,7 @@ impl Group {
     fn new(transport: Box<dyn Transport>, timeout: Duration, lost: fn(&Error)) -> Self {
         Self {
             number: transport.number(),
-            places: vec![
-                Place {
-                    host: String::new(),
-                    pid: 0
-                };
-                transport.count()
-            ],
+            places: vec![Place { host: String::new(), pid: 0 }; transport.count()],
             transport,
             timeout,
             limited: Cell::new(false),
@@ -279,16 +249,11 @@ impl Group {
         if waited <= self.timeout + FURTHER * further + STAGGER * self.number as u32 {
             return;
         }
-        let named: Vec<String> = missing
-            .iter()
-            .map(|&process| format!("process {process} ({})", self.places[process]))
-            .collect();
+        let named: Vec<String> =
+            missing.iter().map(|&process| format!("process {process} ({})", self.places[process])).collect();
         let (named, timeout) = (named.join(", "), self.timeout.as_secs() as usize);
         let error = Error::Lost {
-            problem: format!(
-                "no answer from {named} for {} while {doing}",
-                count(timeout, "second")
-            ),
+            problem: format!("no answer from {named} for {} while {doing}", count(timeout, "second")),
         };
         (self.lost)(&error);
         self.transport.abort(error.exit_code());

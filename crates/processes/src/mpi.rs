@@ -42,16 +42,10 @@ impl Mpi {
     /// Starts MPI. Also returns the name of this machine.
     pub(super) fn start() -> Result<(Self, String)> {
         let Some((universe, _)) = mpi::initialize_with_threading(Threading::Funneled) else {
-            return Err(Error::usage(
-                "MPI has already been started in this process",
-                "start it only once",
-            ));
+            return Err(Error::usage("MPI has already been started in this process", "start it only once"));
         };
         let host = processor_name().unwrap_or_else(|_| "an unnamed machine".into());
-        let mpi = Self {
-            world: universe.world(),
-            _universe: universe,
-        };
+        let mpi = Self { world: universe.world(), _universe: universe };
         Ok((mpi, host))
     }
 }

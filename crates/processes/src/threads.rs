@@ -83,8 +83,7 @@ pub(crate) fn in_threads_within<R: Send>(
     timeout: Duration,
     work: impl Fn(Processes) -> R + Sync,
 ) -> Vec<R> {
-    let (mut out, mut into): (Vec<Vec<_>>, Vec<Vec<_>>) =
-        (0..n).map(|_| (Vec::new(), Vec::new())).unzip();
+    let (mut out, mut into): (Vec<Vec<_>>, Vec<Vec<_>>) = (0..n).map(|_| (Vec::new(), Vec::new())).unzip();
     for from in &mut out {
         for to in &mut into {
             let (sender, receiver) = channel();
@@ -102,18 +101,12 @@ pub(crate) fn in_threads_within<R: Send>(
         let work = &work;
         let run = |end: Threads| {
             let host = "a thread".to_owned();
-            move || {
-                work(Processes::connected(end, host, timeout, |error| {
-                    panic!("{error}")
-                }))
-            }
+            move || work(Processes::connected(end, host, timeout, |error| panic!("{error}")))
         };
         let threads: Vec<_> = ends.into_iter().map(|end| scope.spawn(run(end))).collect();
-        let results = threads.into_iter().map(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
+        let results = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         results.collect()
     })
 }

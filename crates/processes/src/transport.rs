@@ -51,18 +51,12 @@ enum Bytes<'a> {
 impl<'a> Message<'a> {
     /// A message that is ready.
     pub(super) fn ready(to: usize, bytes: &'a [u8]) -> Self {
-        Self {
-            to,
-            bytes: Bytes::Ready(bytes),
-        }
+        Self { to, bytes: Bytes::Ready(bytes) }
     }
 
     /// Returns a message to process `to` that will be ready later.
     pub fn later(to: usize) -> Self {
-        Self {
-            to,
-            bytes: Bytes::Later(OnceCell::new()),
-        }
+        Self { to, bytes: Bytes::Later(OnceCell::new()) }
     }
 
     /// Makes the message ready.

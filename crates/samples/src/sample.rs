@@ -7,9 +7,8 @@ use attentive_text::{self as text, Masks, Tokenizers};
 use crate::variants;
 
 /// The words of the vocabularies of [`Sample::with`].
-pub const WORDS: [&str; 12] = [
-    "a", "dog", "runs", "over", "the", "green", "field", "and", "barks", "at", "two", "cats",
-];
+pub const WORDS: [&str; 12] =
+    ["a", "dog", "runs", "over", "the", "green", "field", "and", "barks", "at", "two", "cats"];
 
 /// The models of [`Sample::with`].
 const SMALL: &str = "d_model = 16, d_ff = 32, n_heads = 2, n_encoder_layers = 1, n_decoder_layers = 2, max_len = 24, \
@@ -81,22 +80,13 @@ impl Sample {
     fn untrained(config: Config, tokenizers: Tokenizers) -> Self {
         let (src, tgt) = (tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size());
         let model = Model::new(&config.model.architecture(src, tgt), config.model.init, 7);
-        Self {
-            config,
-            tokenizers,
-            model,
-        }
+        Self { config, tokenizers, model }
     }
 }
 
 fn tokenized(kind: TokenizerKind, vocab_size: usize) -> Config {
     Config {
-        tokenizer: TokenizerConfig {
-            kind,
-            vocab_size,
-            min_frequency: 1,
-            ..TokenizerConfig::default()
-        },
+        tokenizer: TokenizerConfig { kind, vocab_size, min_frequency: 1, ..TokenizerConfig::default() },
         ..Config::default()
     }
 }

@@ -159,17 +159,12 @@ fn labeling() -> Vec<String> {
         let keys = format!("encoder = '{encoder}', recurrent = {{ d_hidden = 10 }}");
         variants.push(format!("family = 'tagger', {keys}"));
         for pooling in ["mean", "first", "last"] {
-            variants.push(format!(
-                "family = 'classifier', pooling = '{pooling}', {keys}"
-            ));
+            variants.push(format!("family = 'classifier', pooling = '{pooling}', {keys}"));
         }
     }
     for layer in ["tanh", "relu"] {
-        variants.push(format!(
-            "family = 'classifier', pooling = 'first', label_layer = '{layer}'"
-        ));
+        variants.push(format!("family = 'classifier', pooling = 'first', label_layer = '{layer}'"));
     }
-    variants
-        .push("family = 'tagger', encoder = 'transformer', recurrent = { d_input = 12 }".into());
+    variants.push("family = 'tagger', encoder = 'transformer', recurrent = { d_input = 12 }".into());
     variants
 }

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 pub(super) use super::mailbox::Merge;
 use attentive_pipeline::Pipeline;
-use attentive_pipeline::service::{
-    Admission, Chunk, Client, Event, Refused, Reply, Service, Ticket,
-};
+use attentive_pipeline::service::{Admission, Chunk, Client, Event, Refused, Reply, Service, Ticket};
 
 use super::mailbox::{Mailbox, Sender};
 use super::models::Model;
@@ -174,12 +172,8 @@ mod tests {
                 assert!(chunks.len() >= most.min(all / 5000) / 2);
             }
         }
-        let few = grouped(
-            enough_for(512, 3 * ENOUGH),
-            vec![ENOUGH; 3],
-            |&item| item,
-            |_| |_: &Pipeline| Ok(()),
-        );
+        let few =
+            grouped(enough_for(512, 3 * ENOUGH), vec![ENOUGH; 3], |&item| item, |_| |_: &Pipeline| Ok(()));
         assert_eq!(few.len(), 3);
     }
 }

@@ -87,12 +87,7 @@ impl App {
     /// # Errors
     /// The errors of [`Keys::read`] and [`Models::load`].
     pub(super) fn reload(&self) -> Result<()> {
-        let keys = self
-            .config
-            .api_key_file
-            .as_deref()
-            .map(Keys::read)
-            .transpose()?;
+        let keys = self.config.api_key_file.as_deref().map(Keys::read).transpose()?;
         // A key is revoked at once, whatever becomes of the models.
         if let Some(keys) = &keys {
             self.glossaries.keep_those_of(keys.clients());
@@ -134,12 +129,7 @@ impl App {
     ///
     /// # Errors
     /// A [`Problem`] for too many texts or characters.
-    pub(super) fn admit(
-        &self,
-        visit: &Visit,
-        field: &str,
-        texts: &[impl AsRef<str>],
-    ) -> Result<(), Problem> {
+    pub(super) fn admit(&self, visit: &Visit, field: &str, texts: &[impl AsRef<str>]) -> Result<(), Problem> {
         self.admit_with(visit, field, texts, &[])
     }
 
@@ -165,12 +155,7 @@ impl App {
             let problem = format!("the request has {found}; {}", at_most(most));
             return Err(too_large(field, problem));
         }
-        for Strings {
-            field,
-            strings,
-            most,
-        } in others
-        {
+        for Strings { field, strings, most } in others {
             let found = strings.len();
             if found > *most {
                 let found = count(found, "string");

@@ -67,11 +67,7 @@ impl Keys {
         };
         let digest: [u8; 32] = Sha256::digest(key).into();
         let same = |known: &[u8; 32]| known.ct_eq(&digest);
-        let known = self
-            .0
-            .iter()
-            .map(same)
-            .fold(Choice::from(0), |any, one| any | one);
+        let known = self.0.iter().map(same).fold(Choice::from(0), |any, one| any | one);
         if !bool::from(known) {
             return Err(Problem::new(Kind::WrongKey, "this API key is unknown"));
         }

@@ -76,9 +76,7 @@ pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
         let mut fields = form(&query, &lists)?;
         fields.extend(match given {
             Given::Form => form(text(bytes)?, &lists)?,
-            Given::Json if !bytes.is_empty() => {
-                object(text(bytes)?).map_err(|error| problem(".", error))?
-            }
+            Given::Json if !bytes.is_empty() => object(text(bytes)?).map_err(|error| problem(".", error))?,
             Given::Json | Given::Nothing => Map::new(),
         });
         shaped(Value::Object(fields))
@@ -128,15 +126,9 @@ async fn read(head: &Parts, mut body: Body, limits: &Limits) -> Result<Bytes, Pr
     let encoding = head.headers.get(CONTENT_ENCODING);
     if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         let problem = "the body is compressed";
-        return Err(
-            Problem::new(Kind::MediaType, problem).hint("send it without `Content-Encoding`")
-        );
+        return Err(Problem::new(Kind::MediaType, problem).hint("send it without `Content-Encoding`"));
     }
-    let mut buffer = Buffer {
-        bytes: Vec::new(),
-        most: limits.body,
-        share: head.extensions.get(),
-    };
+    let mut buffer = Buffer { bytes: Vec::new(), most: limits.body, share: head.extensions.get() };
     let declared = head.headers.get(CONTENT_LENGTH);
     if let Some(declared) = declared.and_then(|value| value.to_str().ok()) {
         // hyper has already refused a length that is not a number; one that does not fit into a number is too large.
@@ -171,9 +163,7 @@ impl Buffer<'_> {
     fn fits(&self, len: usize) -> Result<(), Problem> {
         let most = self.most;
         let too_large = || format!("the body is larger than {}", count(most, "byte"));
-        (len <= most)
-            .then_some(())
-            .ok_or_else(|| Problem::new(Kind::TooLarge, too_large()))
+        (len <= most).then_some(()).ok_or_else(|| Problem::new(Kind::TooLarge, too_large()))
     }
 
     /// Adds `data`. Memory is counted before it is taken.
@@ -196,10 +186,7 @@ impl Buffer<'_> {
 fn text(bytes: &[u8]) -> Result<&str, Problem> {
     std::str::from_utf8(bytes).map_err(|error| {
         let place = error.valid_up_to();
-        Problem::new(
-            Kind::Malformed,
-            format!("the body is not UTF-8 at byte {place}"),
-        )
+        Problem::new(Kind::Malformed, format!("the body is not UTF-8 at byte {place}"))
     })
 }
 
@@ -297,16 +284,8 @@ mod tests {
             (b"", Kind::Malformed, "EOF"),
             (br#"{"n": [1]} x"#, Kind::Malformed, "trailing"),
             (b"{\"n\": \xff}", Kind::Malformed, "not UTF-8 at byte 6"),
-            (
-                deep.as_bytes(),
-                Kind::Invalid,
-                "invalid type: a list, expected an object",
-            ),
-            (
-                b"[[1]]",
-                Kind::Invalid,
-                "invalid type: a list, expected an object",
-            ),
+            (deep.as_bytes(), Kind::Invalid, "invalid type: a list, expected an object"),
+            (b"[[1]]", Kind::Invalid, "invalid type: a list, expected an object"),
             (br#"{"n": [1, "2"]}"#, Kind::Invalid, "`n[1]`: invalid type"),
             (br#"{"m": 1}"#, Kind::Invalid, "unknown field `m`"),
             (br#"{"n": [], "n": []}"#, Kind::Invalid, "duplicate field"),
@@ -345,9 +324,10 @@ mod tests {
             // A client whose body is being parsed and that has sent further ones.
             let place = app.parsing.enter(Client(1)).await.unwrap();
             let more: Vec<_> = (0..3).map(|_| large(Client(1), &app)).collect();
-            let mut more = pin!(futures_util::future::try_join_all(
-                more.into_iter().map(|request| json::<Value>(request, &app))
-            ));
+            let mut more =
+                pin!(futures_util::future::try_join_all(
+                    more.into_iter().map(|request| json::<Value>(request, &app))
+                ));
             let soon = Duration::from_millis(20);
             assert!(timeout(soon, &mut more).await.is_err(), "it has one turn");
             let other = json::<Value>(large(Client(2), &app), &app);
@@ -363,11 +343,7 @@ mod tests {
         let shares = Shares::new(100 << 10, 60 << 10);
         let share = |client| Arc::new(shares.of(Client(client)));
         let (first, second) = (share(1), share(2));
-        let buffer = |share, most| Buffer {
-            bytes: Vec::new(),
-            most,
-            share: Some(share),
-        };
+        let buffer = |share, most| Buffer { bytes: Vec::new(), most, share: Some(share) };
         let piece = [b'x'; 10 << 10];
         let fill = |buffer: &mut Buffer<'_>| (0..100).find_map(|_| buffer.add(&piece).err());
         let mut large = buffer(&first, 1 << 20);
@@ -395,10 +371,7 @@ mod tests {
     #[test]
     fn forms_repeat_lists_only() {
         let read = |text| Value::Object(form(text, &["q"]).unwrap()).to_string();
-        assert_eq!(
-            read("q=a+b&q=%C3%A4&x=1&x=2"),
-            r#"{"q":["a b","ä"],"x":"2"}"#
-        );
+        assert_eq!(read("q=a+b&q=%C3%A4&x=1&x=2"), r#"{"q":["a b","ä"],"x":"2"}"#);
         assert_eq!(read("q=a"), r#"{"q":"a"}"#);
         assert!(form("q=%FF", &["q"]).is_err());
         assert!(form(&"q=a&".repeat(MOST_VALUES), &["q"]).is_ok());

@@ -67,12 +67,7 @@ impl ServedModel {
     /// Describes a model in the directory `dir`, called `name`; a name such as `en-de` determines the languages.
     pub fn new(name: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
         let name = name.into();
-        Self {
-            direction: Direction::of_name(&name),
-            name,
-            dir: dir.into(),
-            precision: None,
-        }
+        Self { direction: Direction::of_name(&name), name, dir: dir.into(), precision: None }
     }
 
     /// Reads `NAME=DIR`.
@@ -180,10 +175,7 @@ fn mistake(path: &Path, text: &str, error: &toml::de::Error) -> Error {
         _ => message,
     };
     let (path, line) = (path.display(), line(text, error));
-    Error::Usage {
-        problem: format!("`{path}`, line {line}: {message}"),
-        hint: None,
-    }
+    Error::Usage { problem: format!("`{path}`, line {line}: {message}"), hint: None }
 }
 
 /// The configuration file.
@@ -292,46 +284,22 @@ mod tests {
             let direction = model.direction.as_ref().unwrap();
             format!("{}: {}>{}", model.name, direction.source, direction.target)
         });
-        assert_eq!(
-            directions.collect::<Vec<_>>(),
-            ["fr-de: fr>de", "small: en>de"]
-        );
+        assert_eq!(directions.collect::<Vec<_>>(), ["fr-de: fr>de", "small: en>de"]);
     }
 
     #[test]
     fn mistakes_are_located() {
         for (text, words) in [
-            (
-                "[limits]\nqueu = 1\n",
-                "serve.toml`, line 2: unknown key `queu`, expected one of `queue`",
-            ),
+            ("[limits]\nqueu = 1\n", "serve.toml`, line 2: unknown key `queu`, expected one of `queue`"),
             ("\nmodles = 1\n", "line 2: unknown key `modles`"),
             ("[models.a]\nsource = 'en'\n", "missing key `dir`"),
-            (
-                "limits = 3",
-                "line 1: invalid type: integer `3`, expected a section of keys",
-            ),
+            ("limits = 3", "line 1: invalid type: integer `3`, expected a section of keys"),
             ("listen = ", "serve.toml` is not valid TOML: line 1"),
-            (
-                "[models.a]\ndir = 'd'\nsource = 'english'\n",
-                "line 3: `english` is not a language",
-            ),
-            (
-                "precision = 'f8'",
-                "line 1: unknown value `f8`, expected one of `f32`",
-            ),
-            (
-                "[limits]\ntimeout = -1",
-                "line 2: a time is -1: use a number of seconds",
-            ),
-            (
-                "[limits]\n\ndrain_timeout = nan",
-                "line 3: a time is NaN: use a number of seconds",
-            ),
-            (
-                "threads = -1",
-                "line 1: invalid value: integer `-1`, expected a whole number, 0 or more",
-            ),
+            ("[models.a]\ndir = 'd'\nsource = 'english'\n", "line 3: `english` is not a language"),
+            ("precision = 'f8'", "line 1: unknown value `f8`, expected one of `f32`"),
+            ("[limits]\ntimeout = -1", "line 2: a time is -1: use a number of seconds"),
+            ("[limits]\n\ndrain_timeout = nan", "line 3: a time is NaN: use a number of seconds"),
+            ("threads = -1", "line 1: invalid value: integer `-1`, expected a whole number, 0 or more"),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
@@ -347,10 +315,7 @@ mod tests {
         }
         for threads in [0, 1_000_000_000, usize::MAX] {
             let models = vec![ServedModel::new("a", "d")];
-            let config = ServeConfig {
-                threads,
-                ..ServeConfig::new(models)
-            };
+            let config = ServeConfig { threads, ..ServeConfig::new(models) };
             assert!(config.check().is_err(), "{threads}");
         }
     }

@@ -57,10 +57,7 @@ impl Stop {
     /// A [`Problem`] that is not sent to any client.
     pub(super) fn check(&self) -> Result<(), Problem> {
         if self.is_set() {
-            Err(Problem::new(
-                Kind::Internal,
-                "the client closed the connection",
-            ))
+            Err(Problem::new(Kind::Internal, "the client closed the connection"))
         } else {
             Ok(())
         }
@@ -86,9 +83,7 @@ impl Desk {
 
     /// A desk with `places` places, one of which is reserved for clients that have none.
     pub(super) fn new(places: usize) -> Self {
-        Self {
-            shared: Shared::new(places),
-        }
+        Self { shared: Shared::new(places) }
     }
 
     /// Waits for the turn of `client` and returns its place.
@@ -128,11 +123,7 @@ fn unread() -> Problem {
 
 impl Shared {
     fn new(places: usize) -> Arc<Self> {
-        let state = State {
-            free: places,
-            most: places - 1,
-            ..State::default()
-        };
+        let state = State { free: places, most: places - 1, ..State::default() };
         Arc::new(Self(Mutex::new(state)))
     }
 
@@ -154,10 +145,7 @@ impl Shared {
     }
 
     fn place(self: &Arc<Self>, client: Client) -> Place {
-        Place {
-            shared: Arc::clone(self),
-            client,
-        }
+        Place { shared: Arc::clone(self), client }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -242,13 +230,10 @@ mod tests {
         let mut served = Vec::new();
         while !waiting.is_empty() {
             drop(place.take());
-            let given = waiting
-                .iter_mut()
-                .enumerate()
-                .find_map(|(index, (_, turn))| {
-                    place = turn.try_recv().ok();
-                    place.is_some().then_some(index)
-                });
+            let given = waiting.iter_mut().enumerate().find_map(|(index, (_, turn))| {
+                place = turn.try_recv().ok();
+                place.is_some().then_some(index)
+            });
             served.push(waiting.remove(given.unwrap()).0);
         }
         assert_eq!(served, [0, 3, 4, 2]);

@@ -51,13 +51,9 @@ impl Divided {
         stop.check()?;
         let found: usize = divided.iter().map(|text| text.sentences().len()).sum();
         if found > most {
-            let problem =
-                format!("the texts have {found} sentences; a request may have at most {most}");
+            let problem = format!("the texts have {found} sentences; a request may have at most {most}");
             let problem = Problem::new(Kind::TooLarge, problem);
-            return Err(Problem {
-                field: Some("text".into()),
-                ..problem
-            });
+            return Err(Problem { field: Some("text".into()), ..problem });
         }
         check(pipeline, &divided, &demands)?;
         let demanded = !demands.is_blank();
@@ -66,15 +62,10 @@ impl Divided {
         let requests = numbered.flat_map(|(number, text)| requests(number, text, &demands));
         let requests = requests.collect();
         let text = |divided: document::Divided| Text {
-            warning: demanded
-                .then(|| joined::ignored_demands(&divided))
-                .flatten(),
+            warning: demanded.then(|| joined::ignored_demands(&divided)).flatten(),
             divided,
         };
-        Ok(Self {
-            texts: divided.into_iter().map(text).collect(),
-            requests,
-        })
+        Ok(Self { texts: divided.into_iter().map(text).collect(), requests })
     }
 }
 
@@ -90,31 +81,20 @@ fn requests<'a>(
             0 => Arc::clone(demands),
             _ => Arc::default(),
         },
-        place: Some(Place {
-            line: number + 1,
-            sentence,
-        }),
+        place: Some(Place { line: number + 1, sentence }),
     };
     text.sentences().iter().enumerate().map(request)
 }
 
 /// Refuses constraints that cannot be assigned to one sentence.
-fn check(
-    pipeline: &Pipeline,
-    texts: &[document::Divided],
-    demands: &Demands,
-) -> Result<(), Problem> {
+fn check(pipeline: &Pipeline, texts: &[document::Divided], demands: &Demands) -> Result<(), Problem> {
     let counts = texts.iter().map(|text| text.sentences().len());
     let Some((number, sentences)) = counts.enumerate().find(|(_, count)| *count > 1) else {
         return Ok(());
     };
     let hint = "send each sentence by itself, or set `split_sentences` to false";
     let number = number + 1;
-    if demands
-        .phrases
-        .iter()
-        .any(|phrase| !phrase.trim().is_empty())
-    {
+    if demands.phrases.iter().any(|phrase| !phrase.trim().is_empty()) {
         let problem = format!(
             "text {number} has {sentences} sentences, so it is not clear which of them the phrases belong to"
         );
@@ -126,15 +106,10 @@ fn check(
             let tokenizer = pipeline.tokenizers().tgt();
             let ids = tokenizer.ids(tokens).unwrap_or_default();
             let text = tokenizer.decode(&ids);
-            (
-                "prefix_tokens",
-                text.map_err(|error| Problem::invalid(&error))?,
-            )
+            ("prefix_tokens", text.map_err(|error| Problem::invalid(&error))?)
         }
     };
-    let given = document::Divided::into_sentences(&prefix, |_| true)
-        .sentences()
-        .len();
+    let given = document::Divided::into_sentences(&prefix, |_| true).sentences().len();
     if given > 1 {
         let problem = format!(
             "the prefix has {given} sentences, but only the first of the {sentences} sentences of text {number} begins with it"

@@ -77,22 +77,14 @@ pub(super) struct Draft {
 impl Glossaries {
     pub(super) fn new() -> Self {
         let [all, each] = MEMORY;
-        Self {
-            kept: Mutex::default(),
-            memory: Shares::new(all, each),
-        }
+        Self { kept: Mutex::default(), memory: Shares::new(all, each) }
     }
 
     /// Creates a glossary from `draft`. The time grows with the number of entries.
     ///
     /// # Errors
     /// A [`Problem`] for entries that cannot be read, too many entries, too many glossaries, or an owner who may have none.
-    pub(super) fn add(
-        &self,
-        owner: Client,
-        draft: Draft,
-        stop: &Stop,
-    ) -> Result<Arc<Glossary>, Problem> {
+    pub(super) fn add(&self, owner: Client, draft: Draft, stop: &Stop) -> Result<Arc<Glossary>, Problem> {
         check_name(&draft.name)?;
         // Entries need not be read if there is no room for them.
         self.lock().check_room(owner)?;
@@ -160,31 +152,22 @@ impl Kept {
     fn position(&self, owner: Client, id: &str) -> Result<usize, Problem> {
         let mut all = self.all.iter();
         let found = all.position(|one| one.owner == owner && one.id == id);
-        let hint =
-            "`GET /v2/glossaries` lists them; they are gone when the server is started again";
+        let hint = "`GET /v2/glossaries` lists them; they are gone when the server is started again";
         found.ok_or_else(|| Problem::new(Kind::NoGlossary, "there is no such glossary").hint(hint))
     }
 
     /// Refuses another glossary if there are too many, or `owner` may have none.
     fn check_room(&self, owner: Client) -> Result<(), Problem> {
-        if self
-            .owners
-            .as_ref()
-            .is_some_and(|owners| !owners.contains(&owner))
-        {
+        if self.owners.as_ref().is_some_and(|owners| !owners.contains(&owner)) {
             return Err(Problem::new(Kind::WrongKey, "this API key was revoked"));
         }
         let [most, each] = MOST;
         let own = self.all.iter().filter(|one| one.owner == owner).count();
         if own >= each {
-            return Err(full(format!(
-                "you have {own} glossaries; a client may have at most {each}"
-            )));
+            return Err(full(format!("you have {own} glossaries; a client may have at most {each}")));
         }
         if self.all.len() >= most {
-            Err(full(format!(
-                "the server already keeps {most} glossaries, the maximum"
-            )))
+            Err(full(format!("the server already keeps {most} glossaries, the maximum")))
         } else {
             Ok(())
         }
@@ -285,10 +268,7 @@ mod tests {
             for _ in 0..5 {
                 add(owner).unwrap();
             }
-            assert_eq!(
-                glossaries.of(Client(owner)).len(),
-                5 + usize::from(owner == 1)
-            );
+            assert_eq!(glossaries.of(Client(owner)).len(), 5 + usize::from(owner == 1));
         }
         assert!(glossaries.of(Client(1)).is_empty());
         assert_eq!(add(1).unwrap_err().kind, Kind::WrongKey);

@@ -50,10 +50,7 @@ impl Hosts {
             (None, _) if request.version() < Version::HTTP_11 => None,
             (None, _) => return malformed("the request has no `Host`"),
         };
-        let target = request
-            .uri()
-            .authority()
-            .map(|name| name.as_str().as_bytes());
+        let target = request.uri().authority().map(|name| name.as_str().as_bytes());
         for called in target.into_iter().chain(header) {
             let Some(host) = str::from_utf8(called).ok().and_then(host_of) else {
                 let called = String::from_utf8_lossy(called);
@@ -132,9 +129,7 @@ mod tests {
         let mut request = Request::new(axum::body::Body::empty());
         *request.uri_mut() = path.parse().unwrap();
         for host in hosts {
-            request
-                .headers_mut()
-                .append(header::HOST, host.parse().unwrap());
+            request.headers_mut().append(header::HOST, host.parse().unwrap());
         }
         request
     }
@@ -162,22 +157,14 @@ mod tests {
         ] {
             assert!(allows(&hosts, host), "{host}");
         }
-        for host in [
-            "example.com",
-            "localhost.example.com",
-            "127.0.0.1.example.com:8080",
-            "notlocalhost",
-        ] {
+        for host in ["example.com", "localhost.example.com", "127.0.0.1.example.com:8080", "notlocalhost"] {
             let problem = hosts.check(&request("/", &[host])).unwrap_err();
             assert_eq!(problem.kind, Kind::Host, "{host}");
         }
         let named = Hosts::new(&["Translate.example.com".into()], "127.0.0.1:1", local);
         assert!(allows(&named, "translate.example.com:443"));
         assert!(!allows(&named, "example.com"));
-        assert!(allows(
-            &Hosts::new(&["*".into()], "127.0.0.1:1", local),
-            "a.b"
-        ));
+        assert!(allows(&Hosts::new(&["*".into()], "127.0.0.1:1", local), "a.b"));
         let foreign = request("http://example.com/translate", &["localhost"]);
         assert!(hosts.check(&foreign).is_err());
     }

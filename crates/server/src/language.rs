@@ -60,18 +60,13 @@ impl FromStr for Language {
         const LONGEST: usize = 16;
         let code = code.to_ascii_lowercase().replace('_', "-");
         let mut parts = code.split('-');
-        let is_base = |base: &str| {
-            (2..=3).contains(&base.len()) && base.bytes().all(|byte| byte.is_ascii_lowercase())
-        };
-        let is_part =
-            |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric());
+        let is_base =
+            |base: &str| (2..=3).contains(&base.len()) && base.bytes().all(|byte| byte.is_ascii_lowercase());
+        let is_part = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric());
         if code.len() <= LONGEST && parts.next().is_some_and(is_base) && parts.all(is_part) {
             return Ok(Self(code));
         }
-        Err(Error::usage(
-            "this is not a language code",
-            "use the two letters of ISO 639-1, as in `en`",
-        ))
+        Err(Error::usage("this is not a language code", "use the two letters of ISO 639-1, as in `en`"))
     }
 }
 
@@ -98,10 +93,7 @@ impl Direction {
     pub fn of_name(name: &str) -> Option<Self> {
         let (source, target) = name.split_once('-')?;
         let code = |code: &str| code.parse().ok().filter(|_| code.len() <= 3);
-        Some(Self {
-            source: code(source)?,
-            target: code(target)?,
-        })
+        Some(Self { source: code(source)?, target: code(target)? })
     }
 }
 
@@ -122,15 +114,8 @@ pub(super) fn detect(text: &str) -> Option<Detected> {
 /// if there is no other.
 pub(super) fn detect_among(text: &str, choices: &[Language]) -> Option<Detected> {
     let known: Vec<Lang> = choices.iter().filter_map(Language::detected).collect();
-    let found = if known.is_empty() {
-        None
-    } else {
-        guess(&Detector::with_allowlist(known), text)
-    };
-    let chosen = |language: &Language| Detected {
-        language: language.clone(),
-        confidence: 0.0,
-    };
+    let found = if known.is_empty() { None } else { guess(&Detector::with_allowlist(known), text) };
+    let chosen = |language: &Language| Detected { language: language.clone(), confidence: 0.0 };
     let Some(found) = found else {
         return choices.first().map(chosen);
     };
@@ -164,15 +149,7 @@ mod tests {
         assert_eq!(language("pt_BR").base(), "pt");
         assert_eq!(language("pt-br").name(), "Portuguese");
         assert_eq!(language("xx").name(), "xx");
-        for wrong in [
-            "",
-            "e",
-            "english",
-            "e1",
-            "en-",
-            "en de",
-            "en-aaaaaaaaaaaaaaaaa",
-        ] {
+        for wrong in ["", "e", "english", "e1", "en-", "en de", "en-aaaaaaaaaaaaaaaaa"] {
             assert!(wrong.parse::<Language>().is_err(), "{wrong}");
         }
     }
@@ -180,10 +157,7 @@ mod tests {
     #[test]
     fn names_of_models_tell_directions() {
         let direction = Direction::of_name("en-de").unwrap();
-        assert_eq!(
-            (direction.source.code(), direction.target.code()),
-            ("en", "de")
-        );
+        assert_eq!((direction.source.code(), direction.target.code()), ("en", "de"));
         for other in ["model", "en-german", "en", "en-de-2", "multi30k-en"] {
             assert_eq!(Direction::of_name(other), None, "{other}");
         }
@@ -194,16 +168,10 @@ mod tests {
         let text = "Ein Hund läuft über die Straße und bellt den Mann auf dem Fahrrad an.";
         assert_eq!(detect(text).unwrap().language.code(), "de");
         let choices = [language("en"), language("de-at")];
-        assert_eq!(
-            detect_among(text, &choices).unwrap().language.code(),
-            "de-at"
-        );
+        assert_eq!(detect_among(text, &choices).unwrap().language.code(), "de-at");
         let unknown = [language("xx")];
         assert_eq!(detect_among(text, &unknown).unwrap().language.code(), "xx");
         assert_eq!(detect("1234"), None);
-        assert_eq!(
-            detect_among("1234", &choices).unwrap().language.code(),
-            "en"
-        );
+        assert_eq!(detect_among("1234", &choices).unwrap().language.code(), "en");
     }
 }

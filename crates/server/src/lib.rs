@@ -126,10 +126,7 @@ impl Server {
                 }
                 _ => "give an address and a port, as in `127.0.0.1:8080`",
             };
-            Error::usage(
-                format!("cannot listen on `{}`: {error}", config.listen),
-                hint,
-            )
+            Error::usage(format!("cannot listen on `{}`: {error}", config.listen), hint)
         })?;
         // The standard library allows 128 waiting connections. In a larger burst, some clients would have to try again after a
         // second.
@@ -156,13 +153,7 @@ impl Server {
             .map_err(failed("start"))?;
         let (sender, commands) = unbounded_channel();
         let address = listener.local_addr().map_err(failed("set up"))?;
-        Ok(Self {
-            app: App::new(config, address)?,
-            listener,
-            runtime,
-            control: Control(sender),
-            commands,
-        })
+        Ok(Self { app: App::new(config, address)?, listener, runtime, control: Control(sender), commands })
     }
 
     /// Returns the address that the server listens on.
@@ -189,13 +180,7 @@ impl Server {
     /// # Errors
     /// The errors of the first model that cannot be loaded; [`Error::Io`] if the system fails.
     pub fn run(self) -> Result<()> {
-        let Self {
-            app,
-            listener,
-            runtime,
-            control,
-            mut commands,
-        } = self;
+        let Self { app, listener, runtime, control, mut commands } = self;
         let (orders, ordered) = sync::channel();
         let (loading, loaded) = (Arc::clone(&app), control.clone());
         let loader = thread::Builder::new().name("loader".to_owned());
@@ -203,8 +188,8 @@ impl Server {
             .spawn(move || load(&loading, &loaded, &ordered))
             .map_err(Error::io("start a thread of", "the server"))?;
         let result = runtime.block_on(async {
-            let listener = tokio::net::TcpListener::from_std(listener)
-                .map_err(Error::io("set up", "the server"))?;
+            let listener =
+                tokio::net::TcpListener::from_std(listener).map_err(Error::io("set up", "the server"))?;
             let mut net = tokio::spawn(net::serve(Arc::clone(&app), router(&app), listener));
             let result = tokio::select! {
                 result = obey(&app, &mut commands, &orders) => result,

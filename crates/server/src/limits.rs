@@ -133,17 +133,13 @@ impl Limits {
 
     /// The number of bytes of the bodies of all requests in progress, and of those of one client.
     pub(super) fn all_bodies(&self) -> [usize; 2] {
-        let all = self
-            .bodies
-            .unwrap_or(BODIES.max(self.body.saturating_mul(4)));
+        let all = self.bodies.unwrap_or(BODIES.max(self.body.saturating_mul(4)));
         [all, most_of(all).max(self.body)]
     }
 
     /// The number of characters of all requests in progress, and of those of one client.
     pub(super) fn all_characters(&self) -> [usize; 2] {
-        let all = self
-            .in_progress
-            .unwrap_or(CHARACTERS.max(self.characters.saturating_mul(4)));
+        let all = self.in_progress.unwrap_or(CHARACTERS.max(self.characters.saturating_mul(4)));
         [all, most_of(all).max(self.characters)]
     }
 
@@ -252,16 +248,9 @@ fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
 }
 
 fn require(fits: bool, name: &str, expected: &str, found: &dyn Display) -> Result<()> {
-    if fits {
-        Ok(())
-    } else {
-        Err(wrong(name, expected, found))
-    }
+    if fits { Ok(()) } else { Err(wrong(name, expected, found)) }
 }
 
 fn wrong(name: &str, expected: &str, found: &dyn Display) -> Error {
-    Error::usage(
-        format!("the limit `{name}` is {found}"),
-        format!("use {expected}"),
-    )
+    Error::usage(format!("the limit `{name}` is {found}"), format!("use {expected}"))
 }

@@ -59,10 +59,7 @@ impl Log {
     pub fn flush(&self, patience: Duration) -> bool {
         let waiting = self.0.lock();
         let is_left = |waiting: &mut Waiting| waiting.is_writing || !waiting.lines.is_empty();
-        let waited = self
-            .0
-            .changed
-            .wait_timeout_while(waiting, patience, is_left);
+        let waited = self.0.changed.wait_timeout_while(waiting, patience, is_left);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 }
@@ -97,11 +94,7 @@ impl Lines {
         loop {
             let line = self.next();
             // A line that was not written to its end must not run into the next one.
-            let begun = if is_torn {
-                out.write_all(b"\n")
-            } else {
-                Ok(())
-            };
+            let begun = if is_torn { out.write_all(b"\n") } else { Ok(()) };
             is_torn = begun.and_then(|()| out.write_all(&line)).is_err();
             if is_torn {
                 self.dropped.fetch_add(1, Relaxed);
@@ -159,10 +152,7 @@ mod tests {
         for line in ["a\n", "b\n", "c\n"] {
             log.write_all(line.as_bytes()).unwrap();
         }
-        assert!(
-            !log.flush(Duration::from_millis(1)),
-            "nothing is written yet"
-        );
+        assert!(!log.flush(Duration::from_millis(1)), "nothing is written yet");
         // `b` fails; the next write ends its line.
         for word in [true, false, true, true] {
             tell.send(word).unwrap();

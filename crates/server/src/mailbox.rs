@@ -52,17 +52,9 @@ enum Next<T> {
 
 impl<T> Mailbox<T> {
     pub(super) fn new(merge: Merge) -> (Sender<T>, Self) {
-        let state = State {
-            order: VecDeque::new(),
-            texts: HashMap::new(),
-            senders: 1,
-            reader: None,
-            closed: false,
-        };
-        let shared = Arc::new(Shared {
-            merge,
-            state: Mutex::new(state),
-        });
+        let state =
+            State { order: VecDeque::new(), texts: HashMap::new(), senders: 1, reader: None, closed: false };
+        let shared = Arc::new(Shared { merge, state: Mutex::new(state) });
         (Sender(Arc::clone(&shared)), Self(shared))
     }
 

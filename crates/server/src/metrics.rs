@@ -80,19 +80,11 @@ impl Metrics {
     /// Records a reload of the models.
     pub(super) fn reloaded(&self, well: bool) {
         let mut counts = self.counts();
-        if well {
-            counts.reloads += 1
-        } else {
-            counts.failed_reloads += 1
-        }
+        if well { counts.reloads += 1 } else { counts.failed_reloads += 1 }
     }
 
     /// Renders all metrics in the text format of Prometheus.
-    pub(super) fn render<'a>(
-        &self,
-        phase: &Phase,
-        models: impl IntoIterator<Item = &'a Model>,
-    ) -> String {
+    pub(super) fn render<'a>(&self, phase: &Phase, models: impl IntoIterator<Item = &'a Model>) -> String {
         let mut text = Exposition::default();
         let ready = phase.stage() == Stage::Serving;
         text.single(
@@ -121,11 +113,8 @@ impl Metrics {
 
 impl Counts {
     fn render(&self, text: &mut Exposition) {
-        let mut requests = text.metric(
-            Kind::Counter,
-            "attentive_requests_total",
-            "Requests that have ended.",
-        );
+        let mut requests =
+            text.metric(Kind::Counter, "attentive_requests_total", "Requests that have ended.");
         for ((api, status), &count) in &self.requests {
             let status = status.to_string();
             requests.add(&[("api", api.name()), ("status", &status)], count);
@@ -154,12 +143,7 @@ impl Counts {
                 "Time from the header of a request to the first piece of a stream.",
             ),
         );
-        text.single(
-            Kind::Gauge,
-            "attentive_connections",
-            "Open connections.",
-            self.connections,
-        );
+        text.single(Kind::Gauge, "attentive_connections", "Open connections.", self.connections);
         text.single(
             Kind::Counter,
             "attentive_connections_refused_total",
@@ -191,35 +175,24 @@ fn render_models<'a>(models: impl IntoIterator<Item = &'a Model>, text: &mut Exp
             samples.add(&[("model", model)], value(load));
         }
     };
-    render(
-        Kind::Gauge,
-        "attentive_queue_jobs",
-        "Sentences and other jobs that wait for a model.",
-        |load| load.waiting as u64,
-    );
+    render(Kind::Gauge, "attentive_queue_jobs", "Sentences and other jobs that wait for a model.", |load| {
+        load.waiting as u64
+    });
     render(
         Kind::Gauge,
         "attentive_running_jobs",
         "Sentences and other jobs that a model works on.",
         |load| load.running as u64,
     );
-    render(
-        Kind::Counter,
-        "attentive_decoding_steps_total",
-        "Decoding steps.",
-        |load| load.steps,
-    );
+    render(Kind::Counter, "attentive_decoding_steps_total", "Decoding steps.", |load| load.steps);
     render(
         Kind::Counter,
         "attentive_decoding_rows_total",
         "Rows (hypotheses) of all decoding steps; divided by the steps, this is the average batch size.",
         |load| load.rows,
     );
-    let mut tokens = text.metric(
-        Kind::Counter,
-        "attentive_tokens_total",
-        "Tokens read (source) and written (target).",
-    );
+    let mut tokens =
+        text.metric(Kind::Counter, "attentive_tokens_total", "Tokens read (source) and written (target).");
     for (model, load) in &loads {
         tokens.add(&[("model", model), ("side", "source")], load.src_tokens);
         tokens.add(&[("model", model), ("side", "target")], load.tgt_tokens);

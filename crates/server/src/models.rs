@@ -146,9 +146,7 @@ impl Models {
     /// Why models cannot answer any more until they are loaded again, or the server is started again: their weights were overwritten,
     /// or their GPU was lost.
     pub(super) fn failure(&self) -> Option<Failure> {
-        self.all()
-            .iter()
-            .find_map(|model| model.pipeline().failure())
+        self.all().iter().find_map(|model| model.pipeline().failure())
     }
 
     /// The model called `name`, or without a name the only one that `fits`; `what` describes its task.
@@ -170,10 +168,7 @@ impl Models {
         let Some(name) = name else {
             return match fitting[..] {
                 [only] => Ok(Arc::clone(only)),
-                [] => Err(Problem::new(
-                    Kind::NoModel,
-                    format!("no model of this server can {what}"),
-                )),
+                [] => Err(Problem::new(Kind::NoModel, format!("no model of this server can {what}"))),
                 _ => {
                     let problem = format!("several models can {what}: name one of {}", listed());
                     Err(Problem::field("model", problem))
@@ -220,9 +215,8 @@ impl Models {
             let source = Source::of(served, config);
             // Several names of one model share its service.
             let known = models.iter().chain(&*before);
-            let known = known
-                .into_iter()
-                .find(|known| known.source.is_same(&source) && known.translates_as(served));
+            let known =
+                known.into_iter().find(|known| known.source.is_same(&source) && known.translates_as(served));
             let service = match known {
                 Some(known) => Arc::clone(&known.service),
                 None => Arc::new(start(served, source.precision, config)?),
@@ -256,25 +250,14 @@ fn between(served: &ServedModel, pipeline: Pipeline) -> Result<Pipeline> {
     let languages = pipeline.languages_between([source.code(), target.code()]);
     languages
         .and_then(|languages| {
-            if languages == Languages::default() {
-                Ok(pipeline)
-            } else {
-                pipeline.with_languages(&languages)
-            }
+            if languages == Languages::default() { Ok(pipeline) } else { pipeline.with_languages(&languages) }
         })
         .map_err(|error| {
-            error.about(format_args!(
-                "the model `{}`, which is served as {source} to {target}",
-                served.name
-            ))
+            error.about(format_args!("the model `{}`, which is served as {source} to {target}", served.name))
         })
 }
 
-fn start(
-    served: &ServedModel,
-    precision: Option<Precision>,
-    config: &ServeConfig,
-) -> Result<Service> {
+fn start(served: &ServedModel, precision: Option<Precision>, config: &ServeConfig) -> Result<Service> {
     let device = device::open(config.device, precision)?;
     let (pipeline, provenance) = Pipeline::load_with_provenance(&served.dir, precision)?;
     let pipeline = between(served, pipeline)?;
@@ -282,22 +265,15 @@ fn start(
     let pipeline = match device {
         Some(device) if decodes => pipeline.on_device(device)?,
         Some(_) => {
-            tracing::warn!(
-                model = served.name,
-                "the model does not decode, so it computes on the CPU"
-            );
+            tracing::warn!(model = served.name, "the model does not decode, so it computes on the CPU");
             pipeline
         }
         None => pipeline,
     };
     let pipeline = Arc::new(pipeline);
     // Quantized weights have their own checksum.
-    let is_checked =
-        provenance.sha256_of(files::WEIGHTS).is_some() || checkpoint::is_quantized(&served.dir);
-    if let Some(warning) = (pipeline.device())
-        .and_then(Device::hardware)
-        .and_then(|it| it.warning())
-    {
+    let is_checked = provenance.sha256_of(files::WEIGHTS).is_some() || checkpoint::is_quantized(&served.dir);
+    if let Some(warning) = (pipeline.device()).and_then(Device::hardware).and_then(|it| it.warning()) {
         tracing::warn!(model = served.name, "{warning}");
     }
     let hardware = pipeline.hardware();
@@ -329,9 +305,7 @@ impl Replaced {
     pub(super) fn retire(self) {
         const PAUSE: Duration = Duration::from_millis(20);
         let Self(models) = self;
-        while Arc::strong_count(&models) > 1
-            || models.iter().any(|model| Arc::strong_count(model) > 1)
-        {
+        while Arc::strong_count(&models) > 1 || models.iter().any(|model| Arc::strong_count(model) > 1) {
             thread::sleep(PAUSE);
         }
     }
@@ -356,12 +330,7 @@ mod tests {
         let pipeline = Pipeline::from_parts(sample.config, sample.tokenizers, sample.model);
         let options = SearchOptions::from(&pipeline.config().decode);
         let pipeline = pipeline.on_device(&DEVICE).unwrap();
-        let limits = service::Limits {
-            workers: 1,
-            batch: 4,
-            queue: 4,
-            per_client: 4,
-        };
+        let limits = service::Limits { workers: 1, batch: 4, queue: 4, per_client: 4 };
         let served = ServedModel::new("en-de", "runs/en-de");
         let model = Model {
             source: Source {
@@ -379,9 +348,7 @@ mod tests {
         let answered = || {
             let all = models.all();
             let service = all[0].service();
-            let sentences = service
-                .read(&[Request::from(WORDS[0].to_owned())], &options)
-                .unwrap();
+            let sentences = service.read(&[Request::from(WORDS[0].to_owned())], &options).unwrap();
             let (sender, receiver) = mpsc::channel();
             let reply = Arc::new(move |_: usize, event: Event<Translation>| {
                 if let Event::Done(result) = event {
@@ -394,10 +361,7 @@ mod tests {
         };
         answered().unwrap();
         assert_eq!(models.failure(), None);
-        let lost = Failure {
-            problem: "the GPU was lost".into(),
-            hint: "start again".into(),
-        };
+        let lost = Failure { problem: "the GPU was lost".into(), hint: "start again".into() };
         DEVICE.lose(lost.clone());
         assert_eq!(answered().unwrap_err().to_string(), lost.problem);
         assert_eq!(models.failure(), Some(lost));

@@ -38,9 +38,7 @@ fn foreign(headers: &HeaderMap) -> Option<String> {
         })
     };
     if let Some(origin) = text(ORIGIN) {
-        let site = origin
-            .strip_prefix("http://")
-            .or_else(|| origin.strip_prefix("https://"));
+        let site = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         let is_page = site.is_some() || !origin.contains("://");
         return Some(origin.clone()).filter(|_| is_page && site != text(HOST).as_deref());
     }
@@ -54,9 +52,7 @@ mod tests {
     use super::*;
 
     fn request(method: &str, headers: &[(&str, &str)]) -> Request {
-        let mut request = Request::builder()
-            .method(method)
-            .header("host", "localhost:8080");
+        let mut request = Request::builder().method(method).header("host", "localhost:8080");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -73,10 +69,7 @@ mod tests {
             &[("origin", "")],
             &[("sec-fetch-site", "cross-site")],
             &[("sec-fetch-site", "same-site")],
-            &[
-                ("origin", "https://evil.example"),
-                ("sec-fetch-site", "same-origin"),
-            ],
+            &[("origin", "https://evil.example"), ("sec-fetch-site", "same-origin")],
         ] {
             for method in ["POST", "DELETE", "PUT", "PATCH"] {
                 let problem = check(Api::DeepL, &request(method, headers)).unwrap_err();

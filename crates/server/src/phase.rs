@@ -104,9 +104,7 @@ mod tests {
         assert_eq!(phase.stage(), Stage::Draining);
         assert!(phase.accept().is_none());
         assert_eq!(phase.accepted(), 1);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             tokio::join!(phase.idle(), async { drop(accepted) });
             phase.reached(Stage::Draining).await;

@@ -62,27 +62,16 @@ pub(super) enum Kind {
 
 impl Problem {
     pub(super) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            hint: None,
-            field: None,
-        }
+        Self { kind, message: message.into(), hint: None, field: None }
     }
 
     /// A value of `field` that cannot be used.
     pub(super) fn field(field: &str, message: impl Into<String>) -> Self {
-        Self {
-            field: Some(field.to_owned()),
-            ..Self::new(Kind::Invalid, message)
-        }
+        Self { field: Some(field.to_owned()), ..Self::new(Kind::Invalid, message) }
     }
 
     pub(super) fn hint(self, hint: impl Into<String>) -> Self {
-        Self {
-            hint: Some(hint.into()),
-            ..self
-        }
+        Self { hint: Some(hint.into()), ..self }
     }
 
     /// The answer to a connection beyond the limit.
@@ -97,10 +86,7 @@ impl Problem {
 
     /// An error of the library.
     fn of(kind: Kind, error: &Error) -> Self {
-        Self {
-            hint: error.hint().map(with_fields),
-            ..Self::new(kind, with_fields(error.to_string()))
-        }
+        Self { hint: error.hint().map(with_fields), ..Self::new(kind, with_fields(error.to_string())) }
     }
 
     /// An error that the request causes.
@@ -115,10 +101,7 @@ impl Problem {
             _ => {
                 // The hint is for whoever runs the server, and may name files.
                 tracing::error!(%error, hint = error.hint(), "a request failed");
-                Self {
-                    hint: None,
-                    ..Self::of(Kind::Internal, error)
-                }
+                Self { hint: None, ..Self::of(Kind::Internal, error) }
             }
         }
     }

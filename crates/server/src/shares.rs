@@ -36,20 +36,12 @@ pub(super) struct Exhausted;
 
 impl Shares {
     pub(super) fn new(total: usize, each: usize) -> Arc<Self> {
-        Arc::new(Self {
-            total,
-            each,
-            taken: Mutex::default(),
-        })
+        Arc::new(Self { total, each, taken: Mutex::default() })
     }
 
     /// An empty share of `client`.
     pub(super) fn of(self: &Arc<Self>, client: Client) -> Share {
-        Share {
-            of: Arc::clone(self),
-            client,
-            size: AtomicUsize::new(0),
-        }
+        Share { of: Arc::clone(self), client, size: AtomicUsize::new(0) }
     }
 }
 

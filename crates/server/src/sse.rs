@@ -114,9 +114,7 @@ impl<T: Send + 'static, S: Telling<T>> Stream<T, S> {
                 self.missing -= 1;
                 let result = result.map_err(|error| Problem::failed(&error))?;
                 let told = self.telling.result(number, result);
-                timeout_at(self.visit.deadline, told)
-                    .await
-                    .map_err(|_| Visit::late())?
+                timeout_at(self.visit.deadline, told).await.map_err(|_| Visit::late())?
             }
         }
     }

@@ -91,14 +91,7 @@ pub(super) async fn begin(
     let mut answers = Answers::new(model, Merge::Replace);
     let send = |service: &Service, reply| service.translate(client, sentences, false, reply);
     answers.send(send)?;
-    Ok(Begun {
-        model: Arc::clone(model),
-        client,
-        documents,
-        alternatives,
-        answers,
-        count,
-    })
+    Ok(Begun { model: Arc::clone(model), client, documents, alternatives, answers, count })
 }
 
 impl Begun {
@@ -112,14 +105,7 @@ impl Begun {
     /// # Errors
     /// A [`Problem`] if the model fails.
     pub(super) async fn finish(self, app: &App) -> Result<Done, Problem> {
-        let Self {
-            model,
-            client,
-            documents,
-            alternatives,
-            answers,
-            count,
-        } = self;
+        let Self { model, client, documents, alternatives, answers, count } = self;
         let found = answers.all(count).await?;
         let warnings = found.iter().flat_map(|one| &one.warnings);
         let warnings = warnings.map(|warning| warning.problem.clone()).collect();
@@ -139,8 +125,7 @@ impl Begun {
 pub(super) fn check_segments(found: usize, limits: &Limits) -> Result<(), Problem> {
     let most = limits.most_texts();
     if found > most {
-        let problem =
-            format!("the texts have {found} lines or sentences; a request may have at most {most}");
+        let problem = format!("the texts have {found} lines or sentences; a request may have at most {most}");
         return Err(Problem::new(Kind::TooLarge, problem));
     }
     Ok(())
@@ -159,9 +144,7 @@ fn read(
         stop.check()?;
         match texts.form {
             Form::Plain => Ok(Document::text(text, texts.split, fits)),
-            Form::Markup => {
-                Document::html(text, texts.split, fits).map_err(|error| Problem::invalid(&error))
-            }
+            Form::Markup => Document::html(text, texts.split, fits).map_err(|error| Problem::invalid(&error)),
         }
     };
     let documents = texts.texts.iter().map(document);
@@ -178,9 +161,7 @@ fn read(
         }
         Ok(request)
     };
-    let requests = segments()
-        .map(request)
-        .collect::<Result<Vec<_>, Problem>>()?;
+    let requests = segments().map(request).collect::<Result<Vec<_>, Problem>>()?;
     let options = options(model.pipeline(), texts.alternatives);
     let sentences = model.read(&requests, &options, limits)?;
     Ok((documents, sentences))
@@ -222,10 +203,7 @@ async fn align(
 }
 
 fn plain(candidate: Candidate) -> Translated {
-    Translated {
-        text: candidate.text,
-        ..Translated::default()
-    }
+    Translated { text: candidate.text, ..Translated::default() }
 }
 
 /// The translations of a segment; `text` is present if they are to be aligned with it.
@@ -247,11 +225,7 @@ impl Unaligned {
     fn align(self, pipeline: &Pipeline) -> attentive_base::error::Result<Vec<Translated>> {
         let Self { source, found } = self;
         let pairs: Vec<_> = match &source {
-            Some(source) => found
-                .hypotheses
-                .iter()
-                .map(|one| (source, &one.tokens[..]))
-                .collect(),
+            Some(source) => found.hypotheses.iter().map(|one| (source, &one.tokens[..])).collect(),
             None => Vec::new(),
         };
         let mut alignments = pipeline.align(&pairs)?.into_iter();
@@ -266,11 +240,7 @@ impl Unaligned {
 
 /// Reassembles the documents: the best translation of every segment, then the second best, and so on. A segment with too few
 /// translations repeats its last one.
-fn render(
-    documents: &[Document],
-    translated: &[Vec<Translated>],
-    alternatives: usize,
-) -> Vec<Rendered> {
+fn render(documents: &[Document], translated: &[Vec<Translated>], alternatives: usize) -> Vec<Rendered> {
     let mut rest = translated;
     let rendered = documents.iter().map(|document| {
         let (own, others) = rest.split_at(document.segments().len());
@@ -281,10 +251,7 @@ fn render(
             let chosen: Vec<_> = chosen.map(|one| one.cloned().unwrap_or_default()).collect();
             document.render(&chosen)
         };
-        Rendered {
-            best: rank(0),
-            alternatives: (1..deepest.min(1 + alternatives)).map(rank).collect(),
-        }
+        Rendered { best: rank(0), alternatives: (1..deepest.min(1 + alternatives)).map(rank).collect() }
     });
     rendered.collect()
 }

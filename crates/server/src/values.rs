@@ -18,10 +18,7 @@ pub(super) const MOST_VALUES: usize = 1 << 16;
 /// The error in the text.
 pub(super) fn object(text: &str) -> serde_json::Result<Map<String, Value>> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let values = Counted {
-        left: &Cell::new(MOST_VALUES),
-        rest: Rest::Refused,
-    };
+    let values = Counted { left: &Cell::new(MOST_VALUES), rest: Rest::Refused };
     let fields = reader.deserialize_map(Object(values))?;
     reader.end()?;
     Ok(fields)
@@ -31,14 +28,8 @@ pub(super) fn object(text: &str) -> serde_json::Result<Map<String, Value>> {
 ///
 /// # Errors
 /// The error in the text.
-pub(super) fn beginning<'de, D: Deserializer<'de>>(
-    from: D,
-    most: usize,
-) -> Result<Value, D::Error> {
-    let values = Counted {
-        left: &Cell::new(most),
-        rest: Rest::Skipped,
-    };
+pub(super) fn beginning<'de, D: Deserializer<'de>>(from: D, most: usize) -> Result<Value, D::Error> {
+    let values = Counted { left: &Cell::new(most), rest: Rest::Skipped };
     Ok(values.deserialize(from)?.unwrap_or_default())
 }
 
@@ -65,9 +56,7 @@ impl<'de> DeserializeSeed<'de> for Counted<'_> {
                 self.left.set(left);
                 reader.deserialize_any(self).map(Some)
             }
-            (None, Rest::Refused) => {
-                Err(D::Error::custom(format!("more than {MOST_VALUES} values")))
-            }
+            (None, Rest::Refused) => Err(D::Error::custom(format!("more than {MOST_VALUES} values"))),
             (None, Rest::Skipped) => IgnoredAny::deserialize(reader).map(|_| None),
         }
     }
@@ -180,14 +169,8 @@ mod tests {
         for (text, kept) in [
             (r#"{"a": [1, 2]}"#, r#"{"a":[1,2]}"#),
             (r#"[1, 2, 3, 4, {"": 0}]"#, "[1,2,3]"),
-            (
-                r#"{"a": {"b": {"c": {"d": 0}}, "x": 0}, "y": 0}"#,
-                r#"{"a":{"b":{"c":{}}}}"#,
-            ),
-            (
-                r#"{"a": 0, "b": 1, "c": 2, "d": 3}"#,
-                r#"{"a":0,"b":1,"c":2}"#,
-            ),
+            (r#"{"a": {"b": {"c": {"d": 0}}, "x": 0}, "y": 0}"#, r#"{"a":{"b":{"c":{}}}}"#),
+            (r#"{"a": 0, "b": 1, "c": 2, "d": 3}"#, r#"{"a":0,"b":1,"c":2}"#),
         ] {
             assert_eq!(read(text).unwrap(), kept);
         }
@@ -200,11 +183,6 @@ mod tests {
             assert_eq!(object(text).unwrap_err().is_data(), is_data, "{text}");
         }
         let deep = format!("{{\"q\": {}", "[".repeat(100_000));
-        assert!(
-            object(&deep)
-                .unwrap_err()
-                .to_string()
-                .contains("recursion limit")
-        );
+        assert!(object(&deep).unwrap_err().to_string().contains("recursion limit"));
     }
 }

@@ -46,19 +46,13 @@ impl Visit {
     pub(super) fn of(request: &Request) -> Result<Self, Problem> {
         let visit = request.extensions().get::<Self>().cloned();
         visit.ok_or_else(|| {
-            Problem::new(
-                Kind::Internal,
-                "the request was not registered, which is an error in the server",
-            )
+            Problem::new(Kind::Internal, "the request was not registered, which is an error in the server")
         })
     }
 
     /// The problem of a request that took too long.
     pub(super) fn late() -> Problem {
-        Problem::new(
-            Kind::Timeout,
-            "the request took longer than the server allows",
-        )
+        Problem::new(Kind::Timeout, "the request took longer than the server allows")
     }
 }
 
@@ -81,11 +75,7 @@ pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next:
     request.extensions_mut().insert(Arc::clone(&bytes));
     let known = app.hosts.check(&request);
     // Browsers send no key for pages of other sites.
-    let known = if app.needs_key() {
-        known
-    } else {
-        known.and_then(|()| origin::check(api, &request))
-    };
+    let known = if app.needs_key() { known } else { known.and_then(|()| origin::check(api, &request)) };
     let route = request.extensions().get::<MatchedPath>();
     let mut record = Record {
         route: route.map_or_else(String::new, |route| route.as_str().to_owned()),
@@ -99,11 +89,7 @@ pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next:
         bytes,
     };
     let answered = match known.and_then(|()| record.admit()) {
-        Ok(()) => {
-            AssertUnwindSafe(record.answer(request, next))
-                .catch_unwind()
-                .await
-        }
+        Ok(()) => AssertUnwindSafe(record.answer(request, next)).catch_unwind().await,
         Err(problem) => Ok(Err(problem)),
     };
     let panicked = || Problem::new(Kind::Internal, "the server failed to answer");
@@ -175,11 +161,7 @@ impl Drop for Record {
         let abandoned = !self.ended;
         // The status that nginx logs for clients that close the connection.
         const CLOSED: u16 = 499;
-        let status = if self.status == 0 {
-            CLOSED
-        } else {
-            self.status
-        };
+        let status = if self.status == 0 { CLOSED } else { self.status };
         (self.app.metrics).ended(self.visit.api, status, took, abandoned);
         if self.visit.api == Api::Operation {
             // Not logged, since monitoring asks for these paths repeatedly.
@@ -209,10 +191,7 @@ fn held(data: Bytes, shares: [Arc<Share>; 2]) -> Bytes {
             &self.data
         }
     }
-    Bytes::from_owner(Held {
-        data,
-        _shares: shares,
-    })
+    Bytes::from_owner(Held { data, _shares: shares })
 }
 
 /// The body of a response, which ends the record of its request.

@@ -22,14 +22,10 @@ const FIELDS: [(&str, &str); 4] = [
 
 /// Replaces the library's names of options in `text`, which are paths such as `Sampling::top_p` in backticks, by those of fields.
 pub(super) fn with_fields(text: String) -> String {
-    let text = FIELDS
-        .iter()
-        .fold(text, |text, (option, field)| text.replace(option, field));
+    let text = FIELDS.iter().fold(text, |text, (option, field)| text.replace(option, field));
     let parts = text.split('`').enumerate().map(|(number, part)| {
-        let is_path = |part: &str| {
-            part.bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"_:".contains(&byte))
-        };
+        let is_path =
+            |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:".contains(&byte));
         match part.rsplit_once("::") {
             Some((_, name)) if number % 2 == 1 && is_path(part) => name,
             _ => part,
@@ -66,14 +62,8 @@ mod tests {
     #[test]
     fn options_have_the_names_of_fields() {
         for (text, expected) in [
-            (
-                "`Sampling::top_p` must be above 0",
-                "`top_p` must be above 0",
-            ),
-            (
-                "widen the beam with `Strategy::Beam::width`",
-                "widen the beam with `beam_width`",
-            ),
+            ("`Sampling::top_p` must be above 0", "`top_p` must be above 0"),
+            ("widen the beam with `Strategy::Beam::width`", "widen the beam with `beam_width`"),
             ("`a b::c` and `x`, not a::b", "`a b::c` and `x`, not a::b"),
         ] {
             assert_eq!(with_fields(text.into()), expected);

@@ -39,11 +39,7 @@ impl Node {
     pub(crate) fn new(step: Step) -> Rc<Self> {
         let number = NEXT.get();
         NEXT.set(number + 1);
-        Rc::new(Self {
-            number,
-            step: RefCell::new(Some(step)),
-            gradient: RefCell::default(),
-        })
+        Rc::new(Self { number, step: RefCell::new(Some(step)), gradient: RefCell::default() })
     }
 }
 
@@ -91,11 +87,7 @@ impl Gradients {
 
 /// Goes back from `root`, whose gradient is `seed`. Calls `complete` with the gradient of a parameter after the last operation
 /// that uses it.
-pub(crate) fn run(
-    root: Rc<Node>,
-    seed: Buffer,
-    complete: &mut dyn FnMut(ParamId, &Buffer),
-) -> Gradients {
+pub(crate) fn run(root: Rc<Node>, seed: Buffer, complete: &mut dyn FnMut(ParamId, &Buffer)) -> Gradients {
     *root.gradient.borrow_mut() = Some(seed);
     let nodes = reachable(root);
     let mut uses = uses(&nodes);
@@ -149,9 +141,7 @@ fn reachable(root: Rc<Node>) -> Vec<Rc<Node>> {
     while let Some(node) = found.get(next).cloned() {
         next += 1;
         let step = node.step.borrow();
-        let step = step
-            .as_ref()
-            .expect("only one backward pass goes through an operation");
+        let step = step.as_ref().expect("only one backward pass goes through an operation");
         for parent in step.parents.iter().flatten() {
             if let Origin::Node(parent) = parent
                 && seen.insert(parent.number)
@@ -186,10 +176,7 @@ mod tests {
     use crate::{Epilogue, Float, Map, Value, linear, scale};
 
     fn apply(x: Value, weight: &Param) -> Value {
-        let map = Map {
-            weight: weight.value(),
-            bias: None,
-        };
+        let map = Map { weight: weight.value(), bias: None };
         linear(x, vec![map], Epilogue::plain(Float::F32))
     }
 
@@ -205,10 +192,9 @@ mod tests {
             let x = apply(apply(random(4, [4, 3]), &first), &first);
             let result = apply(x, &second);
             let mut seen = Vec::new();
-            let mut gradients = result
-                .backward_watched(&mut |id, gradient| seen.push((id, gradient.clone().into_vec())));
-            let expected =
-                [&second, &first].map(|param| (param.id(), gradients.take(param).into_vec()));
+            let mut gradients =
+                result.backward_watched(&mut |id, gradient| seen.push((id, gradient.clone().into_vec())));
+            let expected = [&second, &first].map(|param| (param.id(), gradients.take(param).into_vec()));
             assert_eq!(seen, expected);
             assert_eq!(gradients.take(&unused).into_vec(), [0.0; 9]);
         });

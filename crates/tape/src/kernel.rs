@@ -60,11 +60,7 @@ pub(crate) struct Output<K: Kernel> {
 impl<K: Kernel<Side = ()>> Output<K> {
     /// An output without side values.
     pub(crate) fn new(values: Buffer, saved: K::Saved) -> Self {
-        Self {
-            values,
-            saved,
-            side: (),
-        }
+        Self { values, saved, side: () }
     }
 }
 
@@ -107,11 +103,7 @@ pub(crate) struct Context<'a, K: Kernel> {
 }
 
 /// Runs `kernel`, and records how to go back if any operand has a gradient.
-pub(crate) fn apply<K: Kernel<Side = ()>>(
-    kernel: K,
-    operands: Of<K, Value>,
-    shape: [usize; 2],
-) -> Value {
+pub(crate) fn apply<K: Kernel<Side = ()>>(kernel: K, operands: Of<K, Value>, shape: [usize; 2]) -> Value {
     apply_with_side(kernel, operands, shape).0
 }
 
@@ -123,10 +115,7 @@ pub(crate) fn apply_with_side<K: Kernel>(
 ) -> (Value, K::Side) {
     let layout = K::Operands::layout(&operands);
     let values = K::Operands::list(operands);
-    let known = |value: &Value| Operand {
-        len: value.data.len(),
-        is_wanted: value.origin.is_some(),
-    };
+    let known = |value: &Value| Operand { len: value.data.len(), is_wanted: value.origin.is_some() };
     let known: Vec<Operand> = values.iter().map(known).collect();
     let is_tracked = known.iter().any(|operand| operand.is_wanted);
     let book = |spent: &mut Spent, elapsed| {
@@ -136,20 +125,14 @@ pub(crate) fn apply_with_side<K: Kernel>(
     };
     let inputs = layout.named(values.iter().map(|value| &*value.data).collect());
     let mode = is_tracked.then(|| layout.named(known.clone()));
-    let Output {
-        values: output,
-        saved,
-        side,
-    } = timed(K::NAME, book, || kernel.forward(inputs, mode));
+    let Output { values: output, saved, side } = timed(K::NAME, book, || kernel.forward(inputs, mode));
     let output = Arc::new(output);
     let origin = is_tracked.then(|| {
         let keeps = K::Operands::list(kernel.keeps(layout.named(known.clone())));
         let parents = values.iter().map(|value| value.origin.clone()).collect();
         let kept = values.into_iter().zip(keeps);
         let recorded = Recorded {
-            inputs: kept
-                .map(|(value, keeps)| keeps.then_some(value.data))
-                .collect(),
+            inputs: kept.map(|(value, keeps)| keeps.then_some(value.data)).collect(),
             output: kernel.keeps_output().then(|| Arc::clone(&output)),
             kernel,
             layout,

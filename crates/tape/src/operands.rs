@@ -94,19 +94,11 @@ mod tests {
     #[test]
     fn a_list_converts_back_to_named_operands() {
         for maybe in [None, Some('b')] {
-            let three = Three {
-                one: 'a',
-                maybe,
-                many: vec!['c', 'd'],
-            };
+            let three = Three { one: 'a', maybe, many: vec!['c', 'd'] };
             let layout = Three::<()>::layout(&three);
             let list = Three::<()>::list(three);
             assert_eq!(list.len(), 3 + usize::from(maybe.is_some()));
-            let Three {
-                one,
-                maybe: found,
-                many,
-            } = layout.named(list);
+            let Three { one, maybe: found, many } = layout.named(list);
             assert_eq!((one, found, many), ('a', maybe, vec!['c', 'd']));
         }
     }

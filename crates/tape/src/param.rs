@@ -132,27 +132,18 @@ impl Param {
     /// carried out first.
     pub fn defer(&self, pending: Arc<dyn Pending>) -> DeferredParam {
         self.update(|_| ());
-        let mut place = (self.0.pending)
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut place = (self.0.pending).write().unwrap_or_else(PoisonError::into_inner);
         *place = Some(Arc::clone(&pending));
-        DeferredParam {
-            param: self.clone(),
-            pending,
-        }
+        DeferredParam { param: self.clone(), pending }
     }
 
     fn pending(&self) -> Option<Arc<dyn Pending>> {
-        let pending = (self.0.pending)
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let pending = (self.0.pending).read().unwrap_or_else(PoisonError::into_inner);
         pending.clone()
     }
 
     fn lock(&self) -> RwLockWriteGuard<'_, Arc<Buffer>> {
-        (self.0.values)
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
+        (self.0.values).write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns a copy of the elements, row after row.

@@ -57,9 +57,7 @@ mod tests {
     fn time_is_recorded_only_while_profiling() {
         let work = || {
             let book = |spent: &mut Spent, _| spent.calls += 1;
-            timed("work", book, || {
-                std::thread::sleep(Duration::from_millis(1))
-            });
+            timed("work", book, || std::thread::sleep(Duration::from_millis(1)));
         };
         work();
         let ((), spent) = profiled(|| (0..3).for_each(|_| work()));

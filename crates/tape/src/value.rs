@@ -43,23 +43,10 @@ impl Value {
         Self::new(Buffer::zeros(shape[0] * shape[1]), shape)
     }
 
-    pub(crate) fn with_origin(
-        data: Arc<Buffer>,
-        shape: [usize; 2],
-        origin: Option<Origin>,
-    ) -> Self {
+    pub(crate) fn with_origin(data: Arc<Buffer>, shape: [usize; 2], origin: Option<Origin>) -> Self {
         let [rows, columns] = shape;
-        assert_eq!(
-            data.len(),
-            rows * columns,
-            "{} numbers for a shape of [{rows}, {columns}]",
-            data.len()
-        );
-        Self {
-            data,
-            shape,
-            origin,
-        }
+        assert_eq!(data.len(), rows * columns, "{} numbers for a shape of [{rows}, {columns}]", data.len());
+        Self { data, shape, origin }
     }
 
     /// Returns the numbers of rows and columns.
@@ -80,8 +67,7 @@ impl Value {
     /// Returns the elements, row after row; they are copied if something else refers to them.
     pub fn into_vec(self) -> Vec<f32> {
         drop(self.origin);
-        Arc::try_unwrap(self.data)
-            .map_or_else(|shared| shared.values().into_owned(), Buffer::into_vec)
+        Arc::try_unwrap(self.data).map_or_else(|shared| shared.values().into_owned(), Buffer::into_vec)
     }
 
     /// Computes the gradients of the sum of all elements. They are zeros if the value depends on no trained parameter, or was

@@ -85,9 +85,7 @@ impl Boundary {
     /// The boundary of a step of [`Boundaries::pre_tokenizers`]; `None` for another step.
     pub(super) fn read(step: &Value) -> Option<Self> {
         let pattern = step["pattern"]["Regex"].as_str()?;
-        let found = Self::ALL
-            .into_iter()
-            .find(|boundary| pattern == boundary.pattern());
+        let found = Self::ALL.into_iter().find(|boundary| pattern == boundary.pattern());
         found.filter(|boundary| *step == isolated(boundary.pattern()))
     }
 
@@ -124,19 +122,11 @@ impl Boundary {
         for (start, c) in text.char_indices() {
             classes.push((start, Class::of(c)?));
         }
-        let end_of = |place: usize| {
-            classes
-                .get(place + 1)
-                .map_or(text.len(), |&(start, _)| start)
-        };
+        let end_of = |place: usize| classes.get(place + 1).map_or(text.len(), |&(start, _)| start);
         let is = |place: usize, class: Class| classes.get(place).map(|c| c.1) == Some(class);
         // With the mark of a word before it.
         let start_of = |place: usize| {
-            if place > 0 && is(place - 1, Class::Mark) {
-                classes[place - 1].0
-            } else {
-                classes[place].0
-            }
+            if place > 0 && is(place - 1, Class::Mark) { classes[place - 1].0 } else { classes[place].0 }
         };
         let mut matches = Vec::new();
         let mut place = 0;
@@ -200,11 +190,7 @@ impl Class {
 impl Boundaries {
     /// All combinations.
     pub(super) fn all() -> [Self; 8] {
-        std::array::from_fn(|n| Self {
-            punctuation: n & 1 > 0,
-            digits: n & 2 > 0,
-            scripts: n & 4 > 0,
-        })
+        std::array::from_fn(|n| Self { punctuation: n & 1 > 0, digits: n & 2 > 0, scripts: n & 4 > 0 })
     }
 
     /// The pre-tokenizer steps of `tokenizer.json` that divide words; each word begins with its mark.
@@ -249,11 +235,7 @@ mod tests {
     }
 
     fn tokenizer(config: &TokenizerConfig, texts: &[&str]) -> Tokenizer {
-        let config = TokenizerConfig {
-            min_frequency: 1,
-            vocab_size: 300,
-            ..config.clone()
-        };
+        let config = TokenizerConfig { min_frequency: 1, vocab_size: 300, ..config.clone() };
         let learned = learn(&config, Masks::Without, texts, &[]).unwrap();
         learned.src().clone()
     }
@@ -270,10 +252,7 @@ mod tests {
     #[test]
     fn words_punctuation_and_numbers_are_apart() {
         let default = TokenizerConfig::default();
-        let decomposed = TokenizerConfig {
-            normalization: Normalization::None,
-            ..default.clone()
-        };
+        let decomposed = TokenizerConfig { normalization: Normalization::None, ..default.clone() };
         for (text, expected) in [
             ("street.", "▁street|."),
             ("The street", "▁The|▁street"),
@@ -300,10 +279,7 @@ mod tests {
         }
         // Combining marks belong to the characters that they combine with.
         let marked = "e\u{301}a.\u{301}b";
-        assert_eq!(
-            parts(&decomposed, marked).join("|"),
-            "▁e\u{301}a|.\u{301}|b"
-        );
+        assert_eq!(parts(&decomposed, marked).join("|"), "▁e\u{301}a|.\u{301}|b");
     }
 
     /// Texts of common characters are divided as the regular expressions divide them.
@@ -319,11 +295,7 @@ mod tests {
         for number in 0..4000 {
             // Letters are many, so half of the texts have few of them.
             let few = ['a', 'ä', '1', '7', '.', '-', '$', '▁'];
-            let from = if number % 2 == 0 {
-                &plain[..]
-            } else {
-                &few[..]
-            };
+            let from = if number % 2 == 0 { &plain[..] } else { &few[..] };
             let len = random.below(9);
             texts.push((0..len).map(|_| from[random.below(from.len())]).collect());
         }
@@ -334,9 +306,8 @@ mod tests {
                     continue;
                 };
                 let all = (&boundary.split().regex).find_matches(text).unwrap();
-                let expected: Vec<Offsets> = (all.into_iter())
-                    .filter_map(|(offsets, is_match)| is_match.then_some(offsets))
-                    .collect();
+                let expected: Vec<Offsets> =
+                    (all.into_iter()).filter_map(|(offsets, is_match)| is_match.then_some(offsets)).collect();
                 assert_eq!(found, expected, "{boundary:?}: {text:?}");
                 let mut parts = (&boundary).find_matches(text).unwrap();
                 parts.retain(|(_, is_match)| *is_match);
@@ -366,16 +337,9 @@ mod tests {
     fn no_token_crosses_a_boundary() {
         let text = "the street. the street, 42nd street! (the 42nd street.) 3.14 3.14 don't don't";
         for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram] {
-            for boundaries in [
-                (false, false, false),
-                (true, false, true),
-                (true, true, true),
-            ] {
+            for boundaries in [(false, false, false), (true, false, true), (true, true, true)] {
                 let (punctuation, digits, scripts) = boundaries;
-                let config = TokenizerConfig {
-                    kind,
-                    ..only(punctuation, digits, scripts)
-                };
+                let config = TokenizerConfig { kind, ..only(punctuation, digits, scripts) };
                 let tokenizer = tokenizer(&config, &[text; 20]);
                 let tokens = (4..tokenizer.vocab_size() as u32).map(|id| tokenizer.token(id));
                 let tokens: Vec<String> = tokens.map(Option::unwrap).collect();
@@ -407,11 +371,7 @@ mod tests {
                 let config = TokenizerConfig {
                     kind,
                     normalization: Normalization::Nfc,
-                    ..only(
-                        boundaries.punctuation,
-                        boundaries.digits,
-                        boundaries.scripts,
-                    )
+                    ..only(boundaries.punctuation, boundaries.digits, boundaries.scripts)
                 };
                 let tokenizer = tokenizer(&config, &texts);
                 for text in texts {

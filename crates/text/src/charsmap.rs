@@ -101,11 +101,7 @@ impl Charsmap {
     ///
     /// # Errors
     /// A text that becomes longer than `bound`.
-    pub(super) fn normalize(
-        &self,
-        text: &mut NormalizedString,
-        bound: Bound,
-    ) -> Result<(), String> {
+    pub(super) fn normalize(&self, text: &mut NormalizedString, bound: Bound) -> Result<(), String> {
         let mut changes = Changes::default();
         let mut rest = text.get();
         while let Some(first) = rest.chars().next() {
@@ -171,11 +167,7 @@ impl Changes {
         let n_old = old.chars().count();
         let n_new = new.chars().count();
         let change = |place: usize| isize::from(place >= n_old);
-        self.characters.extend(
-            new.chars()
-                .zip(0..)
-                .map(|(one, place)| (one, change(place))),
-        );
+        self.characters.extend(new.chars().zip(0..).map(|(one, place)| (one, change(place))));
         if n_new < n_old {
             let removed = n_old - n_new;
             match self.characters.last_mut() {
@@ -195,9 +187,8 @@ mod tests {
     /// The trie of the strings `a` to `B`, `ab` to nothing, and `é` to `ee`.
     fn map(kept: &[&str]) -> Charsmap {
         let mut units = vec![0u32; 1024];
-        let node = |label: u32, offset: u32, has_value: bool| {
-            label | offset << 10 | u32::from(has_value) << 8
-        };
+        let node =
+            |label: u32, offset: u32, has_value: bool| label | offset << 10 | u32::from(has_value) << 8;
         let value = |text: u32| 1 << 31 | text;
         units[0] = node(0, 256, false);
         units[256 ^ 0x61] = node(0x61, (256 ^ 0x61) ^ 512, true);
@@ -223,15 +214,9 @@ mod tests {
 
     #[test]
     fn the_longest_text_is_replaced() {
-        for (text, expected) in [
-            ("", ""),
-            ("cab", "c"),
-            ("aab", "B"),
-            ("aba", "B"),
-            ("ab", ""),
-            ("xéa", "xeeB"),
-            ("éab", "ee"),
-        ] {
+        for (text, expected) in
+            [("", ""), ("cab", "c"), ("aab", "B"), ("aba", "B"), ("ab", ""), ("xéa", "xeeB"), ("éab", "ee")]
+        {
             assert_eq!(normalized(&map(&[]), text).get(), expected, "{text}");
         }
     }

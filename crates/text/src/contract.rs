@@ -22,20 +22,14 @@ pub struct Sides {
 impl From<SpecialTokens> for Sides {
     /// Both sides with the same tokens.
     fn from(special: SpecialTokens) -> Self {
-        Self {
-            src: special,
-            tgt: special,
-        }
+        Self { src: special, tgt: special }
     }
 }
 
 impl Tokenizers {
     /// Returns the special tokens of both sides.
     pub fn sides(&self) -> Sides {
-        Sides {
-            src: self.src().special(),
-            tgt: self.tgt().special(),
-        }
+        Sides { src: self.src().special(), tgt: self.tgt().special() }
     }
 
     /// Applies the settings of `model`: the decoder starts with `model.decoder_start_token`; `model.source_first` and
@@ -46,11 +40,7 @@ impl Tokenizers {
     /// [`Error::Config`] for a token of `model` that the vocabulary does not have, and if `model.suppress_tokens` leaves
     /// no ordinary token.
     pub fn for_model(mut self, model: &ModelConfig) -> Result<Self> {
-        let TokenContract {
-            start,
-            forced_first,
-            ..
-        } = self.contract(model)?;
+        let TokenContract { start, forced_first, .. } = self.contract(model)?;
         self.ends(model)?;
         let around = |key, token: &Option<String>| {
             let token = token.as_deref();
@@ -115,18 +105,12 @@ impl Tokenizers {
     /// [`Error::Config`] for a token of `model` that the vocabulary does not have.
     pub fn ends(&self, model: &ModelConfig) -> Result<Vec<TokenId>> {
         let further = match &model.family {
-            FamilyConfig::DecoderOnly {
-                extra_eos_tokens: Some(tokens),
-                ..
-            } => &tokens[..],
+            FamilyConfig::DecoderOnly { extra_eos_tokens: Some(tokens), .. } => &tokens[..],
             _ => &[],
         };
         let further = further.iter();
         let further = further.map(|token| id_of("model.extra_eos_tokens", token, self.tgt()));
-        [Ok(self.tgt().special().eos)]
-            .into_iter()
-            .chain(further)
-            .collect()
+        [Ok(self.tgt().special().eos)].into_iter().chain(further).collect()
     }
 }
 
@@ -151,10 +135,8 @@ impl Tokenizers {
 /// The ids of `tokens`, the value of `model.suppress_tokens`.
 fn suppress_tokens(tokens: &[String], tokenizer: &Tokenizer) -> Result<Vec<TokenId>> {
     let key = "model.suppress_tokens";
-    let never: Vec<TokenId> = tokens
-        .iter()
-        .map(|token| id_of(key, token, tokenizer))
-        .collect::<Result<_>>()?;
+    let never: Vec<TokenId> =
+        tokens.iter().map(|token| id_of(key, token, tokenizer)).collect::<Result<_>>()?;
     let barred: HashSet<TokenId> = never.iter().copied().collect();
     let is_left = |id: TokenId| !barred.contains(&id) && !tokenizer.is_special(id);
     if barred.is_empty() || (0..tokenizer.vocab_size() as TokenId).any(is_left) {

@@ -22,10 +22,7 @@ impl<'de> Deserialize<'de> for Decoding {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let file = Value::deserialize(deserializer)?;
         let steps = flattened(&file, "decoders").into_iter().map(Step::read);
-        steps
-            .collect::<Result<_, _>>()
-            .map(Self)
-            .map_err(D::Error::custom)
+        steps.collect::<Result<_, _>>().map(Self).map_err(D::Error::custom)
     }
 }
 
@@ -39,9 +36,7 @@ impl Step {
             return Err("a step of the decoder is not an object".into());
         }
         let library = DecoderWrapper::deserialize(file);
-        library
-            .map(Self::Library)
-            .map_err(|error| error.to_string())
+        library.map(Self::Library).map_err(|error| error.to_string())
     }
 }
 

@@ -27,11 +27,7 @@ impl<'a> Detokenizer<'a> {
     /// # Errors
     /// Those of [`Tokenizer::decode`].
     pub fn after(tokenizer: &'a Tokenizer, ids: &[TokenId]) -> Result<Self> {
-        let mut detokenizer = Self {
-            tokenizer,
-            ids: ids.to_vec(),
-            known: String::new(),
-        };
+        let mut detokenizer = Self { tokenizer, ids: ids.to_vec(), known: String::new() };
         detokenizer.forget()?;
         Ok(detokenizer)
     }
@@ -91,16 +87,8 @@ mod tests {
     use crate::{Masks, learn};
 
     fn learned(kind: TokenizerKind) -> Tokenizer {
-        let config = TokenizerConfig {
-            kind,
-            vocab_size: 40,
-            min_frequency: 1,
-            ..TokenizerConfig::default()
-        };
-        let text = [
-            "the cat sees the dog",
-            "a small bird sings für the \u{fffd}",
-        ];
+        let config = TokenizerConfig { kind, vocab_size: 40, min_frequency: 1, ..TokenizerConfig::default() };
+        let text = ["the cat sees the dog", "a small bird sings für the \u{fffd}"];
         let text = text.map(str::to_owned);
         let tokenizers = learn(&config, Masks::Without, &[], &text).unwrap();
         tokenizers.tgt().clone()
@@ -118,22 +106,14 @@ mod tests {
         for (id, byte) in (vocab.len()..).zip(["<0xC3>", "<0xA4>", "<0x31>"]) {
             vocab.insert(byte.into(), id.into());
         }
-        Tokenizer::from_json(
-            serde_json::to_vec(&json).unwrap(),
-            &attentive_config::SpecialNames::default(),
-        )
-        .unwrap()
+        Tokenizer::from_json(serde_json::to_vec(&json).unwrap(), &attentive_config::SpecialNames::default())
+            .unwrap()
     }
 
     #[test]
     fn the_pieces_add_up_to_the_whole() {
         let mut random = Random::new(4, 0);
-        let kinds = [
-            TokenizerKind::Bpe,
-            TokenizerKind::Unigram,
-            TokenizerKind::Word,
-            TokenizerKind::Char,
-        ];
+        let kinds = [TokenizerKind::Bpe, TokenizerKind::Unigram, TokenizerKind::Word, TokenizerKind::Char];
         for tokenizer in kinds.map(learned).into_iter().chain([bytes()]) {
             for _ in 0..50 {
                 let id = |_| random.below(tokenizer.vocab_size()) as TokenId;
@@ -143,11 +123,7 @@ mod tests {
                     let last = given.checked_sub(1).map(|last| ids[last]);
                     last.is_none_or(|id| !tokenizer.is_byte(id) && !tokenizer.is_special(id))
                 };
-                let given = (0..50)
-                    .rev()
-                    .skip(random.below(49))
-                    .find(ends_run)
-                    .unwrap_or(0);
+                let given = (0..50).rev().skip(random.below(49)).find(ends_run).unwrap_or(0);
                 let mut detokenizer = Detokenizer::after(&tokenizer, &ids[..given]).unwrap();
                 let mut text = tokenizer.decode(&ids[..given]).unwrap();
                 for &id in &ids[given..] {
@@ -172,20 +148,11 @@ mod tests {
             pieces.push(detokenizer.finish().unwrap());
             pieces
         };
-        assert_eq!(
-            streamed(&[first, second, dog, first]),
-            ["", "", "ädog", "", "\u{fffd}"]
-        );
+        assert_eq!(streamed(&[first, second, dog, first]), ["", "", "ädog", "", "\u{fffd}"]);
         // A wrong byte changes the text of the bytes before it.
         let broken = "\u{fffd}\u{fffd}dog";
-        assert_eq!(
-            streamed(&[digit, first, dog, dog]),
-            ["", "", broken, "dog", ""]
-        );
-        assert_eq!(
-            streamed(&[digit, end, first, dog]),
-            ["", "", "", broken, ""]
-        );
+        assert_eq!(streamed(&[digit, first, dog, dog]), ["", "", broken, "dog", ""]);
+        assert_eq!(streamed(&[digit, end, first, dog]), ["", "", "", broken, ""]);
         // Text that is already known is not changed, but nothing is lost.
         let mut detokenizer = Detokenizer::after(&tokenizer, &[dog, digit]).unwrap();
         assert_eq!(detokenizer.push(first).unwrap(), "");

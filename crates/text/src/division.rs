@@ -46,14 +46,9 @@ struct Beginnings {
 impl<'de> Deserialize<'de> for Division {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let file = Value::deserialize(deserializer)?;
-        let steps = flattened(&file, "pretokenizers")
-            .into_iter()
-            .map(Step::read);
+        let steps = flattened(&file, "pretokenizers").into_iter().map(Step::read);
         let steps: Vec<Step> = steps.collect::<Result<_, _>>().map_err(D::Error::custom)?;
-        Ok(Self {
-            is_bounded: steps.iter().filter(|step| step.lengthens()).count() > 1,
-            steps,
-        })
+        Ok(Self { is_bounded: steps.iter().filter(|step| step.lengthens()).count() > 1, steps })
     }
 }
 
@@ -93,10 +88,7 @@ impl Step {
         let Self::Library(step) = self else {
             return false;
         };
-        matches!(
-            step,
-            PreTokenizerWrapper::ByteLevel(_) | PreTokenizerWrapper::Metaspace(_)
-        )
+        matches!(step, PreTokenizerWrapper::ByteLevel(_) | PreTokenizerWrapper::Metaspace(_))
     }
 
     fn divide(&self, text: &mut PreTokenizedString) -> tokenizers::Result<()> {
@@ -119,17 +111,14 @@ impl Beginnings {
     fn read(file: &Value) -> Option<Self> {
         let pattern = file["pattern"]["Regex"].as_str()?;
         let behavior = "MergedWithPrevious";
-        let of_pattern = json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": false});
+        let of_pattern =
+            json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": false});
         let is_plain = |c: char| c.is_alphanumeric() || "<>|/_ ".contains(c);
         if *file != of_pattern || !pattern.chars().all(is_plain) {
             return None;
         }
         let texts = pattern.split('|').map(str::to_owned);
-        Some(Self {
-            texts: texts.collect(),
-            pattern: pattern.to_owned(),
-            split: Arc::default(),
-        })
+        Some(Self { texts: texts.collect(), pattern: pattern.to_owned(), split: Arc::default() })
     }
 
     fn split(&self) -> &Split {

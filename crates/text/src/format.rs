@@ -9,10 +9,7 @@ use super::special::UNK;
 /// The learned part of a tokenizer.
 pub(super) enum Model {
     /// Tokens in the order of their ids, and the merges in order of priority.
-    Bpe {
-        tokens: Vec<String>,
-        merges: Vec<(String, String)>,
-    },
+    Bpe { tokens: Vec<String>, merges: Vec<(String, String)> },
     /// Tokens in the order of their ids, with their log-probabilities.
     Unigram { tokens: Vec<(String, f64)> },
     /// Words in the order of their ids.
@@ -78,21 +75,14 @@ pub(super) fn space_normalizers() -> [Value; 2] {
 
 /// The pre-tokenizer steps that divide texts into words, without `special` tokens in them, and for subwords divide words at
 /// `boundaries`.
-pub(super) fn pre_tokenizers(
-    kind: TokenizerKind,
-    boundaries: Boundaries,
-    special: &[&str],
-) -> Vec<Value> {
+pub(super) fn pre_tokenizers(kind: TokenizerKind, boundaries: Boundaries, special: &[&str]) -> Vec<Value> {
     match kind {
         TokenizerKind::Bpe | TokenizerKind::Unigram => {
             let mut steps = vec![metaspace(), special_text_splitter(special)];
             steps.extend(boundaries.pre_tokenizers());
             steps
         }
-        TokenizerKind::Word => vec![
-            json!({"type": "WhitespaceSplit"}),
-            special_text_splitter(special),
-        ],
+        TokenizerKind::Word => vec![json!({"type": "WhitespaceSplit"}), special_text_splitter(special)],
         // No special token is a single character, so no splitting is needed.
         TokenizerKind::Char => vec![],
     }
@@ -105,10 +95,7 @@ fn metaspace() -> Value {
 /// Splits special tokens that occur in the text before their last character, so that no model can mistake them for
 /// the real ones.
 fn special_text_splitter(special: &[&str]) -> Value {
-    let beginnings: Vec<&str> = special
-        .iter()
-        .map(|token| &token[..token.len() - 1])
-        .collect();
+    let beginnings: Vec<&str> = special.iter().map(|token| &token[..token.len() - 1]).collect();
     json!({
         "type": "Split",
         "pattern": {"Regex": beginnings.join("|")},
@@ -159,9 +146,5 @@ fn bpe_section(tokens: &[String], merges: &[(String, String)], unk: &str, fuse_u
 }
 
 fn ids(tokens: &[String]) -> Value {
-    tokens
-        .iter()
-        .enumerate()
-        .map(|(id, token)| (token.clone(), Value::from(id)))
-        .collect()
+    tokens.iter().enumerate().map(|(id, token)| (token.clone(), Value::from(id))).collect()
 }

@@ -30,10 +30,7 @@ pub(super) struct Bound {
 impl Bound {
     /// The bound for a text of `len` bytes.
     pub(super) fn of(len: usize) -> Self {
-        Self {
-            len,
-            most: len.saturating_mul(FACTOR).saturating_add(FREE),
-        }
+        Self { len, most: len.saturating_mul(FACTOR).saturating_add(FREE) }
     }
 
     /// Refuses a text that has become `found` bytes long; `steps` are the steps that made it.
@@ -62,30 +59,20 @@ impl Replacing {
     /// # Errors
     /// A description of the mistake.
     pub(super) fn read(file: &Value) -> Result<Option<Self>, String> {
-        let is_unnamed = || {
-            file["type"].is_null() && file.get("pattern").is_some() && file.get("content").is_some()
-        };
+        let is_unnamed =
+            || file["type"].is_null() && file.get("pattern").is_some() && file.get("content").is_some();
         if file["type"] != "Replace" && !is_unnamed() {
             return Ok(None);
         }
         let pattern: SplitPattern = serde_json::from_value(file["pattern"].clone())
             .map_err(|error| format!("the pattern of a `Replace`: {error}"))?;
-        let content = file["content"]
-            .as_str()
-            .ok_or("a `Replace` has no `content`")?;
+        let content = file["content"].as_str().ok_or("a `Replace` has no `content`")?;
         let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false);
-        Ok(Some(Self {
-            split: split.map_err(|error| error.to_string())?,
-            content: content.to_owned(),
-        }))
+        Ok(Some(Self { split: split.map_err(|error| error.to_string())?, content: content.to_owned() }))
     }
 
     /// Replaces all matches in a text that is being normalized.
-    pub(super) fn normalize(
-        &self,
-        text: &mut NormalizedString,
-        bound: Bound,
-    ) -> tokenizers::Result<()> {
+    pub(super) fn normalize(&self, text: &mut NormalizedString, bound: Bound) -> tokenizers::Result<()> {
         self.measure(text.get(), bound, "normalizer")?;
         text.replace(&self.split.regex, &self.content)
     }
@@ -94,13 +81,12 @@ impl Replacing {
     pub(super) fn decode(&self, token: &str, bound: Bound) -> tokenizers::Result<String> {
         self.measure(token, bound, "decoder")?;
         let matches = (&self.split.regex).find_matches(token)?;
-        let parts = matches.into_iter().map(|((start, end), is_match)| {
-            if is_match {
-                self.content.as_str()
-            } else {
-                &token[start..end]
-            }
-        });
+        let parts =
+            matches.into_iter().map(
+                |((start, end), is_match)| {
+                    if is_match { self.content.as_str() } else { &token[start..end] }
+                },
+            );
         Ok(parts.collect())
     }
 
@@ -112,13 +98,11 @@ impl Replacing {
             return Ok(());
         }
         let matches = (&self.split.regex).find_matches(text)?;
-        let new = matches.into_iter().map(|((start, end), is_match)| {
-            if is_match {
-                self.content.len()
-            } else {
-                end - start
-            }
-        });
+        let new = matches.into_iter().map(
+            |((start, end), is_match)| {
+                if is_match { self.content.len() } else { end - start }
+            },
+        );
         Ok(bound.check(new.fold(0, usize::saturating_add), steps)?)
     }
 }
@@ -143,8 +127,6 @@ pub(super) fn flattened<'f>(file: &'f Value, steps: &str) -> Vec<&'f Value> {
 pub(super) fn check_text(what: &str, text: &str, most: usize) -> Result<(), String> {
     match text.len() {
         len if len <= most => Ok(()),
-        len => Err(format!(
-            "{what} has {len} bytes, and at most {most} are allowed"
-        )),
+        len => Err(format!("{what} has {len} bytes, and at most {most} are allowed")),
     }
 }

@@ -174,9 +174,7 @@ pub struct KnownLanguage {
 impl KnownLanguage {
     /// Returns all known languages, in the order of their codes.
     pub fn all() -> impl Iterator<Item = Self> {
-        KNOWN
-            .iter()
-            .map(|&(code, codes, name)| Self { code, codes, name })
+        KNOWN.iter().map(|&(code, codes, name)| Self { code, codes, name })
     }
 
     /// Returns the codes of ISO 639-3: that of the language, and those of its usual variety.

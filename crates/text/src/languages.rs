@@ -26,10 +26,9 @@ impl Languages {
     pub fn refuse(&self) -> Result<()> {
         match self.source.as_ref().or(self.target.as_ref()) {
             None => Ok(()),
-            Some(_) => Err(Error::usage(
-                "the model translates between two languages only",
-                "omit the languages",
-            )),
+            Some(_) => {
+                Err(Error::usage("the model translates between two languages only", "omit the languages"))
+            }
         }
     }
 
@@ -69,12 +68,8 @@ impl Languages {
             }
         };
         Ok(Self {
-            source: of_source
-                .map(|_| find(tokenizers.src(), source))
-                .transpose()?,
-            target: of_target
-                .map(|_| find(tokenizers.tgt(), target))
-                .transpose()?,
+            source: of_source.map(|_| find(tokenizers.src(), source)).transpose()?,
+            target: of_target.map(|_| find(tokenizers.tgt(), target)).transpose()?,
         })
     }
 
@@ -117,9 +112,8 @@ const BEFORE_SOURCE: &str = ">>";
 pub(super) fn code_of(token: &str) -> Option<&str> {
     let between = |open, close| token.strip_prefix(open)?.strip_suffix(close);
     let marked = between("__", "__").or_else(|| between(BEFORE_SOURCE, "<<"));
-    let is_short = |code: &str| {
-        matches!(code.len(), 2 | 3) && code.bytes().all(|byte| byte.is_ascii_lowercase())
-    };
+    let is_short =
+        |code: &str| matches!(code.len(), 2 | 3) && code.bytes().all(|byte| byte.is_ascii_lowercase());
     match (marked, token.split_once('_')) {
         (Some(code), _) if token.starts_with(BEFORE_SOURCE) => Some(code),
         (Some(code), _) => Some(code).filter(|code| is_short(code)),
@@ -151,9 +145,7 @@ impl Tokenizer {
         let is_same = |found: &str| {
             let found = base(found);
             found == base(&wanted)
-                || known.is_some_and(|known| {
-                    KnownLanguage::of(&found).is_some_and(|of| of.code == known)
-                })
+                || known.is_some_and(|known| KnownLanguage::of(&found).is_some_and(|of| of.code == known))
         };
         let script = script_of(&wanted);
         let mut found = self.languages();
@@ -171,9 +163,7 @@ impl Tokenizer {
     /// [`Error::Usage`] if there is none; its hint names some.
     pub fn language(&self, code: &str) -> Result<String> {
         let languages = self.languages();
-        let found = languages
-            .iter()
-            .find(|token| *token == code || code_of(token) == Some(code));
+        let found = languages.iter().find(|token| *token == code || code_of(token) == Some(code));
         found.cloned().ok_or_else(|| {
             let hint = if languages.is_empty() {
                 "it is not multilingual: omit the language".into()
@@ -198,9 +188,7 @@ fn script_of(code: &str) -> Option<&str> {
     code.split('-').skip(1).find_map(|part| match part {
         "tw" | "hk" | "mo" => Some("hant"),
         "cn" | "sg" => Some("hans"),
-        script if script.len() == 4 && script.bytes().all(|byte| byte.is_ascii_alphabetic()) => {
-            Some(script)
-        }
+        script if script.len() == 4 && script.bytes().all(|byte| byte.is_ascii_alphabetic()) => Some(script),
         _ => None,
     })
 }
@@ -208,9 +196,7 @@ fn script_of(code: &str) -> Option<&str> {
 /// The tokens that `code` may have been meant for: those of its language, or else those of `languages` that begin like it.
 fn near(code: &str, languages: &[String], same: Vec<String>) -> Vec<String> {
     let start: String = code.chars().take(2).flat_map(char::to_lowercase).collect();
-    let begins = |token: &&String| {
-        code_of(token).is_some_and(|code| code.to_lowercase().starts_with(&start))
-    };
+    let begins = |token: &&String| code_of(token).is_some_and(|code| code.to_lowercase().starts_with(&start));
     if same.is_empty() && start.len() == 2 {
         languages.iter().filter(begins).cloned().collect()
     } else {
@@ -255,18 +241,13 @@ mod tests {
 
     /// Tokenizers with tokens of languages.
     fn tokenizers() -> Tokenizers {
-        let config = TokenizerConfig {
-            kind: TokenizerKind::Word,
-            min_frequency: 1,
-            ..TokenizerConfig::default()
-        };
+        let config =
+            TokenizerConfig { kind: TokenizerKind::Word, min_frequency: 1, ..TokenizerConfig::default() };
         let learned = learn(&config, Masks::Without, &[], &["a dog"]).unwrap();
         let mut json: serde_json::Value = serde_json::from_slice(learned.tgt().to_json()).unwrap();
         let first = learned.tgt().vocab_size();
         let added = json["added_tokens"].as_array_mut().unwrap();
-        for (id, token) in
-            (first..).zip(["fr_XX", "de_DE", "__de__", ">>deu<<", "zho_Hans", "plain"])
-        {
+        for (id, token) in (first..).zip(["fr_XX", "de_DE", "__de__", ">>deu<<", "zho_Hans", "plain"]) {
             let mut entry = added[0].clone();
             entry["id"] = id.into();
             entry["content"] = token.into();
@@ -285,17 +266,11 @@ mod tests {
             Languages::matching(pair, &tokenizers, &FamilyConfig::Transformer(model))
         };
         let mut both = Translator::default();
-        assert_eq!(
-            matching(["xx", "yy"], both.clone()).unwrap(),
-            Languages::default()
-        );
+        assert_eq!(matching(["xx", "yy"], both.clone()).unwrap(), Languages::default());
         both.encoder.source_first = token("fr_XX");
         both.forced_bos_token = token("de_DE");
         let found = matching(["de", "fra"], both.clone()).unwrap();
-        assert_eq!(
-            [found.source, found.target],
-            [token("__de__"), token("fr_XX")]
-        );
+        assert_eq!([found.source, found.target], [token("__de__"), token("fr_XX")]);
         for (pair, missing) in [(["it", "de"], "`it`"), (["de", "it"], "`it`")] {
             let error = matching(pair, both.clone()).unwrap_err().to_string();
             assert!(error.contains(missing), "{error}");
@@ -347,24 +322,15 @@ mod tests {
             [both.encoder.source_last, both.decoder.decoder_start_token],
             [token("fr_XX"), token("fr_XX")]
         );
-        assert_eq!(
-            [both.encoder.source_first, both.forced_bos_token],
-            [None, None]
-        );
+        assert_eq!([both.encoder.source_first, both.forced_bos_token], [None, None]);
         let hint_for = |code| of(Some(code), None, plain()).unwrap_err().hint().unwrap();
         assert_eq!(hint_for("fr"), "did you mean fr_XX?");
-        assert_eq!(
-            hint_for("ger"),
-            "its languages are fr_XX, de_DE, __de__, >>deu<<, zho_Hans"
-        );
+        assert_eq!(hint_for("ger"), "its languages are fr_XX, de_DE, __de__, >>deu<<, zho_Hans");
         assert_eq!(hint_for("DEU"), "did you mean >>deu<<, de_DE, __de__?");
         assert_eq!(hint_for("de-de"), "did you mean de_DE, __de__, >>deu<<?");
         assert_eq!(hint_for("frankish"), "did you mean fr_XX?");
         let error = of(Some("plain"), None, plain()).unwrap_err();
         assert!(error.to_string().contains("no language `plain`"), "{error}");
-        assert_eq!(
-            error.hint().unwrap(),
-            "its languages are fr_XX, de_DE, __de__, >>deu<<, zho_Hans"
-        );
+        assert_eq!(error.hint().unwrap(), "its languages are fr_XX, de_DE, __de__, >>deu<<, zho_Hans");
     }
 }

@@ -14,9 +14,7 @@ const DEPTH: usize = 3;
 pub(super) fn text(document: &Value) -> String {
     let mut text = Vec::new();
     let mut out = Serializer::with_formatter(&mut text, Lines::default());
-    document
-        .serialize(&mut out)
-        .expect("a value can be written to memory");
+    document.serialize(&mut out).expect("a value can be written to memory");
     text.push(b'\n');
     String::from_utf8(text).expect("JSON is UTF-8")
 }
@@ -51,11 +49,7 @@ impl Lines {
             out.write_all(b",")?;
         }
         self.is_empty = false;
-        if self.depth <= DEPTH {
-            self.line(out)
-        } else {
-            Ok(())
-        }
+        if self.depth <= DEPTH { self.line(out) } else { Ok(()) }
     }
 
     fn line<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {

@@ -33,10 +33,7 @@ impl<'de> Deserialize<'de> for Normalization {
         }
         let steps = flattened(&file, "normalizers").into_iter().enumerate();
         let steps = steps.map(|(place, step)| Step::read(step, place == 0));
-        steps
-            .collect::<Result<_, _>>()
-            .map(Self)
-            .map_err(D::Error::custom)
+        steps.collect::<Result<_, _>>().map(Self).map_err(D::Error::custom)
     }
 }
 
@@ -57,9 +54,7 @@ impl Step {
             }
         }
         let library = NormalizerWrapper::deserialize(file);
-        library
-            .map(Self::Library)
-            .map_err(|error| error.to_string())
+        library.map(Self::Library).map_err(|error| error.to_string())
     }
 
     fn normalize(&self, text: &mut NormalizedString, bound: Bound) -> tokenizers::Result<()> {
@@ -75,9 +70,7 @@ impl Step {
 impl Normalizer for Normalization {
     fn normalize(&self, text: &mut NormalizedString) -> tokenizers::Result<()> {
         let bound = Bound::of(text.get().len());
-        self.0
-            .iter()
-            .try_for_each(|step| step.normalize(text, bound))
+        self.0.iter().try_for_each(|step| step.normalize(text, bound))
     }
 }
 

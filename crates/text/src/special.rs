@@ -63,17 +63,7 @@ impl SpecialTokens {
     /// Returns the ids of the special tokens. The tokens of the model's configuration ([`SpecialTokens::start`] and those after
     /// it) may be any tokens, and are not included.
     pub fn ids(self) -> impl Iterator<Item = TokenId> {
-        let Self {
-            pad,
-            unk,
-            bos,
-            eos,
-            mask,
-            start: _,
-            first: _,
-            forced: _,
-            last: _,
-        } = self;
+        let Self { pad, unk, bos, eos, mask, start: _, first: _, forced: _, last: _ } = self;
         [pad, unk, bos, eos].into_iter().chain(mask)
     }
 
@@ -109,8 +99,7 @@ impl SpecialTokens {
         names: &SpecialNames,
         id_of: impl Fn(&str) -> Option<TokenId>,
     ) -> Result<Self, String> {
-        let id =
-            |token: &str| id_of(token).ok_or_else(|| format!("special token `{token}` is missing"));
+        let id = |token: &str| id_of(token).ok_or_else(|| format!("special token `{token}` is missing"));
         let bos = id(&names.bos)?;
         Ok(Self {
             pad: id(&names.pad)?,

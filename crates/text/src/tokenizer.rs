@@ -13,8 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokenizers::{
-    AddedToken, Decoder, Encoding, Model, NormalizedString, Normalizer, OffsetReferential,
-    OffsetType, PreTokenizedString, PreTokenizer,
+    AddedToken, Decoder, Encoding, Model, NormalizedString, Normalizer, OffsetReferential, OffsetType,
+    PreTokenizedString, PreTokenizer,
 };
 
 pub use self::spelling::Joint;
@@ -90,11 +90,7 @@ impl Tokenizer {
     }
 
     /// The result of `work`, which encodes `text`.
-    fn contained<T>(
-        &self,
-        text: &str,
-        work: impl FnOnce(&Inner) -> tokenizers::Result<T>,
-    ) -> Result<T> {
+    fn contained<T>(&self, text: &str, work: impl FnOnce(&Inner) -> tokenizers::Result<T>) -> Result<T> {
         let done = try_contain(|| work(&self.inner).map_err(|error| error.to_string()));
         done.map_err(|problem| {
             let shown = shown(text);
@@ -117,11 +113,7 @@ impl Tokenizer {
                 return self.known(id);
             }
             // Some kinds of models name the token, others the text.
-            let spelling = if *token == name {
-                text.get(start..end).unwrap_or_default()
-            } else {
-                token
-            };
+            let spelling = if *token == name { text.get(start..end).unwrap_or_default() } else { token };
             let found = self.inner.id(&format!("{UNKNOWN_SPELLING}{spelling}"));
             found.map_or(unk, |id| self.known(id))
         };
@@ -151,19 +143,12 @@ impl Tokenizer {
         let parts = unknown.filter_map(|(_, &(start, end))| text.get(start..end));
         let parts = parts.map(str::trim).filter(|part| !part.is_empty());
         let mut seen = HashSet::new();
-        Ok(parts
-            .filter(|part| seen.insert(*part))
-            .map(str::to_owned)
-            .collect())
+        Ok(parts.filter(|part| seen.insert(*part)).map(str::to_owned).collect())
     }
 
     /// `id`, or `<unk>` if it is beyond the vocabulary of the model.
     fn known(&self, id: TokenId) -> TokenId {
-        if (id as usize) < self.vocab_size {
-            id
-        } else {
-            self.special.unk
-        }
+        if (id as usize) < self.vocab_size { id } else { self.special.unk }
     }
 
     /// Returns the token ids of a text with `<mask>` placeholders, which become `mask`. The surrounding text is split as if
@@ -179,11 +164,7 @@ impl Tokenizer {
             if number > 0 {
                 ids.push(mask);
             }
-            let part = if takes_blanks && number + 1 < n_parts {
-                part.trim_end()
-            } else {
-                part
-            };
+            let part = if takes_blanks && number + 1 < n_parts { part.trim_end() } else { part };
             let is_continued = number > 0 && !part.starts_with(char::is_whitespace);
             if is_continued {
                 ids.extend(self.encode_continued(part)?);
@@ -240,9 +221,7 @@ impl Tokenizer {
     /// Returns true if `id` is a single byte, such as `<0x0A>`.
     pub(super) fn is_byte(&self, id: TokenId) -> bool {
         let token = self.inner.token(id).unwrap_or_default();
-        let digits = token
-            .strip_prefix("<0x")
-            .and_then(|rest| rest.strip_suffix('>'));
+        let digits = token.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
         digits.is_some_and(|digits| digits.len() == 2 && u8::from_str_radix(digits, 16).is_ok())
     }
 
@@ -308,10 +287,7 @@ impl Tokenizer {
             Ok(pieces)
         })?;
         let pieces = pieces.get_splits(OffsetReferential::Normalized, OffsetType::Byte);
-        Ok(pieces
-            .into_iter()
-            .map(|(piece, ..)| piece.to_owned())
-            .collect())
+        Ok(pieces.into_iter().map(|(piece, ..)| piece.to_owned()).collect())
     }
 }
 

@@ -51,22 +51,15 @@ impl UnnamedTokenizers {
         }
         let load = |name: &str| Unnamed::load(&dir.join(name));
         let files: Vec<Result<Unnamed>> = thread::scope(|scope| {
-            let others = names[1..]
-                .iter()
-                .map(|name| scope.spawn(move || load(name)));
+            let others = names[1..].iter().map(|name| scope.spawn(move || load(name)));
             let others: Vec<_> = others.collect();
             let first = load(names[0]);
-            let others = others.into_iter().map(|other| {
-                other
-                    .join()
-                    .unwrap_or_else(|problem| panic::resume_unwind(problem))
-            });
+            let others = others
+                .into_iter()
+                .map(|other| other.join().unwrap_or_else(|problem| panic::resume_unwind(problem)));
             std::iter::once(first).chain(others).collect()
         });
-        Ok(Self {
-            dir: dir.to_path_buf(),
-            files: files.into_iter().collect::<Result<_>>()?,
-        })
+        Ok(Self { dir: dir.to_path_buf(), files: files.into_iter().collect::<Result<_>>()? })
     }
 
     /// The tokenizers, in which the tokens `names` have special roles.
@@ -100,11 +93,7 @@ impl Tokenizers {
 
     /// The names of the files that [`Tokenizers::load`] reads in `dir`.
     pub fn file_names(dir: &Path) -> &'static [&'static str] {
-        if dir.join(SHARED_FILE).exists() {
-            &[SHARED_FILE]
-        } else {
-            &[SRC_FILE, TGT_FILE]
-        }
+        if dir.join(SHARED_FILE).exists() { &[SHARED_FILE] } else { &[SRC_FILE, TGT_FILE] }
     }
 
     /// Returns names and contents of the files that [`Tokenizers::load`] reads.
@@ -112,10 +101,7 @@ impl Tokenizers {
         match self {
             Self::Shared(both) => vec![(SHARED_FILE, both.to_json().to_vec())],
             Self::Separate { src, tgt } => {
-                vec![
-                    (SRC_FILE, src.to_json().to_vec()),
-                    (TGT_FILE, tgt.to_json().to_vec()),
-                ]
+                vec![(SRC_FILE, src.to_json().to_vec()), (TGT_FILE, tgt.to_json().to_vec())]
             }
         }
     }
@@ -126,22 +112,14 @@ impl Tokenizers {
     /// [`Error::Data`] if they are not valid tokenizers.
     pub fn from_files(files: Vec<String>, names: NamesOfSides<'_>) -> Result<Self> {
         let read = |json: String, names| {
-            Tokenizer::from_json(json.into_bytes(), names).map_err(|problem| Error::Data {
-                problem,
-                hint: None,
-            })
+            Tokenizer::from_json(json.into_bytes(), names)
+                .map_err(|problem| Error::Data { problem, hint: None })
         };
         match <[String; 2]>::try_from(files) {
-            Ok([src, tgt]) => Ok(Self::Separate {
-                src: read(src, names.src)?,
-                tgt: read(tgt, names.tgt)?,
-            }),
+            Ok([src, tgt]) => Ok(Self::Separate { src: read(src, names.src)?, tgt: read(tgt, names.tgt)? }),
             Err(mut files) => match (files.pop(), files.is_empty()) {
                 (Some(both), true) => Ok(Self::Shared(read(both, names.tgt)?)),
-                _ => Err(Error::Data {
-                    problem: "expected one tokenizer or two".into(),
-                    hint: None,
-                }),
+                _ => Err(Error::Data { problem: "expected one tokenizer or two".into(), hint: None }),
             },
         }
     }

@@ -95,18 +95,9 @@ enum MergedKind {
 impl Merged {
     /// The model, without the `dropout` of merges, which would make its results random.
     fn build(self) -> Result<Pieces, String> {
-        self.vocab
-            .keys()
-            .try_for_each(|token| check_text("a token", token, TOKEN))?;
-        let repeated = [
-            &self.unk_token,
-            &self.continuing_subword_prefix,
-            &self.end_of_word_suffix,
-        ];
-        repeated
-            .into_iter()
-            .flatten()
-            .try_for_each(|text| check_text(REPEATED_TEXT, text, REPEATED))?;
+        self.vocab.keys().try_for_each(|token| check_text("a token", token, TOKEN))?;
+        let repeated = [&self.unk_token, &self.continuing_subword_prefix, &self.end_of_word_suffix];
+        repeated.into_iter().flatten().try_for_each(|text| check_text(REPEATED_TEXT, text, REPEATED))?;
         let is_whole = are_whole(self.vocab.values().copied());
         let mut builder = BPE::builder()
             .vocab_and_merges(self.vocab, self.merges)
@@ -123,10 +114,7 @@ impl Merged {
             builder = builder.end_of_word_suffix(suffix);
         }
         let model = builder.build().map_err(|error| error.to_string())?;
-        Ok(Pieces::Plain {
-            model: ModelWrapper::BPE(model),
-            is_whole,
-        })
+        Ok(Pieces::Plain { model: ModelWrapper::BPE(model), is_whole })
     }
 }
 
@@ -174,11 +162,7 @@ impl Pieces {
             return section.build();
         }
         let kind: Kind = serde_json::from_str(file).map_err(invalid)?;
-        let repeated = [
-            &kind.unk_token,
-            &kind.continuing_subword_prefix,
-            &kind.end_of_word_suffix,
-        ];
+        let repeated = [&kind.unk_token, &kind.continuing_subword_prefix, &kind.end_of_word_suffix];
         let mut repeated = repeated.into_iter().filter_map(|text| text.as_str());
         repeated.try_for_each(|text| check_text(REPEATED_TEXT, text, REPEATED))?;
         let model = match kind.name.as_str() {
@@ -239,11 +223,7 @@ impl Unigram {
         let (tokens, scores): (Vec<String>, Vec<f64>) = section.vocab.into_iter().unzip();
         let n = tokens.len();
         for (id, token) in (0..).zip(&tokens) {
-            let most = if section.unk_id == Some(id) {
-                REPEATED
-            } else {
-                TOKEN
-            };
+            let most = if section.unk_id == Some(id) { REPEATED } else { TOKEN };
             check_text("a token", token, most)?;
         }
         let listed = section.unmatched.iter().chain(&section.unk_id);
@@ -256,11 +236,7 @@ impl Unigram {
         }
         let found = (0..n).filter(|&id| is_matched[id] && !tokens[id].is_empty());
         let mut matched: Vec<Match> = found
-            .map(|id| Match {
-                text: tokens[id].as_bytes().into(),
-                id: id as u32,
-                score: scores[id] as f32,
-            })
+            .map(|id| Match { text: tokens[id].as_bytes().into(), id: id as u32, score: scores[id] as f32 })
             .collect();
         matched.sort_by(|a, b| a.text.cmp(&b.text));
         let least = matched.iter().map(|one| one.score).fold(f32::MAX, f32::min);
@@ -345,9 +321,7 @@ impl Unigram {
                 })),
                 (None, Some(unk)) => tokens.push(self.token(unk, unknown.to_owned(), (start, end))),
                 (None, None) => {
-                    return Err(
-                        format!("there is no token for unknown text, such as `{unknown}`").into(),
-                    );
+                    return Err(format!("there is no token for unknown text, such as `{unknown}`").into());
                 }
             }
         }
@@ -363,10 +337,7 @@ impl Best {
     /// Takes the path whose last piece begins at `start`, if it is better.
     fn offer(&mut self, score: f32, start: usize, id: Option<u32>) {
         if self.last.is_none() || score > self.score {
-            *self = Self {
-                score,
-                last: Some((start, id)),
-            };
+            *self = Self { score, last: Some((start, id)) };
         }
     }
 }
@@ -467,13 +438,8 @@ mod tests {
     #[test]
     fn sums_of_long_texts_stay_exact() {
         // Two pieces for `ab` are more likely than one by 1/64, which a sum of hundreds of thousands cannot represent.
-        let vocab = json!([
-            ["<unk>", 0.0],
-            ["a", -10.0],
-            ["b", -10.0],
-            ["ab", -20.0 - 1.0 / 64.0],
-            ["c", -100.0]
-        ]);
+        let vocab =
+            json!([["<unk>", 0.0], ["a", -10.0], ["b", -10.0], ["ab", -20.0 - 1.0 / 64.0], ["c", -100.0]]);
         let model = unigram(json!({"vocab": vocab}));
         for before in [0, 10, 6000] {
             let text = "c".repeat(before) + "ab";

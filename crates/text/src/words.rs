@@ -107,22 +107,16 @@ impl Conditions {
     fn of(tokenizer: &Tokenizer) -> Option<Self> {
         let document: Value = serde_json::from_slice(tokenizer.to_json()).ok()?;
         let special = document["added_tokens"].as_array()?.iter();
-        let special: Vec<&str> = special
-            .filter_map(|token| token["content"].as_str())
-            .collect();
+        let special: Vec<&str> = special.filter_map(|token| token["content"].as_str()).collect();
         let splits_as = |kind, boundaries| {
             let steps = format::pre_tokenizers(kind, boundaries, &special);
             document["pre_tokenizer"]["pretokenizers"] == Value::Array(steps)
         };
         let normalizers = document["normalizer"]["normalizers"].as_array()?;
-        let is = |step: &Value, names: &[&str]| {
-            step["type"]
-                .as_str()
-                .is_some_and(|name| names.contains(&name))
-        };
+        let is =
+            |step: &Value, names: &[&str]| step["type"].as_str().is_some_and(|name| names.contains(&name));
         let spaces = format::space_normalizers();
-        let is_known =
-            |step: &Value| is(step, &["NFC", "NFKC", "Lowercase"]) || spaces.contains(step);
+        let is_known = |step: &Value| is(step, &["NFC", "NFKC", "Lowercase"]) || spaces.contains(step);
         let mut boundaries = Boundaries::all().into_iter();
         let is_subword = normalizers.ends_with(&spaces)
             && boundaries.any(|boundaries| splits_as(TokenizerKind::Bpe, boundaries));
@@ -130,10 +124,8 @@ impl Conditions {
         let is_ours = document["post_processor"].is_null()
             && normalizers.iter().all(is_known)
             && (is_subword || is_word);
-        is_ours.then(|| Self {
-            unmarked: is_subword,
-            solid: normalizers.iter().any(|step| is(step, &["NFKC"])),
-        })
+        is_ours
+            .then(|| Self { unmarked: is_subword, solid: normalizers.iter().any(|step| is(step, &["NFKC"])) })
     }
 }
 
@@ -148,10 +140,10 @@ mod tests {
     /// Strings that could be encoded differently next to others: white space of all kinds, marks, combining characters, special
     /// tokens and their prefixes, characters that normalization changes.
     const PIECES: [&str; 42] = [
-        " ", " ", " ", "  ", "\t", "\u{a0}", "\u{2003}", "\u{3000}", "\u{85}", "\n", "▁", "a", "b",
-        "ab", "dog", "Dog", "é", "e\u{301}", "\u{301}", "\u{308}", "<s>", "<s", "</s>", "<pad>",
-        "<", "[MASK]", "´", "ﬁ", "Σ", "ΑΣ", "ß", "İ", "한", "ᄒ", "ᅡ", "日本", "😀", "\u{200d}",
-        "\u{ad}", "\u{1f}", "1", ".",
+        " ", " ", " ", "  ", "\t", "\u{a0}", "\u{2003}", "\u{3000}", "\u{85}", "\n", "▁", "a", "b", "ab",
+        "dog", "Dog", "é", "e\u{301}", "\u{301}", "\u{308}", "<s>", "<s", "</s>", "<pad>", "<", "[MASK]",
+        "´", "ﬁ", "Σ", "ΑΣ", "ß", "İ", "한", "ᄒ", "ᅡ", "日本", "😀", "\u{200d}", "\u{ad}", "\u{1f}", "1",
+        ".",
     ];
 
     fn text(random: &mut Random) -> String {
@@ -166,12 +158,7 @@ mod tests {
         let corpus: Vec<&str> = corpus.iter().map(String::as_str).collect();
         // Each choice of boundaries, one after another.
         let mut split = 0..;
-        for kind in [
-            TokenizerKind::Bpe,
-            TokenizerKind::Unigram,
-            TokenizerKind::Word,
-            TokenizerKind::Char,
-        ] {
+        for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram, TokenizerKind::Word, TokenizerKind::Char] {
             for normalization in [Normalization::None, Normalization::Nfc, Normalization::Nfkc] {
                 for lowercase in [false, true] {
                     let split: usize = split.next().unwrap();
@@ -194,11 +181,7 @@ mod tests {
                     for _ in 0..1500 {
                         let text = text(&mut random);
                         let expected = tokenizer.encode(&text).unwrap();
-                        assert_eq!(
-                            cache.encode(&text).unwrap(),
-                            expected,
-                            "{config:?}: {text:?}"
-                        );
+                        assert_eq!(cache.encode(&text).unwrap(), expected, "{config:?}: {text:?}");
                     }
                 }
             }
@@ -215,23 +198,15 @@ mod tests {
 
     #[test]
     fn other_tokenizers_encode_whole_texts() {
-        let config = TokenizerConfig {
-            min_frequency: 1,
-            ..TokenizerConfig::default()
-        };
+        let config = TokenizerConfig { min_frequency: 1, ..TokenizerConfig::default() };
         let learned = learn(&config, Masks::Without, &["a dog"], &[]).unwrap();
         let of = |change: &dyn Fn(&mut Value)| {
             let mut document: Value = serde_json::from_slice(learned.src().to_json()).unwrap();
             change(&mut document);
             let json = serde_json::to_vec(&document).unwrap();
-            Conditions::of(
-                &Tokenizer::from_json(json, &attentive_config::SpecialNames::default()).unwrap(),
-            )
+            Conditions::of(&Tokenizer::from_json(json, &attentive_config::SpecialNames::default()).unwrap())
         };
-        let unchanged = Conditions {
-            unmarked: true,
-            solid: true,
-        };
+        let unchanged = Conditions { unmarked: true, solid: true };
         assert_eq!(of(&|_| ()), Some(unchanged));
         assert_eq!(of(&|document| document["normalizer"] = Value::Null), None);
         let scheme = "/pre_tokenizer/pretokenizers/0/prepend_scheme";
@@ -241,11 +216,8 @@ mod tests {
 
     #[test]
     fn words_are_forgotten_when_there_are_too_many() {
-        let config = TokenizerConfig {
-            kind: TokenizerKind::Word,
-            min_frequency: 1,
-            ..TokenizerConfig::default()
-        };
+        let config =
+            TokenizerConfig { kind: TokenizerKind::Word, min_frequency: 1, ..TokenizerConfig::default() };
         let learned = learn(&config, Masks::Without, &["a dog"], &[]).unwrap();
         let mut cache = WordCache::new(learned.src(), 1);
         for word in 0..MOST_WORDS_EACH + 10 {

@@ -36,17 +36,11 @@ pub fn validation_corpus(config: &Config) -> Result<Option<Corpus>> {
 }
 
 /// Reads the training corpus, or takes the lines `given` if it is in RAM.
-pub(super) fn training(
-    config: &Config,
-    given: Vec<Item>,
-    observer: &mut dyn Observer,
-) -> Result<Corpus> {
+pub(super) fn training(config: &Config, given: Vec<Item>, observer: &mut dyn Observer) -> Result<Corpus> {
     let source = config.data.training()?;
     let (filters, seed) = (filters(config), config.seed);
     let train = match source {
-        CorpusSource::InMemory { lines } => {
-            take(config, *lines, given, TRAINING, filters, observer)
-        }
+        CorpusSource::InMemory { lines } => take(config, *lines, given, TRAINING, filters, observer),
         _ => read(config, source, TRAINING, seed, filters, observer),
     }?;
     note(observer, TRAINING, &train);
@@ -90,10 +84,7 @@ fn take(
 
 /// The filters that drop lines of the training corpus.
 pub(super) fn filters(config: &Config) -> Filters {
-    Filters {
-        repeated: config.data.drop_repeated,
-        copies: config.data.drop_copies,
-    }
+    Filters { repeated: config.data.drop_repeated, copies: config.data.drop_copies }
 }
 
 /// Reports the progress of reading the corpus called `what` to `observer`.
@@ -118,9 +109,7 @@ pub(super) fn validation(
     let seed = config.seed ^ VALIDATION_SEED;
     let keep_all = Filters::default();
     let mut valid = match source {
-        CorpusSource::InMemory { lines } => {
-            take(config, *lines, given, VALIDATION, keep_all, observer)
-        }
+        CorpusSource::InMemory { lines } => take(config, *lines, given, VALIDATION, keep_all, observer),
         _ => read(config, source, VALIDATION, seed, keep_all, observer),
     }?;
     if let (CorpusSource::Builtin { .. }, Some(train)) = (source, train) {

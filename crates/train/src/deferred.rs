@@ -161,9 +161,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(
-        expected = "the updates of `table` have since been deferred by another optimizer"
-    )]
+    #[should_panic(expected = "the updates of `table` have since been deferred by another optimizer")]
     fn two_optimizers_of_one_table_are_refused() {
         let table = small_table();
         let [first, _second] = [(); 2].map(|()| Deferred::new(&table).expect("a matrix"));
@@ -183,10 +181,7 @@ mod tests {
             let [mean, square] = &mut moments;
             deferred.update(step, [mean, square], &gradient);
             dense.update(|values| {
-                let part = Part {
-                    buffer: values,
-                    range: 0..6,
-                };
+                let part = Part { buffer: values, range: 0..6 };
                 let [mean, square] = &mut all;
                 current().adam(step, part, [mean, square], &gradient, None);
             });

@@ -44,9 +44,7 @@ pub(super) fn inspect(config: &Config, dir: &Path, existing: Existing) -> Result
         return Ok(Found::Nothing);
     }
     match existing {
-        Existing::Refuse => Err(Error::RunExists {
-            path: dir.to_path_buf(),
-        }),
+        Existing::Refuse => Err(Error::RunExists { path: dir.to_path_buf() }),
         Existing::Force if is_run(dir) => Ok(Found::Replaceable),
         Existing::Resume if is_run(dir) => take_up(config, dir),
         Existing::Resume if entries.iter().all(|path| is_start(path)) => Ok(Found::Nothing),
@@ -85,9 +83,7 @@ pub(super) fn claim(
     }
     let path = dir.join(files::PROVENANCE);
     let mut provenance = provenance.clone();
-    provenance
-        .sha256
-        .extend(checkpoint::sums::of(config, tokenizers));
+    provenance.sha256.extend(checkpoint::sums::of(config, tokenizers));
     atomic::write_file(&path, &checkpoint::to_json(&provenance)?)?;
     checkpoint::write_recipe(dir, config, tokenizers)
 }
@@ -107,10 +103,7 @@ fn take_up(config: &Config, dir: &Path) -> Result<Found> {
         });
     }
     let provenance = Run::new(dir).origin()?;
-    Ok(Found::Run(Box::new(StoredRun {
-        tokenizers,
-        provenance,
-    })))
+    Ok(Found::Run(Box::new(StoredRun { tokenizers, provenance })))
 }
 
 fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
@@ -144,10 +137,6 @@ fn is_ours(path: &Path) -> bool {
 }
 
 fn remove(path: &Path) -> Result<()> {
-    let removed = if path.is_dir() {
-        fs::remove_dir_all(path)
-    } else {
-        fs::remove_file(path)
-    };
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     removed.map_err(Error::io("remove", path))
 }

@@ -8,9 +8,8 @@ use attentive_config::{CorpusSource, DataConfig};
 /// not contents.
 pub(super) fn warnings(data: &DataConfig) -> Vec<String> {
     let train = data.train.as_ref();
-    let train: Vec<&CorpusSource> = train
-        .map(|source| source.parts().into_iter().map(|(part, _)| part).collect())
-        .unwrap_or_default();
+    let train: Vec<&CorpusSource> =
+        train.map(|source| source.parts().into_iter().map(|(part, _)| part).collect()).unwrap_or_default();
     let valid = data.valid.as_ref();
     let named = train.iter().map(|source| ("data.train", *source));
     let named = named.chain(valid.map(|source| ("data.valid", source)));

@@ -31,10 +31,8 @@ impl Frozen {
                 let found = format!("`{pattern}`: {error}");
                 refused(found, "`*` stands for any characters, `?` for one".into())
             })?;
-            let fitting = parameters
-                .iter()
-                .map(|parameter| &parameter.name)
-                .filter(|name| fits.matches(name));
+            let fitting =
+                parameters.iter().map(|parameter| &parameter.name).filter(|name| fits.matches(name));
             let fitting: Vec<String> = fitting.cloned().collect();
             if fitting.is_empty() {
                 return Err(fits_nothing(pattern, &parameters));
@@ -45,13 +43,8 @@ impl Frozen {
             let found = "patterns that match all of them".into();
             return Err(refused(found, "leave out a pattern".into()));
         }
-        let frozen = parameters
-            .iter()
-            .filter(|parameter| names.contains(&parameter.name));
-        Ok(Self {
-            n_weights: frozen.map(Parameter::len).sum(),
-            names,
-        })
+        let frozen = parameters.iter().filter(|parameter| names.contains(&parameter.name));
+        Ok(Self { n_weights: frozen.map(Parameter::len).sum(), names })
     }
 
     /// The number of frozen weights.
@@ -119,12 +112,7 @@ mod tests {
     fn patterns_name_parameters() {
         assert_eq!(frozen(&[]).expect("nothing").n_weights(), 0);
         let encoder = frozen(&["encoder.*"]).expect("the encoder");
-        assert!(
-            encoder
-                .names
-                .iter()
-                .all(|name| name.starts_with("encoder."))
-        );
+        assert!(encoder.names.iter().all(|name| name.starts_with("encoder.")));
         assert!(encoder.n_weights() > 0);
         let keys = frozen(&["*.key.*", "encoder.*"]).expect("keys and the encoder");
         assert!(keys.names.is_superset(&encoder.names) && keys.names.len() > encoder.names.len());

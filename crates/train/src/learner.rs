@@ -49,12 +49,7 @@ impl Learner {
     /// Creates a learner for `model` that works together with other processes, which have the same model.
     pub(super) fn among(processes: Processes, model: Model, config: &Config) -> Self {
         let n_batches = config.train.micro_batches_per_update.max(1);
-        let exchange = Exchange::new(
-            &model,
-            processes,
-            config.train.exchange_precision.into(),
-            n_batches,
-        );
+        let exchange = Exchange::new(&model, processes, config.train.exchange_precision.into(), n_batches);
         let optimizer = &config.train.optimizer;
         let optimizer = if exchange.processes().is_alone() {
             Optimizer::new(optimizer, &model)
@@ -86,10 +81,8 @@ impl Learner {
         let hardware = current().hardware();
         Products {
             matmul: self.precision.into(),
-            instructions: hardware.map_or_else(
-                || self.precision.instructions().to_owned(),
-                |hardware| hardware.name,
-            ),
+            instructions: hardware
+                .map_or_else(|| self.precision.instructions().to_owned(), |hardware| hardware.name),
         }
     }
 
@@ -135,8 +128,7 @@ impl Learner {
     /// Returns the loss of `batch`, with the dropout masks of micro-batch `number`, which counts over the whole run.
     pub fn loss(&self, batch: &Batch, number: u64) -> Loss {
         let batch = self.mixed(batch, number);
-        self.model()
-            .loss(&batch, self.label_smoothing, &self.pass(number))
+        self.model().loss(&batch, self.label_smoothing, &self.pass(number))
     }
 
     /// `batch` with the decoder's inputs mixed by scheduled sampling, if configured.
@@ -176,8 +168,7 @@ impl Learner {
         loss: Loss,
         complete: &mut dyn FnMut(usize, &Buffer),
     ) -> Gradients {
-        let places: HashMap<ParamId, usize> =
-            (self.model.trained().map(Param::id)).zip(0..).collect();
+        let places: HashMap<ParamId, usize> = (self.model.trained().map(Param::id)).zip(0..).collect();
         let mut gradients = loss.loss.backward_watched(&mut |param, gradient| {
             complete(places[&param], gradient);
         });
@@ -185,12 +176,7 @@ impl Learner {
     }
 
     /// Updates the model by the sum of `gradients` over all tokens, times `scale`, as the `verdict` on them says.
-    pub(super) fn change(
-        &mut self,
-        gradients: &[Buffer],
-        scale: UpdateScale,
-        verdict: Option<&Buffer>,
-    ) {
+    pub(super) fn change(&mut self, gradients: &[Buffer], scale: UpdateScale, verdict: Option<&Buffer>) {
         let is_alone = self.exchange.processes().is_alone();
         let mut updated = Vec::new();
         let see = |parameter: &Buffer, part: Range<usize>| {
@@ -198,8 +184,7 @@ impl Learner {
                 updated.extend_from_slice(&parameter.values()[part]);
             }
         };
-        self.optimizer
-            .update_parts(&self.model, gradients, scale, verdict, see);
+        self.optimizer.update_parts(&self.model, gradients, scale, verdict, see);
         self.exchange.share_parameters(&self.model, &updated);
     }
 }
@@ -207,9 +192,7 @@ impl Learner {
 fn places(model: &Model) -> Vec<usize> {
     let names: HashMap<&str, usize> = model.trained().map(Param::name).zip(0..).collect();
     let parameters = model.architecture().parameters().into_iter();
-    parameters
-        .filter_map(|parameter| names.get(parameter.name.as_str()).copied())
-        .collect()
+    parameters.filter_map(|parameter| names.get(parameter.name.as_str()).copied()).collect()
 }
 
 impl AddAssign for Gradients {

@@ -133,11 +133,7 @@ pub enum StopReason {
 /// # Errors
 /// Invalid configuration or data, or an unusable run directory; a GPU that does not exist or fails; a NaN or infinite loss; a
 /// request to stop ([`attentive_base::Error::Interrupted`], after a checkpoint was saved).
-pub fn train(
-    config: &Config,
-    options: &RunOptions,
-    observer: &mut dyn Observer,
-) -> Result<Summary> {
+pub fn train(config: &Config, options: &RunOptions, observer: &mut dyn Observer) -> Result<Summary> {
     train_on(config, Given::default(), options, observer)
 }
 
@@ -161,11 +157,7 @@ pub fn train_on(
 ///
 /// # Errors
 /// Invalid configuration or data; a corpus that cannot be kept on disk; a request to stop.
-pub fn encode_corpus(
-    config: &Config,
-    interrupt: &Interrupt,
-    observer: &mut dyn Observer,
-) -> Result<Store> {
+pub fn encode_corpus(config: &Config, interrupt: &Interrupt, observer: &mut dyn Observer) -> Result<Store> {
     config.validate()?;
     material::preparing(interrupt, || material::encode_corpus(config, observer))
 }

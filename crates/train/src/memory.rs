@@ -83,10 +83,7 @@ impl Memory {
         let architecture = subject.architecture;
         let head = &architecture.head;
         let (d, vocab) = (head.d_in() as f64, head.n_classes() as f64);
-        let (n_batches, n) = (
-            config.train.micro_batches_per_update as u64,
-            subject.processes as u64,
-        );
+        let (n_batches, n) = (config.train.micro_batches_per_update as u64, subject.processes as u64);
         // Includes the gradients that are sent and received.
         let gradients = match n {
             1 => f64::from(most_at_once(n_batches)),
@@ -194,11 +191,7 @@ impl Memory {
         let (mut fits, mut large) = (least, budget);
         while large - fits > 1 {
             let middle = fits + (large - fits) / 2;
-            if with_budget(middle).peak() <= limit {
-                fits = middle
-            } else {
-                large = middle
-            }
+            if with_budget(middle).peak() <= limit { fits = middle } else { large = middle }
         }
         Err(Error::Config {
             key: "train.batch_tokens".into(),
@@ -232,9 +225,7 @@ fn packed(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
     let head = &subject.architecture.head;
     let (d, vocab) = (head.d_in() as f64, head.n_classes() as f64);
     let d_inner = d_inner(subject.architecture) as f64;
-    let rows = batches
-        .iter()
-        .map(|batch| batch.src_tokens().max(batch.tgt_tokens()));
+    let rows = batches.iter().map(|batch| batch.src_tokens().max(batch.tgt_tokens()));
     let rows = rows.max().unwrap_or(0) as f64;
     // The weight of the projection for both directions, and the input or the weight of a layer.
     let (projection, input) = (2.0 * vocab * d, rows.max(d) * d.max(d_inner));

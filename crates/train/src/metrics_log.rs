@@ -41,19 +41,15 @@ impl MetricsLog {
             let text = String::from_utf8_lossy(&text);
             let is_kept = |line: &&str| {
                 line.ends_with('\n')
-                    && serde_json::from_str::<Numbered>(line)
-                        .is_ok_and(|line| Some(line.step) <= step)
+                    && serde_json::from_str::<Numbered>(line).is_ok_and(|line| Some(line.step) <= step)
             };
             let kept: String = text.split_inclusive('\n').filter(is_kept).collect();
             if kept != text {
                 atomic::write_file(&path, kept.as_bytes())?;
             }
         }
-        let file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(Error::io("write", &path))?;
+        let file =
+            OpenOptions::new().create(true).append(true).open(&path).map_err(Error::io("write", &path))?;
         atomic::sync_folder(Some(dir)).map_err(Error::io("write", &path))?;
         Ok(Self { path, file })
     }
@@ -79,8 +75,6 @@ impl MetricsLog {
             hint: None,
         })?;
         let line = text + "\n";
-        self.file
-            .write_all(line.as_bytes())
-            .map_err(Error::io("write", &self.path))
+        self.file.write_all(line.as_bytes()).map_err(Error::io("write", &self.path))
     }
 }

@@ -69,11 +69,7 @@ impl Optimizer {
     }
 
     /// Creates a fresh optimizer for one part of each parameter of `model`.
-    pub(super) fn of_parts(
-        config: &OptimizerConfig,
-        model: &Model,
-        parts: Vec<Range<usize>>,
-    ) -> Self {
+    pub(super) fn of_parts(config: &OptimizerConfig, model: &Model, parts: Vec<Range<usize>>) -> Self {
         let names = slot_names(config);
         let memory = model
             .trained()
@@ -91,10 +87,7 @@ impl Optimizer {
                 deferred: None,
             })
             .collect();
-        Self {
-            config: config.clone(),
-            memory,
-        }
+        Self { config: config.clone(), memory }
     }
 
     /// Carries out all updates that rows of tables have missed, before [`Optimizer::state`].
@@ -127,9 +120,7 @@ impl Optimizer {
     /// The names and shapes of the state tensors.
     pub(super) fn state_shapes(&self) -> Vec<(String, Vec<usize>)> {
         let slots = self.memory.iter().flat_map(|memory| &memory.slots);
-        slots
-            .map(|slot| (slot.name.clone(), slot.shape.clone()))
-            .collect()
+        slots.map(|slot| (slot.name.clone(), slot.shape.clone())).collect()
     }
 
     /// The state tensors, to restore them.
@@ -155,18 +146,10 @@ impl Optimizer {
         verdict: Option<&Buffer>,
         mut see: impl FnMut(&Buffer, Range<usize>),
     ) {
-        assert_eq!(
-            gradients.len(),
-            self.memory.len(),
-            "one gradient per parameter"
-        );
+        assert_eq!(gradients.len(), self.memory.len(), "one gradient per parameter");
         let parts = gradients.iter().zip(&mut self.memory);
         for (parameter, (gradient, memory)) in model.trained().zip(parts) {
-            let Memory {
-                part: range,
-                slots,
-                deferred,
-            } = memory;
+            let Memory { part: range, slots, deferred } = memory;
             let rates = Rates::new(&self.config, parameter.shape(), scale);
             if let (Some(deferred), [mean, square]) = (deferred, &mut **slots) {
                 assert!(verdict.is_none(), "the host decides on tables of its own");
@@ -175,10 +158,7 @@ impl Optimizer {
                 continue;
             }
             parameter.update(|values| {
-                let part = Part {
-                    buffer: values,
-                    range: range.clone(),
-                };
+                let part = Part { buffer: values, range: range.clone() };
                 rates.apply(part, gradient, slots, verdict);
                 see(values, range.clone());
             });
@@ -211,26 +191,12 @@ struct Rates<'a> {
 impl<'a> Rates<'a> {
     fn new(config: &'a OptimizerConfig, shape: &[usize], scale: UpdateScale) -> Self {
         // Only matrices decay, not biases, norms and other vectors.
-        let decay = if shape.len() > 1 {
-            config.weight_decay as f32
-        } else {
-            0.0
-        };
-        Self {
-            config,
-            scale,
-            decay,
-        }
+        let decay = if shape.len() > 1 { config.weight_decay as f32 } else { 0.0 };
+        Self { config, scale, decay }
     }
 
     /// Updates a part of a parameter and the state.
-    fn apply(
-        &self,
-        part: Part<'_>,
-        gradient: &Buffer,
-        slots: &mut [Slot],
-        verdict: Option<&Buffer>,
-    ) {
+    fn apply(&self, part: Part<'_>, gradient: &Buffer, slots: &mut [Slot], verdict: Option<&Buffer>) {
         match (self.config.kind, slots) {
             (OptimizerKind::Adam | OptimizerKind::Adamw, [mean, square]) => {
                 let moments = [&mut mean.values, &mut square.values];
@@ -244,11 +210,7 @@ impl<'a> Rates<'a> {
     }
 
     fn adam(&self) -> AdamStep {
-        let Self {
-            config,
-            scale,
-            decay,
-        } = self;
+        let Self { config, scale, decay } = self;
         let (weight_decay, l2) = match config.kind {
             OptimizerKind::Adamw => (*decay, 0.0),
             OptimizerKind::Adam | OptimizerKind::Sgd => (0.0, *decay),
@@ -285,14 +247,9 @@ mod tests {
     fn updated() -> Optimizer {
         let model = model(&variant("tie_embeddings = 'none'"));
         let mut optimizer = Optimizer::new(&OptimizerConfig::default(), &model);
-        let gradients: Vec<Buffer> = (model.trained())
-            .map(|parameter| Buffer::from(vec![0.5; parameter.size()]))
-            .collect();
-        let scale = UpdateScale {
-            step: 1,
-            learning_rate: 0.1,
-            gradient_scale: 1.0,
-        };
+        let gradients: Vec<Buffer> =
+            (model.trained()).map(|parameter| Buffer::from(vec![0.5; parameter.size()])).collect();
+        let scale = UpdateScale { step: 1, learning_rate: 0.1, gradient_scale: 1.0 };
         optimizer.update(&model, &gradients, scale);
         optimizer
     }

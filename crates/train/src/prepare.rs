@@ -99,9 +99,7 @@ impl Opened {
     ) -> Result<Option<Vec<Parameter>>> {
         match &self.beginning {
             Beginning::Nothing => Ok(None),
-            Beginning::Model(source) => {
-                first_weights(config, source, architecture, observer).map(Some)
-            }
+            Beginning::Model(source) => first_weights(config, source, architecture, observer).map(Some),
             Beginning::Checkpoint(step) => {
                 let weights = Run::new(dir).weights(*step)?;
                 let shapes = checkpoint::shapes(architecture);
@@ -126,16 +124,11 @@ pub(super) fn prepare(
     for warning in Schedule::warnings(config).into_iter().chain(warnings) {
         observer.on(&Event::Warning(&warning));
     }
-    let opened = processes
-        .is_first()
-        .then(|| open(config, options, observer))
-        .transpose();
+    let opened = processes.is_first().then(|| open(config, options, observer)).transpose();
     let opened = processes.agree("the run directory was opened", opened)?;
     let known = opened.as_ref().map(|opened| opened.known(dir));
     let known = known.unwrap_or_default();
-    let material = preparing(&options.interrupt, || {
-        material(config, known, given, processes, observer)
-    })?;
+    let material = preparing(&options.interrupt, || material(config, known, given, processes, observer))?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture);
     let frozen = processes.agree("frozen parameters were named", frozen)?;
@@ -143,9 +136,8 @@ pub(super) fn prepare(
     let memory = processes.agree("memory was predicted", memory)?;
     let resume_at = opened.as_ref().and_then(Opened::resume_at);
     let resume_at = processes.value_of_first("the checkpoint was read", || Ok(resume_at))?;
-    let weights = opened.as_ref().map_or(Ok(None), |opened| {
-        opened.weights(config, dir, &architecture, observer)
-    });
+    let weights =
+        opened.as_ref().map_or(Ok(None), |opened| opened.weights(config, dir, &architecture, observer));
     let weights = processes.agree("the weights were read", weights)?;
     let model = if resume_at.is_some() || config.model.from.is_some() {
         model_of_first(processes, weights, &architecture)
@@ -203,10 +195,8 @@ fn require_same_products(learner: &Learner, processes: &Processes) -> Result<()>
         Precision::F32 => Precision::F32.to_string(),
         _ => products.to_string(),
     };
-    processes.require_same(
-        "the precision of products (`train.precision`) or the CPU's instructions",
-        &products,
-    )
+    processes
+        .require_same("the precision of products (`train.precision`) or the CPU's instructions", &products)
 }
 
 /// Describes the formats to which the model can be exported, or the setting that prevents an export, since settings cannot be
@@ -221,10 +211,7 @@ fn export_limits(config: &Config, tokenizers: &Tokenizers) -> String {
         [Err(_), Err(_)] => {
             let form = ExportFormat::Hf;
             let problem = form.obstacle(config, tokenizers).unwrap_or_default();
-            format!(
-                "the model cannot be exported for `{}`: {problem}",
-                form.tool()
-            )
+            format!("the model cannot be exported for `{}`: {problem}", form.tool())
         }
     }
 }
@@ -282,10 +269,7 @@ fn open(config: &Config, options: &RunOptions, observer: &mut dyn Observer) -> R
     let lock = directory::lock(dir)?;
     let found = directory::inspect(config, dir, options.existing)?;
     if matches!(found, Found::Nothing) && options.existing == Existing::Resume {
-        observer.on(&Event::Note(&format!(
-            "nothing to resume in `{}`: starting a new run",
-            dir.display()
-        )));
+        observer.on(&Event::Note(&format!("nothing to resume in `{}`: starting a new run", dir.display())));
     }
     let resume_at = match found {
         Found::Run(_) => last_checkpoint(dir, observer)?,
@@ -296,21 +280,13 @@ fn open(config: &Config, options: &RunOptions, observer: &mut dyn Observer) -> R
         (None, Some(from)) => Beginning::Model(Box::new(Source::open(from, config)?)),
         (None, None) => Beginning::Nothing,
     };
-    Ok(Opened {
-        found,
-        lock,
-        beginning,
-    })
+    Ok(Opened { found, lock, beginning })
 }
 
 /// The update of the checkpoint to resume from, if there is one.
 fn last_checkpoint(dir: &Path, observer: &mut dyn Observer) -> Result<Option<u64>> {
     let Some(start) = Run::new(dir).start()? else {
-        return if dir.join(files::WEIGHTS).exists() {
-            Err(no_checkpoint(dir))
-        } else {
-            Ok(None)
-        };
+        return if dir.join(files::WEIGHTS).exists() { Err(no_checkpoint(dir)) } else { Ok(None) };
     };
     if let Some(warning) = &start.warning {
         observer.on(&Event::Warning(warning));
@@ -388,8 +364,7 @@ mod tests {
     #[test]
     fn another_version_of_the_program_is_refused() {
         let results = in_threads(3, |processes| {
-            let program =
-                ["attentive 0.2.0", "attentive 0.2.0", "attentive 0.3.0"][processes.number()];
+            let program = ["attentive 0.2.0", "attentive 0.2.0", "attentive 0.3.0"][processes.number()];
             let first = config_of_first(program, &Config::default(), &processes);
             let agreed = processes.agree("the configuration was checked", first.map(|_| ()));
             agreed.unwrap_err().to_string()

@@ -61,9 +61,7 @@ pub fn profile(
     observer: &mut dyn Observer,
 ) -> Result<Profile> {
     config.validate()?;
-    on_device(config.train.device, &Processes::alone(), || {
-        profile_here(config, updates, interrupt, observer)
-    })
+    on_device(config.train.device, &Processes::alone(), || profile_here(config, updates, interrupt, observer))
 }
 
 /// [`profile`] on the device of this thread.
@@ -79,13 +77,8 @@ fn profile_here(
     let alone = Processes::alone();
     let from = config.model.from.as_deref();
     let source = from.map(|from| Source::open(from, config)).transpose()?;
-    let known = Known {
-        run: None,
-        source: source.as_ref(),
-    };
-    let material = preparing(interrupt, || {
-        material(config, known, Given::default(), &alone, observer)
-    })?;
+    let known = Known { run: None, source: source.as_ref() };
+    let material = preparing(interrupt, || material(config, known, Given::default(), &alone, observer))?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture)?;
     let memory = check_memory(config, &architecture, &frozen, &material, &alone)?;
@@ -102,22 +95,14 @@ fn profile_here(
     start.max_steps = updates;
     observer.on(&Event::Start(&start));
     let predicted_memory = start.memory;
-    let mut subject = Subject {
-        feed: material.feed,
-        learner,
-        schedule: Schedule::of(config),
-        interrupt,
-        observer,
-    };
+    let mut subject =
+        Subject { feed: material.feed, learner, schedule: Schedule::of(config), interrupt, observer };
     subject.update(1, &mut Profile::default())?;
     let mut profile = Profile::default();
-    let (done, spent) =
-        profiled(|| (2..updates + 2).try_for_each(|step| subject.update(step, &mut profile)));
+    let (done, spent) = profiled(|| (2..updates + 2).try_for_each(|step| subject.update(step, &mut profile)));
     done?;
     profile.operations = spent.into_iter().collect();
-    profile
-        .operations
-        .sort_by_key(|(_, spent)| std::cmp::Reverse(spent.forward + spent.backward));
+    profile.operations.sort_by_key(|(_, spent)| std::cmp::Reverse(spent.forward + spent.backward));
     profile.predicted_memory = predicted_memory;
     profile.memory = memory::high_water_mark();
     Ok(profile)
@@ -146,15 +131,9 @@ impl Subject<'_> {
         profile.tgt_tokens += update.sums.n_tokens;
         let span = Span::of(&update, begin.elapsed());
         let report = StepReport::new(step, epoch, learning_rate, &span);
-        self.observer.on(&Event::Step {
-            report: &report,
-            logged: None,
-        });
+        self.observer.on(&Event::Step { report: &report, logged: None });
         match self.interrupt.requested() {
-            Some(signal) => Err(Error::Interrupted {
-                signal,
-                saved: "a profile saves nothing".into(),
-            }),
+            Some(signal) => Err(Error::Interrupted { signal, saved: "a profile saves nothing".into() }),
             None => Ok(()),
         }
     }

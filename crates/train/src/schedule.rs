@@ -41,11 +41,7 @@ pub struct Plateau {
 
 impl Default for Plateau {
     fn default() -> Self {
-        Self {
-            best: None,
-            bad: 0,
-            factor: 1.0,
-        }
+        Self { best: None, bad: 0, factor: 1.0 }
     }
 }
 
@@ -96,8 +92,7 @@ impl Schedule {
     /// A warning if the factor of `noam` is a learning rate by mistake, so that the real one is hardly above 0.
     fn low_noam(config: &Config) -> Option<String> {
         let (schedule, factor) = (&config.train.schedule, config.train.optimizer.learning_rate);
-        let peak =
-            Self::of(config).learning_rate(schedule.warmup_steps.max(1), &Plateau::default());
+        let peak = Self::of(config).learning_rate(schedule.warmup_steps.max(1), &Plateau::default());
         (schedule.kind == ScheduleKind::Noam && peak < LEAST_NOAM).then(|| {
             format!(
                 "the learning rate never exceeds {peak:.1e}, so the model learns next to nothing: with \
@@ -111,17 +106,8 @@ impl Schedule {
     /// Creates a schedule with the given `peak` (for `noam`, a factor); `cosine` ends at `max_steps` unless configured
     /// otherwise.
     pub fn new(config: &ScheduleConfig, peak: f64, d_model: usize, max_steps: u64) -> Self {
-        let end = if config.decay_steps == 0 {
-            max_steps
-        } else {
-            config.decay_steps
-        };
-        Self {
-            config: config.clone(),
-            peak,
-            d_model,
-            end,
-        }
+        let end = if config.decay_steps == 0 { max_steps } else { config.decay_steps };
+        Self { config: config.clone(), peak, d_model, end }
     }
 
     /// Returns the learning rate of update `step`, counted from 1.
@@ -132,9 +118,7 @@ impl Schedule {
         assert!(step > 0, "updates are counted from 1, found {step}");
         let (s, w) = (step as f64, self.config.warmup_steps as f64);
         if self.config.kind == ScheduleKind::Noam {
-            return self.peak
-                * (self.d_model as f64).powf(-0.5)
-                * s.powf(-0.5).min(s * w.powf(-1.5));
+            return self.peak * (self.d_model as f64).powf(-0.5) * s.powf(-0.5).min(s * w.powf(-1.5));
         }
         let warming_up = step < self.config.warmup_steps;
         let warmup = if warming_up { s / w } else { 1.0 };
@@ -152,11 +136,7 @@ impl Schedule {
         if step >= self.end {
             return self.config.min_factor;
         }
-        let ScheduleConfig {
-            warmup_steps,
-            min_factor,
-            ..
-        } = self.config;
+        let ScheduleConfig { warmup_steps, min_factor, .. } = self.config;
         let progress = (step - warmup_steps) as f64 / (self.end - warmup_steps) as f64;
         min_factor + (1.0 - min_factor) * 0.5 * (1.0 + (PI * progress).cos())
     }
@@ -169,12 +149,7 @@ mod tests {
     use super::{Plateau, Schedule};
 
     fn schedule(kind: ScheduleKind, warmup_steps: u64) -> Schedule {
-        let config = ScheduleConfig {
-            kind,
-            warmup_steps,
-            min_factor: 0.1,
-            ..ScheduleConfig::default()
-        };
+        let config = ScheduleConfig { kind, warmup_steps, min_factor: 0.1, ..ScheduleConfig::default() };
         Schedule::new(&config, 0.004, 256, 300)
     }
 
@@ -182,10 +157,7 @@ mod tests {
     fn assert_rates(schedule: &Schedule, expected: &[(u64, f64)]) {
         for &(step, rate) in expected {
             let found = schedule.learning_rate(step, &Plateau::default());
-            assert!(
-                (found - rate).abs() < 1e-12,
-                "step {step}: expected {rate}, found {found}"
-            );
+            assert!((found - rate).abs() < 1e-12, "step {step}: expected {rate}, found {found}");
         }
     }
 
@@ -202,10 +174,7 @@ mod tests {
     fn noam_peaks_at_the_end_of_warm_up() {
         // 0.004 / √256 = 0.00025, times 1/√100 at the peak.
         let noam = schedule(ScheduleKind::Noam, 100);
-        assert_rates(
-            &noam,
-            &[(1, 2.5e-7), (50, 1.25e-5), (100, 2.5e-5), (400, 1.25e-5)],
-        );
+        assert_rates(&noam, &[(1, 2.5e-7), (50, 1.25e-5), (100, 2.5e-5), (400, 1.25e-5)]);
         let rate = |step| noam.learning_rate(step, &Plateau::default());
         assert!(rate(99) < rate(100) && rate(101) < rate(100));
     }
@@ -237,13 +206,7 @@ mod tests {
 
     #[test]
     fn inverse_sqrt_halves_after_four_times_the_warm_up() {
-        let expected = [
-            (1, 4e-5),
-            (25, 1e-3),
-            (100, 4e-3),
-            (400, 2e-3),
-            (10_000, 4e-4),
-        ];
+        let expected = [(1, 4e-5), (25, 1e-3), (100, 4e-3), (400, 2e-3), (10_000, 4e-4)];
         assert_rates(&schedule(ScheduleKind::InverseSqrt, 100), &expected);
     }
 
@@ -251,23 +214,10 @@ mod tests {
     fn cosine_ends_at_its_minimum() {
         // Halfway between 100 and 300 the factor is the mean of 1 and 0.1; a quarter in, 0.1 + 0.9·(1 + √½)/2.
         let quarter = 0.004 * (0.1 + 0.45 * (1.0 + 0.5_f64.sqrt()));
-        let expected = [
-            (50, 2e-3),
-            (100, 4e-3),
-            (150, quarter),
-            (200, 2.2e-3),
-            (300, 4e-4),
-            (999, 4e-4),
-        ];
+        let expected = [(50, 2e-3), (100, 4e-3), (150, quarter), (200, 2.2e-3), (300, 4e-4), (999, 4e-4)];
         assert_rates(&schedule(ScheduleKind::Cosine, 100), &expected);
-        let own_end = ScheduleConfig {
-            decay_steps: 600,
-            ..schedule(ScheduleKind::Cosine, 0).config
-        };
-        assert_rates(
-            &Schedule::new(&own_end, 0.004, 256, 300),
-            &[(300, 2.2e-3), (600, 4e-4)],
-        );
+        let own_end = ScheduleConfig { decay_steps: 600, ..schedule(ScheduleKind::Cosine, 0).config };
+        assert_rates(&Schedule::new(&own_end, 0.004, 256, 300), &[(300, 2.2e-3), (600, 4e-4)]);
     }
 
     #[test]
@@ -275,30 +225,11 @@ mod tests {
         let schedule = schedule(ScheduleKind::Plateau, 100);
         let mut plateau = Plateau::default();
         let mut rates = Vec::new();
-        for loss in [
-            3.0,
-            2.0,
-            2.0,
-            2.5,
-            1.9,
-            f64::NAN,
-            1.9,
-            2.0,
-            2.0,
-            2.0,
-            2.0,
-            2.0,
-            2.0,
-        ] {
+        for loss in [3.0, 2.0, 2.0, 2.5, 1.9, f64::NAN, 1.9, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0] {
             plateau.observe(&schedule.config, loss);
             rates.push(schedule.learning_rate(100, &plateau) / 0.004);
         }
-        assert_eq!(
-            rates,
-            [
-                1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.25, 0.25, 0.125, 0.125, 0.1, 0.1, 0.1
-            ]
-        );
+        assert_eq!(rates, [1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.25, 0.25, 0.125, 0.125, 0.1, 0.1, 0.1]);
         assert_eq!(plateau.best, Some(1.9));
         assert_eq!(schedule.learning_rate(50, &Plateau::default()), 0.002);
     }
@@ -308,10 +239,7 @@ mod tests {
         let schedule = schedule(ScheduleKind::Plateau, 0);
         let mut plateau = Plateau::default();
         let saved = |plateau: &Plateau| serde_json::to_string(plateau).unwrap();
-        assert_eq!(
-            serde_json::from_str::<Plateau>(&saved(&plateau)).unwrap(),
-            plateau
-        );
+        assert_eq!(serde_json::from_str::<Plateau>(&saved(&plateau)).unwrap(), plateau);
         plateau.observe(&schedule.config, 2.0);
         plateau.observe(&schedule.config, 2.5);
         let mut resumed: Plateau = serde_json::from_str(&saved(&plateau)).unwrap();

@@ -37,11 +37,7 @@ impl ScheduledSampling {
 
     /// ε: the probability of using the reference's token after `step` updates.
     fn reference_probability(&self, step: u64) -> f64 {
-        let SamplingConfig {
-            kind,
-            least,
-            decay_steps: k,
-        } = self.config;
+        let SamplingConfig { kind, least, decay_steps: k } = self.config;
         let i = step as f64;
         let falling = match kind {
             SamplingKind::None => return 1.0,
@@ -130,11 +126,7 @@ mod tests {
 
     fn sampling(kind: SamplingKind, least: f64, decay_steps: f64) -> ScheduledSampling {
         let mut config = Config::default();
-        config.train.scheduled_sampling = SamplingConfig {
-            kind,
-            least,
-            decay_steps,
-        };
+        config.train.scheduled_sampling = SamplingConfig { kind, least, decay_steps };
         ScheduledSampling::new(&config)
     }
 
@@ -172,8 +164,7 @@ mod tests {
     }
 
     fn network(family: Family) -> ModelConfig {
-        let one =
-            "n_encoder_layers = 1, n_decoder_layers = 1, max_len = 512, init = 'xavier_uniform'";
+        let one = "n_encoder_layers = 1, n_decoder_layers = 1, max_len = 512, init = 'xavier_uniform'";
         attentive_samples::variant(&format!(
             "family = '{family}', d_ff = 16, n_heads = 2, {one}, recurrent = {{ d_hidden = 8 }}"
         ))
@@ -224,21 +215,14 @@ mod tests {
         let width = mixed.width();
         let Some(Decoder::Recurrent(_)) = model.architecture().decoder() else {
             let predicted = model.predict(batch);
-            return predicted
-                .chunks(width)
-                .flat_map(|row| [&[0], &row[..width - 1]].concat())
-                .collect();
+            return predicted.chunks(width).flat_map(|row| [&[0], &row[..width - 1]].concat()).collect();
         };
         let steps = engine(model);
         let mut state = steps.start();
         steps.admit(batch.src_tokens().unwrap(), &mut state);
         let mut all = vec![0; mixed.ids.len()];
         for position in 1..width {
-            let last: Vec<TokenId> = mixed
-                .ids
-                .chunks(width)
-                .map(|row| row[position - 1])
-                .collect();
+            let last: Vec<TokenId> = mixed.ids.chunks(width).map(|row| row[position - 1]).collect();
             let predicted = argmax(steps.logits(steps.step(&last, &mut state)));
             for (row, predicted) in all.chunks_mut(width).zip(predicted) {
                 row[position] = predicted;
@@ -250,12 +234,9 @@ mod tests {
     #[test]
     fn the_share_of_the_reference_is_epsilon() {
         let (rows, len) = (200, 30);
-        let token =
-            |row: usize, place: usize| (4 + (row * 31 + place * place * 3 + place) % 7) as TokenId;
+        let token = |row: usize, place: usize| (4 + (row * 31 + place * place * 3 + place) % 7) as TokenId;
         let row = |row: usize| -> Vec<TokenId> {
-            std::iter::once(2)
-                .chain((1..len).map(|place| token(row, place)))
-                .collect()
+            std::iter::once(2).chain((1..len).map(|place| token(row, place))).collect()
         };
         let all = Padded::new(&(0..rows).map(row).collect::<Vec<_>>(), 0);
         for family in FAMILIES {
@@ -286,11 +267,8 @@ mod tests {
     fn epsilon_falls_by_updates_not_by_micro_batches() {
         let mut config = Config::default();
         config.train.micro_batches_per_update = 2;
-        config.train.scheduled_sampling = SamplingConfig {
-            kind: SamplingKind::Linear,
-            least: 0.0,
-            decay_steps: 2.0,
-        };
+        config.train.scheduled_sampling =
+            SamplingConfig { kind: SamplingKind::Linear, least: 0.0, decay_steps: 2.0 };
         let falling = ScheduledSampling::new(&config);
         let without_reference = sampling(SamplingKind::Constant, 0.0, 1.0);
         let (model, batch) = (model(Family::DecoderOnly), batch(Family::DecoderOnly));
@@ -300,16 +278,10 @@ mod tests {
             let predicts_nothing = matches!(mixed, Cow::Borrowed(_));
             assert!(predicts_nothing, "all is from the reference");
         }
-        let mixed = |sampling: &ScheduledSampling, number| {
-            sampling.mix(&batch, number, &model).into_owned()
-        };
+        let mixed = |sampling: &ScheduledSampling, number| sampling.mix(&batch, number, &model).into_owned();
         let predicted = mixed(&without_reference, 0);
         let halfway = [2, 3].map(|number| mixed(&falling, number));
-        assert!(
-            halfway
-                .iter()
-                .any(|mixed| *mixed != batch && *mixed != predicted)
-        );
+        assert!(halfway.iter().any(|mixed| *mixed != batch && *mixed != predicted));
         for number in [4, 5] {
             assert_eq!(mixed(&falling, number), predicted);
         }
@@ -320,19 +292,11 @@ mod tests {
     fn training_reads_the_mixture() {
         for family in FAMILIES {
             let learned = |kind| {
-                let mut config = Config {
-                    model: network(family),
-                    ..Config::default()
-                };
-                config.train.scheduled_sampling = SamplingConfig {
-                    kind,
-                    least: 0.0,
-                    ..SamplingConfig::default()
-                };
+                let mut config = Config { model: network(family), ..Config::default() };
+                config.train.scheduled_sampling =
+                    SamplingConfig { kind, least: 0.0, ..SamplingConfig::default() };
                 let mut learner = Learner::new(model(family), &config);
-                let update = learner
-                    .learn(1, 0.1, &[batch(family)], &mut Unwatched)
-                    .unwrap();
+                let update = learner.learn(1, 0.1, &[batch(family)], &mut Unwatched).unwrap();
                 (update.sums.loss, learner.model().copied())
             };
             let (forced, sampled) = (learned(SamplingKind::None), learned(SamplingKind::Constant));
@@ -345,10 +309,7 @@ mod tests {
     #[test]
     fn mixtures_repeat_with_their_number() {
         let model = model(Family::Seq2seq);
-        let (sampling, batch) = (
-            sampling(SamplingKind::Constant, 0.5, 1.0),
-            batch(Family::Seq2seq),
-        );
+        let (sampling, batch) = (sampling(SamplingKind::Constant, 0.5, 1.0), batch(Family::Seq2seq));
         let mix = |number| sampling.mix(&batch, number, &model).into_owned();
         assert_eq!(mix(1), mix(1));
         assert!((2..9).any(|number| mix(1) != mix(number)));

@@ -29,13 +29,8 @@ impl Source {
     /// A directory without a model, or with a damaged one; [`Error::Config`] for a quantized model, and for a model that
     /// contradicts `config`.
     pub(super) fn open(dir: &Path, config: &Config) -> Result<Self> {
-        let Description {
-            config: theirs,
-            tokenizers,
-            precision,
-            provenance,
-            ..
-        } = checkpoint::describe(dir)?;
+        let Description { config: theirs, tokenizers, precision, provenance, .. } =
+            checkpoint::describe(dir)?;
         if precision != Precision::F32 {
             return Err(quantized(dir));
         }
@@ -82,10 +77,8 @@ impl Source {
         let LoadedWeights::Dense(weights) = checkpoint::load(&self.dir)?.weights else {
             return Err(quantized(&self.dir));
         };
-        let mut known: HashMap<String, Parameter> = weights
-            .into_iter()
-            .map(|parameter| (parameter.name.clone(), parameter))
-            .collect();
+        let mut known: HashMap<String, Parameter> =
+            weights.into_iter().map(|parameter| (parameter.name.clone(), parameter)).collect();
         let initializer = Initializer::new(architecture, config.model.init, config.seed);
         let mut new = Vec::new();
         let taken = |(name, shape): (String, Vec<usize>)| match known.remove(&name) {
@@ -93,11 +86,7 @@ impl Source {
             _ => {
                 let values = initializer.draw(&name).values.into_vec();
                 new.push(name.clone());
-                Parameter {
-                    name,
-                    shape,
-                    values,
-                }
+                Parameter { name, shape, values }
             }
         };
         let weights = checkpoint::shapes(architecture).into_iter().map(taken);
@@ -113,10 +102,7 @@ impl Source {
 
     /// The model's origin as stored in provenances.
     pub(super) fn origin(&self) -> Origin {
-        Origin {
-            path: self.dir.display().to_string(),
-            sha256: self.sha256.clone(),
-        }
+        Origin { path: self.dir.display().to_string(), sha256: self.sha256.clone() }
     }
 }
 

@@ -33,12 +33,7 @@ pub(super) struct Span {
 impl Span {
     /// Adds an update that took `time`.
     pub(super) fn add(&mut self, update: &Update, time: Duration) {
-        let LossSums {
-            loss,
-            nll,
-            n_tokens,
-            n_correct,
-        } = update.sums;
+        let LossSums { loss, nll, n_tokens, n_correct } = update.sums;
         self.updates += 1;
         self.loss += loss;
         self.nll += nll;

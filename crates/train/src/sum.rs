@@ -36,11 +36,7 @@ impl<T: AddAssign> PartialSums<T> {
     /// # Panics
     /// If it does not follow the last one.
     pub(super) fn push(&mut self, number: u64, sum: T) {
-        let node = Node {
-            first: number,
-            level: 0,
-            sum,
-        };
+        let node = Node { first: number, level: 0, sum };
         self.add(node);
     }
 
@@ -75,17 +71,9 @@ impl<T: AddAssign> PartialSums<T> {
             right.first
         );
         while let Some(left) = self.nodes.pop_if(|left| left.is_sibling(&right)) {
-            let Node {
-                first,
-                level,
-                mut sum,
-            } = left;
+            let Node { first, level, mut sum } = left;
             sum += right.sum;
-            right = Node {
-                first,
-                level: level + 1,
-                sum,
-            };
+            right = Node { first, level: level + 1, sum };
         }
         self.nodes.push(right);
     }
@@ -94,11 +82,7 @@ impl<T: AddAssign> PartialSums<T> {
 impl<T> Node<T> {
     /// Another sum of the same micro-batches.
     pub(super) fn with<U>(&self, sum: U) -> Node<U> {
-        Node {
-            first: self.first,
-            level: self.level,
-            sum,
-        }
+        Node { first: self.first, level: self.level, sum }
     }
 
     /// The micro-batch after the last one.
@@ -121,17 +105,9 @@ pub(super) fn most_at_once(n: u64) -> u32 {
 pub(super) fn nodes_of(numbers: Range<u64>) -> Vec<Node<()>> {
     let (mut first, mut nodes) = (numbers.start, Vec::new());
     while first < numbers.end {
-        let aligned = if first == 0 {
-            u32::MAX
-        } else {
-            first.trailing_zeros()
-        };
+        let aligned = if first == 0 { u32::MAX } else { first.trailing_zeros() };
         let level = aligned.min((numbers.end - first).ilog2());
-        nodes.push(Node {
-            first,
-            level,
-            sum: (),
-        });
+        nodes.push(Node { first, level, sum: () });
         first += 1 << level;
     }
     nodes
@@ -146,10 +122,7 @@ pub(super) fn most_copies(n: u64, processes: u64) -> usize {
         let during = |next: u64| nodes_of(start..next).len() + 1;
         // While the gradients of the last one are computed, messages are filled and received.
         let last = during(end.saturating_sub(1)) + 2 * nodes_of(start..end).len();
-        (start..end)
-            .map(during)
-            .max()
-            .map_or(last, |most| most.max(last))
+        (start..end).map(during).max().map_or(last, |most| most.max(last))
     };
     (0..processes).map(of_block).max().unwrap_or(0)
 }

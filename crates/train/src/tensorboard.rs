@@ -73,20 +73,14 @@ impl EventFile {
         ];
         let bleu = report.bleu.as_ref().map(|score| score.value);
         values.extend(bleu.map(|bleu| ("validation/bleu", bleu)));
-        values.extend(
-            report
-                .exact_match
-                .map(|share| ("validation/exact_match", share)),
-        );
+        values.extend(report.exact_match.map(|share| ("validation/exact_match", share)));
         self.write(report.step, &What::Scalars(&values))
     }
 
     /// Appends an event, in one piece.
     fn write(&mut self, step: u64, what: &What<'_>) -> Result<()> {
         let record = record(&event(now(), step, what));
-        self.file
-            .write_all(&record)
-            .map_err(Error::io("write", &self.path))
+        self.file.write_all(&record).map_err(Error::io("write", &self.path))
     }
 }
 
@@ -196,9 +190,8 @@ fn masked(crc: u32) -> u32 {
 fn crc32c(bytes: &[u8]) -> u32 {
     const REVERSED: u32 = 0x82f6_3b78;
     let divide = |crc: u32| (crc >> 1) ^ if crc & 1 == 1 { REVERSED } else { 0 };
-    let crc = bytes.iter().fold(u32::MAX, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| divide(crc))
-    });
+    let crc =
+        bytes.iter().fold(u32::MAX, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), |crc, _| divide(crc)));
     !crc
 }
 
@@ -209,12 +202,8 @@ mod tests {
     /// The fixture is written by TensorBoard's own classes: `scripts/fixtures/event_files.py`.
     #[test]
     fn events_have_the_bytes_that_tensorboard_writes() {
-        let scalars = [
-            ("train/loss", 2.5),
-            ("validation/bleu", 0.0),
-            ("größe", -1e-30),
-            ("infinite", f64::INFINITY),
-        ];
+        let scalars =
+            [("train/loss", 2.5), ("validation/bleu", 0.0), ("größe", -1e-30), ("infinite", f64::INFINITY)];
         let events = [
             (0, What::Version),
             (0, What::Start),
@@ -222,9 +211,7 @@ mod tests {
             (300, What::Start),
             (1 << 40, What::Scalars(&scalars)),
         ];
-        let events = events
-            .iter()
-            .flat_map(|(step, what)| record(&event(1_700_000_000.25, *step, what)));
+        let events = events.iter().flat_map(|(step, what)| record(&event(1_700_000_000.25, *step, what)));
         let expected = include_bytes!("../../../tests/fixtures/tensorboard.events");
         assert!(events.eq(expected.iter().copied()));
     }

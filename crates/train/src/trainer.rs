@@ -73,9 +73,7 @@ impl<'a> Trainer<'a> {
             let tensorboard = setup.config.train.tensorboard;
             Files::open(&setup.dir, setup.resume_at, tensorboard)
         });
-        let files = setup
-            .processes
-            .agree("the run's files were opened", files.transpose())?;
+        let files = setup.processes.agree("the run's files were opened", files.transpose())?;
         let mut trainer = Self {
             schedule: Schedule::of(&setup.config),
             progress: Progress::default(),
@@ -98,8 +96,7 @@ impl<'a> Trainer<'a> {
         let doing = "the run was resumed";
         let processes = self.setup.processes.clone();
         let run = self.files.as_ref().map(|files| &files.run);
-        let state: TrainingState<Progress> =
-            processes.value_of_first(doing, || in_first(run).state(step))?;
+        let state: TrainingState<Progress> = processes.value_of_first(doing, || in_first(run).state(step))?;
         let shapes = self.setup.learner.state_shapes();
         let optimizer = run.map(|run| run.optimizer(step, &shapes)).transpose();
         let optimizer = processes.agree(doing, optimizer)?;
@@ -163,10 +160,7 @@ impl<'a> Trainer<'a> {
 
     fn announce(&mut self) {
         let setup = &self.setup;
-        let report =
-            setup
-                .material
-                .start_report(&setup.config, &setup.learner, setup.memory, self.step);
+        let report = setup.material.start_report(&setup.config, &setup.learner, setup.memory, self.step);
         self.observer.on(&Event::Start(&report));
     }
 
@@ -197,10 +191,7 @@ impl<'a> Trainer<'a> {
 
     fn damaged(&self, damage: NotFinite) -> Error {
         let checkpoint = self.last_saved.as_ref().map(|(_, path)| path.clone());
-        Error::NotFinite(Box::new(NotFinite {
-            checkpoint,
-            ..damage
-        }))
+        Error::NotFinite(Box::new(NotFinite { checkpoint, ..damage }))
     }
 
     /// The signal by which any process was asked to stop.
@@ -213,11 +204,7 @@ impl<'a> Trainer<'a> {
 
     /// Compares the weights of all processes after every hundredth update, and before they are saved.
     fn compare_if_due(&self) -> Result<()> {
-        if self.step.is_multiple_of(COMPARE_EVERY) {
-            self.compare()
-        } else {
-            Ok(())
-        }
+        if self.step.is_multiple_of(COMPARE_EVERY) { self.compare() } else { Ok(()) }
     }
 
     fn compare(&self) -> Result<()> {
@@ -238,8 +225,7 @@ impl<'a> Trainer<'a> {
                         self.step
                     ),
                     hint: Some(
-                        "look for faulty RAM or a faulty network; the last checkpoint is from before"
-                            .into(),
+                        "look for faulty RAM or a faulty network; the last checkpoint is from before".into(),
                     ),
                 })
             }
@@ -253,16 +239,8 @@ impl<'a> Trainer<'a> {
         };
         // A validation after the last update happens regardless of `validate_every`.
         let every = self.setup.config.train.validate_every;
-        let reason = if due || self.step.is_multiple_of(every) {
-            Reason::Regular
-        } else {
-            Reason::Stop
-        };
-        if due || better {
-            self.save(reason, better)
-        } else {
-            Ok(())
-        }
+        let reason = if due || self.step.is_multiple_of(every) { Reason::Regular } else { Reason::Stop };
+        if due || better { self.save(reason, better) } else { Ok(()) }
     }
 
     /// Saves a checkpoint of the latest update, where training stops, unless already saved.
@@ -287,22 +265,13 @@ impl<'a> Trainer<'a> {
         let saved = saved.map_or(Ok(()), |files| self.write(files, &optimizer, reason, best));
         processes.agree("a checkpoint was saved", saved)?;
         let path = Run::new(&self.setup.dir).folder(self.step);
-        self.observer.on(&Event::Saved {
-            path: &path,
-            step: self.step,
-        });
+        self.observer.on(&Event::Saved { path: &path, step: self.step });
         self.last_saved = Some((self.step, path));
         Ok(())
     }
 
     /// Writes a checkpoint.
-    fn write(
-        &self,
-        files: &Files,
-        optimizer: &[Tensor<'_>],
-        reason: Reason,
-        best: bool,
-    ) -> Result<()> {
+    fn write(&self, files: &Files, optimizer: &[Tensor<'_>], reason: Reason, best: bool) -> Result<()> {
         let setup = &self.setup;
         let model = setup.learner.model();
         if let Some(name) = damaged(model.parameters()) {

@@ -133,9 +133,7 @@ impl Learner {
             let change = || self.change_now(step, learning_rate, batches, &computed, sums);
             Outcome::Known(watch.part(Part::Optimizer, change)?)
         } else {
-            watch.part(Part::Optimizer, || {
-                self.change_later(step, learning_rate, computed)
-            })
+            watch.part(Part::Optimizer, || self.change_later(step, learning_rate, computed))
         };
         Ok(Started { step, outcome })
     }
@@ -150,12 +148,7 @@ impl Learner {
     pub fn finish(&mut self, started: &[(&Started, &[Batch])]) -> Finished {
         let all = started.iter().flat_map(|(started, _)| started.buffers());
         let all = Vec::from_iter(all);
-        let mut found = if all.is_empty() {
-            Vec::new()
-        } else {
-            current().download_all(&all)
-        }
-        .into_iter();
+        let mut found = if all.is_empty() { Vec::new() } else { current().download_all(&all) }.into_iter();
         let mut updates = Vec::with_capacity(started.len());
         for (started, batches) in started {
             match self.result(started, &mut found) {
@@ -166,18 +159,11 @@ impl Learner {
                 }
             }
         }
-        Finished {
-            updates,
-            damage: None,
-        }
+        Finished { updates, damage: None }
     }
 
     /// The result of an update, given the elements of its buffers; `None` if it is damaged.
-    fn result(
-        &self,
-        started: &Started,
-        found: &mut impl Iterator<Item = Vec<f32>>,
-    ) -> Option<Update> {
+    fn result(&self, started: &Started, found: &mut impl Iterator<Item = Vec<f32>>) -> Option<Update> {
         let losses = match &started.outcome {
             Outcome::Known(update) => return Some(*update),
             Outcome::Later { losses, .. } => losses,
@@ -194,10 +180,7 @@ impl Learner {
         };
         let squares: Vec<Vec<f64>> = self.model().trained().map(of).collect();
         let is_damaged = verdict[1] != 0.0 || !sums.loss.is_finite();
-        (!is_damaged).then(|| Update {
-            sums,
-            gradient_norm: self.norm(&squares) / n_tokens(sums.n_tokens),
-        })
+        (!is_damaged).then(|| Update { sums, gradient_norm: self.norm(&squares) / n_tokens(sums.n_tokens) })
     }
 
     /// The damage of an update, which is computed again to find it.
@@ -234,14 +217,9 @@ impl Learner {
         }
         let loss = forward(last, watch);
         let gradients = watch.part(Part::Backward, || {
-            self.exchange
-                .sum(gradients, |complete| self.watched_gradients(loss, complete))
+            self.exchange.sum(gradients, |complete| self.watched_gradients(loss, complete))
         });
-        Computed {
-            losses,
-            loss: total,
-            gradients,
-        }
+        Computed { losses, loss: total, gradients }
     }
 
     /// The number of a micro-batch in the whole run.
@@ -250,12 +228,7 @@ impl Learner {
     }
 
     /// The sums over all micro-batches, including those of other processes.
-    fn checked(
-        &self,
-        step: u64,
-        batches: &[Batch],
-        losses: &[Losses],
-    ) -> Result<LossSums, Box<NotFinite>> {
+    fn checked(&self, step: u64, batches: &[Batch], losses: &[Losses]) -> Result<LossSums, Box<NotFinite>> {
         let (sums, first) = (Losses::all(losses), self.share().start);
         let damaged = sums.iter().position(|sums| !sums.loss.is_finite());
         // The other processes wait for the losses even if one is NaN.
@@ -301,51 +274,26 @@ impl Learner {
             None if limit > 0.0 && gradient_norm > limit => (limit / gradient_norm, None),
             None => (1.0, None),
         };
-        let scale = UpdateScale {
-            step,
-            learning_rate,
-            gradient_scale: clipping / n_tokens,
-        };
+        let scale = UpdateScale { step, learning_rate, gradient_scale: clipping / n_tokens };
         self.change(gradients, scale, verdict.as_ref());
-        Ok(Update {
-            sums,
-            gradient_norm,
-        })
+        Ok(Update { sums, gradient_norm })
     }
 
     /// Lets the device clip and update.
     fn change_later(&mut self, step: u64, learning_rate: f64, computed: Computed) -> Outcome {
-        let Computed {
-            losses,
-            loss,
-            gradients,
-        } = computed;
+        let Computed { losses, loss, gradients } = computed;
         let loss = loss.expect("a device that computes later");
         let n_tokens = n_tokens(losses.iter().map(Losses::n_tokens).sum());
         let squares = current().squares(&Vec::from_iter(&gradients));
         let verdict = self.judge(n_tokens, &loss, &squares, self.verdict.as_deref());
-        let scale = UpdateScale {
-            step,
-            learning_rate,
-            gradient_scale: 1.0 / n_tokens,
-        };
+        let scale = UpdateScale { step, learning_rate, gradient_scale: 1.0 / n_tokens };
         self.change(&gradients, scale, Some(&verdict));
         let verdict = Arc::new(verdict);
         self.verdict = Some(Arc::clone(&verdict));
-        Outcome::Later {
-            losses,
-            squares,
-            verdict,
-        }
+        Outcome::Later { losses, squares, verdict }
     }
 
-    fn judge(
-        &self,
-        n_tokens: f64,
-        loss: &Buffer,
-        squares: &Buffer,
-        before: Option<&Buffer>,
-    ) -> Buffer {
+    fn judge(&self, n_tokens: f64, loss: &Buffer, squares: &Buffer, before: Option<&Buffer>) -> Buffer {
         current().verdict(VerdictCall {
             clip_norm: self.clip_norm as f32,
             n_tokens: n_tokens as f32,
@@ -355,13 +303,7 @@ impl Learner {
         })
     }
 
-    fn damaged_loss(
-        &self,
-        step: u64,
-        sums: LossSums,
-        batch: &Batch,
-        number: u64,
-    ) -> Box<NotFinite> {
+    fn damaged_loss(&self, step: u64, sums: LossSums, batch: &Batch, number: u64) -> Box<NotFinite> {
         let layer = self.first_non_finite_layer(batch, number);
         let value = sums.loss / sums.n_tokens.max(1) as f64;
         not_finite(step, value, layer, batch.lines.clone())
@@ -391,8 +333,7 @@ impl Learner {
         let probe = Probe::default();
         let pass = self.pass(number).unrecorded();
         let batch = self.mixed(batch, number);
-        self.model()
-            .loss(&batch, self.label_smoothing, &pass.probed(&probe));
+        self.model().loss(&batch, self.label_smoothing, &pass.probed(&probe));
         let layer = probe.first_non_finite();
         layer.unwrap_or_else(|| "projection".into())
     }
@@ -403,11 +344,7 @@ impl Started {
     pub(super) fn buffers(&self) -> Vec<&Buffer> {
         match &self.outcome {
             Outcome::Known(_) => Vec::new(),
-            Outcome::Later {
-                losses,
-                squares,
-                verdict,
-            } => {
+            Outcome::Later { losses, squares, verdict } => {
                 let losses = losses.iter().flat_map(Losses::buffers);
                 losses.chain([squares, &**verdict]).collect()
             }
@@ -418,9 +355,7 @@ impl Started {
 /// The sums of neighboring micro-batches, of which the first has the number `first` in its update.
 fn in_order(sums: &[LossSums], first: u64) -> PartialSums<LossSums> {
     let mut all = PartialSums::default();
-    (first..)
-        .zip(sums)
-        .for_each(|(number, &sums)| all.push(number, sums));
+    (first..).zip(sums).for_each(|(number, &sums)| all.push(number, sums));
     all
 }
 
@@ -437,11 +372,5 @@ pub(super) fn damaged(parameters: &[Param]) -> Option<String> {
 }
 
 pub(super) fn not_finite(step: u64, loss: f64, layer: String, lines: Vec<usize>) -> Box<NotFinite> {
-    Box::new(NotFinite {
-        step,
-        loss,
-        layer,
-        lines,
-        checkpoint: None,
-    })
+    Box::new(NotFinite { step, loss, layer, lines, checkpoint: None })
 }

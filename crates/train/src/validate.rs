@@ -38,10 +38,7 @@ impl ValidationSet {
                 Some(Src::Vectors { values, .. }) => values.len(),
                 Some(Src::Tokens(_)) | None => 0,
             };
-            vectors
-                + sides
-                    .map(|side| side.ids.len() + 2 * side.rows())
-                    .sum::<usize>()
+            vectors + sides.map(|side| side.ids.len() + 2 * side.rows()).sum::<usize>()
         });
         numbers.sum::<usize>() * size_of::<TokenId>()
     }
@@ -59,12 +56,7 @@ impl ValidationSet {
         let start = Instant::now();
         let share = processes.share(self.batches.len());
         let sums = model.sums_of_each(&self.batches[share], config.train.label_smoothing);
-        let LossSums {
-            loss,
-            nll,
-            n_tokens,
-            n_correct,
-        } = exchange::all_sums(processes, sums);
+        let LossSums { loss, nll, n_tokens, n_correct } = exchange::all_sums(processes, sums);
         let per_token = |sum: f64| sum / n_tokens.max(1) as f64;
         let mut report = ValidationReport {
             step,
@@ -83,8 +75,7 @@ impl ValidationSet {
             let translations = translate(share, model, config, tokenizers);
             let doing = "validation sentences were translated";
             let translations = processes.gather_lines(doing, translations)?;
-            report.bleu =
-                Some(Bleu::default().corpus(&translations, std::slice::from_ref(&self.tgt)));
+            report.bleu = Some(Bleu::default().corpus(&translations, std::slice::from_ref(&self.tgt)));
             report.exact_match = Some(exact_match(&translations, &self.tgt).fraction());
             report.samples = self.samples(&translations, config.train.samples);
         }
@@ -111,27 +102,14 @@ fn translate(
     config: &Config,
     tokenizers: &Tokenizers,
 ) -> Result<Vec<String>> {
-    let is_on_host = model
-        .parameters()
-        .iter()
-        .all(|parameter| parameter.values().is_on_host());
+    let is_on_host = model.parameters().iter().all(|parameter| parameter.values().is_on_host());
     let pipeline = Pipeline::from_parts(config.clone(), tokenizers.clone(), model);
-    let pipeline = if is_on_host {
-        pipeline
-    } else {
-        pipeline.where_it_is(current())
-    };
+    let pipeline = if is_on_host { pipeline } else { pipeline.where_it_is(current()) };
     // Greedy search: validation compares checkpoints and must not take longer than training.
     let options = TranslateOptions {
-        search: SearchOptions {
-            strategy: Strategy::GREEDY,
-            ..SearchOptions::from(&config.decode)
-        },
+        search: SearchOptions { strategy: Strategy::GREEDY, ..SearchOptions::from(&config.decode) },
         batch_size: config.decode.batch_size,
     };
     let translations = pipeline.translate_with(lines, &options)?;
-    Ok(translations
-        .into_iter()
-        .map(|translation| translation.into_best())
-        .collect())
+    Ok(translations.into_iter().map(|translation| translation.into_best()).collect())
 }

@@ -83,10 +83,8 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
 fn replace_number(bytes: &mut Vec<u8>, place: usize, number: &str) {
     if let Some(found) = bytes[place..].iter().position(u8::is_ascii_digit) {
         let start = place + found;
-        let length = bytes[start..]
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit() || b".eE-".contains(byte))
-            .count();
+        let length =
+            bytes[start..].iter().take_while(|byte| byte.is_ascii_digit() || b".eE-".contains(byte)).count();
         bytes.splice(start..start + length, number.bytes());
     }
 }

@@ -47,14 +47,8 @@ impl Program {
     pub(crate) fn pages(&self) -> Vec<Page> {
         let pages = self.commands().map(|(name, help)| {
             // What is indented is no code.
-            let lines = help
-                .text
-                .lines()
-                .map(|line| line.trim_start().to_owned() + "\n");
-            Page::parse(
-                &format!("attentive {name} --help"),
-                &lines.collect::<String>(),
-            )
+            let lines = help.text.lines().map(|line| line.trim_start().to_owned() + "\n");
+            Page::parse(&format!("attentive {name} --help"), &lines.collect::<String>())
         });
         pages.collect()
     }
@@ -81,31 +75,19 @@ impl Program {
         {
             let inner = format!("{command} {first}").trim().to_owned();
             if !self.has(&inner) {
-                let commands: Vec<_> = self.0[&command]
-                    .commands
-                    .keys()
-                    .map(String::as_str)
-                    .collect();
-                return Some(format!(
-                    "`{inner}` is no command; there are {}",
-                    commands.join(", ")
-                ));
+                let commands: Vec<_> = self.0[&command].commands.keys().map(String::as_str).collect();
+                return Some(format!("`{inner}` is no command; there are {}", commands.join(", ")));
             }
             command = inner;
             rest = others;
         }
         let flags = &self.0[&command].flags;
-        let named = rest
-            .iter()
-            .take_while(|word| *word != "--")
-            .filter_map(|word| flag(word));
+        let named = rest.iter().take_while(|word| *word != "--").filter_map(|word| flag(word));
         if let Some(unknown) = named.into_iter().find(|name| !flags.contains_key(*name)) {
             return Some(format!("`attentive {command} --help` lists no `{unknown}`"));
         }
         // The value of a flag at the end may have been left out.
-        let last = arguments
-            .last()
-            .is_some_and(|last| flag(last) == Some(last));
+        let last = arguments.last().is_some_and(|last| flag(last) == Some(last));
         let given = &arguments[..arguments.len() - usize::from(last)];
         if !with_values || given.iter().any(|word| is_placeholder(word)) {
             return None;
@@ -122,22 +104,14 @@ impl Program {
 pub(crate) fn flag(word: &str) -> Option<&str> {
     let name = word.split('=').next()?;
     let letters = name.strip_prefix("--").or_else(|| name.strip_prefix('-'))?;
-    letters
-        .starts_with(|first: char| first.is_ascii_alphabetic())
-        .then_some(name)
+    letters.starts_with(|first: char| first.is_ascii_alphabetic()).then_some(name)
 }
 
 /// Whether a reader must replace `word`, such as `MODEL`, `NAME=DIR`, `$D` or `…`.
 pub(crate) fn is_placeholder(word: &str) -> bool {
-    let is_name = |part: &str| {
-        !part.is_empty()
-            && part
-                .chars()
-                .all(|one| one.is_ascii_uppercase() || one == '_')
-    };
-    word.contains(['$', '…', '<'])
-        || word.contains("...")
-        || word.split(['=', '/', '.']).any(is_name)
+    let is_name =
+        |part: &str| !part.is_empty() && part.chars().all(|one| one.is_ascii_uppercase() || one == '_');
+    word.contains(['$', '…', '<']) || word.contains("...") || word.split(['=', '/', '.']).any(is_name)
 }
 
 impl Help {
@@ -155,24 +129,11 @@ impl Help {
 
     /// The command lines of its examples. The help is wrapped, so that a line may continue the one before it.
     pub(crate) fn examples(&self) -> Vec<String> {
-        let lines = self
-            .text
-            .lines()
-            .skip_while(|line| *line != "Examples:")
-            .skip(1);
+        let lines = self.text.lines().skip_while(|line| *line != "Examples:").skip(1);
         let mut examples: Vec<String> = Vec::new();
         for line in lines.take_while(|line| !line.is_empty()) {
             let first = line.split_whitespace().next().unwrap_or_default();
-            let begins = [
-                "attentive",
-                "echo",
-                "curl",
-                "python",
-                "cat",
-                "head",
-                "mpirun",
-            ]
-            .contains(&first);
+            let begins = ["attentive", "echo", "curl", "python", "cat", "head", "mpirun"].contains(&first);
             match examples.last_mut() {
                 Some(last) if !begins => *last = format!("{last} {}", line.trim()),
                 _ => examples.push(line.trim().to_owned()),
@@ -194,15 +155,14 @@ fn flags(text: &str) -> BTreeMap<String, String> {
         if indent == 0 && !line.is_empty() {
             last.clear();
         }
-        let about =
-            if indent <= 6 && flag(words.split([' ', ',']).next().unwrap_or_default()).is_some() {
-                let (names, about) = words.split_once("  ").unwrap_or((words, ""));
-                let names = names.split([' ', ',', '[', '=']).filter_map(flag);
-                last = names.map(str::to_owned).collect();
-                about.trim()
-            } else {
-                words
-            };
+        let about = if indent <= 6 && flag(words.split([' ', ',']).next().unwrap_or_default()).is_some() {
+            let (names, about) = words.split_once("  ").unwrap_or((words, ""));
+            let names = names.split([' ', ',', '[', '=']).filter_map(flag);
+            last = names.map(str::to_owned).collect();
+            about.trim()
+        } else {
+            words
+        };
         let is_about_values = about.starts_with(['[', '-']) || about == "Possible values:";
         for name in &last {
             *flags.entry(name.clone()).or_default() += if is_about_values { "" } else { about };
@@ -214,18 +174,9 @@ fn flags(text: &str) -> BTreeMap<String, String> {
 #[test]
 fn the_help_of_commands_and_flags_is_found() {
     let train = &PROGRAM.0["train"];
-    assert!(
-        train.flags["--resume"].contains("Resume"),
-        "{:?}",
-        train.flags
-    );
+    assert!(train.flags["--resume"].contains("Resume"), "{:?}", train.flags);
     assert!(PROGRAM.has("plot curves") && PROGRAM.has_flag("-h"));
-    assert!(
-        train
-            .examples()
-            .iter()
-            .all(|example| example.contains("attentive"))
-    );
+    assert!(train.examples().iter().all(|example| example.contains("attentive")));
     let arguments = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
     let refusal = |text: &str| PROGRAM.refusal(&arguments(text), true);
     assert_eq!(refusal("translate runs/my --precision int8 --n-best"), None);
@@ -245,17 +196,6 @@ fn a_flag_without_help_is_noticed() {
     let text = "Usage: x [OPTIONS]\n\nOptions:\n  -o, --output <FILE>\n          [default: y]\n\n      --json  Write JSON\n\nSearch:\n  \
                     --width <N>\n          The width\n\nMore:\n  - a list\n";
     let flags = flags(text);
-    let flags: Vec<_> = flags
-        .iter()
-        .map(|(flag, about)| (flag.as_str(), about.as_str()))
-        .collect();
-    assert_eq!(
-        flags,
-        [
-            ("--json", "Write JSON"),
-            ("--output", ""),
-            ("--width", "The width"),
-            ("-o", "")
-        ]
-    );
+    let flags: Vec<_> = flags.iter().map(|(flag, about)| (flag.as_str(), about.as_str())).collect();
+    assert_eq!(flags, [("--json", "Write JSON"), ("--output", ""), ("--width", "The width"), ("-o", "")]);
 }

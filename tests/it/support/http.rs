@@ -80,19 +80,13 @@ impl Connection {
             };
             headers.push((name.to_owned(), value.trim().to_owned()));
         }
-        Some(Reply {
-            status,
-            headers,
-            body: String::new(),
-        })
+        Some(Reply { status, headers, body: String::new() })
     }
 
     /// The next response; `None` if there is none.
     pub(crate) fn reply(&mut self) -> Option<Reply> {
         let mut reply = self.head()?;
-        let length = reply
-            .header("content-length")
-            .map(|value| value.parse().unwrap());
+        let length = reply.header("content-length").map(|value| value.parse().unwrap());
         let mut body = Vec::new();
         match length {
             Some(length) => {

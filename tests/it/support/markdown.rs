@@ -49,8 +49,7 @@ impl Page {
     pub(crate) fn parse(name: &str, text: &str) -> Self {
         let mut reader = Reader::default();
         let lines = Lines::of(text);
-        let options =
-            Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_FOOTNOTES;
+        let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_FOOTNOTES;
         for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
             reader.take(event, lines.number(range.start));
         }
@@ -156,16 +155,11 @@ impl Reader {
                     CodeBlockKind::Fenced(info) => first_word(&info),
                     CodeBlockKind::Indented => String::new(),
                 };
-                self.block = Some(Block {
-                    line,
-                    language,
-                    text: String::new(),
-                });
+                self.block = Some(Block { line, language, text: String::new() });
             }
-            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.links.push(Link {
-                line,
-                target: dest_url.into_string(),
-            }),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.links.push(Link { line, target: dest_url.into_string() })
+            }
             Tag::Table(_) => self.table = Table::default(),
             Tag::TableHead => self.table.is_in_head = true,
             Tag::TableRow => self.table.column = 0,
@@ -222,16 +216,12 @@ impl Reader {
             for (name, value) in &tag.attributes {
                 let value = String::from_utf8_lossy(&value.value).into_owned();
                 let line = line + lines.number(html.find(&value).unwrap_or(0)) - 1;
-                let link = |target: &str| Link {
-                    line,
-                    target: target.to_owned(),
-                };
+                let link = |target: &str| Link { line, target: target.to_owned() };
                 match name.as_slice() {
                     b"src" | b"href" => self.links.push(link(&value)),
                     b"srcset" => {
                         let sources = value.split(',');
-                        self.links
-                            .extend(sources.map(|source| link(&first_word(source))));
+                        self.links.extend(sources.map(|source| link(&first_word(source))));
                     }
                     b"id" | b"name" => drop(self.anchors.insert(value)),
                     _ => {}
@@ -242,9 +232,7 @@ impl Reader {
 }
 
 fn first_word(text: &str) -> String {
-    let mut words = text
-        .split([' ', ',', '\t', '\n'])
-        .filter(|word| !word.is_empty());
+    let mut words = text.split([' ', ',', '\t', '\n']).filter(|word| !word.is_empty());
     words.next().unwrap_or_default().to_owned()
 }
 
@@ -262,14 +250,7 @@ fn slug(text: &str) -> String {
 fn headings_have_the_anchors_of_github() {
     let text = "# `a.b` – Two, *words*\n\n## Use it if …\n\n## Sameness\n\n## Sameness\n\n<a id=\"here\"></a>\n\nUnder\n=====\n";
     let anchors = Page::parse("page", text).anchors;
-    let expected = [
-        "ab--two-words",
-        "use-it-if-",
-        "sameness",
-        "sameness-1",
-        "here",
-        "under",
-    ];
+    let expected = ["ab--two-words", "use-it-if-", "sameness", "sameness-1", "here", "under"];
     assert_eq!(anchors, expected.map(str::to_owned).into());
 }
 
@@ -277,20 +258,8 @@ fn headings_have_the_anchors_of_github() {
 fn links_of_every_kind_are_found_with_their_lines() {
     let text = "[a](x.md#y)\n![b](z.svg)\n\n<picture>\n  <source srcset=\"d.png 1x, e.png 2x\">\n  <img\n    src=\"f.png\">\n</picture>\n\n`[no](link)`";
     let links = Page::parse("page", text).links;
-    let found: Vec<_> = links
-        .iter()
-        .map(|link| (link.line, link.target.as_str()))
-        .collect();
-    assert_eq!(
-        found,
-        [
-            (1, "x.md#y"),
-            (2, "z.svg"),
-            (5, "d.png"),
-            (5, "e.png"),
-            (7, "f.png")
-        ]
-    );
+    let found: Vec<_> = links.iter().map(|link| (link.line, link.target.as_str())).collect();
+    assert_eq!(found, [(1, "x.md#y"), (2, "z.svg"), (5, "d.png"), (5, "e.png"), (7, "f.png")]);
 }
 
 #[test]
@@ -300,21 +269,8 @@ fn code_has_its_line_language_and_column() {
     let [block] = &page.blocks[..] else {
         panic!("{page:?}");
     };
-    assert_eq!(
-        (block.line, block.language.as_str(), block.text.as_str()),
-        (4, "sh", "x\ny\n")
-    );
-    let codes: Vec<_> = page
-        .codes
-        .iter()
-        .map(|code| (code.line, code.text.as_str(), code.column.as_deref()))
-        .collect();
-    assert_eq!(
-        codes,
-        [
-            (1, "a b", None),
-            (8, "h", None),
-            (10, "c", Some("Attentive"))
-        ]
-    );
+    assert_eq!((block.line, block.language.as_str(), block.text.as_str()), (4, "sh", "x\ny\n"));
+    let codes: Vec<_> =
+        page.codes.iter().map(|code| (code.line, code.text.as_str(), code.column.as_deref())).collect();
+    assert_eq!(codes, [(1, "a b", None), (8, "h", None), (10, "c", Some("Attentive"))]);
 }

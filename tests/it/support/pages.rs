@@ -6,13 +6,8 @@ use std::path::Path;
 use super::markdown::{Code, Page};
 
 /// Documents outside `docs/`; those that exist are checked.
-const AT_THE_TOP: [&str; 5] = [
-    "README.md",
-    "ARCHITECTURE.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "SECURITY.md",
-];
+const AT_THE_TOP: [&str; 5] =
+    ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"];
 
 /// Pages that may name keys, flags and commands as they were.
 const HISTORY: [&str; 2] = ["CHANGELOG.md", "docs/glossary.md"];
@@ -39,16 +34,10 @@ pub(crate) fn all() -> Vec<Page> {
     let found = glob::glob(pattern.to_str().unwrap()).unwrap();
     let inside = found.map(|path| {
         let path = path.unwrap();
-        path.strip_prefix(root())
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .to_owned()
+        path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned()
     });
     let outside = AT_THE_TOP.map(str::to_owned).into_iter();
-    let names = outside
-        .filter(|name| root().join(name).exists())
-        .chain(inside);
+    let names = outside.filter(|name| root().join(name).exists()).chain(inside);
     let pages: Vec<Page> = names.map(|name| page(&name)).collect();
     assert!(pages.len() > 10, "only {} documents found", pages.len());
     pages

@@ -48,11 +48,7 @@ impl Process {
         out.read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("http://").unwrap();
         let address = address.parse().unwrap();
-        Self {
-            child,
-            address,
-            log: None,
-        }
+        Self { child, address, log: None }
     }
 
     /// The pipe to which the log goes.
@@ -62,10 +58,7 @@ impl Process {
 
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
-        let status = Command::new("kill")
-            .args(["-s", name, &id])
-            .status()
-            .unwrap();
+        let status = Command::new("kill").args(["-s", name, &id]).status().unwrap();
         assert!(status.success());
     }
 

@@ -25,11 +25,7 @@ pub(crate) fn config() -> ServeConfig {
         model("mlm", "encoder-only"),
         model("tagger", "tagger"),
     ];
-    ServeConfig {
-        listen: "127.0.0.1:0".into(),
-        threads: 2,
-        ..ServeConfig::new(models)
-    }
+    ServeConfig { listen: "127.0.0.1:0".into(), threads: 2, ..ServeConfig::new(models) }
 }
 
 /// A server on a thread of its own, which is stopped at the end.
@@ -83,9 +79,7 @@ pub(crate) fn metric(address: SocketAddr, name: &str, labels: &str) -> f64 {
         let rest = line.strip_prefix(name);
         rest.is_some_and(|rest| rest.starts_with(['{', ' ']) && rest.contains(labels))
     });
-    lines
-        .map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap())
-        .sum()
+    lines.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
 }
 
 /// Waits until `is_so`.

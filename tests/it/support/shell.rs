@@ -3,20 +3,8 @@
 use super::markdown::Block;
 
 /// Commands that start the command that follows, after arguments of their own.
-const LAUNCHERS: [&str; 12] = [
-    "do",
-    "then",
-    "else",
-    "if",
-    "while",
-    "!",
-    "time",
-    "nice",
-    "sudo",
-    "mpirun",
-    "srun",
-    "apptainer",
-];
+const LAUNCHERS: [&str; 12] =
+    ["do", "then", "else", "if", "while", "!", "time", "nice", "sudo", "mpirun", "srun", "apptainer"];
 
 /// A line, with those that continue it.
 #[derive(Debug, PartialEq)]
@@ -111,17 +99,11 @@ fn arguments(words: Vec<String>) -> Option<Vec<String>> {
     let is_program = |word: &String| word.rsplit('/').next() == Some("attentive");
     let is_setting = |word: &String| {
         let name = word.split_once('=').map_or("", |(name, _)| name);
-        !name.is_empty()
-            && name
-                .chars()
-                .all(|one| one.is_ascii_uppercase() || one == '_')
+        !name.is_empty() && name.chars().all(|one| one.is_ascii_uppercase() || one == '_')
     };
     let first = words.iter().position(|word| !is_setting(word))?;
-    let at = if LAUNCHERS.contains(&words[first].as_str()) {
-        words.iter().position(is_program)?
-    } else {
-        first
-    };
+    let at =
+        if LAUNCHERS.contains(&words[first].as_str()) { words.iter().position(is_program)? } else { first };
     is_program(&words[at]).then(|| words[at + 1..].to_vec())
 }
 
@@ -155,12 +137,7 @@ struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     fn new(text: &'a str) -> Self {
-        Self {
-            text,
-            at: 0,
-            is_open: false,
-            comment: None,
-        }
+        Self { text, at: 0, is_open: false, comment: None }
     }
 
     fn peek(&self) -> Option<char> {
@@ -247,11 +224,7 @@ impl Iterator for Scanner<'_> {
 
 #[test]
 fn lines_are_put_together_as_a_shell_does() {
-    let block = |language: &str, text: &str| Block {
-        line: 7,
-        language: language.into(),
-        text: text.into(),
-    };
+    let block = |language: &str, text: &str| Block { line: 7, language: language.into(), text: text.into() };
     let found = |language: &str, text: &str| -> Vec<(usize, String)> {
         let lines = lines(&block(language, text)).into_iter();
         lines.map(|line| (line.number, line.text)).collect()
@@ -265,10 +238,7 @@ fn lines_are_put_together_as_a_shell_does() {
         line(16, "h"),
     ];
     assert_eq!(found("sh", text), expected);
-    assert_eq!(
-        found("console", "$ a '{\n}'\nb\n$ c\n"),
-        [line(7, "a '{\n}'"), line(10, "c")]
-    );
+    assert_eq!(found("console", "$ a '{\n}'\nb\n$ c\n"), [line(7, "a '{\n}'"), line(10, "c")]);
     assert_eq!(found("toml", "a = 1\n"), []);
 }
 
@@ -277,12 +247,6 @@ fn calls_of_the_program_are_found_with_their_arguments() {
     let text = "A=1 attentive a --b='c d' \\\n  < e 2> f | jq . && for x in y; do attentive g; done; mpirun -n 2 attentive h > i # attentive j";
     let expected = [vec!["a", "--b=c d"], vec!["g"], vec!["h"]];
     assert_eq!(calls(text), expected);
-    assert_eq!(
-        calls("docker run attentive a; pkill attentive"),
-        Vec::<Vec<String>>::new()
-    );
-    assert_eq!(
-        without_comment("attentive serve 'a # b' & # c"),
-        "attentive serve 'a # b'"
-    );
+    assert_eq!(calls("docker run attentive a; pkill attentive"), Vec::<Vec<String>>::new());
+    assert_eq!(without_comment("attentive serve 'a # b' & # c"), "attentive serve 'a # b'");
 }

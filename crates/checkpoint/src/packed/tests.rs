@@ -45,11 +45,8 @@ fn encoded(tensors: &[Tensor<'_>], pad: usize) -> Vec<u8> {
     let infos = tensors.iter().map(|tensor| {
         let start = end;
         end += tensor.bytes.len();
-        let info = TensorInfo {
-            dtype: tensor.dtype,
-            shape: tensor.shape.clone(),
-            data_offsets: (start, end),
-        };
+        let info =
+            TensorInfo { dtype: tensor.dtype, shape: tensor.shape.clone(), data_offsets: (start, end) };
         (tensor.name.clone(), info)
     });
     let infos = infos.collect();
@@ -73,11 +70,7 @@ fn what_is_written_is_read_back_for_every_variant() {
             let packed = open(&bytes, &architecture).unwrap();
             assert_eq!(packed.precision(), precision);
             let again = Engine::new(&architecture, &mut &packed);
-            assert_eq!(
-                again.parameters(&architecture),
-                engine.parameters(&architecture),
-                "{config:?}"
-            );
+            assert_eq!(again.parameters(&architecture), engine.parameters(&architecture), "{config:?}");
             assert_eq!(written(&again), bytes, "{config:?}");
         }
     }
@@ -102,11 +95,7 @@ fn tensors_of_file(bytes: &[u8]) -> Tensors {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("packed");
     fs::write(&path, bytes).unwrap();
-    checked::read(
-        FORMAT,
-        &Mapped::open(&File::open(&path).unwrap(), &path, IfLost::End).unwrap(),
-    )
-    .unwrap()
+    checked::read(FORMAT, &Mapped::open(&File::open(&path).unwrap(), &path, IfLost::End).unwrap()).unwrap()
 }
 
 #[test]
@@ -116,16 +105,10 @@ fn files_of_other_models_are_refused() {
     let other = |config: ModelConfig| model(&config).architecture().clone();
     let deeper = other(variant("n_decoder_layers = 3"));
     let found = problem(&bytes, &deeper);
-    assert!(
-        found.contains("`decoder.layers.2.") && found.contains("is missing"),
-        "{found}"
-    );
+    assert!(found.contains("`decoder.layers.2.") && found.contains("is missing"), "{found}");
     let shallower = other(variant("n_decoder_layers = 1"));
     let found = problem(&bytes, &shallower);
-    assert!(
-        found.contains("are not part of the configured model"),
-        "{found}"
-    );
+    assert!(found.contains("are not part of the configured model"), "{found}");
     let wider = other(variant("d_ff = 64"));
     let found = problem(&bytes, &wider);
     assert!(found.contains("which does not fit [64, 12]"), "{found}");
@@ -155,10 +138,7 @@ fn tensors_that_do_not_fit_are_refused() {
     assert!(found.contains(&format!("`{name}.scales` [")), "{found}");
 
     let mut tensors = all(&int8);
-    let sums = tensors
-        .iter_mut()
-        .find(|tensor| tensor.name == format!("{name}.sums"))
-        .unwrap();
+    let sums = tensors.iter_mut().find(|tensor| tensor.name == format!("{name}.sums")).unwrap();
     sums.dtype = Dtype::F32;
     let found = problem(&encoded(&tensors, 0), &architecture);
     assert!(found.contains(&format!("`{name}.sums` [")), "{found}");
@@ -186,10 +166,7 @@ fn parameters_of_the_other_kind_are_converted() {
     let (architecture, int8) = engine(&base(), Precision::Int8);
     let weights = model(&base()).copied();
     let mut tensors = all(&int8);
-    let weight = weights
-        .iter()
-        .find(|weight| weight.name.contains("query.weight"))
-        .unwrap();
+    let weight = weights.iter().find(|weight| weight.name.contains("query.weight")).unwrap();
     tensors.retain(|tensor| !tensor.name.starts_with(&weight.name));
     tensors.push(Tensor {
         name: weight.name.clone(),
@@ -199,8 +176,5 @@ fn parameters_of_the_other_kind_are_converted() {
     });
     let packed = open(&encoded(&tensors, 0), &architecture).unwrap();
     let again = Engine::new(&architecture, &mut &packed);
-    assert_eq!(
-        again.parameters(&architecture),
-        int8.parameters(&architecture)
-    );
+    assert_eq!(again.parameters(&architecture), int8.parameters(&architecture));
 }

@@ -29,12 +29,7 @@ impl Checksum {
     ///
     /// # Errors
     /// A file that cannot be shared with a thread, or no more threads.
-    pub(super) fn start(
-        file: &File,
-        path: &Path,
-        place: Range<u64>,
-        mut hash: Sha256,
-    ) -> io::Result<Self> {
+    pub(super) fn start(file: &File, path: &Path, place: Range<u64>, mut hash: Sha256) -> io::Result<Self> {
         let (file, path) = (file.try_clone()?, path.to_path_buf());
         let is_needed = Arc::new(AtomicBool::new(true));
         let still_needed = is_needed.clone();
@@ -49,10 +44,7 @@ impl Checksum {
             Ok(hash)
         };
         let thread = thread::Builder::new().name("checksum".into()).spawn(work)?;
-        Ok(Self {
-            thread: Some(thread),
-            is_needed,
-        })
+        Ok(Self { thread: Some(thread), is_needed })
     }
 
     /// The hash with these bytes.
@@ -60,10 +52,7 @@ impl Checksum {
     /// # Errors
     /// A file that cannot be mapped.
     pub(super) fn wait(mut self) -> io::Result<Sha256> {
-        let thread = self
-            .thread
-            .take()
-            .expect("it is taken only here and when dropped");
+        let thread = self.thread.take().expect("it is taken only here and when dropped");
         let done = thread.join();
         done.unwrap_or_else(|problem| panic::resume_unwind(problem))
     }

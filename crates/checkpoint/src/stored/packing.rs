@@ -81,18 +81,10 @@ impl Reading<'_> {
     /// Packs what is large and has the shape of a matrix, the largest first.
     fn pack_large_ones(&mut self) {
         let size = |tensor: &TensorInfo| tensor.data_offsets.1 - tensor.data_offsets.0;
-        let large = self
-            .tensors
-            .iter()
-            .filter(|(_, tensor)| size(tensor) > LARGE);
-        let mut large: Vec<_> = large
-            .filter(|(_, tensor)| tensor.shape.len() == 2)
-            .collect();
+        let large = self.tensors.iter().filter(|(_, tensor)| size(tensor) > LARGE);
+        let mut large: Vec<_> = large.filter(|(_, tensor)| tensor.shape.len() == 2).collect();
         large.sort_by_key(|(name, tensor)| (std::cmp::Reverse(size(tensor)), **name));
-        let names: Vec<String> = large
-            .into_iter()
-            .map(|(name, _)| (*name).to_owned())
-            .collect();
+        let names: Vec<String> = large.into_iter().map(|(name, _)| (*name).to_owned()).collect();
         for name in names {
             let matrix = self.matrix(&name);
             self.ahead.insert(name, matrix);
@@ -145,9 +137,7 @@ impl Weights for Reading<'_> {
             return matrix;
         }
         let precision = self.precision;
-        Arc::new(self.with(name, |shape, values| {
-            Matrix::new(precision, values, shape[0], shape[1])
-        }))
+        Arc::new(self.with(name, |shape, values| Matrix::new(precision, values, shape[0], shape[1])))
     }
 
     fn vector(&mut self, name: &str) -> Vec<f32> {

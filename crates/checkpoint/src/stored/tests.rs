@@ -12,11 +12,7 @@ fn read(path: &Path, expected: &[(String, Vec<usize>)]) -> Result<Vec<Parameter>
 }
 
 fn saved() -> (tempfile::TempDir, PathBuf, Vec<(String, Vec<usize>)>) {
-    let parameter = Parameter {
-        name: "a.weight".into(),
-        shape: vec![2, 1],
-        values: vec![1.5, -2.0],
-    };
+    let parameter = Parameter { name: "a.weight".into(), shape: vec![2, 1], values: vec![1.5, -2.0] };
     let folder = tempfile::tempdir().expect("tempdir");
     let path = folder.path().join("model.safetensors");
     write(&path, &[parameter]).expect("write");
@@ -40,27 +36,16 @@ fn mapped_parameters_are_those_that_are_read() {
     };
     let parameters = [parameter("b", &[1.5, -2.0, 0.25]), parameter("a", &[4.0])];
     write(&path, &parameters).expect("write");
-    let expected = parameters
-        .each_ref()
-        .map(|parameter| (parameter.name.clone(), parameter.shape.clone()));
+    let expected = parameters.each_ref().map(|parameter| (parameter.name.clone(), parameter.shape.clone()));
     let mapped = Stored::open(&path, None).expect("open").mapped(&expected);
     let mapped = mapped.expect("map");
     assert_eq!(mapped.len(), 2);
-    for (index, read) in read(&path, &expected)
-        .expect("read")
-        .into_iter()
-        .enumerate()
-    {
+    for (index, read) in read(&path, &expected).expect("read").into_iter().enumerate() {
         assert_eq!(mapped.parameter(index), (&*read.name, &*read.shape));
         assert_eq!(*mapped.values(index), *read.values);
     }
     let other = [("a".into(), vec![1])];
-    assert!(
-        Stored::open(&path, None)
-            .expect("open")
-            .mapped(&other)
-            .is_err()
-    );
+    assert!(Stored::open(&path, None).expect("open").mapped(&other).is_err());
 }
 
 #[test]
@@ -98,9 +83,7 @@ fn an_engine_has_the_weights_of_its_file_and_refuses_damage() {
     assert!(found == parameters, "the weights differ");
     assert!(begun(&sha256).parameters(&expected).expect("whole") == parameters);
     // The checksum ends with the error.
-    begun(&sha256)
-        .engine(&[], &architecture, Precision::F32)
-        .expect_err("other parameters");
+    begun(&sha256).engine(&[], &architecture, Precision::F32).expect_err("other parameters");
 
     let mut bytes = fs::read(&path).expect("read");
     *bytes.last_mut().expect("not empty") ^= 1;
@@ -120,9 +103,8 @@ fn an_engine_has_the_weights_of_its_file_and_refuses_damage() {
 #[test]
 fn damage_and_mismatches_are_reported() {
     let (_folder, path, expected) = saved();
-    let problem = |expected: &[(String, Vec<usize>)]| {
-        read(&path, expected).expect_err("must fail").to_string()
-    };
+    let problem =
+        |expected: &[(String, Vec<usize>)]| read(&path, expected).expect_err("must fail").to_string();
     assert!(problem(&[]).contains("`a.weight` is not part of"));
     assert!(problem(&[("a.weight".into(), vec![3, 1])]).contains("[2, 1]"));
     let more = [expected.clone(), vec![("b".into(), vec![1])]].concat();
@@ -178,19 +160,13 @@ fn values_of_any_order_and_size_are_assigned_correctly() {
         values: (0..len).map(|i| i as f32).collect(),
     };
     // More than a chunk, an empty one, and names whose order differs from the expected one.
-    let parameters = [
-        parameter("z", 7),
-        parameter("b", CHUNK_BYTES / 2 + 3),
-        parameter("empty", 0),
-        parameter("a", 1),
-    ];
+    let parameters =
+        [parameter("z", 7), parameter("b", CHUNK_BYTES / 2 + 3), parameter("empty", 0), parameter("a", 1)];
     let folder = tempfile::tempdir().expect("tempdir");
     let path = folder.path().join("model.safetensors");
     write(&path, &parameters).expect("write");
-    let expected: Vec<(String, Vec<usize>)> = parameters
-        .iter()
-        .map(|parameter| (parameter.name.clone(), parameter.shape.clone()))
-        .collect();
+    let expected: Vec<(String, Vec<usize>)> =
+        parameters.iter().map(|parameter| (parameter.name.clone(), parameter.shape.clone())).collect();
     assert_eq!(read(&path, &expected).expect("read"), parameters);
 }
 
@@ -201,9 +177,7 @@ fn other_types_and_surplus_bytes_are_refused() {
     let problem = |header: &str, data: &[u8]| {
         let length = (header.len() as u64).to_le_bytes();
         fs::write(&path, [&length, header.as_bytes(), data].concat()).expect("write");
-        read(&path, &[("a".into(), vec![1])])
-            .expect_err("must fail")
-            .to_string()
+        read(&path, &[("a".into(), vec![1])]).expect_err("must fail").to_string()
     };
     let half = r#"{"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}}"#;
     assert!(problem(half, &[0; 2]).contains("`a` holds F16, expected F32"));

@@ -34,11 +34,7 @@ struct Products {
 
 impl Products {
     fn new(precision: Precision) -> Self {
-        Self {
-            precision,
-            instructions: precision.instructions(),
-            operations: [0.0; 2],
-        }
+        Self { precision, instructions: precision.instructions(), operations: [0.0; 2] }
     }
 }
 
@@ -64,9 +60,7 @@ impl Ceilings {
         for _ in 0..PASSES {
             for products in &mut found.products {
                 let precision = products.precision;
-                raise(&mut products.operations, |on| {
-                    ceiling::operations(precision, on)
-                });
+                raise(&mut products.operations, |on| ceiling::operations(precision, on));
             }
             raise(&mut found.l2, |on| ceiling::read(L2 * on.count(), on));
             raise(&mut found.ram, |on| ceiling::read(RAM, on));
@@ -88,9 +82,8 @@ impl Ceilings {
     }
 
     pub(super) fn rows(&self) -> Vec<Vec<String>> {
-        let line = |name: &str, [one, all]: [f64; 2], unit: &str| {
-            row([name, &billions(one), &billions(all), unit])
-        };
+        let line =
+            |name: &str, [one, all]: [f64; 2], unit: &str| row([name, &billions(one), &billions(all), unit]);
         let products = self.products.iter().map(|found| {
             let name = format!("{} in registers ({})", found.precision, found.instructions);
             let unit = match found.precision {

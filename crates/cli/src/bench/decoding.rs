@@ -42,11 +42,7 @@ pub(super) fn settings(device: TrainDevice, quick: bool) -> Vec<Setting> {
         (false, TrainDevice::Cpu) => &[[32, 32], [1, 16]],
         (false, TrainDevice::Gpu(_)) => &[[256, 256], [32, 32], [1, 16]],
     };
-    let with_beam = |batch, sentences, beam| Setting {
-        batch,
-        beam,
-        sentences,
-    };
+    let with_beam = |batch, sentences, beam| Setting { batch, beam, sentences };
     batches
         .iter()
         .flat_map(|&[batch, sentences]| [1, 5].map(|beam| with_beam(batch, sentences, beam)))
@@ -119,11 +115,7 @@ impl<'a> Model<'a> {
     ///
     /// # Errors
     /// Those of the device.
-    pub(super) fn new(
-        workload: &'a Workload,
-        precision: Precision,
-        device: TrainDevice,
-    ) -> Result<Self> {
+    pub(super) fn new(workload: &'a Workload, precision: Precision, device: TrainDevice) -> Result<Self> {
         let config = workload.config();
         let architecture = config.model.architecture(workload.vocab, workload.vocab);
         let trained = || Trained::new(&architecture, config.model.init, config.seed);
@@ -141,45 +133,24 @@ impl<'a> Model<'a> {
                 };
                 // Drawn on the CPU.
                 let weights = trained().copied();
-                let engine = || {
-                    Ok(DeviceEngine::with_weights(
-                        current(),
-                        &architecture,
-                        weights,
-                        numbers,
-                    ))
-                };
+                let engine = || Ok(DeviceEngine::with_weights(current(), &architecture, weights, numbers));
                 let engine = on_device(device, &Processes::alone(), engine)?;
                 (AnyEngine::Device(engine), None)
             }
         };
-        Ok(Self {
-            workload,
-            config,
-            engine,
-            precision,
-            weights,
-        })
+        Ok(Self { workload, config, engine, precision, weights })
     }
 
     /// Measures translation; the `ceilings` are those of the CPU.
     ///
     /// # Errors
     /// Those of the device.
-    pub(super) fn measure(
-        &self,
-        setting: Setting,
-        ceilings: impl FnOnce() -> f64,
-    ) -> Result<Translation> {
+    pub(super) fn measure(&self, setting: Setting, ceilings: impl FnOnce() -> f64) -> Result<Translation> {
         caught(|| Ok(self.measured(setting, ceilings)))
     }
 
     fn measured(&self, setting: Setting, ceilings: impl FnOnce() -> f64) -> Translation {
-        let Setting {
-            batch,
-            beam,
-            sentences,
-        } = setting;
+        let Setting { batch, beam, sentences } = setting;
         let workers = match (&self.engine, batch) {
             (AnyEngine::Device(_), _) | (_, 1) => 1,
             (AnyEngine::Cpu(_), _) => Threads::current().count(),
@@ -190,9 +161,7 @@ impl<'a> Model<'a> {
         let (tokens, profile) = profiled(|| self.translate(setting, workers, count));
         let seconds = start.elapsed().as_secs_f64();
         let time = |&part: &Part| profile.time(part).as_secs_f64();
-        let parts = PARTS
-            .iter()
-            .map(|(name, parts)| (*name, parts.iter().map(time).sum()));
+        let parts = PARTS.iter().map(|(name, parts)| (*name, parts.iter().map(time).sum()));
         let bound = self.weights.as_ref().map(|weights| {
             let src_tokens = count * self.workload.length;
             weights.bound(&profile, src_tokens, ceilings())
@@ -226,27 +195,16 @@ impl<'a> Model<'a> {
             ..SearchOptions::from(&self.config.decode)
         };
         // No token ends a translation before the limit.
-        let contract = TokenContract {
-            start: 1,
-            end: 2,
-            pad: 0,
-            never: vec![0],
-            forced_first: None,
-            forced_last: None,
-        };
+        let contract =
+            TokenContract { start: 1, end: 2, pad: 0, never: vec![0], forced_first: None, forced_last: None };
         let with = attentive_decode::Setting {
             contract: &contract,
             options,
-            capacity: Capacity {
-                sentences: setting.batch,
-                positions: usize::MAX,
-            },
+            capacity: Capacity { sentences: setting.batch, positions: usize::MAX },
         };
-        let found = share(
-            (0..count).map(|number| self.sentence(number)),
-            workers,
-            |sentences| search(&self.engine, sentences, with).collect(),
-        );
+        let found = share((0..count).map(|number| self.sentence(number)), workers, |sentences| {
+            search(&self.engine, sentences, with).collect()
+        });
         found.iter().map(|found| found[0].tokens.len()).sum()
     }
 
@@ -275,11 +233,7 @@ impl Weights {
                 _ => decoder.add(matrix),
             }
         }
-        Self {
-            encoder,
-            decoder,
-            reading: ceiling::read(decoder.bytes, On::All),
-        }
+        Self { encoder, decoder, reading: ceiling::read(decoder.bytes, On::All) }
     }
 
     /// The least time for the products, of which the CPU can do `most` operations per second.
@@ -299,29 +253,20 @@ const PARTS: [(&str, &[Part]); 7] = [
     ("decoder: cross-attention", &[Part::CrossAttention]),
     ("decoder: norms, the rest", &[Part::DecoderRest]),
     ("output projection, top-k", &[Part::Projection]),
-    (
-        "search, waiting",
-        &[Part::Search, Part::Waiting, Part::Rest],
-    ),
+    ("search, waiting", &[Part::Search, Part::Waiting, Part::Rest]),
 ];
 
 impl Translation {
     pub(super) fn title(&self) -> String {
-        let Self {
-            model,
-            precision,
-            batch,
-            beam,
-            ..
-        } = self;
+        let Self { model, precision, batch, beam, .. } = self;
         let on = match &self.gpu {
             None => format!(", {}", threads()),
             Some(gpu) => format!(" on {gpu}"),
         };
         let rate = self.tokens as f64 / self.seconds;
-        let share = self.bound.map_or(String::new(), |bound| {
-            format!(", {} of the bound", percent(bound, self.seconds))
-        });
+        let share = self
+            .bound
+            .map_or(String::new(), |bound| format!(", {} of the bound", percent(bound, self.seconds)));
         format!(
             "Translation with {model} in {precision}, batch {batch}, beam {beam}{on}: {rate:.0} output tokens/s{share}"
         )

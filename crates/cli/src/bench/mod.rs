@@ -122,8 +122,7 @@ impl Args {
 
     /// Refuses what a GPU does not do.
     fn check(&self) -> Result<()> {
-        let on_cpu =
-            self.only.contains(&Measured::Ceilings) || self.precisions.contains(&Precision::Int8);
+        let on_cpu = self.only.contains(&Measured::Ceilings) || self.precisions.contains(&Precision::Int8);
         if self.device.is_gpu() && on_cpu {
             return Err(Error::usage(
                 "on a GPU, only training in f32 and translation with weights in f32 or bf16 are measured",
@@ -148,14 +147,9 @@ impl Args {
         if self.lengths.is_empty() {
             return wanted.collect();
         }
-        let of_length =
-            |workload: &Workload, &length| workload.clone().with_length(length as usize);
+        let of_length = |workload: &Workload, &length| workload.clone().with_length(length as usize);
         wanted
-            .flat_map(|workload| {
-                self.lengths
-                    .iter()
-                    .map(move |length| of_length(&workload, length))
-            })
+            .flat_map(|workload| self.lengths.iter().map(move |length| of_length(&workload, length)))
             .collect()
     }
 }
@@ -165,19 +159,16 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let trained = args.trained_precisions();
     if args.only.contains(&Measured::Training) && trained.is_empty() {
         return Err(match args.device {
-            TrainDevice::Cpu => Error::usage(
-                "training has no int8",
-                "use `--precision f32` or `--precision bf16`",
-            ),
-            TrainDevice::Gpu(_) => Error::usage(
-                "training on a GPU has no bf16",
-                "use `--precision f32`, or measure translation",
-            ),
+            TrainDevice::Cpu => {
+                Error::usage("training has no int8", "use `--precision f32` or `--precision bf16`")
+            }
+            TrainDevice::Gpu(_) => {
+                Error::usage("training on a GPU has no bf16", "use `--precision f32`, or measure translation")
+            }
         });
     }
     let workloads = args.workloads();
-    let translates =
-        args.measures(Measured::Translation) && workloads.iter().any(Workload::is_translated);
+    let translates = args.measures(Measured::Translation) && workloads.iter().any(Workload::is_translated);
     let trains = args.measures(Measured::Training) && !trained.is_empty();
     if !trains && !translates && !args.measures(Measured::Ceilings) {
         return Err(Error::usage(
@@ -227,11 +218,7 @@ struct Report {
 
 impl Report {
     fn new(json: bool) -> Self {
-        Self {
-            out: Output::stdout(),
-            json,
-            is_first: true,
-        }
+        Self { out: Output::stdout(), json, is_first: true }
     }
 
     /// Prints `found`, as JSON or as a table with a title.

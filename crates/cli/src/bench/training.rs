@@ -60,12 +60,7 @@ pub(super) fn measure(
 }
 
 /// [`measure`] on the device of this thread.
-fn measure_here(
-    workload: &Workload,
-    precision: Precision,
-    steps: u64,
-    device: TrainDevice,
-) -> Training {
+fn measure_here(workload: &Workload, precision: Precision, steps: u64, device: TrainDevice) -> Training {
     let mut config = workload.config();
     config.train.device = device;
     config.train.precision = match precision {
@@ -114,10 +109,7 @@ fn updates(learner: &mut Learner, batches: &[Batch], steps: Range<u64>) -> Vec<(
     let start = Instant::now();
     let count = (steps.end - steps.start) as f64;
     let start_one = |step| learner.start(step, 1e-4, batches, &mut Unwatched);
-    let started: Vec<Started> = steps
-        .map(start_one)
-        .collect::<Result<_, _>>()
-        .expect(FINITE);
+    let started: Vec<Started> = steps.map(start_one).collect::<Result<_, _>>().expect(FINITE);
     let asked = started.iter().map(|started| (started, batches));
     let Finished { updates, damage } = learner.finish(&Vec::from_iter(asked));
     assert!(damage.is_none(), "{FINITE}");
@@ -136,21 +128,13 @@ impl Training {
     }
 
     fn flops(&self) -> f64 {
-        self.operations
-            .iter()
-            .map(|operation| operation.flops)
-            .sum()
+        self.operations.iter().map(|operation| operation.flops).sum()
     }
 
     /// The title and the rows of a table. The `ceilings` are those of the CPU.
     pub(super) fn table(&self, ceilings: impl FnOnce() -> f64) -> (String, Vec<Vec<String>>) {
         let (tokens, ms) = (self.tokens as f64 / self.seconds(), 1e3 * self.seconds());
-        let Self {
-            model,
-            precision,
-            length,
-            ..
-        } = self;
+        let Self { model, precision, length, .. } = self;
         let title = |on: &str| {
             format!(
                 "Training {model} in {precision}, {length} tokens a sentence{on}: {tokens:.0} target tokens/s, {ms:.1} ms an update"
@@ -158,18 +142,12 @@ impl Training {
         };
         if let Some(gpu) = &self.gpu {
             let rate = billions(self.flops() / self.seconds());
-            let title = format!(
-                "{}, {rate} GFLOP/s of products",
-                title(&format!(" on {gpu}"))
-            );
+            let title = format!("{}, {rate} GFLOP/s of products", title(&format!(" on {gpu}")));
             return (title, self.rows_of_host());
         }
         let most = ceilings();
         let share = percent(self.flops() / self.seconds(), most);
-        let title = format!(
-            "{}, {share} of the ceiling",
-            title(&format!(", {}", threads()))
-        );
+        let title = format!("{}, {share} of the ceiling", title(&format!(", {}", threads())));
         (title, self.rows(most))
     }
 
@@ -177,19 +155,14 @@ impl Training {
     fn rows_of_host(&self) -> Vec<Vec<String>> {
         let head = row(["operation", "ms of the host"]);
         let operations = self.operations.iter();
-        let operations =
-            operations.map(|one| row([one.name, &format!("{:.1}", 1e3 * one.seconds)]));
+        let operations = operations.map(|one| row([one.name, &format!("{:.1}", 1e3 * one.seconds)]));
         std::iter::once(head).chain(operations).collect()
     }
 
     /// The time of the operations, and their share of the ceiling `most`.
     fn rows(&self, most: f64) -> Vec<Vec<String>> {
         let all: f64 = self.seconds.iter().sum::<f64>() / self.seconds.len() as f64;
-        let named: f64 = self
-            .operations
-            .iter()
-            .map(|operation| operation.seconds)
-            .sum();
+        let named: f64 = self.operations.iter().map(|operation| operation.seconds).sum();
         let line = |name: &str, seconds: f64, flops: f64| {
             let (rate, share) = if flops > 0.0 {
                 (billions(flops / seconds), percent(flops / seconds, most))
@@ -203,9 +176,6 @@ impl Training {
         let operations = self.operations.iter();
         let operations = operations.map(|one| line(one.name, one.seconds, one.flops));
         let rest = line("optimizer, everything between", all - named, 0.0);
-        std::iter::once(head)
-            .chain(operations)
-            .chain([rest])
-            .collect()
+        std::iter::once(head).chain(operations).chain([rest]).collect()
     }
 }

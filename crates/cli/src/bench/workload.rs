@@ -5,8 +5,8 @@ use attentive_base::batch::{Batch, Padded, TokenId};
 use attentive_base::body::Body;
 use attentive_base::random::Random;
 use attentive_config::{
-    Config, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, OutputConfig, StackKind,
-    TieEmbeddings, Translator,
+    Config, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, OutputConfig, StackKind, TieEmbeddings,
+    Translator,
 };
 use serde::Deserialize;
 
@@ -73,11 +73,7 @@ impl Workload {
 
     /// The same with a batch of a few short sentences.
     pub(super) fn quick(self) -> Self {
-        Self {
-            batch: QUICK,
-            length: QUICK,
-            ..self
-        }
+        Self { batch: QUICK, length: QUICK, ..self }
     }
 
     /// The configuration of the model.
@@ -88,16 +84,8 @@ impl Workload {
             Kind::Lstm {} => StackKind::Recurrent,
         };
         let translator = Translator {
-            encoder: EncoderConfig {
-                stack,
-                n_encoder_layers: self.n_layers,
-                ..EncoderConfig::default()
-            },
-            decoder: DecoderConfig {
-                stack,
-                n_decoder_layers: self.n_layers,
-                ..DecoderConfig::default()
-            },
+            encoder: EncoderConfig { stack, n_encoder_layers: self.n_layers, ..EncoderConfig::default() },
+            decoder: DecoderConfig { stack, n_decoder_layers: self.n_layers, ..DecoderConfig::default() },
             output: OutputConfig {
                 tie_embeddings: TieEmbeddings::None,
                 output_bias: true,

@@ -51,15 +51,11 @@ fn family(name: &str) -> std::result::Result<Family, String> {
 
 /// The error about a configuration of `family` with corpora from `source`, in terms of the options.
 fn unfit(error: Error, family: Family, source: Start) -> Error {
-    let name = |value: Option<PossibleValue>| {
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
-    };
+    let name =
+        |value: Option<PossibleValue>| value.map_or_else(String::new, |value| value.get_name().to_owned());
     match error {
         Error::Config { key, expected, .. } if key.starts_with("data.") => Error::Usage {
-            problem: format!(
-                "`--source`: expected {expected}, found `{}`",
-                name(source.to_possible_value())
-            ),
+            problem: format!("`--source`: expected {expected}, found `{}`", name(source.to_possible_value())),
             hint: Some(format!(
                 "leave out `--source`: it is then `{}`, the usual one of this family",
                 name(Start::usual(family).to_possible_value())
@@ -72,9 +68,7 @@ fn unfit(error: Error, family: Family, source: Start) -> Error {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let source = args.source.unwrap_or(Start::usual(args.family));
-    let text = source
-        .configuration(args.family)
-        .map_err(|error| unfit(error, args.family, source))?;
+    let text = source.configuration(args.family).map_err(|error| unfit(error, args.family, source))?;
     if let Some(path) = args.output.as_ref().filter(|path| path.exists()) {
         return Err(Error::usage(
             format!("`{}` exists", path.display()),

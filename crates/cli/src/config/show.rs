@@ -78,21 +78,12 @@ fn stored(path: &Path) -> Result<Option<PathBuf>> {
             Ok(Some(file))
         } else {
             Err(Error::usage(
-                format!(
-                    "`{}` is a directory without `{}`",
-                    path.display(),
-                    files::CONFIG
-                ),
+                format!("`{}` is a directory without `{}`", path.display(), files::CONFIG),
                 "give a configuration file or a model directory",
             ))
         };
     }
-    let others = [
-        files::PROVENANCE,
-        files::WEIGHTS,
-        files::PACKED,
-        files::CHECKPOINTS,
-    ];
+    let others = [files::PROVENANCE, files::WEIGHTS, files::PACKED, files::CHECKPOINTS];
     let is_stored = path.file_name().is_some_and(|name| name == files::CONFIG)
         && others.iter().any(|name| path.with_file_name(name).exists());
     Ok(is_stored.then(|| path.to_path_buf()))
@@ -103,11 +94,7 @@ fn check_run(run: &Path) -> Result<()> {
     let stored = run.join(files::CONFIG);
     if !stored.is_file() {
         return Err(Error::usage(
-            format!(
-                "`{}` is not a run: it has no `{}`",
-                run.display(),
-                files::CONFIG
-            ),
+            format!("`{}` is not a run: it has no `{}`", run.display(), files::CONFIG),
             "give the directory that `attentive train` wrote, or leave out `--resume`",
         ));
     }

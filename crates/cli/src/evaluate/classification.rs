@@ -15,10 +15,7 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
     let corpus = args.corpus(pipeline.config())?;
     let evaluation = evaluate::classification(pipeline, &corpus)?;
     if evaluation.cut > 0 {
-        let (cut, texts) = (
-            evaluation.cut,
-            count(evaluation.accuracy.total as usize, "text"),
-        );
+        let (cut, texts) = (evaluation.cut, count(evaluation.accuracy.total as usize, "text"));
         let are = if cut == 1 { "is" } else { "are" };
         message::warning(format_args!(
             "{cut} of {texts} {are} too long for the model: only the beginning was read"
@@ -28,14 +25,7 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
 }
 
 fn lines(evaluation: &ClassificationEvaluation) -> Vec<String> {
-    let ClassificationEvaluation {
-        accuracy,
-        macro_f1,
-        by_label,
-        confusion,
-        seconds,
-        ..
-    } = evaluation;
+    let ClassificationEvaluation { accuracy, macro_f1, by_label, confusion, seconds, .. } = evaluation;
     let mut lines = vec![
         format!("accuracy = {}", percentage(accuracy)),
         format!("macro F1 = {:.2} %", 100.0 * macro_f1),
@@ -43,12 +33,7 @@ fn lines(evaluation: &ClassificationEvaluation) -> Vec<String> {
     ];
     let header = ["label", "precision", "recall", "F1", "texts"].map(str::to_owned);
     let row = |(label, scores): (&String, &LabelScores)| {
-        let LabelScores {
-            precision,
-            recall,
-            f1,
-            support,
-        } = scores;
+        let LabelScores { precision, recall, f1, support } = scores;
         let percent = |share: &f64| format!("{:.2} %", 100.0 * share);
         let numbers = [percent(precision), percent(recall), percent(f1)];
         let cells = [label.clone()].into_iter().chain(numbers);

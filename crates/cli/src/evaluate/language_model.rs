@@ -37,10 +37,7 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
         ));
     }
     if skipped_lines > 0 {
-        message::warning(format_args!(
-            "skipped {} too long for the model",
-            count(skipped_lines, "line")
-        ));
+        message::warning(format_args!("skipped {} too long for the model", count(skipped_lines, "line")));
     }
     let lines = [
         format!("perplexity = {perplexity:.3}"),

@@ -15,33 +15,17 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
 }
 
 fn lines(evaluation: &MaskedEvaluation) -> Vec<String> {
-    let MaskedEvaluation {
-        accuracy,
-        perplexity,
-        unigram,
-        texts,
-        too_long,
-        seconds,
-    } = evaluation;
-    let Unigram {
-        accuracy: most_frequent,
-        perplexity: unigram_perplexity,
-    } = unigram;
+    let MaskedEvaluation { accuracy, perplexity, unigram, texts, too_long, seconds } = evaluation;
+    let Unigram { accuracy: most_frequent, perplexity: unigram_perplexity } = unigram;
     let mut lines = vec![
         format!("masked-token accuracy = {}", percentage(accuracy)),
         format!("perplexity = {perplexity:.3}"),
-        format!(
-            "always the most frequent token = {}",
-            percentage(most_frequent)
-        ),
+        format!("always the most frequent token = {}", percentage(most_frequent)),
         format!("perplexity of the unigram distribution = {unigram_perplexity:.3}"),
         format!("{} in {seconds:.1} s", count(*texts, "text")),
     ];
     if *too_long > 0 {
-        lines.push(format!(
-            "skipped {} too long for the model",
-            count(*too_long, "text")
-        ));
+        lines.push(format!("skipped {} too long for the model", count(*too_long, "text")));
     }
     lines
 }

@@ -185,8 +185,7 @@ impl Args {
         } else {
             return Ok(());
         };
-        let problem =
-            format!("{option} supported only for models that translate, which this one does not");
+        let problem = format!("{option} supported only for models that translate, which this one does not");
         Err(Error::usage(problem, hint))
     }
 
@@ -204,8 +203,5 @@ impl Args {
 
 fn percentage(accuracy: &Accuracy) -> String {
     let Accuracy { correct, total } = accuracy;
-    format!(
-        "{:.2} % ({correct} of {total})",
-        100.0 * accuracy.fraction()
-    )
+    format!("{:.2} % ({correct} of {total})", 100.0 * accuracy.fraction())
 }

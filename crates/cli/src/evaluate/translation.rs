@@ -21,21 +21,13 @@ use crate::working::Working;
 /// The brevity penalty below which translations are reported as too short.
 const LEAST_BREVITY_PENALTY: f64 = 0.97;
 
-pub(super) fn run(
-    args: &Args,
-    dir: &PathBuf,
-    pipeline: &Pipeline,
-    processes: &Processes,
-) -> Result<()> {
+pub(super) fn run(args: &Args, dir: &PathBuf, pipeline: &Pipeline, processes: &Processes) -> Result<()> {
     let doing = "the test set was read";
     let (src, references) = processes.agree(doing, test_set(args, pipeline))?;
     let options = || {
         Ok(evaluate::EvaluateOptions {
             translate: args.search.options(pipeline.config(), 1)?,
-            bleu: Bleu {
-                tokenizer: args.tokenize.unwrap_or_default(),
-                ..Bleu::default()
-            },
+            bleu: Bleu { tokenizer: args.tokenize.unwrap_or_default(), ..Bleu::default() },
         })
     };
     let options = processes.agree(doing, options())?;
@@ -49,9 +41,7 @@ pub(super) fn run(
     processes.require_same("the test set", &src.join("\n"))?;
     processes.limit_waits();
     let share = processes.share(src.len()).len();
-    let working = processes
-        .is_first()
-        .then(|| Working::shown(pipeline, Some(share)));
+    let working = processes.is_first().then(|| Working::shown(pipeline, Some(share)));
     let evaluation = evaluate::evaluate(pipeline, &src, &references, &options, processes)?;
     drop(working);
     if !processes.is_first() {
@@ -59,10 +49,7 @@ pub(super) fn run(
     }
     warn_of_other_order(pipeline, &src, &references[0], &evaluation)?;
     if let Some(mut file) = translations {
-        evaluation
-            .translations
-            .iter()
-            .try_for_each(|translation| file.line(translation))?;
+        evaluation.translations.iter().try_for_each(|translation| file.line(translation))?;
         file.finish()?;
     }
     if let Some(warning) = message::cut_off(evaluation.cut_off, evaluation.sentences) {

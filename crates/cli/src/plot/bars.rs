@@ -50,9 +50,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     args.output.check()?;
-    let charts: Vec<BarChart> = (args.tables.iter())
-        .map(|path| chart(path, args))
-        .collect::<Result<_>>()?;
+    let charts: Vec<BarChart> = (args.tables.iter()).map(|path| chart(path, args)).collect::<Result<_>>()?;
     let figure = Figure::new("").note(&args.note).width(args.width.into());
     let figure = figure.row("", args.height.into(), charts);
     args.output.write(figure, &args.tables)
@@ -61,19 +59,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
 /// The chart of a table.
 fn chart(path: &Path, args: &Args) -> Result<BarChart> {
     let lines = read_lines(path)?;
-    let mut lines = (1..)
-        .zip(&lines)
-        .filter(|(_, line)| !line.trim().is_empty());
-    let wrong = |line: usize, problem: String| Error::Line {
-        path: path.to_path_buf(),
-        line,
-        problem,
-    };
+    let mut lines = (1..).zip(&lines).filter(|(_, line)| !line.trim().is_empty());
+    let wrong = |line: usize, problem: String| Error::Line { path: path.to_path_buf(), line, problem };
     let Some((first, head)) = lines.next() else {
-        return Err(wrong(
-            1,
-            "expected a title and the names of series, found nothing".into(),
-        ));
+        return Err(wrong(1, "expected a title and the names of series, found nothing".into()));
     };
     let (title, names) = row(head);
     if names.is_empty() {
@@ -92,10 +81,7 @@ fn chart(path: &Path, args: &Args) -> Result<BarChart> {
         for (column, cell) in values.iter_mut().zip(cells) {
             let value = match cell {
                 "" => Some(f64::NAN),
-                cell => cell
-                    .parse()
-                    .ok()
-                    .filter(|it| (0.0..f64::INFINITY).contains(it)),
+                cell => cell.parse().ok().filter(|it| (0.0..f64::INFINITY).contains(it)),
             };
             let problem = || format!("expected a number of at least 0, found `{cell}`");
             column.push(value.ok_or_else(|| wrong(number, problem()))?);
@@ -103,21 +89,11 @@ fn chart(path: &Path, args: &Args) -> Result<BarChart> {
         groups.push(group.to_owned());
     }
     if groups.is_empty() {
-        return Err(wrong(
-            1,
-            "expected a line for each group of bars, found none".into(),
-        ));
+        return Err(wrong(1, "expected a line for each group of bars, found none".into()));
     }
-    let chart = BarChart::new(
-        title,
-        groups,
-        Axis::linear(&args.label),
-        args.decimals.into(),
-    );
+    let chart = BarChart::new(title, groups, Axis::linear(&args.label), args.decimals.into());
     let series = names.iter().zip(&values).enumerate();
-    Ok(series.fold(chart, |chart, (number, (name, values))| {
-        chart.series(*name, number, values)
-    }))
+    Ok(series.fold(chart, |chart, (number, (name, values))| chart.series(*name, number, values)))
 }
 
 /// The first cell of a line, and the others.

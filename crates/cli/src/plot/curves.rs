@@ -53,12 +53,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let runs: Vec<Run> = names(&args.runs)
         .into_iter()
         .zip(&args.runs)
-        .map(|(name, path)| {
-            Ok(Run {
-                name,
-                history: History::read(path)?,
-            })
-        })
+        .map(|(name, path)| Ok(Run { name, history: History::read(path)? }))
         .collect::<Result<_>>()?;
     let metrics = if args.metric.is_empty() && runs.iter().any(|run| run.has(Metric::Bleu)) {
         vec![Metric::Loss, Metric::Bleu]
@@ -86,10 +81,7 @@ fn check(metrics: &[Metric], runs: &[Run], asked: &[Metric]) -> Result<()> {
                 [run] => format!("`{}` has no `{key}`", run.history.path().display()),
                 _ => format!("none of the runs has `{key}`"),
             };
-            return Err(Error::Data {
-                problem,
-                hint: Some(hint.into()),
-            });
+            return Err(Error::Data { problem, hint: Some(hint.into()) });
         }
         let lacking = runs.iter().filter(|run| !run.has(metric));
         for run in lacking.filter(|_| asked.contains(&metric)) {
@@ -103,15 +95,10 @@ fn check(metrics: &[Metric], runs: &[Run], asked: &[Metric]) -> Result<()> {
 fn figure(runs: &[Run], metrics: &[Metric]) -> Figure {
     let steps = runs.iter().map(|run| run.history.last_step());
     let updates = Axis::whole("update").limits(0.0, steps.max().unwrap_or(1) as f64);
-    let charts: Vec<LineChart> = metrics
-        .iter()
-        .map(|metric| chart(runs, *metric, updates.clone()))
-        .collect();
+    let charts: Vec<LineChart> = metrics.iter().map(|metric| chart(runs, *metric, updates.clone())).collect();
     match charts.len() {
         1 => Figure::new("").row("", 420.0, charts),
-        _ => charts.chunks(2).fold(Figure::new(""), |figure, pair| {
-            figure.row("", 340.0, pair.to_vec())
-        }),
+        _ => charts.chunks(2).fold(Figure::new(""), |figure, pair| figure.row("", 340.0, pair.to_vec())),
     }
 }
 

@@ -65,26 +65,16 @@ pub(super) fn run(args: &Args) -> Result<()> {
 impl OutputArgs {
     /// Refuses to write to a terminal before anything is computed.
     fn check(&self) -> Result<()> {
-        let is_stdout = self
-            .output
-            .as_deref()
-            .is_none_or(|path| path == Path::new(DASH));
+        let is_stdout = self.output.as_deref().is_none_or(|path| path == Path::new(DASH));
         if is_stdout && io::stdout().is_terminal() {
-            Err(Error::usage(
-                "a terminal cannot show SVG",
-                "name a file with `--output picture.svg`",
-            ))
+            Err(Error::usage("a terminal cannot show SVG", "name a file with `--output picture.svg`"))
         } else {
             Ok(())
         }
     }
 
     /// Writes the chart, refusing to overwrite any of the `inputs`.
-    fn write<'a>(
-        &self,
-        figure: Figure,
-        inputs: impl IntoIterator<Item = &'a PathBuf>,
-    ) -> Result<()> {
+    fn write<'a>(&self, figure: Figure, inputs: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
         let mut out = Output::open(self.output.as_deref(), inputs)?;
         let theme = match self.theme {
             ThemeArg::Light => Theme::Light,

@@ -86,18 +86,13 @@ pub(super) fn run(args: &Args) -> Result<()> {
             "lower `--position` or raise `--len`",
         ));
     }
-    args.output
-        .write(figure(&subjects, position, args.rows.into()), &args.model)
+    args.output.write(figure(&subjects, position, args.rows.into()), &args.model)
 }
 
 fn of_variants(args: &Args) -> Result<Vec<Subject>> {
     let drawn = |variant: &Positions| !variant.are_relative() && *variant != Positions::None;
     let all = || Positions::value_variants().iter().copied().filter(drawn);
-    let variants = if args.variant.is_empty() {
-        all().collect()
-    } else {
-        args.variant.clone()
-    };
+    let variants = if args.variant.is_empty() { all().collect() } else { args.variant.clone() };
     let subject = |positions| {
         let config = ModelConfig {
             positions,
@@ -120,10 +115,7 @@ fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
     let config = &pipeline.config().model;
     if !config.has(StackKind::Transformer) {
         return Err(Error::usage(
-            format!(
-                "`{}` is recurrent: it has no position encoding",
-                dir.display()
-            ),
+            format!("`{}` is recurrent: it has no position encoding", dir.display()),
             "name a Transformer, or omit MODEL to plot every variant",
         ));
     }
@@ -134,11 +126,7 @@ fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
     check_len(len, config.d_model)?;
     if len > config.max_len {
         return Err(Error::usage(
-            format!(
-                "`{}` has learned {} positions, not {len}",
-                dir.display(),
-                config.max_len
-            ),
+            format!("`{}` has learned {} positions, not {len}", dir.display(), config.max_len),
             "lower `--len`",
         ));
     }
@@ -178,10 +166,7 @@ fn subject(config: &ModelConfig, len: usize) -> Result<Subject> {
         Positions::Rotary => "all cos, then all sin of t / 10000^(2i/d), of one head",
         Positions::Relative | Positions::LearnedRelative | Positions::None => "",
     };
-    Ok(Subject {
-        heading: format!("{name}: {what}; {}", features(table.width())),
-        table,
-    })
+    Ok(Subject { heading: format!("{name}: {what}; {}", features(table.width())), table })
 }
 
 fn check_len(len: usize, d_model: usize) -> Result<()> {
@@ -199,35 +184,25 @@ fn features(width: usize) -> String {
 }
 
 fn figure(subjects: &[Subject], position: usize, rows: usize) -> Figure {
-    let similarities: Vec<Vec<f64>> = subjects
-        .iter()
-        .map(|subject| subject.table.cosine_similarity(position))
-        .collect();
+    let similarities: Vec<Vec<f64>> =
+        subjects.iter().map(|subject| subject.table.cosine_similarity(position)).collect();
     // A common scale makes the charts comparable.
     let least = similarities.iter().flatten().copied().fold(0.0, f64::min);
     let title = "Position encodings";
-    subjects
-        .iter()
-        .zip(&similarities)
-        .fold(Figure::new(title), |figure, (subject, similarity)| {
-            let panels: [Panel; 3] = [
-                heat_map(&subject.table, rows).into(),
-                similarity_chart(similarity, position, least, Reach::All).into(),
-                similarity_chart(similarity, position, least, Reach::Around).into(),
-            ];
-            figure.row(&*subject.heading, 230.0, panels)
-        })
+    subjects.iter().zip(&similarities).fold(Figure::new(title), |figure, (subject, similarity)| {
+        let panels: [Panel; 3] = [
+            heat_map(&subject.table, rows).into(),
+            similarity_chart(similarity, position, least, Reach::All).into(),
+            similarity_chart(similarity, position, least, Reach::Around).into(),
+        ];
+        figure.row(&*subject.heading, 230.0, panels)
+    })
 }
 
 fn heat_map(table: &PositionTable, rows: usize) -> HeatMap {
     let matrix = Matrix::new(table.first(rows).to_vec(), table.width());
     let title = format!("The first {} positions", rows.min(table.len()));
-    HeatMap::new(
-        title,
-        Axis::whole("feature"),
-        Axis::whole("position"),
-        matrix,
-    )
+    HeatMap::new(title, Axis::whole("feature"), Axis::whole("position"), matrix)
 }
 
 /// Range of positions in a chart.
@@ -239,10 +214,7 @@ enum Reach {
 
 fn similarity_chart(similarity: &[f64], position: usize, least: f64, reach: Reach) -> LineChart {
     let last = similarity.len() - 1;
-    let around = (
-        position.saturating_sub(AROUND),
-        (position + AROUND).min(last),
-    );
+    let around = (position.saturating_sub(AROUND), (position + AROUND).min(last));
     let (low, high) = match reach {
         Reach::All => (0, last),
         Reach::Around => around,
@@ -253,8 +225,7 @@ fn similarity_chart(similarity: &[f64], position: usize, least: f64, reach: Reac
         Reach::All => format!("Similarity to position {position}"),
         Reach::Around => "The same, enlarged".to_owned(),
     };
-    let chart =
-        LineChart::new(title, Axis::whole("position"), y).series(Series::new("", 0, points));
+    let chart = LineChart::new(title, Axis::whole("position"), y).series(Series::new("", 0, points));
     match reach {
         Reach::All => chart.band(around.0 as f64, around.1 as f64),
         Reach::Around => chart,

@@ -21,10 +21,7 @@ impl Write for Shared {
 
 impl Shared {
     fn lines(&self) -> Vec<String> {
-        String::from_utf8_lossy(&self.0.borrow())
-            .lines()
-            .map(str::to_owned)
-            .collect()
+        String::from_utf8_lossy(&self.0.borrow()).lines().map(str::to_owned).collect()
     }
 }
 
@@ -61,10 +58,7 @@ fn start() -> StartReport {
         steps_per_epoch: 120,
         memory: 400_000_000,
         gpu_memory: 0,
-        products: Products {
-            matmul: Precision::F32,
-            instructions: "AVX2".into(),
-        },
+        products: Products { matmul: Precision::F32, instructions: "AVX2".into() },
         processes: 1,
     }
 }
@@ -75,10 +69,7 @@ fn only_logged_updates_some_time_apart_are_shown() {
         let (out, mut progress) = lines(between);
         for step in 1..=30 {
             let report = update(step);
-            progress.on(&Event::Step {
-                report: &report,
-                logged: (step % 10 == 0).then_some(&report),
-            });
+            progress.on(&Event::Step { report: &report, logged: (step % 10 == 0).then_some(&report) });
         }
         assert_eq!(out.lines().len(), expected);
     }
@@ -89,37 +80,19 @@ fn a_line_summarizes_an_update() {
     let (out, mut progress) = lines(Duration::ZERO);
     progress.on(&Event::Start(&start()));
     // The line shows the average, not only the last update.
-    let mean = StepReport {
-        loss: 3.25,
-        updates: 10,
-        ..update(400)
-    };
-    progress.on(&Event::Step {
-        report: &update(400),
-        logged: Some(&mean),
-    });
+    let mean = StepReport { loss: 3.25, updates: 10, ..update(400) };
+    progress.on(&Event::Step { report: &update(400), logged: Some(&mean) });
     let expected = "update 400  loss 3.250  perplexity 7.39  2,000 tokens/s  00:20:00 left  learning rate 3.0e-4  gradient norm 1.000";
     assert_eq!(out.lines()[1], expected);
-    assert!(
-        out.lines()[0]
-            .starts_with("1,234,567 parameters; vocabularies of 400 and 500; 40,000 examples")
-    );
-    progress.on(&Event::Start(&StartReport {
-        gpu_memory: 1_300_000_000,
-        ..start()
-    }));
+    assert!(out.lines()[0].starts_with("1,234,567 parameters; vocabularies of 400 and 500; 40,000 examples"));
+    progress.on(&Event::Start(&StartReport { gpu_memory: 1_300_000_000, ..start() }));
     let last = "at most about 400 MB of RAM and 1300 MB of the GPU's memory";
     assert!(out.lines()[2].ends_with(last), "{}", out.lines()[2]);
-    for (src_vocab, labels, expected) in [
-        (400, 3, "parameters; vocabulary of 400, 3 labels; 40,000"),
-        (0, 1, "parameters; 1 label; 40,000"),
-    ] {
+    for (src_vocab, labels, expected) in
+        [(400, 3, "parameters; vocabulary of 400, 3 labels; 40,000"), (0, 1, "parameters; 1 label; 40,000")]
+    {
         let (out, mut progress) = lines(Duration::ZERO);
-        progress.on(&Event::Start(&StartReport {
-            src_vocab,
-            labels: Some(labels),
-            ..start()
-        }));
+        progress.on(&Event::Start(&StartReport { src_vocab, labels: Some(labels), ..start() }));
         let line = &out.lines()[0];
         assert!(line.contains(expected), "{line}");
     }
@@ -128,11 +101,8 @@ fn a_line_summarizes_an_update() {
 #[test]
 fn validations_show_scores_and_samples() {
     let (out, mut progress) = lines(Duration::MAX);
-    let sample = Sample {
-        src: "a cat".into(),
-        translation: "ein Hund".into(),
-        reference: "eine Katze".into(),
-    };
+    let sample =
+        Sample { src: "a cat".into(), translation: "ein Hund".into(), reference: "eine Katze".into() };
     progress.on(&Event::Validation(&ValidationReport {
         step: 500,
         loss: 2.0,
@@ -161,10 +131,7 @@ fn preparation_is_shown_at_intervals() {
     };
     for (between, expected) in [
         (Duration::MAX, &[][..]),
-        (
-            Duration::ZERO,
-            &["training data: 8,192 lines read", "learning the vocabulary"],
-        ),
+        (Duration::ZERO, &["training data: 8,192 lines read", "learning the vocabulary"]),
     ] {
         let (out, mut progress) = lines(between);
         progress.on(&read(8192));

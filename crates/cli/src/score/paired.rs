@@ -24,20 +24,13 @@ impl PairedTest {
         }
     }
 
-    fn difference(
-        &self,
-        baseline: &Segments<Measure>,
-        system: &Segments<Measure>,
-    ) -> (Estimate, Difference) {
+    fn difference(&self, baseline: &Segments<Measure>, system: &Segments<Measure>) -> (Estimate, Difference) {
         let paired = self.bootstrap().paired(baseline, system);
         let p_value = match self {
             Self::Bootstrap(_) => paired.difference.p_value,
             Self::Randomization(_, randomization) => randomization.p_value(baseline, system),
         };
-        let difference = Difference {
-            p_value,
-            ..paired.difference
-        };
+        let difference = Difference { p_value, ..paired.difference };
         (paired.system, difference)
     }
 
@@ -126,9 +119,7 @@ impl Comparison {
             trials,
             seed: test.bootstrap().seed,
             baseline: systems[0].0.clone(),
-            metrics: metrics
-                .map(|&measure| UnderMetric::new(measure, systems, references, test))
-                .collect(),
+            metrics: metrics.map(|&measure| UnderMetric::new(measure, systems, references, test)).collect(),
             description: test.description(),
         }
     }
@@ -164,11 +155,7 @@ impl UnderMetric {
         };
         let others = systems[1..].iter().map(|(name, lines)| {
             let (score, difference) = test.difference(&baseline, &segments(lines));
-            System {
-                system: name.clone(),
-                score,
-                difference: Some(difference),
-            }
+            System { system: name.clone(), score, difference: Some(difference) }
         });
         Self {
             name: score.name,
@@ -178,33 +165,18 @@ impl UnderMetric {
     }
 
     fn table(&self) -> Vec<String> {
-        let title = [
-            "system",
-            &self.name,
-            "95 % interval",
-            "difference",
-            "95 % interval",
-            "p",
-            "",
-        ];
+        let title = ["system", &self.name, "95 % interval", "difference", "95 % interval", "p", ""];
         let mut rows = vec![title.map(String::from).to_vec()];
         rows.extend(self.systems.iter().map(System::row));
         let lines = aligned(&rows);
-        lines
-            .iter()
-            .map(|line| line.trim_end().to_owned())
-            .collect()
+        lines.iter().map(|line| line.trim_end().to_owned()).collect()
     }
 }
 
 impl System {
     fn row(&self) -> Vec<String> {
         let Estimate { value, interval } = &self.score;
-        let mut row = vec![
-            self.system.clone(),
-            format!("{value:.2}"),
-            interval.to_string(),
-        ];
+        let mut row = vec![self.system.clone(), format!("{value:.2}"), interval.to_string()];
         if let Some(difference) = &self.difference {
             let interval = &difference.interval;
             row.extend([

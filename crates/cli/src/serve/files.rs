@@ -17,10 +17,7 @@ pub(super) fn make_room(limits: &mut Limits) {
     if current.is_none_or(|current| current >= wanted) {
         return;
     }
-    let raised = Rlimit {
-        current: Some(maximum.map_or(wanted, |maximum| maximum.min(wanted))),
-        maximum,
-    };
+    let raised = Rlimit { current: Some(maximum.map_or(wanted, |maximum| maximum.min(wanted))), maximum };
     // The next line checks the result.
     let _ = setrlimit(Resource::Nofile, raised);
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(wanted);

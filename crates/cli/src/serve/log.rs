@@ -44,9 +44,7 @@ fn log_panics(log: Log) {
     panic::set_hook(Box::new(move |panic| {
         let thread = thread::current();
         let name = thread.name().unwrap_or("unnamed");
-        let place = panic
-            .location()
-            .map_or_else(String::new, ToString::to_string);
+        let place = panic.location().map_or_else(String::new, ToString::to_string);
         let said = panic.payload_as_str().unwrap_or("an unknown problem");
         tracing::error!("thread `{name}` panicked at {place}: {said}");
         if name == "main" {

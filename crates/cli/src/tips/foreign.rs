@@ -1,53 +1,19 @@
 //! Options of other programs, and what there is here.
 
 /// Options of other programs that choose a device.
-pub(super) const DEVICES: [&str; 8] = [
-    "--gpu",
-    "--gpus",
-    "--cuda",
-    "--device",
-    "--devices",
-    "--use-gpu",
-    "--mps",
-    "--cpu",
-];
+pub(super) const DEVICES: [&str; 8] =
+    ["--gpu", "--gpus", "--cuda", "--device", "--devices", "--use-gpu", "--mps", "--cpu"];
 
 /// Options of other programs, and the options here with the same meaning.
 pub(super) const FOREIGN: [(&str, &[&str]); 9] = [
     ("--json", &["--format"]),
-    (
-        "--beam-width",
-        &["--beam", "--beam-size", "--beams", "--num-beams"],
-    ),
-    (
-        "--length-penalty",
-        &["--normalize", "--lenpen", "--beam-alpha"],
-    ),
-    (
-        "--n-best",
-        &[
-            "--nbest",
-            "--num-return-sequences",
-            "--num-hypotheses",
-            "--n-samples",
-        ],
-    ),
-    (
-        "--max-new-tokens",
-        &["--max-length", "--max-decoding-length", "--max-len"],
-    ),
+    ("--beam-width", &["--beam", "--beam-size", "--beams", "--num-beams"]),
+    ("--length-penalty", &["--normalize", "--lenpen", "--beam-alpha"]),
+    ("--n-best", &["--nbest", "--num-return-sequences", "--num-hypotheses", "--n-samples"]),
+    ("--max-new-tokens", &["--max-length", "--max-decoding-length", "--max-len"]),
     ("--no-repeat-ngram", &["--no-repeat-ngram-size"]),
     ("--batch-size", &["--mini-batch", "--max-batch-size"]),
-    (
-        "--precision",
-        &[
-            "--dtype",
-            "--compute-type",
-            "--quantization",
-            "--fp16",
-            "--int8",
-        ],
-    ),
+    ("--precision", &["--dtype", "--compute-type", "--quantization", "--fp16", "--int8"]),
     ("--output", &["--save-dir"]),
 ];
 
@@ -110,21 +76,13 @@ pub(super) const INSTEAD: [(&str, &[&str], &str); 30] = [
         "`--max-new-tokens` limits the tokens of a translation; the limit that grows with the source is `decode.max_new_factor` \
          and `decode.max_new_extra` of the model's configuration",
     ),
-    (
-        "translate",
-        &["-v", "--vocabs"],
-        "leave it out: the vocabulary is part of the model",
-    ),
+    ("translate", &["-v", "--vocabs"], "leave it out: the vocabulary is part of the model"),
     (
         "translate",
         &["--quiet", "-q", "--quiet-translation"],
         "nothing corresponds: translations go to standard output and messages to standard error, which `2> FILE` redirects",
     ),
-    (
-        "train",
-        &["-c", "--config"],
-        "the configuration is the first argument: `attentive train my.toml`",
-    ),
+    ("train", &["-c", "--config"], "the configuration is the first argument: `attentive train my.toml`"),
     (
         "train",
         &["--model", "-m"],
@@ -156,11 +114,7 @@ pub(super) const INSTEAD: [(&str, &[&str], &str); 30] = [
         &["--mini-batch-fit", "-w", "--workspace"],
         "nothing corresponds: `--set train.batch_tokens=N` sets the size of a batch, and `train.max_memory_mb` limits the RAM",
     ),
-    (
-        "train",
-        &["--mini-batch"],
-        "batches are measured in target tokens: `--set train.batch_tokens=N`",
-    ),
+    ("train", &["--mini-batch"], "batches are measured in target tokens: `--set train.batch_tokens=N`"),
     (
         "train",
         &["--exponential-smoothing"],
@@ -172,16 +126,8 @@ pub(super) const INSTEAD: [(&str, &[&str], &str); 30] = [
         "old checkpoints are deleted anyway, except the last `train.keep_last`; `--force` deletes an earlier run in the output \
          directory",
     ),
-    (
-        "train",
-        &["--log", "--valid-log"],
-        "leave it out: the run directory has a log, `metrics.jsonl`",
-    ),
-    (
-        "train",
-        &["--keep-best"],
-        "leave it out: the best checkpoint is always kept",
-    ),
+    ("train", &["--log", "--valid-log"], "leave it out: the run directory has a log, `metrics.jsonl`"),
+    ("train", &["--keep-best"], "leave it out: the best checkpoint is always kept"),
 ];
 
 /// Options of `train`, and what keys of other programs do the same.
@@ -201,9 +147,6 @@ pub(super) const AS_KEYS: [(&str, &[&str]); 3] = [
             "n_jobs",
         ],
     ),
-    (
-        "output",
-        &["output_dir", "out", "out_dir", "run_dir", "save_dir"],
-    ),
+    ("output", &["output_dir", "out", "out_dir", "run_dir", "save_dir"]),
     ("resume", &["resume_from_checkpoint"]),
 ];

@@ -28,9 +28,7 @@ impl Demands {
             return Ok(None);
         }
         Ok(Some(Self {
-            prefixes: prefix
-                .map(|path| Column::read("--prefix", path))
-                .transpose()?,
+            prefixes: prefix.map(|path| Column::read("--prefix", path)).transpose()?,
             phrases: (constraints.map(|path| Column::read("--constraints", path))).transpose()?,
         }))
     }
@@ -44,9 +42,7 @@ impl Demands {
         let numbered = (first_line..).zip(lines);
         let request = |(number, src): (usize, &String)| {
             let phrases = line(&self.phrases, number)?;
-            let phrases = phrases
-                .split('\t')
-                .filter(|phrase| !phrase.trim().is_empty());
+            let phrases = phrases.split('\t').filter(|phrase| !phrase.trim().is_empty());
             Ok(Request {
                 src: src.clone(),
                 demands: Arc::new(pipeline::Demands {
@@ -63,10 +59,7 @@ impl Demands {
     /// Refuses files with more lines than the input.
     pub(super) fn check_end(&self, n_lines: usize) -> Result<()> {
         let columns = self.prefixes.iter().chain(&self.phrases);
-        match columns
-            .into_iter()
-            .find(|column| column.lines.len() > n_lines)
-        {
+        match columns.into_iter().find(|column| column.lines.len() > n_lines) {
             None => Ok(()),
             Some(column) => Err(column.unaligned(count(n_lines, "line"))),
         }
@@ -81,10 +74,7 @@ impl Column {
                 "name a file",
             ));
         }
-        Ok(Self {
-            path: path.to_path_buf(),
-            lines: input::read_lines(path)?,
-        })
+        Ok(Self { path: path.to_path_buf(), lines: input::read_lines(path)? })
     }
 
     /// Line number `number`, counted from 1.
@@ -98,7 +88,8 @@ impl Column {
         Error::Data {
             problem: format!("`{path}` has {lines}, but the input has {input}"),
             hint: Some(
-                "line n of the file belongs to line n of the input; leave a line blank to ask for nothing".into(),
+                "line n of the file belongs to line n of the input; leave a line blank to ask for nothing"
+                    .into(),
             ),
         }
     }

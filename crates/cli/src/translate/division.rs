@@ -35,11 +35,7 @@ pub(super) struct Translated {
 
 impl Division {
     /// Translates all lines of the input.
-    pub(super) fn translate_lines(
-        &self,
-        shared: &mut Shared<'_>,
-        mut writer: Writer<'_>,
-    ) -> Result<()> {
+    pub(super) fn translate_lines(&self, shared: &mut Shared<'_>, mut writer: Writer<'_>) -> Result<()> {
         let limit = self.options.batch_size.saturating_mul(BATCHES_PER_CHUNK);
         while let Some(share) = shared.next(limit)? {
             let mut translate = || {
@@ -55,10 +51,7 @@ impl Division {
 
     fn translated(&self, writer: &Writer<'_>, share: &Share) -> Result<Translated> {
         let (pipeline, aligned) = (writer.pipeline, writer.alignments);
-        let &Share {
-            first_line,
-            ref lines,
-        } = share;
+        let &Share { first_line, ref lines } = share;
         let (translations, alignments) = match (self.split, &self.demands) {
             (true, _) => self.by_sentences(pipeline, aligned, share)?,
             (false, None) => {
@@ -73,11 +66,7 @@ impl Division {
                 (found, alignments.concat())
             }
         };
-        Ok(Translated {
-            first_line,
-            translations,
-            alignments,
-        })
+        Ok(Translated { first_line, translations, alignments })
     }
 
     /// Translates the sentences of the lines, and joins the translations.
@@ -128,9 +117,7 @@ impl Division {
                 return Err(ambiguous(line, sentences.len()));
             }
             let demands_something = demanded.as_ref().is_some_and(|one| !one.is_blank());
-            let ignored = demands_something
-                .then(|| joined::ignored_demands(text))
-                .flatten();
+            let ignored = demands_something.then(|| joined::ignored_demands(text)).flatten();
             unmet.push(ignored.map(|warning| warning.on_line(line)));
             let request = |(sentence, Sentence { text, .. }): (usize, &Sentence)| Request {
                 src: text.clone(),
@@ -173,9 +160,7 @@ fn align(
 fn ambiguous(line: usize, sentences: usize) -> Error {
     let found = count(sentences, "sentence");
     Error::Data {
-        problem: format!(
-            "line {line} has {found}, so it is not clear which of them its phrases belong to"
-        ),
+        problem: format!("line {line} has {found}, so it is not clear which of them its phrases belong to"),
         hint: Some("write one sentence on each line that has phrases".into()),
     }
 }

@@ -60,11 +60,7 @@ impl Writer<'_> {
     /// # Errors
     /// The errors of the output; the first warning about a line, if none is allowed.
     pub(super) fn write(&mut self, translated: &Translated) -> Result<()> {
-        let Translated {
-            first_line,
-            translations,
-            alignments,
-        } = translated;
+        let Translated { first_line, translations, alignments } = translated;
         let mut alignments = alignments.iter();
         for (line, translation) in (*first_line..).zip(translations) {
             let mut warnings = translation.warnings.clone();
@@ -93,11 +89,7 @@ impl Writer<'_> {
             let translations = numbered.map(|(found, alignment)| self.json(found, alignment));
             let translations = translations.collect();
             let warnings = warnings.iter().map(|warning| warning.problem.as_str());
-            return self.out.json_line(&Answer {
-                line,
-                translations,
-                warnings: warnings.collect(),
-            });
+            return self.out.json_line(&Answer { line, translations, warnings: warnings.collect() });
         }
         for (found, alignment) in numbered {
             let mut columns = match self.style {
@@ -128,9 +120,7 @@ impl Writer<'_> {
             tokens: self.spelled(&found.tokens),
             token_log_probs: &found.token_log_probs,
             alignment: alignment.map(Alignment::to_string),
-            unmet: self
-                .constrained
-                .then(|| found.unmet.iter().map(|phrase| &**phrase).collect()),
+            unmet: self.constrained.then(|| found.unmet.iter().map(|phrase| &**phrase).collect()),
         }
     }
 
@@ -143,9 +133,7 @@ impl Writer<'_> {
 fn refused(warning: &Warning) -> Error {
     Error::Data {
         problem: warning.to_string(),
-        hint: Some(
-            "change the line, or leave out `--strict` to translate it with a warning".into(),
-        ),
+        hint: Some("change the line, or leave out `--strict` to translate it with a warning".into()),
     }
 }
 
@@ -162,8 +150,5 @@ fn cut_off(line: usize, found: &[Candidate]) -> Option<Warning> {
         ),
         (n, all) => format!("{n} of {all} translations were cut off at the length limit"),
     };
-    Some(Warning {
-        line: Some(line),
-        problem,
-    })
+    Some(Warning { line: Some(line), problem })
 }

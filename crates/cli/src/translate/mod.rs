@@ -156,10 +156,7 @@ impl Args {
             return self.search.options(config, n_best);
         };
         let mut options = self.search.options(config, 1)?;
-        options.search.strategy = Strategy::Sample {
-            sampling,
-            count: n_best,
-        };
+        options.search.strategy = Strategy::Sample { sampling, count: n_best };
         options.search.check()?;
         Ok(options)
     }
@@ -202,11 +199,7 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     let others = others.chain(args.ensemble.models()).chain([&dir]);
     let opened = processes.is_first().then(|| args.lines.open_beside(others));
     let (input, out) = processes.agree(doing, opened.transpose())?.unzip();
-    let mut shared = Shared {
-        processes,
-        input,
-        out,
-    };
+    let mut shared = Shared { processes, input, out };
     let writer = Writer {
         pipeline: &pipeline,
         style: args.style(),
@@ -220,11 +213,7 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     // Without an output file, the translations may appear on the same terminal.
     let shown = processes.is_first() && args.lines.has_output();
     let _working = shown.then(|| Working::shown(&pipeline, None));
-    let division = Division {
-        options,
-        demands,
-        split: args.split_sentences,
-    };
+    let division = Division { options, demands, split: args.split_sentences };
     division.translate_lines(&mut shared, writer)?;
     Ok(pipeline)
 }

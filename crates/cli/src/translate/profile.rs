@@ -23,21 +23,13 @@ pub(super) fn show(pipeline: &Pipeline, profile: &Profile) {
 
 /// Summarizes the amount of text and the speed.
 fn summary(profile: &Profile) -> String {
-    let Counts {
-        sentences,
-        src_tokens,
-        tgt_tokens,
-        steps,
-        rows,
-    } = profile.counts;
+    let Counts { sentences, src_tokens, tgt_tokens, steps, rows } = profile.counts;
     // Reading the input may include waiting for it.
     let around = profile.time(Part::Loading) + profile.time(Part::Rest);
     let seconds = profile.total().saturating_sub(around).as_secs_f64();
     let per_second = |n: usize| n as f64 / seconds.max(1e-9);
-    let mut out = format!(
-        "{} in {seconds:.3} s, without loading, reading and writing",
-        count(sentences, "sentence")
-    );
+    let mut out =
+        format!("{} in {seconds:.3} s, without loading, reading and writing", count(sentences, "sentence"));
     let lines = [
         ("sentences", sentences, "sentences/s"),
         ("source tokens", src_tokens, "tokens/s"),
@@ -48,11 +40,7 @@ fn summary(profile: &Profile) -> String {
         let _ = write!(out, "\n{name:<26}{n:>9}{:>11.1} {unit}", per_second(n));
     }
     let rows = rows as f64 / steps.max(1) as f64;
-    let _ = write!(
-        out,
-        "\n{:<26}{steps:>9}{rows:>11.1} rows each",
-        "decoding steps"
-    );
+    let _ = write!(out, "\n{:<26}{steps:>9}{rows:>11.1} rows each", "decoding steps");
     out
 }
 

@@ -13,23 +13,13 @@ pub(super) struct SamplingArgs {
     #[arg(long, conflicts_with_all = ["beam_width", "constraints"])]
     sample: bool,
     /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens [default: 1].
-    #[arg(
-        long,
-        value_name = "T",
-        requires = "sample",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "T", requires = "sample", allow_negative_numbers = true)]
     temperature: Option<f64>,
     /// Top-k sampling: sample from the K most likely tokens only [default: all].
     #[arg(long, value_name = "K", requires = "sample")]
     top_k: Option<NonZeroUsize>,
     /// Nucleus sampling: keep the smallest set of top tokens whose probabilities sum to P [default: 1, all tokens].
-    #[arg(
-        long,
-        value_name = "P",
-        requires = "sample",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "P", requires = "sample", allow_negative_numbers = true)]
     top_p: Option<f64>,
     /// Random seed: the same seed gives the same samples [default: 0].
     #[arg(long, value_name = "S", requires = "sample")]

@@ -32,16 +32,11 @@ impl Shared<'_> {
             Ok(lines.map(|lines| (first_line, lines)))
         });
         let read = || read.transpose().map(Option::flatten);
-        let Some((first_line, mut lines)) =
-            self.processes.value_of_first("lines were read", read)?
-        else {
+        let Some((first_line, mut lines)) = self.processes.value_of_first("lines were read", read)? else {
             return Ok(None);
         };
         let share = self.processes.share(lines.len());
-        Ok(Some(Share {
-            first_line: first_line + share.start,
-            lines: lines.drain(share).collect(),
-        }))
+        Ok(Some(Share { first_line: first_line + share.start, lines: lines.drain(share).collect() }))
     }
 
     /// Writes the output of this process for its share, after the output of the processes before it.

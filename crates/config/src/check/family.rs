@@ -4,8 +4,8 @@ use attentive_base::error::Result;
 
 use super::{refuse, refuse_with, require};
 use crate::{
-    BuiltinTask, Config, CorpusSource, FamilyConfig, SamplingKind, Task, TieEmbeddings,
-    TokenizerKind, Units, Vocabulary,
+    BuiltinTask, Config, CorpusSource, FamilyConfig, SamplingKind, Task, TieEmbeddings, TokenizerKind, Units,
+    Vocabulary,
 };
 
 pub(super) fn check(config: &Config) -> Result<()> {
@@ -16,11 +16,7 @@ pub(super) fn check(config: &Config) -> Result<()> {
         FamilyConfig::Transformer(translator) | FamilyConfig::Seq2seq(translator) => {
             vocabularies(config, translator.output.tie_embeddings)
         }
-        FamilyConfig::Tagger {
-            word_pieces,
-            d_input,
-            ..
-        } => tags(config, *word_pieces, d_input.is_some()),
+        FamilyConfig::Tagger { word_pieces, d_input, .. } => tags(config, *word_pieces, d_input.is_some()),
         FamilyConfig::Classifier { .. } => labels(config),
         _ => Ok(()),
     }
@@ -35,9 +31,8 @@ fn corpora(config: &Config) -> Result<()> {
     };
     let train = parts(&data.train).into_iter();
     let valid = parts(&data.valid).into_iter();
-    let corpora = train
-        .map(|source| ("data.train", source))
-        .chain(valid.map(|source| ("data.valid", source)));
+    let corpora =
+        train.map(|source| ("data.train", source)).chain(valid.map(|source| ("data.valid", source)));
     let reads_vectors = config.model.family.d_input().is_some();
     for (section, source) in corpora {
         let is_text = matches!(source, CorpusSource::Text(_));
@@ -46,34 +41,20 @@ fn corpora(config: &Config) -> Result<()> {
             (
                 Task::Generate | Task::Fill,
                 CorpusSource::Aligned { .. } | CorpusSource::Tsv(_) | CorpusSource::Jsonl(_),
-            ) => (
-                "`text`, since language models learn from plain text",
-                "another corpus",
-            ),
+            ) => ("`text`, since language models learn from plain text", "another corpus"),
             (Task::Tag, _) if reads_vectors && !is_jsonl => {
                 ("`jsonl`, since the tagger reads vectors", "another corpus")
             }
-            (Task::Translate, _) if is_text => {
-                ("pairs, since this family learns from two sides", "`text`")
+            (Task::Translate, _) if is_text => ("pairs, since this family learns from two sides", "`text`"),
+            (Task::Tag, _) if is_text => {
+                ("`tsv`, `jsonl`, or `src` and `tgt`, with words and their tags", "`text`")
             }
-            (Task::Tag, _) if is_text => (
-                "`tsv`, `jsonl`, or `src` and `tgt`, with words and their tags",
-                "`text`",
-            ),
-            (Task::Classify, _) if is_text => (
-                "`tsv`, `jsonl`, or `src` and `tgt`, with texts and their labels",
-                "`text`",
-            ),
-            (
-                Task::Classify,
-                CorpusSource::Builtin {
-                    task: BuiltinTask::Reverse,
-                    ..
-                },
-            ) => (
-                "`grammar`, whose labels are its clause types",
-                "`reverse`, which has no labels",
-            ),
+            (Task::Classify, _) if is_text => {
+                ("`tsv`, `jsonl`, or `src` and `tgt`, with texts and their labels", "`text`")
+            }
+            (Task::Classify, CorpusSource::Builtin { task: BuiltinTask::Reverse, .. }) => {
+                ("`grammar`, whose labels are its clause types", "`reverse`, which has no labels")
+            }
             _ => continue,
         };
         return refuse(section, expected, found);
@@ -91,12 +72,7 @@ fn stream(config: &Config) -> Result<()> {
         "a list",
     )?;
     let fits = config.data.units == Units::Lines || task == Task::Generate;
-    require(
-        fits,
-        "data.units",
-        "`lines`, since only `decoder_only` learns from a stream",
-        "`stream`",
-    )
+    require(fits, "data.units", "`lines`, since only `decoder_only` learns from a stream", "`stream`")
 }
 
 /// Refuses batches that hold no window of a stream.
@@ -127,12 +103,7 @@ fn vocabularies(config: &Config, tie: TieEmbeddings) -> Result<()> {
     if separate && tie.ties_inputs() {
         let hint = "`decoder` ties the decoder's embedding and the output projection";
         let expected = "`decoder` or `none`, since `tokenizer.vocabulary` is `separate`";
-        return refuse_with(
-            "model.tie_embeddings",
-            expected,
-            "another value",
-            Some(hint.into()),
-        );
+        return refuse_with("model.tie_embeddings", expected, "another value", Some(hint.into()));
     }
     Ok(())
 }

@@ -7,8 +7,8 @@ use attentive_base::error::Result;
 
 use super::{refuse, refuse_with, require};
 use crate::{
-    AttentionKind, CellKind, DecoderConfig, EncoderConfig, ModelConfig, Positions,
-    RotaryScalingConfig, StackKind, Task, Translator,
+    AttentionKind, CellKind, DecoderConfig, EncoderConfig, ModelConfig, Positions, RotaryScalingConfig,
+    StackKind, Task, Translator,
 };
 
 pub(super) fn check(model: &ModelConfig) -> Result<()> {
@@ -54,8 +54,7 @@ fn attention(model: &ModelConfig, translator: &Translator) -> Result<()> {
     }
     let key = "model.recurrent.attention";
     if encoder == StackKind::Transformer && attention == AttentionKind::None {
-        let expected =
-            "`additive`, `dot` or `general`, since a Transformer encoder has no final state";
+        let expected = "`additive`, `dot` or `general`, since a Transformer encoder has no final state";
         return refuse(key, expected, "`none`");
     }
     if model.recurrent.cell == CellKind::Ssru && attention == AttentionKind::Additive {
@@ -81,8 +80,7 @@ fn attention(model: &ModelConfig, translator: &Translator) -> Result<()> {
 
 fn recurrent(model: &ModelConfig) -> Result<()> {
     let d_hidden = model.recurrent.d_hidden;
-    let halves =
-        |encoder: &EncoderConfig| encoder.stack == StackKind::Recurrent && encoder.bidirectional;
+    let halves = |encoder: &EncoderConfig| encoder.stack == StackKind::Recurrent && encoder.bidirectional;
     require(
         d_hidden.is_multiple_of(2) || !model.family.encoder().is_some_and(halves),
         "model.recurrent.d_hidden",
@@ -93,10 +91,7 @@ fn recurrent(model: &ModelConfig) -> Result<()> {
 
 /// The heads of each stack, under their keys.
 fn heads_of_stacks(model: &ModelConfig) -> [(&'static str, usize); 2] {
-    [
-        ("model.n_heads", model.n_heads),
-        ("model.n_decoder_heads", model.decoder_heads()),
-    ]
+    [("model.n_heads", model.n_heads), ("model.n_decoder_heads", model.decoder_heads())]
 }
 
 fn heads(model: &ModelConfig) -> Result<()> {
@@ -129,11 +124,7 @@ fn positions(model: &ModelConfig) -> Result<()> {
         Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated
             if !d_model.is_multiple_of(2) =>
         {
-            refuse(
-                "model.d_model",
-                "an even number, for sinusoidal positions",
-                d_model,
-            )
+            refuse("model.d_model", "an even number, for sinusoidal positions", d_model)
         }
         // The exponent i/(d/2 − 1) divides by zero at a width of 2.
         Positions::SinusoidalTensor2tensor if !d_model.is_multiple_of(2) || d_model < 4 => refuse(
@@ -145,12 +136,7 @@ fn positions(model: &ModelConfig) -> Result<()> {
         Positions::Relative | Positions::LearnedRelative if model.self_attends() => {
             let (buckets, distance) = (model.relative_buckets, model.relative_distance);
             let expected = format!("a whole number, {buckets} or more");
-            require(
-                distance >= buckets,
-                "model.relative_distance",
-                expected,
-                distance,
-            )
+            require(distance >= buckets, "model.relative_distance", expected, distance)
         }
         _ => Ok(()),
     }
@@ -163,8 +149,7 @@ fn rotary(model: &ModelConfig) -> Result<()> {
         let expected = "an even number, for rotary positions";
         return require(d_head.is_multiple_of(2), "model.d_head", expected, d_head);
     }
-    let expected =
-        format!("heads of even size, for rotary positions of `model.d_model` = {d_model}");
+    let expected = format!("heads of even size, for rotary positions of `model.d_model` = {d_model}");
     heads_of_stacks(model).into_iter().try_for_each(|(key, n)| {
         let found = format!("{} of size {}", count(n, "head"), d_model / n);
         require((d_model / n).is_multiple_of(2), key, &expected, found)
@@ -187,10 +172,8 @@ fn vectors(model: &ModelConfig) -> Result<()> {
         return Ok(());
     };
     let key = "model.recurrent.d_input";
-    let expected = format!(
-        "`model.d_model` = {}, since a Transformer reads vectors of its own width",
-        model.d_model
-    );
+    let expected =
+        format!("`model.d_model` = {}, since a Transformer reads vectors of its own width", model.d_model);
     let fits = width == model.d_model || !model.has(StackKind::Transformer);
     require(fits, key, expected, width)
 }

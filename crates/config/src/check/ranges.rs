@@ -38,29 +38,14 @@ pub(super) fn whole(key: &str, value: u64) -> Result<()> {
     let range = Range::of(key);
     let (least, most) = (range.least.unwrap_or(0.0), range.most.unwrap_or(f64::MAX));
     let is = value as f64;
-    require(
-        is >= least,
-        key,
-        format!("a whole number, {least} or more"),
-        value,
-    )?;
+    require(is >= least, key, format!("a whole number, {least} or more"), value)?;
     // Larger sizes are typing errors, and their allocation would fail.
     require(is <= most, key, format!("at most {most}"), value)?;
-    require(
-        range.contains(is),
-        key,
-        format!("a whole number{range}"),
-        value,
-    )
+    require(range.contains(is), key, format!("a whole number{range}"), value)
 }
 
 /// Checks any number.
 pub(super) fn number(key: &str, value: f64) -> Result<()> {
     let range = Range::of(key);
-    require(
-        range.contains(value),
-        key,
-        format!("a number{range}"),
-        value,
-    )
+    require(range.contains(value), key, format!("a number{range}"), value)
 }

@@ -10,8 +10,7 @@ use crate::{
 /// Refuses values out of range, and values that contradict each other.
 pub(super) fn check(train: &TrainConfig) -> Result<()> {
     let (kept, averaged) = (train.keep_last, train.average_last);
-    let expected =
-        format!("at least `train.average_last` = {averaged}, the checkpoints to average");
+    let expected = format!("at least `train.average_last` = {averaged}, the checkpoints to average");
     require(kept >= averaged, "train.keep_last", expected, kept)?;
     precision(train)?;
     optimizer(&train.optimizer)?;
@@ -23,10 +22,7 @@ fn precision(train: &TrainConfig) -> Result<()> {
     if train.device.is_gpu() && train.precision == TrainPrecision::Bf16 {
         return refuse_with(
             "train.precision",
-            format!(
-                "`f32` or `auto`, since `train.device` is `{}`",
-                train.device
-            ),
+            format!("`f32` or `auto`, since `train.device` is `{}`", train.device),
             "`bf16`",
             Some("GPUs compute in `f32`; leave `train.precision` out, or train on the CPU".into()),
         );
@@ -38,22 +34,14 @@ fn optimizer(optimizer: &OptimizerConfig) -> Result<()> {
     if optimizer.momentum > 0.0 && optimizer.kind != OptimizerKind::Sgd {
         let hint = "set `train.optimizer.beta1` instead, or use `train.optimizer.kind = \"sgd\"`";
         let expected = "0, since only SGD has momentum";
-        return refuse_with(
-            "train.optimizer.momentum",
-            expected,
-            optimizer.momentum,
-            Some(hint.into()),
-        );
+        return refuse_with("train.optimizer.momentum", expected, optimizer.momentum, Some(hint.into()));
     }
     Ok(())
 }
 
 fn schedule(train: &TrainConfig) -> Result<()> {
     let schedule = &train.schedule;
-    let needs_warmup = matches!(
-        schedule.kind,
-        ScheduleKind::Noam | ScheduleKind::InverseSqrt
-    );
+    let needs_warmup = matches!(schedule.kind, ScheduleKind::Noam | ScheduleKind::InverseSqrt);
     require(
         schedule.warmup_steps > 0 || !needs_warmup,
         "train.schedule.warmup_steps",
@@ -85,16 +73,9 @@ pub(super) fn validation(config: &Config) -> Result<()> {
     let data = &config.data;
     let validates = (data.valid.is_some() || data.hold_out > 0.0) && train.validate_every > 0;
     let missing = "since nothing is validated";
-    let hint = || {
-        Some("set `data.valid` (or `data.hold_out = 0.1`) and `train.validate_every`".to_owned())
-    };
+    let hint = || Some("set `data.valid` (or `data.hold_out = 0.1`) and `train.validate_every`".to_owned());
     if !validates && train.patience > 0 {
-        return refuse_with(
-            "train.patience",
-            format!("0, {missing}"),
-            train.patience,
-            hint(),
-        );
+        return refuse_with("train.patience", format!("0, {missing}"), train.patience, hint());
     }
     if !validates && train.schedule.kind == ScheduleKind::Plateau {
         return refuse_with(
@@ -107,23 +88,14 @@ pub(super) fn validation(config: &Config) -> Result<()> {
     if train.best_by == BestBy::Bleu {
         let (key, expected) = ("train.best_by", |why: &str| format!("`loss`, {why}"));
         if config.model.family.task() != Task::Translate {
-            return refuse(
-                key,
-                expected("since this family does not translate"),
-                "`bleu`",
-            );
+            return refuse(key, expected("since this family does not translate"), "`bleu`");
         }
         if !validates {
             return refuse_with(key, expected(missing), "`bleu`", hint());
         }
         if train.validate_sentences == 0 {
             let hint = Some("set `train.validate_sentences`".into());
-            return refuse_with(
-                key,
-                expected("since no validation sentence is translated"),
-                "`bleu`",
-                hint,
-            );
+            return refuse_with(key, expected("since no validation sentence is translated"), "`bleu`", hint);
         }
     }
     Ok(())

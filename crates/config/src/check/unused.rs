@@ -10,8 +10,7 @@ use crate::show::toml;
 use crate::table::get;
 use crate::usual::has_word;
 use crate::{
-    Config, FamilyConfig, OptimizerKind, Positions, RotaryScalingKind, StackKind, TokenizerKind,
-    Units, users,
+    Config, FamilyConfig, OptimizerKind, Positions, RotaryScalingKind, StackKind, TokenizerKind, Units, users,
 };
 
 impl Config {
@@ -61,8 +60,7 @@ fn unused(config: &Config) -> Vec<(&'static str, String)> {
         rule.map(|(.., reason)| (*reason).to_owned())
     };
     let keys = KEYS.iter().filter(|key| key.kind != Kind::Section);
-    keys.filter_map(|key| Some((key.path.as_str(), reason(&key.path)?)))
-        .collect()
+    keys.filter_map(|key| Some((key.path.as_str(), reason(&key.path)?))).collect()
 }
 
 /// The reasons for which `key` may have no effect in families that use it.
@@ -198,12 +196,7 @@ const RULES: &[Rule] = &[
     ),
     (
         "tokenizer.split_punctuation tokenizer.split_digits tokenizer.split_by_script",
-        |config| {
-            matches!(
-                config.tokenizer.kind,
-                TokenizerKind::Word | TokenizerKind::Char
-            )
-        },
+        |config| matches!(config.tokenizer.kind, TokenizerKind::Word | TokenizerKind::Char),
         "tokens are words or characters, and only subwords (`bpe`, `unigram`) are learned within such limits",
     ),
     (

@@ -62,14 +62,7 @@ pub(crate) struct CorpusKeys {
 const MAX_PAIRS: usize = 100_000_000;
 
 /// The keys that name a corpus; exactly one group of them does.
-const WAYS: [&[&str]; 6] = [
-    &["src", "tgt"],
-    &["tsv"],
-    &["jsonl"],
-    &["text"],
-    &["builtin"],
-    &["in_memory"],
-];
+const WAYS: [&[&str]; 6] = [&["src", "tgt"], &["tsv"], &["jsonl"], &["text"], &["builtin"], &["in_memory"]];
 
 /// The schema of a corpus that is no part of a list.
 pub(crate) struct OneCorpus;
@@ -90,16 +83,8 @@ impl JsonSchema for OneCorpus {
 fn exactly_one(schema: &mut Schema) {
     let ways = WAYS.map(|keys| json!({ "required": keys }));
     schema.insert("oneOf".into(), json!(ways));
-    let together = [
-        ["src", "tgt"],
-        ["tgt", "src"],
-        ["builtin", "pairs"],
-        ["pairs", "builtin"],
-    ];
-    let together: Map<_, _> = together
-        .map(|[key, other]| (key.into(), json!([other])))
-        .into_iter()
-        .collect();
+    let together = [["src", "tgt"], ["tgt", "src"], ["builtin", "pairs"], ["pairs", "builtin"]];
+    let together: Map<_, _> = together.map(|[key, other]| (key.into(), json!([other]))).into_iter().collect();
     schema.insert("dependentRequired".into(), together.into());
 }
 
@@ -115,13 +100,8 @@ impl CorpusKeys {
             self.in_memory.is_some(),
         ];
         let ways = WAYS.iter().zip(given).filter(|(_, given)| *given);
-        ways.map(|(keys, _)| {
-            keys.iter()
-                .map(|key| format!("`{key}`"))
-                .collect::<Vec<_>>()
-                .join(" + ")
-        })
-        .collect()
+        ways.map(|(keys, _)| keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" + "))
+            .collect()
     }
 }
 
@@ -134,11 +114,7 @@ impl TryFrom<CorpusKeys> for CorpusSource {
             return Err(Mistake {
                 name: None,
                 expected: ONE_OF,
-                found: if given.is_empty() {
-                    "none".into()
-                } else {
-                    given.join(" and ")
-                },
+                found: if given.is_empty() { "none".into() } else { given.join(" and ") },
             });
         }
         if let (None, Some(pairs)) = (keys.builtin, keys.pairs) {
@@ -173,32 +149,12 @@ impl From<CorpusSource> for CorpusKeys {
     fn from(source: CorpusSource) -> Self {
         let none = Self::default();
         match source {
-            CorpusSource::Aligned { src, tgt } => Self {
-                src: Some(src),
-                tgt: Some(tgt),
-                ..none
-            },
-            CorpusSource::Tsv(tsv) => Self {
-                tsv: Some(tsv),
-                ..none
-            },
-            CorpusSource::Jsonl(jsonl) => Self {
-                jsonl: Some(jsonl),
-                ..none
-            },
-            CorpusSource::Text(text) => Self {
-                text: Some(text),
-                ..none
-            },
-            CorpusSource::Builtin { task, pairs } => Self {
-                builtin: Some(task),
-                pairs: Some(pairs),
-                ..none
-            },
-            CorpusSource::InMemory { lines } => Self {
-                in_memory: Some(lines),
-                ..none
-            },
+            CorpusSource::Aligned { src, tgt } => Self { src: Some(src), tgt: Some(tgt), ..none },
+            CorpusSource::Tsv(tsv) => Self { tsv: Some(tsv), ..none },
+            CorpusSource::Jsonl(jsonl) => Self { jsonl: Some(jsonl), ..none },
+            CorpusSource::Text(text) => Self { text: Some(text), ..none },
+            CorpusSource::Builtin { task, pairs } => Self { builtin: Some(task), pairs: Some(pairs), ..none },
+            CorpusSource::InMemory { lines } => Self { in_memory: Some(lines), ..none },
             // Corpora are not nested.
             CorpusSource::Mixed(_) => none,
         }

@@ -30,10 +30,7 @@ fn taggers_need_word_tokens_and_a_separate_vocabulary() {
             "`jsonl`, since the tagger reads vectors",
         ),
     ]);
-    accepts(&[
-        &format!("{TAGGER}\n{WORDS}"),
-        &format!("{TAGGER}\n{WORDS}\ndata.valid = {{ jsonl = 'v' }}"),
-    ]);
+    accepts(&[&format!("{TAGGER}\n{WORDS}"), &format!("{TAGGER}\n{WORDS}\ndata.valid = {{ jsonl = 'v' }}")]);
 }
 
 #[test]
@@ -106,28 +103,16 @@ fn tokenizer_defaults_follow_the_family() {
 fn language_models_need_text() {
     for family in ["decoder_only", "encoder_only"] {
         let family = format!("model.family = '{family}'");
-        refuses(&[(
-            &family,
-            "data.train",
-            "`text`, since language models learn from plain text",
-        )]);
+        refuses(&[(&family, "data.train", "`text`, since language models learn from plain text")]);
     }
-    refuses(&[(
-        "data.units = 'stream'",
-        "data.units",
-        "since only `decoder_only` learns from a stream",
-    )]);
+    refuses(&[("data.units = 'stream'", "data.units", "since only `decoder_only` learns from a stream")]);
 }
 
 #[test]
 fn recurrent_widths_are_checked() {
     let seq2seq = "model.family = 'seq2seq'";
     refuses(&[
-        (
-            &format!("{seq2seq}\nmodel.recurrent.d_hidden = 7"),
-            "model.recurrent.d_hidden",
-            "an even number",
-        ),
+        (&format!("{seq2seq}\nmodel.recurrent.d_hidden = 7"), "model.recurrent.d_hidden", "an even number"),
         (
             &format!("{seq2seq}\nmodel.recurrent.d_input = 7"),
             "model.recurrent.d_input",
@@ -149,11 +134,7 @@ fn special_tokens_are_checked() {
         "model.suppress_tokens = []",
     ]);
     refuses(&[
-        (
-            "model.decoder_start_token = 3",
-            "model.decoder_start_token",
-            "a string, found `3`",
-        ),
+        ("model.decoder_start_token = 3", "model.decoder_start_token", "a string, found `3`"),
         (
             "model.suppress_tokens = '<pad>'",
             "model.suppress_tokens",
@@ -167,10 +148,7 @@ fn special_tokens_are_checked() {
     ]);
     let tagger = ["model.family=tagger", "model.decoder_start_token=<pad>"];
     let message = message(parse("data.train = { jsonl = 'a' }", &tagger));
-    assert!(
-        message.contains("`model.decoder_start_token`: expected its default"),
-        "{message}"
-    );
+    assert!(message.contains("`model.decoder_start_token`: expected its default"), "{message}");
     assert!(
         message.contains("only the families `transformer`, `seq2seq` and `decoder_only` use it"),
         "{message}"

@@ -55,11 +55,7 @@ fn what_a_stored_configuration_lacks_is_what_it_was() {
     let config = Config::load_stored(&stored).expect("a configuration");
     let decode = &config.decode;
     assert_eq!(
-        (
-            decode.length_penalty_formula,
-            decode.length_penalty,
-            config.train.label_smoothing
-        ),
+        (decode.length_penalty_formula, decode.length_penalty, config.train.label_smoothing),
         (LengthPenaltyFormula::Gnmt, 0.6, 0.1)
     );
 }
@@ -74,13 +70,10 @@ fn runs_of_earlier_versions_are_resumed_with_their_defaults() {
         assert_eq!(begun.difference_that_matters(&config), None, "{lines}");
         assert_eq!(config.decode, begun.decode);
         // What is set counts, and is refused if the run has another value.
-        let set =
-            format!("{CORPUS}\n{lines}\ntrain.label_smoothing = 0.0\ndecode.length_penalty = 1.0");
+        let set = format!("{CORPUS}\n{lines}\ntrain.label_smoothing = 0.0\ndecode.length_penalty = 1.0");
         let config = resumed(folder.path(), &set);
         assert_eq!(config.decode.length_penalty, 1.0);
-        let difference = begun
-            .difference_that_matters(&config)
-            .expect("a difference");
+        let difference = begun.difference_that_matters(&config).expect("a difference");
         assert_eq!(difference.key, "train.label_smoothing");
     }
 }
@@ -103,21 +96,12 @@ fn labels_are_smoothed_for_translation_alone() {
     };
     let text = "data.train = { text = 'a' }";
     assert_eq!(smoothing(CORPUS), 0.1);
-    assert_eq!(
-        smoothing(&format!("{CORPUS}\nmodel.family = 'seq2seq'")),
-        0.1
-    );
+    assert_eq!(smoothing(&format!("{CORPUS}\nmodel.family = 'seq2seq'")), 0.1);
     for family in ["decoder_only", "encoder_only"] {
-        assert_eq!(
-            smoothing(&format!("{text}\nmodel.family = '{family}'")),
-            0.0
-        );
+        assert_eq!(smoothing(&format!("{text}\nmodel.family = '{family}'")), 0.0);
     }
     for family in ["tagger", "classifier"] {
-        assert_eq!(
-            smoothing(&format!("{CORPUS}\nmodel.family = '{family}'")),
-            0.0
-        );
+        assert_eq!(smoothing(&format!("{CORPUS}\nmodel.family = '{family}'")), 0.0);
     }
     let set = format!("{text}\nmodel.family = 'decoder_only'\ntrain.label_smoothing = 0.2");
     assert_eq!(smoothing(&set), 0.2);
@@ -127,20 +111,11 @@ fn labels_are_smoothed_for_translation_alone() {
 fn each_length_penalty_has_its_exponent() {
     let alpha = |line: &str| {
         let config = parse(&format!("{CORPUS}\n{line}"), &[]).expect("a configuration");
-        (
-            config.decode.length_penalty_formula,
-            config.decode.length_penalty,
-        )
+        (config.decode.length_penalty_formula, config.decode.length_penalty)
     };
     assert_eq!(alpha(""), (LengthPenaltyFormula::Length, 1.0));
-    assert_eq!(
-        alpha("decode.length_penalty_formula = 'length'"),
-        (LengthPenaltyFormula::Length, 1.0)
-    );
-    assert_eq!(
-        alpha("decode.length_penalty_formula = 'gnmt'"),
-        (LengthPenaltyFormula::Gnmt, 0.6)
-    );
+    assert_eq!(alpha("decode.length_penalty_formula = 'length'"), (LengthPenaltyFormula::Length, 1.0));
+    assert_eq!(alpha("decode.length_penalty_formula = 'gnmt'"), (LengthPenaltyFormula::Gnmt, 0.6));
     let both = "decode = { length_penalty_formula = 'gnmt', length_penalty = 1.0 }";
     assert_eq!(alpha(both), (LengthPenaltyFormula::Gnmt, 1.0));
 }
@@ -150,18 +125,10 @@ fn a_limit_of_training_does_not_keep_models_from_being_read() {
     let folder = folder();
     let stored = before(folder.path(), "");
     let text = fs::read_to_string(&stored).expect("a text");
-    let many = text.replace(
-        "micro_batches_per_update = 1\n",
-        "micro_batches_per_update = 100000\n",
-    );
+    let many = text.replace("micro_batches_per_update = 1\n", "micro_batches_per_update = 100000\n");
     fs::write(&stored, &many).expect("a file");
     let config = Config::load_stored(&stored).expect("a configuration");
     assert_eq!(config.train.micro_batches_per_update, 100_000);
     let refused = parse(&many, &[]).expect_err("too many");
-    assert!(
-        refused
-            .to_string()
-            .contains("`train.micro_batches_per_update`"),
-        "{refused}"
-    );
+    assert!(refused.to_string().contains("`train.micro_batches_per_update`"), "{refused}");
 }

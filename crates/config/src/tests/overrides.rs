@@ -13,79 +13,28 @@ const REFUSED: [(&str, &str); 35] = [
         "train.batch_token=1",
         "unknown config key `train.batch_token` (an override) | did you mean `train.batch_tokens`?",
     ),
-    (
-        "=1",
-        "unknown config key `` (an override) | the keys at the top are",
-    ),
-    (
-        "train.optimzer.kind=adam",
-        "did you mean `train.optimizer.kind`?",
-    ),
-    (
-        "plugh.xyzzy=1",
-        "the sections are `data`, `data.train`, `data.valid`, `decode`",
-    ),
+    ("=1", "unknown config key `` (an override) | the keys at the top are"),
+    ("train.optimzer.kind=adam", "did you mean `train.optimizer.kind`?"),
+    ("plugh.xyzzy=1", "the sections are `data`, `data.train`, `data.valid`, `decode`"),
     ("data.src=x", "did you mean `data.train.src`?"),
-    (
-        "train.lr_scheduler=noam",
-        "did you mean `train.schedule.kind = \"noam\"`?",
-    ),
-    (
-        "train.schedule=noam",
-        "did you mean `train.schedule.kind = \"noam\"`?",
-    ),
-    (
-        "train.schedule=linear",
-        "did you mean `train.schedule.kind`?",
-    ),
-    (
-        "train.scheduler={kind='noam'}",
-        "did you mean `train.schedule`?",
-    ),
-    (
-        "train.optimizer=AdamW",
-        "did you mean `train.optimizer.kind = \"adamw\"`?",
-    ),
-    (
-        "model=gpt2",
-        "did you mean `model.family = \"decoder_only\"`?",
-    ),
-    (
-        "train.schedule.name=noam",
-        "did you mean `train.schedule.kind = \"noam\"`?",
-    ),
-    (
-        "train.schedule.type=linear",
-        "did you mean `train.schedule.kind`?",
-    ),
-    (
-        "tokenizer.type=sentencepiece",
-        "did you mean `tokenizer.kind = \"bpe\"`?",
-    ),
-    (
-        "model.type=bert",
-        "did you mean `model.family = \"encoder_only\"`?",
-    ),
+    ("train.lr_scheduler=noam", "did you mean `train.schedule.kind = \"noam\"`?"),
+    ("train.schedule=noam", "did you mean `train.schedule.kind = \"noam\"`?"),
+    ("train.schedule=linear", "did you mean `train.schedule.kind`?"),
+    ("train.scheduler={kind='noam'}", "did you mean `train.schedule`?"),
+    ("train.optimizer=AdamW", "did you mean `train.optimizer.kind = \"adamw\"`?"),
+    ("model=gpt2", "did you mean `model.family = \"decoder_only\"`?"),
+    ("train.schedule.name=noam", "did you mean `train.schedule.kind = \"noam\"`?"),
+    ("train.schedule.type=linear", "did you mean `train.schedule.kind`?"),
+    ("tokenizer.type=sentencepiece", "did you mean `tokenizer.kind = \"bpe\"`?"),
+    ("model.type=bert", "did you mean `model.family = \"encoder_only\"`?"),
     ("model.rope=true", "write `positions = \"rotary\"`"),
     ("model.pre_norm=true", "did you mean `model.norm_position`?"),
     ("train.logging_steps=10", "did you mean `train.log_every`?"),
-    (
-        "tokenizer.vocab_file=my.model",
-        "did you mean `tokenizer.from`?",
-    ),
+    ("tokenizer.vocab_file=my.model", "did you mean `tokenizer.from`?"),
     ("data.test=x", "a test set belongs to no run"),
-    (
-        "train.validate_beam=4",
-        "did you mean `decode.beam_width`? (validation is always greedy)",
-    ),
-    (
-        "train.valid_beam_size=4",
-        "did you mean `decode.beam_width`? (validation is always greedy)",
-    ),
-    (
-        "seed=9223372036854775808",
-        "found the string `9223372036854775808` (an override) | ",
-    ),
+    ("train.validate_beam=4", "did you mean `decode.beam_width`? (validation is always greedy)"),
+    ("train.valid_beam_size=4", "did you mean `decode.beam_width`? (validation is always greedy)"),
+    ("seed=9223372036854775808", "found the string `9223372036854775808` (an override) | "),
     ("seed.x=1", "unknown config key `seed.x`"),
     (
         "train.batch_tokens=many",
@@ -97,10 +46,7 @@ const REFUSED: [(&str, &str); 35] = [
         "`model.dropout`: expected a number, found the string `.5` (an override) | write `0.5`",
     ),
     ("model.dropout=1.5", "found 1.5 (an override)"),
-    (
-        "train=3",
-        "`train`: expected a section of keys, found `3` (an override)",
-    ),
+    ("train=3", "`train`: expected a section of keys, found `3` (an override)"),
     (
         "train={batch_tokens=-1}",
         "`train.batch_tokens`: expected a whole number, 0 or more, found `-1` (an override)",
@@ -110,10 +56,7 @@ const REFUSED: [(&str, &str); 35] = [
         "`train.batch_tokens`: expected a whole number, 1 or more, found 0 (an override)",
     ),
     ("data.train.tsv=x", "`data.train`: expected exactly one of"),
-    (
-        "data.valid.src=x",
-        "`data.valid.tgt`: expected a file aligned with `src`, found nothing",
-    ),
+    ("data.valid.src=x", "`data.valid.tgt`: expected a file aligned with `src`, found nothing"),
     (
         "data.valid={}",
         "`data.valid`: expected exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`, found none (an override)",
@@ -135,10 +78,7 @@ fn overrides_win_and_may_add_sections() {
     assert_eq!(config.train.batch_tokens, 3);
     assert_eq!(config.train.schedule.warmup_steps, 5);
     assert_eq!(config.model.positions, Positions::Rotary);
-    let valid = CorpusSource::Aligned {
-        src: "dev.en".into(),
-        tgt: "dev=x.de".into(),
-    };
+    let valid = CorpusSource::Aligned { src: "dev.en".into(), tgt: "dev=x.de".into() };
     assert_eq!(config.data.valid, Some(valid));
 }
 

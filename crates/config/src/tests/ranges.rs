@@ -8,10 +8,7 @@ use crate::schema::{Kind, SCHEMA};
 fn refuses_data(cases: &[(&str, &str, &str)]) {
     for (lines, key, part) in cases {
         let message = message(parse(&format!("[data]\n{lines}"), &[]));
-        assert!(
-            message.contains(&format!("config key `{key}`")),
-            "`{lines}` says: {message}"
-        );
+        assert!(message.contains(&format!("config key `{key}`")), "`{lines}` says: {message}");
         assert!(message.contains(part), "`{lines}` says: {message}");
     }
 }
@@ -19,96 +16,41 @@ fn refuses_data(cases: &[(&str, &str, &str)]) {
 #[test]
 fn a_corpus_has_exactly_one_source() {
     refuses_data(&[
-        (
-            "",
-            "data.train",
-            "exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`, found none",
-        ),
+        ("", "data.train", "exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`, found none"),
         (
             "train = { src = 'a', tgt = 'b', tsv = 'c' }",
             "data.train",
             "found `src` + `tgt` and `tsv` (`x.toml`, line 2)",
         ),
-        (
-            "train = { tgt = 'b', jsonl = 'c' }",
-            "data.train",
-            "found `src` + `tgt` and `jsonl`",
-        ),
-        (
-            "train = { src = 'a' }",
-            "data.train.tgt",
-            "a file aligned with `src`, found nothing",
-        ),
-        (
-            "train = { tgt = 'a' }",
-            "data.train.src",
-            "a file aligned with `tgt`, found nothing",
-        ),
-        (
-            "train = { src = '', tgt = 'b' }",
-            "data.train.src",
-            "a path, found an empty string",
-        ),
-        (
-            "train = { tsv = 'a' }\nvalid = { }",
-            "data.valid",
-            "found none (`x.toml`, line 3)",
-        ),
+        ("train = { tgt = 'b', jsonl = 'c' }", "data.train", "found `src` + `tgt` and `jsonl`"),
+        ("train = { src = 'a' }", "data.train.tgt", "a file aligned with `src`, found nothing"),
+        ("train = { tgt = 'a' }", "data.train.src", "a file aligned with `tgt`, found nothing"),
+        ("train = { src = '', tgt = 'b' }", "data.train.src", "a path, found an empty string"),
+        ("train = { tsv = 'a' }\nvalid = { }", "data.valid", "found none (`x.toml`, line 3)"),
         (
             "train = { tsv = 'a', weight = 2 }",
             "data.train.weight",
             "since `weight` only applies to one of several corpora",
         ),
-        (
-            "train = []",
-            "data.train",
-            "and `builtin`, found an empty list",
-        ),
-        (
-            "train = [{ tsv = 'a' }, { tsv = 'b', jsonl = 'c' }]",
-            "data.train",
-            "found `tsv` and `jsonl`",
-        ),
+        ("train = []", "data.train", "and `builtin`, found an empty list"),
+        ("train = [{ tsv = 'a' }, { tsv = 'b', jsonl = 'c' }]", "data.train", "found `tsv` and `jsonl`"),
         (
             "train = [{ tsv = 'a' }, { tsv = 'b', weight = 0 }]",
             "data.train.weight",
             "from 0.001 to 1000, found 0",
         ),
-        (
-            "train = [{ tsv = 'a' }, { pears = 3 }]",
-            "data.train.pears",
-            "did you mean `data.train.pairs`?",
-        ),
-        (
-            "train = [[{ tsv = 'a' }]]",
-            "data.train",
-            "a section of keys, found an array",
-        ),
-        (
-            "train = [{ tsv = 'a' }, 'b']",
-            "data.train",
-            "a section of keys, found the string `b`",
-        ),
-        (
-            "train = { tsv = 'a' }\nvalid = [{ tsv = 'b' }]",
-            "data.valid",
-            "a section of keys, found an array",
-        ),
+        ("train = [{ tsv = 'a' }, { pears = 3 }]", "data.train.pears", "did you mean `data.train.pairs`?"),
+        ("train = [[{ tsv = 'a' }]]", "data.train", "a section of keys, found an array"),
+        ("train = [{ tsv = 'a' }, 'b']", "data.train", "a section of keys, found the string `b`"),
+        ("train = { tsv = 'a' }\nvalid = [{ tsv = 'b' }]", "data.valid", "a section of keys, found an array"),
         (
             "train = [{ tsv = 'a' }, { text = 'b' }]",
             "data.train",
             "pairs, since this family learns from two sides",
         ),
     ]);
-    for form in [
-        "tsv = 'a'",
-        "jsonl = 'a.gz'",
-        "builtin = 'grammar', pairs = 1",
-    ] {
-        assert!(
-            parse(&format!("data.train = {{ {form} }}"), &[]).is_ok(),
-            "{form}"
-        );
+    for form in ["tsv = 'a'", "jsonl = 'a.gz'", "builtin = 'grammar', pairs = 1"] {
+        assert!(parse(&format!("data.train = {{ {form} }}"), &[]).is_ok(), "{form}");
     }
 }
 
@@ -120,21 +62,13 @@ fn built_in_corpora_have_a_number_of_pairs() {
             "data.train.pairs",
             "the number of pairs to generate, found nothing",
         ),
-        (
-            "train = { builtin = 'reverse', pairs = 0 }",
-            "data.train.pairs",
-            "1 or more, found 0",
-        ),
+        ("train = { builtin = 'reverse', pairs = 0 }", "data.train.pairs", "1 or more, found 0"),
         (
             "train = { builtin = 'grammar', pairs = 9000000000000000000 }",
             "data.train.pairs",
             "at most 100000000, found 9000000000000000000 (`x.toml`, line 2)",
         ),
-        (
-            "train = { builtin = 'grammar', pairs = 100000001 }",
-            "data.train.pairs",
-            "at most 100000000",
-        ),
+        ("train = { builtin = 'grammar', pairs = 100000001 }", "data.train.pairs", "at most 100000000"),
         (
             "train = { tsv = 'a', pairs = 5 }",
             "data.train.pairs",
@@ -188,10 +122,7 @@ fn sizes_have_a_minimum() {
         let expected = format!("a whole number, {least} or more, found {}", least - 1);
         refuses(&[(&format!("{key} = {}", least - 1), key, &expected)]);
     }
-    let big = Config {
-        seed: 1 << 63,
-        ..parse(CORPUS, &[]).unwrap()
-    };
+    let big = Config { seed: 1 << 63, ..parse(CORPUS, &[]).unwrap() };
     assert!(
         big.validate()
             .unwrap_err()
@@ -217,12 +148,8 @@ fn numbers_have_a_range() {
         "train.optimizer.learning_rate",
         "train.optimizer.epsilon",
     ];
-    let not_negative = [
-        "train.clip_norm",
-        "train.optimizer.weight_decay",
-        "decode.length_penalty",
-        "decode.max_new_factor",
-    ];
+    let not_negative =
+        ["train.clip_norm", "train.optimizer.weight_decay", "decode.length_penalty", "decode.max_new_factor"];
     let bad = |keys: &[&str], values: &[&str]| {
         for key in keys {
             for value in values.iter().chain(&["nan", "inf", "-0.1"]) {
@@ -266,11 +193,7 @@ fn inconsistent_model_sizes_are_refused() {
             "model.n_heads",
             "a divisor of `model.d_model` = 256, found 5 (`x.toml`, line 2) | the nearest is 4",
         ),
-        (
-            "model.d_model = 254",
-            "model.n_heads",
-            "found 4 (not set in `x.toml`) | the nearest is 2",
-        ),
+        ("model.d_model = 254", "model.n_heads", "found 4 (not set in `x.toml`) | the nearest is 2"),
         (
             "model = { d_model = 15, n_heads = 3 }",
             "model.d_model",
@@ -301,16 +224,8 @@ fn inconsistent_model_sizes_are_refused() {
             "model.n_heads",
             "found 1 head of size 3",
         ),
-        (
-            "tokenizer.vocabulary = 'separate'",
-            "model.tie_embeddings",
-            "`decoder` or `none`",
-        ),
-        (
-            "model.max_len = 100",
-            "data.max_len",
-            "at most `model.max_len` = 100",
-        ),
+        ("tokenizer.vocabulary = 'separate'", "model.tie_embeddings", "`decoder` or `none`"),
+        ("model.max_len = 100", "data.max_len", "at most `model.max_len` = 100"),
     ]);
     accepts(&[
         "model = { d_model = 15, n_heads = 3, positions = 'learned' }",
@@ -322,16 +237,8 @@ fn inconsistent_model_sizes_are_refused() {
 #[test]
 fn inconsistent_training_settings_are_refused() {
     refuses(&[
-        (
-            "train.optimizer.momentum = 0.9",
-            "train.optimizer.momentum",
-            "only SGD has momentum",
-        ),
-        (
-            "train.schedule.warmup_steps = 0",
-            "train.schedule.warmup_steps",
-            "1 or more, found 0",
-        ),
+        ("train.optimizer.momentum = 0.9", "train.optimizer.momentum", "only SGD has momentum"),
+        ("train.schedule.warmup_steps = 0", "train.schedule.warmup_steps", "1 or more, found 0"),
         (
             "train.schedule = { kind = 'noam', warmup_steps = 0 }",
             "train.schedule.warmup_steps",
@@ -342,11 +249,7 @@ fn inconsistent_training_settings_are_refused() {
             "train.max_steps",
             "since the cosine ends here, found 1000",
         ),
-        (
-            "train.schedule = { kind = 'cosine', decay_steps = 9 }",
-            "train.schedule.decay_steps",
-            "more than",
-        ),
+        ("train.schedule = { kind = 'cosine', decay_steps = 9 }", "train.schedule.decay_steps", "more than"),
         (
             "train.average_last = 4",
             "train.keep_last",
@@ -362,11 +265,7 @@ fn inconsistent_training_settings_are_refused() {
             "train.device",
             "expected `cpu`, `gpu`, or `gpu:N` with the number of a GPU, found the string `cuda:1`",
         ),
-        (
-            "train.device = 'CUDA:1'",
-            "train.device",
-            "write `\"gpu:1\"`",
-        ),
+        ("train.device = 'CUDA:1'", "train.device", "write `\"gpu:1\"`"),
         ("train.device = 0", "train.device", "write `\"gpu:0\"`"),
     ]);
     accepts(&[
@@ -381,21 +280,9 @@ fn inconsistent_training_settings_are_refused() {
 fn what_needs_validation_is_refused_without() {
     let valid = "data.valid = { tsv = 'v' }";
     refuses(&[
-        (
-            "train.patience = 3",
-            "train.patience",
-            "0, since nothing is validated, found 3",
-        ),
-        (
-            "train.schedule.kind = 'plateau'",
-            "train.schedule.kind",
-            "since nothing is validated",
-        ),
-        (
-            "train.best_by = 'bleu'",
-            "train.best_by",
-            "`loss`, since nothing is validated",
-        ),
+        ("train.patience = 3", "train.patience", "0, since nothing is validated, found 3"),
+        ("train.schedule.kind = 'plateau'", "train.schedule.kind", "since nothing is validated"),
+        ("train.best_by = 'bleu'", "train.best_by", "`loss`, since nothing is validated"),
         (
             &format!("{valid}\ntrain.validate_every = 0\ntrain.patience = 3"),
             "train.patience",
@@ -419,8 +306,5 @@ fn paths_are_utf_8() {
     let mut config = parse(CORPUS, &[]).unwrap();
     config.data.dir = Some(std::ffi::OsStr::from_bytes(b"\xff").into());
     let message = config.validate().unwrap_err().to_string();
-    assert!(
-        message.starts_with("config key `data.dir`: expected a path in UTF-8"),
-        "{message}"
-    );
+    assert!(message.starts_with("config key `data.dir`: expected a path in UTF-8"), "{message}");
 }

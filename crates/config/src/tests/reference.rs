@@ -11,18 +11,14 @@ use crate::schema::{self, KEYS, Kind, description};
 use crate::{Config, Draft, Family, Known, Start, TrainDevice, ValueOrigin, reference};
 
 fn root(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .join(path)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
 /// The configuration files in a folder.
 fn files(folder: &str) -> Vec<PathBuf> {
     let found = fs::read_dir(root(folder)).unwrap();
     let found = found.map(|entry| entry.unwrap().path());
-    let mut found: Vec<_> = found
-        .filter(|path| path.extension().is_some_and(|e| e == "toml"))
-        .collect();
+    let mut found: Vec<_> = found.filter(|path| path.extension().is_some_and(|e| e == "toml")).collect();
     found.sort();
     assert!(!found.is_empty(), "{folder}");
     found
@@ -34,27 +30,14 @@ fn every_key_is_described() {
     let known = |path: &str| reference.contains(&format!("`{path}`"));
     for key in KEYS.iter() {
         let text = description(key.schema);
-        assert!(
-            text.len() > 10 && text.ends_with('.'),
-            "{}: {text}",
-            key.path
-        );
-        assert!(
-            !text.contains("[`") && !text.contains("::"),
-            "{}: {text}",
-            key.path
-        );
+        assert!(text.len() > 10 && text.ends_with('.'), "{}: {text}", key.path);
+        assert!(!text.contains("[`") && !text.contains("::"), "{}: {text}", key.path);
         let in_valid = key.path.starts_with("data.valid.");
-        let is_section =
-            key.kind == Kind::Section && reference.contains(&format!("`[{}]`", key.path));
+        let is_section = key.kind == Kind::Section && reference.contains(&format!("`[{}]`", key.path));
         assert!(in_valid || is_section || known(&key.path), "{}", key.path);
         for (value, choice) in schema::choices(key.schema) {
             let text = description(choice);
-            assert!(
-                text.ends_with('.') || text.ends_with(')'),
-                "{} = {value}: {text}",
-                key.path
-            );
+            assert!(text.ends_with('.') || text.ends_with(')'), "{} = {value}: {text}", key.path);
         }
     }
     let long = reference.lines().find(|line| line.chars().count() > 128);
@@ -75,10 +58,7 @@ fn the_reference_in_the_documentation_is_up_to_date() {
 fn every_example_has_the_type_and_the_range_of_its_key() {
     for key in KEYS.iter() {
         let examples = key.schema.get("examples").and_then(Value::as_array);
-        let values = examples
-            .into_iter()
-            .flatten()
-            .chain(key.schema.get("default"));
+        let values = examples.into_iter().flatten().chain(key.schema.get("default"));
         for value in values {
             let fits = match key.kind {
                 Kind::Section => false,
@@ -86,9 +66,7 @@ fn every_example_has_the_type_and_the_range_of_its_key() {
                 Kind::Whole => value.is_u64() && in_range(key.schema, value),
                 Kind::Number => value.is_number() && in_range(key.schema, value),
                 Kind::Text => value.is_string(),
-                Kind::Device => value
-                    .as_str()
-                    .is_some_and(|text| text.parse::<TrainDevice>().is_ok()),
+                Kind::Device => value.as_str().is_some_and(|text| text.parse::<TrainDevice>().is_ok()),
                 Kind::Texts => value.is_array(),
                 Kind::OneOf(values) => value.as_str().is_some_and(|value| values.contains(&value)),
             };
@@ -113,11 +91,7 @@ fn bad_configurations_are_refused() {
     }
 }
 
-fn resolve(
-    text: &str,
-    overrides: &[&str],
-    known: &Known,
-) -> Result<(Config, super::super::Origins)> {
+fn resolve(text: &str, overrides: &[&str], known: &Known) -> Result<(Config, super::super::Origins)> {
     let overrides: Vec<String> = overrides.iter().map(|o| o.to_string()).collect();
     let draft = Draft::parse(text, Path::new("x.toml"), &overrides)?;
     draft.resolve_with_origins(known)
@@ -125,10 +99,7 @@ fn resolve(
 
 #[test]
 fn shown_configurations_read_back_equal() {
-    for path in files("configs")
-        .into_iter()
-        .chain(files("tests/fixtures/config/good"))
-    {
+    for path in files("configs").into_iter().chain(files("tests/fixtures/config/good")) {
         let text = fs::read_to_string(&path).unwrap();
         let (config, origins) = resolve(&text, &[], &Known::default()).unwrap();
         let shown = config.to_toml_with_origins(&origins);
@@ -138,20 +109,12 @@ fn shown_configurations_read_back_equal() {
 
 #[test]
 fn every_value_has_its_origin() {
-    let text = "[data]\ntrain = { src = 'a', tgt = 'b' }\n[model]\nfamily = 'tagger'\n[train]\naccumulate = 2\n";
-    let (config, origins) = resolve(
-        text,
-        &["train.max_steps=7", "data.train.tgt=c"],
-        &Known::default(),
-    )
-    .unwrap();
-    let file = |line| ValueOrigin::File {
-        path: "x.toml".into(),
-        line,
-    };
-    let dependent = ValueOrigin::DependentDefault {
-        on: "`model.family`",
-    };
+    let text =
+        "[data]\ntrain = { src = 'a', tgt = 'b' }\n[model]\nfamily = 'tagger'\n[train]\naccumulate = 2\n";
+    let (config, origins) =
+        resolve(text, &["train.max_steps=7", "data.train.tgt=c"], &Known::default()).unwrap();
+    let file = |line| ValueOrigin::File { path: "x.toml".into(), line };
+    let dependent = ValueOrigin::DependentDefault { on: "`model.family`" };
     for (key, origin) in [
         ("data.train.src", file(2)),
         ("data.train.tgt", ValueOrigin::Override),
@@ -171,10 +134,7 @@ fn every_value_has_its_origin() {
         "max_steps = 7 # an override",
     ] {
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(
-            shown.lines().any(|shown| words(shown) == line),
-            "{line}: {shown}"
-        );
+        assert!(shown.lines().any(|shown| words(shown) == line), "{line}: {shown}");
     }
     assert!(!shown.contains("\nd_ff ="), "{shown}");
     assert!(shown.contains("# Without effect here: "), "{shown}");
@@ -182,22 +142,13 @@ fn every_value_has_its_origin() {
 
 #[test]
 fn values_of_the_base_model_have_their_origin() {
-    let base = parse(
-        "data.train = { src = 'a', tgt = 'b' }\nmodel = { d_model = 64, n_heads = 2 }",
-        &[],
-    );
-    let known = Known {
-        source: Some(base.unwrap()),
-        begun: None,
-    };
+    let base = parse("data.train = { src = 'a', tgt = 'b' }\nmodel = { d_model = 64, n_heads = 2 }", &[]);
+    let known = Known { source: Some(base.unwrap()), begun: None };
     let text = "data.train = { src = 'a', tgt = 'b' }\nmodel = { from = 'base', dropout = 0.2 }";
     let (config, origins) = resolve(text, &[], &known).unwrap();
     assert_eq!((config.model.d_model, config.model.dropout), (64, 0.2));
     assert_eq!(*origins.of("model.d_model"), ValueOrigin::BaseModel);
-    assert!(matches!(
-        origins.of("model.dropout"),
-        ValueOrigin::File { line: 2, .. }
-    ));
+    assert!(matches!(origins.of("model.dropout"), ValueOrigin::File { line: 2, .. }));
     assert_eq!(
         origins.of("train.schedule.warmup_steps").to_string(),
         "default, depends on `model.from` and `train.max_steps`"
@@ -207,21 +158,8 @@ fn values_of_the_base_model_have_their_origin() {
 #[test]
 fn short_configurations_are_valid() {
     use Family::{Classifier, DecoderOnly, Encoder, EncoderOnly, Seq2seq, Tagger, Transformer};
-    let all = [
-        Start::Aligned,
-        Start::Tsv,
-        Start::Jsonl,
-        Start::Text,
-        Start::Builtin,
-    ];
-    for family in [
-        Transformer,
-        Seq2seq,
-        DecoderOnly,
-        EncoderOnly,
-        Tagger,
-        Classifier,
-    ] {
+    let all = [Start::Aligned, Start::Tsv, Start::Jsonl, Start::Text, Start::Builtin];
+    for family in [Transformer, Seq2seq, DecoderOnly, EncoderOnly, Tagger, Classifier] {
         let is_language_model = matches!(family, DecoderOnly | EncoderOnly);
         for source in all {
             let text = source.configuration(family);
@@ -243,22 +181,13 @@ fn old_names_are_deprecated() {
     let schema = Config::json_schema();
     for (key, new) in [
         ("/properties/decode/properties/alpha", "length_penalty"),
-        (
-            "/properties/decode/properties/length_penalty/anyOf/1",
-            "length_penalty_formula",
-        ),
-        (
-            "/properties/train/properties/accumulate",
-            "micro_batches_per_update",
-        ),
+        ("/properties/decode/properties/length_penalty/anyOf/1", "length_penalty_formula"),
+        ("/properties/train/properties/accumulate", "micro_batches_per_update"),
     ] {
         let property = schema.pointer(key).unwrap();
         assert_eq!(property["deprecated"], true, "{key}");
         assert!(description(property).contains(&format!("`{new}`")), "{key}");
     }
-    assert_eq!(
-        schema["$schema"],
-        "https://json-schema.org/draft/2020-12/schema"
-    );
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert_eq!(schema["additionalProperties"], false);
 }

@@ -12,47 +12,20 @@ fn refused(lines: &str) -> String {
 /// Lines by old names, and the same by the present ones.
 const LINES: [(&str, &str); 17] = [
     ("decode.alpha = 0.7", "decode.length_penalty = 0.7"),
-    (
-        "decode.length_penalty = 'gnmt'",
-        "decode.length_penalty_formula = 'gnmt'",
-    ),
+    ("decode.length_penalty = 'gnmt'", "decode.length_penalty_formula = 'gnmt'"),
     (
         "decode = { length_penalty = 'gnmt', alpha = 0.3 }",
         "decode = { length_penalty_formula = 'gnmt', length_penalty = 0.3 }",
     ),
-    (
-        "decode.stopping = 'likely'",
-        "decode.early_stopping = 'heuristic'",
-    ),
-    (
-        "decode.stopping = 'first'",
-        "decode.early_stopping = 'always'",
-    ),
-    (
-        "decode.stopping = 'exact'",
-        "decode.early_stopping = 'never'",
-    ),
-    (
-        "decode.early_stopping = 'first'",
-        "decode.early_stopping = 'always'",
-    ),
+    ("decode.stopping = 'likely'", "decode.early_stopping = 'heuristic'"),
+    ("decode.stopping = 'first'", "decode.early_stopping = 'always'"),
+    ("decode.stopping = 'exact'", "decode.early_stopping = 'never'"),
+    ("decode.early_stopping = 'first'", "decode.early_stopping = 'always'"),
     ("decode.max_new_tokens = 7", "decode.max_new_extra = 7"),
-    (
-        "model.decoder_start = '</s>'",
-        "model.decoder_start_token = '</s>'",
-    ),
-    (
-        "model.forced_first = '<unk>'",
-        "model.forced_bos_token = '<unk>'",
-    ),
-    (
-        "model.forced_last = '</s>'",
-        "model.forced_eos_token = '</s>'",
-    ),
-    (
-        "model.never_generated = ['a']",
-        "model.suppress_tokens = ['a']",
-    ),
+    ("model.decoder_start = '</s>'", "model.decoder_start_token = '</s>'"),
+    ("model.forced_first = '<unk>'", "model.forced_bos_token = '<unk>'"),
+    ("model.forced_last = '</s>'", "model.forced_eos_token = '</s>'"),
+    ("model.never_generated = ['a']", "model.suppress_tokens = ['a']"),
     (
         "model = { family = 'decoder_only', further_ends = ['a'] }",
         "model = { family = 'decoder_only', extra_eos_tokens = ['a'] }",
@@ -62,10 +35,7 @@ const LINES: [(&str, &str); 17] = [
         "model = { family = 'encoder', normalize_embeddings = true }",
     ),
     ("train.accumulate = 4", "train.micro_batches_per_update = 4"),
-    (
-        "train.exchange = 'bf16'",
-        "train.exchange_precision = 'bf16'",
-    ),
+    ("train.exchange = 'bf16'", "train.exchange_precision = 'bf16'"),
     ("train.matmul = 'bf16'", "train.precision = 'bf16'"),
 ];
 
@@ -77,9 +47,7 @@ fn draft(lines: &str, overrides: &[&str]) -> Draft {
 
 /// The keys, whether or not the family can be trained.
 fn resolved(draft: Draft) -> Config {
-    draft
-        .finish(None, &mut Origins::default(), |_, _| Ok(()))
-        .expect("a configuration")
+    draft.finish(None, &mut Origins::default(), |_, _| Ok(())).expect("a configuration")
 }
 
 #[test]
@@ -110,10 +78,7 @@ fn a_key_and_its_value_are_one_note() {
     assert_eq!(notes(draft("decode.stopping = 'first'", &[])), [both]);
     assert_eq!(notes(draft("", &["decode.stopping=first"])), [both]);
     let value = both.replace("decode.stopping", "decode.early_stopping");
-    assert_eq!(
-        notes(draft("decode.early_stopping = 'first'", &[])),
-        [value]
-    );
+    assert_eq!(notes(draft("decode.early_stopping = 'first'", &[])), [value]);
     let key = "`decode.stopping` is now called `decode.early_stopping`; the old name is still read";
     assert_eq!(notes(draft("decode.stopping = 'never'", &[])), [key]);
     // Other keys keep their notes.
@@ -130,10 +95,7 @@ fn overrides_may_use_old_names() {
         assert_eq!(resolved(by_old), resolved(draft(new, &[])), "{old}");
     }
     // Strings need no quotes.
-    let unquoted = draft(
-        "",
-        &["decode.stopping=likely", "decode.length_penalty=gnmt"],
-    );
+    let unquoted = draft("", &["decode.stopping=likely", "decode.length_penalty=gnmt"]);
     let quoted = "decode = { early_stopping = 'heuristic', length_penalty_formula = 'gnmt' }";
     assert_eq!(resolved(unquoted), resolved(draft(quoted, &[])));
 }
@@ -151,19 +113,10 @@ fn both_names_of_a_key_are_refused() {
 #[test]
 fn mistakes_are_found_where_the_old_name_stands() {
     let message = refused("\n\ntrain.accumulate = 'x'");
-    assert!(
-        message.contains("`train.micro_batches_per_update`") && message.contains("line 4"),
-        "{message}"
-    );
+    assert!(message.contains("`train.micro_batches_per_update`") && message.contains("line 4"), "{message}");
     let both = "decode.length_penalty = 'gnmt'\ndecode.alpha = -3.0";
     let message = refused(both);
-    assert!(
-        message.contains("`decode.length_penalty`") && message.contains("line 3"),
-        "{message}"
-    );
+    assert!(message.contains("`decode.length_penalty`") && message.contains("line 3"), "{message}");
     let message = refused("decode.stopping = 'soon'");
-    assert!(
-        message.contains("`decode.early_stopping`") && message.contains("line 2"),
-        "{message}"
-    );
+    assert!(message.contains("`decode.early_stopping`") && message.contains("line 2"), "{message}");
 }

@@ -9,15 +9,8 @@ use crate::{Draft, EncoderConfig, FamilyConfig, LabelLayer, Pooling, Vocabulary}
 fn source(text: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("model");
-    let corpus = if text.contains("encoder_only") {
-        "data.train = { text = 'a' }"
-    } else {
-        CORPUS
-    };
-    write(
-        &dir,
-        &parse(&format!("{corpus}\ndata.max_len = 50\n{text}"), &[]).expect("a source"),
-    );
+    let corpus = if text.contains("encoder_only") { "data.train = { text = 'a' }" } else { CORPUS };
+    write(&dir, &parse(&format!("{corpus}\ndata.max_len = 50\n{text}"), &[]).expect("a source"));
     (folder, dir)
 }
 
@@ -52,16 +45,10 @@ max_steps = 7
 fn network_tokenizer_and_search_are_taken_over() {
     let (_folder, dir) = source(TRANSLATES);
     let theirs = Config::load_stored(&dir.join("config.toml")).expect("a source");
-    let config = from(
-        &dir,
-        "model.freeze = ['encoder.*']\nmodel.dropout = 0.1\ndecode.length_penalty = 1",
-    );
+    let config = from(&dir, "model.freeze = ['encoder.*']\nmodel.dropout = 0.1\ndecode.length_penalty = 1");
     let config = config.expect("a configuration");
     assert_eq!(config.tokenizer, theirs.tokenizer);
-    assert_eq!(
-        (config.decode.beam_width, config.decode.length_penalty),
-        (3, 1.0)
-    );
+    assert_eq!((config.decode.beam_width, config.decode.length_penalty), (3, 1.0));
     let mut model = theirs.model.clone();
     model.from = Some(dir.clone());
     model.freeze = vec!["encoder.*".into()];
@@ -79,38 +66,20 @@ fn network_tokenizer_and_search_are_taken_over() {
     assert_eq!(Config::load_stored(&stored).expect("a config"), config);
     let missing = message(from(&dir, ""));
     assert!(missing.contains("`model.from`: expected a model directory"));
-    assert!(
-        missing.contains("does not exist (`x.toml`, line 1)"),
-        "{missing}"
-    );
+    assert!(missing.contains("does not exist (`x.toml`, line 1)"), "{missing}");
 }
 
 #[test]
 fn contradictions_are_refused() {
     let (_folder, dir) = source(TRANSLATES);
     for (line, words) in [
-        (
-            "model.d_model = 128",
-            "`model.d_model`: expected 64, as in the model `",
-        ),
-        (
-            "model.encoder = 'recurrent'",
-            "`model.encoder`: expected \"transformer\"",
-        ),
-        (
-            "model.family = 'classifier'",
-            "`model.family`: expected \"transformer\"",
-        ),
+        ("model.d_model = 128", "`model.d_model`: expected 64, as in the model `"),
+        ("model.encoder = 'recurrent'", "`model.encoder`: expected \"transformer\""),
+        ("model.family = 'classifier'", "`model.family`: expected \"transformer\""),
         ("model.n_heads = 8", "found 8 (`x.toml`, line 3)"),
-        (
-            "tokenizer.kind = 'bpe'",
-            "`tokenizer.kind`: expected \"unigram\"",
-        ),
+        ("tokenizer.kind = 'bpe'", "`tokenizer.kind`: expected \"unigram\""),
         ("tokenizer.special.pad = 'x'", "`tokenizer.special.pad`"),
-        (
-            "data.max_len = 101",
-            "`data.max_len`: expected at most `model.max_len` = 100",
-        ),
+        ("data.max_len = 101", "`data.max_len`: expected at most `model.max_len` = 100"),
     ] {
         let message = message(from(&dir, line));
         assert!(message.contains(words), "{line}: {message}");
@@ -168,10 +137,7 @@ fn a_masked_language_model_becomes_a_classifier_or_a_tagger() {
     assert_eq!(config.model.architecture(9, 5).task(), crate::Task::Tag);
     assert!(config.model.has(crate::StackKind::Transformer));
     let wrong = message(from(&dir, "model.family = 'transformer'"));
-    assert!(
-        wrong.contains("`model.family`: expected \"encoder_only\""),
-        "{wrong}"
-    );
+    assert!(wrong.contains("`model.family`: expected \"encoder_only\""), "{wrong}");
 }
 
 #[test]
@@ -186,11 +152,8 @@ fn a_classifier_reduces_texts_as_the_encoder_did_from_which_it_starts() {
     };
     write(&dir, &theirs);
     let config = from(&dir, "model.family = 'classifier'").expect("a classifier");
-    let classifier = FamilyConfig::Classifier {
-        encoder,
-        pooling: Pooling::Last,
-        label_layer: LabelLayer::None,
-    };
+    let classifier =
+        FamilyConfig::Classifier { encoder, pooling: Pooling::Last, label_layer: LabelLayer::None };
     assert_eq!(config.model.family, classifier);
 }
 
@@ -219,23 +182,14 @@ fn a_model_with_a_given_tokenizer_becomes_a_tagger() {
 #[test]
 fn another_length_penalty_does_not_take_over_the_exponent() {
     let (folder, dir) = source(TRANSLATES);
-    let alpha = |lines: &str| {
-        from(&dir, lines)
-            .expect("a configuration")
-            .decode
-            .length_penalty
-    };
+    let alpha = |lines: &str| from(&dir, lines).expect("a configuration").decode.length_penalty;
     assert_eq!(alpha("decode.length_penalty_formula = 'length'"), 0.7);
     assert_eq!(alpha("decode.length_penalty_formula = 'gnmt'"), 0.6);
     let set = "decode = { length_penalty_formula = 'gnmt', length_penalty = 0.8 }";
     assert_eq!(alpha(set), 0.8);
     // The same goes for a run that is resumed.
     let file = folder.path().join("c.toml");
-    fs::write(
-        &file,
-        format!("{CORPUS}\ndecode.length_penalty_formula = 'gnmt'"),
-    )
-    .expect("a file");
+    fs::write(&file, format!("{CORPUS}\ndecode.length_penalty_formula = 'gnmt'")).expect("a file");
     let draft = Draft::load(&file, &[]).expect("a draft");
     let known = draft.known(Some(&dir)).expect("the run's");
     let config = draft.resolve(&known).expect("a configuration");
@@ -283,12 +237,7 @@ fn a_model_that_is_trained_already_needs_less_warmup() {
 #[test]
 fn raising_a_limit_does_not_change_the_warmup_of_a_run() {
     let (folder, dir) = source(TRANSLATES);
-    let text = |steps: u64| {
-        format!(
-            "model.from = '{}'\n{CORPUS}\ntrain.max_steps = {steps}",
-            dir.display()
-        )
-    };
+    let text = |steps: u64| format!("model.from = '{}'\n{CORPUS}\ntrain.max_steps = {steps}", dir.display());
     let run = folder.path().join("run");
     let begun = parse(&text(300), &[]).expect("a configuration");
     write(&run, &begun);

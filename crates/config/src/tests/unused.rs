@@ -12,16 +12,8 @@ fn unused_keys_are_refused() {
             "model.n_heads",
             "its default, 4, since the model has no Transformer stack, found 2",
         ),
-        (
-            "model.recurrent.cell = 'gru'",
-            "model.recurrent.cell",
-            "the model has no recurrent stack",
-        ),
-        (
-            "model.pooling = 'first'",
-            "model.pooling",
-            "only the families `classifier` and `encoder` use it",
-        ),
+        ("model.recurrent.cell = 'gru'", "model.recurrent.cell", "the model has no recurrent stack"),
+        ("model.pooling = 'first'", "model.pooling", "only the families `classifier` and `encoder` use it"),
         (
             "train.optimizer.kind = 'sgd'\ntrain.optimizer.beta1 = 0.5",
             "train.optimizer.beta1",
@@ -29,11 +21,7 @@ fn unused_keys_are_refused() {
         ),
     ]);
     accepts(&["model.family = 'seq2seq'\nmodel.n_heads = 4"]);
-    let vectors = [
-        "model.family=tagger",
-        "model.recurrent.d_input=3",
-        "model.scale_embeddings=false",
-    ];
+    let vectors = ["model.family=tagger", "model.recurrent.d_input=3", "model.scale_embeddings=false"];
     let found = message(parse("data.train = { jsonl = 'a' }", &vectors));
     assert!(found.contains("`model.scale_embeddings`"), "{found}");
     let stored = tempfile::NamedTempFile::new().unwrap();
@@ -81,11 +69,7 @@ fn keys_of_attention_are_unused_without_attention() {
     )]);
     let mixing = "model.decoder_mixing = 'ssru'";
     let encoder = format!("{mixing}\nmodel.encoder = 'recurrent'");
-    refuses(&[(
-        &format!("{encoder}\nmodel.positions = 'rotary'"),
-        "model.positions",
-        "need self-attention",
-    )]);
+    refuses(&[(&format!("{encoder}\nmodel.positions = 'rotary'"), "model.positions", "need self-attention")]);
     accepts(&[
         &format!("{mixing}\nmodel.positions = 'rotary'\nmodel.n_heads = 2"),
         &format!("{encoder}\nmodel.n_heads = 2"),
@@ -94,19 +78,10 @@ fn keys_of_attention_are_unused_without_attention() {
 
 #[test]
 fn a_stream_has_no_start_token() {
-    let settings = |units| {
-        [
-            "model.family=decoder_only",
-            "model.decoder_start_token=</s>",
-            units,
-        ]
-    };
+    let settings = |units| ["model.family=decoder_only", "model.decoder_start_token=</s>", units];
     let read = |units| parse("data.train = { text = 'a' }", &settings(units));
     let message = message(read("data.units=stream"));
-    assert!(
-        message.contains("`model.decoder_start_token`: expected its default"),
-        "{message}"
-    );
+    assert!(message.contains("`model.decoder_start_token`: expected its default"), "{message}");
     read("data.units=lines").unwrap();
 }
 
@@ -114,23 +89,13 @@ fn a_stream_has_no_start_token() {
 fn a_learned_vocabulary_has_its_own_special_tokens() {
     let read = |setting| parse(CORPUS, &[setting]);
     let problem = message(read("tokenizer.special.pad=[PAD]"));
-    assert!(
-        problem.contains("only vocabularies that are given"),
-        "{problem}"
-    );
+    assert!(problem.contains("only vocabularies that are given"), "{problem}");
     read("tokenizer.special.pad=<pad>").unwrap();
     let given = ["tokenizer.from=my.model", "tokenizer.special.pad=[PAD]"];
     parse(CORPUS, &given).unwrap();
-    let tagger = [
-        "model.family=tagger",
-        "tokenizer.kind=word",
-        "model.source_first=<s>",
-    ];
+    let tagger = ["model.family=tagger", "tokenizer.kind=word", "model.source_first=<s>"];
     let problem = message(parse(CORPUS, &tagger));
-    assert!(
-        problem.contains("`model.source_first`: expected its default"),
-        "{problem}"
-    );
+    assert!(problem.contains("`model.source_first`: expected its default"), "{problem}");
     read("model.source_first=<s>").unwrap();
 }
 

@@ -33,11 +33,7 @@ pub struct Example {
 ///
 /// Sources may repeat.
 pub fn generate(task: BuiltinTask, seed: u64, pairs: usize) -> Examples {
-    Examples {
-        task,
-        random: Random::new(seed, SEEN_STREAM),
-        left: pairs,
-    }
+    Examples { task, random: Random::new(seed, SEEN_STREAM), left: pairs }
 }
 
 /// An iterator over the examples of [`generate`].
@@ -60,12 +56,7 @@ impl Iterator for Examples {
 /// Like [`generate`], but returns distinct sources that are not in `seen`, as a test set for a training set.
 ///
 /// Stops after 1000 draws per requested pair and returns the examples found until then.
-pub fn generate_unseen(
-    task: BuiltinTask,
-    seed: u64,
-    pairs: usize,
-    seen: &HashSet<String>,
-) -> Vec<Example> {
+pub fn generate_unseen(task: BuiltinTask, seed: u64, pairs: usize, seen: &HashSet<String>) -> Vec<Example> {
     let mut random = Random::new(seed, UNSEEN_STREAM);
     let mut own = HashSet::new();
     (0..pairs.saturating_mul(DRAWS_PER_PAIR))
@@ -79,11 +70,7 @@ fn draw(task: BuiltinTask, random: &mut Random) -> Example {
     match task {
         BuiltinTask::Grammar => {
             let pair = attentive_grammar::draw(&mut || random.next_u64());
-            Example {
-                src: pair.english,
-                tgt: pair.german,
-                label: Some(pair.clause_type),
-            }
+            Example { src: pair.english, tgt: pair.german, label: Some(pair.clause_type) }
         }
         BuiltinTask::Reverse => reverse::draw(random),
     }

@@ -12,21 +12,11 @@ const LENGTHS: Range<usize> = 5..41;
 /// A random sequence and its reversal; the length is drawn uniformly.
 pub(super) fn draw(random: &mut Random) -> Example {
     let n_digits = LENGTHS.start + random.below(LENGTHS.len());
-    let digits: Vec<String> = (0..n_digits)
-        .map(|_| random.below(10).to_string())
-        .collect();
+    let digits: Vec<String> = (0..n_digits).map(|_| random.below(10).to_string()).collect();
     let reversed = digits.iter().rev().cloned().collect();
-    Example {
-        src: side(digits),
-        tgt: side(reversed),
-        label: None,
-    }
+    Example { src: side(digits), tgt: side(reversed), label: None }
 }
 
 fn side(digits: Vec<String>) -> Side {
-    Side {
-        text: digits.join(" "),
-        tags: vec![PartOfSpeech::Numeral; digits.len()],
-        tokens: digits,
-    }
+    Side { text: digits.join(" "), tags: vec![PartOfSpeech::Numeral; digits.len()], tokens: digits }
 }

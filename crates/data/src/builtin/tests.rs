@@ -19,11 +19,7 @@ fn check_form(example: &Example) {
         assert!(!text.contains("  ") && text.trim() == text, "{text:?}");
         for (token, &tag) in tokens.iter().zip(tags) {
             let is_mark = [".", "?", ","].contains(&token.as_str());
-            assert_eq!(
-                is_mark,
-                tag == PartOfSpeech::Punctuation,
-                "{token} in {text}"
-            );
+            assert_eq!(is_mark, tag == PartOfSpeech::Punctuation, "{token} in {text}");
         }
     }
 }
@@ -51,29 +47,16 @@ fn grammar_sentences_are_well_formed() {
 fn the_target_is_a_function_of_the_source() {
     let mut targets = HashMap::new();
     for example in generate(Grammar, 12, 200_000) {
-        let target = targets
-            .entry(example.src.text.clone())
-            .or_insert(example.tgt.text.clone());
-        assert_eq!(
-            *target, example.tgt.text,
-            "two targets of {:?}",
-            example.src.text
-        );
+        let target = targets.entry(example.src.text.clone()).or_insert(example.tgt.text.clone());
+        assert_eq!(*target, example.tgt.text, "two targets of {:?}", example.src.text);
     }
 }
 
 #[test]
 fn sentences_rarely_repeat() {
     let examples = generated(Grammar, 13, 100_000);
-    let distinct: HashSet<&str> = examples
-        .iter()
-        .map(|example| example.src.text.as_str())
-        .collect();
-    assert!(
-        distinct.len() > 95_000,
-        "{} distinct of 100000",
-        distinct.len()
-    );
+    let distinct: HashSet<&str> = examples.iter().map(|example| example.src.text.as_str()).collect();
+    assert!(distinct.len() > 95_000, "{} distinct of 100000", distinct.len());
 }
 
 #[test]
@@ -106,9 +89,7 @@ fn a_seed_determines_the_corpus_and_its_prefixes() {
 
 #[test]
 fn unseen_sources_are_new_and_distinct() {
-    let seen: HashSet<String> = generate(Grammar, 17, 20_000)
-        .map(|example| example.src.text)
-        .collect();
+    let seen: HashSet<String> = generate(Grammar, 17, 20_000).map(|example| example.src.text).collect();
     let unseen = generate_unseen(Grammar, 17, 2_000, &seen);
     assert_eq!(unseen.len(), 2_000);
     let sources: HashSet<&String> = unseen.iter().map(|example| &example.src.text).collect();
@@ -125,13 +106,7 @@ fn reversal_reverses_digits_of_every_length() {
         let mut digits = example.src.tokens.clone();
         digits.reverse();
         assert_eq!(digits.join(" "), example.tgt.text);
-        assert!(
-            example
-                .src
-                .tags
-                .iter()
-                .all(|&tag| tag == PartOfSpeech::Numeral)
-        );
+        assert!(example.src.tags.iter().all(|&tag| tag == PartOfSpeech::Numeral));
         lengths.insert(digits.len());
     }
     assert_eq!(lengths, (5..=40).collect());

@@ -42,11 +42,7 @@ impl Layout {
             Self::Decoded => Body::EncoderDecoder(Input::Tokens(src), tgt_in()),
             Self::Masked => Body::Encoder(Input::Tokens(tgt.clone())),
         };
-        Example {
-            inputs,
-            tgt_out: tgt,
-            line,
-        }
+        Example { inputs, tgt_out: tgt, line }
     }
 
     /// The lengths of an example with these numbers of stored tokens.
@@ -91,11 +87,7 @@ impl Width {
 
     pub(super) fn write(self, tokens: &[TokenId], to: &mut Vec<u8>) {
         match self {
-            Self::Two => to.extend(
-                tokens
-                    .iter()
-                    .flat_map(|&token| (token as u16).to_le_bytes()),
-            ),
+            Self::Two => to.extend(tokens.iter().flat_map(|&token| (token as u16).to_le_bytes())),
             Self::Four => to.extend(tokens.iter().flat_map(|token| token.to_le_bytes())),
         }
     }

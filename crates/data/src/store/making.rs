@@ -66,17 +66,10 @@ impl Making {
     ///
     /// # Errors
     /// [`Error::Io`] if a folder or a file cannot be written.
-    pub fn begin(
-        stores: &Path,
-        key: &StoreKey,
-        tokenizers: &Tokenizers,
-        layout: Layout,
-    ) -> Result<Self> {
+    pub fn begin(stores: &Path, key: &StoreKey, tokenizers: &Tokenizers, layout: Layout) -> Result<Self> {
         fs::create_dir_all(stores).map_err(Error::io("create", stores))?;
         delete_unfinished(stores)?;
-        let folder = tempfile::Builder::new()
-            .prefix(UNFINISHED)
-            .tempdir_in(stores);
+        let folder = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(stores);
         let folder = folder.map_err(Error::io("create a folder in", stores))?;
         let lock = folder.path().join(LOCK);
         let lock = File::create(&lock).and_then(|mut file| {
@@ -124,11 +117,7 @@ impl Making {
         let least = example.lengths().least_batch_tokens();
         self.least_batch_tokens = self.least_batch_tokens.max(least);
         self.draft.push(example, self.layout, self.width);
-        if self.draft.len() == SHARD {
-            self.write_shard()
-        } else {
-            Ok(())
-        }
+        if self.draft.len() == SHARD { self.write_shard() } else { Ok(()) }
     }
 
     /// Moves the corpus into place. If another process has created the same one in the meantime, that one is used.
@@ -136,13 +125,7 @@ impl Making {
     /// # Errors
     /// [`Error::Io`] if a file cannot be written.
     pub fn finish(mut self, settings: Settings) -> Result<Store> {
-        let Settings {
-            key,
-            read,
-            encoded,
-            files,
-            n_parts,
-        } = settings;
+        let Settings { key, read, encoded, files, n_parts } = settings;
         self.ends.resize(n_parts, self.len());
         if self.draft.len() > 0 {
             self.write_shard()?;
@@ -172,12 +155,7 @@ impl Making {
                 // The folder has been renamed, so it must not be deleted.
                 let _ = self.folder.keep();
                 let _ = fs::remove_file(self.dir.join(LOCK));
-                Ok(Store {
-                    dir: self.dir,
-                    manifest: Arc::new(manifest),
-                    start: 0,
-                    loaded: BTreeMap::new(),
-                })
+                Ok(Store { dir: self.dir, manifest: Arc::new(manifest), start: 0, loaded: BTreeMap::new() })
             }
             Err(_) if self.dir.join(MANIFEST).exists() => Store::open(&self.dir),
             Err(error) => Err(Error::io("write", &self.dir)(error)),
@@ -198,10 +176,7 @@ impl Making {
     fn write_shard(&mut self) -> Result<()> {
         let draft = std::mem::take(&mut self.draft);
         let bytes = draft.bytes(self.width);
-        write(
-            &self.folder.path().join(shard_name(self.shards.len())),
-            &bytes,
-        )?;
+        write(&self.folder.path().join(shard_name(self.shards.len())), &bytes)?;
         self.shards.push(ShardFacts {
             examples: draft.len(),
             bytes: bytes.len() as u64,
@@ -221,9 +196,7 @@ fn delete_unfinished(stores: &Path) -> Result<()> {
         }
         let folder = entry.path();
         let is_abandoned = File::open(folder.join(LOCK)).is_ok_and(|lock| {
-            let was_locked = lock
-                .metadata()
-                .is_ok_and(|lock| lock.len() > 0 || is_old(&lock));
+            let was_locked = lock.metadata().is_ok_and(|lock| lock.len() > 0 || is_old(&lock));
             was_locked && lock.try_lock().is_ok()
         });
         if is_abandoned {

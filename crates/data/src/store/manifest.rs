@@ -102,10 +102,7 @@ impl StoreKey {
             hash.update(name);
             hash.update(content);
         }
-        Self {
-            given: Some(hexadecimal(hash.finalize())),
-            ..self
-        }
+        Self { given: Some(hexadecimal(hash.finalize())), ..self }
     }
 
     /// Returns the maximum number of tokens on a side of an example.
@@ -126,9 +123,7 @@ impl StoreKey {
         if let Some(tokenizer) = text["tokenizer"].as_object_mut()
             && splits.iter().all(|key| tokenizer[*key] == false)
         {
-            splits
-                .iter()
-                .for_each(|key| drop(tokenizer.shift_remove(*key)));
+            splits.iter().for_each(|key| drop(tokenizer.shift_remove(*key)));
         }
         text.to_string()
     }
@@ -137,16 +132,9 @@ impl StoreKey {
     pub(super) fn folder(&self) -> String {
         let hash = Sha256::digest(self.text().as_bytes());
         let hash = hexadecimal(&hash[..8]);
-        let first = self
-            .sources
-            .first()
-            .and_then(|source| Path::new(&source.path).file_stem());
+        let first = self.sources.first().and_then(|source| Path::new(&source.path).file_stem());
         let stem = first.map_or_else(|| "corpus".into(), |stem| stem.to_string_lossy());
-        let stem: String = stem
-            .chars()
-            .take(40)
-            .map(|c| if c.is_alphanumeric() { c } else { '-' })
-            .collect();
+        let stem: String = stem.chars().take(40).map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
         format!("{stem}-{hash}")
     }
 }
@@ -159,9 +147,7 @@ impl Identity {
         let modified = metadata.modified().map_err(unreadable())?;
         Ok(Self {
             bytes: metadata.len(),
-            modified: modified
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |time| time.as_nanos()),
+            modified: modified.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos()),
             path: path.to_string_lossy().into_owned(),
         })
     }
@@ -205,11 +191,7 @@ impl Manifest {
             && others.len() * SHARD + last == n
             && self.ends.is_sorted()
             && self.ends.last() == Some(&n);
-        if fits {
-            Ok(())
-        } else {
-            Err(format!("{n} examples in {} shards", shards.len()))
-        }
+        if fits { Ok(()) } else { Err(format!("{n} examples in {} shards", shards.len())) }
     }
 }
 

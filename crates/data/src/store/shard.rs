@@ -69,13 +69,7 @@ impl Shard {
             src_lens.push(word(entry, 1));
         }
         let is_whole = magic == MAGIC && end == bytes.len() as u64;
-        is_whole.then_some(Self {
-            facts,
-            width,
-            starts,
-            src_lens,
-            bytes,
-        })
+        is_whole.then_some(Self { facts, width, starts, src_lens, bytes })
     }
 
     /// Refuses a file that was overwritten or truncated since it was opened: examples that were read since the last check are then

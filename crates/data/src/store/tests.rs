@@ -45,10 +45,7 @@ fn store(
     let settings = Settings {
         key: key.clone(),
         read: ReadStats::default(),
-        encoded: EncodeStats {
-            kept: examples.len(),
-            ..EncodeStats::default()
-        },
+        encoded: EncodeStats { kept: examples.len(), ..EncodeStats::default() },
         files: Vec::new(),
         n_parts: 1,
     };
@@ -93,9 +90,7 @@ fn examples_are_read_as_they_were_written() {
             assert_eq!(found.tokenizers().unwrap().files(), tokenizers.files());
             found = found.starting_with(special.start);
             assert_eq!(found.len(), examples.len());
-            let least = examples
-                .iter()
-                .map(|one| one.lengths().least_batch_tokens());
+            let least = examples.iter().map(|one| one.lengths().least_batch_tokens());
             assert_eq!(found.least_batch_tokens(), least.max());
             found.load(&[0]).unwrap();
             for (index, example) in examples.iter().enumerate() {
@@ -113,9 +108,8 @@ fn batches_do_not_depend_on_where_examples_are() {
     let (folder, key) = corpus();
     let stored = store(folder.path(), &key, &tokenizers, Layout::Decoded, &examples);
     let n = examples.len();
-    let batcher = |examples: Examples| {
-        Batcher::new(examples, Budget::new(3000), 5, tokenizers.sides(), None).unwrap()
-    };
+    let batcher =
+        |examples: Examples| Batcher::new(examples, Budget::new(3000), 5, tokenizers.sides(), None).unwrap();
     let (mut memory, mut disk) = (batcher(examples.into()), batcher(Examples::Disk(stored)));
     let (mut seen, mut windows) = (vec![false; n], 0);
     while memory.position().epoch == 0 {
@@ -125,20 +119,13 @@ fn batches_do_not_depend_on_where_examples_are() {
         let batch = memory.next_batch().unwrap();
         assert_eq!(disk.next_batch().unwrap(), batch);
         for &line in &batch.lines {
-            assert!(
-                !std::mem::replace(&mut seen[line - 1], true),
-                "line {line} again"
-            );
+            assert!(!std::mem::replace(&mut seen[line - 1], true), "line {line} again");
         }
     }
     assert!(seen.into_iter().all(|seen| seen), "each example once");
     assert_eq!(windows, 2);
     // A position late in another epoch.
-    let late = Position {
-        epoch: 3,
-        window: 1,
-        batch: 7,
-    };
+    let late = Position { epoch: 3, window: 1, batch: 7 };
     memory.seek(late).unwrap();
     disk.seek(late).unwrap();
     assert_eq!(disk.next_batch().unwrap(), memory.next_batch().unwrap());
@@ -191,10 +178,7 @@ fn damage_is_noticed() {
     store.load(&[]).unwrap();
     assert!(matches!(store.load(&[0]), Err(Error::Io { .. })));
     fs::write(store.dir().join(MANIFEST), "{}").unwrap();
-    assert!(matches!(
-        Store::find(folder.path(), &key),
-        Err(Error::Data { .. })
-    ));
+    assert!(matches!(Store::find(folder.path(), &key), Err(Error::Data { .. })));
 }
 
 #[test]
@@ -204,9 +188,7 @@ fn what_a_killed_process_left_is_deleted() {
     let unfinished = || {
         let entries = fs::read_dir(folder.path()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name());
-        names
-            .filter(|name| name.to_string_lossy().starts_with(".unfinished"))
-            .count()
+        names.filter(|name| name.to_string_lossy().starts_with(".unfinished")).count()
     };
     let begin = || Making::begin(folder.path(), &key, &tokenizers, Layout::Decoded).unwrap();
     let working = begin();

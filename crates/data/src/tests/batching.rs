@@ -33,17 +33,9 @@ fn every_pair_occurs_once_per_epoch() {
     for (n, tokens) in [(1, 4096), (500, 300), (5000, 100)] {
         let mut batcher = batcher(n, tokens, 1);
         for number in 0..3 {
-            assert_eq!(
-                batcher.position(),
-                Position {
-                    epoch: number,
-                    ..Position::default()
-                }
-            );
-            let mut lines: Vec<usize> = epoch(&mut batcher)
-                .into_iter()
-                .flat_map(|batch| batch.lines)
-                .collect();
+            assert_eq!(batcher.position(), Position { epoch: number, ..Position::default() });
+            let mut lines: Vec<usize> =
+                epoch(&mut batcher).into_iter().flat_map(|batch| batch.lines).collect();
             lines.sort_unstable();
             assert_eq!(lines, (1..=n).collect::<Vec<_>>());
         }
@@ -58,31 +50,18 @@ fn batches_respect_the_budget_and_fill_it() {
         assert!(batch.tgt_out.ids.len() <= 300);
         assert!(batch.src_tokens().unwrap().ids.len() <= 600);
     }
-    let real: usize = batches
-        .iter()
-        .map(|batch| batch.tgt_out.lengths.total())
-        .sum();
+    let real: usize = batches.iter().map(|batch| batch.tgt_out.lengths.total()).sum();
     let padded: usize = batches.iter().map(|batch| batch.tgt_out.ids.len()).sum();
-    assert!(
-        real * 10 > padded * 9,
-        "{real} of {padded} positions are tokens"
-    );
-    assert!(
-        padded * 10 > 300 * batches.len() * 7,
-        "{padded} positions in {} batches",
-        batches.len()
-    );
+    assert!(real * 10 > padded * 9, "{real} of {padded} positions are tokens");
+    assert!(padded * 10 > 300 * batches.len() * 7, "{padded} positions in {} batches", batches.len());
 }
 
 #[test]
 fn rows_are_shifted_and_padded() {
-    let pair =
-        |src: &[u32], tgt: &[u32], line| Example::translation(src.to_vec(), tgt, SPECIAL, line);
+    let pair = |src: &[u32], tgt: &[u32], line| Example::translation(src.to_vec(), tgt, SPECIAL, line);
     let pairs = vec![pair(&[7, 8], &[9], 1), pair(&[5], &[6, 7], 2)];
     let batches = fixed_batches(pairs, Budget::new(100), SPECIAL, None).unwrap();
-    let [batch] = &batches[..] else {
-        panic!("{} batches", batches.len())
-    };
+    let [batch] = &batches[..] else { panic!("{} batches", batches.len()) };
     assert_eq!(batch.lines, [1, 2]);
     let src = batch.src_tokens().unwrap();
     assert_eq!(src.ids, [7, 8, 3, 5, 3, 0]);
@@ -94,10 +73,7 @@ fn rows_are_shifted_and_padded() {
 
 #[test]
 fn a_translation_begins_with_the_token_that_search_forces() {
-    let special = SpecialTokens {
-        forced: Some(9),
-        ..SPECIAL
-    };
+    let special = SpecialTokens { forced: Some(9), ..SPECIAL };
     let pair = Example::translation(vec![7], &[6], special, 1);
     assert_eq!((pair.src(), pair.tgt_in()), (&[7, 3][..], &[2, 9, 6][..]));
     assert_eq!(pair.tgt_out, [9, 6, 3]);
@@ -109,9 +85,8 @@ fn a_translation_begins_with_the_token_that_search_forces() {
 fn any_position_can_be_resumed() {
     let mut batcher = batcher(600, 200, 9);
     let n = batcher.batches_per_epoch();
-    let run: Vec<(Position, Batch)> = (0..2 * n + 5)
-        .map(|_| (batcher.position(), batcher.next_batch().unwrap()))
-        .collect();
+    let run: Vec<(Position, Batch)> =
+        (0..2 * n + 5).map(|_| (batcher.position(), batcher.next_batch().unwrap())).collect();
     for start in [0, 1, n / 2, n - 1, n, n + 3] {
         let mut resumed = self::batcher(600, 200, 9);
         let text = serde_json::to_string(&run[start].0).unwrap();
@@ -123,49 +98,27 @@ fn any_position_can_be_resumed() {
     }
     // A position as version 0.1.0 wrote it.
     let mut old = self::batcher(600, 200, 9);
-    old.seek(serde_json::from_str(r#"{"epoch": 0, "batch": 1}"#).unwrap())
-        .unwrap();
+    old.seek(serde_json::from_str(r#"{"epoch": 0, "batch": 1}"#).unwrap()).unwrap();
     assert_eq!(old.position(), run[1].0);
-    let outside = Position {
-        epoch: 1,
-        window: 0,
-        batch: 100_000,
-    };
+    let outside = Position { epoch: 1, window: 0, batch: 100_000 };
     assert!(matches!(batcher.seek(outside), Err(Error::Data { .. })));
 }
 
 #[test]
 fn epochs_and_seeds_differ() {
     let mut first = batcher(500, 300, 1);
-    let batches = [
-        epoch(&mut first),
-        epoch(&mut first),
-        epoch(&mut batcher(500, 300, 2)),
-    ];
+    let batches = [epoch(&mut first), epoch(&mut first), epoch(&mut batcher(500, 300, 2))];
     assert_ne!(batches[0], batches[1]);
     assert_ne!(batches[0], batches[2]);
-    let lengths = |batches: &[Batch]| {
-        batches
-            .iter()
-            .map(|batch| batch.tgt_out.width())
-            .collect::<Vec<_>>()
-    };
+    let lengths = |batches: &[Batch]| batches.iter().map(|batch| batch.tgt_out.width()).collect::<Vec<_>>();
     assert!(!lengths(&batches[0]).is_sorted());
 }
 
 #[test]
 fn fixed_batches_are_sorted_and_complete() {
     let batches = fixed_batches(pairs(700), Budget::new(300), SPECIAL, None).unwrap();
-    assert_eq!(
-        batches,
-        fixed_batches(pairs(700), Budget::new(300), SPECIAL, None).unwrap()
-    );
-    assert!(
-        batches
-            .iter()
-            .map(|batch| batch.tgt_out.width())
-            .is_sorted()
-    );
+    assert_eq!(batches, fixed_batches(pairs(700), Budget::new(300), SPECIAL, None).unwrap());
+    assert!(batches.iter().map(|batch| batch.tgt_out.width()).is_sorted());
     let mut lines: Vec<usize> = batches.into_iter().flat_map(|batch| batch.lines).collect();
     lines.sort_unstable();
     assert_eq!(lines, (1..=700).collect::<Vec<_>>());
@@ -173,16 +126,8 @@ fn fixed_batches_are_sorted_and_complete() {
 
 #[test]
 fn a_pair_above_the_budget_is_refused() {
-    let pair = |src: usize, tgt| {
-        vec![Example::translation(
-            vec![5; src - 1],
-            &vec![5; tgt],
-            SPECIAL,
-            1,
-        )]
-    };
-    let needed = |pairs: Vec<Example>| match Batcher::new(pairs, Budget::new(10), 1, SPECIAL, None)
-    {
+    let pair = |src: usize, tgt| vec![Example::translation(vec![5; src - 1], &vec![5; tgt], SPECIAL, 1)];
+    let needed = |pairs: Vec<Example>| match Batcher::new(pairs, Budget::new(10), 1, SPECIAL, None) {
         Err(Error::Config { key, expected, .. }) => (key, expected),
         other => panic!("{other:?}"),
     };
@@ -192,14 +137,8 @@ fn a_pair_above_the_budget_is_refused() {
         assert!(expected.contains(at_least), "{expected}");
     }
     assert!(Batcher::new(pair(20, 9), Budget::new(10), 1, SPECIAL, None).is_ok());
-    assert!(matches!(
-        Batcher::new(vec![], Budget::new(10), 1, SPECIAL, None),
-        Err(Error::Data { .. })
-    ));
-    assert!(matches!(
-        fixed_batches(vec![], Budget::new(10), SPECIAL, None),
-        Err(Error::Data { .. })
-    ));
+    assert!(matches!(Batcher::new(vec![], Budget::new(10), 1, SPECIAL, None), Err(Error::Data { .. })));
+    assert!(matches!(fixed_batches(vec![], Budget::new(10), SPECIAL, None), Err(Error::Data { .. })));
 }
 
 #[test]
@@ -210,12 +149,8 @@ fn predicted_sizes_for_another_budget_are_exact() {
         let other = Batcher::new(pairs(2000), Budget::new(tokens), 1, SPECIAL, None).unwrap();
         let expected = other.sizes();
         assert_eq!(batcher.sizes_within(Budget::new(tokens)), expected);
-        let fits =
-            |size: &BatchSize| size.tgt_tokens() <= tokens && size.src_tokens() <= 2 * tokens;
-        assert!(
-            !expected.is_empty() && expected.iter().all(fits),
-            "{expected:?}"
-        );
+        let fits = |size: &BatchSize| size.tgt_tokens() <= tokens && size.src_tokens() <= 2 * tokens;
+        assert!(!expected.is_empty() && expected.iter().all(fits), "{expected:?}");
     }
     let refused = Batcher::new(pairs(2000), Budget::new(least - 1), 1, SPECIAL, None);
     assert!(matches!(refused, Err(Error::Config { .. })));
@@ -255,20 +190,14 @@ fn weighted_parts_have_their_shares_of_each_epoch() {
         for (epoch, _) in counts.iter().enumerate() {
             let seen: usize = counts[..=epoch].iter().map(|counts| counts[line]).sum();
             let exact = weights[part] * (epoch + 1) as f64;
-            assert!(
-                (seen as f64 - exact).abs() < 1.0,
-                "line {line}: {seen}, not {exact}"
-            );
+            assert!((seen as f64 - exact).abs() < 1.0, "line {line}: {seen}, not {exact}");
         }
     }
     for counts in &counts {
         for (part, range) in [(0, 0..300), (2, 300..900), (3, 900..1000)] {
             let exact = weights[part] * range.len() as f64;
             let seen: usize = counts[range].iter().sum();
-            assert!(
-                (seen as f64 - exact).abs() <= 1.0,
-                "part {part}: {seen}, not {exact}"
-            );
+            assert!((seen as f64 - exact).abs() <= 1.0, "part {part}: {seen}, not {exact}");
         }
     }
 }

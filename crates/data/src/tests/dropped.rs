@@ -6,8 +6,8 @@ use attentive_text::{self as text, Masks};
 
 use super::files::{Files, jsonl, texts, tsv};
 use crate::{
-    EncodeStats, Encoder, Filters, Form, MAX_LINE_BYTES, Progress, ReadStats, encode,
-    read_filtered, unwatched,
+    EncodeStats, Encoder, Filters, Form, MAX_LINE_BYTES, Progress, ReadStats, encode, read_filtered,
+    unwatched,
 };
 
 #[test]
@@ -37,26 +37,14 @@ fn filters_drop_and_count_lines() {
 fn unusable_pairs_are_dropped_and_counted() {
     let long = "x".repeat(1_000_000);
     let fits = "y".repeat(MAX_LINE_BYTES);
-    let tsv_file = format!(
-        "ok\tok\n \tb\na\t\n{long}\tb\na\t{long}\nnul\0\tb\na\tbell\u{7}\n{fits}\tz\u{85}z\n"
-    );
-    let corpus = Files::new(&[("tsv", tsv_file.as_bytes())])
-        .read(tsv())
-        .unwrap();
+    let tsv_file =
+        format!("ok\tok\n \tb\na\t\n{long}\tb\na\t{long}\nnul\0\tb\na\tbell\u{7}\n{fits}\tz\u{85}z\n");
+    let corpus = Files::new(&[("tsv", tsv_file.as_bytes())]).read(tsv()).unwrap();
     assert_eq!(
         corpus.stats(),
-        ReadStats {
-            lines: 8,
-            empty: 2,
-            too_long: 2,
-            control: 2,
-            ..ReadStats::default()
-        }
+        ReadStats { lines: 8, empty: 2, too_long: 2, control: 2, ..ReadStats::default() }
     );
-    assert_eq!(
-        texts(&corpus),
-        [("ok", "ok", 1), (fits.as_str(), "z\u{85}z", 8)]
-    );
+    assert_eq!(texts(&corpus), [("ok", "ok", 1), (fits.as_str(), "z\u{85}z", 8)]);
     assert_eq!(
         corpus.stats().to_string(),
         "2 of 8 lines kept, 2 dropped with an empty side, 2 dropped longer than 100,000 bytes, \
@@ -71,11 +59,8 @@ fn unusable_pairs_are_dropped_and_counted() {
 fn pairs_of_too_different_lengths_are_dropped() {
     let files = Files::new(&[("tsv", b"a a a\ta\na a\ta\na\ta a a a a\na\ta\n")]);
     let corpus = files.read(tsv()).unwrap();
-    let config = TokenizerConfig {
-        kind: TokenizerKind::Word,
-        min_frequency: 1,
-        ..TokenizerConfig::default()
-    };
+    let config =
+        TokenizerConfig { kind: TokenizerKind::Word, min_frequency: 1, ..TokenizerConfig::default() };
     let (src, tgt) = (corpus.src_texts(), corpus.tgt_texts());
     let tokenizers = text::learn(&config, Masks::Without, &src, &tgt).unwrap();
     // With `</s>`, the sides have 4 and 2, 3 and 2, 2 and 6, 2 and 2 tokens.
@@ -92,29 +77,13 @@ fn pairs_of_too_different_lengths_are_dropped() {
 fn long_pairs_are_dropped_when_encoded() {
     let words = "w ".repeat(20);
     let content = format!("a b\tx\n{words}\tx\na\t{words}\na b c\tx y z\n");
-    let corpus = Files::new(&[("tsv", content.as_bytes())])
-        .read(tsv())
-        .unwrap();
-    let config = TokenizerConfig {
-        kind: TokenizerKind::Word,
-        min_frequency: 1,
-        ..TokenizerConfig::default()
-    };
-    let tokenizers = text::learn(
-        &config,
-        Masks::Without,
-        &corpus.src_texts(),
-        &corpus.tgt_texts(),
-    )
-    .unwrap();
+    let corpus = Files::new(&[("tsv", content.as_bytes())]).read(tsv()).unwrap();
+    let config =
+        TokenizerConfig { kind: TokenizerKind::Word, min_frequency: 1, ..TokenizerConfig::default() };
+    let tokenizers = text::learn(&config, Masks::Without, &corpus.src_texts(), &corpus.tgt_texts()).unwrap();
     let mut progress = Vec::new();
     let mut watch = |at| progress.push(at);
-    let (pairs, stats) = encode(
-        &corpus,
-        Encoder::new(Task::Translate, &tokenizers, 4),
-        &mut watch,
-    )
-    .unwrap();
+    let (pairs, stats) = encode(&corpus, Encoder::new(Task::Translate, &tokenizers, 4), &mut watch).unwrap();
     assert_eq!(progress, [Progress::Encoded { done: 4, of: 4 }]);
     assert_eq!(
         stats,
@@ -127,19 +96,12 @@ fn long_pairs_are_dropped_when_encoded() {
             ..EncodeStats::default()
         }
     );
-    assert_eq!(
-        pairs.iter().map(|pair| pair.line).collect::<Vec<_>>(),
-        [1, 4]
-    );
+    assert_eq!(pairs.iter().map(|pair| pair.line).collect::<Vec<_>>(), [1, 4]);
     assert_eq!(pairs[1].src().last(), Some(&3));
     assert_eq!((pairs[1].src_len(), pairs[1].tgt_len()), (4, 4));
     assert_eq!(pairs[1].tgt_in().len(), 4);
     assert!(matches!(
-        encode(
-            &corpus,
-            Encoder::new(Task::Translate, &tokenizers, 1),
-            &mut unwatched
-        ),
+        encode(&corpus, Encoder::new(Task::Translate, &tokenizers, 1), &mut unwatched),
         Err(Error::Data { .. })
     ));
 }

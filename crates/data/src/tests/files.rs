@@ -37,10 +37,7 @@ impl Files {
 }
 
 pub(super) fn aligned() -> CorpusSource {
-    CorpusSource::Aligned {
-        src: "src".into(),
-        tgt: "tgt".into(),
-    }
+    CorpusSource::Aligned { src: "src".into(), tgt: "tgt".into() }
 }
 
 pub(super) fn tsv() -> CorpusSource {

@@ -2,9 +2,7 @@ use std::collections::HashMap;
 use std::fs;
 
 use attentive_base::error::Result;
-use attentive_config::{
-    BuiltinTask, CorpusSource, Task, TokenizerConfig, TokenizerKind, Vocabulary,
-};
+use attentive_config::{BuiltinTask, CorpusSource, Task, TokenizerConfig, TokenizerKind, Vocabulary};
 use attentive_text::{Tokenizers, learn_tagged};
 
 use crate::builtin::ClauseType;
@@ -39,10 +37,7 @@ fn tokenizers(corpus: &Corpus, kind: TokenizerKind) -> Tokenizers {
 }
 
 fn grammar(pairs: usize) -> Corpus {
-    let source = CorpusSource::Builtin {
-        task: BuiltinTask::Grammar,
-        pairs,
-    };
+    let source = CorpusSource::Builtin { task: BuiltinTask::Grammar, pairs };
     read(&source, Form::Labeled, None, 5, &mut unwatched).unwrap()
 }
 
@@ -52,10 +47,8 @@ fn labels_come_from_tsv_and_from_json() {
     let json = "{\"text\": \"A fine film.\", \"label\": \"good\"}\n\n\
                 {\"label\": \" bad\\t\", \"text\": \"No.\", \"id\": 3}\n\
                 {\"label\": \"bad\", \"text\": \"\"}\n";
-    for corpus in [
-        read_file(tsv, CorpusSource::Tsv).unwrap(),
-        read_file(json, CorpusSource::Jsonl).unwrap(),
-    ] {
+    for corpus in [read_file(tsv, CorpusSource::Tsv).unwrap(), read_file(json, CorpusSource::Jsonl).unwrap()]
+    {
         let expected = [("A fine film.", "good", 1), ("No.", "bad", 3)];
         assert_eq!(labeled(&corpus), expected);
         assert_eq!(corpus.stats().empty, 2);
@@ -69,12 +62,7 @@ fn files_that_seem_to_have_a_header_are_warned_of() {
         corpus.warnings().to_vec()
     };
     let body = "good\tA fine film.\nbad\tNo.\n";
-    for header in [
-        "label\ttext",
-        "Sentiment\tReview",
-        "stars\t\"text\"",
-        "text\tlabel",
-    ] {
+    for header in ["label\ttext", "Sentiment\tReview", "stars\t\"text\"", "text\tlabel"] {
         let [warning] = &warnings(&format!("{header}\n{body}"))[..] else {
             panic!("{header}: one warning");
         };
@@ -107,25 +95,13 @@ fn files_with_columns_in_quotation_marks_are_warned_of() {
         found.count()
     };
     for (content, form, expected) in [
-        (
-            "\"good\"\t\"A fine film.\"\n\"bad\"\t\"No.\"\n",
-            Form::Labeled,
-            1,
-        ),
+        ("\"good\"\t\"A fine film.\"\n\"bad\"\t\"No.\"\n", Form::Labeled, 1),
         ("\"good\"\tA fine film.\n\"bad\"\tNo.\n", Form::Labeled, 1),
         ("label\ttext\n\"good\"\tA fine film.\n", Form::Labeled, 1),
         ("good\t\"A fine film.\"\nbad\t\"No.\"\n", Form::Labeled, 0),
         ("\"good\"\tA fine film.\nbad\tNo.\n", Form::Labeled, 0),
-        (
-            "\"Yes.\"\t\"Ja.\"\n\"No.\"\t\"Nein.\"\n",
-            Form::Translations,
-            1,
-        ),
-        (
-            "\"Yes.\"\t\"Ja.\"\n\"No,\" he said.\t\"Nein\"\n",
-            Form::Translations,
-            0,
-        ),
+        ("\"Yes.\"\t\"Ja.\"\n\"No.\"\t\"Nein.\"\n", Form::Translations, 1),
+        ("\"Yes.\"\t\"Ja.\"\n\"No,\" he said.\t\"Nein\"\n", Form::Translations, 0),
         ("\"a b\"\t\"X Y\"\n", Form::TaggedTokens, 1),
         ("\" a \"\t\" X \"\n", Form::TaggedTokens, 0),
     ] {
@@ -151,11 +127,7 @@ fn a_line_with_commas_and_no_tab_may_be_csv() {
 #[test]
 fn each_file_of_a_pattern_may_seem_to_have_a_header() {
     let dir = tempfile::tempdir().unwrap();
-    for (name, first) in [
-        ("1.tsv", "label\ttext"),
-        ("2.tsv", "bad\tNo."),
-        ("3.tsv", "label\ttext"),
-    ] {
+    for (name, first) in [("1.tsv", "label\ttext"), ("2.tsv", "bad\tNo."), ("3.tsv", "label\ttext")] {
         fs::write(dir.path().join(name), format!("{first}\ngood\tYes.\n")).unwrap();
     }
     let source = CorpusSource::Tsv("*.tsv".into());
@@ -171,10 +143,7 @@ fn lines_without_a_label_are_reported() {
     let refused = |content: &str, source, problem: &str| {
         let message = read_file(content, source).unwrap_err().to_string();
         let place = "file`, line 2: ";
-        assert!(
-            message.contains(place) && message.contains(problem),
-            "{message}"
-        );
+        assert!(message.contains(place) && message.contains(problem), "{message}");
     };
     refused("a\tb\nno label\n", CorpusSource::Tsv, "found 1");
     refused("a\tb\nx\ty\tz\n", CorpusSource::Tsv, "found 3");
@@ -193,12 +162,8 @@ fn a_text_is_closed_and_has_one_label() {
     for kind in [TokenizerKind::Bpe, TokenizerKind::Word] {
         let tokenizers = tokenizers(&corpus, kind);
         let special = tokenizers.tgt().special();
-        let (examples, stats) = encode(
-            &corpus,
-            Encoder::new(Task::Classify, &tokenizers, 99),
-            &mut unwatched,
-        )
-        .unwrap();
+        let (examples, stats) =
+            encode(&corpus, Encoder::new(Task::Classify, &tokenizers, 99), &mut unwatched).unwrap();
         assert_eq!(stats.kept, 500);
         for (example, (text, label, line)) in examples.iter().zip(labeled(&corpus)) {
             let (eos, text_ids) = example.src().split_last().unwrap();

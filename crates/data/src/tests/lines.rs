@@ -11,16 +11,10 @@ fn lines(text: &'static [u8]) -> Lines<&'static [u8]> {
 #[test]
 fn chunks_have_at_most_the_requested_lines() {
     let mut lines = lines(b"\xef\xbb\xbfa\r\nb\n\nlast");
-    assert_eq!(
-        lines.next_chunk(2).expect("read"),
-        Some(vec!["a".into(), "b".into()])
-    );
+    assert_eq!(lines.next_chunk(2).expect("read"), Some(vec!["a".into(), "b".into()]));
     assert_eq!(lines.count(), 2);
     assert_eq!(lines.next_chunk(2).expect("read"), Some(vec!["".into()]));
-    assert_eq!(
-        lines.next_chunk(2).expect("read"),
-        Some(vec!["last".into()])
-    );
+    assert_eq!(lines.next_chunk(2).expect("read"), Some(vec!["last".into()]));
     assert_eq!(lines.next_chunk(2).expect("read"), None);
 }
 
@@ -28,14 +22,8 @@ fn chunks_have_at_most_the_requested_lines() {
 fn a_chunk_does_not_wait_for_further_lines() {
     let first: &[u8] = b"a\nb\nhalf";
     let mut lines = Lines::new(first.chain(&b" a line\n"[..]), Path::new("pipe"), 100);
-    assert_eq!(
-        lines.next_chunk(100).expect("read"),
-        Some(vec!["a".into(), "b".into()])
-    );
-    assert_eq!(
-        lines.next_chunk(100).expect("read"),
-        Some(vec!["half a line".into()])
-    );
+    assert_eq!(lines.next_chunk(100).expect("read"), Some(vec!["a".into(), "b".into()]));
+    assert_eq!(lines.next_chunk(100).expect("read"), Some(vec!["half a line".into()]));
 }
 
 #[test]
@@ -53,12 +41,7 @@ fn gzipped_files_are_read_as_text() {
 #[test]
 fn invalid_utf8_is_reported() {
     let error = lines(b"fine\nb\xffd\n").next_chunk(9).expect_err("invalid");
-    assert!(
-        error
-            .to_string()
-            .starts_with("`text`, line 2: not valid UTF-8 after byte 1"),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("`text`, line 2: not valid UTF-8 after byte 1"), "{error}");
 }
 
 /// The lines of a text, with `None` for those above `limit` bytes.
@@ -78,10 +61,7 @@ fn limited(text: &[u8], limit: usize) -> Vec<Option<String>> {
 fn lines_above_the_limit_are_skipped_and_the_others_kept() {
     let kept = |text: &str| Some(text.to_owned());
     assert_eq!(
-        limited(
-            b"\xef\xbb\xbf1234\r\n12345\n\n123456\r\n1234567890123\r\n1234",
-            4
-        ),
+        limited(b"\xef\xbb\xbf1234\r\n12345\n\n123456\r\n1234567890123\r\n1234", 4),
         [kept("1234"), None, kept(""), None, None, kept("1234")]
     );
     for end in ["", "\n", "\r\n"] {

@@ -4,19 +4,15 @@ use attentive_config::{Task, TokenizerConfig, TokenizerKind};
 use attentive_text::{Masks, SpecialTokens, Tokenizer, Tokenizers, learn};
 
 use crate::{
-    Batcher, Budget, Corpus, Encoder, Example, Form, Item, Masking, encode, fixed_batches,
-    unwatched,
+    Batcher, Budget, Corpus, Encoder, Example, Form, Item, Masking, encode, fixed_batches, unwatched,
 };
 
 const MASK: TokenId = 4;
 const WORDS: usize = 200;
 
 fn tokenizer(masks: Masks) -> Tokenizer {
-    let config = TokenizerConfig {
-        kind: TokenizerKind::Word,
-        min_frequency: 1,
-        ..TokenizerConfig::default()
-    };
+    let config =
+        TokenizerConfig { kind: TokenizerKind::Word, min_frequency: 1, ..TokenizerConfig::default() };
     let words: Vec<String> = (0..WORDS).map(|n| format!("w{n}")).collect();
     let tokenizers = learn(&config, masks, &[], &[words.join(" ")]).unwrap();
     tokenizers.tgt().clone()
@@ -34,9 +30,7 @@ fn special() -> SpecialTokens {
 fn texts(n: usize, len: usize) -> Vec<Example> {
     let word = |n: usize| (MASK as usize + 1 + n % WORDS) as TokenId;
     let text = |line: usize| (0..len).map(|place| word(line * 7 + place)).collect();
-    (1..=n)
-        .map(|line| Example::whole(text(line), special(), line))
-        .collect()
+    (1..=n).map(|line| Example::whole(text(line), special(), line)).collect()
 }
 
 fn masked(n: usize, len: usize, seed: u64) -> Batch {
@@ -50,11 +44,7 @@ fn masked(n: usize, len: usize, seed: u64) -> Batch {
 /// A batch of whole texts.
 fn whole<S: AsRef<[TokenId]>>(rows: &[S]) -> Batch {
     let tokens = Padded::new(rows, 0);
-    Batch {
-        inputs: Body::Encoder(tokens.clone().into()),
-        tgt_out: tokens,
-        lines: (1..=rows.len()).collect(),
-    }
+    Batch { inputs: Body::Encoder(tokens.clone().into()), tgt_out: tokens, lines: (1..=rows.len()).collect() }
 }
 
 /// The tokens that the encoder reads.
@@ -138,10 +128,7 @@ fn validation_masks_the_same_tokens_each_time() {
         fixed_batches(texts(20, 30), budget, special(), Some(masking(5))).unwrap()
     };
     let rows = |batches: Vec<Batch>| -> Vec<TokenId> {
-        batches
-            .iter()
-            .flat_map(|batch| read(batch).ids.clone())
-            .collect()
+        batches.iter().flat_map(|batch| read(batch).ids.clone()).collect()
     };
     assert_eq!(rows(batches(50)), rows(batches(5000)));
     assert!(rows(batches(50)).contains(&MASK));
@@ -165,20 +152,12 @@ fn texts_without_maskable_tokens_are_dropped_and_counted() {
     let of = |texts: &[&str]| {
         let items = texts.iter().map(|&text| Item::Text(text.into()));
         let corpus = Corpus::from_items(Form::Lines, items).unwrap();
-        encode(
-            &corpus,
-            Encoder::new(Task::Fill, &tokenizers, 4),
-            &mut unwatched,
-        )
+        encode(&corpus, Encoder::new(Task::Fill, &tokenizers, 4), &mut unwatched)
     };
     let (examples, stats) = of(&["w1 never", "never heard", "w1 w2 w3 w4"]).unwrap();
     assert_eq!(examples.len(), 1);
     assert_eq!((stats.dropped_long, stats.dropped_unknown), (1, 1));
-    assert!(
-        stats
-            .to_string()
-            .ends_with("1 dropped without a known token")
-    );
+    assert!(stats.to_string().ends_with("1 dropped without a known token"));
     let error = of(&["never heard"]).unwrap_err();
     assert!(error.to_string().contains("a known token"), "{error}");
     assert!(error.hint().is_some());

@@ -18,33 +18,16 @@ fn every_file_format_gives_the_same_pairs() {
 {"tgt": "Haus", "src": "house"}
 "#
     .as_slice();
-    let plain = Files::new(&[
-        ("src", src),
-        ("tgt", tgt),
-        ("tsv", tsv_file),
-        ("jsonl", json),
-    ]);
+    let plain = Files::new(&[("src", src), ("tgt", tgt), ("tsv", tsv_file), ("jsonl", json)]);
     let packed = |pack: fn(&[u8]) -> Vec<u8>| {
         let packed = [src, tgt, tsv_file, json].map(pack);
-        Files::new(&[
-            ("src", &packed[0]),
-            ("tgt", &packed[1]),
-            ("tsv", &packed[2]),
-            ("jsonl", &packed[3]),
-        ])
+        Files::new(&[("src", &packed[0]), ("tgt", &packed[1]), ("tsv", &packed[2]), ("jsonl", &packed[3])])
     };
     for files in [plain, packed(gzip), packed(zstd)] {
         for config in [aligned(), tsv(), jsonl()] {
             let corpus = files.read(config).unwrap();
-            assert_eq!(
-                texts(&corpus),
-                [("a cat", "eine Katze", 1), ("house", "Haus", 3)]
-            );
-            let expected = ReadStats {
-                lines: 3,
-                empty: 1,
-                ..ReadStats::default()
-            };
+            assert_eq!(texts(&corpus), [("a cat", "eine Katze", 1), ("house", "Haus", 3)]);
+            let expected = ReadStats { lines: 3, empty: 1, ..ReadStats::default() };
             assert_eq!(corpus.stats(), expected);
         }
     }
@@ -87,95 +70,53 @@ fn sources_are_identified_by_their_stored_bytes() {
 #[test]
 fn malformed_lines_are_reported() {
     let line_of = |error: Error, name: &str| match error {
-        Error::Line {
-            path,
-            line,
-            problem,
-        } if path.ends_with(name) => (line, problem),
+        Error::Line { path, line, problem } if path.ends_with(name) => (line, problem),
         other => panic!("{other}"),
     };
     for (content, expected) in [("a\tb\nc\n", "found 1"), ("a\tb\na\tb\tc\n", "found 3")] {
-        let error = Files::new(&[("tsv", content.as_bytes())])
-            .read(tsv())
-            .unwrap_err();
+        let error = Files::new(&[("tsv", content.as_bytes())]).read(tsv()).unwrap_err();
         let (line, problem) = line_of(error, "tsv");
         assert_eq!(line, 2);
         assert!(problem.contains(expected), "{problem}");
     }
-    for wrong in [
-        "{",
-        "[]",
-        "x",
-        r#"{"src": "a"}"#,
-        r#"{"src": 1, "tgt": "b"}"#,
-        r#"{"src":"a","tgt":"b"} x"#,
-    ] {
+    for wrong in
+        ["{", "[]", "x", r#"{"src": "a"}"#, r#"{"src": 1, "tgt": "b"}"#, r#"{"src":"a","tgt":"b"} x"#]
+    {
         let content = format!("{{\"src\":\"a\",\"tgt\":\"b\"}}\n{wrong}\n");
-        let error = Files::new(&[("jsonl", content.as_bytes())])
-            .read(jsonl())
-            .unwrap_err();
+        let error = Files::new(&[("jsonl", content.as_bytes())]).read(jsonl()).unwrap_err();
         let (line, problem) = line_of(error, "jsonl");
         assert_eq!(line, 2);
-        assert!(
-            problem.contains("`src` and `tgt`") && !problem.contains("line 1"),
-            "{problem}"
-        );
+        assert!(problem.contains("`src` and `tgt`") && !problem.contains("line 1"), "{problem}");
     }
-    let error = Files::new(&[("src", b"a\nb\xff\n"), ("tgt", b"a\nb\n")])
-        .read(aligned())
-        .unwrap_err();
+    let error = Files::new(&[("src", b"a\nb\xff\n"), ("tgt", b"a\nb\n")]).read(aligned()).unwrap_err();
     let (line, problem) = line_of(error, "src");
-    assert_eq!(
-        (line, problem.as_str()),
-        (2, "not valid UTF-8 after byte 1")
-    );
+    assert_eq!((line, problem.as_str()), (2, "not valid UTF-8 after byte 1"));
 }
 
 #[test]
 fn unaligned_files_are_refused() {
     let files = Files::new(&[("src", b"a\nb\nc\n"), ("tgt", b"a\nb\n")]);
     let error = files.read(aligned()).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            Error::Unaligned {
-                first_lines: 3,
-                second_lines: 2,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, Error::Unaligned { first_lines: 3, second_lines: 2, .. }), "{error}");
 }
 
 #[test]
 fn unreadable_files_are_reported() {
     let files = Files::new(&[("src", b"a\n"), ("cut", &gzip(&[b'a'; 5000])[..20])]);
     let missing = files.read(aligned()).unwrap_err();
-    assert!(
-        matches!(&missing, Error::Io { path, .. } if *path == files.path("tgt")),
-        "{missing}"
-    );
+    assert!(matches!(&missing, Error::Io { path, .. } if *path == files.path("tgt")), "{missing}");
     for name in [".", "cut", "missing/tsv"] {
         let error = files.read(CorpusSource::Tsv(name.into())).unwrap_err();
         assert!(matches!(error, Error::Io { .. }), "{error}");
-        assert!(matches!(
-            read_lines(&files.path(name)),
-            Err(Error::Io { .. })
-        ));
+        assert!(matches!(read_lines(&files.path(name)), Err(Error::Io { .. })));
     }
 }
 
 #[test]
 fn an_empty_corpus_is_refused() {
     for content in ["", "\n\n", " \t \n", "a\t\n"] {
-        let error = Files::new(&[("tsv", content.as_bytes())])
-            .read(tsv())
-            .unwrap_err();
-        assert!(
-            matches!(&error, Error::Data { problem, .. } if problem.contains("tsv")),
-            "{error}"
-        );
+        let error = Files::new(&[("tsv", content.as_bytes())]).read(tsv()).unwrap_err();
+        assert!(matches!(&error, Error::Data { problem, .. } if problem.contains("tsv")), "{error}");
     }
 }
 
@@ -183,10 +124,7 @@ fn an_empty_corpus_is_refused() {
 fn a_corpus_has_one_form() {
     let files = Files::new(&[("src", b"a\n"), ("tgt", b"a\n"), ("text", b"a\n")]);
     let text = || CorpusSource::Text("text".into());
-    let reverse = CorpusSource::Builtin {
-        task: BuiltinTask::Reverse,
-        pairs: 3,
-    };
+    let reverse = CorpusSource::Builtin { task: BuiltinTask::Reverse, pairs: 3 };
     for (form, source) in [
         (Form::Translations, text()),
         (Form::Labeled, text()),
@@ -203,10 +141,7 @@ fn a_corpus_has_one_form() {
 
 #[test]
 fn built_in_corpora_depend_only_on_the_seed() {
-    let source = CorpusSource::Builtin {
-        task: BuiltinTask::Reverse,
-        pairs: 20,
-    };
+    let source = CorpusSource::Builtin { task: BuiltinTask::Reverse, pairs: 20 };
     let generated = |seed| read(&source, Form::Translations, None, seed, &mut unwatched).unwrap();
     let corpus = generated(1);
     assert_eq!(corpus.entries().len(), 20);
@@ -219,23 +154,13 @@ fn built_in_corpora_depend_only_on_the_seed() {
 #[test]
 fn lines_are_unchanged() {
     let content = "\u{feff}a b\r\n\n \t\nlast".as_bytes();
-    let files = Files::new(&[
-        ("plain", content),
-        ("zipped", &gzip(content)),
-        ("empty", b""),
-        ("bad", b"a\n\xc3\n"),
-    ]);
+    let files =
+        Files::new(&[("plain", content), ("zipped", &gzip(content)), ("empty", b""), ("bad", b"a\n\xc3\n")]);
     for name in ["plain", "zipped"] {
-        assert_eq!(
-            read_lines(&files.path(name)).unwrap(),
-            ["a b", "", " \t", "last"]
-        );
+        assert_eq!(read_lines(&files.path(name)).unwrap(), ["a b", "", " \t", "last"]);
     }
     assert!(read_lines(&files.path("empty")).unwrap().is_empty());
-    assert!(matches!(
-        read_lines(&files.path("bad")),
-        Err(Error::Line { line: 2, .. })
-    ));
+    assert!(matches!(read_lines(&files.path("bad")), Err(Error::Line { line: 2, .. })));
 }
 
 #[cfg(unix)]

@@ -24,10 +24,7 @@ fn a_stream_drops_only_lines_with_control_characters() {
 
 #[test]
 fn generated_sentences_make_one_stream() {
-    let source = CorpusSource::Builtin {
-        task: BuiltinTask::Reverse,
-        pairs: 30,
-    };
+    let source = CorpusSource::Builtin { task: BuiltinTask::Reverse, pairs: 30 };
     let read = |form| crate::read(&source, form, None, 1, &mut crate::unwatched).unwrap();
     let lines = read(Form::Lines);
     let mut stream = read(Form::Stream);
@@ -43,19 +40,12 @@ fn generated_sentences_make_one_stream() {
 /// The targets of each row; checks that the input is shifted by one token.
 fn targets(batch: &Batch) -> Vec<Vec<TokenId>> {
     let (read, targets) = (batch.tgt_in().unwrap(), &batch.tgt_out);
-    assert_eq!(
-        (read.lens(), read.width()),
-        (targets.lens(), targets.width())
-    );
+    assert_eq!((read.lens(), read.width()), (targets.lens(), targets.width()));
     assert!(batch.lines.is_empty(), "windows have no line numbers");
     let rows = targets.lens().iter().enumerate().map(|(row, &len)| {
         let row = row * targets.width()..row * targets.width() + len;
         let (read, row) = (&read.ids[row.clone()], &targets.ids[row]);
-        assert!(
-            read.iter()
-                .zip(row)
-                .all(|(read, target)| read + 1 == *target)
-        );
+        assert!(read.iter().zip(row).all(|(read, target)| read + 1 == *target));
         row.to_vec()
     });
     rows.collect()
@@ -66,11 +56,7 @@ fn fixed_windows_predict_every_token_but_the_first() {
     for len in [2, 7, 8, 9, 50] {
         let ids: Vec<TokenId> = (0..len).collect();
         let batches = fixed_windows(&ids, 7, 3).unwrap();
-        assert!(
-            batches
-                .iter()
-                .all(|batch| batch.tgt_in().unwrap().rows() <= 3)
-        );
+        assert!(batches.iter().all(|batch| batch.tgt_in().unwrap().rows() <= 3));
         let all: Vec<TokenId> = batches.iter().flat_map(targets).flatten().collect();
         assert_eq!(all, ids[1..]);
     }
@@ -85,13 +71,7 @@ fn every_epoch_cuts_the_stream_differently() {
     for number in 0..4 {
         let n = stream.batches_per_epoch();
         let mut windows: Vec<_> = (0..n).flat_map(|_| targets(&stream.next_batch())).collect();
-        assert_eq!(
-            stream.position(),
-            Position {
-                epoch: number + 1,
-                ..Position::default()
-            }
-        );
+        assert_eq!(stream.position(), Position { epoch: number + 1, ..Position::default() });
         assert!(windows.iter().all(|window| window.len() == 16));
         windows.sort();
         let all = windows.concat();
@@ -114,10 +94,7 @@ fn a_stream_can_be_resumed_at_any_position() {
         other.seek(position).unwrap();
         assert_eq!(other.next_batch(), batch);
     }
-    let beyond = Position {
-        batch: 99,
-        ..Position::default()
-    };
+    let beyond = Position { batch: 99, ..Position::default() };
     assert!(matches!(stream.seek(beyond), Err(Error::Data { .. })));
     assert!(Stream::new(ids[..16].to_vec(), 16, 3, 1).is_err());
     assert!(Stream::new(ids[..17].to_vec(), 16, 3, 1).is_ok());
@@ -141,24 +118,14 @@ fn the_end_of_the_corpus_is_held_out() {
     assert_eq!(held.stats().lines, 2);
     let text = "äöü\nabc\nxyz\n";
     let (train, held) = held_out(text, Form::Stream, 0.25).unwrap();
-    assert_eq!(
-        (train.stream(), held.stream()),
-        (Some("äöü\nabc\nx"), Some("yz\n"))
-    );
+    assert_eq!((train.stream(), held.stream()), (Some("äöü\nabc\nx"), Some("yz\n")));
 }
 
 #[test]
 fn neither_side_of_a_split_may_be_empty() {
-    for (form, share) in [
-        (Form::Lines, 0.1),
-        (Form::Lines, 0.9),
-        (Form::Stream, 0.01),
-        (Form::Stream, 0.99),
-    ] {
+    for (form, share) in [(Form::Lines, 0.1), (Form::Lines, 0.9), (Form::Stream, 0.01), (Form::Stream, 0.99)]
+    {
         let error = held_out("a\nb\n", form, share).unwrap_err();
-        assert!(
-            matches!(&error, Error::Config { key, .. } if key == "data.hold_out"),
-            "{error}"
-        );
+        assert!(matches!(&error, Error::Config { key, .. } if key == "data.hold_out"), "{error}");
     }
 }

@@ -1,15 +1,11 @@
 use std::fs;
 
 use attentive_base::error::Result;
-use attentive_config::{
-    BuiltinTask, CorpusSource, Task, TokenizerConfig, TokenizerKind, Vocabulary,
-};
+use attentive_config::{BuiltinTask, CorpusSource, Task, TokenizerConfig, TokenizerKind, Vocabulary};
 use attentive_text::{Tokenizers, learn_tagged};
 use tempfile::tempdir;
 
-use crate::{
-    Corpus, Encoder, Example, Form, Item, TagInput, encode, parse_vectors, read, unwatched,
-};
+use crate::{Corpus, Encoder, Example, Form, Item, TagInput, encode, parse_vectors, read, unwatched};
 
 /// Reads a JSONL file with this content.
 fn read_jsonl(content: &str, form: Form) -> Result<Corpus> {
@@ -24,10 +20,7 @@ fn read_aligned(tokens: &str, tags: &str) -> Result<Corpus> {
     let dir = tempdir().unwrap();
     fs::write(dir.path().join("tokens"), tokens).unwrap();
     fs::write(dir.path().join("tags"), tags).unwrap();
-    let source = CorpusSource::Aligned {
-        src: "tokens".into(),
-        tgt: "tags".into(),
-    };
+    let source = CorpusSource::Aligned { src: "tokens".into(), tgt: "tags".into() };
     let form = Form::TaggedTokens;
     read(&source, form, Some(dir.path()), 1, &mut unwatched)
 }
@@ -49,31 +42,20 @@ fn tokenizers(tokens: &str, tags: &str) -> Tokenizers {
 }
 
 fn encoded(corpus: &Corpus, tokenizers: &Tokenizers) -> Result<Vec<Example>> {
-    encode(
-        corpus,
-        Encoder::new(Task::Tag, tokenizers, 99),
-        &mut unwatched,
-    )
-    .map(|(examples, _)| examples)
+    encode(corpus, Encoder::new(Task::Tag, tokenizers, 99), &mut unwatched).map(|(examples, _)| examples)
 }
 
 #[test]
 fn tokens_and_tags_come_from_json_and_from_aligned_files() {
     let jsonl = "{\"tokens\": [\"a\", \"dog\"], \"tags\": [\"DET\", \"NOUN\"]}\n\n\
                  {\"tags\": [\"INTJ\"], \"id\": 7, \"tokens\": [\"oh\"]}\n";
-    let expected = [
-        (words("a dog"), words("DET NOUN"), 1),
-        (words("oh"), words("INTJ"), 3),
-    ];
+    let expected = [(words("a dog"), words("DET NOUN"), 1), (words("oh"), words("INTJ"), 3)];
     for corpus in [
         read_jsonl(jsonl, Form::TaggedTokens).unwrap(),
         read_aligned("a dog\n\noh\n", "DET NOUN\n\nINTJ\n").unwrap(),
     ] {
         for (entry, (tokens, tags, line)) in corpus.entries().iter().zip(&expected) {
-            let item = Item::Tagged {
-                input: TagInput::Tokens(tokens.clone()),
-                tags: tags.clone(),
-            };
+            let item = Item::Tagged { input: TagInput::Tokens(tokens.clone()), tags: tags.clone() };
             assert_eq!((&entry.item, entry.line), (&item, *line));
         }
         assert_eq!(corpus.entries().len(), expected.len());
@@ -84,13 +66,9 @@ fn tokens_and_tags_come_from_json_and_from_aligned_files() {
 fn vectors_come_from_json() {
     let jsonl = "{\"vectors\": [[1, 2.5], [-3e-1, 0]], \"tags\": [\"up\", \"down\"]}";
     let corpus = read_jsonl(jsonl, Form::TaggedVectors(2)).unwrap();
-    let expected = Item::Tagged {
-        input: TagInput::Vectors(vec![1.0, 2.5, -0.3, 0.0]),
-        tags: words("up down"),
-    };
-    let [entry] = corpus.entries() else {
-        panic!("one line")
-    };
+    let expected =
+        Item::Tagged { input: TagInput::Vectors(vec![1.0, 2.5, -0.3, 0.0]), tags: words("up down") };
+    let [entry] = corpus.entries() else { panic!("one line") };
     assert_eq!((&entry.item, entry.line), (&expected, 1));
     let input = parse_vectors("{\"vectors\": [[1, 2]]}", 2).unwrap();
     assert_eq!(input, [1.0, 2.0]);
@@ -103,26 +81,14 @@ fn malformed_lines_are_reported() {
     let refused = |line: &str, form: Form, problem: &str| {
         let error = read_jsonl(&format!("{good}{line}\n"), form).unwrap_err();
         let message = error.to_string();
-        assert!(
-            message.contains("file`, line 2: ") && message.contains(problem),
-            "{line}: {message}"
-        );
+        assert!(message.contains("file`, line 2: ") && message.contains(problem), "{line}: {message}");
     };
     for (line, problem) in [
         ("a dog", "expected a JSON object with lists"),
         ("{\"tokens\": [\"a\"]}", "missing field `tags`"),
-        (
-            "{\"tokens\": [\"a b\"], \"tags\": [\"X\"]}",
-            "token 1 is empty or contains white space: `a b`",
-        ),
-        (
-            "{\"tokens\": [\"a\"], \"tags\": [\"\"]}",
-            "tag 1 is empty or contains white space",
-        ),
-        (
-            "{\"tokens\": [\"a\", \"dog\"], \"tags\": [\"DET\"]}",
-            "1 tag for 2 tokens",
-        ),
+        ("{\"tokens\": [\"a b\"], \"tags\": [\"X\"]}", "token 1 is empty or contains white space: `a b`"),
+        ("{\"tokens\": [\"a\"], \"tags\": [\"\"]}", "tag 1 is empty or contains white space"),
+        ("{\"tokens\": [\"a\", \"dog\"], \"tags\": [\"DET\"]}", "1 tag for 2 tokens"),
     ] {
         refused(line, Form::TaggedTokens, problem);
     }
@@ -131,22 +97,10 @@ fn malformed_lines_are_reported() {
             "{\"vectors\": [[1, 2], [1, 2, 3]], \"tags\": [\"a\", \"b\"]}",
             "vector 2 has 3 numbers, but `model.recurrent.d_input` is 2",
         ),
-        (
-            "{\"vectors\": [[1, 1e39]], \"tags\": [\"a\"]}",
-            "at column 21: number out of range",
-        ),
-        (
-            "{\"vectors\": [[1, NaN]], \"tags\": [\"a\"]}",
-            "expected value",
-        ),
-        (
-            "{\"vectors\": [[1, null]], \"tags\": [\"a\"]}",
-            "invalid type",
-        ),
-        (
-            "{\"vectors\": [[1, 2]], \"tags\": [\"a\", \"b\"]}",
-            "2 tags for 1 vector",
-        ),
+        ("{\"vectors\": [[1, 1e39]], \"tags\": [\"a\"]}", "at column 21: number out of range"),
+        ("{\"vectors\": [[1, NaN]], \"tags\": [\"a\"]}", "expected value"),
+        ("{\"vectors\": [[1, null]], \"tags\": [\"a\"]}", "invalid type"),
+        ("{\"vectors\": [[1, 2]], \"tags\": [\"a\", \"b\"]}", "2 tags for 1 vector"),
     ] {
         refused(line, Form::TaggedVectors(2), problem);
     }
@@ -156,10 +110,7 @@ fn malformed_lines_are_reported() {
 fn aligned_files_need_as_many_tags_as_tokens() {
     let message = read_aligned("a\n\na dog\n", "D\n\nD N V\n").unwrap_err();
     let message = message.to_string();
-    assert!(
-        message.ends_with("tags`, line 3: 3 tags for 2 tokens; expected one each"),
-        "{message}"
-    );
+    assert!(message.ends_with("tags`, line 3: 3 tags for 2 tokens; expected one each"), "{message}");
 }
 
 /// Lowercasing, normalization and the minimum frequency apply to tokens only. So does the splitting of text that
@@ -168,9 +119,7 @@ fn aligned_files_need_as_many_tags_as_tokens() {
 fn tags_are_literal_and_tokens_stay_whole() {
     let tokenizers = tokenizers("The the dog Dog\n", "DET Det NOUN ﬁ\n");
     let corpus = read_aligned("THE x<unk>y dog \u{b4}s\n", "Det ﬁ NOUN DET\n").unwrap();
-    let [example] = &encoded(&corpus, &tokenizers).unwrap()[..] else {
-        panic!("one line")
-    };
+    let [example] = &encoded(&corpus, &tokenizers).unwrap()[..] else { panic!("one line") };
     let name = |&id: &u32| tokenizers.tgt().token(id).unwrap();
     let tags: Vec<String> = example.tgt_out.iter().map(name).collect();
     assert_eq!(tags, ["Det", "ﬁ", "NOUN", "DET"]);
@@ -187,9 +136,7 @@ fn an_unknown_tag_is_reported() {
         let corpus = read_aligned("a\na a\n", &format!("DET\nDET {tag}\n")).unwrap();
         let message = encoded(&corpus, &tokenizers).unwrap_err().to_string();
         assert!(
-            message.contains(&format!(
-                "tags`, line 2: unknown tag `{tag}`: the training data"
-            )),
+            message.contains(&format!("tags`, line 2: unknown tag `{tag}`: the training data")),
             "{message}"
         );
     }
@@ -197,10 +144,7 @@ fn an_unknown_tag_is_reported() {
 
 #[test]
 fn the_grammar_has_a_tag_for_each_token() {
-    let source = CorpusSource::Builtin {
-        task: BuiltinTask::Grammar,
-        pairs: 50,
-    };
+    let source = CorpusSource::Builtin { task: BuiltinTask::Grammar, pairs: 50 };
     let corpus = read(&source, Form::TaggedTokens, None, 3, &mut unwatched).unwrap();
     assert_eq!(corpus.entries().len(), 50);
     assert!(corpus.entries().iter().all(|entry| matches!(

@@ -30,11 +30,7 @@ struct Toy {
 impl Toy {
     fn new(max_len: usize, logits: fn(TokenId, usize) -> Vec<f32>) -> Self {
         let read = RefCell::default();
-        Self {
-            logits,
-            max_len,
-            read,
-        }
+        Self { logits, max_len, read }
     }
 }
 
@@ -79,9 +75,7 @@ impl Stepper for Toy {
         let texts = tokens.ids.chunks(tokens.width()).zip(tokens.lens());
         let mut last = Vec::new();
         for ((tokens, &len), row) in texts.zip(rows) {
-            let all = tokens[..len]
-                .iter()
-                .map(|&token| self.logits_after(token, row));
+            let all = tokens[..len].iter().map(|&token| self.logits_after(token, row));
             last.push(all.last().expect("a token to read"));
         }
         let vocab = last[0].len();
@@ -121,29 +115,16 @@ fn rules(units: Units) -> TextRules {
         units,
         ends: vec![SPECIAL.eos],
         pad: SPECIAL.pad,
-        never: never
-            .filter(|&id| id != SPECIAL.eos || units == Units::Stream)
-            .collect(),
+        never: never.filter(|&id| id != SPECIAL.eos || units == Units::Stream).collect(),
     }
 }
 
 fn draw_all(toy: &Toy, text: &[TokenId], units: Units, options: SampleOptions) -> Drawn {
-    sample(toy, text, rules(units), &options, |_| {
-        Ok(ControlFlow::Continue(()))
-    })
-    .unwrap()
+    sample(toy, text, rules(units), &options, |_| Ok(ControlFlow::Continue(()))).unwrap()
 }
 
 fn sampling(temperature: f64, top_k: usize, top_p: f64) -> SampleOptions {
-    SampleOptions {
-        sampling: Sampling {
-            temperature,
-            top_k,
-            top_p,
-            seed: 0,
-        },
-        ..SampleOptions::default()
-    }
+    SampleOptions { sampling: Sampling { temperature, top_k, top_p, seed: 0 }, ..SampleOptions::default() }
 }
 
 /// Frequency of each token drawn from the logits of [`falling`].
@@ -166,10 +147,7 @@ fn frequencies_match_probabilities() {
     for (token, &count) in counts.iter().enumerate().skip(5) {
         let expected = 4000.0 * weight(token) / total;
         let deviation = (count as f64 - expected).abs();
-        assert!(
-            deviation < 5.0 * expected.sqrt(),
-            "{token}: {count}, not {expected}"
-        );
+        assert!(deviation < 5.0 * expected.sqrt(), "{token}: {count}, not {expected}");
     }
 }
 
@@ -196,11 +174,7 @@ fn only_the_top_tokens_are_drawn() {
 fn a_sample_depends_only_on_seed_and_number() {
     let toy = Toy::new(50, falling);
     let tokens = |seed, number| {
-        let mut options = SampleOptions {
-            number,
-            max_new_tokens: 20,
-            ..SampleOptions::default()
-        };
+        let mut options = SampleOptions { number, max_new_tokens: 20, ..SampleOptions::default() };
         options.sampling.seed = seed;
         draw_all(&toy, &[2], Units::Stream, options).tokens
     };
@@ -212,17 +186,12 @@ fn a_sample_depends_only_on_seed_and_number() {
 /// A model that counts up to 10, then predicts `</s>`.
 fn counting(last: TokenId, _: usize) -> Vec<f32> {
     let next = if last == 10 { SPECIAL.eos } else { last + 1 };
-    (0..12)
-        .map(|token| if token == next { 9.0 } else { 0.0 })
-        .collect()
+    (0..12).map(|token| if token == next { 9.0 } else { 0.0 }).collect()
 }
 
 #[test]
 fn the_reason_of_an_ending_is_reported() {
-    let greedy = |max_new_tokens| SampleOptions {
-        max_new_tokens,
-        ..sampling(0.0, 0, 1.0)
-    };
+    let greedy = |max_new_tokens| SampleOptions { max_new_tokens, ..sampling(0.0, 0, 1.0) };
     let end = |max_len, max_new_tokens| {
         let toy = Toy::new(max_len, counting);
         let drawn = draw_all(&toy, &[2, 5], Units::Lines, greedy(max_new_tokens));
@@ -234,18 +203,9 @@ fn the_reason_of_an_ending_is_reported() {
     assert_eq!(end(2, 99), (vec![6], Ending::ContextFull));
 
     let toy = Toy::new(9, counting);
-    let until_8 = |token| {
-        Ok(if token == 8 {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        })
-    };
+    let until_8 = |token| Ok(if token == 8 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) });
     let stopped = sample(&toy, &[5], rules(Units::Lines), &greedy(99), until_8).unwrap();
-    assert_eq!(
-        (stopped.tokens, stopped.ending),
-        (vec![6, 7, 8], Some(Ending::Stopped))
-    );
+    assert_eq!((stopped.tokens, stopped.ending), (vec![6, 7, 8], Some(Ending::Stopped)));
 
     let broken = Toy::new(9, |last, position| match position {
         2 => vec![f32::NAN; 12],
@@ -257,33 +217,20 @@ fn the_reason_of_an_ending_is_reported() {
 
 #[test]
 fn a_stream_restarts_with_the_last_half_of_its_context() {
-    let toy = Toy::new(5, |last, _| {
-        (0..12)
-            .map(|token| f32::from(token == 5 + (last - 4) % 7))
-            .collect()
-    });
-    let options = SampleOptions {
-        max_new_tokens: 9,
-        ..sampling(0.0, 0, 1.0)
-    };
+    let toy = Toy::new(5, |last, _| (0..12).map(|token| f32::from(token == 5 + (last - 4) % 7)).collect());
+    let options = SampleOptions { max_new_tokens: 9, ..sampling(0.0, 0, 1.0) };
     let drawn = draw_all(&toy, &[9, 5, 6], Units::Stream, options);
     assert_eq!(drawn.tokens, [7, 8, 9, 10, 11, 5, 6, 7, 8]);
     assert_eq!(drawn.ending, Some(Ending::MaxNewTokens));
     // Windows overlap by the three tokens that are read again; the last drawn token is never read.
-    let read: Vec<Vec<TokenId>> = vec![
-        vec![9, 5, 6, 7, 8],
-        vec![7, 8, 9, 10, 11],
-        vec![10, 11, 5, 6, 7],
-    ];
+    let read: Vec<Vec<TokenId>> = vec![vec![9, 5, 6, 7, 8], vec![7, 8, 9, 10, 11], vec![10, 11, 5, 6, 7]];
     assert_eq!(*toy.read.borrow(), read);
 }
 
 /// A model that prefers the token after the last one, less so at later positions.
 fn wandering(last: TokenId, position: usize) -> Vec<f32> {
     let near = |token: u32| -0.5 * f32::from((token + 12 - last % 12) as u8 % 12);
-    (0..12)
-        .map(|token| near(token) / (1.0 + position as f32))
-        .collect()
+    (0..12).map(|token| near(token) / (1.0 + position as f32)).collect()
 }
 
 #[test]
@@ -337,10 +284,7 @@ fn invalid_options_are_refused() {
         sampling(1.0, 0, 0.0),
         sampling(1.0, 0, 1.1),
         sampling(1.0, 0, f64::NAN),
-        SampleOptions {
-            max_new_tokens: 0,
-            ..good
-        },
+        SampleOptions { max_new_tokens: 0, ..good },
     ] {
         let error = wrong.check().unwrap_err();
         assert!(error.exit_code() == 2 && error.hint().is_some(), "{error}");

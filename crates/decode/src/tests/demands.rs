@@ -8,10 +8,7 @@ use super::toy::*;
 use crate::{Capacity, Hypothesis, Sampling, SearchOptions, Sentence, Setting, Strategy, search};
 
 fn guided(beam_width: usize) -> SearchOptions {
-    SearchOptions {
-        guided: true,
-        ..options(beam_width, LengthPenaltyFormula::Gnmt, 0.6)
-    }
+    SearchOptions { guided: true, ..options(beam_width, LengthPenaltyFormula::Gnmt, 0.6) }
 }
 
 fn demanding(src: &[TokenId], prefix: &[TokenId], constraints: &[&[TokenId]]) -> Sentence {
@@ -24,15 +21,8 @@ fn demanding(src: &[TokenId], prefix: &[TokenId], constraints: &[&[TokenId]]) ->
 }
 
 fn results(toy: &Toy<'_>, sentence: Sentence, options: &SearchOptions) -> Vec<Hypothesis> {
-    let capacity = Capacity {
-        sentences: 1,
-        positions: usize::MAX,
-    };
-    let setting = Setting {
-        contract: contract(),
-        options: *options,
-        capacity,
-    };
+    let capacity = Capacity { sentences: 1, positions: usize::MAX };
+    let setting = Setting { contract: contract(), options: *options, capacity };
     let mut found = search(toy, std::iter::once(sentence), setting);
     found.next().expect("a result")
 }
@@ -72,13 +62,8 @@ fn without_demands_a_guided_search_is_a_plain_one() {
 
 #[test]
 fn a_wide_beam_with_constraints_equals_brute_force() {
-    let cases: [&[&[TokenId]]; 5] = [
-        &[&[6]],
-        &[&[7, 4]],
-        &[&[5], &[6]],
-        &[&[6, 5], &[5, 7]],
-        &[&[1, 1], &[4]],
-    ];
+    let cases: [&[&[TokenId]]; 5] =
+        [&[&[6]], &[&[7, 4]], &[&[5], &[6]], &[&[6, 5], &[5, 7]], &[&[1, 1], &[4]]];
     for seed in 0..4 {
         let logits = random_logits(seed);
         let toy = Toy::new(&logits);
@@ -90,10 +75,8 @@ fn a_wide_beam_with_constraints_equals_brute_force() {
             };
             let mut expected = everything(&toy, &[7], 4);
             expected.retain(|(tokens, _, finished)| !finished || missing(tokens) == 0);
-            let every = SearchOptions {
-                strategy: Strategy::beam(700, usize::MAX, EarlyStopping::Never),
-                ..options
-            };
+            let every =
+                SearchOptions { strategy: Strategy::beam(700, usize::MAX, EarlyStopping::Never), ..options };
             let mut expected = ranked(expected, &every);
             expected.sort_by_key(|(tokens, ..)| missing(tokens));
             expected.truncate(options.strategy.n_best());
@@ -159,11 +142,7 @@ fn constraints_that_do_not_fit_are_named() {
 fn constraints_at_odds_with_other_rules_end_the_search() {
     let logits = random_logits(2);
     let toy = Toy::new(&logits);
-    let options = SearchOptions {
-        no_repeat_ngram: 1,
-        max_new_extra: 30,
-        ..guided(3)
-    };
+    let options = SearchOptions { no_repeat_ngram: 1, max_new_extra: 30, ..guided(3) };
     let found = results(&toy, demanding(&[7], &[], &[&[5, 5]]), &options);
     assert!(!found.is_empty() && found.iter().all(|found| found.unmet == [0]));
 }
@@ -182,40 +161,16 @@ fn demands_of_other_sentences_change_nothing() {
         let logits = random_logits(seed);
         let toy = Toy::new(&logits);
         for width in [1, 4] {
-            let options = SearchOptions {
-                no_repeat_ngram: 3,
-                coverage_penalty: 0.3,
-                ..guided(width)
-            };
-            let alone: Vec<_> = (sentences.iter())
-                .map(|sentence| results(&toy, sentence.clone(), &options))
-                .collect();
+            let options = SearchOptions { no_repeat_ngram: 3, coverage_penalty: 0.3, ..guided(width) };
+            let alone: Vec<_> =
+                (sentences.iter()).map(|sentence| results(&toy, sentence.clone(), &options)).collect();
             for capacity in [2, 3, 100] {
-                let capacity = Capacity {
-                    sentences: capacity,
-                    positions: usize::MAX,
-                };
+                let capacity = Capacity { sentences: capacity, positions: usize::MAX };
                 let all = sentences.iter().cloned();
-                let found = search(
-                    &toy,
-                    all,
-                    Setting {
-                        contract: contract(),
-                        options,
-                        capacity,
-                    },
-                );
+                let found = search(&toy, all, Setting { contract: contract(), options, capacity });
                 assert!(found.eq(alone.iter().cloned()));
                 let reversed = sentences.iter().rev().cloned();
-                let found = search(
-                    &toy,
-                    reversed,
-                    Setting {
-                        contract: contract(),
-                        options,
-                        capacity,
-                    },
-                );
+                let found = search(&toy, reversed, Setting { contract: contract(), options, capacity });
                 assert!(found.eq(alone.iter().rev().cloned()));
             }
         }
@@ -229,10 +184,7 @@ fn no_output_is_shorter_than_the_shortest() {
         let toy = Toy::new(&logits);
         for width in [1, 4] {
             for (sampled, min_length) in [(false, 0), (false, 3), (true, 3), (false, 99)] {
-                let sample = Strategy::Sample {
-                    sampling: Sampling::default(),
-                    count: width,
-                };
+                let sample = Strategy::Sample { sampling: Sampling::default(), count: width };
                 let options = SearchOptions {
                     min_length,
                     strategy: if sampled {

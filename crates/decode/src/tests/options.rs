@@ -10,18 +10,9 @@ use crate::{Sampling, SearchOptions, Strategy};
 fn invalid_options_are_refused() {
     let fits = options(5, LengthPenaltyFormula::Gnmt, 0.6);
     assert!(fits.check().is_ok());
-    let beam = |width, n_best| Strategy::Beam {
-        width,
-        n_best,
-        early_stopping: EarlyStopping::Never,
-    };
-    let sample = |top_p, count| Strategy::Sample {
-        sampling: Sampling {
-            top_p,
-            ..Sampling::default()
-        },
-        count,
-    };
+    let beam = |width, n_best| Strategy::Beam { width, n_best, early_stopping: EarlyStopping::Never };
+    let sample =
+        |top_p, count| Strategy::Sample { sampling: Sampling { top_p, ..Sampling::default() }, count };
     let strategies = [
         beam(0, 1),
         beam(1, 1),
@@ -35,14 +26,8 @@ fn invalid_options_are_refused() {
     ];
     let of_strategy = strategies.map(|strategy| SearchOptions { strategy, ..fits });
     let others = [
-        SearchOptions {
-            length_penalty: f64::NAN,
-            ..fits
-        },
-        SearchOptions {
-            coverage_penalty: -0.1,
-            ..fits
-        },
+        SearchOptions { length_penalty: f64::NAN, ..fits },
+        SearchOptions { coverage_penalty: -0.1, ..fits },
     ];
     for wrong in of_strategy.into_iter().chain(others) {
         let error = wrong.check().unwrap_err();
@@ -53,10 +38,7 @@ fn invalid_options_are_refused() {
 #[test]
 fn options_are_written_with_the_keys_of_the_configuration() {
     let written = |strategy| {
-        let options = SearchOptions {
-            strategy,
-            ..SearchOptions::from(&DecodeConfig::default())
-        };
+        let options = SearchOptions { strategy, ..SearchOptions::from(&DecodeConfig::default()) };
         serde_json::to_value(options).unwrap()
     };
     let rest = json!({
@@ -78,17 +60,8 @@ fn options_are_written_with_the_keys_of_the_configuration() {
     let keys = json!({ "beam_width": 4, "n_best": 2, "early_stopping": "always" });
     assert_eq!(beam(EarlyStopping::Always), with(keys));
     let keys = json!({ "beam_width": 1, "n_best": 1 });
-    assert_eq!(
-        written(Strategy::beam(1, 1, EarlyStopping::Always)),
-        with(keys)
-    );
-    let sample = Strategy::Sample {
-        sampling: Sampling::default(),
-        count: 3,
-    };
+    assert_eq!(written(Strategy::beam(1, 1, EarlyStopping::Always)), with(keys));
+    let sample = Strategy::Sample { sampling: Sampling::default(), count: 3 };
     let sampling = json!({ "temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0 });
-    assert_eq!(
-        written(sample),
-        with(json!({ "n_best": 3, "sampling": sampling }))
-    );
+    assert_eq!(written(sample), with(json!({ "n_best": 3, "sampling": sampling })));
 }

@@ -36,10 +36,7 @@ pub(super) struct Toy<'a> {
 
 impl<'a> Toy<'a> {
     pub(super) fn new(logits: &'a Formula<'a>) -> Self {
-        Self {
-            logits,
-            rows: RefCell::default(),
-        }
+        Self { logits, rows: RefCell::default() }
     }
 
     pub(super) fn log_probs(&self, src: &[TokenId], prefix: &[TokenId]) -> Vec<f64> {
@@ -69,10 +66,7 @@ impl Stepper for Toy<'_> {
 
     fn admit(&self, src: &Padded, state: &mut Vec<Row>) {
         let sentences = src.ids.chunks(src.width()).zip(src.lens());
-        state.extend(sentences.map(|(ids, &len)| Row {
-            src: ids[..len].to_vec(),
-            prefix: None,
-        }));
+        state.extend(sentences.map(|(ids, &len)| Row { src: ids[..len].to_vec(), prefix: None }));
     }
 
     fn step(&self, next: &[TokenId], state: &mut Vec<Row>) -> Logits {
@@ -87,10 +81,7 @@ impl Stepper for Toy<'_> {
                 }
                 Some(prefix) => prefix.push(next),
             }
-            values.extend((self.logits)(
-                &row.src,
-                row.prefix.as_deref().unwrap_or_default(),
-            ));
+            values.extend((self.logits)(&row.src, row.prefix.as_deref().unwrap_or_default()));
         }
         Logits::new(values, VOCAB)
     }
@@ -131,15 +122,14 @@ pub(super) fn attention(src: &[TokenId], prefix: &[TokenId]) -> Vec<f32> {
 }
 
 pub(super) fn contract() -> &'static TokenContract {
-    static CONTRACT: std::sync::LazyLock<TokenContract> =
-        std::sync::LazyLock::new(|| TokenContract {
-            start: SPECIAL.bos,
-            end: SPECIAL.eos,
-            pad: SPECIAL.pad,
-            never: vec![SPECIAL.pad, SPECIAL.bos],
-            forced_first: None,
-            forced_last: None,
-        });
+    static CONTRACT: std::sync::LazyLock<TokenContract> = std::sync::LazyLock::new(|| TokenContract {
+        start: SPECIAL.bos,
+        end: SPECIAL.eos,
+        pad: SPECIAL.pad,
+        never: vec![SPECIAL.pad, SPECIAL.bos],
+        forced_first: None,
+        forced_last: None,
+    });
     &CONTRACT
 }
 
@@ -150,21 +140,9 @@ pub(super) fn find(
     options: &SearchOptions,
     together: usize,
 ) -> Vec<Vec<Hypothesis>> {
-    let capacity = Capacity {
-        sentences: together,
-        positions: usize::MAX,
-    };
+    let capacity = Capacity { sentences: together, positions: usize::MAX };
     let sentences = sentences.iter().map(|sentence| sentence.to_vec().into());
-    search(
-        toy,
-        sentences,
-        Setting {
-            contract: contract(),
-            options: *options,
-            capacity,
-        },
-    )
-    .collect()
+    search(toy, sentences, Setting { contract: contract(), options: *options, capacity }).collect()
 }
 
 pub(super) fn random_logits(seed: u64) -> impl Fn(&[TokenId], &[TokenId]) -> [f32; VOCAB] {
@@ -173,9 +151,7 @@ pub(super) fn random_logits(seed: u64) -> impl Fn(&[TokenId], &[TokenId]) -> [f3
             .iter()
             .chain([&99])
             .chain(prefix)
-            .fold(17u64, |hash, &id| {
-                hash.wrapping_mul(1_000_003) ^ u64::from(id)
-            });
+            .fold(17u64, |hash, &id| hash.wrapping_mul(1_000_003) ^ u64::from(id));
         let mut random = Random::new(seed, stream);
         std::array::from_fn(|_| 2.0 * random.normal() as f32)
     }
@@ -233,16 +209,10 @@ pub(super) fn assert_same(results: &[Hypothesis], expected: &[Found]) {
     assert_eq!(results.len(), expected.len());
     for (result, (tokens, log_prob, finished)) in results.iter().zip(expected) {
         assert_eq!((&result.tokens, result.finished), (tokens, *finished));
-        assert!(
-            (result.log_prob - log_prob).abs() < 1e-4,
-            "{result:?}: {log_prob}"
-        );
+        assert!((result.log_prob - log_prob).abs() < 1e-4, "{result:?}: {log_prob}");
         let sum: f32 = result.token_log_probs.iter().sum();
         assert!((f64::from(sum) - log_prob).abs() < 1e-4, "{result:?}");
-        assert_eq!(
-            result.token_log_probs.len(),
-            tokens.len() + usize::from(*finished)
-        );
+        assert_eq!(result.token_log_probs.len(), tokens.len() + usize::from(*finished));
     }
 }
 
@@ -294,10 +264,7 @@ pub(super) fn patient_beam(toy: &Toy<'_>, src: &[TokenId], options: &SearchOptio
         }
         live.truncate(options.strategy.rows());
     }
-    found.extend(
-        live.into_iter()
-            .map(|(tokens, log_prob)| (tokens, log_prob, false)),
-    );
+    found.extend(live.into_iter().map(|(tokens, log_prob)| (tokens, log_prob, false)));
     ranked(found, options)
 }
 
@@ -305,11 +272,7 @@ pub(super) fn patient_beam(toy: &Toy<'_>, src: &[TokenId], options: &SearchOptio
 pub(super) fn closing_after_source() -> impl Fn(&[TokenId], &[TokenId]) -> [f32; VOCAB] {
     |src, prefix| {
         let mut logits = [0.0; VOCAB];
-        let likeliest = if prefix.len() < src[0] as usize {
-            5
-        } else {
-            SPECIAL.eos
-        };
+        let likeliest = if prefix.len() < src[0] as usize { 5 } else { SPECIAL.eos };
         logits[likeliest as usize] = 30.0;
         logits
     }

@@ -6,9 +6,7 @@ use attentive_base::batch::TokenId;
 use attentive_config::LengthPenaltyFormula;
 
 use super::toy::*;
-use crate::{
-    Capacity, Ensemble, Hypothesis, Sampling, SearchOptions, Sentence, Setting, Strategy, search,
-};
+use crate::{Capacity, Ensemble, Hypothesis, Sampling, SearchOptions, Sentence, Setting, Strategy, search};
 
 fn repeats(tokens: &[TokenId], n: usize) -> bool {
     let ngrams: Vec<&[TokenId]> = tokens.windows(n).collect();
@@ -21,10 +19,8 @@ fn outputs_without_repeated_ngrams_equal_brute_force() {
         let logits = random_logits(seed);
         let toy = Toy::new(&logits);
         for n in 1..=3 {
-            let options = SearchOptions {
-                no_repeat_ngram: n,
-                ..options(700, LengthPenaltyFormula::Length, 1.0)
-            };
+            let options =
+                SearchOptions { no_repeat_ngram: n, ..options(700, LengthPenaltyFormula::Length, 1.0) };
             let mut expected = everything(&toy, &[7], 4);
             expected.retain(|(tokens, ..)| !repeats(tokens, n));
             assert_same(&one(&toy, &[7], &options), &ranked(expected, &options));
@@ -38,10 +34,8 @@ fn ngrams_are_not_repeated_however_likely_they_are() {
     let toy = Toy::new(&eager);
     for (n, expected) in [(0, 16), (1, 5), (2, 16), (3, 16)] {
         for width in [1, 3] {
-            let options = SearchOptions {
-                no_repeat_ngram: n,
-                ..options(width, LengthPenaltyFormula::Gnmt, 0.0)
-            };
+            let options =
+                SearchOptions { no_repeat_ngram: n, ..options(width, LengthPenaltyFormula::Gnmt, 0.0) };
             let best = &one(&toy, &[4; 13], &options)[0];
             assert!(n == 0 || !repeats(&best.tokens, n), "{best:?}");
             assert!(best.tokens.len() <= expected);
@@ -69,14 +63,8 @@ fn coverage_ranks_as_its_definition_says() {
         let logits = random_logits(seed);
         let toy = Toy::new(&logits);
         for (penalty, length_penalty) in PENALTIES {
-            let plain = SearchOptions {
-                max_new_extra: 1,
-                ..options(700, penalty, length_penalty)
-            };
-            let options = SearchOptions {
-                coverage_penalty: 0.5,
-                ..plain
-            };
+            let plain = SearchOptions { max_new_extra: 1, ..options(700, penalty, length_penalty) };
+            let options = SearchOptions { coverage_penalty: 0.5, ..plain };
             let mut expected = everything(&toy, &src, 4);
             let score = |found: &Found| covered(&src, found, &options);
             expected.sort_by(|a, b| b.2.cmp(&a.2).then(score(b).total_cmp(&score(a))));
@@ -98,20 +86,9 @@ fn sampled(
     options: &SearchOptions,
     together: usize,
 ) -> Vec<Vec<Hypothesis>> {
-    let capacity = Capacity {
-        sentences: together,
-        positions: usize::MAX,
-    };
-    search(
-        toy,
-        sentences.into_iter(),
-        Setting {
-            contract: contract(),
-            options: *options,
-            capacity,
-        },
-    )
-    .collect()
+    let capacity = Capacity { sentences: together, positions: usize::MAX };
+    search(toy, sentences.into_iter(), Setting { contract: contract(), options: *options, capacity })
+        .collect()
 }
 
 fn sampling(count: usize, sampling: Sampling) -> SearchOptions {
@@ -122,10 +99,7 @@ fn sampling(count: usize, sampling: Sampling) -> SearchOptions {
 }
 
 fn streams(src: &[TokenId], streams: std::ops::Range<u64>) -> Vec<Sentence> {
-    let sentence = |stream| Sentence {
-        stream,
-        ..src.to_vec().into()
-    };
+    let sentence = |stream| Sentence { stream, ..src.to_vec().into() };
     streams.map(sentence).collect()
 }
 
@@ -134,10 +108,7 @@ fn samples_are_as_frequent_as_they_are_likely() {
     let logits = random_logits(5);
     let toy = Toy::new(&logits);
     let src = [4, 5];
-    let options = SearchOptions {
-        max_new_tokens: 2,
-        ..sampling(20, Sampling::default())
-    };
+    let options = SearchOptions { max_new_tokens: 2, ..sampling(20, Sampling::default()) };
     let mut counts: HashMap<(Vec<TokenId>, bool), usize> = HashMap::new();
     for hypothesis in sampled(&toy, streams(&src, 0..250), &options, 100).concat() {
         let key = (hypothesis.tokens, hypothesis.finished);
@@ -161,45 +132,25 @@ fn samples_are_as_frequent_as_they_are_likely() {
         }
         let count = counts.remove(&(tokens, finished)).unwrap_or(0) as f64;
         let deviation = (count - expected).abs();
-        assert!(
-            deviation < 5.0 * expected.sqrt() + 1.0,
-            "{count}, not {expected}"
-        );
+        assert!(deviation < 5.0 * expected.sqrt() + 1.0, "{count}, not {expected}");
         n_checked += 1;
     }
-    assert!(
-        n_checked == 31 && counts.is_empty(),
-        "{n_checked} {counts:?}"
-    );
+    assert!(n_checked == 31 && counts.is_empty(), "{n_checked} {counts:?}");
 }
 
 #[test]
 fn samples_depend_on_the_seed_and_their_line_only() {
     let logits = random_logits(6);
     let toy = Toy::new(&logits);
-    let with_seed = |seed, n_best| {
-        sampling(
-            n_best,
-            Sampling {
-                seed,
-                ..Sampling::default()
-            },
-        )
-    };
-    let options = SearchOptions {
-        no_repeat_ngram: 2,
-        ..with_seed(1, 4)
-    };
+    let with_seed = |seed, n_best| sampling(n_best, Sampling { seed, ..Sampling::default() });
+    let options = SearchOptions { no_repeat_ngram: 2, ..with_seed(1, 4) };
     let mut sentences = streams(&[4, 5, 6], 0..6);
     sentences[3].src = vec![7; 9];
     sentences[4].src.clear();
     let expected = sampled(&toy, sentences.clone(), &options, 1);
     assert_ne!(expected[0], expected[1]);
     for together in [2, 3, 100] {
-        assert_eq!(
-            sampled(&toy, sentences.clone(), &options, together),
-            expected
-        );
+        assert_eq!(sampled(&toy, sentences.clone(), &options, together), expected);
         let mut reversed = sentences.clone();
         reversed.reverse();
         let mut found = sampled(&toy, reversed, &options, together);
@@ -221,32 +172,17 @@ fn the_limits_of_sampling_hold() {
     let src = [4, 5, 6, 7];
     let greedy = one(&toy, &src, &options(1, LengthPenaltyFormula::Gnmt, 0.6));
     let narrow = [
-        Sampling {
-            temperature: 0.0,
-            ..Sampling::default()
-        },
-        Sampling {
-            top_k: 1,
-            ..Sampling::default()
-        },
-        Sampling {
-            top_p: 1e-9,
-            ..Sampling::default()
-        },
+        Sampling { temperature: 0.0, ..Sampling::default() },
+        Sampling { top_k: 1, ..Sampling::default() },
+        Sampling { top_p: 1e-9, ..Sampling::default() },
     ];
     for narrow in narrow {
         let found = sampled(&toy, vec![src.to_vec().into()], &sampling(2, narrow), 1);
         assert_eq!(found[0], [greedy.clone(), greedy.clone()].concat());
     }
     // A prefix is given, and what follows is drawn.
-    let options = SearchOptions {
-        guided: true,
-        ..sampling(5, Sampling::default())
-    };
-    let sentence = Sentence {
-        prefix: vec![6, 6],
-        ..src.to_vec().into()
-    };
+    let options = SearchOptions { guided: true, ..sampling(5, Sampling::default()) };
+    let sentence = Sentence { prefix: vec![6, 6], ..src.to_vec().into() };
     let found = sampled(&toy, vec![sentence], &options, 1).remove(0);
     assert_eq!(found.len(), 5);
     assert!(found.iter().all(|found| found.tokens.starts_with(&[6, 6])));
@@ -266,25 +202,12 @@ fn an_ensemble_searches_the_mean_distribution() {
         let members = [Toy::new(&one_of), Toy::new(&other)];
         let ensemble = Ensemble::new(members.iter().collect());
         for width in [1, 4] {
-            let options = SearchOptions {
-                coverage_penalty: 0.2,
-                ..options(width, LengthPenaltyFormula::Gnmt, 0.6)
-            };
+            let options =
+                SearchOptions { coverage_penalty: 0.2, ..options(width, LengthPenaltyFormula::Gnmt, 0.6) };
             let sentences: [&[TokenId]; 3] = [&[4, 5], &[6, 7, 7], &[4]];
-            let capacity = Capacity {
-                sentences: 2,
-                positions: usize::MAX,
-            };
+            let capacity = Capacity { sentences: 2, positions: usize::MAX };
             let all = sentences.iter().map(|sentence| sentence.to_vec().into());
-            let found = search(
-                &ensemble,
-                all,
-                Setting {
-                    contract: contract(),
-                    options,
-                    capacity,
-                },
-            );
+            let found = search(&ensemble, all, Setting { contract: contract(), options, capacity });
             for (found, src) in found.zip(sentences) {
                 let expected = one(&expected, src, &options);
                 assert_eq!(found.len(), expected.len());

@@ -20,32 +20,18 @@ impl<'a> Attention<'a> {
         let [q, mut k, mut v] = match inputs.operands {
             Operands::Joined(all) => [(0, width), (width, kv_width), (width + kv_width, kv_width)]
                 .map(|(first, count)| copied(all, shape.joined_width(), first, count)),
-            Operands::Apart {
-                queries,
-                keys_values,
-            } => {
+            Operands::Apart { queries, keys_values } => {
                 let part = |first| copied(keys_values, 2 * kv_width, first, kv_width);
                 [queries.to_vec(), part(0), part(kv_width)]
             }
         };
-        for (row, is_padding) in inputs
-            .lengths
-            .iter()
-            .flat_map(|lengths| lengths.mask())
-            .enumerate()
-        {
+        for (row, is_padding) in inputs.lengths.iter().flat_map(|lengths| lengths.mask()).enumerate() {
             if is_padding {
                 k[row * kv_width..][..kv_width].fill(0.0);
                 v[row * kv_width..][..kv_width].fill(0.0);
             }
         }
-        Self {
-            shape,
-            inputs,
-            q,
-            k,
-            v,
-        }
+        Self { shape, inputs, q, k, v }
     }
 
     fn reference(&self) -> reference::Attention<'_> {
@@ -77,10 +63,7 @@ impl<'a> Attention<'a> {
                 written(all, all_columns, width, &dk, kv_width);
                 written(all, all_columns, width + kv_width, &dv, kv_width);
             }
-            Operands::Apart {
-                queries,
-                keys_values,
-            } => {
+            Operands::Apart { queries, keys_values } => {
                 *queries = dq;
                 written(keys_values, 2 * kv_width, 0, &dk, kv_width);
                 written(keys_values, 2 * kv_width, kv_width, &dv, kv_width);

@@ -3,9 +3,7 @@
 /// `count` columns of a matrix with `width` columns, from `first` on.
 pub(super) fn copied(x: &[f64], width: usize, first: usize, count: usize) -> Vec<f64> {
     let rows = x.chunks_exact(width.max(1));
-    rows.flat_map(|row| &row[first..first + count])
-        .copied()
-        .collect()
+    rows.flat_map(|row| &row[first..first + count]).copied().collect()
 }
 
 /// Writes `part`, a matrix with `count` columns, into the columns of `x` from `first` on, which has `width` columns.

@@ -17,13 +17,7 @@ pub(super) fn recurrent_forward(
 ) {
     let width = directions.iter().map(|one| state_cols(one.call)).sum();
     let mut first = 0;
-    for RecurrentForward {
-        call,
-        recurrence,
-        projected,
-        saved,
-    } in directions
-    {
+    for RecurrentForward { call, recurrence, projected, saved } in directions {
         let projected = of(projected);
         let found = recurrent(call, recurrence.map(of), projected).forward();
         let cols = state_cols(call);
@@ -36,10 +30,7 @@ pub(super) fn recurrent_forward(
 }
 
 /// The gradients of all directions given those of their states side by side.
-pub(super) fn recurrent_backward(
-    directions: Vec<RecurrentBackward<'_, &Buffer, &mut Buffer>>,
-    grad: &[f64],
-) {
+pub(super) fn recurrent_backward(directions: Vec<RecurrentBackward<'_, &Buffer, &mut Buffer>>, grad: &[f64]) {
     let width = directions.iter().map(|one| state_cols(one.call)).sum();
     let mut first = 0;
     for one in directions {
@@ -111,17 +102,7 @@ pub(super) fn put_attentive_gradients(
     gradients: AttentiveRecurrentGradients<&mut Buffer>,
     found: [Vec<f64>; 9],
 ) {
-    let [
-        projected,
-        weight,
-        bias,
-        initial,
-        query,
-        context,
-        keys,
-        values,
-        v,
-    ] = found;
+    let [projected, weight, bias, initial, query, context, keys, values, v] = found;
     put_gradients(gradients.recurrence, [projected, weight, bias, initial]);
     put_if(gradients.query_weight, query);
     put_if(gradients.context_weight, context);
@@ -131,10 +112,7 @@ pub(super) fn put_attentive_gradients(
 }
 
 /// Writes the gradients of the input, the gain and the bias of a norm.
-pub(super) fn put_norm_gradients(
-    gradients: NormGradients<&mut Buffer>,
-    [x, gain, bias]: [Vec<f64>; 3],
-) {
+pub(super) fn put_norm_gradients(gradients: NormGradients<&mut Buffer>, [x, gain, bias]: [Vec<f64>; 3]) {
     put(gradients.x, x);
     put(gradients.gain, gain);
     put_if(gradients.bias, bias);

@@ -16,10 +16,7 @@ pub(super) fn dropped(dropout: Option<Dropout>, x: &mut [f64]) {
 
 /// The results of all layers, side by side.
 pub(super) fn linear(call: LinearCall, x: &[f64], maps: &[Affine<&[f64]>]) -> Vec<f64> {
-    let one = LinearCall {
-        dropout: None,
-        ..call
-    };
+    let one = LinearCall { dropout: None, ..call };
     let width = maps.len() * call.d_out;
     let mut out = vec![0.0; call.rows * width];
     for (number, map) in maps.iter().enumerate() {
@@ -37,13 +34,8 @@ pub(super) fn backward(
     grad: &[f64],
     layers: usize,
 ) -> (Vec<f64>, Vec<[Vec<f64>; 2]>) {
-    let LinearCall {
-        rows, d_in, d_out, ..
-    } = call;
-    let one = LinearCall {
-        dropout: None,
-        ..call
-    };
+    let LinearCall { rows, d_in, d_out, .. } = call;
+    let one = LinearCall { dropout: None, ..call };
     let width = layers * d_out;
     let mut grad = grad.to_vec();
     dropped(call.dropout, &mut grad);
@@ -56,9 +48,7 @@ pub(super) fn backward(
         let weight = or_zeros(weight, d_out * d_in);
         let [through, dweight, dbias] =
             reference::linear_backward(one, &x, &weight, &part(&out), &part(&grad));
-        dx.iter_mut()
-            .zip(through)
-            .for_each(|(dx, part)| *dx += part);
+        dx.iter_mut().zip(through).for_each(|(dx, part)| *dx += part);
         [dweight, dbias]
     };
     let gradients = (0..layers).map(of_layer).collect();

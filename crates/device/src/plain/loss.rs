@@ -9,12 +9,7 @@ use crate::{Device, Losses, PLAIN, RowLosses};
 
 /// The numbers of all rows with targets, as if they were read later.
 pub(super) fn losses(shape: ProjectionShape, inputs: ProjectionInputs<'_, &[f64]>) -> Losses {
-    let ProjectionShape {
-        rows,
-        d_model,
-        vocab,
-        precision,
-    } = shape;
+    let ProjectionShape { rows, d_model, vocab, precision } = shape;
     let layer = LinearCall {
         rows,
         d_in: d_model,

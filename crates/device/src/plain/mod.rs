@@ -39,9 +39,7 @@ pub struct Plain {
 impl Plain {
     /// Returns a device that can be lost without harm to others.
     pub const fn new() -> Self {
-        Self {
-            failure: OnceLock::new(),
-        }
+        Self { failure: OnceLock::new() }
     }
 
     /// Fails like a GPU that is lost: from now on, this ends all that is computed on this device.
@@ -148,13 +146,7 @@ impl Device for Plain {
         linear::dropped(Some(dropout), to(x));
     }
 
-    fn dropout_add(
-        &self,
-        x: &Buffer,
-        residual: Option<&Buffer>,
-        dropout: Option<Dropout>,
-        out: &mut Buffer,
-    ) {
+    fn dropout_add(&self, x: &Buffer, residual: Option<&Buffer>, dropout: Option<Dropout>, out: &mut Buffer) {
         let nothing = vec![0.0; x.len()];
         let residual = residual.map_or(&nothing[..], of);
         put(out, reference::dropout_add(of(x), residual, dropout));
@@ -174,14 +166,7 @@ impl Device for Plain {
         put(out, found);
     }
 
-    fn embedding_backward(
-        &self,
-        ids: &[u32],
-        grad: &Buffer,
-        d: usize,
-        scale: f32,
-        dtable: &mut Buffer,
-    ) {
+    fn embedding_backward(&self, ids: &[u32], grad: &Buffer, d: usize, scale: f32, dtable: &mut Buffer) {
         let vocab = dtable.len() / d.max(1);
         let found = reference::embedding_backward(ids, of(grad), vocab, d, scale.into());
         put(dtable, found);
@@ -201,11 +186,7 @@ impl Device for Plain {
         gradients: Vec<AffineGradients<&mut Buffer>>,
     ) {
         let weights: Vec<_> = kept.weights.iter().copied().map(of).collect();
-        let kept = LinearKept {
-            x: of(kept.x),
-            weights: &weights,
-            out: of(kept.out),
-        };
+        let kept = LinearKept { x: of(kept.x), weights: &weights, out: of(kept.out) };
         let (found, layers) = linear::backward(call, kept, of(grad), gradients.len());
         put_if(dx, found);
         for (layer, [weight, bias]) in gradients.into_iter().zip(layers) {
@@ -214,14 +195,7 @@ impl Device for Plain {
         }
     }
 
-    fn norm(
-        &self,
-        call: NormCall,
-        x: &Buffer,
-        gain: &Buffer,
-        bias: Option<&Buffer>,
-        out: &mut Buffer,
-    ) {
+    fn norm(&self, call: NormCall, x: &Buffer, gain: &Buffer, bias: Option<&Buffer>, out: &mut Buffer) {
         put(out, reference::norm(call, of(x), of(gain), bias.map(of)));
     }
 
@@ -285,14 +259,7 @@ impl Device for Plain {
         put(out, found);
     }
 
-    fn gated_backward(
-        &self,
-        f: Nonlinearity,
-        d: usize,
-        x: &Buffer,
-        grad: &Buffer,
-        dx: &mut Buffer,
-    ) {
+    fn gated_backward(&self, f: Nonlinearity, d: usize, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
         let [_, found] = reference::gated(f, d, of(x), of(grad));
         put(dx, found);
     }
@@ -307,12 +274,7 @@ impl Device for Plain {
         }
     }
 
-    fn attention(
-        &self,
-        shape: AttentionShape,
-        inputs: AttentionInputs<'_, &Buffer>,
-        out: &mut Buffer,
-    ) {
+    fn attention(&self, shape: AttentionShape, inputs: AttentionInputs<'_, &Buffer>, out: &mut Buffer) {
         put(out, Attention::new(shape, inputs.map(of)).forward());
     }
 
@@ -332,11 +294,7 @@ impl Device for Plain {
         put(out, rotary::rotary(call, turn, of(x)));
     }
 
-    fn recurrent(
-        &self,
-        directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>,
-        states: &mut Buffer,
-    ) {
+    fn recurrent(&self, directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>, states: &mut Buffer) {
         layers::recurrent_forward(directions, to(states));
     }
 
@@ -450,18 +408,8 @@ impl Device for Plain {
         of(x).iter().position(|&x| !(x as f32).is_finite())
     }
 
-    fn put_rows(
-        &self,
-        count: usize,
-        from: Columns<&Buffer>,
-        pairs: RowPairs<'_>,
-        out: &mut Buffer,
-    ) {
-        let Columns {
-            matrix,
-            width,
-            first,
-        } = from;
+    fn put_rows(&self, count: usize, from: Columns<&Buffer>, pairs: RowPairs<'_>, out: &mut Buffer) {
+        let Columns { matrix, width, first } = from;
         let (mut found, matrix) = (narrow(out), narrow(matrix));
         cached::put_rows(count, (&matrix, width, first), pairs, &mut found);
         put(out, wide(&found));
@@ -478,10 +426,9 @@ impl Device for Plain {
     ) {
         let scores = scores.map(narrow);
         let scores = match &scores {
-            CachedScores::Dot { scale, by_distance } => CachedScores::Dot {
-                scale: *scale,
-                by_distance: by_distance.as_deref(),
-            },
+            CachedScores::Dot { scale, by_distance } => {
+                CachedScores::Dot { scale: *scale, by_distance: by_distance.as_deref() }
+            }
             CachedScores::Additive(v) => CachedScores::Additive(v.as_slice()),
         };
         let (matrix, cache) = (narrow(queries.matrix), narrow(cache));
@@ -497,10 +444,6 @@ impl Device for Plain {
     }
 
     fn hardware(&self) -> Option<Hardware> {
-        Some(Hardware {
-            name: "double precision".into(),
-            memory: HardwareMemory::Shared,
-            is_software: true,
-        })
+        Some(Hardware { name: "double precision".into(), memory: HardwareMemory::Shared, is_software: true })
     }
 }

@@ -24,11 +24,7 @@ impl Device for Rehearsal {
     }
 
     fn download<'a>(&self, buffer: &'a Buffer) -> Cow<'a, [f32]> {
-        if buffer.is_on_host() {
-            Cow::Borrowed(buffer.host())
-        } else {
-            Cow::Borrowed(&[])
-        }
+        if buffer.is_on_host() { Cow::Borrowed(buffer.host()) } else { Cow::Borrowed(&[]) }
     }
 
     fn fill(&self, _: &mut Buffer, _: f32) {}
@@ -86,15 +82,7 @@ impl Device for Rehearsal {
 
     fn norm(&self, _: NormCall, _: &Buffer, _: &Buffer, _: Option<&Buffer>, _: &mut Buffer) {}
 
-    fn norm_backward(
-        &self,
-        _: NormCall,
-        _: &Buffer,
-        _: &Buffer,
-        _: &Buffer,
-        _: NormGradients<&mut Buffer>,
-    ) {
-    }
+    fn norm_backward(&self, _: NormCall, _: &Buffer, _: &Buffer, _: &Buffer, _: NormGradients<&mut Buffer>) {}
 
     fn residual_norm(
         &self,
@@ -190,8 +178,7 @@ impl Device for Rehearsal {
 
     fn adam(&self, _: AdamStep, _: Part<'_>, _: [&mut Buffer; 2], _: &Buffer, _: Option<&Buffer>) {}
 
-    fn sgd(&self, _: SgdStep, _: Part<'_>, _: Option<&mut Buffer>, _: &Buffer, _: Option<&Buffer>) {
-    }
+    fn sgd(&self, _: SgdStep, _: Part<'_>, _: Option<&mut Buffer>, _: &Buffer, _: Option<&Buffer>) {}
 
     fn verdict(&self, _: VerdictCall<'_>) -> Buffer {
         self.allocate(VERDICT)

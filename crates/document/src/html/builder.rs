@@ -42,10 +42,7 @@ struct Between {
 impl Builder {
     /// An empty builder, whose text will be divided as `split` says.
     pub(super) fn new(split: Split) -> Self {
-        Self {
-            split,
-            ..Self::default()
-        }
+        Self { split, ..Self::default() }
     }
 
     /// The part of the source that has been read.
@@ -70,11 +67,7 @@ impl Builder {
                 self.space();
                 let breaks = matches!(self.split, Split::Lines | Split::Sentences);
                 self.broken |= breaks && matches!(c, '\n' | '\r');
-                let outside = if self.begun {
-                    &mut self.trailing
-                } else {
-                    &mut self.leading
-                };
+                let outside = if self.begun { &mut self.trailing } else { &mut self.leading };
                 outside.push(c);
             } else {
                 self.character(c);
@@ -122,10 +115,7 @@ impl Builder {
     pub(super) fn visible(&mut self, range: Range<usize>) {
         let before = self.blank;
         let last = self.events.len();
-        let blanks = Blanks {
-            before,
-            after: false,
-        };
+        let blanks = Blanks { before, after: false };
         self.event(range, What::Visible(blanks));
         let between = self.between.get_or_insert(Between { blanks, last });
         between.last = last;

@@ -96,11 +96,7 @@ impl Markup {
             What::Open { number, .. } | What::Close { number, .. } => Some(number),
             _ => None,
         });
-        let mut nesting = Nesting {
-            markup: Markup::default(),
-            open: Vec::new(),
-            inside: numbers.collect(),
-        };
+        let mut nesting = Nesting { markup: Markup::default(), open: Vec::new(), inside: numbers.collect() };
         for event in events {
             let html = source[event.range.clone()].to_owned();
             nesting.take(html, words.unit_at(event.at), &event.what)?;
@@ -143,12 +139,7 @@ impl Nesting {
             What::Visible(blanks) => (false, Some(*blanks)),
             What::Hidden => (false, None),
         };
-        self.add(Node::Point(Point {
-            html,
-            at,
-            follows,
-            visible,
-        }));
+        self.add(Node::Point(Point { html, at, follows, visible }));
         Ok(())
     }
 
@@ -181,11 +172,7 @@ impl Nesting {
             span: at..at,
             children: Vec::new(),
         }));
-        self.open.push(Open {
-            number,
-            node,
-            ended: false,
-        });
+        self.open.push(Open { number, node, ended: false });
         Ok(())
     }
 

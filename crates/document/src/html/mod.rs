@@ -42,10 +42,7 @@ pub(super) fn read(source: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> R
         next = reader.take(next)?;
     }
     reader.finish_run()?;
-    Ok(Document {
-        segments: reader.segments,
-        parts: reader.parts,
-    })
+    Ok(Document { segments: reader.segments, parts: reader.parts })
 }
 
 struct Reader<'a> {
@@ -78,8 +75,7 @@ impl Reader<'_> {
         let Token { range, pair, .. } = &self.tokens[number];
         let (range, name) = (range.clone(), start.name.as_str());
         let is_block = elements::is_block(name);
-        let is_protected =
-            start.protected || elements::is_opaque(name) || self.shows_address(number, name);
+        let is_protected = start.protected || elements::is_opaque(name) || self.shows_address(number, name);
         if is_protected
             && !elements::is_void(name)
             && let Some(end) = self.end_of_protected(number, is_block, name)

@@ -29,10 +29,7 @@ impl Error for Pause {}
 
 impl<'a> Pausing<'a> {
     pub(super) fn new(html: &'a str) -> Self {
-        Self {
-            html: html.to_reader(),
-            deep: 0,
-        }
+        Self { html: html.to_reader(), deep: 0 }
     }
 }
 
@@ -84,9 +81,8 @@ mod tests {
 
     fn compare() {
         let many = |attribute: &str, count: usize| {
-            let attributes: String = (0..count)
-                .map(|number| attribute.replace('N', &number.to_string()))
-                .collect();
+            let attributes: String =
+                (0..count).map(|number| attribute.replace('N', &number.to_string())).collect();
             format!("x<a {attributes}>b</a><i {attributes}")
         };
         for html in [
@@ -97,9 +93,8 @@ mod tests {
             many("aN=\"ü&notin;\" ", 129),
         ] {
             let emitter = DefaultEmitter::<usize>::new_with_span;
-            let expected: Vec<Token<usize>> = Tokenizer::new_with_emitter(&*html, emitter())
-                .map(|Ok(token)| token)
-                .collect();
+            let expected: Vec<Token<usize>> =
+                Tokenizer::new_with_emitter(&*html, emitter()).map(|Ok(token)| token).collect();
             let paused = Tokenizer::new_with_emitter(Pausing::new(&html), emitter());
             let (mut pauses, mut found) = (0, Vec::new());
             for token in paused {

@@ -58,13 +58,7 @@ struct Stretch {
 
 impl<'a> Placer<'a> {
     pub(super) fn new(markup: &'a Markup, src_units: usize, target: &'a Target) -> Self {
-        Self {
-            markup,
-            target,
-            writer: Writer::new(&target.text),
-            src_units,
-            slots: vec![0; src_units],
-        }
+        Self { markup, target, writer: Writer::new(&target.text), src_units, slots: vec![0; src_units] }
     }
 
     /// Appends everything to `out`.
@@ -84,13 +78,8 @@ impl<'a> Placer<'a> {
 
     /// Places `nodes` in `area` and writes them, with the text up to the last of them.
     fn fill(&mut self, nodes: impl Iterator<Item = usize>, area: &Area) {
-        let mut slots: Vec<Slot> = nodes
-            .map(|node| Slot {
-                node,
-                place: Place::Unknown,
-                guests: Vec::new(),
-            })
-            .collect();
+        let mut slots: Vec<Slot> =
+            nodes.map(|node| Slot { node, place: Place::Unknown, guests: Vec::new() }).collect();
         self.place_around(&mut slots, area);
         self.place_before(&mut slots, area);
         let mut order: Vec<(usize, bool, usize)> = Vec::with_capacity(slots.len());
@@ -111,11 +100,7 @@ impl<'a> Placer<'a> {
         let (target, start, end) = match &slot.place {
             Place::Around(units) => {
                 let bytes = |unit: usize| &self.target.units[unit];
-                (
-                    units.clone(),
-                    bytes(units.start).start,
-                    bytes(units.end - 1).end,
-                )
+                (units.clone(), bytes(units.start).start, bytes(units.end - 1).end)
             }
             Place::Before(unit) => {
                 let at = self.byte_before(*unit, slot.node, area);
@@ -130,12 +115,7 @@ impl<'a> Placer<'a> {
             Node::Element(element) => {
                 self.writer.open(&element.open);
                 let nodes = element.children.iter().chain(&slot.guests).copied();
-                let inner = Area {
-                    span: element.span.clone(),
-                    target,
-                    end,
-                    depth: area.depth + 1,
-                };
+                let inner = Area { span: element.span.clone(), target, end, depth: area.depth + 1 };
                 self.fill(nodes, &inner);
                 self.writer.text_to(end);
                 self.writer.close(&element.close);
@@ -161,9 +141,7 @@ impl<'a> Placer<'a> {
             return;
         }
         let markup = self.markup;
-        let mut with_words = slots
-            .iter_mut()
-            .filter(|slot| !markup.nodes[slot.node].span().is_empty());
+        let mut with_words = slots.iter_mut().filter(|slot| !markup.nodes[slot.node].span().is_empty());
         if let (Some(only), None) = (with_words.next(), with_words.next())
             && markup.nodes[only.node].span() == area.span
         {
@@ -245,11 +223,7 @@ impl<'a> Placer<'a> {
             if let Some((units, at)) = taken.get(around)
                 && units.start < unit
             {
-                unit = if node.at() <= *at {
-                    units.start
-                } else {
-                    units.end
-                };
+                unit = if node.at() <= *at { units.start } else { units.end };
             }
             slot.place = Place::Before(unit);
         }
@@ -271,13 +245,8 @@ impl<'a> Placer<'a> {
         };
         let (next, last) = (inside(at).min(), inside(at - 1).max().map(|unit| unit + 1));
         let follows = matches!(node, Node::Point(point) if point.follows);
-        let linked = if follows {
-            last.or(next)
-        } else {
-            next.or(last)
-        };
-        linked
-            .unwrap_or_else(|| target.start + (at - span.start) * target.len() / span.len().max(1))
+        let linked = if follows { last.or(next) } else { next.or(last) };
+        linked.unwrap_or_else(|| target.start + (at - span.start) * target.len() / span.len().max(1))
     }
 }
 
@@ -294,11 +263,7 @@ fn stretches(owners: &[Option<usize>], first: usize) -> Vec<Stretch> {
                 last.units.end = unit + 1;
                 last.owned += 1;
             }
-            _ => stretches.push(Stretch {
-                slot,
-                units: unit..unit + 1,
-                owned: 1,
-            }),
+            _ => stretches.push(Stretch { slot, units: unit..unit + 1, owned: 1 }),
         }
     }
     stretches
@@ -308,12 +273,6 @@ fn stretches(owners: &[Option<usize>], first: usize) -> Vec<Stretch> {
 fn most_frequent(mut numbers: Vec<usize>) -> Option<usize> {
     numbers.sort_unstable();
     let groups = numbers.chunk_by(|a, b| a == b);
-    let longest = groups.reduce(|best, group| {
-        if group.len() > best.len() {
-            group
-        } else {
-            best
-        }
-    });
+    let longest = groups.reduce(|best, group| if group.len() > best.len() { group } else { best });
     longest.map(|group| group[0])
 }

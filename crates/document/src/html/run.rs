@@ -26,12 +26,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// Appends the run with its segments translated; `translations` holds those of the whole document.
-    pub(crate) fn render(
-        &self,
-        segments: &[Segment],
-        translations: &[Translated],
-        out: &mut String,
-    ) {
+    pub(crate) fn render(&self, segments: &[Segment], translations: &[Translated], out: &mut String) {
         let range = self.segments.clone();
         let target = Target::new(self, &segments[range.clone()], &translations[range]);
         out.push_str(&self.leading);

@@ -36,24 +36,17 @@ impl Target {
                 let links: Vec<usize> = links.into_iter().map(|s| of_source.start + s).collect();
                 target.push(run, from + word.start..from + word.end, &links);
             }
-            target
-                .text
-                .push_str(&run.text[run.gaps[number + 1].clone()]);
+            target.text.push_str(&run.text[run.gaps[number + 1].clone()]);
         }
         target
     }
 
     /// Adds a word that belongs to the words `links` of the source.
     fn push(&mut self, run: &Run, word: Range<usize>, links: &[usize]) {
-        let units = links
-            .iter()
-            .flat_map(|&source| run.words.units_of_word(source));
+        let units = links.iter().flat_map(|&source| run.words.units_of_word(source));
         let units: Vec<usize> = units.collect();
         if let ([_], [first, _, ..]) = (links, units.as_slice()) {
-            let parts: Vec<&str> = units
-                .iter()
-                .map(|&u| &run.text[run.words.bytes(u)])
-                .collect();
+            let parts: Vec<&str> = units.iter().map(|&u| &run.text[run.words.bytes(u)]).collect();
             if let Some(cuts) = cut(&parts, &self.text[word.clone()]) {
                 for (bytes, parts) in cuts {
                     let bytes = word.start + bytes.start..word.start + bytes.end;
@@ -75,12 +68,7 @@ impl Target {
 }
 
 /// The words of a segment that belong to each word of its translation, ascending.
-fn links(
-    segment: &Segment,
-    translated: &Translated,
-    src_len: usize,
-    tgt_len: usize,
-) -> Vec<Vec<usize>> {
+fn links(segment: &Segment, translated: &Translated, src_len: usize, tgt_len: usize) -> Vec<Vec<usize>> {
     let mut links = vec![Vec::new(); tgt_len];
     let valid = |&&(src, tgt): &&(usize, usize)| src < src_len && tgt < tgt_len;
     if segment.needs_alignment {

@@ -110,15 +110,9 @@ impl Tokens {
 fn start(tag: &StartTag<usize>) -> Start {
     let attribute = |name: &[u8]| tag.attributes.get(name).map(|value| decoded(&value.value));
     let forbidden = attribute(b"translate").is_some_and(|value| value.eq_ignore_ascii_case("no"));
-    let marked = attribute(b"class").is_some_and(|classes| {
-        classes
-            .split_ascii_whitespace()
-            .any(|class| class == "notranslate")
-    });
-    Start {
-        name: decoded(&tag.name),
-        protected: forbidden || marked,
-    }
+    let marked = attribute(b"class")
+        .is_some_and(|classes| classes.split_ascii_whitespace().any(|class| class == "notranslate"));
+    Start { name: decoded(&tag.name), protected: forbidden || marked }
 }
 
 /// The text without the null character, which browsers ignore.

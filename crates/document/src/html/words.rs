@@ -17,11 +17,7 @@ pub(super) struct Words {
 impl Words {
     /// The words of the pieces of `text`, cut at the places `cuts`, in ascending order.
     pub(super) fn of_pieces(text: &str, pieces: &[Range<usize>], cuts: &[usize]) -> Self {
-        let mut all = Self {
-            units: Vec::new(),
-            words: Vec::new(),
-            pieces: Vec::new(),
-        };
+        let mut all = Self { units: Vec::new(), words: Vec::new(), pieces: Vec::new() };
         for piece in pieces {
             let first = all.words.len();
             for word in word_ranges(&text[piece.clone()]) {

@@ -16,22 +16,13 @@ pub(super) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self {
-            text,
-            written: 0,
-            out: String::new(),
-            after_blank: true,
-            wants_blank: false,
-        }
+        Self { text, written: 0, out: String::new(), after_blank: true, wants_blank: false }
     }
 
     /// Writes the text up to byte `end`, if it is not written yet.
     pub(super) fn text_to(&mut self, end: usize) {
         let text = self.text;
-        let Some(piece) = text
-            .get(self.written..end)
-            .filter(|piece| !piece.is_empty())
-        else {
+        let Some(piece) = text.get(self.written..end).filter(|piece| !piece.is_empty()) else {
             return;
         };
         self.written = end;

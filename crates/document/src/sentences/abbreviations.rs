@@ -4,8 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::lists::{
-    AFTER_ORDINAL, BEFORE_NUMBER, BEFORE_ORDINAL, ELIDED, NEVER, PARTICLES, STARTERS, TITLES,
-    UNCLEAR,
+    AFTER_ORDINAL, BEFORE_NUMBER, BEFORE_ORDINAL, ELIDED, NEVER, PARTICLES, STARTERS, TITLES, UNCLEAR,
 };
 
 static ABBREVIATIONS: LazyLock<HashMap<&'static str, Kind>> = LazyLock::new(|| {
@@ -23,8 +22,7 @@ static ABBREVIATIONS: LazyLock<HashMap<&'static str, Kind>> = LazyLock::new(|| {
     entries.collect()
 });
 
-static STARTING: LazyLock<HashSet<&'static str>> =
-    LazyLock::new(|| STARTERS.split_whitespace().collect());
+static STARTING: LazyLock<HashSet<&'static str>> = LazyLock::new(|| STARTERS.split_whitespace().collect());
 
 /// True if a short list contains `word`.
 fn has(list: &str, word: &str) -> bool {
@@ -59,12 +57,7 @@ impl<'a> Word<'a> {
     pub(super) fn last(sentence: &'a str) -> Self {
         /// The length of the longest abbreviation.
         const MOST: usize = 24;
-        let encloses = |c| {
-            matches!(
-                c,
-                '(' | '[' | '/' | '’' | '\'' | '“' | '"' | '„' | '«' | '»'
-            )
-        };
+        let encloses = |c| matches!(c, '(' | '[' | '/' | '’' | '\'' | '“' | '"' | '„' | '«' | '»');
         let letters = sentence.chars().rev().take(MOST);
         let letters = letters.take_while(|&c| !c.is_whitespace() && !encloses(c));
         let len = letters.map(char::len_utf8).sum::<usize>();
@@ -108,9 +101,8 @@ impl<'a> Word<'a> {
 
     /// "U.S" or "Ph.D": parts of one or two letters.
     fn is_dotted(&self) -> bool {
-        let short = |part: &str| {
-            (1..=2).contains(&part.chars().count()) && part.chars().all(char::is_alphabetic)
-        };
+        let short =
+            |part: &str| (1..=2).contains(&part.chars().count()) && part.chars().all(char::is_alphabetic);
         self.text.contains('.') && self.text.split('.').all(short)
     }
 
@@ -131,11 +123,7 @@ impl<'a> Word<'a> {
         let ordinal = !is_english
             && has(BEFORE_ORDINAL, &before.text.to_lowercase())
             && !STARTING.contains(next.as_str());
-        if ordinal || goes_on_as_date(after) || has(AFTER_ORDINAL, &next) {
-            Kind::Never
-        } else {
-            Kind::Other
-        }
+        if ordinal || goes_on_as_date(after) || has(AFTER_ORDINAL, &next) { Kind::Never } else { Kind::Other }
     }
 
     /// "z.B" for the last of the words "z. B", since abbreviations are also written with blanks.
@@ -159,10 +147,7 @@ pub(super) fn is_starter(text: &str, after: &Word<'_>) -> bool {
     let word = first_word(text);
     let lower = word.to_lowercase();
     let rest = text.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let follows = |marks: &[char]| {
-        rest.get(word.len()..)
-            .is_some_and(|rest| rest.starts_with(marks))
-    };
+    let follows = |marks: &[char]| rest.get(word.len()..).is_some_and(|rest| rest.starts_with(marks));
     if follows(&['.']) && word.chars().count() == 1 {
         return false;
     }
@@ -179,10 +164,7 @@ fn first_word(text: &str) -> &str {
     let Some((start, _)) = chars.find(|(_, c)| c.is_alphanumeric()) else {
         return "";
     };
-    let letters = text[start..]
-        .chars()
-        .take(MOST)
-        .take_while(|c| c.is_alphanumeric());
+    let letters = text[start..].chars().take(MOST).take_while(|c| c.is_alphanumeric());
     let len: usize = letters.map(char::len_utf8).sum();
     &text[start..start + len]
 }

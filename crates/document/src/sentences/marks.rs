@@ -32,8 +32,7 @@ impl Mark {
             match c {
                 '.' => stops += 1,
                 '…' | '‥' if kind == Kind::Stop => kind = Kind::Ellipsis,
-                '!' | '?' | '‼' | '⁇' | '⁈' | '⁉' | '‽' | '։' if stronger(kind, &[Kind::Wide]) =>
-                {
+                '!' | '?' | '‼' | '⁇' | '⁈' | '⁉' | '‽' | '։' if stronger(kind, &[Kind::Wide]) => {
                     kind = Kind::Strong;
                 }
                 ';' | '\u{37e}' if kind == Kind::Stop => kind = Kind::Greek,
@@ -93,20 +92,14 @@ pub(super) fn closers(text: &str, marks: &Mark) -> usize {
     }
     // A quotation mark right before a word is an opening one.
     let opens = |c: char| c.is_alphanumeric() && marks.kind != Kind::Wide;
-    if text[len..].starts_with(opens) {
-        0
-    } else {
-        len
-    }
+    if text[len..].starts_with(opens) { 0 } else { len }
 }
 
 /// True for marks that close something right after the end of a sentence; elsewhere, some of them open something.
 fn is_closing(c: char, after: Kind) -> bool {
     match c {
         ')' | ']' | '}' | '”' | '’' | '"' | '\'' | '»' | '›' | '*' | '_' => true,
-        '」' | '』' | '）' | '］' | '】' | '》' | '〉' | '〕' | '〟' | '｣' | '＂' => {
-            true
-        }
+        '」' | '』' | '）' | '］' | '】' | '》' | '〉' | '〕' | '〟' | '｣' | '＂' => true,
         '¹' | '²' | '³' | '\u{2070}'..='\u{2079}' => true,
         '“' | '‘' | '«' | '‹' => after != Kind::Wide,
         _ => false,

@@ -21,10 +21,7 @@ pub(super) use marks::needs_blank;
 /// The sentences of `text`, in order and without the blanks around them. Line breaks count as blanks.
 pub(super) fn sentences(text: &str) -> Vec<Range<usize>> {
     let start = text.len() - text.trim_start().len();
-    let reader = Reader {
-        text: text.trim_end(),
-        cased: text.chars().any(char::is_uppercase),
-    };
+    let reader = Reader { text: text.trim_end(), cased: text.chars().any(char::is_uppercase) };
     reader.sentences(start)
 }
 
@@ -56,12 +53,7 @@ impl Reader<'_> {
             let end = closed + closers(&self.text[closed..], &marks);
             let rest = &self.text[end..];
             let after = rest.trim_start();
-            let place = Place {
-                before: &self.text[start..from],
-                closes: end > closed,
-                after,
-                marks,
-            };
+            let place = Place { before: &self.text[start..from], closes: end > closed, after, marks };
             at = end;
             if !after.is_empty() && self.is_end(&place, after.len() < rest.len()) {
                 found.push(start..end);

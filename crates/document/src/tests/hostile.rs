@@ -23,10 +23,7 @@ fn malformed_html_comes_back() {
         ("<b><i>a</b>", vec!["a"]),
         ("<b/>a", vec!["a"]),
         ("<>a", vec!["<>a"]),
-        (
-            "&notanentity; &#0; &#x110000; &",
-            vec!["¬anentity; \u{fffd} \u{fffd} &"],
-        ),
+        ("&notanentity; &#0; &#x110000; &", vec!["¬anentity; \u{fffd} \u{fffd} &"]),
         ("a\0b", vec!["ab"]),
         ("<title>a<b>c", vec!["a<b>c"]),
         ("<x-y z>a</x-y>", vec!["a"]),
@@ -81,16 +78,11 @@ fn much_markup_in_one_segment_is_placed() {
     ] {
         let html = part.repeat(times);
         let document = Document::html(&html, Split::Nowhere, |_| true).unwrap();
-        let out = document.render(&[Translated {
-            text: "a b c".into(),
-            alignment: vec![(0, 0), (0, 1), (0, 2)],
-        }]);
+        let out =
+            document.render(&[Translated { text: "a b c".into(), alignment: vec![(0, 0), (0, 1), (0, 2)] }]);
         assert_eq!(out.matches('<').count(), html.matches('<').count());
         let document = Document::html(&html, Split::Nowhere, |text| text.len() < 20).unwrap();
-        assert_eq!(
-            unchanged(&document).matches('<').count(),
-            html.matches('<').count()
-        );
+        assert_eq!(unchanged(&document).matches('<').count(), html.matches('<').count());
     }
 }
 
@@ -187,9 +179,7 @@ const PARTS: &[&str] = &[
 
 /// Parts in random order, with random characters missing, doubled or moved.
 fn mutated(random: &mut Random) -> String {
-    let html: String = (0..random.below(25))
-        .map(|_| *random.choose(PARTS))
-        .collect();
+    let html: String = (0..random.below(25)).map(|_| *random.choose(PARTS)).collect();
     let mut html: Vec<char> = html.chars().collect();
     for _ in 0..random.below(4) {
         if html.is_empty() {
@@ -226,17 +216,9 @@ fn random_fragments_do_no_harm() {
         // After translation to itself, it has the same text and the same markup.
         let out = unchanged(&document);
         let again = Document::html(&out, Split::Nowhere, fits).unwrap();
-        assert_eq!(
-            letters(&again),
-            letters(&document),
-            "{html:?} became {out:?}"
-        );
+        assert_eq!(letters(&again), letters(&document), "{html:?} became {out:?}");
         let twice = unchanged(&again);
-        assert_eq!(
-            tags(&twice),
-            tags(&out),
-            "{html:?} became {out:?}, then {twice:?}"
-        );
+        assert_eq!(tags(&twice), tags(&out), "{html:?} became {out:?}, then {twice:?}");
 
         let mut translations = identity(&document);
         for translated in &mut translations {
@@ -244,10 +226,7 @@ fn random_fragments_do_no_harm() {
                 (*src, *tgt) = (random.below(5), random.below(5));
             }
         }
-        assert_eq!(
-            without_blanks(&document.render(&translations)).len(),
-            without_blanks(&out).len()
-        );
+        assert_eq!(without_blanks(&document.render(&translations)).len(), without_blanks(&out).len());
     }
     assert!(segments > 100_000);
 }

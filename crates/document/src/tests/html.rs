@@ -13,10 +13,7 @@ fn fragments_come_back_as_fragments() {
         ("", vec![]),
         ("Hello", vec!["Hello"]),
         ("  Hello world\n", vec!["Hello world"]),
-        (
-            "<p>Hello <a href=\"https://x.y/?a=1&b=2\">world</a></p>",
-            vec!["Hello world"],
-        ),
+        ("<p>Hello <a href=\"https://x.y/?a=1&b=2\">world</a></p>", vec!["Hello world"]),
         ("<p>One</p><p>Two</p>tail", vec!["One", "Two", "tail"]),
         ("<LI CLASS=x>One<li>Two", vec!["One", "Two"]),
         ("<tr><td>cell</td></tr>", vec!["cell"]),
@@ -38,10 +35,7 @@ fn fragments_come_back_as_fragments() {
 fn whitespace_collapses_in_segments_only() {
     let document = read("<p>\n  many \t\r\n words<br>\n  here </p>\n\n<p>x</p>");
     assert_eq!(texts(&document), ["many words here", "x"]);
-    assert_eq!(
-        unchanged(&document),
-        "<p>\n  many words <br>here </p>\n\n<p>x</p>"
-    );
+    assert_eq!(unchanged(&document), "<p>\n  many words <br>here </p>\n\n<p>x</p>");
 }
 
 #[test]
@@ -84,10 +78,7 @@ fn what_is_not_text_is_never_translated() {
     }
     let document = read("<p translate=no>kept<p>read</p> class=\"notranslate\"");
     assert_eq!(texts(&document), ["read", "class=\"notranslate\""]);
-    assert_eq!(
-        texts(&read("<p class=notranslated translate=yes>a</p>")),
-        ["a"]
-    );
+    assert_eq!(texts(&read("<p class=notranslated translate=yes>a</p>")), ["a"]);
 }
 
 #[test]
@@ -125,16 +116,10 @@ fn two_line_breaks_separate_segments() {
 #[test]
 fn long_blocks_are_divided_into_sentences() {
     let html = "<p>One <b>two. Three</b> four. Five <i>six.</i></p>";
-    let document = Document::html(html, Split::Nowhere, |text| {
-        text.split_whitespace().count() <= 2
-    })
-    .unwrap();
+    let document = Document::html(html, Split::Nowhere, |text| text.split_whitespace().count() <= 2).unwrap();
     assert_eq!(texts(&document), ["One two.", "Three four.", "Five six."]);
     assert_eq!(unchanged(&document), html);
-    let swapped = |text: &str| Translated {
-        text: text.into(),
-        alignment: vec![(0, 1), (1, 0)],
-    };
+    let swapped = |text: &str| Translated { text: text.into(), alignment: vec![(0, 1), (1, 0)] };
     assert_eq!(
         document.render(&[swapped("2. 1"), swapped("4 3."), swapped("6 5.")]),
         "<p><b>2. 1 4 3.</b> <i>6</i> 5.</p>",

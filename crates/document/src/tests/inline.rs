@@ -14,20 +14,13 @@ fn elements_follow_their_words() {
     );
     // The words of `a` come first, in another order.
     let links = [(0, 6), (1, 5), (2, 4), (3, 3), (4, 1), (5, 2), (6, 0)];
-    assert_eq!(
-        translated(html, "1 2 3 4 5 6 7", &links),
-        "<p><a href=x>1 2 <i>3</i></a> 4 5 <b>6</b> 7</p>"
-    );
+    assert_eq!(translated(html, "1 2 3 4 5 6 7", &links), "<p><a href=x>1 2 <i>3</i></a> 4 5 <b>6</b> 7</p>");
 }
 
 #[test]
 fn an_element_goes_around_the_words_between_its_words() {
     assert_eq!(
-        translated(
-            "<b>switch off</b> it",
-            "schalte es aus",
-            &[(0, 0), (1, 2), (2, 1)]
-        ),
+        translated("<b>switch off</b> it", "schalte es aus", &[(0, 0), (1, 2), (2, 1)]),
         "<b>schalte es aus</b>"
     );
 }
@@ -36,34 +29,21 @@ fn an_element_goes_around_the_words_between_its_words() {
 fn elements_that_would_overlap_keep_most_of_their_words() {
     let html = "<b>one two three</b> <i>four five</i>";
     let links = [(0, 0), (3, 1), (1, 2), (2, 3), (4, 4)];
-    assert_eq!(
-        translated(html, "A D B C E", &links),
-        "A <i>D</i> <b>B C</b> E"
-    );
+    assert_eq!(translated(html, "A D B C E", &links), "A <i>D</i> <b>B C</b> E");
 }
 
 #[test]
 fn elements_that_share_a_word_are_nested() {
     let html = "the <b>car</b> <i>door</i> opens";
     let links = [(0, 0), (1, 1), (2, 1), (3, 2)];
-    assert_eq!(
-        translated(html, "die Autotür öffnet", &links),
-        "die <b><i>Autotür</i></b> öffnet"
-    );
+    assert_eq!(translated(html, "die Autotür öffnet", &links), "die <b><i>Autotür</i></b> öffnet");
 }
 
 #[test]
 fn elements_without_aligned_words_keep_their_place() {
     let html = "I <b>do</b> like <i>it</i>";
-    assert_eq!(
-        translated(html, "ich mag es", &[(0, 0), (2, 1), (3, 2)]),
-        "ich <b></b>mag <i>es</i>"
-    );
-    assert_eq!(
-        translated("a <b>b</b> c", "", &[]),
-        "<b></b>",
-        "an empty translation keeps the markup"
-    );
+    assert_eq!(translated(html, "ich mag es", &[(0, 0), (2, 1), (3, 2)]), "ich <b></b>mag <i>es</i>");
+    assert_eq!(translated("a <b>b</b> c", "", &[]), "<b></b>", "an empty translation keeps the markup");
 }
 
 #[test]
@@ -75,20 +55,13 @@ fn empty_elements_go_before_the_word_that_follows_them() {
         "<br>drei <img src=\"a>b\"> vier eins zwei."
     );
     // The word after the line break is not aligned, but the word before it is.
-    assert_eq!(
-        translated("one<br>two three", "eins drei", &[(0, 0), (2, 1)]),
-        "eins <br>drei"
-    );
+    assert_eq!(translated("one<br>two three", "eins drei", &[(0, 0), (2, 1)]), "eins <br>drei");
 }
 
 #[test]
 fn an_element_inside_a_word_goes_around_the_word() {
     assert_eq!(
-        translated(
-            "an un<b>believ</b>able story",
-            "eine unglaubliche Story",
-            &[(0, 0), (1, 1), (2, 2)]
-        ),
+        translated("an un<b>believ</b>able story", "eine unglaubliche Story", &[(0, 0), (1, 1), (2, 2)]),
         "eine <b>unglaubliche</b> Story"
     );
 }
@@ -99,11 +72,7 @@ fn punctuation_digits_and_copied_words_stay_outside() {
     for (html, text, expected) in [
         ("see <a>this</a>.", "voir ceci.", "voir <a>ceci</a>."),
         ("say (<a>this</a>)!", "dis «ceci»!", "dis «<a>ceci</a>»!"),
-        (
-            "a word<sup>[1]</sup>.",
-            "ein Wort[1].",
-            "ein Wort<sup>[1]</sup>.",
-        ),
+        ("a word<sup>[1]</sup>.", "ein Wort[1].", "ein Wort<sup>[1]</sup>."),
         ("about H<sub>2</sub>O", "über H2O", "über H<sub>2</sub>O"),
         ("see <a>this</a>.", "voir ceci", "voir <a>ceci</a>"),
     ] {
@@ -123,26 +92,16 @@ fn what_is_not_translated_keeps_its_blanks() {
         "Hilfe: <kbd>F1</kbd> Drücke"
     );
     assert_eq!(
-        translated(
-            "press <kbd>F1</kbd> to help",
-            "drücke zu Hilfe",
-            &[(0, 0), (1, 1), (2, 2)]
-        ),
+        translated("press <kbd>F1</kbd> to help", "drücke zu Hilfe", &[(0, 0), (1, 1), (2, 2)]),
         "drücke <kbd>F1</kbd> zu Hilfe"
     );
-    assert_eq!(
-        translated("Hello<img>world", "Hallo Welt", &[(0, 0), (1, 1)]),
-        "Hallo <img>Welt"
-    );
+    assert_eq!(translated("Hello<img>world", "Hallo Welt", &[(0, 0), (1, 1)]), "Hallo <img>Welt");
 }
 
 #[test]
 fn without_an_alignment_places_are_proportional() {
     assert_eq!(translated("<b>a b</b>", "x y z", &[]), "<b>x y z</b>");
-    assert_eq!(
-        translated("a b <b>c d</b>", "u v w x", &[]),
-        "u v <b>w x</b>"
-    );
+    assert_eq!(translated("a b <b>c d</b>", "u v w x", &[]), "u v <b>w x</b>");
     assert_eq!(translated("a <b>b</b> c d", "x y", &[]), "<b>x</b> y");
     assert_eq!(translated("a <b>b</b>", "u v w x", &[]), "u v <b>w x</b>");
     assert_eq!(translated("a<br>b", "u v w x", &[]), "u v <br>w x");
@@ -156,20 +115,14 @@ fn without_an_alignment_places_are_proportional() {
 #[test]
 fn crossing_tags_come_back_nested() {
     let html = "<b>one <i>two</b> three</i> four";
-    assert_eq!(
-        translated(html, "1 2 3 4", &[(0, 0), (1, 1), (2, 2), (3, 3)]),
-        "<b>1 <i>2 3</i></b> 4"
-    );
+    assert_eq!(translated(html, "1 2 3 4", &[(0, 0), (1, 1), (2, 2), (3, 3)]), "<b>1 <i>2 3</i></b> 4");
 }
 
 #[test]
 fn tags_without_counterparts_follow_their_words() {
     let links = [(0, 2), (1, 1), (2, 0)];
     assert_eq!(translated("one <b>two three", "3 2 1", &links), "3 <b>2 1");
-    assert_eq!(
-        translated("one two</b> three", "3 2 1", &links),
-        "3 2</b> 1"
-    );
+    assert_eq!(translated("one two</b> three", "3 2 1", &links), "3 2</b> 1");
     let html = "<b>one <p>two</p> three</b> four";
     let document = Document::html(html, Split::Nowhere, |_| true).unwrap();
     assert_eq!(texts(&document), ["one", "two", "three four"]);

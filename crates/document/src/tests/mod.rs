@@ -17,9 +17,7 @@ fn identity(document: &Document) -> Vec<Translated> {
     let segments = document.segments().iter();
     let itself = segments.map(|segment| Translated {
         text: segment.text.clone(),
-        alignment: (0..segment.text.split_whitespace().count())
-            .map(|word| (word, word))
-            .collect(),
+        alignment: (0..segment.text.split_whitespace().count()).map(|word| (word, word)).collect(),
     });
     itself.collect()
 }
@@ -34,8 +32,5 @@ fn texts(document: &Document) -> Vec<&str> {
 fn translated(html: &str, text: &str, alignment: &[(usize, usize)]) -> String {
     let document = Document::html(html, Split::Nowhere, |_| true).unwrap();
     assert_eq!(document.segments().len(), 1, "{:?}", texts(&document));
-    document.render(&[Translated {
-        text: text.into(),
-        alignment: alignment.to_vec(),
-    }])
+    document.render(&[Translated { text: text.into(), alignment: alignment.to_vec() }])
 }

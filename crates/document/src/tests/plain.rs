@@ -12,21 +12,11 @@ fn words(most: usize) -> impl Fn(&str) -> bool {
 fn lines_are_segments_and_blanks_are_kept() {
     let source = "\u{feff}One line. Two sentences.\r\n\r\n\t Two \n\rThree\u{2028}Four  ";
     let document = Document::text(source, Split::Lines, |_| true);
-    assert_eq!(
-        texts(&document),
-        ["One line. Two sentences.", "Two", "Three", "Four"]
-    );
+    assert_eq!(texts(&document), ["One line. Two sentences.", "Two", "Three", "Four"]);
     assert_eq!(unchanged(&document), source);
-    let translations: Vec<Translated> = ["a", "b", "c", "d"]
-        .map(|text| Translated {
-            text: text.into(),
-            ..Translated::default()
-        })
-        .into();
-    assert_eq!(
-        document.render(&translations),
-        "\u{feff}a\r\n\r\n\t b \n\rc\u{2028}d  "
-    );
+    let translations: Vec<Translated> =
+        ["a", "b", "c", "d"].map(|text| Translated { text: text.into(), ..Translated::default() }).into();
+    assert_eq!(document.render(&translations), "\u{feff}a\r\n\r\n\t b \n\rc\u{2028}d  ");
     assert!(document.segments().iter().all(|s| !s.needs_alignment));
 }
 
@@ -49,12 +39,7 @@ fn long_lines_are_divided_into_sentences() {
         "no sentence ends before a small letter"
     );
     assert_eq!(unchanged(&document), source);
-    assert_eq!(
-        texts(&Document::text("你好。世界！", Split::Lines, |t| t
-            .len()
-            < 12)),
-        ["你好。", "世界！"]
-    );
+    assert_eq!(texts(&Document::text("你好。世界！", Split::Lines, |t| t.len() < 12)), ["你好。", "世界！"]);
 }
 
 #[test]
@@ -77,10 +62,7 @@ fn abbreviations_do_not_end_a_sentence() {
 fn long_sentences_are_divided_at_clauses_then_at_blanks() {
     let source = "when it rained, all of us went home, and slept";
     let document = Document::text(source, Split::Lines, words(7));
-    assert_eq!(
-        texts(&document),
-        ["when it rained,", "all of us went home, and slept"]
-    );
+    assert_eq!(texts(&document), ["when it rained,", "all of us went home, and slept"]);
     let document = Document::text("one two three four", Split::Lines, words(2));
     assert_eq!(texts(&document), ["one two", "three four"]);
     assert_eq!(unchanged(&document), "one two three four");
@@ -90,9 +72,7 @@ fn long_sentences_are_divided_at_clauses_then_at_blanks() {
 fn words_are_divided_only_if_nothing_else_helps() {
     let document = Document::text("aaaaaaaa bb", Split::Lines, |text| text.len() <= 4);
     assert_eq!(texts(&document), ["aaaa", "aaaa", "bb"]);
-    let document = Document::text("漢字漢字", Split::Lines, |text| {
-        text.chars().count() <= 2
-    });
+    let document = Document::text("漢字漢字", Split::Lines, |text| text.chars().count() <= 2);
     assert_eq!(texts(&document), ["漢字", "漢字"]);
     // Not even a character fits.
     let document = Document::text("e\u{301}x", Split::Lines, |_| false);
@@ -102,14 +82,12 @@ fn words_are_divided_only_if_nothing_else_helps() {
 #[test]
 fn random_text_comes_back_unchanged() {
     const PARTS: &[&str] = &[
-        "a", "Word", " ", "  ", "\n", "\r\n", ". ", "! ", ", ", "。", "漢", "Dr.", "z. B.",
-        "\u{a0}", "\u{2028}", "\0", "🇩🇪", "e\u{301}", "\u{feff}", "...", "\t", "«", "»", "3.",
+        "a", "Word", " ", "  ", "\n", "\r\n", ". ", "! ", ", ", "。", "漢", "Dr.", "z. B.", "\u{a0}",
+        "\u{2028}", "\0", "🇩🇪", "e\u{301}", "\u{feff}", "...", "\t", "«", "»", "3.",
     ];
     for seed in 0..2000 {
         let mut random = Random::new(seed, 0);
-        let source: String = (0..random.below(60))
-            .map(|_| *random.choose(PARTS))
-            .collect();
+        let source: String = (0..random.below(60)).map(|_| *random.choose(PARTS)).collect();
         let most = random.below(20);
         let fits = |text: &str| text.len() <= most;
         let document = Document::text(&source, Split::Lines, fits);

@@ -22,9 +22,7 @@ impl Source {
             let tag = self.tags;
             match random.below(if depth < 5 { 6 } else { 3 }) {
                 0 => self.html.push(' '),
-                1 | 2 => self
-                    .html
-                    .push_str(random.choose::<&str>(&["w ", "ord ", "x", ". ", "(", "12 "])),
+                1 | 2 => self.html.push_str(random.choose::<&str>(&["w ", "ord ", "x", ". ", "(", "12 "])),
                 3 => {
                     self.tags += 1;
                     self.parents.insert(tag, parent);
@@ -61,11 +59,7 @@ fn checked(html: &str, source: &Source) -> String {
         let (name, number) = tag.split_once(" n=").unwrap();
         let number: usize = number.parse().unwrap();
         if let Some(parent) = source.parents[&number] {
-            assert!(
-                open.iter().any(|&(_, n)| n == parent),
-                "{}\n{html}",
-                source.html
-            );
+            assert!(open.iter().any(|&(_, n)| n == parent), "{}\n{html}", source.html);
         }
         seen += 1;
         if name.len() == 1 {
@@ -85,14 +79,8 @@ fn random_translation(random: &mut Random, words: usize) -> Translated {
         .collect();
     let text = text.join(" ");
     let len = text.split_whitespace().count();
-    let links = if random.chance(0.2) {
-        0
-    } else {
-        random.below(2 * len + 2)
-    };
-    let alignment = (0..links)
-        .map(|_| (random.below(words + 1), random.below(len + 1)))
-        .collect();
+    let links = if random.chance(0.2) { 0 } else { random.below(2 * len + 2) };
+    let alignment = (0..links).map(|_| (random.below(words + 1), random.below(len + 1))).collect();
     Translated { text, alignment }
 }
 

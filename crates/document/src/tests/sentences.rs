@@ -10,10 +10,7 @@ use super::{texts, unchanged};
 fn divided(marked: &str) {
     let text = marked.replace('|', "");
     let expected: Vec<&str> = marked.split('|').map(str::trim).collect();
-    let found: Vec<&str> = sentences(&text)
-        .into_iter()
-        .map(|range| &text[range])
-        .collect();
+    let found: Vec<&str> = sentences(&text).into_iter().map(|range| &text[range]).collect();
     assert_eq!(found, expected);
 }
 
@@ -23,12 +20,8 @@ fn english() {
         "A man in a hat is riding a bike. |Two dogs are playing with a ball. |A woman is reading a book.",
     );
     divided("Mr. Smith met Dr. J. R. R. Jones and Mrs. O'Neil. |They talked.");
-    divided(
-        "It costs 3.14 dollars. |See fig. 3 and No. 5. |No. |I don't. |That is version 1.2.3 of it.",
-    );
-    divided(
-        "He lives in the U.S. |He works for the U.S. Army, e.g. in St. Louis at 5 p.m. sharp. |Done!",
-    );
+    divided("It costs 3.14 dollars. |See fig. 3 and No. 5. |No. |I don't. |That is version 1.2.3 of it.");
+    divided("He lives in the U.S. |He works for the U.S. Army, e.g. in St. Louis at 5 p.m. sharp. |Done!");
     divided("\"Stop!\" he said. |\"Why?\" |(It rained.) |She left (see p. 5). |“Go.” |He went.");
     divided("What?! |No... |I don't know… |Maybe. |Wait... maybe not.");
     divided("Mail me@example.com. |Visit www.example.com/a?b=c or https://x.org/?q=1.5! |Thanks.");
@@ -51,19 +44,13 @@ fn text_without_capital_letters() {
 
 #[test]
 fn german() {
-    divided(
-        "Am 3. Oktober kam er. |Das ist z. B. Berlin. |Siehe z.B. Abb. 3 und Nr. 7 (vgl. Anhang).",
-    );
-    divided(
-        "Im 19. Jahrhundert war der 2. Weltkrieg fern. |Am 3. 10. 2020 regnete es. |Er wurde 90.",
-    );
+    divided("Am 3. Oktober kam er. |Das ist z. B. Berlin. |Siehe z.B. Abb. 3 und Nr. 7 (vgl. Anhang).");
+    divided("Im 19. Jahrhundert war der 2. Weltkrieg fern. |Am 3. 10. 2020 regnete es. |Er wurde 90.");
     divided("„Komm!“, rief sie. |„Ja.“ |Er ging. |»Nein.« |Sie blieb.");
     divided("Prof. Dr. Müller kommt um ca. 5 Uhr, d. h. bald. |Das war's usw. |Der Rest folgt.");
     divided("Sie sagte: „Ich komme. |Warte!“ |Dann ging sie in die Bahnhofstr. 5 zurück.");
     divided(
-        "Die Fa. Müller, Dipl.-Ing. Meier u. a. waren da. |Es war gut."
-            .replace("Fa. ", "Firma ")
-            .as_str(),
+        "Die Fa. Müller, Dipl.-Ing. Meier u. a. waren da. |Es war gut.".replace("Fa. ", "Firma ").as_str(),
     );
     divided("Ludwig XIV. |Er war König.");
 }
@@ -166,10 +153,7 @@ fn hostile_texts_take_linear_time() {
 fn sentences_come_back_with_their_blanks() {
     let source = " \tOne.  Two!\u{a0}Three?\r\n\r\nFour. Five\u{3000}\n";
     let document = Document::text(source, Split::Sentences, |_| true);
-    assert_eq!(
-        texts(&document),
-        ["One.", "Two!", "Three?", "Four.", "Five"]
-    );
+    assert_eq!(texts(&document), ["One.", "Two!", "Three?", "Four.", "Five"]);
     assert_eq!(unchanged(&document), source);
 }
 
@@ -178,14 +162,8 @@ fn what_has_no_words_is_kept() {
     let source = "😀 One! 🎉🎉 Two 👍🏽. Three 🇩🇪\n***\n¿?\n❤️ 4";
     let document = Document::text(source, Split::Sentences, |_| true);
     assert_eq!(texts(&document), ["One!", "Two 👍🏽.", "Three", "4"]);
-    let numbered = ["a", "b", "c", "d"].map(|text| Translated {
-        text: text.into(),
-        ..Translated::default()
-    });
-    assert_eq!(
-        document.render(&numbered),
-        "😀 a 🎉🎉 b c 🇩🇪\n***\n¿?\n❤️ d"
-    );
+    let numbered = ["a", "b", "c", "d"].map(|text| Translated { text: text.into(), ..Translated::default() });
+    assert_eq!(document.render(&numbered), "😀 a 🎉🎉 b c 🇩🇪\n***\n¿?\n❤️ d");
     let document = Document::html("<p>One! 🎉</p>", Split::Paragraphs, |_| true).unwrap();
     assert_eq!(texts(&document), ["One!"]);
     assert_eq!(unchanged(&document), "<p>One! 🎉</p>");
@@ -199,10 +177,7 @@ fn line_breaks_are_ends_or_blanks() {
         let texts = texts(&document).into_iter().map(str::to_owned);
         texts.collect::<Vec<_>>()
     };
-    assert_eq!(
-        of(Split::Sentences),
-        ["One", "two.", "Three", "four", "Five"]
-    );
+    assert_eq!(of(Split::Sentences), ["One", "two.", "Three", "four", "Five"]);
     assert_eq!(of(Split::Lines), ["One", "two. Three", "four", "Five"]);
     assert_eq!(of(Split::Paragraphs), ["One two.", "Three four", "Five"]);
     assert_eq!(of(Split::Nowhere), ["One two. Three four Five"]);
@@ -214,17 +189,11 @@ fn line_breaks_are_ends_or_blanks() {
 fn sentences_without_blanks_get_one_where_the_language_has_them() {
     let document = Document::text("你好。再见！", Split::Sentences, |_| true);
     let translated = |texts: [&str; 2]| {
-        let texts = texts.map(|text| Translated {
-            text: text.into(),
-            ..Translated::default()
-        });
+        let texts = texts.map(|text| Translated { text: text.into(), ..Translated::default() });
         document.render(&texts)
     };
     assert_eq!(translated(["Hello.", "Bye!"]), "Hello. Bye!");
-    assert_eq!(
-        translated(["こんにちは。", "さようなら！"]),
-        "こんにちは。さようなら！"
-    );
+    assert_eq!(translated(["こんにちは。", "さようなら！"]), "こんにちは。さようなら！");
     assert_eq!(translated(["", "Bye!"]), "Bye!");
 }
 
@@ -232,10 +201,7 @@ fn sentences_without_blanks_get_one_where_the_language_has_them() {
 fn sentences_inside_markup() {
     let html = "<p>One <b>two. Three</b> four.</p> <ul><li>Five!  <i>Six?</i></li></ul>";
     let document = Document::html(html, Split::Paragraphs, |_| true).unwrap();
-    assert_eq!(
-        texts(&document),
-        ["One two.", "Three four.", "Five!", "Six?"]
-    );
+    assert_eq!(texts(&document), ["One two.", "Three four.", "Five!", "Six?"]);
     assert_eq!(
         unchanged(&document),
         "<p>One <b>two. Three</b> four.</p> <ul><li>Five! <i>Six?</i></li></ul>"

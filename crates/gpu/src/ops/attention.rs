@@ -34,11 +34,7 @@ fn source(chunks: usize) -> Cow<'static, str> {
 }
 
 fn kernel(entry: &'static str, shape: AttentionShape) -> Kernel {
-    Kernel {
-        entry,
-        source,
-        variant: shape.d_head.div_ceil(BLOCK),
-    }
+    Kernel { entry, source, variant: shape.d_head.div_ceil(BLOCK) }
 }
 
 /// One call: its operands and parameters.
@@ -63,10 +59,7 @@ impl<'a> Call<'a> {
                 let joined = shape.joined_width();
                 (all, all, [joined, width, joined])
             }
-            Operands::Apart {
-                queries,
-                keys_values,
-            } => (queries, keys_values, [width, 0, 2 * kv_width]),
+            Operands::Apart { queries, keys_values } => (queries, keys_values, [width, 0, 2 * kv_width]),
         };
         check(shape, queries, q_row, keys_values, kv_row);
         let lens = inputs.lengths.map_or(&[][..], Lengths::lens);
@@ -109,12 +102,8 @@ impl<'a> Call<'a> {
         out: &Buffer,
         groups: usize,
     ) {
-        let mut bindings = vec![
-            Read(self.queries),
-            Read(self.keys_values),
-            Host(&self.lengths),
-            ReadIf(self.bias),
-        ];
+        let mut bindings =
+            vec![Read(self.queries), Read(self.keys_values), Host(&self.lengths), ReadIf(self.bias)];
         bindings.extend(grad.map(Read));
         bindings.extend(sums.map(Read));
         bindings.push(Write(out));
@@ -129,26 +118,12 @@ impl<'a> Call<'a> {
     }
 }
 
-fn check(
-    shape: AttentionShape,
-    queries: &Buffer,
-    q_row: usize,
-    keys_values: &Buffer,
-    kv_row: usize,
-) {
-    let AttentionShape {
-        batch,
-        tgt_len,
-        src_len,
-        ..
-    } = shape;
+fn check(shape: AttentionShape, queries: &Buffer, q_row: usize, keys_values: &Buffer, kv_row: usize) {
+    let AttentionShape { batch, tgt_len, src_len, .. } = shape;
     assert_eq!(queries.len(), batch * tgt_len * q_row, "{shape:?}");
     assert_eq!(keys_values.len(), batch * src_len * kv_row, "{shape:?}");
     let weights = batch * shape.n_heads * tgt_len * src_len;
-    assert!(
-        u32::try_from(weights).is_ok(),
-        "more than 2³² weights: {shape:?}"
-    );
+    assert!(u32::try_from(weights).is_ok(), "more than 2³² weights: {shape:?}");
 }
 
 pub(crate) fn attention(
@@ -174,10 +149,7 @@ pub(crate) fn attention_backward(
 ) {
     let (of_queries, of_keys_values) = match &gradients {
         Operands::Joined(all) => (&**all, &**all),
-        Operands::Apart {
-            queries,
-            keys_values,
-        } => (&**queries, &**keys_values),
+        Operands::Apart { queries, keys_values } => (&**queries, &**keys_values),
     };
     if grad.is_empty() || of_keys_values.is_empty() {
         fill(recording, of_queries, 0.0);
@@ -190,13 +162,7 @@ pub(crate) fn attention_backward(
     let call = Call::new(recording, shape, &inputs);
     let sums = recording.room(2 * shape.batch * shape.n_heads * shape.tgt_len);
     let queries = call.query_blocks();
-    call.run(
-        recording,
-        "attention_sums",
-        [Some(grad), None],
-        &sums,
-        queries,
-    );
+    call.run(recording, "attention_sums", [Some(grad), None], &sums, queries);
     let inputs = [Some(grad), Some(&sums)];
     call.run(recording, "attention_queries", inputs, of_queries, queries);
     let of_keys = shape.src_len.div_ceil(BLOCK);

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use attentive_device::{
-    AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs,
-    AttentiveRecurrentResult, Buffer,
+    AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs, AttentiveRecurrentResult,
+    Buffer,
 };
 use attentive_kernels::recurrent::Direction;
 
@@ -39,16 +39,8 @@ struct Layer<'a> {
 }
 
 impl<'a> Layer<'a> {
-    fn new(
-        call: AttentiveRecurrentCall<'a>,
-        inputs: AttentiveRecurrentInputs<'a, &'a Buffer>,
-    ) -> Self {
-        let AttentiveRecurrentCall {
-            recurrent,
-            src_len,
-            d_key,
-            d_value,
-        } = call;
+    fn new(call: AttentiveRecurrentCall<'a>, inputs: AttentiveRecurrentInputs<'a, &'a Buffer>) -> Self {
+        let AttentiveRecurrentCall { recurrent, src_len, d_key, d_value } = call;
         let (d, batch) = (recurrent.d, recurrent.lengths.rows());
         assert!(d > 0, "`d` must not be 0");
         let gates = recurrent.cell.gates() * d;
@@ -58,11 +50,7 @@ impl<'a> Layer<'a> {
         assert_eq!(inputs.values.len(), batch * src_len * d_value, "{call:?}");
         assert_eq!(inputs.v.len(), d_key, "{call:?}");
         if let Some(lengths) = inputs.src_lengths {
-            assert_eq!(
-                [lengths.rows(), lengths.width()],
-                [batch, src_len],
-                "{call:?}"
-            );
+            assert_eq!([lengths.rows(), lengths.width()], [batch, src_len], "{call:?}");
         }
         Self { call, inputs }
     }
@@ -77,12 +65,7 @@ impl<'a> Layer<'a> {
     }
 
     fn states(&self, out: &'a Buffer) -> States<'a> {
-        States {
-            all: out,
-            width: self.call.out_cols(),
-            first: 0,
-            initial: self.inputs.recurrence.initial,
-        }
+        States { all: out, width: self.call.out_cols(), first: 0, initial: self.inputs.recurrence.initial }
     }
 
     /// The projection from h to the query.
@@ -97,12 +80,7 @@ impl<'a> Layer<'a> {
 
     /// The parameters of the kernels of attention for so many ranks at a step.
     fn parameters(&self, ranks: usize, step: usize, tape_first: usize, keeps: bool) -> [u32; 11] {
-        let AttentiveRecurrentCall {
-            recurrent,
-            src_len,
-            d_key,
-            d_value,
-        } = self.call;
+        let AttentiveRecurrentCall { recurrent, src_len, d_key, d_value } = self.call;
         words![
             src_len,
             d_key,
@@ -135,11 +113,7 @@ pub(crate) fn attentive_recurrent(
     let [kept_weights, saved] = kept.map_or([None; 2], |kept| kept.map(Some));
     fill(recording, out, 0.0);
     if let Some(weights) = kept_weights {
-        assert_eq!(
-            weights.len(),
-            call.recurrent.lengths.positions() * call.src_len,
-            "{call:?}"
-        );
+        assert_eq!(weights.len(), call.recurrent.lengths.positions() * call.src_len, "{call:?}");
         fill(recording, weights, 0.0);
     }
     let schedule = layer.schedule(recording);
@@ -151,11 +125,7 @@ pub(crate) fn attentive_recurrent(
         [call.d_key, call.d_value, gates, call.src_len].map(|width| recording.room(batch * width));
     for step in schedule.steps() {
         let ranks = schedule.ranks(step);
-        let product = layer.product(
-            [ranks, call.d_key, d],
-            advance.current(),
-            layer.query_weight().t(),
-        );
+        let product = layer.product([ranks, call.d_key, d], advance.current(), layer.query_weight().t());
         product.write(recording, Matrix::rows(&queries, call.d_key));
         let bindings = [
             Read(&queries),
@@ -169,10 +139,7 @@ pub(crate) fn attentive_recurrent(
         ];
         let parameters = layer.parameters(ranks, step, 0, kept_weights.is_some());
         recording.run(ATTEND, &bindings, &parameters, grid(ranks));
-        let (shape, contexts) = (
-            [ranks, gates, call.d_value],
-            Matrix::rows(&contexts, call.d_value),
-        );
+        let (shape, contexts) = ([ranks, gates, call.d_value], Matrix::rows(&contexts, call.d_value));
         let product = layer.product(shape, contexts, layer.context_weight().t());
         product.write(recording, Matrix::rows(&x, gates));
         advance.step(recording, step, Some(&x));
@@ -220,11 +187,7 @@ pub(crate) fn attentive_recurrent_backward(
     }
     if let Some(context_weight) = gradients.context_weight {
         // At padding both are zero.
-        let shape = [
-            schedule.gates(),
-            call.d_value,
-            recurrent.lengths.positions(),
-        ];
+        let shape = [schedule.gates(), call.d_value, recurrent.lengths.positions()];
         let dx = Matrix::rows(projected, schedule.gates()).t();
         let contexts = Matrix::rows(result.out, call.out_cols()).skip_columns(schedule.states());
         let product = layer.product(shape, dx, contexts);
@@ -256,24 +219,11 @@ impl<'a> AttentionBackward<'a> {
         retreat: &'a Retreat<'a>,
         weights: &'a Buffer,
     ) -> Self {
-        let AttentiveRecurrentCall {
-            recurrent,
-            src_len,
-            d_key,
-            d_value,
-        } = layer.call;
+        let AttentiveRecurrentCall { recurrent, src_len, d_key, d_value } = layer.call;
         let (lengths, total) = (recurrent.lengths, retreat.schedule.total());
-        assert_eq!(
-            weights.len(),
-            lengths.positions() * src_len,
-            "{:?}",
-            layer.call
-        );
+        assert_eq!(weights.len(), lengths.positions() * src_len, "{:?}", layer.call);
         let [queries, dqueries] = [(); 2].map(|()| recording.room(total * d_key));
-        let (shape, before) = (
-            [total, d_key, recurrent.d],
-            retreat.tapes.before(recurrent.d),
-        );
+        let (shape, before) = ([total, d_key, recurrent.d], retreat.tapes.before(recurrent.d));
         let product = layer.product(shape, before, layer.query_weight().t());
         product.write(recording, Matrix::rows(&queries, d_key));
         Self {
@@ -329,12 +279,7 @@ impl<'a> AttentionBackward<'a> {
     fn sentences(&self, recording: &mut Recording<'_>, [keys, values, v]: [&Buffer; 3]) {
         let Self { layer, retreat, .. } = self;
         let (inputs, d_key) = (layer.inputs, layer.call.d_key);
-        assert_eq!(
-            [keys.len(), v.len()],
-            [inputs.keys.len(), d_key],
-            "{:?}",
-            layer.call
-        );
+        assert_eq!([keys.len(), v.len()], [inputs.keys.len(), d_key], "{:?}", layer.call);
         assert_eq!(values.len(), inputs.values.len(), "{:?}", layer.call);
         let parameters = layer.parameters(layer.call.recurrent.lengths.rows(), 0, 0, true);
         let schedule = Host(retreat.schedule.uploaded());
@@ -357,12 +302,7 @@ impl<'a> AttentionBackward<'a> {
             width: d_key,
         };
         sums.write(recording, v, false);
-        let bindings = [
-            Read(&self.attended),
-            Read(self.weights),
-            schedule,
-            Write(values),
-        ];
+        let bindings = [Read(&self.attended), Read(self.weights), schedule, Write(values)];
         recording.run(VALUES, &bindings, &parameters, elements(values.len()));
     }
 }

@@ -21,19 +21,11 @@ const LIKELIEST: Kernel = Kernel::new("likeliest", likeliest_source);
 const TOKENS: usize = 1 << 24;
 
 fn attention_source(_: usize) -> Cow<'static, str> {
-    concat!(
-        include_str!("../wgsl/reduce.wgsl"),
-        include_str!("../wgsl/cached_attention.wgsl")
-    )
-    .into()
+    concat!(include_str!("../wgsl/reduce.wgsl"), include_str!("../wgsl/cached_attention.wgsl")).into()
 }
 
 fn likeliest_source(_: usize) -> Cow<'static, str> {
-    concat!(
-        include_str!("../wgsl/reduce.wgsl"),
-        include_str!("../wgsl/likeliest.wgsl")
-    )
-    .into()
+    concat!(include_str!("../wgsl/reduce.wgsl"), include_str!("../wgsl/likeliest.wgsl")).into()
 }
 
 pub(crate) fn put_rows(
@@ -48,10 +40,7 @@ pub(crate) fn put_rows(
         return;
     }
     for &[source, target] in pairs {
-        assert!(
-            (source + 1) * from.width <= from.matrix.len(),
-            "row {source}"
-        );
+        assert!((source + 1) * from.width <= from.matrix.len(), "row {source}");
         assert!((target + 1) * count <= to.len(), "row {target} of a result");
     }
     let pairs = recording.upload(&all_words(pairs.iter().flatten().copied()));
@@ -70,23 +59,15 @@ pub(crate) fn cached_attention(
 ) {
     let rows = call.seen.len();
     assert_eq!(out.len(), call.out_len(), "{rows} contexts");
-    assert!(
-        weights.len() >= call.weights_len(),
-        "{rows} rows of weights"
-    );
+    assert!(weights.len() >= call.weights_len(), "{rows} rows of weights");
     if out.is_empty() {
         return;
     }
-    let seen = call
-        .seen
-        .iter()
-        .flat_map(|seen| [2 * rows + seen.first, seen.len]);
+    let seen = call.seen.iter().flat_map(|seen| [2 * rows + seen.first, seen.len]);
     let seen: Vec<usize> = seen.chain(call.blocks.iter().copied()).collect();
     let seen = recording.upload(&all_words(seen));
     let (kind, scale, operand) = match scores {
-        CachedScores::Dot { scale, by_distance } => {
-            (u32::from(by_distance.is_some()), scale, by_distance)
-        }
+        CachedScores::Dot { scale, by_distance } => (u32::from(by_distance.is_some()), scale, by_distance),
         CachedScores::Additive(v) => (2, 1.0, Some(v)),
     };
     let by_distance = operand.map_or(0, |operand| operand.len() / call.n_heads);
@@ -103,25 +84,14 @@ pub(crate) fn cached_attention(
         scale,
         by_distance,
     ];
-    let bindings = [
-        Read(queries.matrix),
-        Read(cache),
-        Host(&seen),
-        ReadIf(operand),
-        Write(out),
-        Write(weights),
-    ];
+    let bindings =
+        [Read(queries.matrix), Read(cache), Host(&seen), ReadIf(operand), Write(out), Write(weights)];
     recording.run(ATTENTION, &bindings, &parameters, grid(rows * call.n_heads));
 }
 
 /// The largest logits, for which the host waits.
 pub(crate) fn likeliest(gpu: &Gpu, call: LikeliestCall<'_>, logits: &Buffer) -> Vec<LargestLogits> {
-    let LikeliestCall {
-        vocab,
-        count,
-        never,
-        lists,
-    } = call;
+    let LikeliestCall { vocab, count, never, lists } = call;
     assert!(vocab <= TOKENS, "{vocab} tokens");
     let rows = logits.len() / vocab;
     let width = 2 + 2 * count;
@@ -149,11 +119,7 @@ pub(crate) fn likeliest(gpu: &Gpu, call: LikeliestCall<'_>, logits: &Buffer) -> 
         let (top, sum) = (f64::from(row[0]), f64::from(row[1]));
         let largest = row[2..].chunks_exact(2).take_while(|pair| pair[1] >= 0.0);
         LargestLogits {
-            log_sum: if sum > 0.0 {
-                top + sum.ln()
-            } else {
-                f64::NEG_INFINITY
-            },
+            log_sum: if sum > 0.0 { top + sum.ln() } else { f64::NEG_INFINITY },
             largest: largest.map(|pair| (pair[0], pair[1] as u32)).collect(),
         }
     };

@@ -14,11 +14,7 @@ const DROPOUT: Kernel = Kernel::new("dropout", source);
 const DROPOUT_ADD: Kernel = Kernel::new("dropout_add", source);
 
 fn source(_: usize) -> Cow<'static, str> {
-    concat!(
-        include_str!("../wgsl/dropout.wgsl"),
-        include_str!("../wgsl/drop.wgsl")
-    )
-    .into()
+    concat!(include_str!("../wgsl/dropout.wgsl"), include_str!("../wgsl/drop.wgsl")).into()
 }
 
 /// The words of a mask in kernels. Without dropout, everything is kept.
@@ -67,11 +63,7 @@ pub(crate) fn dropout_add(
     if out.is_empty() {
         return;
     }
-    let parameters = [
-        &mask(Some(dropout))[..],
-        &words![x.len(), residual.is_some()],
-    ]
-    .concat();
+    let parameters = [&mask(Some(dropout))[..], &words![x.len(), residual.is_some()]].concat();
     let bindings = [Read(x), ReadIf(residual), Write(out)];
     recording.run(DROPOUT_ADD, &bindings, &parameters, draws(x.len()));
 }

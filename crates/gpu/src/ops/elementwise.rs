@@ -60,22 +60,13 @@ pub(crate) fn tanh_backward(recording: &mut Recording<'_>, y: &Buffer, grad: &Bu
 fn from_one(recording: &mut Recording<'_>, kernel: Kernel, x: &Buffer, out: &Buffer, factor: f32) {
     if !out.is_empty() {
         let parameters = words![out.len(), factor];
-        recording.run(
-            kernel,
-            &[Read(x), Write(out)],
-            &parameters,
-            elements(out.len()),
-        );
+        recording.run(kernel, &[Read(x), Write(out)], &parameters, elements(out.len()));
     }
 }
 
 /// `out` = `x` + `y`
 pub(crate) fn sum_of_two(recording: &mut Recording<'_>, [x, y]: [&Buffer; 2], out: &Buffer) {
-    assert_eq!(
-        [x.len(), y.len()],
-        [out.len(); 2],
-        "two terms and their sum"
-    );
+    assert_eq!([x.len(), y.len()], [out.len(); 2], "two terms and their sum");
     if !out.is_empty() {
         let parameters = words![out.len(), 0.0f32];
         let bindings = [Read(x), Read(y), Write(out)];

@@ -16,27 +16,15 @@ pub(crate) fn linear(
     maps: &[Affine<&Buffer>],
     out: &Buffer,
 ) {
-    let LinearCall {
-        rows, d_in, d_out, ..
-    } = call;
+    let LinearCall { rows, d_in, d_out, .. } = call;
     let width = maps.len() * d_out;
-    assert_eq!(
-        [x.len(), out.len()],
-        [rows * d_in, rows * width],
-        "{call:?}"
-    );
+    assert_eq!([x.len(), out.len()], [rows * d_in, rows * width], "{call:?}");
     for (number, map) in maps.iter().enumerate() {
         assert_eq!(map.weight.len(), d_out * d_in, "{call:?}");
         let (x, weight) = (Matrix::rows(x, d_in), Matrix::rows(map.weight, d_in).t());
         let product = Product::new([rows, d_out, d_in], x, weight, call.precision);
-        let product = Product {
-            activation: call.activation,
-            ..product.with_bias(map.bias)
-        };
-        product.write(
-            recording,
-            Matrix::rows(out, width).skip_columns(number * d_out),
-        );
+        let product = Product { activation: call.activation, ..product.with_bias(map.bias) };
+        product.write(recording, Matrix::rows(out, width).skip_columns(number * d_out));
     }
     if let Some(dropout) = call.dropout {
         dropout::dropout(recording, dropout, out);
@@ -51,13 +39,7 @@ pub(crate) fn linear_backward(
     dx: Option<&mut Buffer>,
     gradients: Vec<AffineGradients<&mut Buffer>>,
 ) {
-    let LinearCall {
-        rows,
-        d_in,
-        d_out,
-        precision,
-        ..
-    } = call;
+    let LinearCall { rows, d_in, d_out, precision, .. } = call;
     let width = gradients.len() * d_out;
     assert_eq!(grad.len(), rows * width, "{call:?}");
     if call.activation == Activation::Relu {
@@ -81,13 +63,7 @@ pub(crate) fn linear_backward(
             product.write(recording, Matrix::rows(dweight, d_in));
         }
         if let Some(dbias) = bias {
-            let sums = ColumnSums {
-                rows,
-                columns: d_out,
-                matrix: grad,
-                first: number * d_out,
-                width,
-            };
+            let sums = ColumnSums { rows, columns: d_out, matrix: grad, first: number * d_out, width };
             sums.write(recording, dbias, false);
         }
     }

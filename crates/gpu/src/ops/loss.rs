@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use attentive_device::{
-    Buffer, Losses, ProjectionGradients, ProjectionInputs, ProjectionShape, RowLosses,
-};
+use attentive_device::{Buffer, Losses, ProjectionGradients, ProjectionInputs, ProjectionShape, RowLosses};
 use attentive_kernels::cross_entropy::IGNORE;
 
 use super::elementwise::fill;
@@ -21,11 +19,7 @@ const ROW_LOSS: Kernel = Kernel::new("row_loss", source);
 const LOSS_OF_ROWS: Kernel = Kernel::new("loss_of_rows", source);
 
 fn source(_: usize) -> Cow<'static, str> {
-    concat!(
-        include_str!("../wgsl/reduce.wgsl"),
-        include_str!("../wgsl/loss.wgsl")
-    )
-    .into()
+    concat!(include_str!("../wgsl/reduce.wgsl"), include_str!("../wgsl/loss.wgsl")).into()
 }
 
 /// The loss and the gradients.
@@ -36,12 +30,7 @@ pub(crate) fn cross_entropy(
     gradients: ProjectionGradients<&mut Buffer>,
     loss: &Buffer,
 ) -> Losses {
-    let ProjectionShape {
-        rows,
-        d_model,
-        vocab,
-        ..
-    } = shape;
+    let ProjectionShape { rows, d_model, vocab, .. } = shape;
     assert_eq!(inputs.x.len(), rows * d_model, "{shape:?}");
     assert_eq!(inputs.weight.len(), vocab * d_model, "{shape:?}");
     assert_eq!(inputs.targets.len(), rows, "{shape:?}");
@@ -49,10 +38,7 @@ pub(crate) fn cross_entropy(
     let real: Vec<usize> = (0..rows).filter(is_real).collect();
     for &row in &real {
         let target = inputs.targets[row];
-        assert!(
-            (target as usize) < vocab,
-            "target {target} among {vocab} classes"
-        );
+        assert!((target as usize) < vocab, "target {target} among {vocab} classes");
     }
     let gradients = ProjectionGradients {
         x: gradients.x.map(|x| &*x),
@@ -67,11 +53,7 @@ pub(crate) fn cross_entropy(
         .chunks(RowLosses::rows_at_once(vocab))
         .map(|rows| block(recording, shape, inputs, rows, &gradients, loss))
         .collect();
-    Losses::Pending(Arc::new(RowLosses {
-        rows,
-        vocab,
-        label_smoothing: inputs.label_smoothing,
-    }))
+    Losses::Pending(Arc::new(RowLosses { rows, vocab, label_smoothing: inputs.label_smoothing }))
 }
 
 /// The numbers of a block of rows whose targets are not ignored; adds to the gradients and the loss.
@@ -83,12 +65,7 @@ fn block(
     gradients: &ProjectionGradients<&Buffer>,
     loss: &Buffer,
 ) -> Buffer {
-    let ProjectionShape {
-        d_model,
-        vocab,
-        precision,
-        ..
-    } = shape;
+    let ProjectionShape { d_model, vocab, precision, .. } = shape;
     let n = rows.len();
     let x = recording.room(n * d_model);
     select_rows(recording, d_model, inputs.x, rows, &x);
@@ -101,8 +78,7 @@ fn block(
     let targets = all_words(rows.iter().map(|&row| inputs.targets[row]));
     let targets = recording.upload(&targets);
     let losses = recording.room(RowLosses::NUMBERS * n);
-    let differentiates =
-        gradients.x.is_some() || gradients.weight.is_some() || gradients.bias.is_some();
+    let differentiates = gradients.x.is_some() || gradients.weight.is_some() || gradients.bias.is_some();
     let parameters = words![n, vocab, inputs.label_smoothing, differentiates];
     let bindings = [Write(&logits), Host(&targets), Write(&losses)];
     recording.run(ROW_LOSS, &bindings, &parameters, grid(n));
@@ -116,13 +92,7 @@ fn block(
             .write(recording, Matrix::rows(dweight, d_model));
     }
     if let Some(dbias) = gradients.bias {
-        let sums = ColumnSums {
-            rows: n,
-            columns: vocab,
-            matrix: &logits,
-            first: 0,
-            width: vocab,
-        };
+        let sums = ColumnSums { rows: n, columns: vocab, matrix: &logits, first: 0, width: vocab };
         sums.write(recording, dbias, true);
     }
     if let Some(dx) = gradients.x {

@@ -26,13 +26,7 @@ pub(crate) fn nonlinear_backward(
     run(recording, NONLINEAR_BACKWARD, f, 1, inputs, dx, dx.len());
 }
 
-pub(crate) fn gated(
-    recording: &mut Recording<'_>,
-    f: Nonlinearity,
-    d: usize,
-    x: &Buffer,
-    out: &Buffer,
-) {
+pub(crate) fn gated(recording: &mut Recording<'_>, f: Nonlinearity, d: usize, x: &Buffer, out: &Buffer) {
     assert_eq!(x.len(), 2 * out.len(), "an operand and its result");
     run(recording, GATED, f, d, [x], out, out.len());
 }

@@ -21,11 +21,7 @@ const COLUMNS: Kernel = Kernel::new("norm_columns", source);
 const ROWS: usize = 64;
 
 fn source(_: usize) -> Cow<'static, str> {
-    concat!(
-        include_str!("../wgsl/reduce.wgsl"),
-        include_str!("../wgsl/norm.wgsl")
-    )
-    .into()
+    concat!(include_str!("../wgsl/reduce.wgsl"), include_str!("../wgsl/norm.wgsl")).into()
 }
 
 fn parameters(call: NormCall, has_bias: bool) -> [u32; 5] {
@@ -89,11 +85,7 @@ pub(crate) fn norm_backward(
     gradients: NormGradients<&Buffer>,
 ) {
     let NormCall { kind, rows, d, .. } = call;
-    assert_eq!(
-        [x.len(), grad.len(), gradients.x.len()],
-        [rows * d; 3],
-        "{call:?}"
-    );
+    assert_eq!([x.len(), grad.len(), gradients.x.len()], [rows * d; 3], "{call:?}");
     if rows * d == 0 {
         fill(recording, gradients.gain, 0.0);
         if let Some(bias) = gradients.bias {
@@ -103,22 +95,9 @@ pub(crate) fn norm_backward(
     }
     let parameters = parameters(call, false);
     let (statistics, of_rows) = (recording.room(2 * rows), recording.room(2 * rows));
-    let bindings = [
-        Read(x),
-        Read(gain),
-        Read(grad),
-        Write(gradients.x),
-        Write(&statistics),
-        Write(&of_rows),
-    ];
+    let bindings = [Read(x), Read(gain), Read(grad), Write(gradients.x), Write(&statistics), Write(&of_rows)];
     recording.run(BACKWARD, &bindings, &parameters, grid(rows));
-    let sums = |matrix, rows, columns, first, width| ColumnSums {
-        rows,
-        columns,
-        matrix,
-        first,
-        width,
-    };
+    let sums = |matrix, rows, columns, first, width| ColumnSums { rows, columns, matrix, first, width };
     if kind == Norm::Scalar {
         sums(&of_rows, rows, 1, 0, 2).write(recording, gradients.gain, false);
         if let Some(bias) = gradients.bias {

@@ -41,13 +41,7 @@ pub(crate) fn adam(
         (rate / (1.0 - power(step.beta1))) as f32,
         verdict.is_some(),
     ];
-    let bindings = [
-        Write(part.buffer),
-        Write(mean),
-        Write(square),
-        Read(grad),
-        ReadIf(verdict),
-    ];
+    let bindings = [Write(part.buffer), Write(mean), Write(square), Read(grad), ReadIf(verdict)];
     recording.run(ADAM, &bindings, &parameters, elements(n));
 }
 
@@ -75,12 +69,7 @@ pub(crate) fn sgd(
     ];
     match velocity {
         Some(velocity) => {
-            let bindings = [
-                Write(part.buffer),
-                Read(grad),
-                Write(velocity),
-                ReadIf(verdict),
-            ];
+            let bindings = [Write(part.buffer), Read(grad), Write(velocity), ReadIf(verdict)];
             recording.run(SGD_WITH_VELOCITY, &bindings, &parameters, elements(n));
         }
         None => {
@@ -115,18 +104,8 @@ pub(crate) fn all_sums_of_squares(gpu: &Gpu, all: &[&Buffer]) -> Vec<Vec<f64>> {
 
 pub(crate) fn verdict(recording: &mut Recording<'_>, call: VerdictCall<'_>) -> Buffer {
     let verdict = recording.room(VERDICT);
-    let parameters = words![
-        call.squares.len(),
-        call.clip_norm,
-        call.n_tokens,
-        call.before.is_some(),
-    ];
-    let bindings = [
-        Read(call.loss),
-        Read(call.squares),
-        ReadIf(call.before),
-        Write(&verdict),
-    ];
+    let parameters = words![call.squares.len(), call.clip_norm, call.n_tokens, call.before.is_some(),];
+    let bindings = [Read(call.loss), Read(call.squares), ReadIf(call.before), Write(&verdict)];
     recording.run(JUDGE, &bindings, &parameters, grid(1));
     verdict
 }

@@ -26,36 +26,23 @@ pub(crate) struct Matrix<'a> {
 impl<'a> Matrix<'a> {
     /// A matrix of rows of this width.
     pub(crate) fn rows(buffer: &'a Buffer, width: usize) -> Self {
-        Self {
-            buffer,
-            first: 0,
-            strides: [width, 1],
-        }
+        Self { buffer, first: 0, strides: [width, 1] }
     }
 
     /// Without the columns before `first`.
     pub(crate) fn skip_columns(self, first: usize) -> Self {
-        Self {
-            first: self.first + first * self.strides[1],
-            ..self
-        }
+        Self { first: self.first + first * self.strides[1], ..self }
     }
 
     /// Without the rows before `first`.
     pub(crate) fn skip_rows(self, first: usize) -> Self {
-        Self {
-            first: self.first + first * self.strides[0],
-            ..self
-        }
+        Self { first: self.first + first * self.strides[0], ..self }
     }
 
     /// The transposed matrix.
     pub(crate) fn t(self) -> Self {
         let [row, column] = self.strides;
-        Self {
-            strides: [column, row],
-            ..self
-        }
+        Self { strides: [column, row], ..self }
     }
 }
 
@@ -88,31 +75,18 @@ const ENOUGH: [usize; 2] = [128, 64];
 
 impl Tile {
     const fn new(threads: usize, quads: usize) -> Self {
-        Self {
-            x: threads,
-            y: threads,
-            columns: quads,
-            rows: quads,
-        }
+        Self { x: threads, y: threads, columns: quads, rows: quads }
     }
 
     /// The workgroups for a result `[m, n]`.
     fn groups(self, m: usize, n: usize) -> [usize; 2] {
-        [
-            n.div_ceil(4 * self.x * self.columns),
-            m.div_ceil(4 * self.y * self.rows),
-        ]
+        [n.div_ceil(4 * self.x * self.columns), m.div_ceil(4 * self.y * self.rows)]
     }
 }
 
 impl<'a> Product<'a> {
     /// The product of `[m, k]` and `[k, n]` for the shape `[m, n, k]`.
-    pub(crate) fn new(
-        shape: [usize; 3],
-        left: Matrix<'a>,
-        right: Matrix<'a>,
-        precision: Float,
-    ) -> Self {
+    pub(crate) fn new(shape: [usize; 3], left: Matrix<'a>, right: Matrix<'a>, precision: Float) -> Self {
         Self {
             shape,
             left,
@@ -133,10 +107,7 @@ impl<'a> Product<'a> {
     }
 
     pub(crate) fn added_if(self, accumulates: bool) -> Self {
-        Self {
-            accumulates,
-            ..self
-        }
+        Self { accumulates, ..self }
     }
 
     /// Writes the product to the rows of a matrix that is not transposed.
@@ -149,13 +120,7 @@ impl<'a> Product<'a> {
 
     /// Writes it in tiles of a size, which does not change the result.
     fn write_in_tiles(self, recording: &mut Recording<'_>, out: Matrix<'_>, size: usize) {
-        let Self {
-            shape: [m, n, k],
-            left,
-            right,
-            bias,
-            ..
-        } = self;
+        let Self { shape: [m, n, k], left, right, bias, .. } = self;
         if m == 0 || n == 0 {
             return;
         }
@@ -180,12 +145,7 @@ impl<'a> Product<'a> {
             out.first,
             out.strides[0],
         ];
-        let bindings = [
-            Read(left.buffer),
-            Weights(right.buffer),
-            ReadIf(bias),
-            Written(out.buffer),
-        ];
+        let bindings = [Read(left.buffer), Weights(right.buffer), ReadIf(bias), Written(out.buffer)];
         let [x, y] = TILES[size].groups(m, n).map(|groups| groups as u32);
         recording.run(kernel, &bindings, &parameters, [x, y]);
     }
@@ -200,12 +160,7 @@ fn variant(size: usize, stored: Float, precision: Float) -> usize {
 
 /// The kernel of a [`variant`].
 fn source(variant: usize) -> Cow<'static, str> {
-    let Tile {
-        x,
-        y,
-        columns,
-        rows,
-    } = TILES[variant / 4];
+    let Tile { x, y, columns, rows } = TILES[variant / 4];
     let stored = match variant / 2 % 2 {
         0 => Float::F32,
         _ => Float::Bf16,
@@ -220,28 +175,17 @@ fn source(variant: usize) -> Cow<'static, str> {
         _ = writeln!(step, "let left{i} = left_tile[l * LEFT + {i}u * TY + y];");
     }
     for j in 0..columns {
-        _ = writeln!(
-            step,
-            "let right{j} = right_tile[l * RIGHT + {j}u * TX + x];"
-        );
+        _ = writeln!(step, "let right{j} = right_tile[l * RIGHT + {j}u * TX + x];");
     }
-    for (i, r, j) in
-        (0..rows * 4 * columns).map(|n| (n / (4 * columns), n / columns % 4, n % columns))
-    {
+    for (i, r, j) in (0..rows * 4 * columns).map(|n| (n / (4 * columns), n / columns % 4, n % columns)) {
         let sum = format!("sum_{i}_{r}_{j}");
         _ = writeln!(sums, "var {sum} = vec4<f32>();");
-        _ = writeln!(
-            step,
-            "{sum} = fma(vec4<f32>(left{i}[{r}]), right{j}, {sum});"
-        );
-        let (row, column) = (
-            format!("row + 4u * ({i}u * TY + y) + {r}u"),
-            format!("column + 4u * ({j}u * TX + x)"),
-        );
+        _ = writeln!(step, "{sum} = fma(vec4<f32>(left{i}[{r}]), right{j}, {sum});");
+        let (row, column) =
+            (format!("row + 4u * ({i}u * TY + y) + {r}u"), format!("column + 4u * ({j}u * TX + x)"));
         _ = writeln!(store, "store({row}, {column}, {sum});");
     }
-    let sizes =
-        format!("const TX = {x}u; const TY = {y}u; const QN = {columns}u; const QM = {rows}u;\n");
+    let sizes = format!("const TX = {x}u; const TY = {y}u; const QN = {columns}u; const QM = {rows}u;\n");
     let body = include_str!("../wgsl/product.wgsl");
     let body = (body.replace("SUMS", &sums).replace("STEP", &step)).replace("STORE", &store);
     format!("{sizes}{right}{operand}\n{body}").into()

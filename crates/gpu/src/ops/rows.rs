@@ -48,13 +48,7 @@ pub(crate) fn copy_columns(
 }
 
 /// `out[i]` = `x[rows[i]]`
-pub(crate) fn select_rows(
-    recording: &mut Recording<'_>,
-    d: usize,
-    x: &Buffer,
-    rows: &[usize],
-    out: &Buffer,
-) {
+pub(crate) fn select_rows(recording: &mut Recording<'_>, d: usize, x: &Buffer, rows: &[usize], out: &Buffer) {
     select(recording, d, x, rows, [d, 1], out);
 }
 
@@ -107,13 +101,7 @@ pub(crate) fn scatter_rows(
 }
 
 /// `total[rows[i]]` += `x[i]`
-pub(crate) fn add_rows(
-    recording: &mut Recording<'_>,
-    d: usize,
-    x: &Buffer,
-    rows: &[usize],
-    total: &Buffer,
-) {
+pub(crate) fn add_rows(recording: &mut Recording<'_>, d: usize, x: &Buffer, rows: &[usize], total: &Buffer) {
     add_gathered(recording, d, x, [d, 1], 1.0, rows, total);
 }
 
@@ -169,29 +157,14 @@ fn add_gathered(
     }
     let [targets, starts, places] =
         [targets, starts, places].map(|numbers| recording.upload(&all_words(numbers)));
-    let bindings = [
-        Read(x),
-        Host(&targets),
-        Host(&starts),
-        Host(&places),
-        Write(total),
-    ];
-    recording.run(
-        ADD_GATHERED,
-        &bindings,
-        &words![n, d, row, column, scale],
-        elements(n),
-    );
+    let bindings = [Read(x), Host(&targets), Host(&starts), Host(&places), Write(total)];
+    recording.run(ADD_GATHERED, &bindings, &words![n, d, row, column, scale], elements(n));
 }
 
 /// Checks that `x` has these rows of width `d`.
 fn check(d: usize, rows: &[usize], x: &Buffer) {
     let end = rows.iter().max().map_or(0, |last| last + 1);
-    assert!(
-        end * d <= x.len(),
-        "{end} rows of {d} in {} elements",
-        x.len()
-    );
+    assert!(end * d <= x.len(), "{end} rows of {d} in {} elements", x.len());
 }
 
 pub(crate) fn add_to_each(
@@ -200,14 +173,7 @@ pub(crate) fn add_to_each(
     part: Range<usize>,
     sequences: &Buffer,
 ) {
-    each(
-        recording,
-        ADD_TO_EACH,
-        table,
-        part,
-        sequences,
-        sequences.len(),
-    );
+    each(recording, ADD_TO_EACH, table, part, sequences, sequences.len());
 }
 
 pub(crate) fn sum_of_each(
@@ -216,14 +182,7 @@ pub(crate) fn sum_of_each(
     part: Range<usize>,
     table: &Buffer,
 ) {
-    each(
-        recording,
-        SUM_OF_EACH,
-        sequences,
-        part,
-        table,
-        sequences.len(),
-    );
+    each(recording, SUM_OF_EACH, sequences, part, table, sequences.len());
 }
 
 fn each(
@@ -294,16 +253,8 @@ pub(crate) fn embedding(
 ) {
     let vocab = table.len().checked_div(d).unwrap_or(0);
     let unknown = ids.iter().find(|&&id| id as usize >= vocab);
-    assert!(
-        unknown.is_none() || d == 0,
-        "{unknown:?} in a table of {vocab} rows"
-    );
-    assert_eq!(
-        out.len(),
-        ids.len() * d,
-        "the vectors of {} tokens",
-        ids.len()
-    );
+    assert!(unknown.is_none() || d == 0, "{unknown:?} in a table of {vocab} rows");
+    assert_eq!(out.len(), ids.len() * d, "the vectors of {} tokens", ids.len());
     if out.is_empty() {
         return;
     }

@@ -25,13 +25,7 @@ pub(crate) struct ColumnSums<'a> {
 impl ColumnSums<'_> {
     /// `out` = the sums, or += them.
     pub(crate) fn write(self, recording: &mut Recording<'_>, out: &Buffer, accumulates: bool) {
-        let Self {
-            rows,
-            columns,
-            matrix,
-            first,
-            width,
-        } = self;
+        let Self { rows, columns, matrix, first, width } = self;
         if columns == 0 {
             return;
         }
@@ -40,20 +34,9 @@ impl ColumnSums<'_> {
         let x = columns.div_ceil(64) as u32;
         if chunks > 0 {
             let parameters = words![rows, columns, first, width, 0u32];
-            recording.run(
-                PARTS,
-                &[Read(matrix), Write(&parts)],
-                &parameters,
-                [x, chunks as u32],
-            );
+            recording.run(PARTS, &[Read(matrix), Write(&parts)], &parameters, [x, chunks as u32]);
         }
-        let totals = ColumnSums {
-            rows: chunks,
-            columns,
-            matrix: &parts,
-            first: 0,
-            width: columns,
-        };
+        let totals = ColumnSums { rows: chunks, columns, matrix: &parts, first: 0, width: columns };
         totals.write_at_once(recording, out, accumulates);
     }
 
@@ -61,11 +44,6 @@ impl ColumnSums<'_> {
     pub(crate) fn write_at_once(self, recording: &mut Recording<'_>, out: &Buffer, adds: bool) {
         let parameters = words![self.rows, self.columns, self.first, self.width, adds];
         let groups = [self.columns.div_ceil(64) as u32, 1];
-        recording.run(
-            TOTALS,
-            &[Read(self.matrix), Write(out)],
-            &parameters,
-            groups,
-        );
+        recording.run(TOTALS, &[Read(self.matrix), Write(out)], &parameters, groups);
     }
 }

@@ -4,17 +4,8 @@ use attentive_kernels::attention::{Causality, Scores, scale_of};
 use super::*;
 
 /// [batch, heads, key heads, queries, keys, columns of a head]
-pub(super) fn shape(
-    [batch, n_heads, n_kv_heads, tgt_len, src_len, d_head]: [usize; 6],
-) -> AttentionShape {
-    AttentionShape {
-        batch,
-        n_heads,
-        n_kv_heads,
-        tgt_len,
-        src_len,
-        d_head,
-    }
+pub(super) fn shape([batch, n_heads, n_kv_heads, tgt_len, src_len, d_head]: [usize; 6]) -> AttentionShape {
+    AttentionShape { batch, n_heads, n_kv_heads, tgt_len, src_len, d_head }
 }
 
 pub(super) struct Case<'a> {
@@ -41,18 +32,12 @@ impl Case<'_> {
         let operands = if self.joined {
             Operands::Joined(&first)
         } else {
-            Operands::Apart {
-                queries: &first,
-                keys_values: &second,
-            }
+            Operands::Apart { queries: &first, keys_values: &second }
         };
         let gradients = if self.joined {
             Operands::Joined(&mut dfirst)
         } else {
-            Operands::Apart {
-                queries: &mut dfirst,
-                keys_values: &mut dsecond,
-            }
+            Operands::Apart { queries: &mut dfirst, keys_values: &mut dsecond }
         };
         let weights = shape.n_heads * shape.tgt_len * shape.src_len;
         let (bias, mut dbias) = (random(3, weights), room(weights));
@@ -148,10 +133,6 @@ fn a_sentence_alone_has_the_bits_it_has_among_others_with_more_padding() {
     let alone = first(1, len);
     assert!(alone.iter().all(|x| x.is_finite()));
     for (batch, width) in [(1, 21), (3, 20), (2, 70)] {
-        assert_eq!(
-            bits(&[first(batch, width)]),
-            bits(std::slice::from_ref(&alone)),
-            "{batch} of {width}"
-        );
+        assert_eq!(bits(&[first(batch, width)]), bits(std::slice::from_ref(&alone)), "{batch} of {width}");
     }
 }

@@ -11,11 +11,7 @@ pub(super) fn put(
     pairs: &[[usize; 2]],
 ) -> Vec<Buffer> {
     let (x, mut cache) = (random(1, 7 * width), room(40 * count));
-    let from = Columns {
-        matrix: &x,
-        width,
-        first,
-    };
+    let from = Columns { matrix: &x, width, first };
     device.put_rows(count, from, pairs, &mut cache);
     device.put_rows(count, from, &[], &mut cache);
     vec![cache]
@@ -24,9 +20,7 @@ pub(super) fn put(
 #[test]
 fn rows_are_put_into_a_cache() {
     for shape in [[3, 5, 1], [64, 200, 128], [1, 1, 0]] {
-        agree(&format!("{shape:?}"), |device| {
-            put(device, shape, &[[6, 0], [0, 39], [3, 17], [3, 18]])
-        });
+        agree(&format!("{shape:?}"), |device| put(device, shape, &[[6, 0], [0, 39], [3, 17], [3, 18]]));
     }
 }
 
@@ -61,21 +55,11 @@ pub(super) fn contexts(
     let distances = call.n_heads * (BLOCK * call.blocks.len() + 10);
     let (table, v) = (random(3, distances), random(4, call.d_head));
     let scores = match kind {
-        Kind::Dot => CachedScores::Dot {
-            scale: 0.7,
-            by_distance: None,
-        },
-        Kind::ByDistance => CachedScores::Dot {
-            scale: 0.7,
-            by_distance: Some(&table),
-        },
+        Kind::Dot => CachedScores::Dot { scale: 0.7, by_distance: None },
+        Kind::ByDistance => CachedScores::Dot { scale: 0.7, by_distance: Some(&table) },
         Kind::Additive => CachedScores::Additive(&v),
     };
-    let queries = Columns {
-        matrix,
-        width: call.n_heads * call.d_head + 3,
-        first: 2,
-    };
+    let queries = Columns { matrix, width: call.n_heads * call.d_head + 3, first: 2 };
     let mut out = room(call.out_len());
     let mut weights: Buffer = vec![0.0; call.weights_len()].into();
     device.cached_attention(call, scores, queries, &cache, &mut out, &mut weights);
@@ -91,19 +75,11 @@ fn attention_to_a_cache() {
                 Kind::Additive => (1, 1),
                 _ => (n_heads, n_kv_heads),
             };
-            let of = |seen| CachedAttentionCall {
-                n_heads,
-                n_kv_heads,
-                d_head,
-                d_value,
-                seen,
-                blocks: &blocks,
-            };
+            let of =
+                |seen| CachedAttentionCall { n_heads, n_kv_heads, d_head, d_value, seen, blocks: &blocks };
             let width = n_heads * d_head + 3;
             let what = format!("{n_heads} heads of {d_head} and {d_value}, {kind:?}");
-            let found = agree(&what, |device| {
-                contexts(device, of(&SEEN), kind, &random(1, 4 * width))
-            });
+            let found = agree(&what, |device| contexts(device, of(&SEEN), kind, &random(1, 4 * width)));
             // A query alone gives the same bits.
             let alone = agree(&what, |device| {
                 let matrix: Buffer = numbers(1, 4 * width)[2 * width..3 * width].to_vec().into();
@@ -154,17 +130,10 @@ fn the_likeliest_tokens() {
     let some = [2, 7, 128, 500, 998];
     let all: Vec<u32> = (0..vocab as u32).collect();
     let lists: [&[u32]; 5] = [&some, &all, &some, &[], &all[3..]];
-    for (count, never, lists) in [
-        (1, &[][..], None),
-        (4, &[7, 600][..], None),
-        (12, &[128][..], Some(&lists[..])),
-    ] {
-        let call = LikeliestCall {
-            vocab,
-            count,
-            never,
-            lists,
-        };
+    for (count, never, lists) in
+        [(1, &[][..], None), (4, &[7, 600][..], None), (12, &[128][..], Some(&lists[..]))]
+    {
+        let call = LikeliestCall { vocab, count, never, lists };
         assert_likeliest(call, &logits);
     }
 }

@@ -24,9 +24,7 @@ fn results<S: Stepper>(engine: &S) -> Vec<Vec<f32>> {
     let mut found = Vec::new();
     engine.admit(&Padded::new(&SRC[..2], 0), &mut state);
     let begun: [&[TokenId]; 2] = [&[2, 4, 5], &[2]];
-    found.extend(rows(
-        engine.logits(engine.read(&Padded::new(&begun, 0), &mut state)),
-    ));
+    found.extend(rows(engine.logits(engine.read(&Padded::new(&begun, 0), &mut state))));
     engine.select(&[1, 0, 0], &mut state);
     for next in 0..14 {
         let next: [TokenId; 3] = [4 + next % 5, 5, 6 + next % 3];
@@ -52,11 +50,7 @@ fn a_gpu_decodes_what_the_cpu_decodes() {
         let expected = results(&Engine::new(model.architecture(), &mut { cpu }));
         let engine = on_gpu(gpu, &model, Float::F32);
         let found = caught(|| results(&engine));
-        assert_eq!(
-            bits(&found),
-            bits(&caught(|| results(&engine))),
-            "two runs: {config:?}"
-        );
+        assert_eq!(bits(&found), bits(&caught(|| results(&engine))), "two runs: {config:?}");
         assert_eq!(found.len(), expected.len(), "{config:?}");
         for (found, expected) in found.iter().zip(&expected) {
             assert_close(&format!("{config:?}"), found, expected);
@@ -76,8 +70,7 @@ fn weights_in_bf16_have_the_bits_of_rounded_weights() {
         let rounded = engine.parameters();
         assert_ne!(rounded, model.copied(), "{config:?}");
         let of_rounded = DeviceEngine::with_weights(gpu, model.architecture(), rounded, Float::F32);
-        let [found, expected] =
-            [&engine, &of_rounded].map(|engine| bits(&caught(|| results(engine))));
+        let [found, expected] = [&engine, &of_rounded].map(|engine| bits(&caught(|| results(engine))));
         assert_eq!(found, expected, "{config:?}");
     }
 }

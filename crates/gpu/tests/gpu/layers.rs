@@ -23,11 +23,7 @@ pub(super) fn norm_of(device: &dyn Device, norm: NormCall) -> Vec<Buffer> {
     let [mut out, mut dx] = [len; 2].map(room);
     let [mut dgain, mut dbias] = [width; 2].map(room);
     device.norm(norm, &x, &gain, has_bias.then_some(&bias), &mut out);
-    let gradients = NormGradients {
-        x: &mut dx,
-        gain: &mut dgain,
-        bias: has_bias.then_some(&mut dbias),
-    };
+    let gradients = NormGradients { x: &mut dx, gain: &mut dgain, bias: has_bias.then_some(&mut dbias) };
     device.norm_backward(norm, &x, &gain, &grad, gradients);
     let mut results = vec![out, dx, dgain];
     results.extend(has_bias.then_some(dbias));
@@ -43,11 +39,7 @@ pub(super) fn residual_norm_of(device: &dyn Device, call: ResidualNormCall) -> V
     let [mut dgain, mut dbias] = [width; 2].map(room);
     let bias = has_bias.then_some(&bias);
     device.residual_norm(call, [&x, &y], &gain, bias, [&mut sum, &mut out]);
-    let gradients = NormGradients {
-        x: &mut dx,
-        gain: &mut dgain,
-        bias: has_bias.then_some(&mut dbias),
-    };
+    let gradients = NormGradients { x: &mut dx, gain: &mut dgain, bias: has_bias.then_some(&mut dbias) };
     device.residual_norm_backward(call, &sum, &gain, &grad, gradients, &mut dy);
     let mut results = vec![sum, out, dx, dy, dgain];
     results.extend(has_bias.then_some(dbias));
@@ -58,37 +50,21 @@ pub(super) fn residual_norm_of(device: &dyn Device, call: ResidualNormCall) -> V
 fn norms() {
     for (rows, d) in [(1, 1), (3, 5), (70, 130), (5, 1000), (0, 4), (130, 64)] {
         for kind in [Norm::Layer, Norm::Rms, Norm::Scalar] {
-            let norm = NormCall {
-                kind,
-                rows,
-                d,
-                epsilon: 1e-5,
-            };
+            let norm = NormCall { kind, rows, d, epsilon: 1e-5 };
             agree(&format!("{norm:?}"), |device| norm_of(device, norm));
             for dropout in [None, Some(dropout(0.3))] {
                 let call = ResidualNormCall { norm, dropout };
-                agree(&format!("{call:?}"), |device| {
-                    residual_norm_of(device, call)
-                });
+                agree(&format!("{call:?}"), |device| residual_norm_of(device, call));
             }
         }
     }
 }
 
-pub(super) const NONLINEARITIES: [Nonlinearity; 4] = [
-    Nonlinearity::Relu,
-    Nonlinearity::Gelu,
-    Nonlinearity::GeluTanh,
-    Nonlinearity::Silu,
-];
+pub(super) const NONLINEARITIES: [Nonlinearity; 4] =
+    [Nonlinearity::Relu, Nonlinearity::Gelu, Nonlinearity::GeluTanh, Nonlinearity::Silu];
 
 /// The function of a matrix `[rows, 2 · d]`, alone and as a gate, with gradients.
-pub(super) fn nonlinear_of(
-    device: &dyn Device,
-    f: Nonlinearity,
-    rows: usize,
-    d: usize,
-) -> Vec<Buffer> {
+pub(super) fn nonlinear_of(device: &dyn Device, f: Nonlinearity, rows: usize, d: usize) -> Vec<Buffer> {
     // Also where they are flat.
     let wide = |x: f32| 12.0 * x * x * x;
     let x: Buffer = Vec::from_iter(numbers(1, rows * 2 * d).into_iter().map(wide)).into();
@@ -106,9 +82,7 @@ pub(super) fn nonlinear_of(
 fn nonlinearities() {
     for f in NONLINEARITIES {
         for (rows, d) in [(1, 1), (3, 7), (40, 33), (0, 2)] {
-            agree(&format!("{f:?} of [{rows}, {d}]"), |device| {
-                nonlinear_of(device, f, rows, d)
-            });
+            agree(&format!("{f:?} of [{rows}, {d}]"), |device| nonlinear_of(device, f, rows, d));
         }
     }
     agree("tanh", |device| {
@@ -140,10 +114,7 @@ fn dropout_has_the_masks_of_the_cpu() {
             let mut scales = vec![1.0; len];
             mask.apply(&mut scales);
             let exact = |x: Vec<f32>| -> Vec<f32> {
-                x.into_iter()
-                    .zip(&scales)
-                    .map(|(x, scale)| x * scale)
-                    .collect()
+                x.into_iter().zip(&scales).map(|(x, scale)| x * scale).collect()
             };
             for found in found.into_iter().take(2) {
                 assert_eq!(found, exact(numbers(1, len)), "{len} at {rate}");
@@ -154,13 +125,8 @@ fn dropout_has_the_masks_of_the_cpu() {
 
 #[test]
 fn means() {
-    let cases: [(&[usize], usize, usize); 5] = [
-        (&[3, 0, 4, 1], 4, 5),
-        (&[2], 2, 300),
-        (&[0, 0], 0, 3),
-        (&[], 3, 4),
-        (&[90, 7, 61], 100, 33),
-    ];
+    let cases: [(&[usize], usize, usize); 5] =
+        [(&[3, 0, 4, 1], 4, 5), (&[2], 2, 300), (&[0, 0], 0, 3), (&[], 3, 4), (&[90, 7, 61], 100, 33)];
     for (lens, width, d) in cases {
         let lengths = Lengths::new(lens, width);
         agree(&format!("{lengths:?}"), |device| {

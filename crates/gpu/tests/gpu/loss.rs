@@ -13,35 +13,20 @@ pub(super) fn both(
     label_smoothing: f32,
     biased: bool,
 ) -> (Vec<Buffer>, [usize; 2]) {
-    let ProjectionShape {
-        rows,
-        d_model,
-        vocab,
-        ..
-    } = shape;
+    let ProjectionShape { rows, d_model, vocab, .. } = shape;
     let (x, bias) = (random(1, rows * d_model), random(3, vocab));
     let weight = weights(stored, 2, vocab * d_model);
-    let inputs = ProjectionInputs {
-        x: &x,
-        weight: &weight,
-        bias: biased.then_some(&bias),
-        targets,
-        label_smoothing,
-    };
+    let inputs =
+        ProjectionInputs { x: &x, weight: &weight, bias: biased.then_some(&bias), targets, label_smoothing };
     let (mut dx, mut dweight) = (room(rows * d_model), room(vocab * d_model));
     let mut dbias = room(vocab);
-    let gradients = ProjectionGradients {
-        x: Some(&mut dx),
-        weight: Some(&mut dweight),
-        bias: Some(&mut dbias),
-    };
+    let gradients =
+        ProjectionGradients { x: Some(&mut dx), weight: Some(&mut dweight), bias: Some(&mut dbias) };
     let (mut loss, mut same) = (room(1), room(1));
     let sums = device.cross_entropy(shape, inputs, gradients, &mut loss);
     let nothing = ProjectionGradients::default();
     let alone = device.cross_entropy(shape, inputs, nothing, &mut same);
-    let [sums, alone] = Losses::all([&sums, &alone])[..] else {
-        panic!("two sums")
-    };
+    let [sums, alone] = Losses::all([&sums, &alone])[..] else { panic!("two sums") };
     let counts = [sums.n_tokens, sums.n_correct];
     let sums = [sums, alone].map(|sums| [sums.loss as f32, sums.nll as f32]);
     let results = vec![dx, dweight, dbias, loss, same, sums.concat().into()];
@@ -50,13 +35,7 @@ pub(super) fn both(
 
 #[test]
 fn losses() {
-    let shapes = [
-        (1, 1, 1),
-        (5, 7, 3),
-        (40, 33, 150),
-        (3, 4, 2000),
-        (130, 8, 70),
-    ];
+    let shapes = [(1, 1, 1), (5, 7, 3), (40, 33, 150), (3, 4, 2000), (130, 8, 70)];
     for (rows, d_model, vocab) in shapes {
         for (smoothing, ignored, biased) in [(0.0, 3, true), (0.1, 2, false), (0.2, 1, true)] {
             let targets: Vec<u32> = (0..rows as u32)
@@ -65,17 +44,10 @@ fn losses() {
                     _ => row * 31 % vocab as u32,
                 })
                 .collect();
-            for (precision, stored) in [
-                (Float::F32, Float::F32),
-                (Float::Bf16, Float::F32),
-                (Float::F32, Float::Bf16),
-            ] {
-                let shape = ProjectionShape {
-                    rows,
-                    d_model,
-                    vocab,
-                    precision,
-                };
+            for (precision, stored) in
+                [(Float::F32, Float::F32), (Float::Bf16, Float::F32), (Float::F32, Float::Bf16)]
+            {
+                let shape = ProjectionShape { rows, d_model, vocab, precision };
                 let mut counts = std::cell::RefCell::new(Vec::new());
                 agree(&format!("{shape:?}, {stored:?}, {smoothing}"), |device| {
                     let (results, count) = both(device, shape, stored, &targets, smoothing, biased);
@@ -96,12 +68,7 @@ fn the_first_class_wins_a_tie() {
     };
     let correct = |target: u32| {
         on(gpu, || {
-            let shape = ProjectionShape {
-                rows: 1,
-                d_model: 1,
-                vocab: 4,
-                precision: Float::F32,
-            };
+            let shape = ProjectionShape { rows: 1, d_model: 1, vocab: 4, precision: Float::F32 };
             let (x, weight) = (vec![1.0].into(), vec![0.0, 2.0, 2.0, 1.0].into());
             let inputs = ProjectionInputs {
                 x: &x,

@@ -27,8 +27,7 @@ fn gpu() -> Option<&'static Gpu> {
     match attentive_gpu::open(None) {
         Ok(gpu) => Some(gpu),
         Err(error) => {
-            let is_required =
-                std::env::var_os("ATTENTIVE_GPU_TESTS").is_some_and(|x| x == "required");
+            let is_required = std::env::var_os("ATTENTIVE_GPU_TESTS").is_some_and(|x| x == "required");
             assert!(!is_required, "{error}; {}", error.hint());
             println!("skipped: {error}; {}", error.hint());
             None
@@ -70,12 +69,7 @@ fn room(len: usize) -> Buffer {
 }
 
 fn dropout(rate: f32) -> Dropout {
-    Dropout {
-        rate,
-        seed: 1 << 40 | 3,
-        micro_batch: 1 << 33 | 5,
-        site: 7,
-    }
+    Dropout { rate, seed: 1 << 40 | 3, micro_batch: 1 << 33 | 5, site: 7 }
 }
 
 fn values(results: Vec<Buffer>) -> Vec<Vec<f32>> {

@@ -59,8 +59,7 @@ fn verdicts() {
 
 /// `n` parameters and their moments after three steps.
 pub(super) fn adam(device: &dyn Device, n: usize) -> Vec<Buffer> {
-    let (mut param, mut mean, mut square) =
-        (random(1, n + 5), random(2, n), Buffer::from(vec![0.25; n]));
+    let (mut param, mut mean, mut square) = (random(1, n + 5), random(2, n), Buffer::from(vec![0.25; n]));
     for step in 1..=3 {
         let step = AdamStep {
             learning_rate: 0.01,
@@ -72,10 +71,7 @@ pub(super) fn adam(device: &dyn Device, n: usize) -> Vec<Buffer> {
             grad_scale: 0.5,
             step,
         };
-        let part = Part {
-            buffer: &mut param,
-            range: 3..n + 3,
-        };
+        let part = Part { buffer: &mut param, range: 3..n + 3 };
         let grad = random(10 + step.step, n);
         let verdict = verdict(device, step.step);
         let moments = [&mut mean, &mut square];
@@ -87,17 +83,9 @@ pub(super) fn adam(device: &dyn Device, n: usize) -> Vec<Buffer> {
 /// `n` parameters and their velocities after three steps.
 pub(super) fn sgd(device: &dyn Device, n: usize, momentum: f32) -> Vec<Buffer> {
     let (mut param, mut velocity) = (random(1, n + 5), random(2, n));
-    let step = SgdStep {
-        learning_rate: 0.1,
-        momentum,
-        l2: 0.01,
-        grad_scale: 2.0,
-    };
+    let step = SgdStep { learning_rate: 0.1, momentum, l2: 0.01, grad_scale: 2.0 };
     for number in 0..3 {
-        let part = Part {
-            buffer: &mut param,
-            range: 2..n + 2,
-        };
+        let part = Part { buffer: &mut param, range: 2..n + 2 };
         let velocity = (momentum > 0.0).then_some(&mut velocity);
         let verdict = verdict(device, number);
         let grad = random(10 + number, n);
@@ -111,9 +99,7 @@ fn steps() {
     for n in [1, 7, 300, 5000] {
         agree(&format!("Adam, {n} elements"), |device| adam(device, n));
         for momentum in [0.0, 0.9] {
-            agree(&format!("SGD, {n} elements, {momentum}"), |device| {
-                sgd(device, n, momentum)
-            });
+            agree(&format!("SGD, {n} elements, {momentum}"), |device| sgd(device, n, momentum));
         }
     }
 }
@@ -131,16 +117,11 @@ fn sums_of_squares() {
         });
         assert_eq!(found[1], [12.0]);
         let square = |x: &f32| f64::from(*x) * f64::from(*x);
-        let exact = x
-            .chunks(SUM_CHUNK)
-            .map(|chunk| chunk.iter().map(square).sum::<f64>());
+        let exact = x.chunks(SUM_CHUNK).map(|chunk| chunk.iter().map(square).sum::<f64>());
         let exact: Vec<f64> = exact.collect();
         assert_eq!(found[0].len(), exact.len());
         for (found, exact) in found[0].iter().zip(&exact) {
-            assert!(
-                (found - exact).abs() <= 1e-6 * exact,
-                "{n}: {found} and {exact}"
-            );
+            assert!((found - exact).abs() <= 1e-6 * exact, "{n}: {found} and {exact}");
         }
     }
 }

@@ -8,13 +8,7 @@ use attentive_kernels::recurrent::{Cell, Direction};
 
 use super::*;
 
-pub(crate) const CELLS: [Cell; 5] = [
-    Cell::Rnn,
-    Cell::Lstm,
-    Cell::CoupledLstm,
-    Cell::Gru,
-    Cell::Ssru,
-];
+pub(crate) const CELLS: [Cell; 5] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru, Cell::Ssru];
 pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Which of the optional operands there are, which of the optional gradients are wanted, and how weights are stored.
@@ -32,29 +26,12 @@ impl Options {
     }
 }
 
-pub(crate) const ALL: Options = Options {
-    stored: Float::F32,
-    bias: true,
-    initial: true,
-    gradients: true,
-};
-pub(crate) const FEWEST: Options = Options {
-    stored: Float::F32,
-    bias: false,
-    initial: false,
-    gradients: false,
-};
-pub(crate) const SOME: Options = Options {
-    stored: Float::F32,
-    bias: false,
-    initial: false,
-    gradients: true,
-};
+pub(crate) const ALL: Options = Options { stored: Float::F32, bias: true, initial: true, gradients: true };
+pub(crate) const FEWEST: Options =
+    Options { stored: Float::F32, bias: false, initial: false, gradients: false };
+pub(crate) const SOME: Options = Options { stored: Float::F32, bias: false, initial: false, gradients: true };
 
-const IN_BF16: Options = Options {
-    stored: Float::Bf16,
-    ..ALL
-};
+const IN_BF16: Options = Options { stored: Float::Bf16, ..ALL };
 
 /// The operands of the recurrence of any layer.
 struct Operands {
@@ -78,10 +55,7 @@ impl Operands {
 
     fn recurrence(&self) -> Recurrence<&Buffer> {
         Recurrence {
-            hidden: self.weight.as_ref().map(|weight| Affine {
-                weight,
-                bias: self.bias.as_ref(),
-            }),
+            hidden: self.weight.as_ref().map(|weight| Affine { weight, bias: self.bias.as_ref() }),
             initial: self.initial.as_ref(),
         }
     }
@@ -111,23 +85,12 @@ fn borrowed(gradients: &mut RecurrentGradients<Buffer>) -> RecurrentGradients<&m
 }
 
 fn listed(gradients: RecurrentGradients<Buffer>) -> impl Iterator<Item = Buffer> {
-    let RecurrentGradients {
-        projected,
-        weight,
-        bias,
-        initial,
-    } = gradients;
-    [Some(projected), weight, bias, initial]
-        .into_iter()
-        .flatten()
+    let RecurrentGradients { projected, weight, bias, initial } = gradients;
+    [Some(projected), weight, bias, initial].into_iter().flatten()
 }
 
 /// The states and all gradients of the directions of a layer.
-pub(crate) fn layer(
-    device: &dyn Device,
-    calls: &[RecurrentCall<'_>],
-    options: Options,
-) -> Vec<Buffer> {
+pub(crate) fn layer(device: &dyn Device, calls: &[RecurrentCall<'_>], options: Options) -> Vec<Buffer> {
     let width: usize = calls.iter().map(|call| call.cell.states() * call.d).sum();
     let positions = calls[0].lengths.positions();
     let grad = random(2, positions * width);
@@ -203,31 +166,18 @@ fn layers() {
         (&[2, 7, 7, 5], 9, 33),
         (&[0, 0], 3, 4),
         (&[], 5, 4),
-        (
-            &[1, 2, 3, 4, 5, 4, 3, 2, 1, 0, 5, 5, 5, 5, 5, 5, 5, 5, 1],
-            5,
-            70,
-        ),
+        (&[1, 2, 3, 4, 5, 4, 3, 2, 1, 0, 5, 5, 5, 5, 5, 5, 5, 5, 1], 5, 70),
         (&[2, 1], 2, 0),
     ];
     for cell in CELLS {
         for direction in DIRECTIONS {
             for (lens, width, d) in cases {
                 let lengths = &Lengths::new(lens, width);
-                let call = RecurrentCall {
-                    cell,
-                    direction,
-                    lengths,
-                    d,
-                    precision: Float::F32,
-                };
+                let call = RecurrentCall { cell, direction, lengths, d, precision: Float::F32 };
                 for options in [ALL, SOME, FEWEST, IN_BF16] {
                     let what = format!("{call:?}, {options:?}");
                     agree(&what, |device| layer(device, &[call], options));
-                    let other = RecurrentCall {
-                        direction: Direction::Backward,
-                        ..call
-                    };
+                    let other = RecurrentCall { direction: Direction::Backward, ..call };
                     agree(&what, |device| layer(device, &[call, other], options));
                 }
             }
@@ -245,13 +195,7 @@ fn a_sequence_alone_has_the_states_it_has_among_others_with_more_padding() {
         for direction in DIRECTIONS {
             let first = |lens: &[usize], width: usize| {
                 let lengths = &Lengths::new(lens, width);
-                let call = RecurrentCall {
-                    cell,
-                    direction,
-                    lengths,
-                    d,
-                    precision: Float::F32,
-                };
+                let call = RecurrentCall { cell, direction, lengths, d, precision: Float::F32 };
                 on(gpu, || {
                     // The first numbers of those that have the same seed are the same.
                     let projected = random(1, lengths.positions() * cell.gates() * d);
@@ -290,12 +234,7 @@ struct AttentiveOperands {
 
 impl AttentiveOperands {
     fn new(call: AttentiveRecurrentCall<'_>, options: Options) -> Self {
-        let AttentiveRecurrentCall {
-            recurrent,
-            src_len,
-            d_key,
-            d_value,
-        } = call;
+        let AttentiveRecurrentCall { recurrent, src_len, d_key, d_value } = call;
         let gates = recurrent.cell.gates() * recurrent.d;
         let sources = recurrent.lengths.rows() * src_len;
         Self {
@@ -309,10 +248,7 @@ impl AttentiveOperands {
         }
     }
 
-    fn inputs<'a>(
-        &'a self,
-        src_lengths: Option<&'a Lengths>,
-    ) -> AttentiveRecurrentInputs<'a, &'a Buffer> {
+    fn inputs<'a>(&'a self, src_lengths: Option<&'a Lengths>) -> AttentiveRecurrentInputs<'a, &'a Buffer> {
         AttentiveRecurrentInputs {
             recurrence: self.state.recurrence(),
             query_weight: &self.query_weight,
@@ -349,11 +285,7 @@ pub(crate) fn attentive_layer(
     let mut context_weight = wanted(&operands.context_weight);
     let [mut keys, mut values, mut v] =
         [&operands.keys, &operands.values, &operands.v].map(|operand| room(operand.len()));
-    let result = AttentiveRecurrentResult {
-        out: &out,
-        attention_weights: &weights,
-        saved: &saved,
-    };
+    let result = AttentiveRecurrentResult { out: &out, attention_weights: &weights, saved: &saved };
     let targets = AttentiveRecurrentGradients {
         recurrence: borrowed(&mut gradients),
         query_weight: query_weight.as_mut(),
@@ -385,31 +317,17 @@ fn layers_that_attend() {
     ];
     for cell in CELLS {
         for (lens, width, src_lens, src_len, [d, d_key, d_value]) in cases {
-            let (lengths, src_lengths) =
-                (&Lengths::new(lens, width), Lengths::new(src_lens, src_len));
+            let (lengths, src_lengths) = (&Lengths::new(lens, width), Lengths::new(src_lens, src_len));
             for (direction, src_lengths, options) in [
                 (Direction::Forward, Some(&src_lengths), ALL),
                 (Direction::Backward, Some(&src_lengths), SOME),
                 (Direction::Forward, None, FEWEST),
                 (Direction::Forward, Some(&src_lengths), IN_BF16),
             ] {
-                let recurrent = RecurrentCall {
-                    cell,
-                    direction,
-                    lengths,
-                    d,
-                    precision: Float::F32,
-                };
-                let call = AttentiveRecurrentCall {
-                    recurrent,
-                    src_len,
-                    d_key,
-                    d_value,
-                };
+                let recurrent = RecurrentCall { cell, direction, lengths, d, precision: Float::F32 };
+                let call = AttentiveRecurrentCall { recurrent, src_len, d_key, d_value };
                 let what = format!("{call:?}, {src_lengths:?}, {options:?}");
-                agree(&what, |device| {
-                    attentive_layer(device, call, src_lengths, options)
-                });
+                agree(&what, |device| attentive_layer(device, call, src_lengths, options));
             }
         }
     }
@@ -425,19 +343,9 @@ fn a_sequence_alone_attends_as_it_does_among_others_with_more_padding() {
         let first = |lens: &[usize], width: usize, src_len: usize| {
             let lengths = &Lengths::new(lens, width);
             let src_lengths = Lengths::new(vec![keys; lens.len()], src_len);
-            let recurrent = RecurrentCall {
-                cell,
-                direction: Direction::Forward,
-                lengths,
-                d,
-                precision: Float::F32,
-            };
-            let call = AttentiveRecurrentCall {
-                recurrent,
-                src_len,
-                d_key: 24,
-                d_value: 150,
-            };
+            let recurrent =
+                RecurrentCall { cell, direction: Direction::Forward, lengths, d, precision: Float::F32 };
+            let call = AttentiveRecurrentCall { recurrent, src_len, d_key: 24, d_value: 150 };
             on(gpu, || {
                 let operands = AttentiveOperands::new(call, ALL);
                 let mut out = room(lengths.positions() * call.out_cols());

@@ -26,16 +26,8 @@ fn columns() {
         agree(&format!("{count} columns of {from}"), |device| {
             let (x, mut out) = (random(1, rows * from), room(rows * to));
             let first = from - count;
-            let from = Columns {
-                matrix: &x,
-                width: from,
-                first,
-            };
-            let to = Columns {
-                matrix: &mut out,
-                width: to,
-                first: 0,
-            };
+            let from = Columns { matrix: &x, width: from, first };
+            let to = Columns { matrix: &mut out, width: to, first: 0 };
             device.copy_columns(count, from, to);
             vec![out]
         });
@@ -44,12 +36,7 @@ fn columns() {
 
 #[test]
 fn rows_selected_and_added() {
-    for (d, rows) in [
-        (1, &[0][..]),
-        (5, &[2, 0, 2, 3, 2]),
-        (300, &[3, 1]),
-        (4, &[]),
-    ] {
+    for (d, rows) in [(1, &[0][..]), (5, &[2, 0, 2, 3, 2]), (300, &[3, 1]), (4, &[])] {
         agree(&format!("rows {rows:?} of {d}"), |device| {
             let x = random(1, 4 * d);
             let [mut selected, mut transposed] = [rows.len() * d; 2].map(room);
@@ -96,17 +83,10 @@ pub(super) fn embedded(
 fn embeddings() {
     let table = numbers(9, 5 * 300);
     for d in [1, 5, 300] {
-        for ids in [
-            &[][..],
-            &[0],
-            &[3, 0, 3, 5, 5, 3],
-            &[9, 9, 9, 9, 2, 0, 1, 9],
-        ] {
+        for ids in [&[][..], &[0], &[3, 0, 3, 5, 5, 3], &[9, 9, 9, 9, 2, 0, 1, 9]] {
             for len in [None, Some(2), Some(1)] {
                 let fits = |len: &usize| ids.len().is_multiple_of(*len);
-                let rows = len
-                    .filter(fits)
-                    .map(|len| PositionRows { table: &table, len });
+                let rows = len.filter(fits).map(|len| PositionRows { table: &table, len });
                 for stored in [Float::F32, Float::Bf16] {
                     agree(&format!("{ids:?}, {d}, {len:?}, {stored:?}"), |device| {
                         embedded(device, ids, [10, d], stored, rows)
@@ -130,20 +110,11 @@ pub(super) fn turned(device: &dyn Device, call: RotaryCall<'_>, rows: usize) -> 
 fn rotations() {
     for (d_head, width, heads) in [(4, 11, 2), (2, 2, 1), (64, 300, 3), (6, 8, 0)] {
         let table = RotaryTable::new(frequencies(1e4, d_head), 40);
-        for positions in [
-            Positions::Sequences(2),
-            Positions::Sequences(6),
-            Positions::Each(&[0, 39, 7, 7, 1, 3]),
-        ] {
-            let call = RotaryCall {
-                table: &table,
-                positions,
-                width,
-                heads,
-            };
-            agree(&format!("{positions:?}, {width}"), |device| {
-                turned(device, call, 6)
-            });
+        for positions in
+            [Positions::Sequences(2), Positions::Sequences(6), Positions::Each(&[0, 39, 7, 7, 1, 3])]
+        {
+            let call = RotaryCall { table: &table, positions, width, heads };
+            agree(&format!("{positions:?}, {width}"), |device| turned(device, call, 6));
         }
     }
 }

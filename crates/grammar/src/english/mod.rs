@@ -31,15 +31,7 @@ pub(super) fn sentence(sentence: &Sentence) -> (Surface, &'static str) {
             clause(first, Order::Statement, &mut out);
             join_with(*join, &mut out);
             let shared = *join == Join::AndAlso;
-            clause(
-                second,
-                if shared {
-                    Order::Shared
-                } else {
-                    Order::Statement
-                },
-                &mut out,
-            );
+            clause(second, if shared { Order::Shared } else { Order::Statement }, &mut out);
             "."
         }
         Sentence::Complex(main, link, dependent) => {

@@ -11,13 +11,7 @@ const DO: EnglishVerb = auxiliary_verb(["do", "does", "did", "done"]);
 const WANT: EnglishVerb = auxiliary_verb(["want", "wants", "wanted", "wanted"]);
 
 const fn auxiliary_verb([base, third, past, participle]: [&'static str; 4]) -> EnglishVerb {
-    EnglishVerb {
-        base,
-        third,
-        past,
-        participle,
-        particle: Particle::None,
-    }
+    EnglishVerb { base, third, past, participle, particle: Particle::None }
 }
 
 /// The verbs of a clause: the auxiliary, which takes the negation and precedes the subject of a question, and the
@@ -35,10 +29,7 @@ impl VerbGroup {
         let tag = if is_copula { Auxiliary } else { Verb };
         if let Some(modal) = plan.modal {
             let mut group = match modal_word(modal, plan.tense, plan.negated) {
-                ModalWord::Auxiliary(word) => Self {
-                    auxiliary: Some(word),
-                    rest: Vec::new(),
-                },
+                ModalWord::Auxiliary(word) => Self { auxiliary: Some(word), rest: Vec::new() },
                 ModalWord::Full(full) => {
                     let mut group = Self::full(full, plan, order);
                     group.rest.push(("to", Small));
@@ -48,15 +39,9 @@ impl VerbGroup {
             group.rest.push((verb.base, tag));
             group
         } else if plan.tense == Tense::Perfect {
-            Self {
-                auxiliary: Some(finite(&HAVE, plan)),
-                rest: vec![(verb.participle, tag)],
-            }
+            Self { auxiliary: Some(finite(&HAVE, plan)), rest: vec![(verb.participle, tag)] }
         } else if is_copula {
-            Self {
-                auxiliary: Some(be(plan)),
-                rest: Vec::new(),
-            }
+            Self { auxiliary: Some(be(plan)), rest: Vec::new() }
         } else {
             Self::full(verb, plan, order)
         }
@@ -65,15 +50,9 @@ impl VerbGroup {
     /// A full verb, with "do" where required.
     fn full(verb: &EnglishVerb, plan: &Clause, order: Order) -> Self {
         if plan.negated || order == Order::Question {
-            Self {
-                auxiliary: Some(finite(&DO, plan)),
-                rest: vec![(verb.base, Verb)],
-            }
+            Self { auxiliary: Some(finite(&DO, plan)), rest: vec![(verb.base, Verb)] }
         } else {
-            Self {
-                auxiliary: None,
-                rest: vec![(finite(verb, plan), Verb)],
-            }
+            Self { auxiliary: None, rest: vec![(finite(verb, plan), Verb)] }
         }
     }
 

@@ -37,8 +37,7 @@ pub(super) fn strong(case: Case, column: Column) -> &'static str {
 /// The endings of "mein" and "kein": three forms have none.
 pub(super) fn mixed(case: Case, column: Column) -> &'static str {
     match (case, column) {
-        (Case::Nominative, Column::Masculine | Column::Neuter)
-        | (Case::Accusative, Column::Neuter) => "",
+        (Case::Nominative, Column::Masculine | Column::Neuter) | (Case::Accusative, Column::Neuter) => "",
         _ => strong(case, column),
     }
 }

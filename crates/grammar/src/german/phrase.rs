@@ -1,8 +1,8 @@
 //! German noun phrases, pronouns and prepositional phrases.
 
 use super::super::PartOfSpeech::{
-    Adjective, Adposition, Adverb, Conjunction, Determiner as Article, Noun, Numeral,
-    Pronoun as Personal, ProperNoun,
+    Adjective, Adposition, Adverb, Conjunction, Determiner as Article, Noun, Numeral, Pronoun as Personal,
+    ProperNoun,
 };
 use super::super::features::{Case, Number};
 use super::super::nouns;

@@ -39,16 +39,12 @@ impl VerbGroup {
                     tail: Some((verb.participle.to_owned(), tag)),
                 }
             }
-            Tense::Past => Self {
-                finite: (past(verb.past, agreement), tag),
-                prefix: verb.prefix,
-                tail: None,
-            },
-            Tense::Present => Self {
-                finite: (present(verb, agreement).to_owned(), tag),
-                prefix: verb.prefix,
-                tail: None,
-            },
+            Tense::Past => {
+                Self { finite: (past(verb.past, agreement), tag), prefix: verb.prefix, tail: None }
+            }
+            Tense::Present => {
+                Self { finite: (present(verb, agreement).to_owned(), tag), prefix: verb.prefix, tail: None }
+            }
         }
     }
 
@@ -83,11 +79,7 @@ impl VerbGroup {
 fn tense(plan: &Clause, order: Order) -> Tense {
     let spoken = order == Order::Question || plan.subject.agreement().0 == Person::Second;
     let keeps_past = matches!(plan.verb.german.infinitive, "sein" | "haben" | "wissen");
-    if plan.tense == Tense::Past && spoken && !keeps_past {
-        Tense::Perfect
-    } else {
-        plan.tense
-    }
+    if plan.tense == Tense::Past && spoken && !keeps_past { Tense::Perfect } else { plan.tense }
 }
 
 fn present(verb: &GermanVerb, (person, number): (Person, Number)) -> &'static str {

@@ -5,8 +5,8 @@ use super::super::nouns::{CITIES, Class};
 use super::super::plan::{Adjunct, Clause, Front, NounPhrase, Phrase, Quality};
 use super::super::verbs::{BE, Frame, VERBS, Verb};
 use super::super::words::{
-    AT_PLACES, AT_SURFACES, COMPANY, FOR, IN_CITY, MANNERS, ONTO_SURFACES, Preposition, Span,
-    TIMES, TO_CITY, TO_PLACES, WAIT_FOR, adjectives_of,
+    AT_PLACES, AT_SURFACES, COMPANY, FOR, IN_CITY, MANNERS, ONTO_SURFACES, Preposition, Span, TIMES, TO_CITY,
+    TO_PLACES, WAIT_FOR, adjectives_of,
 };
 use super::Planner;
 use super::phrase::{Slot, Use};
@@ -126,10 +126,7 @@ impl Planner<'_> {
             }
             Frame::WaitFor(classes) => {
                 let phrase = self.object(classes, Slot::Other, clause);
-                clause.adjuncts.push(Adjunct {
-                    preposition: &WAIT_FOR,
-                    phrase,
-                });
+                clause.adjuncts.push(Adjunct { preposition: &WAIT_FOR, phrase });
             }
             Frame::Motion => self.add_adjunct(clause, TO_PLACES, &[Class::Place]),
             Frame::Travel => self.add_city(clause, &TO_CITY),
@@ -180,10 +177,7 @@ impl Planner<'_> {
             {
                 let subject = clause.subject.agreement().0;
                 let phrase = self.living(&[Class::Person], Use::new(Slot::Other, false), subject);
-                clause.adjuncts.push(Adjunct {
-                    preposition: &FOR,
-                    phrase,
-                });
+                clause.adjuncts.push(Adjunct { preposition: &FOR, phrase });
                 return;
             }
             _ => {}
@@ -210,24 +204,13 @@ impl Planner<'_> {
 
     fn add_city(&mut self, clause: &mut Clause, preposition: &'static Preposition) {
         let phrase = Phrase::City(*self.random.choose(CITIES));
-        clause.adjuncts.push(Adjunct {
-            preposition,
-            phrase,
-        });
+        clause.adjuncts.push(Adjunct { preposition, phrase });
     }
 
-    fn add_adjunct(
-        &mut self,
-        clause: &mut Clause,
-        prepositions: &'static [Preposition],
-        classes: &[Class],
-    ) {
+    fn add_adjunct(&mut self, clause: &mut Clause, prepositions: &'static [Preposition], classes: &[Class]) {
         let preposition = self.random.choose(prepositions);
         let phrase = self.noun_of(classes, Use::new(Slot::Other, clause.negated));
-        clause.adjuncts.push(Adjunct {
-            preposition,
-            phrase,
-        });
+        clause.adjuncts.push(Adjunct { preposition, phrase });
     }
 
     fn object(&mut self, classes: &[Class], slot: Slot, clause: &Clause) -> Phrase {

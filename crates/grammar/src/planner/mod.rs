@@ -103,13 +103,7 @@ impl<'a> Planner<'a> {
     }
 
     fn complex(&mut self) -> Sentence {
-        let link = *self.random.choose(&[
-            Link::Because,
-            Link::Although,
-            Link::If,
-            Link::While,
-            Link::When,
-        ]);
+        let link = *self.random.choose(&[Link::Because, Link::Although, Link::If, Link::While, Link::When]);
         let (main, dependent) = match link {
             Link::When => (Mood::plain(Tense::Past), Mood::plain(Tense::Past)),
             Link::If => (self.present_mood(), Mood::plain(Tense::Present)),
@@ -179,18 +173,11 @@ impl<'a> Planner<'a> {
             7 => Modal::Should,
             _ => Modal::May,
         };
-        Mood {
-            tense: Tense::Present,
-            modal: Some(modal),
-        }
+        Mood { tense: Tense::Present, modal: Some(modal) }
     }
 
     fn present_mood(&mut self) -> Mood {
-        if self.random.chance(0.5) {
-            Mood::plain(Tense::Present)
-        } else {
-            self.modal_mood()
-        }
+        if self.random.chance(0.5) { Mood::plain(Tense::Present) } else { self.modal_mood() }
     }
 
     /// Draws a mood compatible with another one in the same sentence: both past, or neither past.

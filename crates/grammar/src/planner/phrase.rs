@@ -56,10 +56,7 @@ impl Use {
 impl NounPhrase {
     /// Returns true if a relative clause after the phrase can refer only to its noun.
     pub(super) fn can_have_relative(&self) -> bool {
-        matches!(
-            self.determiner,
-            Determiner::The | Determiner::A | Determiner::This | Determiner::Count(_)
-        )
+        matches!(self.determiner, Determiner::The | Determiner::A | Determiner::This | Determiner::Count(_))
     }
 }
 
@@ -128,11 +125,7 @@ impl Planner<'_> {
     pub(super) fn noun_of(&mut self, classes: &[Class], place: Use) -> Phrase {
         let noun = *self.random.choose(&nouns_of(classes));
         let plural = !noun.is_mass() && self.random.chance(PLURAL);
-        let number = if plural {
-            Number::Plural
-        } else {
-            Number::Singular
-        };
+        let number = if plural { Number::Plural } else { Number::Singular };
         let mut determiner = self.determiner(noun, number);
         let plain = place.slot == Slot::Other && self.random.chance(PLAIN_AFTER_PREPOSITION);
         if plain || !place.allows(&determiner) {
@@ -142,13 +135,7 @@ impl Planner<'_> {
         if self.random.chance(ADJECTIVE) {
             adjective = Some(*self.random.choose(&adjectives_of(noun.class)));
         }
-        Phrase::Noun(NounPhrase {
-            determiner,
-            adjective,
-            noun,
-            number,
-            relative: None,
-        })
+        Phrase::Noun(NounPhrase { determiner, adjective, noun, number, relative: None })
     }
 
     fn determiner(&mut self, noun: &Noun, number: Number) -> Determiner {
@@ -226,10 +213,6 @@ impl Planner<'_> {
             17 | 18 => 21 + below(&mut self.random, 79),
             _ => 100 * (1 + below(&mut self.random, 9)),
         };
-        if number % 100 == 1 {
-            number + 1
-        } else {
-            number
-        }
+        if number % 100 == 1 { number + 1 } else { number }
     }
 }

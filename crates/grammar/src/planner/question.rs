@@ -30,11 +30,7 @@ impl Planner<'_> {
         self.object_question(mood, |planner, frame, classes| {
             let people = classes.contains(&Class::Person);
             let things = matches!(frame, Frame::Accusative(_)) && classes != [Class::Person];
-            if people && (!things || planner.random.chance(0.5)) {
-                Phrase::Who
-            } else {
-                Phrase::What
-            }
+            if people && (!things || planner.random.chance(0.5)) { Phrase::Who } else { Phrase::What }
         })
     }
 
@@ -52,13 +48,7 @@ impl Planner<'_> {
                 _ => (Determiner::HowMany, Number::Plural),
             };
             let noun = nouns[planner.random.below(nouns.len())];
-            Phrase::Noun(NounPhrase {
-                determiner,
-                adjective: None,
-                noun,
-                number,
-                relative: None,
-            })
+            Phrase::Noun(NounPhrase { determiner, adjective: None, noun, number, relative: None })
         })
     }
 

@@ -16,15 +16,7 @@ fn separable_verbs() {
         "Er macht die Tür auf.",
     );
     says(
-        modal(
-            acting(
-                pronoun(Pronoun::I),
-                "abholen",
-                Present,
-                pronoun(Pronoun::They),
-            ),
-            Modal::Want,
-        ),
+        modal(acting(pronoun(Pronoun::I), "abholen", Present, pronoun(Pronoun::They)), Modal::Want),
         "I want to pick them up.",
         "Ich will sie abholen.",
     );
@@ -37,12 +29,7 @@ fn separable_verbs() {
         Sentence::Complex(
             clause(np(The, "child"), "aufstehen", Present),
             Link::Because,
-            acting(
-                pronoun(Pronoun::She),
-                "zumachen",
-                Present,
-                np(The, "windows"),
-            ),
+            acting(pronoun(Pronoun::She), "zumachen", Present, np(The, "windows")),
         ),
         "The child gets up because she closes the windows.",
         "Das Kind steht auf, weil sie die Fenster zumacht.",
@@ -52,29 +39,17 @@ fn separable_verbs() {
 #[test]
 fn places_directions_and_contractions() {
     says(
-        with(
-            clause(np(The, "horse"), "laufen", Past),
-            &TO_PLACES[0],
-            np(The, "big house"),
-        ),
+        with(clause(np(The, "horse"), "laufen", Past), &TO_PLACES[0], np(The, "big house")),
         "The horse ran into the big house.",
         "Das Pferd lief ins große Haus.",
     );
     says(
-        with(
-            clause(pronoun(Pronoun::We), "gehen", Present),
-            &TO_PLACES[1],
-            np(The, "school"),
-        ),
+        with(clause(pronoun(Pronoun::We), "gehen", Present), &TO_PLACES[1], np(The, "school")),
         "We go to the school.",
         "Wir gehen zur Schule.",
     );
     says(
-        with(
-            clause(pronoun(Pronoun::I), "wohnen", Present),
-            &AT_PLACES[0],
-            np(of(The, "aunt"), "house"),
-        ),
+        with(clause(pronoun(Pronoun::I), "wohnen", Present), &AT_PLACES[0], np(of(The, "aunt"), "house")),
         "I live in the aunt's house.",
         "Ich wohne im Haus der Tante.",
     );
@@ -88,20 +63,12 @@ fn places_directions_and_contractions() {
         "Die Frau legt das Buch auf den Tisch.",
     );
     says(
-        with(
-            clause(np(The, "cats"), "sitzen", Present),
-            &AT_SURFACES[1],
-            np(A, "bed"),
-        ),
+        with(clause(np(The, "cats"), "sitzen", Present), &AT_SURFACES[1], np(A, "bed")),
         "The cats sit under a bed.",
         "Die Katzen sitzen unter einem Bett.",
     );
     says(
-        with(
-            clause(Phrase::Name("Paul"), "reisen", Perfect),
-            &TO_CITY,
-            Phrase::City(CITIES[3]),
-        ),
+        with(clause(Phrase::Name("Paul"), "reisen", Perfect), &TO_CITY, Phrase::City(CITIES[3])),
         "Paul has travelled to Munich.",
         "Paul ist nach München gereist.",
     );
@@ -118,11 +85,7 @@ fn giving_waiting_comparing() {
         "Der Mann gibt den freundlichen Kindern ein weißes Glas.",
     );
     says(
-        with(
-            not(clause(pronoun(Pronoun::We), "warten", Present)),
-            &WAIT_FOR,
-            np(The, "bus"),
-        ),
+        with(not(clause(pronoun(Pronoun::We), "warten", Present)), &WAIT_FOR, np(The, "bus")),
         "We do not wait for the bus.",
         "Wir warten nicht auf den Bus.",
     );
@@ -137,11 +100,7 @@ fn giving_waiting_comparing() {
     says(
         Clause {
             manner: Some(["slowly", "langsam"]),
-            ..with(
-                clause(np(The, "girl"), "schwimmen", Perfect),
-                &COMPANY[2],
-                np(The, "dog"),
-            )
+            ..with(clause(np(The, "girl"), "schwimmen", Perfect), &COMPANY[2], np(The, "dog"))
         },
         "The girl has swum slowly without the dog.",
         "Das Mädchen ist langsam ohne den Hund geschwommen.",

@@ -15,9 +15,7 @@ fn pairs(seed: u64, n: usize) -> Vec<Pair> {
 }
 
 fn has(side: &Side, words: &[&str]) -> bool {
-    side.tokens
-        .iter()
-        .any(|token| words.contains(&token.to_lowercase().as_str()))
+    side.tokens.iter().any(|token| words.contains(&token.to_lowercase().as_str()))
 }
 
 #[test]
@@ -30,9 +28,7 @@ fn equal_bits_give_equal_pairs() {
 fn the_english_text_determines_the_clause_type() {
     let mut types = HashMap::new();
     for pair in pairs(3, 100_000) {
-        let known = types
-            .entry(pair.english.text.clone())
-            .or_insert(pair.clause_type);
+        let known = types.entry(pair.english.text.clone()).or_insert(pair.clause_type);
         assert_eq!(*known, pair.clause_type, "{}", pair.english.text);
     }
     let found: HashSet<ClauseType> = types.into_values().collect();
@@ -42,16 +38,9 @@ fn the_english_text_determines_the_clause_type() {
 #[test]
 fn clause_types_match_the_text() {
     for pair in pairs(4, 20_000) {
-        let Pair {
-            english,
-            clause_type,
-            ..
-        } = pair;
+        let Pair { english, clause_type, .. } = pair;
         let is_question = english.text.ends_with('?');
-        let asked = matches!(
-            clause_type,
-            ClauseType::YesNoQuestion | ClauseType::WhQuestion
-        );
+        let asked = matches!(clause_type, ClauseType::YesNoQuestion | ClauseType::WhQuestion);
         assert_eq!(is_question, asked, "{}", english.text);
         let words: &[&str] = match clause_type {
             ClauseType::Statement | ClauseType::YesNoQuestion => continue,
@@ -59,9 +48,7 @@ fn clause_types_match_the_text() {
             ClauseType::Compound => &["and", "but"],
             ClauseType::Adverbial => &["because", "although", "if", "while", "when"],
             ClauseType::Reported => &["that", "whether"],
-            ClauseType::WhQuestion => &[
-                "who", "whom", "what", "which", "how", "where", "when", "why",
-            ],
+            ClauseType::WhQuestion => &["who", "whom", "what", "which", "how", "where", "when", "why"],
         };
         assert!(has(&english, words), "{clause_type:?}: {}", english.text);
     }

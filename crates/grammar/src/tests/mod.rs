@@ -33,14 +33,7 @@ fn noun(form: &str) -> (&'static Noun, Number) {
         .find(|noun| noun.english.contains(&form))
         .unwrap_or_else(|| panic!("no noun {form:?}"));
     let plural = noun.english[1] == form;
-    (
-        noun,
-        if plural {
-            Number::Plural
-        } else {
-            Number::Singular
-        },
-    )
+    (noun, if plural { Number::Plural } else { Number::Singular })
 }
 
 fn quality(english: &str) -> &'static Adjective {
@@ -58,13 +51,7 @@ fn np(determiner: Determiner, words: &str) -> Phrase {
         None => (None, words),
     };
     let (noun, number) = noun(form);
-    Phrase::Noun(NounPhrase {
-        determiner,
-        adjective,
-        noun,
-        number,
-        relative: None,
-    })
+    Phrase::Noun(NounPhrase { determiner, adjective, noun, number, relative: None })
 }
 
 fn of(determiner: Determiner, words: &str) -> Determiner {
@@ -87,45 +74,24 @@ fn clause(subject: Phrase, infinitive: &str, tense: Tense) -> Clause {
 
 /// A clause with an object.
 fn acting(subject: Phrase, infinitive: &str, tense: Tense, object: Phrase) -> Clause {
-    Clause {
-        object: Some(object),
-        ..clause(subject, infinitive, tense)
-    }
+    Clause { object: Some(object), ..clause(subject, infinitive, tense) }
 }
 
 fn with(clause: Clause, preposition: &'static Preposition, phrase: Phrase) -> Clause {
-    Clause {
-        adjuncts: vec![Adjunct {
-            preposition,
-            phrase,
-        }],
-        ..clause
-    }
+    Clause { adjuncts: vec![Adjunct { preposition, phrase }], ..clause }
 }
 
 fn not(clause: Clause) -> Clause {
-    Clause {
-        negated: true,
-        ..clause
-    }
+    Clause { negated: true, ..clause }
 }
 
 fn modal(clause: Clause, modal: Modal) -> Clause {
-    Clause {
-        modal: Some(modal),
-        ..clause
-    }
+    Clause { modal: Some(modal), ..clause }
 }
 
 fn at(clause: Clause, english: &str, front: Front) -> Clause {
-    let time = TIMES
-        .iter()
-        .find(|time| time.english.iter().any(|(word, _)| *word == english));
-    Clause {
-        time,
-        front,
-        ..clause
-    }
+    let time = TIMES.iter().find(|time| time.english.iter().any(|(word, _)| *word == english));
+    Clause { time, front, ..clause }
 }
 
 fn asking(clause: Clause, front: Front) -> Clause {

@@ -9,12 +9,7 @@ use Tense::{Past, Perfect, Present};
 #[test]
 fn noun_phrases_in_four_cases() {
     says(
-        not(acting(
-            np(The, "old man"),
-            "sehen",
-            Present,
-            np(The, "small dogs"),
-        )),
+        not(acting(np(The, "old man"), "sehen", Present, np(The, "small dogs"))),
         "The old man does not see the small dogs.",
         "Der alte Mann sieht die kleinen Hunde nicht.",
     );
@@ -24,42 +19,22 @@ fn noun_phrases_in_four_cases() {
         "Ein junges Mädchen kaufte einen großen Apfel.",
     );
     says(
-        acting(
-            np(This, "doctors"),
-            "helfen",
-            Present,
-            np(My(Pronoun::We), "neighbour"),
-        ),
+        acting(np(This, "doctors"), "helfen", Present, np(My(Pronoun::We), "neighbour")),
         "These doctors help our neighbour.",
         "Diese Ärzte helfen unserem Nachbarn.",
     );
     says(
-        acting(
-            np(Every, "child"),
-            "folgen",
-            Present,
-            np(The, "friendly women"),
-        ),
+        acting(np(Every, "child"), "folgen", Present, np(The, "friendly women")),
         "Every child follows the friendly women.",
         "Jedes Kind folgt den freundlichen Frauen.",
     );
     says(
-        acting(
-            pronoun(Pronoun::They),
-            "trinken",
-            Present,
-            np(Bare, "cold water"),
-        ),
+        acting(pronoun(Pronoun::They), "trinken", Present, np(Bare, "cold water")),
         "They drink cold water.",
         "Sie trinken kaltes Wasser.",
     );
     says(
-        acting(
-            pronoun(Pronoun::I),
-            "essen",
-            Present,
-            np(Determiner::Count(23), "fresh apples"),
-        ),
+        acting(pronoun(Pronoun::I), "essen", Present, np(Determiner::Count(23), "fresh apples")),
         "I eat twenty-three fresh apples.",
         "Ich esse dreiundzwanzig frische Äpfel.",
     );
@@ -68,12 +43,7 @@ fn noun_phrases_in_four_cases() {
 #[test]
 fn possession() {
     says(
-        acting(
-            np(of(The, "old man"), "dog"),
-            "finden",
-            Past,
-            np(of(The, "house"), "key"),
-        ),
+        acting(np(of(The, "old man"), "dog"), "finden", Past, np(of(The, "house"), "key")),
         "The old man's dog found the key of the house.",
         "Der Hund des alten Mannes fand den Schlüssel des Hauses.",
     );
@@ -97,12 +67,7 @@ fn negation() {
         "Die Frau hat kein neues Auto.",
     );
     says(
-        not(acting(
-            np(The, "boys"),
-            "kaufen",
-            Perfect,
-            np(Bare, "red flowers"),
-        )),
+        not(acting(np(The, "boys"), "kaufen", Perfect, np(Bare, "red flowers"))),
         "The boys have not bought red flowers.",
         "Die Jungen haben keine roten Blumen gekauft.",
     );
@@ -112,18 +77,12 @@ fn negation() {
         "Sie findet keinen Schlüssel.",
     );
     says(
-        not(modal(
-            clause(pronoun(Pronoun::You), "schlafen", Present),
-            Modal::Can,
-        )),
+        not(modal(clause(pronoun(Pronoun::You), "schlafen", Present), Modal::Can)),
         "You cannot sleep.",
         "Du kannst nicht schlafen.",
     );
     says(
-        not(modal(
-            clause(pronoun(Pronoun::He), "arbeiten", Present),
-            Modal::Must,
-        )),
+        not(modal(clause(pronoun(Pronoun::He), "arbeiten", Present), Modal::Must)),
         "He does not have to work.",
         "Er muss nicht arbeiten.",
     );

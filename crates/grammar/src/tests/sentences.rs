@@ -11,22 +11,13 @@ use Tense::{Past, Perfect, Present};
 #[test]
 fn the_verb_is_second_in_main_clauses() {
     let buys = || acting(np(The, "man"), "kaufen", Present, np(The, "bread"));
-    says(
-        at(buys(), "today", Front::Time),
-        "Today the man buys the bread.",
-        "Heute kauft der Mann das Brot.",
-    );
+    says(at(buys(), "today", Front::Time), "Today the man buys the bread.", "Heute kauft der Mann das Brot.");
     says(
         at(buys(), "often", Front::Subject),
         "The man often buys the bread.",
         "Der Mann kauft oft das Brot.",
     );
-    let invites = acting(
-        pronoun(Pronoun::I),
-        "einladen",
-        Present,
-        pronoun(Pronoun::You),
-    );
+    let invites = acting(pronoun(Pronoun::I), "einladen", Present, pronoun(Pronoun::You));
     says(
         at(modal(invites, Modal::Will), "next", Front::Time),
         "Next week I will invite you.",
@@ -39,10 +30,7 @@ fn the_verb_is_second_in_main_clauses() {
                 quality: Some(Quality::Plain(quality("tired"))),
                 ..clause(np(The, "teacher"), "sein", Present)
             },
-            modal(
-                clause(pronoun(Pronoun::He), "tanzen", Present),
-                Modal::Should,
-            ),
+            modal(clause(pronoun(Pronoun::He), "tanzen", Present), Modal::Should),
         ),
         "Although the teacher is tired, he should dance.",
         "Obwohl der Lehrer müde ist, sollte er tanzen.",
@@ -85,11 +73,7 @@ fn relative_clauses() {
     says(
         acting(
             related(np(The, "woman"), |who| {
-                with(
-                    clause(who, "wohnen", Present),
-                    &IN_CITY,
-                    Phrase::City(CITIES[2]),
-                )
+                with(clause(who, "wohnen", Present), &IN_CITY, Phrase::City(CITIES[2]))
             }),
             "lieben",
             Present,
@@ -117,11 +101,7 @@ fn relative_clauses() {
 fn coordination() {
     let opens = || acting(np(The, "boy"), "aufmachen", Present, np(The, "window"));
     check(
-        Sentence::Compound(
-            opens(),
-            Join::But,
-            clause(pronoun(Pronoun::I), "schlafen", Present),
-        ),
+        Sentence::Compound(opens(), Join::But, clause(pronoun(Pronoun::I), "schlafen", Present)),
         "The boy opens the window, but I sleep.",
         "Der Junge macht das Fenster auf, aber ich schlafe.",
     );
@@ -129,31 +109,19 @@ fn coordination() {
         Sentence::Compound(
             opens(),
             Join::AndAlso,
-            with(
-                clause(np(The, "boy"), "gehen", Present),
-                &TO_PLACES[3],
-                np(The, "house"),
-            ),
+            with(clause(np(The, "boy"), "gehen", Present), &TO_PLACES[3], np(The, "house")),
         ),
         "The boy opens the window and goes out of the house.",
         "Der Junge macht das Fenster auf und geht aus dem Haus.",
     );
     let both = Phrase::Both(Box::new([Phrase::Name("Lena"), np(The, "dog")]));
-    says(
-        clause(both, "spielen", Past),
-        "Lena and the dog played.",
-        "Lena und der Hund spielten.",
-    );
+    says(clause(both, "spielen", Past), "Lena and the dog played.", "Lena und der Hund spielten.");
 }
 
 #[test]
 fn questions() {
     let buys = |object| acting(np(The, "man"), "kaufen", Past, object);
-    asks(
-        buys(np(The, "car")),
-        "Did the man buy the car?",
-        "Hat der Mann das Auto gekauft?",
-    );
+    asks(buys(np(The, "car")), "Did the man buy the car?", "Hat der Mann das Auto gekauft?");
     asks(
         asking(buys(np(Which, "hat")), Front::Object),
         "Which hat did the man buy?",
@@ -165,28 +133,17 @@ fn questions() {
         "Wie viele Eier hat der Mann gekauft?",
     );
     asks(
-        asking(
-            acting(pronoun(Pronoun::You), "helfen", Present, Phrase::Who),
-            Front::Object,
-        ),
+        asking(acting(pronoun(Pronoun::You), "helfen", Present, Phrase::Who), Front::Object),
         "Whom do you help?",
         "Wem hilfst du?",
     );
     asks(
-        asking(
-            clause(np(The, "children"), "laufen", Present),
-            Front::Word(WHERE_TO),
-        ),
+        asking(clause(np(The, "children"), "laufen", Present), Front::Word(WHERE_TO)),
         "Where do the children run?",
         "Wohin laufen die Kinder?",
     );
     check(
-        Sentence::WhoDoes(acting(
-            Phrase::Who,
-            "einladen",
-            Present,
-            pronoun(Pronoun::We),
-        )),
+        Sentence::WhoDoes(acting(Phrase::Who, "einladen", Present, pronoun(Pronoun::We))),
         "Who invites us?",
         "Wer lädt uns ein?",
     );

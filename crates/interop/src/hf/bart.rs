@@ -76,10 +76,7 @@ fn common(
     output: OutputConfig,
 ) -> Result<Described> {
     let vocab = keys.required("vocab_size")?;
-    let (d_ff, n_heads) = (
-        keys.required("encoder_ffn_dim")?,
-        keys.required("encoder_attention_heads")?,
-    );
+    let (d_ff, n_heads) = (keys.required("encoder_ffn_dim")?, keys.required("encoder_attention_heads")?);
     let unless_same = |own, encoders| NonZeroUsize::new(own).filter(|own| own.get() != encoders);
     keys.only("is_encoder_decoder", true)?;
     keys.only("tie_word_embeddings", true)?;
@@ -112,15 +109,8 @@ fn common(
         norm_epsilon: 1e-5,
         ..ModelConfig::default()
     };
-    let described = Described {
-        prefix: "model.",
-        ..Described::new(model, vocab, NAMES)
-    };
-    let copies = [
-        "lm_head.weight",
-        "encoder.embed_tokens.weight",
-        "decoder.embed_tokens.weight",
-    ];
+    let described = Described { prefix: "model.", ..Described::new(model, vocab, NAMES) };
+    let copies = ["lm_head.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"];
     Ok(described.sharing(tensors, &copies))
 }
 
@@ -175,11 +165,7 @@ pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     let is_shared = keys.or("share_encoder_decoder_embeddings", true)?;
     keys.only("static_position_embeddings", true)?;
     let output = OutputConfig {
-        tie_embeddings: if is_shared {
-            TieEmbeddings::All
-        } else {
-            TieEmbeddings::Decoder
-        },
+        tie_embeddings: if is_shared { TieEmbeddings::All } else { TieEmbeddings::Decoder },
         output_bias: tensors.has(FINAL_BIAS),
         ..OutputConfig::default()
     };
@@ -188,10 +174,7 @@ pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     keys.only("decoder_vocab_size", described.vocab)?;
     if !is_shared {
         described.names.insert(0, SEPARATE);
-        described.unused = vec![Unused::CopyOf(
-            "lm_head.weight",
-            "decoder.embed_tokens.weight",
-        )];
+        described.unused = vec![Unused::CopyOf("lm_head.weight", "decoder.embed_tokens.weight")];
     }
     described.model.positions = Positions::SinusoidalConcatenated;
     if !output.output_bias {
@@ -209,29 +192,19 @@ pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
 
 /// Refuses a model that MarianMT cannot represent.
 pub(super) fn check(model: &ModelConfig, translator: &Translator) -> Result<(), NoEqual> {
-    let sinusoidal = matches!(
-        model.positions,
-        Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated
-    );
+    let sinusoidal =
+        matches!(model.positions, Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated);
     let mut differences = Differences::of(model);
     differences.unless(
         translator.decoder.decoder_mixing == MixingKind::Attention,
         "`model.decoder_mixing` is not `attention`",
     );
-    differences.unless(
-        model.norm_position == NormPosition::Post,
-        "`model.norm_position` is not `post`",
-    );
+    differences.unless(model.norm_position == NormPosition::Post, "`model.norm_position` is not `post`");
     differences.unless(model.final_norm != Some(true), "`model.final_norm` is true");
-    differences.unless(
-        model.norm_epsilon == 1e-5,
-        "`model.norm_epsilon` is not 1e-5",
-    );
+    differences.unless(model.norm_epsilon == 1e-5, "`model.norm_epsilon` is not 1e-5");
     differences.unless(!model.embedding_norm, "`model.embedding_norm` is true");
-    differences.unless(
-        sinusoidal,
-        "`model.positions` is not `sinusoidal_interleaved` or `sinusoidal_concatenated`",
-    );
+    differences
+        .unless(sinusoidal, "`model.positions` is not `sinusoidal_interleaved` or `sinusoidal_concatenated`");
     differences.unless(
         translator.output.tie_embeddings == TieEmbeddings::All,
         "`model.tie_embeddings` is not `all`",
@@ -273,11 +246,7 @@ pub(super) fn export(loaded: &LoadedModel, translator: &Translator) -> Result<Eq
         names: vec![NAMES],
         prefix: "model.",
         bare: &[FINAL_BIAS],
-        added: if translator.output.output_bias {
-            Vec::new()
-        } else {
-            vec![bias]
-        },
+        added: if translator.output.output_bias { Vec::new() } else { vec![bias] },
         rows: &[FINAL_BIAS],
         labels: None,
         permuted: model.positions == Positions::SinusoidalInterleaved,

@@ -68,22 +68,13 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         unused.push(Unused::Under("cls."));
     }
     if head == Head::Masked {
-        unused.push(Unused::CopyOf(
-            "cls.predictions.decoder.bias",
-            "cls.predictions.bias",
-        ));
+        unused.push(Unused::CopyOf("cls.predictions.decoder.bias", "cls.predictions.bias"));
     }
     if head == Head::Masked && tied {
-        unused.push(Unused::CopyOf(
-            "cls.predictions.decoder.weight",
-            "embeddings.word_embeddings.weight",
-        ));
+        unused.push(Unused::CopyOf("cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"));
     }
-    let described = Described {
-        unused,
-        prefix: "bert.",
-        ..Described::new(model, keys.required("vocab_size")?, NAMES)
-    };
+    let described =
+        Described { unused, prefix: "bert.", ..Described::new(model, keys.required("vocab_size")?, NAMES) };
     Ok(described.with(head, TEXTS, WORDS))
 }
 
@@ -114,10 +105,7 @@ pub(super) struct Shape {
 
 /// Describes the features that BERT and its relatives have in common: an encoder with this head.
 pub(super) fn encoder(dir: &Path, head: &Head, shape: Shape) -> Result<ModelConfig> {
-    let encoder = EncoderConfig {
-        n_encoder_layers: shape.n_encoder_layers,
-        ..EncoderConfig::default()
-    };
+    let encoder = EncoderConfig { n_encoder_layers: shape.n_encoder_layers, ..EncoderConfig::default() };
     let mut max_len = shape.max_len;
     let family = match head {
         Head::Masked => FamilyConfig::EncoderOnly {
@@ -129,21 +117,13 @@ pub(super) fn encoder(dir: &Path, head: &Head, shape: Shape) -> Result<ModelConf
             },
             output_transform: true,
         },
-        Head::Texts(_) => FamilyConfig::Classifier {
-            encoder,
-            pooling: Pooling::First,
-            label_layer: shape.label_layer,
-        },
-        Head::Words(_) => FamilyConfig::Tagger {
-            encoder,
-            word_pieces: true,
-            d_input: None,
-        },
+        Head::Texts(_) => {
+            FamilyConfig::Classifier { encoder, pooling: Pooling::First, label_layer: shape.label_layer }
+        }
+        Head::Words(_) => FamilyConfig::Tagger { encoder, word_pieces: true, d_input: None },
         Head::None => {
             let sentences = Sentences::read(dir)?;
-            max_len = sentences
-                .longest
-                .map_or(max_len, |longest| longest.min(max_len));
+            max_len = sentences.longest.map_or(max_len, |longest| longest.min(max_len));
             FamilyConfig::Encoder {
                 encoder,
                 pooling: sentences.pooling,

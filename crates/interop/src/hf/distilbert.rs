@@ -37,12 +37,7 @@ pub(super) const WORDS: Names = names_of_labels!("classifier");
 
 pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
     // Positions are stored whether they are learned or not.
-    keys.ignore(&[
-        "qa_dropout",
-        "seq_classif_dropout",
-        "sinusoidal_pos_embds",
-        "tie_weights_",
-    ]);
+    keys.ignore(&["qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds", "tie_weights_"]);
     let tied = keys.or("tie_word_embeddings", true)?;
     let head = Head::of(keys, dir, tensors, "vocab_projector.bias")?;
     let shape = Shape {
@@ -66,10 +61,7 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         unused.push(Unused::Under("vocab_"));
     }
     if head == Head::Masked && tied {
-        unused.push(Unused::CopyOf(
-            "vocab_projector.weight",
-            "embeddings.word_embeddings.weight",
-        ));
+        unused.push(Unused::CopyOf("vocab_projector.weight", "embeddings.word_embeddings.weight"));
     }
     let described = Described {
         unused,

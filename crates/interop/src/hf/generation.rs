@@ -59,11 +59,7 @@ impl Generation {
     /// come from `config`. Tokens that `generation_config.json` does not name come from `config`.
     pub(super) fn read(dir: &Path, kind: &str, config: &mut Keys) -> Result<Self> {
         let is_set = search::is_set_in(config, kind);
-        let mut generation = Self {
-            path: dir.join("config.json"),
-            start: start(kind),
-            ..Self::default()
-        };
+        let mut generation = Self { path: dir.join("config.json"), start: start(kind), ..Self::default() };
         generation.take(config)?;
         generation.search = Search::of_config(kind, generation.bos, config)?;
         let path = dir.join(FILE);
@@ -72,18 +68,11 @@ impl Generation {
         }
         let mut keys = Keys::read(&path)?;
         let was_made = keys.or("_from_model_config", false)?;
-        let mut of_file = Self {
-            path,
-            ..generation.clone()
-        };
+        let mut of_file = Self { path, ..generation.clone() };
         of_file.take(&mut keys)?;
         of_file.search = Search::of_file(&mut keys)?;
         keys.finish()?;
-        Ok(if was_made && is_set {
-            generation
-        } else {
-            of_file
-        })
+        Ok(if was_made && is_set { generation } else { of_file })
     }
 
     /// Reads the tokens that `keys` names.
@@ -109,11 +98,9 @@ impl Generation {
     pub(super) fn of(self, task: Task) -> Self {
         match task {
             Task::Translate | Task::Generate => self,
-            Task::Fill | Task::Tag | Task::Classify | Task::Embed => Self {
-                path: self.path,
-                pad: self.pad,
-                ..Self::default()
-            },
+            Task::Fill | Task::Tag | Task::Classify | Task::Embed => {
+                Self { path: self.path, pad: self.pad, ..Self::default() }
+            }
         }
     }
 
@@ -175,11 +162,7 @@ impl Generation {
                 translator.forced_eos_token = name(self.search.forced_last)?;
                 self.has_one_end(read)?;
             }
-            FamilyConfig::DecoderOnly {
-                decoder,
-                extra_eos_tokens,
-                ..
-            } => {
+            FamilyConfig::DecoderOnly { decoder, extra_eos_tokens, .. } => {
                 let ends = self.further_ends(read)?;
                 *extra_eos_tokens = Some(ends).filter(|ends| !ends.is_empty());
                 decoder.decoder_start_token = name(self.bos)?;
@@ -202,9 +185,9 @@ impl Generation {
     fn has_one_end(&self, read: &Read) -> Result<()> {
         match self.further_ends(read)?.first() {
             None => Ok(()),
-            Some(end) => Err(read.refuse(format!(
-                "`{end}` as a second end of translations is not supported"
-            ))),
+            Some(end) => {
+                Err(read.refuse(format!("`{end}` as a second end of translations is not supported")))
+            }
         }
     }
 }

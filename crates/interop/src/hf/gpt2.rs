@@ -30,11 +30,7 @@ const NAMES: Names = names! {
 
 /// Queries, keys and values are stored as one map.
 const fn joined(part: usize) -> Source {
-    Part {
-        name: "h.{}.attn.c_attn",
-        part,
-        of: 3,
-    }
+    Part { name: "h.{}.attn.c_attn", part, of: 3 }
 }
 
 pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
@@ -70,10 +66,7 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
         ..ModelConfig::default()
     };
     // These tensors are masks.
-    let mut unused = vec![
-        Unused::Ignored("h.{}.attn.bias"),
-        Unused::Ignored("h.{}.attn.masked_bias"),
-    ];
+    let mut unused = vec![Unused::Ignored("h.{}.attn.bias"), Unused::Ignored("h.{}.attn.masked_bias")];
     if tied {
         unused.push(Unused::CopyOf("lm_head.weight", "wte.weight"));
     }
@@ -91,38 +84,21 @@ pub(super) fn check(
     output: OutputConfig,
 ) -> Result<(), NoEqual> {
     let mut differences = Differences::of(model);
-    differences.unless(
-        decoder.decoder_mixing == MixingKind::Attention,
-        "`model.decoder_mixing` is not `attention`",
-    );
-    differences.unless(
-        model.norm_position == NormPosition::Pre,
-        "`model.norm_position` is not `pre`",
-    );
-    differences.unless(
-        model.final_norm != Some(false),
-        "`model.final_norm` is false",
-    );
+    differences
+        .unless(decoder.decoder_mixing == MixingKind::Attention, "`model.decoder_mixing` is not `attention`");
+    differences.unless(model.norm_position == NormPosition::Pre, "`model.norm_position` is not `pre`");
+    differences.unless(model.final_norm != Some(false), "`model.final_norm` is false");
     differences.unless(!model.embedding_norm, "`model.embedding_norm` is true");
     differences.unless(!model.scale_embeddings, "`model.scale_embeddings` is true");
-    differences.unless(
-        model.position_offset == 0,
-        "`model.position_offset` is not 0",
-    );
-    differences.unless(
-        model.positions != Positions::LearnedRelative,
-        "`model.positions` is `learned_relative`",
-    );
+    differences.unless(model.position_offset == 0, "`model.position_offset` is not 0");
+    differences
+        .unless(model.positions != Positions::LearnedRelative, "`model.positions` is `learned_relative`");
     differences.unless(!output.output_bias, "`model.output_bias` is true");
     differences.refuse("GPT-2")
 }
 
 /// Converts a model to GPT-2.
-pub(super) fn export(
-    loaded: &LoadedModel,
-    decoder: &DecoderConfig,
-    output: OutputConfig,
-) -> Result<Equal> {
+pub(super) fn export(loaded: &LoadedModel, decoder: &DecoderConfig, output: OutputConfig) -> Result<Equal> {
     let model = &loaded.config.model;
     check(model, decoder, output).map_err(NoEqual::into_error)?;
     let table = export::positions(&loaded.architecture);

@@ -76,19 +76,13 @@ impl Head {
         }
         let classifier = CLASSIFIERS.into_iter().find(|name| tensors.has(name));
         let Some(classifier) = classifier else {
-            return Ok(if tensors.has(masked) {
-                Self::Masked
-            } else {
-                Self::None
-            });
+            return Ok(if tensors.has(masked) { Self::Masked } else { Self::None });
         };
         let classes: Vec<String> = keys.peek("architectures")?.unwrap_or_default();
         let is_named = |end: &str| classes.iter().any(|name| name.ends_with(end));
         let has_layer = classifier != CLASSIFIERS[0]
             || tensors.has("pre_classifier.weight")
-            || tensors
-                .names()
-                .any(|name| name.ends_with("pooler.dense.weight"));
+            || tensors.names().any(|name| name.ends_with("pooler.dense.weight"));
         let n = tensors.shape(classifier)?.first().copied().unwrap_or(0);
         if is_named(OF_TEXTS) || classes.is_empty() && has_layer {
             let labels = labels(keys, n)?;
@@ -97,10 +91,7 @@ impl Head {
         }
         if is_named(OF_WORDS) || classes.is_empty() {
             let labels = labels(keys, n)?;
-            if let Some(label) = labels
-                .iter()
-                .find(|label| label.contains(char::is_whitespace))
-            {
+            if let Some(label) = labels.iter().find(|label| label.contains(char::is_whitespace)) {
                 let problem = format!(
                     "the label `{label}` of words has a blank, but blanks separate labels in the output"
                 );
@@ -123,9 +114,7 @@ impl Head {
 /// Refuses models that predict a number, or several labels for a text.
 fn only_one(keys: &mut Keys, n: usize) -> Result<()> {
     if n < 2 {
-        return Err(
-            keys.problem("its head gives a number, not a label; such models are not supported")
-        );
+        return Err(keys.problem("its head gives a number, not a label; such models are not supported"));
     }
     keys.only("problem_type", "single_label_classification")
 }
@@ -154,10 +143,8 @@ fn labels(keys: &mut Keys, n: usize) -> Result<Vec<String>> {
 /// The vocabulary of `labels`, each of which is one token, however it is spelled.
 pub(super) fn tokenizer(labels: &[String]) -> std::result::Result<Tokenizer, String> {
     let tokens = labels.iter().map(String::as_str).chain(SPECIAL);
-    let ids: serde_json::Map<String, Value> = (0..)
-        .zip(tokens)
-        .map(|(id, token): (u32, _)| (token.to_owned(), id.into()))
-        .collect();
+    let ids: serde_json::Map<String, Value> =
+        (0..).zip(tokens).map(|(id, token): (u32, _)| (token.to_owned(), id.into())).collect();
     let special = |(id, token): (usize, &str)| {
         json!({
             "id": id, "content": token, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,

@@ -49,9 +49,7 @@ const PARAMETERS: &str = "rope_parameters";
 /// Reads the base of rotary positions and their scaling. A file may have several keys for them, which must agree, since
 /// versions of `transformers` differ in which of them they use.
 fn rotary(keys: &mut Keys) -> Result<(f64, RotaryScalingConfig)> {
-    let mut base = keys
-        .optional::<f64>("rope_theta")?
-        .map(|base| ("rope_theta", base));
+    let mut base = keys.optional::<f64>("rope_theta")?.map(|base| ("rope_theta", base));
     let mut found = None;
     for key in ["rope_scaling", PARAMETERS] {
         let Some(mut fields) = keys.optional::<Map<String, Value>>(key)? else {
@@ -65,10 +63,7 @@ fn rotary(keys: &mut Keys) -> Result<(f64, RotaryScalingConfig)> {
         let scaling = scaling(key, fields.into(), keys)?;
         agreed(&mut found, key, scaling, keys)?;
     }
-    Ok((
-        base.map_or(10_000.0, |(_, base)| base),
-        found.map(|(_, scaling)| scaling).unwrap_or_default(),
-    ))
+    Ok((base.map_or(10_000.0, |(_, base)| base), found.map(|(_, scaling)| scaling).unwrap_or_default()))
 }
 
 /// Sets `found` to `value`, the value of `key`. Refuses a value that differs from the one already found.
@@ -97,23 +92,18 @@ fn scaling(key: &str, mut value: Value, keys: &Keys) -> Result<RotaryScalingConf
     let default = RotaryScalingConfig::default();
     Ok(match read {
         Scaling::Default {} => default,
-        Scaling::Linear { factor } => RotaryScalingConfig {
-            kind: RotaryScalingKind::Linear,
-            factor,
-            ..default
-        },
-        Scaling::Llama3 {
-            factor,
-            low_freq_factor,
-            high_freq_factor,
-            original_max_position_embeddings,
-        } => RotaryScalingConfig {
-            kind: RotaryScalingKind::Llama3,
-            factor,
-            low_frequency_factor: low_freq_factor,
-            high_frequency_factor: high_freq_factor,
-            original_len: original_max_position_embeddings,
-        },
+        Scaling::Linear { factor } => {
+            RotaryScalingConfig { kind: RotaryScalingKind::Linear, factor, ..default }
+        }
+        Scaling::Llama3 { factor, low_freq_factor, high_freq_factor, original_max_position_embeddings } => {
+            RotaryScalingConfig {
+                kind: RotaryScalingKind::Llama3,
+                factor,
+                low_frequency_factor: low_freq_factor,
+                high_frequency_factor: high_freq_factor,
+                original_len: original_max_position_embeddings,
+            }
+        }
     })
 }
 
@@ -148,17 +138,9 @@ pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
         attention_bias: false,
         ..ModelConfig::default()
     };
-    let mut unused = vec![Unused::Ignored(
-        "model.layers.{}.self_attn.rotary_emb.inv_freq",
-    )];
+    let mut unused = vec![Unused::Ignored("model.layers.{}.self_attn.rotary_emb.inv_freq")];
     if tied {
-        unused.push(Unused::CopyOf(
-            "lm_head.weight",
-            "model.embed_tokens.weight",
-        ));
+        unused.push(Unused::CopyOf("lm_head.weight", "model.embed_tokens.weight"));
     }
-    Ok(Described {
-        unused,
-        ..Described::new(model, keys.required("vocab_size")?, NAMES)
-    })
+    Ok(Described { unused, ..Described::new(model, keys.required("vocab_size")?, NAMES) })
 }

@@ -154,16 +154,8 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
     let dir = directory(path);
     let (mut keys, kind, describe) = begin(dir)?;
     let tensors = Tensors::safetensors(dir)?;
-    let Described {
-        mut model,
-        vocab,
-        names,
-        unused,
-        prefix,
-        positions,
-        labels,
-        mut notes,
-    } = describe(&mut keys, dir, &tensors)?;
+    let Described { mut model, vocab, names, unused, prefix, positions, labels, mut notes } =
+        describe(&mut keys, dir, &tensors)?;
     let task = model.family.task();
     let generation = Generation::read(dir, &kind, &mut keys)?.of(task);
     end(keys)?;
@@ -284,24 +276,14 @@ fn json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
 /// The family of a causal language model, whose output projection may be the embedding.
 fn decoder_only(n_decoder_layers: usize, tied: bool) -> FamilyConfig {
     FamilyConfig::DecoderOnly {
-        decoder: DecoderConfig {
-            n_decoder_layers,
-            ..DecoderConfig::default()
-        },
-        output: OutputConfig {
-            tie_embeddings: tied_or_not(tied),
-            ..OutputConfig::default()
-        },
+        decoder: DecoderConfig { n_decoder_layers, ..DecoderConfig::default() },
+        output: OutputConfig { tie_embeddings: tied_or_not(tied), ..OutputConfig::default() },
         extra_eos_tokens: None,
     }
 }
 
 fn tied_or_not(tied: bool) -> TieEmbeddings {
-    if tied {
-        TieEmbeddings::All
-    } else {
-        TieEmbeddings::None
-    }
+    if tied { TieEmbeddings::All } else { TieEmbeddings::None }
 }
 
 /// Reads the activation function that `key` names.

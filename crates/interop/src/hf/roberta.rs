@@ -29,10 +29,7 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
     keys.ignore(&["type_vocab_size"]);
     keys.only("position_embedding_type", "absolute")?;
     let described = relative(keys, dir, tensors)?;
-    Ok(Described {
-        prefix: "roberta.",
-        ..described
-    })
+    Ok(Described { prefix: "roberta.", ..described })
 }
 
 /// Describes the features that RoBERTa and MPNet have in common, with the names of BERT.
@@ -51,14 +48,11 @@ pub(super) fn relative(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         tied,
         label_layer: LabelLayer::Tanh,
     };
-    let model = ModelConfig {
-        position_offset: offset,
-        ..bert::sizes(keys, bert::encoder(dir, &head, shape)?)?
-    };
+    let model =
+        ModelConfig { position_offset: offset, ..bert::sizes(keys, bert::encoder(dir, &head, shape)?)? };
     let is_masked = head == Head::Masked;
     if is_masked && model.activation != ActivationKind::Gelu {
-        let problem =
-            "`hidden_act` is not `gelu`, which the head of the masked language model always has";
+        let problem = "`hidden_act` is not `gelu`, which the head of the masked language model always has";
         return Err(keys.problem(problem));
     }
     let mut unused = vec![
@@ -73,15 +67,10 @@ pub(super) fn relative(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         unused.push(Unused::Under("lm_head."))
     }
     if is_masked && tied {
-        unused.push(Unused::CopyOf(
-            "lm_head.decoder.weight",
-            "embeddings.word_embeddings.weight",
-        ));
+        unused.push(Unused::CopyOf("lm_head.decoder.weight", "embeddings.word_embeddings.weight"));
     }
-    let mut described = Described {
-        unused,
-        ..Described::new(model, keys.required("vocab_size")?, bert::NAMES)
-    };
+    let mut described =
+        Described { unused, ..Described::new(model, keys.required("vocab_size")?, bert::NAMES) };
     if is_masked {
         described.names.insert(0, HEAD);
     }

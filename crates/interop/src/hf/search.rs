@@ -83,10 +83,7 @@ pub(super) fn is_set_in(config: &Keys, kind: &str) -> bool {
 impl Search {
     /// Reads the settings in the `config.json` of a model of the kind `kind`, whose texts begin with `bos`.
     pub(super) fn of_config(kind: &str, bos: Option<TokenId>, config: &mut Keys) -> Result<Self> {
-        let mut search = Self {
-            forced_last: forced_last(kind),
-            ..Self::default()
-        };
+        let mut search = Self { forced_last: forced_last(kind), ..Self::default() };
         search.take(config)?;
         if config.or(FORCES_BOS, false)? && kind == "bart" {
             search.forced_first = search.forced_first.or(bos);
@@ -113,10 +110,8 @@ impl Search {
         for (key, number) in numbers {
             keys.update(key, number)?;
         }
-        let ids = [
-            ("forced_bos_token_id", &mut self.forced_first),
-            ("forced_eos_token_id", &mut self.forced_last),
-        ];
+        let ids =
+            [("forced_bos_token_id", &mut self.forced_first), ("forced_eos_token_id", &mut self.forced_last)];
         for (key, id) in ids {
             keys.update(key, id)?;
         }
@@ -191,10 +186,7 @@ impl Search {
         let has_beam = self.beam_width.is_some_and(|width| width > 1);
         let notes: &[(bool, &str)] = match task {
             Task::Generate => &[
-                (
-                    has_beam,
-                    "`num_beams` is not imported: texts are continued token by token",
-                ),
+                (has_beam, "`num_beams` is not imported: texts are continued token by token"),
                 (
                     self.bars_repeated(),
                     "`no_repeat_ngram_size` is not imported: texts are continued without it",
@@ -203,10 +195,7 @@ impl Search {
                     self.penalizes_repeated(),
                     "`repetition_penalty` is not imported: texts are continued without it",
                 ),
-                (
-                    self.shortest() > 0,
-                    "`min_length` is not imported: texts may end at once",
-                ),
+                (self.shortest() > 0, "`min_length` is not imported: texts may end at once"),
                 (
                     self.longest().is_some(),
                     "`max_length` is not imported: the longest length is chosen when a text is continued",
@@ -223,8 +212,7 @@ impl Search {
     }
 
     fn penalizes_repeated(&self) -> bool {
-        self.repetition_penalty
-            .is_some_and(|penalty| penalty != 1.0)
+        self.repetition_penalty.is_some_and(|penalty| penalty != 1.0)
     }
 
     /// Names a setting for translation that is not supported.

@@ -55,11 +55,7 @@ struct Module {
 impl Sentences {
     /// Reads the modules in `dir`. The default is mean pooling.
     pub(super) fn read(dir: &Path) -> Result<Self> {
-        let mut found = Self {
-            pooling: pooling(&dir.join(POOLING_CONFIG))?,
-            unit: false,
-            longest: None,
-        };
+        let mut found = Self { pooling: pooling(&dir.join(POOLING_CONFIG))?, unit: false, longest: None };
         if !Self::is_in(dir) {
             return Ok(found);
         }
@@ -117,13 +113,8 @@ pub(super) fn note_on_texts(dir: &Path, lowercases: bool) -> Result<Option<Strin
     {
         return Err(keys.refuse("default_prompt_name", &name.into()));
     }
-    let list: Vec<String> = { prompts.iter() }
-        .map(|(name, prompt)| format!("{prompt:?} ({name})"))
-        .collect();
-    let note = format!(
-        "prompts are not imported; write them before the texts: {}",
-        list.join(", ")
-    );
+    let list: Vec<String> = { prompts.iter() }.map(|(name, prompt)| format!("{prompt:?} ({name})")).collect();
+    let note = format!("prompts are not imported; write them before the texts: {}", list.join(", "));
     Ok(Some(note).filter(|_| !list.is_empty()))
 }
 
@@ -136,12 +127,7 @@ fn settings(dir: &Path) -> Result<Option<Keys>> {
 
 /// Returns the contents of `modules.json` and of the description of the pooling for a model that computes vectors of texts.
 pub(super) fn files(model: &ModelConfig) -> Option<[Value; 2]> {
-    let FamilyConfig::Encoder {
-        pooling,
-        normalize_embeddings,
-        ..
-    } = model.family
-    else {
+    let FamilyConfig::Encoder { pooling, normalize_embeddings, .. } = model.family else {
         return None;
     };
     let module = |number: usize, folder: &str, kind: &str| {
@@ -165,17 +151,11 @@ fn pooling(path: &Path) -> Result<Pooling> {
         return Ok(Pooling::Mean);
     }
     let mut keys = Keys::read(path)?;
-    keys.ignore(&[
-        "word_embedding_dimension",
-        "embedding_dimension",
-        "include_prompt",
-    ]);
+    keys.ignore(&["word_embedding_dimension", "embedding_dimension", "include_prompt"]);
     // Recent versions name one mode.
     if let Some(mode) = keys.optional::<Value>("pooling_mode")? {
         let of_name = |(key, pooling): &(&str, Pooling)| {
-            let name = key
-                .trim_start_matches("pooling_mode_")
-                .trim_end_matches("_tokens");
+            let name = key.trim_start_matches("pooling_mode_").trim_end_matches("_tokens");
             (mode == name.trim_end_matches("_token")).then_some(*pooling)
         };
         let found = MODES.iter().find_map(of_name);
@@ -183,11 +163,9 @@ fn pooling(path: &Path) -> Result<Pooling> {
         keys.finish()?;
         return Ok(found);
     }
-    for key in [
-        "pooling_mode_max_tokens",
-        "pooling_mode_mean_sqrt_len_tokens",
-        "pooling_mode_weightedmean_tokens",
-    ] {
+    for key in
+        ["pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens"]
+    {
         keys.only(key, false)?;
     }
     let mut found = Vec::new();

@@ -4,9 +4,7 @@ use std::num::NonZeroUsize;
 
 use attentive_architecture::{ActivationKind, NormKind, NormPosition, Positions, TieEmbeddings};
 use attentive_base::error::Result;
-use attentive_config::{
-    DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, OutputConfig, Translator,
-};
+use attentive_config::{DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, OutputConfig, Translator};
 use serde_json::Value;
 
 use super::{DECODERS_COPY, Described, SHARED, VERSION, activation};
@@ -68,17 +66,9 @@ struct Output {
 impl Output {
     fn config(&self, d_model: usize) -> OutputConfig {
         OutputConfig {
-            tie_embeddings: if self.tied {
-                TieEmbeddings::All
-            } else {
-                TieEmbeddings::Inputs
-            },
+            tie_embeddings: if self.tied { TieEmbeddings::All } else { TieEmbeddings::Inputs },
             output_bias: false,
-            logit_scale: if self.scaled {
-                (d_model as f64).powf(-0.5)
-            } else {
-                1.0
-            },
+            logit_scale: if self.scaled { (d_model as f64).powf(-0.5) } else { 1.0 },
         }
     }
 }
@@ -87,10 +77,7 @@ impl Output {
 pub(super) fn t5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     let tied = keys.or("tie_word_embeddings", true)?;
     let output = match keys.optional("scale_decoder_outputs")? {
-        Some(scaled) => Output {
-            tied: !has_own_output(tensors)?,
-            scaled,
-        },
+        Some(scaled) => Output { tied: !has_own_output(tensors)?, scaled },
         None => Output { tied, scaled: tied },
     };
     describe(keys, tensors, "relu", output)
@@ -100,15 +87,9 @@ pub(super) fn t5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
 pub(super) fn mt5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     let tied = keys.or("tie_word_embeddings", false)?;
     let version: String = keys.or(VERSION, String::new())?;
-    let major = version
-        .split('.')
-        .next()
-        .and_then(|major| major.parse().ok());
+    let major = version.split('.').next().and_then(|major| major.parse().ok());
     let output = match major {
-        Some(5u32..) => Output {
-            tied: !has_own_output(tensors)?,
-            scaled: false,
-        },
+        Some(5u32..) => Output { tied: !has_own_output(tensors)?, scaled: false },
         _ => Output { tied, scaled: tied },
     };
     describe(keys, tensors, "gated-gelu", output)
@@ -144,22 +125,14 @@ fn feed_forward(keys: &mut Keys, default: &str) -> Result<(bool, ActivationKind)
     Ok((gated, activation))
 }
 
-fn describe(
-    keys: &mut Keys,
-    tensors: &Tensors,
-    projection: &str,
-    output: Output,
-) -> Result<Described> {
+fn describe(keys: &mut Keys, tensors: &Tensors, projection: &str, output: Output) -> Result<Described> {
     keys.only("is_encoder_decoder", true)?;
     let layers = keys.required("num_layers")?;
     let d_model: usize = keys.required("d_model")?;
     let (gated, activation) = feed_forward(keys, projection)?;
     let model = ModelConfig {
         family: FamilyConfig::Transformer(Translator {
-            encoder: EncoderConfig {
-                n_encoder_layers: layers,
-                ..EncoderConfig::default()
-            },
+            encoder: EncoderConfig { n_encoder_layers: layers, ..EncoderConfig::default() },
             decoder: DecoderConfig {
                 n_decoder_layers: keys.or("num_decoder_layers", layers)?,
                 ..DecoderConfig::default()
@@ -195,11 +168,7 @@ fn describe(
         )],
         ..Described::new(model, keys.required("vocab_size")?, names)
     };
-    let copies = [
-        "encoder.embed_tokens.weight",
-        "decoder.embed_tokens.weight",
-        OUTPUT,
-    ];
+    let copies = ["encoder.embed_tokens.weight", "decoder.embed_tokens.weight", OUTPUT];
     let n_copies = if output.tied { 3 } else { 2 };
     Ok(described.sharing(tensors, &copies[..n_copies]))
 }

@@ -9,9 +9,7 @@ use attentive_architecture::{ActivationKind, NormPosition, Positions, TieEmbeddi
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, LoadedModel};
-use attentive_config::{
-    Config, EarlyStopping, LengthPenaltyFormula, MixingKind, ModelConfig, Translator,
-};
+use attentive_config::{Config, EarlyStopping, LengthPenaltyFormula, MixingKind, ModelConfig, Translator};
 use attentive_model::model::Parameter;
 use attentive_text::{Tokenizer, Tokenizers};
 use serde_json::Value;
@@ -65,15 +63,10 @@ fn shared(tokenizers: &Tokenizers) -> Result<&Tokenizer> {
 }
 
 /// Writes the directory `out`.
-pub(crate) fn export(
-    loaded: &LoadedModel,
-    parameters: &[Parameter],
-    out: &Path,
-) -> Result<Exported> {
+pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path) -> Result<Exported> {
     let tokenizer = shared(&loaded.tokenizers)?;
-    let by_name: BTreeMap<&str, &Parameter> = (parameters.iter())
-        .map(|parameter| (parameter.name.as_str(), parameter))
-        .collect();
+    let by_name: BTreeMap<&str, &Parameter> =
+        (parameters.iter()).map(|parameter| (parameter.name.as_str(), parameter)).collect();
     let start = loaded.tokenizers.contract(&loaded.config.model)?.start;
     let table = by_name.get("src.embedding.weight").copied();
     let model = &loaded.config.model;
@@ -98,17 +91,11 @@ pub(crate) fn export(
     let vocabulary = vocabulary(tokenizer, start);
     let write_vocabulary = |path: &Path| fs::write(path, &vocabulary);
     let (search, mut notes) = search(loaded, start)?;
-    notes.push(format!(
-        "`{VOCABULARY}` has the tokens; Marian does not divide texts into them"
-    ));
+    notes.push(format!("`{VOCABULARY}` has the tokens; Marian does not divide texts into them"));
     let write_search = |path: &Path| fs::write(path, &search);
     checkpoint::write_folder(
         out,
-        &[
-            (MODEL, &write_model),
-            (VOCABULARY, &write_vocabulary),
-            ("decoder.yml", &write_search),
-        ],
+        &[(MODEL, &write_model), (VOCABULARY, &write_vocabulary), ("decoder.yml", &write_search)],
     )?;
     Ok(Exported { kind: KIND, notes })
 }
@@ -125,41 +112,22 @@ fn starts_with_zeros(table: Option<&Parameter>, start: TokenId) -> bool {
 }
 
 /// Refuses a model that Marian cannot represent.
-fn check(
-    model: &ModelConfig,
-    translator: &Translator,
-    starts_with_zeros: bool,
-) -> Result<(), NoEqual> {
+fn check(model: &ModelConfig, translator: &Translator, starts_with_zeros: bool) -> Result<(), NoEqual> {
     let (encoder, decoder) = (&translator.encoder, &translator.decoder);
     let output = translator.output;
     let mut differences = Differences::of(model);
-    let attends = matches!(
-        decoder.decoder_mixing,
-        MixingKind::Attention | MixingKind::Ssru
-    );
-    let activation = matches!(
-        model.activation,
-        ActivationKind::Relu | ActivationKind::Silu
-    );
+    let attends = matches!(decoder.decoder_mixing, MixingKind::Attention | MixingKind::Ssru);
+    let activation = matches!(model.activation, ActivationKind::Relu | ActivationKind::Silu);
     for (equal, difference) in [
-        (
-            attends,
-            "`model.decoder_mixing` is not `attention` or `ssru`",
-        ),
+        (attends, "`model.decoder_mixing` is not `attention` or `ssru`"),
         (
             model.positions == Positions::SinusoidalTensor2tensor,
             "`model.positions` is not `sinusoidal_tensor2tensor`",
         ),
-        (
-            model.norm_epsilon == 1e-6,
-            "`model.norm_epsilon` is not 1e-6",
-        ),
+        (model.norm_epsilon == 1e-6, "`model.norm_epsilon` is not 1e-6"),
         (activation, "`model.activation` is not `relu` or `silu`"),
         (model.scale_embeddings, "`model.scale_embeddings` is false"),
-        (
-            output.tie_embeddings == TieEmbeddings::All,
-            "`model.tie_embeddings` is not `all`",
-        ),
+        (output.tie_embeddings == TieEmbeddings::All, "`model.tie_embeddings` is not `all`"),
         (output.output_bias, "`model.output_bias` is false"),
         (
             translator.forced_bos_token.is_none() && translator.forced_eos_token.is_none(),
@@ -182,10 +150,8 @@ fn check(
 fn reversed(loaded: &LoadedModel, translator: &Translator) -> Result<Reversed> {
     let mixing = translator.decoder.decoder_mixing;
     let norms = names_of_norms(loaded.config.model.norm_position, mixing);
-    let tables: Vec<Names> = [names::SHARED_EMBEDDINGS, names::OUTPUT_BIAS, names::LAYERS]
-        .into_iter()
-        .chain(norms)
-        .collect();
+    let tables: Vec<Names> =
+        [names::SHARED_EMBEDDINGS, names::OUTPUT_BIAS, names::LAYERS].into_iter().chain(norms).collect();
     let reversed = Reversed::new(KIND, &tables, &checkpoint::shapes(&loaded.architecture))?;
     Ok(reversed.with_rows())
 }
@@ -206,9 +172,7 @@ fn options(model: &ModelConfig, translator: &Translator, vocab: usize) -> String
         ActivationKind::Relu => "relu",
         _ => "swish",
     };
-    let top = model
-        .final_norm
-        .unwrap_or(model.norm_position == NormPosition::Pre);
+    let top = model.final_norm.unwrap_or(model.norm_position == NormPosition::Pre);
     let lines = [
         ("type", "transformer".to_owned()),
         ("version", VERSION.to_owned()),
@@ -224,10 +188,7 @@ fn options(model: &ModelConfig, translator: &Translator, vocab: usize) -> String
         ("transformer-decoder-autoreg", mixing.to_owned()),
         ("transformer-preprocess", format!("\"{before}\"")),
         ("transformer-postprocess", format!("\"{after}\"")),
-        (
-            "transformer-postprocess-emb",
-            format!("\"d{}\"", norm(model.embedding_norm)),
-        ),
+        ("transformer-postprocess-emb", format!("\"d{}\"", norm(model.embedding_norm))),
         ("transformer-postprocess-top", format!("\"{}\"", norm(top))),
     ];
     let line = |(key, value): (&str, String)| format!("{key}: {value}\n");
@@ -263,13 +224,11 @@ fn search(loaded: &LoadedModel, start: TokenId) -> Result<(String, Vec<String>)>
     };
     let notes = [
         (
-            decode.length_penalty == 0.0
-                || decode.length_penalty_formula == LengthPenaltyFormula::Length,
+            decode.length_penalty == 0.0 || decode.length_penalty_formula == LengthPenaltyFormula::Length,
             "`decode.length_penalty_formula` is `gnmt`, so there is none",
         ),
         (
-            never.iter().all(|id| barred.contains(id))
-                && barred.iter().all(|id| never.contains(id)),
+            never.iter().all(|id| barred.contains(id)) && barred.iter().all(|id| never.contains(id)),
             "`model.suppress_tokens` has other tokens",
         ),
         (
@@ -277,14 +236,8 @@ fn search(loaded: &LoadedModel, start: TokenId) -> Result<(String, Vec<String>)>
             "`decode.max_new_extra` is not 1 or `decode.max_new_factor` is 0, so translations end elsewhere if they are too long",
         ),
         (decode.min_length == 0, "`decode.min_length` is not 0"),
-        (
-            decode.no_repeat_ngram == 0,
-            "`decode.no_repeat_ngram` is not 0",
-        ),
-        (
-            decode.early_stopping == EarlyStopping::Never,
-            "`decode.early_stopping` is not `never`",
-        ),
+        (decode.no_repeat_ngram == 0, "`decode.no_repeat_ngram` is not 0"),
+        (decode.early_stopping == EarlyStopping::Never, "`decode.early_stopping` is not `never`"),
     ];
     let notes = notes.into_iter().filter(|(is_equal, _)| !is_equal);
     let notes = notes.map(|(_, difference)| format!("the search differs: {difference}"));

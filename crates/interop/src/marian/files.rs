@@ -73,11 +73,8 @@ fn is_shortlist(path: &Path) -> bool {
 impl Files {
     /// Finds the files of the model `path`, a directory or the file of the weights.
     pub(super) fn find(path: &Path) -> Result<Self> {
-        let (dir, chosen) = if path.is_dir() {
-            (path, None)
-        } else {
-            (directory_of(path), Some(path.to_path_buf()))
-        };
+        let (dir, chosen) =
+            if path.is_dir() { (path, None) } else { (directory_of(path), Some(path.to_path_buf())) };
         let all = files_of(dir)?;
         let beside = |name: &str| all.iter().find(|path| file_name(path) == name).cloned();
         let mut search = beside(SEARCH).map(|path| Search::read(&path)).transpose()?;
@@ -91,8 +88,7 @@ impl Files {
             search = Some(Search::read(&own)?);
         }
         let named = |search: &Search| -> Result<Vec<PathBuf>> {
-            let found =
-                { search.vocabs.iter() }.map(|name| beside(name).ok_or_else(|| missing(dir, name)));
+            let found = { search.vocabs.iter() }.map(|name| beside(name).ok_or_else(|| missing(dir, name)));
             found.collect()
         };
         let vocabs = match search.as_ref().map(named).transpose()? {
@@ -155,9 +151,7 @@ impl Vocabs {
 
 /// Finds the weights in a directory that does not name them.
 fn the_weights(dir: &Path, all: &[PathBuf]) -> Result<PathBuf> {
-    let mut found = all
-        .iter()
-        .filter(|path| is_weights(path) && !file_name(path).ends_with(OF_TRAINING));
+    let mut found = all.iter().filter(|path| is_weights(path) && !file_name(path).ends_with(OF_TRAINING));
     match (found.next(), found.next()) {
         (Some(only), None) => Ok(only.clone()),
         (None, _) => Err(not_understood(dir, "it has no weights (`.npz` or `.bin`)")),
@@ -187,9 +181,7 @@ fn the_shortlist(dir: &Path, weights: &Path, all: &[PathBuf]) -> Result<Option<P
                 file_name(weights),
                 names(several)
             ),
-            hint: Some(format!(
-                "name one as `shortlist` in `{SEARCH}`, or move the others away"
-            )),
+            hint: Some(format!("name one as `shortlist` in `{SEARCH}`, or move the others away")),
         }),
     }
 }
@@ -197,9 +189,8 @@ fn the_shortlist(dir: &Path, weights: &Path, all: &[PathBuf]) -> Result<Option<P
 /// Returns the files whose names share a part with the name of the weights, such as `ende` in `model.ende.bin`; all files if
 /// there are none.
 fn of_same_model<'a>(weights: &Path, files: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
-    let (same, others): (Vec<_>, Vec<_>) = files
-        .cloned()
-        .partition(|path| have_a_part_in_common(weights, path));
+    let (same, others): (Vec<_>, Vec<_>) =
+        files.cloned().partition(|path| have_a_part_in_common(weights, path));
     if same.is_empty() { others } else { same }
 }
 
@@ -233,10 +224,7 @@ fn names(files: &[PathBuf]) -> Vec<String> {
 }
 
 fn missing(dir: &Path, name: &str) -> Error {
-    not_understood(
-        dir,
-        format!("`{name}`, which its `{SEARCH}` names, is missing"),
-    )
+    not_understood(dir, format!("`{name}`, which its `{SEARCH}` names, is missing"))
 }
 
 /// Returns the path of the file with this name beside `path`, if it exists.

@@ -38,29 +38,14 @@ const MAX_LEN: usize = 1000;
 /// Reads the model `path`, a directory or the file of its weights.
 pub(super) fn open(path: &Path) -> Result<Foreign> {
     let files = Files::find(path)?;
-    let tensors = if files.is_binary {
-        Tensors::binary(&files.weights)?
-    } else {
-        Tensors::npz(&files.weights)?
-    };
+    let tensors =
+        if files.is_binary { Tensors::binary(&files.weights)? } else { Tensors::npz(&files.weights)? };
     let options = Keys::of(&files.weights, read_options(&files.weights, &tensors)?);
-    let Described {
-        mut model,
-        mut translator,
-        vocabs,
-        names,
-    } = options::describe(options, &tensors)?;
-    let search = files.search.unwrap_or_else(|| {
-        if files.is_binary {
-            Search::of_firefox()
-        } else {
-            Search::default()
-        }
-    });
-    let vocabulary = match (
-        &files.vocabs,
-        translator.output.tie_embeddings.ties_inputs(),
-    ) {
+    let Described { mut model, mut translator, vocabs, names } = options::describe(options, &tensors)?;
+    let search = files
+        .search
+        .unwrap_or_else(|| if files.is_binary { Search::of_firefox() } else { Search::default() });
+    let vocabulary = match (&files.vocabs, translator.output.tie_embeddings.ties_inputs()) {
         (Vocabs::Separate(_), false) => Vocabulary::Separate,
         _ => Vocabulary::Shared,
     };
@@ -83,11 +68,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
         unused: vec![Unused::Ignored(OPTIONS), Unused::Ending("_QuantMultA")],
         ..Recipe::new(&files.weights, tensors, names)
     };
-    let kind = if files.is_binary {
-        "Marian, binary"
-    } else {
-        "Marian, npz"
-    };
+    let kind = if files.is_binary { "Marian, binary" } else { "Marian, npz" };
     let mut foreign = Foreign::new(kind.into(), config, read.tokenizers, recipe)?;
     if let Some(path) = files.shortlist {
         let shared = matches!(files.vocabs, Vocabs::Joint(_));

@@ -98,12 +98,7 @@ pub(super) fn describe(mut keys: Keys, tensors: &Tensors) -> Result<Described> {
         ..ModelConfig::default()
     };
     keys.finish()?;
-    Ok(Described {
-        translator,
-        model,
-        vocabs,
-        names: tables,
-    })
+    Ok(Described { translator, model, vocabs, names: tables })
 }
 
 /// Refuses variants that are not supported.
@@ -152,37 +147,16 @@ fn embeddings(keys: &mut Keys, tensors: &Tensors) -> Result<(TieEmbeddings, Vec<
         (false, false) => TieEmbeddings::None,
     };
     let tables = vec![
-        if tie.ties_inputs() {
-            names::SHARED_EMBEDDINGS
-        } else {
-            names::EMBEDDINGS
-        },
-        if tensors.has("decoder_ff_logit_out_W") {
-            names::EARLY_OUTPUT
-        } else {
-            names::OUTPUT
-        },
-        if omits_bias {
-            names::NO_OUTPUT_BIAS
-        } else {
-            names::OUTPUT_BIAS
-        },
+        if tie.ties_inputs() { names::SHARED_EMBEDDINGS } else { names::EMBEDDINGS },
+        if tensors.has("decoder_ff_logit_out_W") { names::EARLY_OUTPUT } else { names::OUTPUT },
+        if omits_bias { names::NO_OUTPUT_BIAS } else { names::OUTPUT_BIAS },
     ];
     Ok((tie, tables))
 }
 
 /// Refuses vocabularies whose sizes differ from those of the embedding tables.
-fn check_rows(
-    keys: &Keys,
-    tie: TieEmbeddings,
-    vocabs: [usize; 2],
-    tensors: &Tensors,
-) -> Result<()> {
-    let tables = if tie.ties_inputs() {
-        ["Wemb"; 2]
-    } else {
-        ["encoder_Wemb", "decoder_Wemb"]
-    };
+fn check_rows(keys: &Keys, tie: TieEmbeddings, vocabs: [usize; 2], tensors: &Tensors) -> Result<()> {
+    let tables = if tie.ties_inputs() { ["Wemb"; 2] } else { ["encoder_Wemb", "decoder_Wemb"] };
     for (table, vocab) in tables.into_iter().zip(vocabs) {
         if tensors.shape(table)?.first() != Some(&vocab) {
             return Err(keys.refuse("dim-vocabs", &json!(vocabs)));
@@ -194,11 +168,7 @@ fn check_rows(
 /// Reads the number of layers, which must not exceed the number of tensors.
 fn depth(keys: &mut Keys, key: &str, tensors: &Tensors) -> Result<usize> {
     let depth = keys.required(key)?;
-    if depth <= tensors.names().count() {
-        Ok(depth)
-    } else {
-        Err(keys.refuse(key, &json!(depth)))
-    }
+    if depth <= tensors.names().count() { Ok(depth) } else { Err(keys.refuse(key, &json!(depth))) }
 }
 
 /// Reads the position of norms in a layer, and whether norms follow the embeddings and the last layer.
@@ -239,9 +209,7 @@ fn norms(keys: &mut Keys) -> Result<(NormPosition, bool, bool)> {
 
 /// Returns the first two numbers of a version such as `v1.12.0 65bf82f`; zeros if there are none.
 fn number(version: &str) -> [u32; 2] {
-    let numbers = version
-        .trim_start_matches('v')
-        .split(|c: char| !c.is_ascii_digit());
+    let numbers = version.trim_start_matches('v').split(|c: char| !c.is_ascii_digit());
     let mut numbers = numbers.map(|number| number.parse().unwrap_or(0));
     [(); 2].map(|()| numbers.next().unwrap_or(0))
 }
@@ -278,10 +246,7 @@ fn mixing(keys: &mut Keys) -> Result<MixingKind> {
 /// Reads the width of the feed-forward networks, which must be the same in the decoder.
 fn feed_forward(keys: &mut Keys) -> Result<usize> {
     let width = keys.or("transformer-dim-ffn", 2048)?;
-    for (key, same) in [
-        ("transformer-decoder-dim-ffn", width),
-        ("transformer-decoder-ffn-depth", 2),
-    ] {
+    for (key, same) in [("transformer-decoder-dim-ffn", width), ("transformer-decoder-ffn-depth", 2)] {
         let value: usize = keys.or(key, 0)?;
         if value != 0 && value != same {
             return Err(keys.refuse(key, &json!(value)));

@@ -92,12 +92,7 @@ impl Default for Search {
 impl Search {
     /// Returns Firefox's generation settings.
     pub(super) fn of_firefox() -> Self {
-        Self {
-            beam_width: 1,
-            length_penalty: 1.0,
-            max_factor: 2.0,
-            ..Self::default()
-        }
+        Self { beam_width: 1, length_penalty: 1.0, max_factor: 2.0, ..Self::default() }
     }
 
     /// Reads the file `path`.
@@ -122,9 +117,7 @@ impl Search {
         let mut names = |key: &str| -> Result<Vec<String>> {
             let paths = match keys.optional::<Value>(key)? {
                 Some(Value::String(path)) => vec![path],
-                Some(value) => {
-                    serde_json::from_value(value.clone()).map_err(|_| keys.refuse(key, &value))?
-                }
+                Some(value) => serde_json::from_value(value.clone()).map_err(|_| keys.refuse(key, &value))?,
                 None => Vec::new(),
             };
             Ok(paths.into_iter().map(file_name).collect())
@@ -182,8 +175,5 @@ fn shortlist(keys: &mut Keys) -> Result<(Option<String>, Vec<String>)> {
 /// Returns the name of a file in a path of any operating system.
 fn file_name(path: String) -> String {
     let name = PathBuf::from(path.replace('\\', "/"));
-    name.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    name.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -56,11 +56,7 @@ pub(super) fn read(
         bos: start.to_owned(),
         eos: named(EOS),
         unk: named(UNK),
-        unknown_from: if sides.iter().any(|side| side.has_more) {
-            sizes[0] + 1
-        } else {
-            0
-        },
+        unknown_from: if sides.iter().any(|side| side.has_more) { sizes[0] + 1 } else { 0 },
         ..SpecialNames::default()
     };
     if special.unknown_from != 0 && sizes[0] != sizes[1] {
@@ -222,9 +218,9 @@ impl Side {
                 ids.insert(special.pad.clone(), last);
                 match pieces {
                     None => Ok(words(&ids, special)),
-                    Some(pieces) => pieces
-                        .tokenizer_with(&ids)
-                        .map_err(|problem| not_understood(&self.path, problem)),
+                    Some(pieces) => {
+                        pieces.tokenizer_with(&ids).map_err(|problem| not_understood(&self.path, problem))
+                    }
                 }
             }
         }
@@ -249,10 +245,7 @@ fn ids(path: &Path, size: usize) -> Result<HashMap<String, TokenId>> {
     if ids.len() == size {
         Ok(ids)
     } else {
-        Err(not_understood(
-            path,
-            "it has gaps, and tokens named like the placeholders for them",
-        ))
+        Err(not_understood(path, "it has gaps, and tokens named like the placeholders for them"))
     }
 }
 

@@ -32,9 +32,7 @@ impl Reader {
         if is_nothing || ["---", "..."].contains(&line) {
             return Ok(());
         }
-        let item = content
-            .strip_prefix("- ")
-            .or((content == "-").then_some(""));
+        let item = content.strip_prefix("- ").or((content == "-").then_some(""));
         match (item, line.starts_with([' ', '\t'])) {
             (Some(item), _) => self.add_item(scalar(item.trim())?),
             (None, true) => self.set_open(value(content)?),
@@ -88,9 +86,7 @@ fn key(line: &str) -> Result<(String, &str), String> {
         _ => {
             let colons = line.match_indices(':').map(|(at, _)| at);
             let ends = |at: &usize| line[at + 1..].is_empty() || line[at + 1..].starts_with(' ');
-            let at = { colons }
-                .find(ends)
-                .ok_or("has no colon and a blank after a key")?;
+            let at = { colons }.find(ends).ok_or("has no colon and a blank after a key")?;
             (line[..at].trim_end().to_owned(), &line[at..])
         }
     };
@@ -144,9 +140,7 @@ fn without_comment(text: &str) -> &str {
     match text.as_bytes() {
         [b'#', ..] => "",
         [b'"' | b'\'', ..] => text,
-        _ => text
-            .split_once(" #")
-            .map_or(text, |(before, _)| before.trim_end()),
+        _ => text.split_once(" #").map_or(text, |(before, _)| before.trim_end()),
     }
 }
 
@@ -155,9 +149,7 @@ fn single_quoted(text: &str) -> Result<(String, &str), String> {
     let mut found = String::new();
     let mut rest = &text[1..];
     loop {
-        let (part, after) = rest
-            .split_once('\'')
-            .ok_or("has a quoted text without an end")?;
+        let (part, after) = rest.split_once('\'').ok_or("has a quoted text without an end")?;
         found.push_str(part);
         match after.strip_prefix('\'') {
             None => return Ok((found, after)),
@@ -193,9 +185,7 @@ fn escaped(chars: &mut std::str::Chars<'_>) -> Result<char, String> {
     };
     let code = chars.as_str().get(..digits);
     let code = code.and_then(|code| u32::from_str_radix(code, 16).ok());
-    let found = code
-        .and_then(char::from_u32)
-        .ok_or("has a wrong escape sequence")?;
+    let found = code.and_then(char::from_u32).ok_or("has a wrong escape sequence")?;
     chars.nth(digits - 1);
     Ok(found)
 }

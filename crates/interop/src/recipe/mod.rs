@@ -127,9 +127,7 @@ impl Recipe {
                     return if self.tensors.same(name, &original)? {
                         Ok(())
                     } else {
-                        refuse(format!(
-                            "`{name}` and `{original}` should be the same tensor, but differ"
-                        ))
+                        refuse(format!("`{name}` and `{original}` should be the same tensor, but differ"))
                     };
                 }
                 _ => {}
@@ -177,12 +175,7 @@ impl Recipe {
             _ => name.clone(),
         };
         let prefixed = format!("{}{name}", self.prefix);
-        let spellings = [
-            name.clone(),
-            prefixed.clone(),
-            old.clone(),
-            format!("{}{old}", self.prefix),
-        ];
+        let spellings = [name.clone(), prefixed.clone(), old.clone(), format!("{}{old}", self.prefix)];
         let mut spellings = spellings.into_iter();
         match spellings.find(|spelling| self.tensors.has(spelling)) {
             Some(found) => found,

@@ -70,9 +70,7 @@ impl Source {
             Self::Rows(table) => Theirs::Rows(full(table)),
             Self::Plus(table, added) => Theirs::Plus(full(table), full(added)),
             Self::Filled(number) => Theirs::Filled(number),
-            Self::Extended(source, number) => {
-                Theirs::Extended(Box::new(source.of(ours, name)?), number)
-            }
+            Self::Extended(source, number) => Theirs::Extended(Box::new(source.of(ours, name)?), number),
         })
     }
 }
@@ -80,9 +78,7 @@ impl Source {
 /// Returns the name `theirs` with the number of the layer, which is `number` in our name.
 fn with_number(theirs: &str, number: &str) -> String {
     let from_one = number.parse().map_or(0, |number: usize| number + 1);
-    theirs
-        .replace(NUMBER, number)
-        .replace(FROM_ONE, &from_one.to_string())
+    theirs.replace(NUMBER, number).replace(FROM_ONE, &from_one.to_string())
 }
 
 /// Returns the number in `name` and the text after the match, if `name` begins like `pattern`.
@@ -91,9 +87,7 @@ fn numbered_prefix<'a>(pattern: &str, name: &'a str) -> Option<(&'a str, &'a str
         return Some(("", name.strip_prefix(pattern)?));
     };
     let rest = name.strip_prefix(before)?;
-    let end = rest
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(rest.len());
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     let (number, rest) = rest.split_at(end);
     Some((number, rest.strip_prefix(after)?)).filter(|_| !number.is_empty())
 }
@@ -111,10 +105,7 @@ mod tests {
     #[test]
     fn numbers_of_layers_are_found() {
         let pattern = "layers.{}.query";
-        assert_eq!(
-            numbered_prefix(pattern, "layers.12.query.weight"),
-            Some(("12", ".weight"))
-        );
+        assert_eq!(numbered_prefix(pattern, "layers.12.query.weight"), Some(("12", ".weight")));
         assert_eq!(numbered_prefix(pattern, "layers.x.query"), None);
         assert_eq!(numbered_prefix("head", "head.bias"), Some(("", ".bias")));
         assert_eq!(numbered("h.{}.mask", "h.3.mask"), Some("3"));
@@ -127,19 +118,10 @@ mod tests {
         let name = "layers.3.attention.weight";
         let same = |name: &str| Some(Theirs::Same(name.into()));
         let one_based = Source::Transposed("l{1}_W");
-        assert_eq!(
-            one_based.of("layers.{}.attention.weight", name),
-            Some(Theirs::Transposed("l4_W".into()))
-        );
+        assert_eq!(one_based.of("layers.{}.attention.weight", name), Some(Theirs::Transposed("l4_W".into())));
         let bias = "layers.3.attention.bias";
-        assert_eq!(
-            Source::Transposed("h.{}").of(attention, bias),
-            same("h.3.bias")
-        );
+        assert_eq!(Source::Transposed("h.{}").of(attention, bias), same("h.3.bias"));
         assert_eq!(Source::Same("h.{}").of(attention, name), same("h.3.weight"));
-        assert_eq!(
-            Source::Same("h.{}").of(attention, "layers.3.attentions"),
-            None
-        );
+        assert_eq!(Source::Same("h.{}").of(attention, "layers.3.attentions"), None);
     }
 }

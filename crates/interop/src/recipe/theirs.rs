@@ -31,9 +31,7 @@ impl Theirs {
             Self::Rows(name) => Self::Rows(rename(name)),
             Self::Plus(table, added) => Self::Plus(rename(table), rename(added)),
             Self::Filled(number) => Self::Filled(number),
-            Self::Extended(theirs, number) => {
-                Self::Extended(Box::new(theirs.renamed(rename)), number)
-            }
+            Self::Extended(theirs, number) => Self::Extended(Box::new(theirs.renamed(rename)), number),
         }
     }
 
@@ -52,21 +50,16 @@ impl Theirs {
                 one(name, Shape::Exactly(theirs))
             }
             Self::Rows(table) => one(table, Shape::rows(shape[0], shape)),
-            Self::Plus(table, added) => vec![
-                (table.clone(), Shape::rows(shape[0], shape)),
-                (added.clone(), Shape::rows(1, shape)),
-            ],
+            Self::Plus(table, added) => {
+                vec![(table.clone(), Shape::rows(shape[0], shape)), (added.clone(), Shape::rows(1, shape))]
+            }
             Self::Filled(_) => Vec::new(),
             Self::Extended(theirs, _) => theirs.needs(&before_last_row(shape)),
         }
     }
 
     /// Returns the values of a parameter of this `shape`.
-    pub(super) fn values<'a>(
-        &self,
-        tensors: &'a Tensors,
-        shape: &[usize],
-    ) -> Result<Cow<'a, [f32]>> {
+    pub(super) fn values<'a>(&self, tensors: &'a Tensors, shape: &[usize]) -> Result<Cow<'a, [f32]>> {
         Ok(match self {
             Self::Same(name) => tensors.values(name)?,
             Self::Transposed(name) => columns(&tensors.values(name)?, shape[0], 0..shape[0]).into(),
@@ -79,9 +72,7 @@ impl Theirs {
                 let mut table = first_rows(tensors.values(table)?, shape).into_owned();
                 let added = tensors.values(added)?;
                 for row in table.chunks_exact_mut(shape[1]) {
-                    row.iter_mut()
-                        .zip(&*added)
-                        .for_each(|(x, added)| *x += added);
+                    row.iter_mut().zip(&*added).for_each(|(x, added)| *x += added);
                 }
                 table.into()
             }

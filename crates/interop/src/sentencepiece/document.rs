@@ -82,12 +82,9 @@ impl SentencePiece {
     }
 
     fn decoder(&self) -> Value {
-        let scheme = if self.add_dummy_prefix {
-            "first"
-        } else {
-            "never"
-        };
-        let metaspace = json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": true});
+        let scheme = if self.add_dummy_prefix { "first" } else { "never" };
+        let metaspace =
+            json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": true});
         if self.byte_fallback {
             json!({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, metaspace]})
         } else {
@@ -104,10 +101,8 @@ impl SentencePiece {
             })
             .collect();
         let is_matched = |slot: &Slot| matches!(slot.role, Role::Normal | Role::Symbol);
-        let unmatched: Vec<usize> = (slots.iter().enumerate())
-            .filter(|(_, slot)| !is_matched(slot))
-            .map(|(id, _)| id)
-            .collect();
+        let unmatched: Vec<usize> =
+            (slots.iter().enumerate()).filter(|(_, slot)| !is_matched(slot)).map(|(id, _)| id).collect();
         let unk = slots.iter().position(|slot| slot.role == Role::Unknown);
         json!({
             "type": "Unigram", "unk_id": unk, "vocab": vocab, "byte_fallback": self.byte_fallback,
@@ -116,11 +111,8 @@ impl SentencePiece {
     }
 
     fn bpe(&self, slots: &[Slot]) -> Value {
-        let vocab: serde_json::Map<String, Value> = slots
-            .iter()
-            .zip(0..)
-            .map(|(slot, id): (&Slot, usize)| (slot.text.clone(), id.into()))
-            .collect();
+        let vocab: serde_json::Map<String, Value> =
+            slots.iter().zip(0..).map(|(slot, id): (&Slot, usize)| (slot.text.clone(), id.into())).collect();
         let unk = slots.iter().find(|slot| slot.role == Role::Unknown);
         json!({
             "type": "BPE",
@@ -147,8 +139,7 @@ fn symbol_score(text: &str) -> f32 {
 /// Divides words before the search for pieces, unless a piece may contain a blank.
 fn metaspace(slots: &[Slot]) -> Value {
     let crosses = |slot: &Slot| {
-        matches!(slot.role, Role::Normal | Role::Symbol)
-            && slot.text.chars().skip(1).any(|c| c == WORD_MARK)
+        matches!(slot.role, Role::Normal | Role::Symbol) && slot.text.chars().skip(1).any(|c| c == WORD_MARK)
     };
     let split = !slots.iter().any(crosses);
     json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never", "split": split})
@@ -180,21 +171,13 @@ fn merges(slots: &[Slot]) -> Vec<(&str, &str)> {
         .filter(|(_, slot)| matches!(slot.role, Role::Normal))
         .map(|(id, slot)| (slot.text.as_str(), id))
         .collect();
-    let mut ranked: Vec<&Slot> = slots
-        .iter()
-        .filter(|slot| slot.role == Role::Normal)
-        .collect();
+    let mut ranked: Vec<&Slot> = slots.iter().filter(|slot| slot.role == Role::Normal).collect();
     ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
     let mut merges = Vec::new();
     for slot in ranked {
-        let cuts = slot
-            .text
-            .char_indices()
-            .skip(1)
-            .map(|(at, _)| slot.text.split_at(at));
-        let mut pairs: Vec<(&str, &str)> = cuts
-            .filter(|(left, right)| pieces.contains_key(left) && pieces.contains_key(right))
-            .collect();
+        let cuts = slot.text.char_indices().skip(1).map(|(at, _)| slot.text.split_at(at));
+        let mut pairs: Vec<(&str, &str)> =
+            cuts.filter(|(left, right)| pieces.contains_key(left) && pieces.contains_key(right)).collect();
         pairs.sort_by_key(|(left, right)| (pieces[left], pieces[right]));
         merges.extend(pairs);
     }
@@ -212,16 +195,9 @@ pub(crate) fn added(id: usize, text: &str, special: bool) -> Value {
 /// Divides special tokens in a text before their last character, so that no model mistakes them for real special tokens.
 pub(crate) fn splitter(special: &[&str], bytes: bool) -> Option<Value> {
     let beginning = |token: &&str| {
-        let (last, _) = token
-            .char_indices()
-            .next_back()
-            .filter(|&(last, _)| last > 0)?;
+        let (last, _) = token.char_indices().next_back().filter(|&(last, _)| last > 0)?;
         let (beginning, last) = token.split_at(last);
-        Some(format!(
-            "{}(?={})",
-            regex::escape(beginning),
-            regex::escape(last)
-        ))
+        Some(format!("{}(?={})", regex::escape(beginning), regex::escape(last)))
     };
     let bytes = bytes.then(|| "<0x[0-9A-F][0-9A-F](?=>)".to_owned());
     let beginnings: Vec<String> = special.iter().filter_map(beginning).chain(bytes).collect();

@@ -103,9 +103,7 @@ impl SentencePiece {
                 (3, Field::Number(1)) => self.kind = Kind::Unigram,
                 (3, Field::Number(2)) => self.kind = Kind::Bpe,
                 (3, Field::Number(_)) => {
-                    return Err(
-                        "only unigram and BPE models can be read, not words or characters".into(),
-                    );
+                    return Err("only unigram and BPE models can be read, not words or characters".into());
                 }
                 (24, Field::Number(1)) => {
                     return Err("`treat_whitespace_as_suffix` is not supported".into());
@@ -168,19 +166,14 @@ impl SentencePiece {
     /// # Errors
     /// Describes a vocabulary with gaps.
     pub(super) fn tokenizer_with(&self, ids: &HashMap<String, TokenId>) -> Result<Value, String> {
-        let own: HashMap<&str, &Piece> = self
-            .pieces
-            .iter()
-            .map(|piece| (piece.text.as_str(), piece))
-            .collect();
+        let own: HashMap<&str, &Piece> =
+            self.pieces.iter().map(|piece| (piece.text.as_str(), piece)).collect();
         let mut slots: Vec<Option<Slot>> = vec![None; ids.len()];
         for (text, &id) in ids {
             let slot = slots
                 .get_mut(id as usize)
                 .filter(|slot| slot.is_none())
-                .ok_or_else(|| {
-                    format!("the id {id} of `{text}` is taken, or beyond the vocabulary")
-                })?;
+                .ok_or_else(|| format!("the id {id} of `{text}` is taken, or beyond the vocabulary"))?;
             *slot = Some(match own.get(text.as_str()) {
                 Some(piece) => Slot::of(piece),
                 None => Slot::foreign(text),
@@ -225,11 +218,7 @@ impl SentencePiece {
 impl Piece {
     /// Parses a `SentencePiece` of sentencepiece_model.proto.
     fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let mut piece = Self {
-            text: String::new(),
-            score: 0.0,
-            role: Role::Normal,
-        };
+        let mut piece = Self { text: String::new(), score: 0.0, role: Role::Normal };
         for field in Message::new(bytes) {
             match field? {
                 (1, Field::Bytes(text)) => {
@@ -246,10 +235,7 @@ impl Piece {
                         5 => Role::Unused,
                         6 => Role::Byte,
                         _ => {
-                            return Err(format!(
-                                "piece `{}` is of the unknown type {role}",
-                                piece.text
-                            ));
+                            return Err(format!("piece `{}` is of the unknown type {role}", piece.text));
                         }
                     };
                 }

@@ -72,9 +72,7 @@ mod tests {
 
     #[test]
     fn fields_are_read_and_damage_ends_the_message() {
-        let bytes = [
-            0x08, 0x96, 0x01, 0x12, 2, b'o', b'k', 0x1D, 0, 0, 0x80, 0x3F,
-        ];
+        let bytes = [0x08, 0x96, 0x01, 0x12, 2, b'o', b'k', 0x1D, 0, 0, 0x80, 0x3F];
         let fields: Vec<_> = Message::new(&bytes).collect();
         assert_eq!(
             fields,

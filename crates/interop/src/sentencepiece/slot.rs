@@ -35,10 +35,6 @@ impl Slot {
             Role::Unused => format!("{UNREACHABLE}{}", piece.text),
             _ => piece.text.clone(),
         };
-        Self {
-            text,
-            score: piece.score,
-            role: piece.role,
-        }
+        Self { text, score: piece.score, role: piece.role }
     }
 }

@@ -34,23 +34,13 @@ fn lines() -> Vec<Line> {
 fn lines_of(path: &Path) -> Vec<Line> {
     let mut text = String::new();
     let file = fs::File::open(path).unwrap();
-    flate2::read::GzDecoder::new(file)
-        .read_to_string(&mut text)
-        .unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn special(names: [&str; 4]) -> SpecialNames {
     let [pad, unk, bos, eos] = names.map(str::to_owned);
-    SpecialNames {
-        pad,
-        unk,
-        bos,
-        eos,
-        ..SpecialNames::default()
-    }
+    SpecialNames { pad, unk, bos, eos, ..SpecialNames::default() }
 }
 
 fn tokenizer(json: &serde_json::Value, names: &SpecialNames) -> Tokenizer {
@@ -62,13 +52,9 @@ fn ids_are_those_of_the_python_package() {
     let lines = lines();
     for model in MODELS {
         let read = SentencePiece::read(&folder().join(format!("{model}.model"))).unwrap();
-        let tokenizer = tokenizer(
-            &read.tokenizer(),
-            &special(["</s>", "<unk>", "<s>", "</s>"]),
-        );
-        let (excepted, compared): (Vec<&Line>, Vec<&Line>) = lines
-            .iter()
-            .partition(|line| is_excepted(model, &line.text));
+        let tokenizer = tokenizer(&read.tokenizer(), &special(["</s>", "<unk>", "<s>", "</s>"]));
+        let (excepted, compared): (Vec<&Line>, Vec<&Line>) =
+            lines.iter().partition(|line| is_excepted(model, &line.text));
         let mut different = Vec::new();
         for line in compared {
             let found = tokenizer.encode(&line.text).unwrap();
@@ -77,11 +63,7 @@ fn ids_are_those_of_the_python_package() {
             }
         }
         let n = different.len();
-        println!(
-            "{model}: {n} of {} lines differ, {} are not compared",
-            lines.len(),
-            excepted.len()
-        );
+        println!("{model}: {n} of {} lines differ, {} are not compared", lines.len(), excepted.len());
         for (text, found, expected) in different.iter().take(20) {
             println!("{text:?}\n  {found:?}\n  {:?}", tokenizer.spelled(expected));
         }
@@ -117,10 +99,7 @@ fn ties_break_as_in_the_python_package() {
 fn texts_come_back() {
     for model in MODELS {
         let read = SentencePiece::read(&folder().join(format!("{model}.model"))).unwrap();
-        let tokenizer = tokenizer(
-            &read.tokenizer(),
-            &special(["</s>", "<unk>", "<s>", "</s>"]),
-        );
+        let tokenizer = tokenizer(&read.tokenizer(), &special(["</s>", "<unk>", "<s>", "</s>"]));
         let text = "the house is small";
         let ids = tokenizer.encode(text).unwrap();
         assert_eq!(tokenizer.decode(&ids).unwrap(), text, "{model}");
@@ -131,53 +110,32 @@ fn texts_come_back() {
 fn a_vocabulary_of_strings_gives_the_ids() {
     let read = SentencePiece::read(&folder().join("unigram.model")).unwrap();
     let names = special(["<pad>", "<unk>", "</s>", "</s>"]);
-    let own = tokenizer(
-        &read.tokenizer(),
-        &special(["</s>", "<unk>", "<s>", "</s>"]),
-    );
+    let own = tokenizer(&read.tokenizer(), &special(["</s>", "<unk>", "<s>", "</s>"]));
     let text = "the house is small";
     let pieces = own.spelled(&own.encode(text).unwrap());
     // Every second piece is known, in reverse order, with a piece of the other side and a language.
     let mut tokens = vec!["</s>", "<unk>", ">>de<<", "▁Haus"];
-    let (known, unknown): (Vec<_>, Vec<_>) = (0..)
-        .zip(&pieces)
-        .partition::<Vec<(usize, &String)>, _>(|(number, _)| number % 2 == 0);
+    let (known, unknown): (Vec<_>, Vec<_>) =
+        (0..).zip(&pieces).partition::<Vec<(usize, &String)>, _>(|(number, _)| number % 2 == 0);
     for (_, piece) in known.iter().rev() {
         if !tokens.contains(&piece.as_str()) {
             tokens.push(piece);
         }
     }
     tokens.push("<pad>");
-    let ids: HashMap<String, TokenId> = tokens
-        .iter()
-        .map(|token| (*token).to_owned())
-        .zip(0..)
-        .collect();
+    let ids: HashMap<String, TokenId> = tokens.iter().map(|token| (*token).to_owned()).zip(0..).collect();
     let json = read.tokenizer_with(&ids).unwrap();
-    let names = SpecialNames {
-        unknown_from: tokens.len(),
-        ..names
-    };
+    let names = SpecialNames { unknown_from: tokens.len(), ..names };
     let tokenizer = tokenizer(&json, &names);
     assert_eq!(tokenizer.vocab_size(), tokens.len());
     let found = tokenizer.encode(&format!(">>de<< {text}")).unwrap();
-    let expected: Vec<TokenId> = [2]
-        .into_iter()
-        .chain(
-            pieces
-                .iter()
-                .map(|piece| ids.get(piece).copied().unwrap_or(1)),
-        )
-        .collect();
+    let expected: Vec<TokenId> =
+        [2].into_iter().chain(pieces.iter().map(|piece| ids.get(piece).copied().unwrap_or(1))).collect();
     assert_eq!(found, expected);
     assert!(found.contains(&1) && !unknown.is_empty());
     assert!(!tokenizer.encode("Haus").unwrap().contains(&3));
     let gap = HashMap::from([("a".to_owned(), 5)]);
-    assert!(
-        read.tokenizer_with(&gap)
-            .unwrap_err()
-            .contains("beyond the vocabulary")
-    );
+    assert!(read.tokenizer_with(&gap).unwrap_err().contains("beyond the vocabulary"));
 }
 
 #[test]
@@ -193,10 +151,7 @@ fn damaged_files_are_refused() {
     // A piece of type 5 in a model of type 2, and a denormalizer that changes "a".
     let unused = b"\x0A\x05\x0A\x01a\x18\x05\x12\x02\x18\x02";
     let problem = SentencePiece::parse(unused).unwrap_err();
-    assert!(
-        problem.contains("unused pieces in a BPE model"),
-        "{problem}"
-    );
+    assert!(problem.contains("unused pieces in a BPE model"), "{problem}");
     SentencePiece::parse(&unused[..7]).unwrap();
     let written = b"\x0A\x03\x0A\x01a\x2A\x03\x12\x01x";
     let problem = SentencePiece::parse(written).unwrap_err();

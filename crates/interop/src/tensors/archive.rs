@@ -23,12 +23,7 @@ pub(crate) struct Archive<W> {
 impl<W: Write> Archive<W> {
     /// Creates an archive without arrays.
     pub(crate) fn new(out: W) -> Self {
-        Self {
-            out,
-            len: 0,
-            directory: Vec::new(),
-            count: 0,
-        }
+        Self { out, len: 0, directory: Vec::new(), count: 0 }
     }
 
     /// Adds the array `name` of this `shape`.
@@ -98,10 +93,7 @@ fn header(kind: &str, shape: &[usize], start: usize) -> Vec<u8> {
     };
     let mut text = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({sizes}), }}");
     let len = start + MAGIC.len() + size_of::<u16>() + text.len() + 1;
-    text.extend(std::iter::repeat_n(
-        ' ',
-        len.next_multiple_of(ALIGNMENT) - len,
-    ));
+    text.extend(std::iter::repeat_n(' ', len.next_multiple_of(ALIGNMENT) - len));
     text.push('\n');
     let len = (text.len() as u16).to_le_bytes();
     [MAGIC, &len, text.as_bytes()].concat()

@@ -50,16 +50,11 @@ struct Header {
 }
 
 pub(super) fn places(file: &[u8]) -> Found {
-    let mut rest = Rest {
-        bytes: file,
-        len: file.len(),
-    };
+    let mut rest = Rest { bytes: file, len: file.len() };
     match rest.number()? {
         VERSION => {}
         other => {
-            return Err(format!(
-                "it is not a Marian binary file of version {VERSION} (found {other})"
-            ));
+            return Err(format!("it is not a Marian binary file of version {VERSION} (found {other})"));
         }
     }
     let count = rest.number()?;
@@ -127,9 +122,7 @@ fn room(kind: u64, shape: &[usize], len: usize) -> usize {
         F32 | F16 | INT8 => len,
         _ => {
             let size = (kind & SIZE) as usize;
-            let needed = shape
-                .iter()
-                .try_fold(size, |product, &size| product.checked_mul(size));
+            let needed = shape.iter().try_fold(size, |product, &size| product.checked_mul(size));
             needed.map_or(len, |needed| needed.min(len))
         }
     }

@@ -112,11 +112,7 @@ impl Tensors {
     }
 
     fn none(path: &Path) -> Self {
-        Self {
-            path: path.to_path_buf(),
-            files: Vec::new(),
-            found: BTreeMap::new(),
-        }
+        Self { path: path.to_path_buf(), files: Vec::new(), found: BTreeMap::new() }
     }
 
     fn one_file(path: &Path, places: fn(&[u8]) -> Found) -> Result<Self> {
@@ -133,8 +129,7 @@ impl Tensors {
         let found = found.map_err(|problem| not_understood(path, format!("damaged: {problem}")))?;
         for (name, stored) in found {
             let place = stored.place(self.files.len(), mapped.len());
-            let place =
-                place.map_err(|problem| not_understood(path, format!("tensor `{name}` {problem}")));
+            let place = place.map_err(|problem| not_understood(path, format!("tensor `{name}` {problem}")));
             if self.found.insert(name.clone(), place?).is_some() {
                 let problem = format!("tensor `{name}` is there twice");
                 return Err(not_understood(path, problem));
@@ -174,15 +169,10 @@ impl Tensors {
                 factor => format!("its quantization factor is {factor}"),
             },
             Numbers::Other(kind) => {
-                format!(
-                    "it holds {kind}; f32, f16, bf16 and the 8-bit integers of Marian can be read"
-                )
+                format!("it holds {kind}; f32, f16, bf16 and the 8-bit integers of Marian can be read")
             }
         };
-        Err(not_understood(
-            &self.path,
-            format!("tensor `{name}`: {problem}"),
-        ))
+        Err(not_understood(&self.path, format!("tensor `{name}`: {problem}")))
     }
 
     /// Returns the values of tensor `name`, row by row; without a copy, if they are stored like that.
@@ -227,9 +217,7 @@ impl Tensors {
     }
 
     fn place(&self, name: &str) -> Result<&Place> {
-        self.found
-            .get(name)
-            .ok_or_else(|| not_understood(&self.path, format!("tensor `{name}` is missing")))
+        self.found.get(name).ok_or_else(|| not_understood(&self.path, format!("tensor `{name}` is missing")))
     }
 }
 
@@ -250,15 +238,8 @@ struct Stored {
 impl Stored {
     /// Returns the tensor's place in file number `file`, which is `len` bytes long, or describes what is wrong.
     fn place(self, file: usize, len: usize) -> std::result::Result<Place, String> {
-        let Self {
-            start,
-            room,
-            shape,
-            numbers,
-        } = self;
-        let count = shape
-            .iter()
-            .try_fold(1usize, |product, &size| product.checked_mul(size));
+        let Self { start, room, shape, numbers } = self;
+        let count = shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
         let needed = count.and_then(|count| match &numbers {
             Numbers::F32 => count.checked_mul(size_of::<f32>()),
             Numbers::F16 | Numbers::Bf16 => count.checked_mul(size_of::<f16>()),
@@ -267,15 +248,10 @@ impl Stored {
         });
         let inside = start.checked_add(room).is_some_and(|end| end <= len);
         match needed {
-            Some(needed) if inside && needed <= room => Ok(Place {
-                file,
-                bytes: start..start + needed,
-                shape,
-                numbers,
-            }),
-            _ => Err(format!(
-                "is damaged: the file has {room} bytes for its shape {shape:?}"
-            )),
+            Some(needed) if inside && needed <= room => {
+                Ok(Place { file, bytes: start..start + needed, shape, numbers })
+            }
+            _ => Err(format!("is damaged: the file has {room} bytes for its shape {shape:?}")),
         }
     }
 }
@@ -302,9 +278,9 @@ fn dequantized(bytes: &[u8], shape: &[usize], order: Order) -> Vec<f32> {
     let integers = &bytes[..bytes.len() - FACTOR];
     let value = |&integer: &u8| f32::from(integer as i8) * step;
     match (order, shape) {
-        (Order::Columns, [rows, _]) => (0..*rows)
-            .flat_map(|row| integers.iter().skip(row).step_by(*rows).map(value))
-            .collect(),
+        (Order::Columns, [rows, _]) => {
+            (0..*rows).flat_map(|row| integers.iter().skip(row).step_by(*rows).map(value)).collect()
+        }
         _ => integers.iter().map(value).collect(),
     }
 }

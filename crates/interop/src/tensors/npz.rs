@@ -11,8 +11,7 @@ pub(super) fn places(file: &[u8]) -> Found {
         let array = array(&file[data.clone()]);
         let array = array.ok_or_else(|| format!("entry `{name}` is not a NumPy array"))?;
         if array.is_by_columns {
-            let problem =
-                "is stored in Fortran order (by columns); write it with `numpy.ascontiguousarray`";
+            let problem = "is stored in Fortran order (by columns); write it with `numpy.ascontiguousarray`";
             return Err(format!("entry `{name}` {problem}"));
         }
         let stored = Stored {
@@ -25,10 +24,7 @@ pub(super) fn places(file: &[u8]) -> Found {
                 other => Numbers::Other(format!("`{other}`")),
             },
         };
-        found.push((
-            name.strip_suffix(".npy").unwrap_or(&name).to_owned(),
-            stored,
-        ));
+        found.push((name.strip_suffix(".npy").unwrap_or(&name).to_owned(), stored));
     }
     Ok(found)
 }

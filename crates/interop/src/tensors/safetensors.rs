@@ -59,9 +59,7 @@ fn incomplete(path: &Path, problem: String) -> Error {
 
 /// The first file of `dir` that is a part of weights, such as `model-00001-of-00002.safetensors`.
 fn part(dir: &Path) -> Option<String> {
-    let names = fs::read_dir(dir)
-        .ok()?
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names = fs::read_dir(dir).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let is_part = |name: &String| name.starts_with("model-") && name.ends_with(".safetensors");
     names.filter(is_part).min()
 }
@@ -85,27 +83,19 @@ fn places(file: &[u8]) -> Found {
         }
     };
     let found = metadata.tensors();
-    Ok(found
-        .iter()
-        .map(|(name, info)| (name.clone(), stored(info)))
-        .collect())
+    Ok(found.iter().map(|(name, info)| (name.clone(), stored(info))).collect())
 }
 
 fn shards(index: &Path) -> Result<BTreeSet<String>> {
     let text = regular_file::read(index, regular_file::DESCRIPTION)?;
-    let read: Index = serde_json::from_slice(&text)
-        .map_err(|error| not_understood(index, format!("damaged: {error}")))?;
+    let read: Index =
+        serde_json::from_slice(&text).map_err(|error| not_understood(index, format!("damaged: {error}")))?;
     let names: BTreeSet<String> = read.weight_map.into_values().collect();
-    let is_plain = |name: &String| {
-        Path::new(name)
-            .file_name()
-            .is_some_and(|file| file == name.as_str())
-    };
+    let is_plain = |name: &String| Path::new(name).file_name().is_some_and(|file| file == name.as_str());
     match names.iter().find(|name| !is_plain(name)) {
         None => Ok(names),
-        Some(name) => Err(not_understood(
-            index,
-            format!("`{name}` is not the name of a file in this directory"),
-        )),
+        Some(name) => {
+            Err(not_understood(index, format!("`{name}` is not the name of a file in this directory")))
+        }
     }
 }

@@ -51,22 +51,14 @@ fn arrays_of_numpy_are_read() {
     assert_eq!(tensors.shape("a:b").unwrap(), [2, 1]);
     assert_eq!(*tensors.values("a:b").unwrap(), [1.5, -2.0]);
     let halves = HEADER.replace("f4", "f2").replace("(2, 1)", "(3,)");
-    let data = [1.0f32, 0.5, -2.0]
-        .map(|x| f16::from_f32(x).to_le_bytes())
-        .concat();
+    let data = [1.0f32, 0.5, -2.0].map(|x| f16::from_f32(x).to_le_bytes()).concat();
     let tensors = of(&archive("h.npy", 0, &npy(&halves, &data)), Tensors::npz).unwrap();
     assert_eq!(*tensors.values("h").unwrap(), [1.0, 0.5, -2.0]);
     let doubles = HEADER.replace("f4", "f8");
     let tensors = of(&archive("d.npy", 0, &npy(&doubles, &[0; 16])), Tensors::npz).unwrap();
     let problem = tensors.check_type("d").unwrap_err().to_string();
     assert!(problem.contains("tensor `d`: it holds `<f8`"), "{problem}");
-    assert!(
-        tensors
-            .values("e")
-            .unwrap_err()
-            .to_string()
-            .contains("`e` is missing")
-    );
+    assert!(tensors.values("e").unwrap_err().to_string().contains("`e` is missing"));
 }
 
 #[test]
@@ -104,15 +96,7 @@ fn integers(name: &str, factor: f32) -> Vec<u8> {
     let shape = [2i32, 2].map(i32::to_le_bytes).concat();
     let data = [2i8, 4, 6, -2].map(|integer| integer as u8);
     let padding = 0u64.to_le_bytes();
-    let parts: [&[u8]; 7] = [
-        &head,
-        name.as_bytes(),
-        &[0],
-        &shape,
-        &padding,
-        &data,
-        &factor.to_le_bytes(),
-    ];
+    let parts: [&[u8]; 7] = [&head, name.as_bytes(), &[0], &shape, &padding, &data, &factor.to_le_bytes()];
     parts.concat()
 }
 
@@ -128,10 +112,7 @@ fn integers_are_divided_by_their_factor() {
     assert_eq!(values("l1_Wq"), [1.0, 3.0, 2.0, -1.0]);
     let zero = of(&integers("l1_Wq", 0.0), Tensors::binary).unwrap();
     let problem = zero.check_type("l1_Wq").unwrap_err().to_string();
-    assert!(
-        problem.contains("its quantization factor is 0"),
-        "{problem}"
-    );
+    assert!(problem.contains("its quantization factor is 0"), "{problem}");
 }
 
 #[test]
@@ -189,25 +170,10 @@ fn copies_are_found_whatever_their_types() {
     let brief = values.map(|x| bf16::from_f32(x).to_le_bytes()).concat();
     let stored = [
         ("f32", ::safetensors::Dtype::F32, wide(0.25), vec![4]),
-        (
-            "f32 otherwise",
-            ::safetensors::Dtype::F32,
-            wide(0.5),
-            vec![4],
-        ),
-        (
-            "f32 as a row",
-            ::safetensors::Dtype::F32,
-            wide(0.25),
-            vec![1, 4],
-        ),
+        ("f32 otherwise", ::safetensors::Dtype::F32, wide(0.5), vec![4]),
+        ("f32 as a row", ::safetensors::Dtype::F32, wide(0.25), vec![1, 4]),
         ("f16", ::safetensors::Dtype::F16, half(0.25), vec![4]),
-        (
-            "f16 otherwise",
-            ::safetensors::Dtype::F16,
-            half(0.5),
-            vec![4],
-        ),
+        ("f16 otherwise", ::safetensors::Dtype::F16, half(0.5), vec![4]),
         ("bf16", ::safetensors::Dtype::BF16, brief, vec![4]),
     ];
     let views = stored.iter().map(|(name, dtype, data, shape)| {

@@ -21,8 +21,7 @@ pub(super) fn with_keys(kind: &str, config: Value, generation: Option<Value>) ->
 /// Published models have these keys besides sizes, which are those of the fixture.
 #[test]
 fn keys_of_published_models_are_known() {
-    let labels =
-        json!({"_num_labels": 3, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}});
+    let labels = json!({"_num_labels": 3, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}});
     let dump = json!({
         "return_dict": true, "output_hidden_states": false, "output_attentions": false, "torchscript": false,
         "torch_dtype": "float16", "use_bfloat16": false, "tf_legacy_loss": false, "pruned_heads": {},
@@ -83,10 +82,7 @@ fn keys_of_published_models_are_known() {
     });
     for (kind, keys) in [
         ("bart", fairseq),
-        (
-            "mbart",
-            json!({"static_position_embeddings": false, "add_final_layer_norm": true}),
-        ),
+        ("mbart", json!({"static_position_embeddings": false, "add_final_layer_norm": true})),
         ("m2m_100", many),
         ("marian", marian),
         ("t5", t5),
@@ -103,9 +99,7 @@ fn keys_of_published_models_are_known() {
     ] {
         let mut all = dump.clone();
         for more in [&labels, &keys] {
-            all.as_object_mut()
-                .unwrap()
-                .extend(more.as_object().unwrap().clone());
+            all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         }
         let folder = with_keys(kind, all, None);
         if let Err(error) = open(folder.path()) {
@@ -175,20 +169,14 @@ fn positions_of_m2m_100_begin_behind_the_padding() {
 fn activations_and_rotary_positions_have_several_keys() {
     let folder = with_keys("t5", json!({"dense_act_fn": "silu"}), None);
     let model = open(folder.path()).unwrap().config.model;
-    assert_eq!(
-        model.activation,
-        attentive_architecture::ActivationKind::Silu
-    );
+    assert_eq!(model.activation, attentive_architecture::ActivationKind::Silu);
     let folder = with_keys("t5", json!({"is_gated_act": true}), None);
     assert!(refusal(&folder).contains("`is_gated_act` = true"));
     let parameters = json!({"rope_theta": 7000.0, "rope_type": "linear", "factor": 2.0});
     let keys = json!({"rope_theta": null, "rope_parameters": parameters});
     let folder = with_keys("llama", keys, None);
     let model = open(folder.path()).unwrap().config.model;
-    assert_eq!(
-        (model.rotary_base, model.rotary_scaling.factor),
-        (7000.0, 2.0)
-    );
+    assert_eq!((model.rotary_base, model.rotary_scaling.factor), (7000.0, 2.0));
 }
 
 #[test]
@@ -208,14 +196,8 @@ fn rotary_positions_that_contradict_each_other_are_refused() {
     let keys = json!({
         "rope_theta": 7000.0, "rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": with_base(7000.0),
     });
-    let model = open(with_keys("llama", keys, None).path())
-        .unwrap()
-        .config
-        .model;
-    assert_eq!(
-        (model.rotary_base, model.rotary_scaling.factor),
-        (7000.0, 2.0)
-    );
+    let model = open(with_keys("llama", keys, None).path()).unwrap().config.model;
+    assert_eq!((model.rotary_base, model.rotary_scaling.factor), (7000.0, 2.0));
 }
 
 /// `transformers` 5 writes `tie_word_embeddings` = true for all; only the tensors tell whether the output is the embedding.
@@ -250,20 +232,15 @@ fn decoders_may_have_other_widths() {
     assert_eq!((model.d_ff, model.decoder_d_ff()), (33, 21));
     let model = open(&fixture("bart")).unwrap().config.model;
     let translator = model.family.translator().unwrap();
-    assert_eq!(
-        (translator.n_decoder_heads, translator.d_decoder_ff),
-        (None, None)
-    );
+    assert_eq!((translator.n_decoder_heads, translator.d_decoder_ff), (None, None));
 }
 
 /// A model with an embedding and a tokenizer for each side, and the pieces of source and target.
 fn with_two_vocabularies() -> (tempfile::TempDir, [Vec<String>; 2]) {
     let folder = changed("marian_separate", "config.json", |_| ());
     fs::remove_file(folder.path().join("tokenizer.json")).unwrap();
-    let sides = [
-        ("unigram.model", "source.spm", "vocab.json"),
-        ("bpe.model", "target.spm", "target_vocab.json"),
-    ];
+    let sides =
+        [("unigram.model", "source.spm", "vocab.json"), ("bpe.model", "target.spm", "target_vocab.json")];
     let pieces = sides.map(|(model, copy, vocab)| {
         let model = fixture("../sentencepiece").join(model);
         fs::copy(&model, folder.path().join(copy)).unwrap();
@@ -298,10 +275,7 @@ fn both_sides_may_have_a_vocabulary() {
     }
     assert_eq!(tokenizers.tgt().special(), {
         let special = tokenizers.src().special();
-        attentive_text::SpecialTokens {
-            start: special.pad,
-            ..special
-        }
+        attentive_text::SpecialTokens { start: special.pad, ..special }
     });
     let options = TranslateOptions::from(&pipeline.config().decode);
     pipeline.translate_with(&["ein Hund"], &options).unwrap();
@@ -350,25 +324,10 @@ fn values_out_of_range_are_named_by_the_keys_of_the_file() {
 fn what_is_not_understood_is_named() {
     let config = "config.json";
     let cases: [(&str, &str, Value, &str); 7] = [
-        (
-            "bart",
-            "activation_function",
-            json!("mish"),
-            "`activation_function` = \"mish\" is not supported",
-        ),
-        (
-            "bart",
-            "decoder_ffn_dim",
-            json!(34),
-            "has shape [33, 24], expected [34, 24]",
-        ),
+        ("bart", "activation_function", json!("mish"), "`activation_function` = \"mish\" is not supported"),
+        ("bart", "decoder_ffn_dim", json!(34), "has shape [33, 24], expected [34, 24]"),
         ("bart", "new_key", json!(0.5), "`new_key` = 0.5 is unknown"),
-        (
-            "bart",
-            "d_model",
-            json!("wide"),
-            "`d_model` = \"wide\" is not supported",
-        ),
+        ("bart", "d_model", json!("wide"), "`d_model` = \"wide\" is not supported"),
         (
             "llama",
             "rope_scaling",
@@ -381,12 +340,7 @@ fn what_is_not_understood_is_named() {
             json!("gated-tanh"),
             "`feed_forward_proj` = \"gated-tanh\" is not supported",
         ),
-        (
-            "t5",
-            "model_type",
-            json!("whisper"),
-            "`model_type` = \"whisper\" is not supported",
-        ),
+        ("t5", "model_type", json!("whisper"), "`model_type` = \"whisper\" is not supported"),
     ];
     for (kind, key, value, expected) in cases {
         let folder = changed(kind, config, |keys| keys[key] = value);

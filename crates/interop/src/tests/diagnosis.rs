@@ -24,31 +24,20 @@ fn other_formats_are_recognized() {
         ("adapter_config.json", "an adapter", "merge_and_unload"),
         ("adapter_model.bin", "an adapter", "merge_and_unload"),
         ("pytorch_model.bin", "a pickled file", "weights_only=True"),
-        (
-            "pytorch_model-00001-of-00002.bin",
-            "a pickled file",
-            "safetensors",
-        ),
+        ("pytorch_model-00001-of-00002.bin", "a pickled file", "safetensors"),
         ("model.pt", "a pickled file", "the tool that wrote it"),
         ("model.gguf", "GGUF", "was made from"),
         ("model.onnx", "ONNX", "was made from"),
         ("model.bin", "CTranslate2", "was converted from"),
         ("tf_model.h5", "TensorFlow", "from_tf=True"),
         ("flax_model.msgpack", "Flax", "from_flax=True"),
-        (
-            "model.fp16.safetensors",
-            "named `model.safetensors`",
-            "rename",
-        ),
+        ("model.fp16.safetensors", "named `model.safetensors`", "rename"),
         ("model.enfr.intgemm.alphas.bin.gz", "compressed", "gunzip"),
         ("snapshots", "a cache", "one of the directories"),
         ("notes.txt", "no `config.json`", "attentive help import"),
     ] {
         let (found, advice) = of_files(&[(name, b"\x80\x02 of another tool")]);
-        assert!(
-            found.contains(problem) && advice.contains(hint),
-            "{name}: {found}; {advice}"
-        );
+        assert!(found.contains(problem) && advice.contains(hint), "{name}: {found}; {advice}");
         if name == "notes.txt" || name == "config.toml" {
             continue;
         }
@@ -87,10 +76,7 @@ fn pointers_in_place_of_files_are_recognized() {
         let folder = changed("t5", "config.json", |_| ());
         fs::write(folder.path().join(name), pointer).unwrap();
         let (problem, hint) = of_path(folder.path());
-        assert!(
-            problem.contains(name) && problem.contains("Git LFS"),
-            "{problem}"
-        );
+        assert!(problem.contains(name) && problem.contains("Git LFS"), "{problem}");
         assert!(hint.contains("git lfs pull"), "{hint}");
     }
 }
@@ -100,8 +86,5 @@ fn missing_paths_are_named_as_given() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nowhere");
     let (problem, _) = of_path(&path);
-    assert!(
-        problem.starts_with(&format!("cannot read `{}`:", path.display())),
-        "{problem}"
-    );
+    assert!(problem.starts_with(&format!("cannot read `{}`:", path.display())), "{problem}");
 }

@@ -20,10 +20,7 @@ fn and_back(dir: &Path) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let [theirs, back] = ["theirs", "back"].map(|name| folder.path().join(name));
     export(dir, ExportFormat::Hf, &theirs).unwrap();
-    Foreign::open(&theirs, None, &Languages::default())
-        .unwrap()
-        .write(&back)
-        .unwrap();
+    Foreign::open(&theirs, None, &Languages::default()).unwrap().write(&back).unwrap();
     (folder, back)
 }
 
@@ -33,15 +30,7 @@ fn weights(dir: &Path) -> Vec<u8> {
 
 /// True if `export` cannot write a model of this kind.
 fn is_without_equal(kind: &str) -> bool {
-    let kinds = [
-        "bart",
-        "mbart",
-        "m2m_100",
-        "marian_separate",
-        "t5",
-        "mt5",
-        "llama",
-    ];
+    let kinds = ["bart", "mbart", "m2m_100", "marian_separate", "t5", "mt5", "llama"];
     kinds.iter().any(|other| kind.starts_with(other))
 }
 
@@ -64,10 +53,7 @@ fn imported_models_come_back_to_the_bit() {
         assert_eq!(before.model, after.model, "{kind}");
         assert_eq!(before.tokenizer.special, after.tokenizer.special, "{kind}");
         assert_eq!(before.decode.beam_width, after.decode.beam_width, "{kind}");
-        assert_eq!(
-            before.decode.length_penalty, after.decode.length_penalty,
-            "{kind}"
-        );
+        assert_eq!(before.decode.length_penalty, after.decode.length_penalty, "{kind}");
     }
 }
 
@@ -82,19 +68,13 @@ fn vectors_of_texts_are_made_as_before() {
     ]);
     fs::write(folder.path().join("modules.json"), modules.to_string()).unwrap();
     fs::create_dir(folder.path().join("1_Pooling")).unwrap();
-    let pooling =
-        json!({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}).to_string();
+    let pooling = json!({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}).to_string();
     fs::write(folder.path().join("1_Pooling/config.json"), pooling).unwrap();
     let dir = folder.path().join("own");
     open(folder.path()).unwrap().write(&dir).unwrap();
     let (_other, back) = and_back(&dir);
     let [before, after] = [&dir, &back].map(|dir| checkpoint::load(dir).unwrap().config.model);
-    let FamilyConfig::Encoder {
-        pooling,
-        normalize_embeddings,
-        ..
-    } = before.family
-    else {
+    let FamilyConfig::Encoder { pooling, normalize_embeddings, .. } = before.family else {
         panic!("{before:?}");
     };
     assert!(normalize_embeddings && pooling == Pooling::First);
@@ -114,13 +94,11 @@ fn two_ways_into_one_vocabulary_are_exported_as_that_of_the_source() {
     let [before, after] = [&dir, &back].map(|dir| Pipeline::load(dir).unwrap());
     let all: Vec<TokenId> = (0..before.tokenizers().tgt().vocab_size() as TokenId).collect();
     for ids in all.windows(5) {
-        let texts =
-            [&before, &after].map(|pipeline| pipeline.tokenizers().tgt().decode(ids).unwrap());
+        let texts = [&before, &after].map(|pipeline| pipeline.tokenizers().tgt().decode(ids).unwrap());
         assert_eq!(texts[0], texts[1]);
     }
     for text in [">>de<< the sand", "the dog ate an egg", "hot"] {
-        let ids =
-            [&before, &after].map(|pipeline| pipeline.tokenizers().src().encode(text).unwrap());
+        let ids = [&before, &after].map(|pipeline| pipeline.tokenizers().src().encode(text).unwrap());
         assert_eq!(ids[0], ids[1]);
     }
 }
@@ -130,8 +108,7 @@ fn written(pipeline: &Pipeline) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("own");
     let write = |path: &Path| checkpoint::weights::write(path, &pipeline.model().copied());
-    let files: [(&str, &checkpoint::atomic::Content<'_>); 1] =
-        [(checkpoint::files::WEIGHTS, &write)];
+    let files: [(&str, &checkpoint::atomic::Content<'_>); 1] = [(checkpoint::files::WEIGHTS, &write)];
     let mut config = pipeline.config().clone();
     config.data.max_len = config.model.max_len;
     let provenance = checkpoint::Provenance::default;
@@ -141,10 +118,9 @@ fn written(pipeline: &Pipeline) -> (tempfile::TempDir, PathBuf) {
 
 #[test]
 fn the_order_of_sines_and_cosines_makes_no_difference() {
-    for changes in [
-        "positions = 'sinusoidal_interleaved', output_bias = true",
-        "positions = 'sinusoidal_concatenated'",
-    ] {
+    for changes in
+        ["positions = 'sinusoidal_interleaved', output_bias = true", "positions = 'sinusoidal_concatenated'"]
+    {
         let pipeline = pipeline(Sample::with(changes));
         let (_folder, dir) = written(&pipeline);
         let (_other, back) = and_back(&dir);
@@ -156,15 +132,11 @@ fn the_order_of_sines_and_cosines_makes_no_difference() {
         let [own, back] = [own, back].map(|pipeline| {
             let found = pipeline.translate_with(&lines, &options).unwrap();
             let best = found.into_iter().map(|one| one.hypotheses[0].clone());
-            best.map(|best| (best.tokens, best.score))
-                .collect::<Vec<_>>()
+            best.map(|best| (best.tokens, best.score)).collect::<Vec<_>>()
         });
         for ((tokens, score), (other, other_score)) in own.iter().zip(&back) {
             assert_eq!(tokens, other);
-            assert!(
-                (score - other_score).abs() < 1e-4,
-                "{score} and {other_score}"
-            );
+            assert!((score - other_score).abs() < 1e-4, "{score} and {other_score}");
         }
     }
 }
@@ -182,11 +154,7 @@ fn our_own_models_come_back_to_the_bit() {
     for pipeline in pipelines {
         let (_folder, dir) = written(&pipeline);
         let (_other, back) = and_back(&dir);
-        assert!(
-            weights(&dir) == weights(&back),
-            "{:?}",
-            pipeline.architecture().task()
-        );
+        assert!(weights(&dir) == weights(&back), "{:?}", pipeline.architecture().task());
     }
 }
 
@@ -211,26 +179,15 @@ fn our_own_language_models_have_an_equal() {
     let theirs = tempfile::tempdir().unwrap();
     let out = theirs.path().join("out");
     export(&dir, ExportFormat::Hf, &out).unwrap();
-    let read = |name: &str| -> Value {
-        serde_json::from_slice(&fs::read(out.join(name)).unwrap()).unwrap()
-    };
+    let read = |name: &str| -> Value { serde_json::from_slice(&fs::read(out.join(name)).unwrap()).unwrap() };
     // The positions are stored, and a text begins with `<s>`.
     assert_eq!(read("config.json")["n_positions"], 24);
     let first = &read("tokenizer.json")["post_processor"]["single"][0];
     assert_eq!(first["SpecialToken"]["id"], "<s>");
     let file = fs::read(out.join("model.safetensors")).unwrap();
     let tensors = SafeTensors::deserialize(&file).unwrap();
-    assert_eq!(
-        tensors.tensor("transformer.wpe.weight").unwrap().shape(),
-        [24, 16]
-    );
-    assert_eq!(
-        tensors
-            .tensor("transformer.h.1.attn.c_attn.weight")
-            .unwrap()
-            .shape(),
-        [16, 48]
-    );
+    assert_eq!(tensors.tensor("transformer.wpe.weight").unwrap().shape(), [24, 16]);
+    assert_eq!(tensors.tensor("transformer.h.1.attn.c_attn.weight").unwrap().shape(), [16, 48]);
 }
 
 /// The configuration of a fixture with these changes, after an import, and after an export and another import.
@@ -252,7 +209,8 @@ fn config_and_back(kind: &str, changes: &[(&str, Value)]) -> [Config; 2] {
 
 #[test]
 fn the_search_comes_back() {
-    let keys = json!({"renormalize_logits": false, "max_length": 31, "min_length": 6, "no_repeat_ngram_size": 3});
+    let keys =
+        json!({"renormalize_logits": false, "max_length": 31, "min_length": 6, "no_repeat_ngram_size": 3});
     let [own, back] = config_and_back("marian", &[("generation_config.json", keys)]);
     assert_eq!(own.decode, back.decode);
     assert_eq!((own.decode.max_new_extra, own.decode.min_length), (30, 5));
@@ -262,11 +220,7 @@ fn the_search_comes_back() {
 fn all_ends_come_back() {
     let keys = json!({"eos_token_id": [2, 7, 9]});
     let [own, back] = config_and_back("gpt2", &[("generation_config.json", keys)]);
-    let FamilyConfig::DecoderOnly {
-        extra_eos_tokens: Some(ends),
-        ..
-    } = &own.model.family
-    else {
+    let FamilyConfig::DecoderOnly { extra_eos_tokens: Some(ends), .. } = &own.model.family else {
         panic!("{:?}", own.model);
     };
     assert_eq!(ends.len(), 2);
@@ -327,9 +281,7 @@ fn differences_are_listed() {
     ] {
         let (_folder, dir) = imported(kind);
         let out = folder.path().join("out");
-        let problem = export(&dir, ExportFormat::Hf, &out)
-            .unwrap_err()
-            .to_string();
+        let problem = export(&dir, ExportFormat::Hf, &out).unwrap_err().to_string();
         assert!(problem.contains(expected), "{problem}");
         assert!(!out.exists());
     }
@@ -363,8 +315,5 @@ fn marian_starts_with_zeros() {
     let problem = export(&dir, ExportFormat::Marian, &out.path().join("out")).unwrap_err();
     let problem = problem.to_string();
     assert!(problem.contains("its vector is not zero"), "{problem}");
-    assert!(
-        problem.contains("`model.norm_epsilon` is not 1e-6"),
-        "{problem}"
-    );
+    assert!(problem.contains("`model.norm_epsilon` is not 1e-6"), "{problem}");
 }

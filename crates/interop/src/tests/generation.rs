@@ -20,9 +20,7 @@ fn probabilities_without_barred_tokens_sum_to_1() {
         panic!("not quantized")
     };
     let bias = weights.iter().find(|one| one.name == "head.bias").unwrap();
-    let low: Vec<usize> = (0..45)
-        .filter(|&token| bias.values[token] < -100.0)
-        .collect();
+    let low: Vec<usize> = (0..45).filter(|&token| bias.values[token] < -100.0).collect();
     assert_eq!(low, [44]);
     let folder = changed("marian", "generation_config.json", |keys| {
         keys["no_repeat_ngram_size"] = json!(3);
@@ -39,13 +37,8 @@ fn probabilities_without_barred_tokens_sum_to_1() {
 fn lengths_count_the_start_token() {
     let with = |keys: Value| decode(&with_keys("marian", json!({}), Some(keys)));
     let found = with(json!({"eos_token_id": 0, "max_length": 40, "min_length": 7}));
-    assert_eq!(
-        (found.max_new_factor, found.max_new_extra, found.min_length),
-        (0.0, 39, 6)
-    );
-    let found = with(
-        json!({"eos_token_id": 0, "max_length": 40, "max_new_tokens": 12, "min_new_tokens": 3}),
-    );
+    assert_eq!((found.max_new_factor, found.max_new_extra, found.min_length), (0.0, 39, 6));
+    let found = with(json!({"eos_token_id": 0, "max_length": 40, "max_new_tokens": 12, "min_new_tokens": 3}));
     assert_eq!((found.max_new_extra, found.min_length), (12, 3));
     assert_eq!(with(json!({"eos_token_id": 0})).max_new_factor, 1.5);
     // The defaults of `transformers`.
@@ -66,24 +59,12 @@ fn the_search_is_that_of_one_file() {
         "_from_model_config": true, "eos_token_id": 0, "num_beams": 3, "renormalize_logits": true, "bad_words_ids": [[44]],
     });
     let copied = open(of(Some(file.clone())).path()).unwrap().config;
-    assert_eq!(
-        (copied.decode.beam_width, copied.decode.no_repeat_ngram),
-        (7, 2)
-    );
+    assert_eq!((copied.decode.beam_width, copied.decode.no_repeat_ngram), (7, 2));
     assert_eq!(decoder(&copied).suppress_tokens, Some(Vec::new()));
-    let usual =
-        json!({"num_beams": 1, "max_length": 20, "length_penalty": 1, "forced_eos_token_id": 0});
-    let config = open(with_keys("marian", usual, Some(file)).path())
-        .unwrap()
-        .config;
-    assert_eq!(
-        (config.decode.beam_width, config.decode.max_new_factor),
-        (3, 1.5)
-    );
-    assert_eq!(
-        decoder(&config).suppress_tokens,
-        Some(vec!["<pad>".to_owned()])
-    );
+    let usual = json!({"num_beams": 1, "max_length": 20, "length_penalty": 1, "forced_eos_token_id": 0});
+    let config = open(with_keys("marian", usual, Some(file)).path()).unwrap().config;
+    assert_eq!((config.decode.beam_width, config.decode.max_new_factor), (3, 1.5));
+    assert_eq!(decoder(&config).suppress_tokens, Some(vec!["<pad>".to_owned()]));
 }
 
 #[test]
@@ -104,24 +85,12 @@ fn classes_have_tokens_of_their_own() {
     };
     let start_token = |model: Translator| model.decoder.decoder_start_token;
     let last = "forced_eos_token_id";
-    assert_eq!(
-        model("marian", last, None).forced_eos_token.as_deref(),
-        Some("</s>")
-    );
-    assert_eq!(
-        model("marian", last, Some(Value::Null)).forced_eos_token,
-        None
-    );
+    assert_eq!(model("marian", last, None).forced_eos_token.as_deref(), Some("</s>"));
+    assert_eq!(model("marian", last, Some(Value::Null)).forced_eos_token, None);
     let start = "decoder_start_token_id";
-    assert_eq!(
-        start_token(model("bart", start, None)).as_deref(),
-        Some("</s>")
-    );
+    assert_eq!(start_token(model("bart", start, None)).as_deref(), Some("</s>"));
     // Without a start token of its own, the decoder starts with `<s>`.
-    assert_eq!(
-        start_token(model("mbart", start, None)).as_deref(),
-        Some("<s>")
-    );
+    assert_eq!(start_token(model("mbart", start, None)).as_deref(), Some("<s>"));
     let forces = |kind: &str| {
         let keys = json!({"force_bos_token_to_be_generated": true, "forced_bos_token_id": null});
         let folder = with_keys(kind, keys, None);
@@ -181,11 +150,7 @@ fn files_of_published_models_are_known() {
             0,
         ),
         // t5-small
-        (
-            "t5",
-            json!({"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0}),
-            0,
-        ),
+        ("t5", json!({"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0}), 0),
         // Helsinki-NLP/opus-mt-en-de
         (
             "marian",
@@ -206,11 +171,7 @@ fn files_of_published_models_are_known() {
             0,
         ),
         // TinyLlama
-        (
-            "llama",
-            json!({"bos_token_id": 1, "eos_token_id": 2, "max_length": 2048, "pad_token_id": 0}),
-            1,
-        ),
+        ("llama", json!({"bos_token_id": 1, "eos_token_id": 2, "max_length": 2048, "pad_token_id": 0}), 1),
     ] {
         let folder = with_keys(kind, json!({}), Some(common(keys)));
         match open(folder.path()) {
@@ -223,9 +184,7 @@ fn files_of_published_models_are_known() {
 #[test]
 fn the_end_of_a_beam_search_is_that_of_the_owner() {
     let stopping = |value: Value| {
-        let folder = changed("bart", "generation_config.json", |keys| {
-            keys["early_stopping"] = value
-        });
+        let folder = changed("bart", "generation_config.json", |keys| keys["early_stopping"] = value);
         open(folder.path()).map(|foreign| foreign.config.decode.early_stopping)
     };
     assert_eq!(stopping(json!(true)).unwrap(), EarlyStopping::Always);
@@ -241,21 +200,16 @@ fn the_end_of_a_text_is_never_barred_by_bad_words() {
         keys["bad_words_ids"] = json!([[44], [0]]);
     });
     let config = open(folder.path()).unwrap().config;
-    assert_eq!(
-        decoder(&config).suppress_tokens,
-        Some(vec!["<pad>".to_owned()])
-    );
+    assert_eq!(decoder(&config).suppress_tokens, Some(vec!["<pad>".to_owned()]));
 }
 
 #[test]
 fn encoders_generate_nothing() {
-    let leftover = json!({"bos_token_id": 0, "eos_token_id": 2, "is_encoder_decoder": false, "pad_token_id": 0});
+    let leftover =
+        json!({"bos_token_id": 0, "eos_token_id": 2, "is_encoder_decoder": false, "pad_token_id": 0});
     let folder = with_keys("bert", leftover, None);
     let special = open(folder.path()).unwrap().config.tokenizer.special;
-    assert_eq!(
-        (special.bos.as_str(), special.eos.as_str()),
-        ("[CLS]", "[SEP]")
-    );
+    assert_eq!((special.bos.as_str(), special.eos.as_str()), ("[CLS]", "[SEP]"));
 }
 
 #[test]
@@ -274,8 +228,5 @@ fn the_owners_search_is_kept() {
     let decoder = decoder(&config);
     assert_eq!(decoder.decoder_start_token.as_deref(), Some("<pad>"));
     assert_eq!(translator.forced_eos_token.as_deref(), Some("</s>"));
-    assert_eq!(
-        decoder.suppress_tokens.as_deref(),
-        Some(&["<pad>".to_owned()][..])
-    );
+    assert_eq!(decoder.suppress_tokens.as_deref(), Some(&["<pad>".to_owned()][..]));
 }

@@ -15,12 +15,7 @@ fn labels_have_their_names() {
     assert_eq!(names, ["bad", "so so", "good"]);
     // A label may contain blanks and special tokens.
     assert_eq!(labels.encode("so so").unwrap(), [1]);
-    let FamilyConfig::Classifier {
-        pooling,
-        label_layer,
-        ..
-    } = foreign.config.model.family
-    else {
+    let FamilyConfig::Classifier { pooling, label_layer, .. } = foreign.config.model.family else {
         panic!("{:?}", foreign.config.model);
     };
     assert_eq!((pooling, label_layer), (Pooling::First, LabelLayer::Tanh));
@@ -46,18 +41,9 @@ fn heads_that_give_no_single_label_are_refused() {
             json!({"architectures": ["BertForMultipleChoice"]}),
             "`architectures` = [\"BertForMultipleChoice\"] is not supported",
         ),
-        (
-            json!({"id2label": {"0": "a"}}),
-            "`id2label` names 1 label, but the head has 3",
-        ),
-        (
-            json!({"id2label": {"0": "a", "1": "b"}}),
-            "`id2label` names 2 labels, but the head has 3",
-        ),
-        (
-            json!({"id2label": {"0": "a", "1": "b", "2": "a"}}),
-            "`id2label` has the label `a` twice",
-        ),
+        (json!({"id2label": {"0": "a"}}), "`id2label` names 1 label, but the head has 3"),
+        (json!({"id2label": {"0": "a", "1": "b"}}), "`id2label` names 2 labels, but the head has 3"),
+        (json!({"id2label": {"0": "a", "1": "b", "2": "a"}}), "`id2label` has the label `a` twice"),
     ];
     for (keys, expected) in cases {
         let problem = refusal(&with_keys("bert_classifier", keys, None));
@@ -65,28 +51,19 @@ fn heads_that_give_no_single_label_are_refused() {
     }
     let blank = json!({"id2label": {"0": "O", "1": "a b", "2": "c", "3": "d"}});
     let problem = refusal(&with_keys("bert_tagger", blank, None));
-    assert!(
-        problem.contains("the label `a b` of words has a blank"),
-        "{problem}"
-    );
+    assert!(problem.contains("the label `a b` of words has a blank"), "{problem}");
 }
 
 #[test]
 fn heads_are_recognized_without_the_name_of_their_class() {
     for kind in ["bert", "roberta", "mpnet", "distilbert", "xlm_roberta"] {
-        for (head, family) in [
-            ("classifier", Family::Classifier),
-            ("tagger", Family::Tagger),
-        ] {
+        for (head, family) in [("classifier", Family::Classifier), ("tagger", Family::Tagger)] {
             let fixed = format!("{kind}_{head}");
             if !KINDS.contains(&&*fixed) {
                 continue;
             }
             let folder = with_keys(&fixed, json!({"architectures": null}), None);
-            assert_eq!(
-                open(folder.path()).unwrap().config.model.family.family(),
-                family
-            );
+            assert_eq!(open(folder.path()).unwrap().config.model.family.family(), family);
         }
     }
 }
@@ -98,10 +75,7 @@ fn a_head_of_other_tasks_is_not_read_as_one_of_labels() {
         tensors.insert("qa_outputs.weight".into(), classifier);
     });
     let problem = refusal(&folder);
-    assert!(
-        problem.contains("`classifier.bias`") || problem.contains("qa_outputs"),
-        "{problem}"
-    );
+    assert!(problem.contains("`classifier.bias`") || problem.contains("qa_outputs"), "{problem}");
 }
 
 #[test]
@@ -112,11 +86,7 @@ fn long_lines_are_tagged_in_parts() {
     let found = pipeline.tag(1, &[&line]).unwrap().remove(0);
     assert_eq!(found.tags.len(), 90);
     assert_eq!(found.warnings.len(), 1);
-    assert!(
-        found.warnings[0]
-            .problem
-            .contains("reads 40 tokens at once")
-    );
+    assert!(found.warnings[0].problem.contains("reads 40 tokens at once"));
     // A part is tagged as if it were a line: first 38 tokens, then, after 40 words, the next part.
     let words: Vec<&str> = line.split(' ').collect();
     let alone = pipeline.tag(1, &[words[..19].join(" "), words[40..59].join(" ")]);
@@ -125,11 +95,7 @@ fn long_lines_are_tagged_in_parts() {
     assert_eq!(alone[0].tags[..], found.tags[..19]);
     assert_eq!(alone[1].tags[..], found.tags[40..59]);
     // The server reads it like this.
-    let pieces: Vec<&str> = pipeline
-        .pieces_to_tag(&line)
-        .into_iter()
-        .map(|range| &line[range])
-        .collect();
+    let pieces: Vec<&str> = pipeline.pieces_to_tag(&line).into_iter().map(|range| &line[range]).collect();
     assert_eq!(pieces.len(), 3);
     let joined = pipeline.join_tagged(&line, pipeline.tag(1, &pieces).unwrap());
     assert_eq!(joined, found);

@@ -80,9 +80,7 @@ fn open(dir: &Path) -> Result<Foreign> {
 }
 
 fn fixture(kind: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/fixtures/hf")
-        .join(kind)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/hf").join(kind)
 }
 
 /// The model directory of an imported model.
@@ -147,8 +145,5 @@ fn languages_are_chosen_at_import_and_for_a_run() {
     let found = pipeline.translate_with(&["w5 w6"], &options).unwrap();
     assert_eq!(found[0].hypotheses[0].tokens[0], 44);
     let error = pipeline.with_languages(&languages("", "tlh")).unwrap_err();
-    assert_eq!(
-        error.hint(),
-        Some("its languages are en_XX, de_DE, fr_XX".into())
-    );
+    assert_eq!(error.hint(), Some("its languages are en_XX, de_DE, fr_XX".into()));
 }

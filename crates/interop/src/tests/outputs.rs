@@ -12,9 +12,7 @@ fn logits_are_those_of_transformers() {
     for kind in KINDS {
         let (_folder, dir) = imported(kind);
         let loaded = checkpoint::load(&dir).unwrap();
-        let LoadedWeights::Dense(weights) = &loaded.weights else {
-            panic!("not quantized")
-        };
+        let LoadedWeights::Dense(weights) = &loaded.weights else { panic!("not quantized") };
         let model = checkpoint::build(&loaded.architecture, weights.clone());
         let file = fs::read(fixture(kind).join("logits.safetensors")).unwrap();
         let tensors = SafeTensors::deserialize(&file).unwrap();
@@ -130,10 +128,8 @@ fn translates(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
                 _ => expected.beam.as_ref().unwrap(),
             };
             let same = best.tokens == inner(theirs, pipeline);
-            let tied = beam_width == 4
-                && expected
-                    .score
-                    .is_some_and(|score| (score - best.score).abs() < 1e-4);
+            let tied =
+                beam_width == 4 && expected.score.is_some_and(|score| (score - best.score).abs() < 1e-4);
             assert!(
                 same || tied,
                 "{kind}, beam {beam_width}: {:?} ({}), expected {theirs:?} ({:?}) for {}",
@@ -149,10 +145,7 @@ fn translates(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
 fn generates(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
     let options = GenerateOptions {
         sample: SampleOptions {
-            sampling: Sampling {
-                temperature: 0.0,
-                ..Sampling::default()
-            },
+            sampling: Sampling { temperature: 0.0, ..Sampling::default() },
             max_new_tokens: LONGEST,
             ..SampleOptions::default()
         },
@@ -178,16 +171,8 @@ fn fills(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
         let found = pipeline.fill(&expected.text, 1).unwrap();
         let tokenizer = pipeline.tokenizers().tgt();
         let words = found.gaps.iter().map(|best| best[0].text.clone());
-        let theirs = expected
-            .filled
-            .iter()
-            .map(|&id| tokenizer.token(id).unwrap());
-        assert_eq!(
-            words.collect::<Vec<_>>(),
-            theirs.collect::<Vec<_>>(),
-            "{kind}: {}",
-            expected.text
-        );
+        let theirs = expected.filled.iter().map(|&id| tokenizer.token(id).unwrap());
+        assert_eq!(words.collect::<Vec<_>>(), theirs.collect::<Vec<_>>(), "{kind}: {}", expected.text);
     }
 }
 
@@ -213,11 +198,7 @@ fn classifies(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
         for label in &found.labels {
             let theirs = expected.labels[&label.label];
             let difference = (label.probability - theirs).abs();
-            assert!(
-                difference < 1e-5,
-                "{kind}: {difference} for {}",
-                expected.text
-            );
+            assert!(difference < 1e-5, "{kind}: {difference} for {}", expected.text);
         }
     }
 }

@@ -11,10 +11,7 @@ fn an_encoder_alone_only_embeds() {
     let problem = pipeline.fill("w1 <mask>", 1).unwrap_err().to_string();
     assert!(problem.contains("computes text vectors"), "{problem}");
     assert!(pipeline.inspect("w1", None).is_err());
-    assert!(
-        pipeline.config().validate().is_err(),
-        "it cannot be trained"
-    );
+    assert!(pipeline.config().validate().is_err(), "it cannot be trained");
 }
 
 #[test]
@@ -29,11 +26,7 @@ fn pooling_is_that_of_sentence_transformers() {
         other => panic!("{other:?}"),
     };
     assert_eq!(pooling(), Pooling::First);
-    for (mode, expected) in [
-        ("mean", Pooling::Mean),
-        ("cls", Pooling::First),
-        ("lasttoken", Pooling::Last),
-    ] {
+    for (mode, expected) in [("mean", Pooling::Mean), ("cls", Pooling::First), ("lasttoken", Pooling::Last)] {
         modes(json!({"embedding_dimension": 24, "pooling_mode": mode}));
         assert_eq!(pooling(), expected, "{mode}");
     }
@@ -79,26 +72,16 @@ fn modules_are_those_of_sentence_transformers() {
     open(folder.path()).unwrap().write(&out).unwrap();
     let short = Pipeline::load(&out).unwrap();
     let warning = of_long(&short).warnings[0].to_string();
-    assert!(
-        warning.contains("only the first 18 of 30 tokens"),
-        "{warning}"
-    );
+    assert!(warning.contains("only the first 18 of 30 tokens"), "{warning}");
     let cut = vec!["w5"; 18].join(" ");
     let whole = pipeline.embed(1, &[&cut]).unwrap().remove(0);
     assert_eq!(of_long(&short).vector, whole.vector);
     // The head is ignored.
-    fs::copy(
-        fixture("bert").join("config.json"),
-        folder.path().join("config.json"),
-    )
-    .unwrap();
-    fs::copy(
-        fixture("bert").join("model.safetensors"),
-        folder.path().join("model.safetensors"),
-    )
-    .unwrap();
+    fs::copy(fixture("bert").join("config.json"), folder.path().join("config.json")).unwrap();
+    fs::copy(fixture("bert").join("model.safetensors"), folder.path().join("model.safetensors")).unwrap();
     let model = open(folder.path()).unwrap().config.model;
-    let unit = matches!(model.family, FamilyConfig::Encoder { normalize_embeddings, .. } if normalize_embeddings);
+    let unit =
+        matches!(model.family, FamilyConfig::Encoder { normalize_embeddings, .. } if normalize_embeddings);
     assert!(unit, "{model:?}");
     for incomplete in [json!([usual[0]]), json!([usual[1], usual[0]])] {
         write("modules.json", incomplete);
@@ -106,10 +89,7 @@ fn modules_are_those_of_sentence_transformers() {
     }
     modules(module("Dense", "2_Dense"));
     let problem = refusal(&folder);
-    assert!(
-        problem.contains("`sentence_transformers.models.Dense` in `2_Dense`"),
-        "{problem}"
-    );
+    assert!(problem.contains("`sentence_transformers.models.Dense` in `2_Dense`"), "{problem}");
 }
 
 /// An encoder of Sentence Transformers with a file of settings.
@@ -148,15 +128,9 @@ fn prompts_are_named() {
     let prompts = |default: Value| json!({"prompts": {"query": "search: ", "document": ""}, "default_prompt_name": default});
     let notes = |settings| open(with_settings(name, &settings).path()).unwrap().notes;
     let found = notes(prompts(Value::Null));
-    assert!(
-        found[0].ends_with("write them before the texts: \"search: \" (query)"),
-        "{found:?}"
-    );
+    assert!(found[0].ends_with("write them before the texts: \"search: \" (query)"), "{found:?}");
     assert!(notes(json!({"prompts": {}, "similarity_fn_name": "cosine"})).is_empty());
     assert_eq!(notes(prompts(json!("document"))).len(), 1);
     let refused = refusal(&with_settings(name, &prompts(json!("query"))));
-    assert!(
-        refused.contains("`default_prompt_name` = \"query\""),
-        "{refused}"
-    );
+    assert!(refused.contains("`default_prompt_name` = \"query\""), "{refused}");
 }

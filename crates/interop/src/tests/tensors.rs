@@ -27,13 +27,7 @@ pub(super) fn change_tensors(path: &Path, change: impl FnOnce(&mut Named)) {
     change(&mut tensors);
     let parameters: Vec<attentive_model::model::Parameter> = tensors
         .into_iter()
-        .map(
-            |(name, (shape, values))| attentive_model::model::Parameter {
-                name,
-                shape,
-                values,
-            },
-        )
+        .map(|(name, (shape, values))| attentive_model::model::Parameter { name, shape, values })
         .collect();
     checkpoint::weights::write(path, &parameters).unwrap();
 }
@@ -89,10 +83,7 @@ fn tensors_must_be_those_of_the_kind() {
     let problem = refusal(&huge);
     assert!(problem.contains("is too large"), "{problem}");
     let problem = refusal(&copied(1.0));
-    assert!(
-        problem.contains("should be the same tensor, but differ"),
-        "{problem}"
-    );
+    assert!(problem.contains("should be the same tensor, but differ"), "{problem}");
 }
 
 #[test]
@@ -150,11 +141,7 @@ pub(super) fn into_halves_and_shards(dir: &Path) -> PathBuf {
                 }
             })
             .collect();
-        let dtype = if is_f16 {
-            safetensors::Dtype::F16
-        } else {
-            safetensors::Dtype::BF16
-        };
+        let dtype = if is_f16 { safetensors::Dtype::F16 } else { safetensors::Dtype::BF16 };
         let shard = number % 3 / 2;
         map.insert(name.clone(), format!("{shard}.safetensors"));
         shards[shard].push((name, dtype, tensor.shape().to_vec(), bytes));
@@ -184,19 +171,12 @@ fn halves_and_shards_are_read() {
     let LoadedWeights::Dense(weights) = checkpoint::load(&out).unwrap().weights else {
         panic!("not quantized")
     };
-    let norm = weights
-        .iter()
-        .find(|one| one.name == "decoder.norm.gain")
-        .unwrap();
+    let norm = weights.iter().find(|one| one.name == "decoder.norm.gain").unwrap();
     let original: Vec<f32> =
         bytemuck::pod_collect_to_vec(tensors.tensor("model.norm.weight").unwrap().data());
     for (&found, &original) in norm.values.iter().zip(&original) {
         assert!((found - original).abs() <= original.abs() / 128.0);
     }
-    fs::write(
-        &index,
-        json!({"weight_map": {"a": "../outside"}}).to_string(),
-    )
-    .unwrap();
+    fs::write(&index, json!({"weight_map": {"a": "../outside"}}).to_string()).unwrap();
     assert!(refusal(&folder).contains("is not the name of a file in this directory"));
 }

@@ -51,12 +51,7 @@ pub(crate) struct AdditiveAttentionInputs<'a> {
 impl<'a> AdditiveAttentionInputs<'a> {
     /// Checks everything except the queries.
     pub(crate) fn check_sentences(&self, shape: AdditiveAttentionShape) {
-        let AdditiveAttentionShape {
-            rows,
-            src_len,
-            d_key,
-            d_value,
-        } = shape;
+        let AdditiveAttentionShape { rows, src_len, d_key, d_value } = shape;
         assert_shape("keys", self.keys, [rows, src_len, d_key]);
         assert_shape("values", self.values, [rows, src_len, d_value]);
         if let Some(lengths) = self.lengths {
@@ -67,18 +62,8 @@ impl<'a> AdditiveAttentionInputs<'a> {
     }
 
     /// Returns query `row` with its sentence.
-    pub(crate) fn row(
-        self,
-        shape: AdditiveAttentionShape,
-        query: usize,
-        sentence: usize,
-    ) -> Row<'a> {
-        let AdditiveAttentionShape {
-            src_len,
-            d_key,
-            d_value,
-            ..
-        } = shape;
+    pub(crate) fn row(self, shape: AdditiveAttentionShape, query: usize, sentence: usize) -> Row<'a> {
+        let AdditiveAttentionShape { src_len, d_key, d_value, .. } = shape;
         let first = sentence * src_len;
         Row {
             query: &self.queries[query * d_key..][..d_key],
@@ -121,13 +106,7 @@ pub fn additive_attention(
     assert_shape("v", v, [query.len()]);
     assert_shape("keys", keys, [n_keys, query.len()]);
     assert_shape("values", values, [n_keys, context.len()]);
-    let row = Row {
-        query,
-        keys,
-        values,
-        n_keys,
-        v,
-    };
+    let row = Row { query, keys, values, n_keys, v };
     row.attend(weights, context);
 }
 

@@ -39,9 +39,7 @@ pub fn attention_backward(
         targets: gradients.targets(shape),
         bias,
     };
-    let AttentionShape {
-        batch, n_kv_heads, ..
-    } = shape;
+    let AttentionShape { batch, n_kv_heads, .. } = shape;
     // The gradient of the bias of a head is summed on one thread, in the order of the sentences.
     match backward.bias {
         Some(_) => for_each(n_kv_heads, is_large(shape), |kv_head| {
@@ -73,12 +71,7 @@ impl Backward<'_> {
     /// Asks the processor to load what [`Self::head_group`] reads and writes for the first query head.
     fn prefetch(&self, sentence: usize, kv_head: usize) {
         let shape = self.shape;
-        let AttentionShape {
-            n_heads,
-            tgt_len,
-            d_head,
-            ..
-        } = shape;
+        let AttentionShape { n_heads, tgt_len, d_head, .. } = shape;
         let number = kv_head * shape.group();
         let index = sentence * n_heads + number;
         Head::new(shape, self.inputs, self.views, index).prefetch();
@@ -110,21 +103,12 @@ impl Backward<'_> {
                 let bias = bias.map(|bias| bias.part(number, 0, 1, shape.scores()));
                 (self.targets.queries(shape, sentence, number), bias)
             };
-            let mut gradients = Gradients {
-                q,
-                k: &k,
-                v: &v,
-                bias,
-            };
+            let mut gradients = Gradients { q, k: &k, v: &v, bias };
             let column = number * shape.d_head;
             let grad_out = self.grad_out.from(sentence * shape.tgt_len, column);
             for number in 0..Block::count(shape.tgt_len) {
                 let block = Block::new(&head, number);
-                self.block(
-                    &block,
-                    grad_out.from(block.queries.start, 0),
-                    &mut gradients,
-                );
+                self.block(&block, grad_out.from(block.queries.start, 0), &mut gradients);
             }
         }
     }
@@ -162,12 +146,7 @@ impl Backward<'_> {
         let width = keys.next_multiple_of(LANES);
         let bias = bias[block.queries.start * src_len..].chunks_exact_mut(src_len);
         with_scratch(n_queries * width, |rows| {
-            transpose(
-                View::rows(grad, block.width),
-                [keys, n_queries],
-                rows,
-                width,
-            );
+            transpose(View::rows(grad, block.width), [keys, n_queries], rows, width);
             for (row, bias) in rows.chunks_exact(width.max(1)).zip(bias) {
                 columns::add(bias, &row[..keys]);
             }

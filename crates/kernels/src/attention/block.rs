@@ -87,23 +87,13 @@ impl<'a> Block<'a> {
     }
 
     fn columns(&self) -> Queries {
-        Queries {
-            first: self.queries.start,
-            count: self.queries.len(),
-            visible: self.head.visible(),
-        }
+        Queries { first: self.queries.start, count: self.queries.len(), visible: self.head.visible() }
     }
 
     /// The elements of the dropout mask that belong to the weights.
     fn sites(&self, dropout: Dropout) -> Sites {
-        let AttentionShape {
-            tgt_len, src_len, ..
-        } = self.head.shape;
-        Sites {
-            dropout,
-            start: (self.head.index * tgt_len + self.queries.start) * src_len,
-            stride: src_len,
-        }
+        let AttentionShape { tgt_len, src_len, .. } = self.head.shape;
+        Sites { dropout, start: (self.head.index * tgt_len + self.queries.start) * src_len, stride: src_len }
     }
 
     /// Fills `out` `[keys, width]` with the products of each row of `keys`, the head's keys or values, and each row of `queries`,
@@ -111,11 +101,7 @@ impl<'a> Block<'a> {
     pub(super) fn products(&self, keys: View<'_>, queries: View<'_>, out: &mut [f32]) {
         let d_head = self.head.shape.d_head;
         let out = TileMut::new(out, self.keys, self.queries.len(), self.width);
-        for Strip {
-            queries: some,
-            seen,
-        } in self.strips()
-        {
+        for Strip { queries: some, seen } in self.strips() {
             // SAFETY: one strip after the other is written, by this thread.
             let mut out = unsafe { out.part(0, some.start, seen, some.len()) };
             let queries = queries.from(some.start, 0);
@@ -135,12 +121,7 @@ impl<'a> Block<'a> {
     }
 
     /// Adds to `sums` `[keys, d_head]` the sums of the rows of `queries`, weighted by each row of `weights` `[keys, width]`.
-    pub(super) fn add_sums_of_queries(
-        &self,
-        weights: &[f32],
-        queries: View<'_>,
-        sums: &TileMut<'_>,
-    ) {
+    pub(super) fn add_sums_of_queries(&self, weights: &[f32], queries: View<'_>, sums: &TileMut<'_>) {
         let size = self.strip();
         for key in (0..self.keys).step_by(size) {
             let first = self.first_to_see(key);
@@ -167,18 +148,13 @@ impl<'a> Block<'a> {
         let size = self.strip();
         (0..len).step_by(size).map(move |first| {
             let end = len.min(first + size);
-            Strip {
-                queries: first..end,
-                seen: visible.to(start + end - 1),
-            }
+            Strip { queries: first..end, seen: visible.to(start + end - 1) }
         })
     }
 
     /// The first query of the block that sees `key`.
     fn first_to_see(&self, key: usize) -> usize {
-        let AttentionShape {
-            tgt_len, src_len, ..
-        } = self.head.shape;
+        let AttentionShape { tgt_len, src_len, .. } = self.head.shape;
         match self.head.scores.causality {
             Causality::Full => 0,
             Causality::Causal => (key + tgt_len).saturating_sub(src_len + self.queries.start),

@@ -118,11 +118,7 @@ fn scale_and_hide(
         }
     }
     for ((score, max), &seen) in scores.iter_mut().zip(max).zip(seen) {
-        *score = if key < seen {
-            *score
-        } else {
-            f32::NEG_INFINITY
-        };
+        *score = if key < seen { *score } else { f32::NEG_INFINITY };
         *max = larger(*max, *score);
     }
 }

@@ -24,12 +24,7 @@ pub(super) struct Mask {
 
 impl Mask {
     pub(super) fn new(sites: Sites) -> Self {
-        Self {
-            sites,
-            kept: Kept::new(sites.dropout),
-            scale: sites.dropout.kept_scale(),
-            words: Vec::new(),
-        }
+        Self { sites, kept: Kept::new(sites.dropout), scale: sites.dropout.kept_scale(), words: Vec::new() }
     }
 
     /// Draws the bits of `count` queries from `first` on for the keys before `end`.

@@ -138,11 +138,7 @@ impl<'a> AttentionInputs<'a, &'a [f32]> {
         shape.check();
         if let Some(lengths) = self.lengths {
             let found = (lengths.rows(), lengths.width());
-            assert_eq!(
-                found,
-                (shape.batch, shape.src_len),
-                "`lengths` of {shape:?}"
-            );
+            assert_eq!(found, (shape.batch, shape.src_len), "`lengths` of {shape:?}");
         }
         if let Some(bias) = self.scores.bias {
             shape.check_bias(bias);
@@ -158,13 +154,7 @@ impl<'a> AttentionInputs<'a, &'a [f32]> {
 /// If a slice does not fit the shape.
 pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_, &[f32]>, out: &mut [f32]) {
     let views = inputs.views(shape);
-    let AttentionShape {
-        batch,
-        n_heads,
-        tgt_len,
-        d_head,
-        ..
-    } = shape;
+    let AttentionShape { batch, n_heads, tgt_len, d_head, .. } = shape;
     let width = shape.query_width();
     let elements = shape.elements(tgt_len, width);
     assert_eq!(out.len(), elements, "`out` of {shape:?}");
@@ -209,9 +199,7 @@ impl Visible {
     fn to(self, query: usize) -> usize {
         match self.causality {
             Causality::Full => self.n_keys,
-            Causality::Causal => (query + 1 + self.src_len)
-                .saturating_sub(self.tgt_len)
-                .min(self.n_keys),
+            Causality::Causal => (query + 1 + self.src_len).saturating_sub(self.tgt_len).min(self.n_keys),
         }
     }
 }
@@ -258,9 +246,7 @@ impl<'a> Head<'a> {
 
     /// Asks the processor to load what the head reads.
     fn prefetch(&self) {
-        let AttentionShape {
-            tgt_len, d_head, ..
-        } = self.shape;
+        let AttentionShape { tgt_len, d_head, .. } = self.shape;
         self.q.prefetch(tgt_len, d_head);
         self.k.prefetch(self.n_keys, d_head);
         self.v.prefetch(self.n_keys, d_head);
@@ -285,18 +271,10 @@ impl<'a> Head<'a> {
         queries: &std::ops::Range<usize>,
         d_head: usize,
     ) -> TileMut<'m> {
-        let (sentence, head) = (
-            self.index / self.shape.n_heads,
-            self.index % self.shape.n_heads,
-        );
+        let (sentence, head) = (self.index / self.shape.n_heads, self.index % self.shape.n_heads);
         // SAFETY: the caller upholds the contract.
         unsafe {
-            matrix.part(
-                sentence * self.shape.tgt_len + queries.start,
-                head * d_head,
-                queries.len(),
-                d_head,
-            )
+            matrix.part(sentence * self.shape.tgt_len + queries.start, head * d_head, queries.len(), d_head)
         }
     }
 }

@@ -24,13 +24,9 @@ impl<T> Operands<T> {
     pub fn map<U>(self, f: impl Fn(T) -> U) -> Operands<U> {
         match self {
             Self::Joined(joined) => Operands::Joined(f(joined)),
-            Self::Apart {
-                queries,
-                keys_values,
-            } => Operands::Apart {
-                queries: f(queries),
-                keys_values: f(keys_values),
-            },
+            Self::Apart { queries, keys_values } => {
+                Operands::Apart { queries: f(queries), keys_values: f(keys_values) }
+            }
         }
     }
 }
@@ -51,25 +47,13 @@ impl<'a> Operands<&'a [f32]> {
         match self {
             Self::Joined(joined) => {
                 check_joined(shape, joined.len());
-                let columns =
-                    |first: usize| View::rows(joined, shape.joined_width()).from(0, first);
-                Views {
-                    q: columns(0),
-                    k: columns(width),
-                    v: columns(width + kv_width),
-                }
+                let columns = |first: usize| View::rows(joined, shape.joined_width()).from(0, first);
+                Views { q: columns(0), k: columns(width), v: columns(width + kv_width) }
             }
-            Self::Apart {
-                queries,
-                keys_values,
-            } => {
+            Self::Apart { queries, keys_values } => {
                 check_apart(shape, queries.len(), keys_values.len());
                 let columns = |first: usize| View::rows(keys_values, 2 * kv_width).from(0, first);
-                Views {
-                    q: View::rows(queries, width),
-                    k: columns(0),
-                    v: columns(kv_width),
-                }
+                Views { q: View::rows(queries, width), k: columns(0), v: columns(kv_width) }
             }
         }
     }
@@ -87,22 +71,14 @@ impl<'a> Operands<&'a mut [f32]> {
     /// # Panics
     /// If a slice does not fit the shape.
     pub(super) fn targets(self, shape: AttentionShape) -> Targets<'a> {
-        let AttentionShape {
-            batch,
-            tgt_len,
-            src_len,
-            ..
-        } = shape;
+        let AttentionShape { batch, tgt_len, src_len, .. } = shape;
         let tile = |data, rows, cols| TileMut::new(data, rows, cols, cols);
         match self {
             Self::Joined(joined) => {
                 check_joined(shape, joined.len());
                 Targets::Joined(tile(joined, batch * tgt_len, shape.joined_width()))
             }
-            Self::Apart {
-                queries,
-                keys_values,
-            } => {
+            Self::Apart { queries, keys_values } => {
                 check_apart(shape, queries.len(), keys_values.len());
                 Targets::Apart(
                     tile(queries, batch * tgt_len, shape.query_width()),
@@ -118,15 +94,8 @@ impl Targets<'_> {
     ///
     /// # Safety
     /// Nothing else may access these elements while it is in use.
-    pub(super) unsafe fn queries(
-        &self,
-        shape: AttentionShape,
-        sentence: usize,
-        head: usize,
-    ) -> TileMut<'_> {
-        let AttentionShape {
-            tgt_len, d_head, ..
-        } = shape;
+    pub(super) unsafe fn queries(&self, shape: AttentionShape, sentence: usize, head: usize) -> TileMut<'_> {
+        let AttentionShape { tgt_len, d_head, .. } = shape;
         let (Self::Joined(matrix) | Self::Apart(matrix, _)) = self;
         // SAFETY: the caller upholds the contract.
         unsafe { matrix.part(sentence * tgt_len, head * d_head, tgt_len, d_head) }
@@ -142,9 +111,7 @@ impl Targets<'_> {
         sentence: usize,
         kv_head: usize,
     ) -> [TileMut<'_>; 2] {
-        let AttentionShape {
-            src_len, d_head, ..
-        } = shape;
+        let AttentionShape { src_len, d_head, .. } = shape;
         let (matrix, first) = match self {
             Self::Joined(all) => (all, shape.query_width()),
             Self::Apart(_, keys_values) => (keys_values, 0),
@@ -158,10 +125,7 @@ impl Targets<'_> {
 }
 
 fn check_joined(shape: AttentionShape, found: usize) {
-    assert_eq!(
-        shape.tgt_len, shape.src_len,
-        "joined operands need equal source and target lengths"
-    );
+    assert_eq!(shape.tgt_len, shape.src_len, "joined operands need equal source and target lengths");
     let expected = shape.elements(shape.tgt_len, shape.joined_width());
     assert_eq!(found, expected, "queries, keys and values of {shape:?}");
 }

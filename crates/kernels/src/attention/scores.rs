@@ -24,20 +24,12 @@ pub struct Scores<T> {
 impl<T> Scores<T> {
     /// Applies `f` to the bias.
     pub fn map<U>(self, f: impl Fn(T) -> U) -> Scores<U> {
-        Scores {
-            scale: self.scale,
-            causality: self.causality,
-            bias: self.bias.map(f),
-        }
+        Scores { scale: self.scale, causality: self.causality, bias: self.bias.map(f) }
     }
 
     /// Scores q·k / √`d_head` without bias (*Attention Is All You Need*, equation 1).
     pub fn scaled(d_head: usize, causality: Causality) -> Self {
-        Self {
-            scale: scale_of(d_head),
-            causality,
-            bias: None,
-        }
+        Self { scale: scale_of(d_head), causality, bias: None }
     }
 }
 

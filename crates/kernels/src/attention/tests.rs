@@ -19,14 +19,7 @@ struct Case {
 
 impl Case {
     fn new(batch: usize, n_heads: usize, tgt_len: usize, src_len: usize, d_head: usize) -> Self {
-        let shape = AttentionShape {
-            batch,
-            n_heads,
-            n_kv_heads: n_heads,
-            tgt_len,
-            src_len,
-            d_head,
-        };
+        let shape = AttentionShape { batch, n_heads, n_kv_heads: n_heads, tgt_len, src_len, d_head };
         Self::of(shape)
     }
 
@@ -69,18 +62,12 @@ impl Case {
     fn run(&self) -> [Vec<f32>; 5] {
         let width = self.shape.kv_width();
         let keys_values = side_by_side(&[(&self.k, width), (&self.v, width)]);
-        let operands = Operands::Apart {
-            queries: &self.q[..],
-            keys_values: &keys_values[..],
-        };
+        let operands = Operands::Apart { queries: &self.q[..], keys_values: &keys_values[..] };
         let mut out = vec![f32::NAN; self.q.len()];
         let (mut dq, mut dkv) = (out.clone(), vec![f32::NAN; keys_values.len()]);
         let mut dbias = vec![f32::NAN; self.bias.as_ref().map_or(0, Vec::len)];
         attention(self.shape, self.inputs(operands), &mut out);
-        let gradients = Operands::Apart {
-            queries: &mut dq[..],
-            keys_values: &mut dkv[..],
-        };
+        let gradients = Operands::Apart { queries: &mut dq[..], keys_values: &mut dkv[..] };
         let (inputs, bias) = (self.inputs(operands), self.bias_gradient(&mut dbias));
         attention_backward(self.shape, inputs, &self.grad, gradients, bias);
         let [dk, dv] = columns(&dkv, [width; 2]);
@@ -90,11 +77,7 @@ impl Case {
     /// The same with joined operands.
     fn run_joined(&self) -> [Vec<f32>; 5] {
         let (width, kv_width) = (self.shape.query_width(), self.shape.kv_width());
-        let parts = [
-            (&self.q[..], width),
-            (&self.k, kv_width),
-            (&self.v, kv_width),
-        ];
+        let parts = [(&self.q[..], width), (&self.k, kv_width), (&self.v, kv_width)];
         let joined = side_by_side(&parts);
         let mut dbias = vec![f32::NAN; self.bias.as_ref().map_or(0, Vec::len)];
         let operands = Operands::Joined(&joined[..]);
@@ -111,12 +94,7 @@ impl Case {
     fn assert_matches_the_reference(&self) {
         let (q, k, v) = (wide(&self.q), wide(&self.k), wide(&self.v));
         let bias = self.bias.as_ref().map(|bias| wide(bias));
-        let Self {
-            shape,
-            causality,
-            dropout,
-            ..
-        } = *self;
+        let Self { shape, causality, dropout, .. } = *self;
         let twin = reference::Attention {
             shape,
             q: &q,
@@ -175,34 +153,16 @@ fn joined_operands_give_the_same_bits() {
         let mut case = Case::new(2, 3, 140, 140, 5);
         case.causality = causality;
         case.lengths = Some(Lengths::new([121, 140], 140));
-        case.dropout = Some(Dropout {
-            rate: 0.2,
-            seed: 1,
-            micro_batch: 2,
-            site: 3,
-        });
-        assert_eq!(
-            case.run().map(|part| bits(&part)),
-            case.run_joined().map(|part| bits(&part))
-        );
+        case.dropout = Some(Dropout { rate: 0.2, seed: 1, micro_batch: 2, site: 3 });
+        assert_eq!(case.run().map(|part| bits(&part)), case.run_joined().map(|part| bits(&part)));
     }
 }
 
 #[test]
 fn forward_and_backward_match_the_reference() {
-    let dropout = Dropout {
-        rate: 0.2,
-        seed: 1,
-        micro_batch: 2,
-        site: 3,
-    };
-    let shapes = [
-        (1, 1, 1, 1, 1),
-        (2, 3, 5, 7, 5),
-        (1, 2, 70, 70, 16),
-        (2, 1, 1, 40, 33),
-        (1, 1, 300, 260, 4),
-    ];
+    let dropout = Dropout { rate: 0.2, seed: 1, micro_batch: 2, site: 3 };
+    let shapes =
+        [(1, 1, 1, 1, 1), (2, 3, 5, 7, 5), (1, 2, 70, 70, 16), (2, 1, 1, 40, 33), (1, 1, 300, 260, 4)];
     for (batch, n_heads, tgt_len, src_len, d_head) in shapes {
         for causality in [Causality::Full, Causality::Causal] {
             for padded in [false, true] {
@@ -220,9 +180,7 @@ fn forward_and_backward_match_the_reference() {
 
 #[test]
 fn empty_shapes_do_nothing() {
-    for (batch, n_heads, tgt_len, src_len, d_head) in
-        [(0, 2, 3, 4, 5), (2, 2, 0, 4, 5), (2, 0, 3, 4, 5)]
-    {
+    for (batch, n_heads, tgt_len, src_len, d_head) in [(0, 2, 3, 4, 5), (2, 2, 0, 4, 5), (2, 0, 3, 4, 5)] {
         let parts = Case::new(batch, n_heads, tgt_len, src_len, d_head).run();
         assert!(parts.iter().flatten().all(|&x| x == 0.0));
     }
@@ -238,14 +196,8 @@ fn a_query_without_keys_gives_zeros() {
     let width = 10;
     let [out, dq, dk, dv, _] = no_key.run();
     for (part, len) in [(&out, 3), (&dq, 3), (&dk, 4), (&dv, 4)] {
-        assert!(
-            part[..len * width].iter().all(|&x| x == 0.0),
-            "the padded sentence"
-        );
-        assert!(
-            part[len * width..].iter().all(|&x| x != 0.0),
-            "the other sentence"
-        );
+        assert!(part[..len * width].iter().all(|&x| x == 0.0), "the padded sentence");
+        assert!(part[len * width..].iter().all(|&x| x != 0.0), "the other sentence");
     }
 }
 
@@ -259,9 +211,7 @@ fn more_padding_gives_identical_bits() {
         // Padded keys and values hold NaN, which must never be read.
         let widen = |x: &[f32]| -> Vec<f32> {
             let padding = vec![f32::NAN; extra * d_head];
-            x.chunks(src_len * d_head)
-                .flat_map(|x| [x, &padding[..]].concat())
-                .collect()
+            x.chunks(src_len * d_head).flat_map(|x| [x, &padding[..]].concat()).collect()
         };
         let mut padded = Case::new(batch, 1, tgt_len, src_len + extra, d_head);
         (padded.k, padded.v) = (widen(&narrow.k), widen(&narrow.v));
@@ -270,9 +220,7 @@ fn more_padding_gives_identical_bits() {
         assert_eq!(bits(&wide_out), bits(&out));
         assert_eq!(bits(&wide_dq), bits(&dq));
         for (wide, narrow) in [(&wide_dk, &dk), (&wide_dv, &dv)] {
-            for (wide, narrow) in wide
-                .chunks((src_len + extra) * d_head)
-                .zip(narrow.chunks(src_len * d_head))
+            for (wide, narrow) in wide.chunks((src_len + extra) * d_head).zip(narrow.chunks(src_len * d_head))
             {
                 assert_eq!(bits(&wide[..narrow.len()]), bits(narrow));
                 assert!(wide[narrow.len()..].iter().all(|&x| x == 0.0));
@@ -322,12 +270,7 @@ fn huge_scores_and_nan_are_handled() {
 #[test]
 fn the_thread_count_changes_nothing() {
     let mut case = Case::new(3, 2, 200, 210, 20);
-    case.dropout = Some(Dropout {
-        rate: 0.1,
-        seed: 1,
-        micro_batch: 1,
-        site: 1,
-    });
+    case.dropout = Some(Dropout { rate: 0.1, seed: 1, micro_batch: 1, site: 1 });
     case.lengths = Some(ragged(3, 210));
     assert_same_on_all_pools(|| case.run().concat());
 }

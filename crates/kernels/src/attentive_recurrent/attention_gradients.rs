@@ -19,26 +19,9 @@ pub(super) struct AttentionBackward<'a> {
 impl AttentionBackward<'_> {
     /// Backpropagates through the attention at `position`, given the gradients `[ranks, d_value]` that reach its
     /// contexts through x; fills `dqueries` `[ranks, d_key]`.
-    pub(super) fn retreat(
-        &self,
-        position: usize,
-        through_x: &[f32],
-        queries: &[f32],
-        dqueries: &mut [f32],
-    ) {
-        let Layer {
-            call,
-            inputs,
-            result,
-            grad_out,
-            schedule,
-        } = *self.layer;
-        let AttentiveRecurrentCall {
-            src_len,
-            d_key,
-            d_value,
-            ..
-        } = call;
+    pub(super) fn retreat(&self, position: usize, through_x: &[f32], queries: &[f32], dqueries: &mut [f32]) {
+        let Layer { call, inputs, result, grad_out, schedule } = *self.layer;
+        let AttentiveRecurrentCall { src_len, d_key, d_value, .. } = call;
         let rows = schedule.active(position);
         let shape = call.attention(rows);
         let dqueries = TileMut::new(dqueries, rows, d_key, d_key);

@@ -68,22 +68,10 @@ impl<T> AttentiveRecurrentGradients<T> {
 }
 
 impl AttentiveRecurrentGradients<&mut [f32]> {
-    fn check(
-        &self,
-        call: AttentiveRecurrentCall<'_>,
-        inputs: AttentiveRecurrentInputs<'_, &[f32]>,
-    ) {
+    fn check(&self, call: AttentiveRecurrentCall<'_>, inputs: AttentiveRecurrentInputs<'_, &[f32]>) {
         self.recurrence.check(call.recurrent);
-        assert_shape_if_any(
-            "dquery_weight",
-            self.query_weight.as_deref(),
-            [inputs.query_weight.len()],
-        );
-        assert_shape_if_any(
-            "dcontext_weight",
-            self.context_weight.as_deref(),
-            [inputs.context_weight.len()],
-        );
+        assert_shape_if_any("dquery_weight", self.query_weight.as_deref(), [inputs.query_weight.len()]);
+        assert_shape_if_any("dcontext_weight", self.context_weight.as_deref(), [inputs.context_weight.len()]);
         assert_shape("dkeys", self.keys, [inputs.keys.len()]);
         assert_shape("dvalues", self.values, [inputs.values.len()]);
         assert_shape("dv", self.v, [call.d_key]);
@@ -111,20 +99,8 @@ pub fn attentive_recurrent_backward(
     let schedule = Schedule::new(recurrent, inputs.recurrence.initial);
     assert_shape("room", room, [call.room()]);
     let [hidden, input, before, queries, dqueries] = split(room, call.tapes());
-    let tapes = Tapes {
-        hidden,
-        input,
-        before,
-        queries,
-        dqueries,
-    };
-    let layer = Layer {
-        call,
-        inputs,
-        result,
-        grad_out,
-        schedule: &schedule,
-    };
+    let tapes = Tapes { hidden, input, before, queries, dqueries };
+    let layer = Layer { call, inputs, result, grad_out, schedule: &schedule };
     layer.backward(tapes, gradients);
 }
 
@@ -144,29 +120,14 @@ struct Tapes<'a> {
 
 impl Layer<'_> {
     fn backward(&self, mut tapes: Tapes<'_>, gradients: AttentiveRecurrentGradients<&mut [f32]>) {
-        let AttentiveRecurrentCall {
-            recurrent,
-            src_len,
-            d_key,
-            d_value,
-        } = self.call;
-        let AttentiveRecurrentGradients {
-            recurrence,
-            query_weight,
-            context_weight,
-            keys,
-            values,
-            v,
-        } = gradients;
+        let AttentiveRecurrentCall { recurrent, src_len, d_key, d_value } = self.call;
+        let AttentiveRecurrentGradients { recurrence, query_weight, context_weight, keys, values, v } =
+            gradients;
         self.replay(&mut tapes);
         let (batch, rows, cols) = (recurrent.batch(), recurrent.rows(), recurrent.gate_cols());
         recurrent.clear_padding(recurrence.projected, cols);
         keys.fill(0.0);
-        let lens = [
-            batch * d_key,
-            rows * d_value,
-            batch * recurrent.state_cols(),
-        ];
+        let lens = [batch * d_key, rows * d_value, batch * recurrent.state_cols()];
         with_scratches(lens, |[shares, dcontexts, flow]| {
             shares.fill(0.0);
             flow.fill(0.0);
@@ -202,13 +163,10 @@ impl Layer<'_> {
 
     /// Fills the tapes with the inputs of the forward pass.
     fn replay(&self, tapes: &mut Tapes<'_>) {
-        let AttentiveRecurrentCall {
-            recurrent, d_key, ..
-        } = self.call;
-        self.schedule
-            .gather(recurrent.d, tapes.before, |rank, position| {
-                self.schedule.before(rank, position, self.states())
-            });
+        let AttentiveRecurrentCall { recurrent, d_key, .. } = self.call;
+        self.schedule.gather(recurrent.d, tapes.before, |rank, position| {
+            self.schedule.before(rank, position, self.states())
+        });
         let before = View::rows(tapes.before, recurrent.d);
         let weight = View::transposed(self.inputs.query_weight, recurrent.d);
         let shape = [self.schedule.total(), d_key];
@@ -227,11 +185,7 @@ impl Layer<'_> {
         with_prepared_right(precision, context, [cols, d_value], |context| {
             with_prepared_right(precision, query, [d_key, d], |query| {
                 with_prepared_right_if_any(precision, hidden, [cols, d], |hidden| {
-                    work(PreparedWeights {
-                        context,
-                        query,
-                        hidden,
-                    });
+                    work(PreparedWeights { context, query, hidden });
                 });
             });
         });
@@ -247,12 +201,7 @@ impl Layer<'_> {
         to_initial: bool,
         flow: &mut [f32],
     ) {
-        let AttentiveRecurrentCall {
-            recurrent,
-            d_key,
-            d_value,
-            ..
-        } = self.call;
+        let AttentiveRecurrentCall { recurrent, d_key, d_value, .. } = self.call;
         let (cols, state_cols) = (recurrent.gate_cols(), recurrent.state_cols());
         let lens = [state_cols, recurrent.batch() * d_value];
         with_scratches(lens, |[zeros, dcontexts]| {
@@ -278,8 +227,12 @@ impl Layer<'_> {
                     input
                 };
                 let dcontexts = &mut dcontexts[..rows.len() * d_value];
-                Product::new(cols, View::rows(input, cols), weights.context)
-                    .write_to(&mut TileMut::new(dcontexts, rows.len(), d_value, d_value));
+                Product::new(cols, View::rows(input, cols), weights.context).write_to(&mut TileMut::new(
+                    dcontexts,
+                    rows.len(),
+                    d_value,
+                    d_value,
+                ));
                 let dqueries = &mut tapes.dqueries[part(d_key)];
                 let queries = &tapes.queries[part(d_key)];
                 attention.retreat(position, dcontexts, queries, dqueries);
@@ -293,12 +246,7 @@ impl Layer<'_> {
 
     /// The gradients of the values given those of all contexts, `[batch * len, d_value]`: one product per sequence.
     fn values(&self, dcontexts: &[f32], values: &mut [f32]) {
-        let AttentiveRecurrentCall {
-            recurrent,
-            src_len,
-            d_value,
-            ..
-        } = self.call;
+        let AttentiveRecurrentCall { recurrent, src_len, d_value, .. } = self.call;
         let (batch, len) = (recurrent.batch(), recurrent.lengths.width());
         let weights = View::rows(self.result.attention_weights, src_len);
         let dcontexts = View::rows(dcontexts, d_value);
@@ -335,9 +283,7 @@ impl Layer<'_> {
 
     /// The gradient of W_c given those of x, `[total, gates * d]`.
     fn context_weight(&self, input: &[f32], weight: &mut [f32]) {
-        let AttentiveRecurrentCall {
-            recurrent, d_value, ..
-        } = self.call;
+        let AttentiveRecurrentCall { recurrent, d_value, .. } = self.call;
         let (total, state_cols) = (self.schedule.total(), recurrent.state_cols());
         with_scratch(total * d_value, |contexts| {
             self.schedule.gather(d_value, contexts, |rank, position| {
@@ -355,10 +301,6 @@ impl Layer<'_> {
 impl Tapes<'_> {
     /// The gradients of x.
     fn of_input(&self) -> &[f32] {
-        if self.input.is_empty() {
-            self.hidden
-        } else {
-            self.input
-        }
+        if self.input.is_empty() { self.hidden } else { self.input }
     }
 }

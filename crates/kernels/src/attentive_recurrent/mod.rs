@@ -61,22 +61,13 @@ impl AttentiveRecurrentCall<'_> {
     fn tapes(&self) -> [usize; 5] {
         let (recurrent, d_key) = (self.recurrent, self.d_key);
         let cols = recurrent.gate_cols();
-        let apart = if recurrent.cell.adds_plainly() {
-            0
-        } else {
-            cols
-        };
+        let apart = if recurrent.cell.adds_plainly() { 0 } else { cols };
         [cols, apart, recurrent.d, d_key, d_key].map(|cols| recurrent.lengths.total() * cols)
     }
 
     /// The attention of `rows` sequences at one position.
     fn attention(&self, rows: usize) -> AdditiveAttentionShape {
-        AdditiveAttentionShape {
-            rows,
-            src_len: self.src_len,
-            d_key: self.d_key,
-            d_value: self.d_value,
-        }
+        AdditiveAttentionShape { rows, src_len: self.src_len, d_key: self.d_key, d_value: self.d_value }
     }
 }
 
@@ -123,8 +114,7 @@ impl<'a> AttentiveRecurrentInputs<'a, &'a [f32]> {
         recurrent.check(self.recurrence);
         assert_shape("query_weight", self.query_weight, [d_key, d]);
         assert_shape("context_weight", self.context_weight, [cols, d_value]);
-        self.attention(&[])
-            .check_sentences(call.attention(recurrent.batch()));
+        self.attention(&[]).check_sentences(call.attention(recurrent.batch()));
     }
 
     /// The operands of attention for `queries`.
@@ -140,10 +130,7 @@ impl<'a> AttentiveRecurrentInputs<'a, &'a [f32]> {
 
     /// The projection to the queries.
     fn query_map(&self) -> Affine<&'a [f32]> {
-        Affine {
-            weight: self.query_weight,
-            bias: None,
-        }
+        Affine { weight: self.query_weight, bias: None }
     }
 }
 
@@ -181,21 +168,11 @@ pub fn attentive_recurrent(
     });
     let (rows, state_cols) = (recurrent.rows(), recurrent.state_cols());
     // SAFETY: the two parts have no column in common, and nothing else accesses the matrix.
-    let (states, contexts) = unsafe {
-        (
-            out.part(0, 0, rows, state_cols),
-            out.part(0, state_cols, rows, call.d_value),
-        )
-    };
+    let (states, contexts) =
+        unsafe { (out.part(0, 0, rows, state_cols), out.part(0, state_cols, rows, call.d_value)) };
     let schedule = Schedule::new(recurrent, inputs.recurrence.initial);
-    let attention = AttentionPass {
-        call,
-        inputs,
-        projected,
-        schedule: &schedule,
-        contexts,
-        attention_weights,
-    };
+    let attention =
+        AttentionPass { call, inputs, projected, schedule: &schedule, contexts, attention_weights };
     let states = ForwardPass {
         schedule: &schedule,
         states,
@@ -222,11 +199,7 @@ fn with_prepared_maps(attention: &AttentionPass<'_>, work: impl FnOnce(PreparedM
     with_prepared_right(precision, context, shape, |context| {
         with_prepared(precision, d, inputs.query_map(), |query| {
             with_prepared_if_any(precision, d, inputs.recurrence.hidden, |hidden| {
-                work(PreparedMaps {
-                    query,
-                    hidden,
-                    context,
-                });
+                work(PreparedMaps { query, hidden, context });
             });
         });
     });
@@ -238,28 +211,19 @@ fn through_time(attention: &AttentionPass<'_>, states: &ForwardPass<'_>, maps: P
     let recurrent = call.recurrent;
     let (batch, cols) = (recurrent.batch(), recurrent.gate_cols());
     let width = recurrent.cell.work() * recurrent.d;
-    let lens = [
-        recurrent.state_cols(),
-        width,
-        call.d_key,
-        cols,
-        call.d_value,
-    ];
-    with_scratches(
-        lens.map(|cols| batch * cols),
-        |[current, work, queries, x, contexts]| {
-            schedule.gather_initial(current);
-            for position in schedule.positions() {
-                state_product(schedule, position, current, maps.query, queries, call.d_key);
-                attention.attend(position, queries, contexts, maps.context, x);
-                if let Some(hidden) = maps.hidden {
-                    state_product(schedule, position, current, hidden, work, width);
-                }
-                let input = |rank: usize, _| &x[rank * cols..][..cols];
-                states.advance(position, input, current, work);
+    let lens = [recurrent.state_cols(), width, call.d_key, cols, call.d_value];
+    with_scratches(lens.map(|cols| batch * cols), |[current, work, queries, x, contexts]| {
+        schedule.gather_initial(current);
+        for position in schedule.positions() {
+            state_product(schedule, position, current, maps.query, queries, call.d_key);
+            attention.attend(position, queries, contexts, maps.context, x);
+            if let Some(hidden) = maps.hidden {
+                state_product(schedule, position, current, hidden, work, width);
             }
-        },
-    );
+            let input = |rank: usize, _| &x[rank * cols..][..cols];
+            states.advance(position, input, current, work);
+        }
+    });
 }
 
 /// The attention of the forward pass and its outputs.
@@ -302,13 +266,10 @@ impl AttentionPass<'_> {
                         x.part(rank, 0, 1, cols),
                         contexts.part(rank, 0, 1, d_value),
                         self.contexts.part(row, 0, 1, d_value),
-                        self.attention_weights
-                            .as_ref()
-                            .map(|weights| weights.part(row, 0, 1, call.src_len)),
+                        self.attention_weights.as_ref().map(|weights| weights.part(row, 0, 1, call.src_len)),
                     )
                 };
-                x.row_mut(0)
-                    .copy_from_slice(&self.projected[row * cols..][..cols]);
+                x.row_mut(0).copy_from_slice(&self.projected[row * cols..][..cols]);
                 let (attention, context) = (inputs.attention(queries), context.row_mut(0));
                 let query = attention.row(shape, rank, self.schedule.sequence(rank));
                 match &mut weights {
@@ -319,9 +280,7 @@ impl AttentionPass<'_> {
             });
         }
         let contexts = View::rows(contexts, d_value);
-        Product::new(d_value, contexts, context_weight)
-            .added()
-            .write_to(&mut x);
+        Product::new(d_value, contexts, context_weight).added().write_to(&mut x);
     }
 }
 

@@ -6,23 +6,10 @@ use crate::recurrent::{Cell, Direction, RecurrentForward, RecurrentGradients, re
 use crate::testing::{assert_same_on_all_pools, bits};
 use case::{Case, Sizes};
 
-const CELLS: [Cell; 5] = [
-    Cell::Rnn,
-    Cell::Lstm,
-    Cell::CoupledLstm,
-    Cell::Gru,
-    Cell::Ssru,
-];
+const CELLS: [Cell; 5] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru, Cell::Ssru];
 
 /// Results with one part per sequence, and whether that part has one row per position.
-const BY_SEQUENCE: [(usize, bool); 6] = [
-    (0, true),
-    (1, true),
-    (2, true),
-    (5, false),
-    (8, false),
-    (9, false),
-];
+const BY_SEQUENCE: [(usize, bool); 6] = [(0, true), (1, true), (2, true), (5, false), (8, false), (9, false)];
 
 /// Varied lengths; 0 for every fourth sentence.
 fn ragged(src_len: usize) -> impl Fn(usize) -> usize {
@@ -94,17 +81,13 @@ fn a_sequence_depends_neither_on_its_batch_nor_on_padding() {
                         }
                         let part = all[result].len() / 7;
                         let all = &all[result][sequence * part..][..part];
-                        let kept = if by_position {
-                            part / batch.lengths.width() * real
-                        } else {
-                            part
-                        };
+                        let kept = if by_position { part / batch.lengths.width() * real } else { part };
                         assert_eq!(bits(&alone[..kept]), bits(&all[..kept]), "result {result}");
                         assert!(alone[kept..].iter().all(|&x| x == 0.0));
                     }
                 }
-                let [narrow, padded] = [(real, 0), (90, 70)]
-                    .map(|(len, extra)| batch.alone(sequence, len, extra).run());
+                let [narrow, padded] =
+                    [(real, 0), (90, 70)].map(|(len, extra)| batch.alone(sequence, len, extra).run());
                 for result in [3, 4, 6, 7, 10] {
                     assert_eq!(bits(&narrow[result]), bits(&padded[result]));
                 }
@@ -135,8 +118,7 @@ fn the_batch_size_changes_nothing() {
 fn position_by_position_equals_all_at_once() {
     for cell in CELLS {
         for (d, precision) in [(1, Float::F32), (7, Float::Bf16), (300, Float::F32)] {
-            let mut batch =
-                Case::new(cell, &[5, 5, 5], 5, (6, d, 9, 17)).pad(|sentence| 6 - 2 * sentence);
+            let mut batch = Case::new(cell, &[5, 5, 5], 5, (6, d, 9, 17)).pad(|sentence| 6 - 2 * sentence);
             batch.precision = precision;
             let (gates, states) = (cell.gates() * d, cell.states() * d);
             let out_cols = states + 17;
@@ -168,8 +150,8 @@ fn position_by_position_equals_all_at_once() {
 #[test]
 fn without_keys_it_equals_the_plain_layer() {
     for cell in CELLS {
-        let case = Case::new(cell, &[3, 1, 4], 4, (5, 9, 6, 7))
-            .pad(|sentence| if sentence == 1 { 0 } else { 5 });
+        let case =
+            Case::new(cell, &[3, 1, 4], 4, (5, 9, 6, 7)).pad(|sentence| if sentence == 1 { 0 } else { 5 });
         let out = case.out();
         let nothing = case.clone().pad(|_| 0);
         let blind = nothing.out();
@@ -217,11 +199,8 @@ fn skipped_gradients_do_not_affect_the_others() {
         let (call, inputs) = (case.call(), case.inputs());
         let keep = (Some(&mut weights[..]), Some(&mut saved[..]));
         attentive_recurrent(call, inputs, &case.projected, &mut out, keep.0, keep.1);
-        let result = AttentiveRecurrentResult {
-            out: &out[..],
-            attention_weights: &weights[..],
-            saved: &saved[..],
-        };
+        let result =
+            AttentiveRecurrentResult { out: &out[..], attention_weights: &weights[..], saved: &saved[..] };
         let [mut projected, mut keys, mut values, mut v] =
             [2, 8, 9, 10].map(|number| vec![f32::NAN; expected[number].len()]);
         let gradients = AttentiveRecurrentGradients {
@@ -250,11 +229,7 @@ fn huge_inputs_give_finite_results() {
     for cell in CELLS {
         for scale in [1e3, 1e15] {
             let mut case = Case::new(cell, &[4, 4], 4, (5, 5, 6, 7));
-            for x in [
-                &mut case.projected,
-                &mut case.keys,
-                &mut case.context_weight,
-            ] {
+            for x in [&mut case.projected, &mut case.keys, &mut case.context_weight] {
                 x.iter_mut().for_each(|x| *x *= scale);
             }
             assert!(case.run().concat().iter().all(|x| x.is_finite()));

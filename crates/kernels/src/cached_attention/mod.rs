@@ -98,10 +98,7 @@ impl DistanceBias {
             let of = &of;
             distances().map(move |(query, key)| of(head, query, key))
         };
-        Self {
-            values: (0..n_heads).flat_map(head).collect(),
-            reach,
-        }
+        Self { values: (0..n_heads).flat_map(head).collect(), reach }
     }
 
     /// The bias of the scores of the first `keys` keys.
@@ -133,10 +130,7 @@ impl Heads {
 
     /// The layout of blocks of keys and values of this type.
     pub fn stored_in(self, numbers: Float) -> Layout {
-        Layout {
-            heads: self,
-            numbers,
-        }
+        Layout { heads: self, numbers }
     }
 }
 
@@ -193,24 +187,15 @@ impl Layout {
         }
         let n = out.len() / width;
         assert_eq!(out.len(), n * width, "`out` has rows of {width}");
-        assert!(
-            queries.rows.len() >= (n - 1) * queries.stride + width,
-            "{n} queries"
-        );
+        assert!(queries.rows.len() >= (n - 1) * queries.stride + width, "{n} queries");
         let keys = queries.visible(n - 1);
         let n_blocks = keys.div_ceil(BLOCK);
         assert!(n_blocks <= blocks.len(), "{keys} keys");
         for block in &blocks[..n_blocks] {
             assert_eq!(block.len(), self.block_len(), "a block of {self:?}");
         }
-        let mut layer = Layer {
-            heads: self.heads,
-            queries,
-            blocks: &blocks[..n_blocks],
-            bias,
-            attention,
-            keys,
-        };
+        let mut layer =
+            Layer { heads: self.heads, queries, blocks: &blocks[..n_blocks], bias, attention, keys };
         match self.numbers {
             Float::F32 => layer.attend::<f32>(products, n, out),
             Float::Bf16 => layer.attend::<u16>(products, n, out),

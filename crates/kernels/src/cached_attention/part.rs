@@ -33,21 +33,11 @@ macro_rules! with_lanes {
         #[cfg(target_arch = "x86_64")]
         {
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-            fn widest<T: Stored>(
-                part: &Part<'_, T>,
-                weights: &mut [f32],
-                stride: usize,
-                out: &mut [f32],
-            ) {
+            fn widest<T: Stored>(part: &Part<'_, T>, weights: &mut [f32], stride: usize, out: &mut [f32]) {
                 part.$body::<Avx512>(weights, stride, out)
             }
             #[target_feature(enable = "avx2,fma")]
-            fn wide<T: Stored>(
-                part: &Part<'_, T>,
-                weights: &mut [f32],
-                stride: usize,
-                out: &mut [f32],
-            ) {
+            fn wide<T: Stored>(part: &Part<'_, T>, weights: &mut [f32], stride: usize, out: &mut [f32]) {
                 part.$body::<Avx2>(weights, stride, out)
             }
             if has_avx512() {
@@ -75,13 +65,7 @@ impl<T: Stored> Part<'_, T> {
     }
 
     /// Σ weight · value, into the columns of the head.
-    pub(super) fn contexts(
-        &self,
-        products: Products,
-        weights: &mut [f32],
-        stride: usize,
-        out: &mut [f32],
-    ) {
+    pub(super) fn contexts(&self, products: Products, weights: &mut [f32], stride: usize, out: &mut [f32]) {
         with_lanes!(products, self.all_contexts(weights, stride, out))
     }
 
@@ -226,12 +210,7 @@ impl<T: Stored> Part<'_, T> {
 
     /// All contexts. If `SAME`, all rows have the same values.
     #[inline(always)]
-    fn contexts_of<L: Lanes, const SAME: bool>(
-        &self,
-        weights: &[f32],
-        stride: usize,
-        out: &mut [f32],
-    ) {
+    fn contexts_of<L: Lanes, const SAME: bool>(&self, weights: &[f32], stride: usize, out: &mut [f32]) {
         let (n, mut row) = (self.n_rows(), 0);
         while row < n {
             match step(n - row) {
@@ -306,10 +285,7 @@ impl<T: Stored> Part<'_, T> {
             *place = self.kv_head(first + row) * self.heads.d_head + column;
             assert!(*place + V * BLOCK <= width, "columns of a value");
         }
-        assert!(
-            weights.len() >= (first + R - 1) * stride + self.keys,
-            "weights"
-        );
+        assert!(weights.len() >= (first + R - 1) * stride + self.keys, "weights");
         let last = self.context(first + R - 1) + column + V * BLOCK;
         assert!(out.len() >= last, "contexts");
         // SAFETY: the CPU supports `L`; the assertions above cover the values of a key, the weights and the results.

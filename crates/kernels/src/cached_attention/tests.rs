@@ -4,12 +4,7 @@ use crate::gemm::bf16;
 use crate::testing::{bits, random};
 
 fn heads(n_heads: usize, n_kv_heads: usize, d_head: usize) -> Heads {
-    Heads {
-        n_heads,
-        n_kv_heads,
-        d_head,
-        scale: 0.3,
-    }
+    Heads { n_heads, n_kv_heads, d_head, scale: 0.3 }
 }
 
 /// The blocks of keys and values `[len, 2 * kv_width]`, with NaN after the last position.
@@ -39,28 +34,19 @@ fn found(
     let mut out = vec![f32::NAN; n * layout.heads.query_width()];
     let mut weights = vec![f32::NAN; n * queries.visible(n - 1)];
     let products = Products::AsInMatrixProducts;
-    layout.attend(
-        queries,
-        &blocks,
-        bias,
-        products,
-        &mut out,
-        Some(&mut weights),
-    );
+    layout.attend(queries, &blocks, bias, products, &mut out, Some(&mut weights));
     let mut again = vec![f32::NAN; out.len()];
     layout.attend(queries, &blocks, bias, products, &mut again, None);
     assert_eq!(bits(&out), bits(&again));
     (out, weights)
 }
 
-const CASES: [(usize, usize, usize); 5] =
-    [(1, 1, 6), (4, 2, 16), (2, 2, 32), (3, 1, 40), (1, 1, 300)];
+const CASES: [(usize, usize, usize); 5] = [(1, 1, 6), (4, 2, 16), (2, 2, 32), (3, 1, 40), (1, 1, 300)];
 
 /// Regression test: with an odd number of values in bfloat16, the last ones once were not copied.
 #[test]
 fn what_is_copied_is_all_of_the_places_before() {
-    for (n_heads, n_kv_heads, d_head) in CASES.into_iter().chain([(1, 1, 1), (2, 1, 3), (3, 3, 5)])
-    {
+    for (n_heads, n_kv_heads, d_head) in CASES.into_iter().chain([(1, 1, 1), (2, 1, 3), (3, 3, 5)]) {
         for numbers in [Float::F32, Float::Bf16] {
             let layout = heads(n_heads, n_kv_heads, d_head).stored_in(numbers);
             let width = layout.heads.kv_width();
@@ -83,46 +69,20 @@ fn what_is_copied_is_all_of_the_places_before() {
 fn it_equals_attention_to_the_bit() {
     for (n_heads, n_kv_heads, d_head) in CASES {
         let heads = heads(n_heads, n_kv_heads, d_head);
-        for (tgt_len, src_len) in [
-            (1, 1),
-            (1, 15),
-            (2, 16),
-            (3, 17),
-            (5, 70),
-            (6, 33),
-            (9, 530),
-        ] {
+        for (tgt_len, src_len) in [(1, 1), (1, 15), (2, 16), (3, 17), (5, 70), (6, 33), (9, 530)] {
             let q = random(tgt_len * heads.query_width(), 1);
             let kv = random(src_len * 2 * heads.kv_width(), 2);
             let inputs = AttentionInputs {
-                operands: Operands::Apart {
-                    queries: &q[..],
-                    keys_values: &kv[..],
-                },
+                operands: Operands::Apart { queries: &q[..], keys_values: &kv[..] },
                 lengths: None,
-                scores: Scores {
-                    scale: heads.scale,
-                    causality: Causality::Full,
-                    bias: None,
-                },
+                scores: Scores { scale: heads.scale, causality: Causality::Full, bias: None },
                 dropout: None,
             };
             let mut expected = vec![0.0; q.len()];
-            let shape = AttentionShape {
-                batch: 1,
-                n_heads,
-                n_kv_heads,
-                tgt_len,
-                src_len,
-                d_head,
-            };
+            let shape = AttentionShape { batch: 1, n_heads, n_kv_heads, tgt_len, src_len, d_head };
             attention(shape, inputs, &mut expected);
-            let queries = Queries {
-                rows: &q,
-                stride: heads.query_width(),
-                first: 0,
-                seen: Seen::All(src_len),
-            };
+            let queries =
+                Queries { rows: &q, stride: heads.query_width(), first: 0, seen: Seen::All(src_len) };
             let (out, weights) = found(heads.stored_in(Float::F32), queries, tgt_len, &kv, None);
             assert_eq!(bits(&out), bits(&expected), "{heads:?} {tgt_len} {src_len}");
             for row in weights.chunks(src_len) {
@@ -136,15 +96,10 @@ fn it_equals_attention_to_the_bit() {
 fn later_keys_are_hidden_and_distances_biased_as_in_attention() {
     for (n_heads, n_kv_heads, d_head) in CASES {
         let heads = heads(n_heads, n_kv_heads, d_head);
+        let of =
+            |head: usize, query: usize, key: usize| ((head * 7 + query * 3) as f32 - key as f32 * 3.0).sin();
         let of = |head: usize, query: usize, key: usize| {
-            ((head * 7 + query * 3) as f32 - key as f32 * 3.0).sin()
-        };
-        let of = |head: usize, query: usize, key: usize| {
-            of(
-                head,
-                40 + query.saturating_sub(key),
-                40 + key.saturating_sub(query),
-            )
+            of(head, 40 + query.saturating_sub(key), 40 + key.saturating_sub(query))
         };
         for (first, n) in [(0, 1), (0, 6), (20, 1), (31, 3)] {
             let len = first + n;
@@ -153,34 +108,15 @@ fn later_keys_are_hidden_and_distances_biased_as_in_attention() {
             let all = |head| (first..len).flat_map(move |q| (0..len).map(move |k| of(head, q, k)));
             let bias: Vec<f32> = (0..n_heads).flat_map(all).collect();
             let inputs = AttentionInputs {
-                operands: Operands::Apart {
-                    queries: &q[..],
-                    keys_values: &kv[..],
-                },
+                operands: Operands::Apart { queries: &q[..], keys_values: &kv[..] },
                 lengths: None,
-                scores: Scores {
-                    scale: heads.scale,
-                    causality: Causality::Causal,
-                    bias: Some(&bias[..]),
-                },
+                scores: Scores { scale: heads.scale, causality: Causality::Causal, bias: Some(&bias[..]) },
                 dropout: None,
             };
             let mut expected = vec![0.0; q.len()];
-            let shape = AttentionShape {
-                batch: 1,
-                n_heads,
-                n_kv_heads,
-                tgt_len: n,
-                src_len: len,
-                d_head,
-            };
+            let shape = AttentionShape { batch: 1, n_heads, n_kv_heads, tgt_len: n, src_len: len, d_head };
             attention(shape, inputs, &mut expected);
-            let queries = Queries {
-                rows: &q,
-                stride: heads.query_width(),
-                first,
-                seen: Seen::Earlier,
-            };
+            let queries = Queries { rows: &q, stride: heads.query_width(), first, seen: Seen::Earlier };
             let bias = DistanceBias::new(n_heads, 50, of);
             let (out, _) = found(heads.stored_in(Float::F32), queries, n, &kv, Some(&bias));
             assert_eq!(bits(&out), bits(&expected), "{heads:?} {first} {n}");
@@ -192,12 +128,7 @@ fn later_keys_are_hidden_and_distances_biased_as_in_attention() {
 fn without_keys_the_result_is_zero() {
     let heads = heads(2, 1, 8);
     let q = random(heads.query_width(), 1);
-    let queries = Queries {
-        rows: &q,
-        stride: q.len(),
-        first: 0,
-        seen: Seen::All(0),
-    };
+    let queries = Queries { rows: &q, stride: q.len(), first: 0, seen: Seen::All(0) };
     let (out, _) = found(heads.stored_in(Float::F32), queries, 1, &[], None);
     assert_eq!(out, vec![0.0; q.len()]);
 }
@@ -206,26 +137,14 @@ fn without_keys_the_result_is_zero() {
 fn in_bfloat16_it_equals_attention_to_the_rounded_keys_and_values() {
     for (n_heads, n_kv_heads, d_head) in CASES {
         let heads = heads(n_heads, n_kv_heads, d_head);
-        for (n, len) in [
-            (1, 1),
-            (1, 15),
-            (2, 16),
-            (3, 17),
-            (5, 70),
-            (8, 33),
-            (9, 530),
-        ] {
+        for (n, len) in [(1, 1), (1, 15), (2, 16), (3, 17), (5, 70), (8, 33), (9, 530)] {
             let q = random(n * heads.query_width(), 1);
             let kv = random(len * 2 * heads.kv_width(), 2);
             let rounded: Vec<f32> = kv.iter().map(|&x| bf16::round(x)).collect();
             assert_ne!(kv, rounded);
             for seen in [Seen::All(len), Seen::Earlier] {
-                let queries = Queries {
-                    rows: &q,
-                    stride: heads.query_width(),
-                    first: len - n.min(len),
-                    seen,
-                };
+                let queries =
+                    Queries { rows: &q, stride: heads.query_width(), first: len - n.min(len), seen };
                 if queries.visible(n - 1) > len {
                     continue;
                 }

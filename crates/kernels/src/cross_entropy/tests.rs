@@ -15,18 +15,9 @@ struct Case {
 impl Case {
     fn new(rows: usize, d_model: usize, vocab: usize) -> Self {
         let mut targets = random_below(rows, vocab as u32, 4);
-        targets
-            .iter_mut()
-            .skip(1)
-            .step_by(5)
-            .for_each(|target| *target = IGNORE);
+        targets.iter_mut().skip(1).step_by(5).for_each(|target| *target = IGNORE);
         Self {
-            shape: ProjectionShape {
-                rows,
-                d_model,
-                vocab,
-                precision: Float::F32,
-            },
+            shape: ProjectionShape { rows, d_model, vocab, precision: Float::F32 },
             x: random(rows * d_model, 1).iter().map(|x| 2.0 * x).collect(),
             weight: random(vocab * d_model, 2),
             bias: Some(random(vocab, 3)),
@@ -52,8 +43,7 @@ impl Case {
     /// The sums, dx, dweight and dbias.
     fn run(&self) -> (LossSums, [Vec<f32>; 3]) {
         let biases = self.bias.as_ref().map_or(0, Vec::len);
-        let mut gradients =
-            [self.x.len(), self.weight.len(), biases].map(|len| vec![f32::NAN; len]);
+        let mut gradients = [self.x.len(), self.weight.len(), biases].map(|len| vec![f32::NAN; len]);
         let [dx, dweight, dbias] = &mut gradients;
         let targets = ProjectionGradients {
             x: Some(dx),
@@ -75,30 +65,14 @@ fn slack(precision: Float) -> f64 {
 
 #[test]
 fn sums_and_gradients_match_the_reference() {
-    for (rows, d_model, vocab) in [
-        (1, 1, 1),
-        (1, 4, 9),
-        (7, 17, 33),
-        (70, 8, 100),
-        (300, 5, 20),
-        (400, 3, 2),
-        (0, 4, 5),
-    ] {
+    for (rows, d_model, vocab) in
+        [(1, 1, 1), (1, 4, 9), (7, 17, 33), (70, 8, 100), (300, 5, 20), (400, 3, 2), (0, 4, 5)]
+    {
         for (smoothing, precision) in [(0.0, Float::F32), (0.1, Float::F32), (0.1, Float::Bf16)] {
-            let mut case = Case {
-                smoothing,
-                ..Case::new(rows, d_model, vocab)
-            };
+            let mut case = Case { smoothing, ..Case::new(rows, d_model, vocab) };
             case.shape.precision = precision;
             let (sums, [dx, dweight, dbias]) = case.run();
-            let Case {
-                shape,
-                x,
-                weight,
-                bias,
-                targets,
-                smoothing,
-            } = &case;
+            let Case { shape, x, weight, bias, targets, smoothing } = &case;
             let bias = bias.as_ref().map(|bias| wide(bias));
             let (twin, [twin_dx, twin_dweight, twin_dbias]) = reference::cross_entropy(
                 *shape,
@@ -110,15 +84,8 @@ fn sums_and_gradients_match_the_reference() {
             );
             let what = format!("{shape:?}, smoothing {smoothing}");
             let near = |a: f64, b: f64| (a - b).abs() <= 1e-5 * (1.0 + b.abs());
-            assert!(
-                near(sums.loss, twin.loss) && near(sums.nll, twin.nll),
-                "{what}: {sums:?}, not {twin:?}"
-            );
-            assert_eq!(
-                (sums.n_tokens, sums.n_correct),
-                (twin.n_tokens, twin.n_correct),
-                "{what}"
-            );
+            assert!(near(sums.loss, twin.loss) && near(sums.nll, twin.nll), "{what}: {sums:?}, not {twin:?}");
+            assert_eq!((sums.n_tokens, sums.n_correct), (twin.n_tokens, twin.n_correct), "{what}");
             assert_eq!(case.forward(), sums, "{what}: without gradients");
             assert_close(&dx, &twin_dx, slack(precision), &what);
             assert_close(&dweight, &twin_dweight, slack(precision), &what);
@@ -144,14 +111,9 @@ fn each_gradient_can_be_computed_alone() {
 #[test]
 fn padding_gives_identical_bits() {
     let full = Case::new(400, 6, 30);
-    let real: Vec<usize> = (0..400)
-        .filter(|&row| full.targets[row] != IGNORE)
-        .collect();
+    let real: Vec<usize> = (0..400).filter(|&row| full.targets[row] != IGNORE).collect();
     let mut dense = Case::new(real.len(), 6, 30);
-    dense.x = real
-        .iter()
-        .flat_map(|&row| full.x[row * 6..][..6].to_vec())
-        .collect();
+    dense.x = real.iter().flat_map(|&row| full.x[row * 6..][..6].to_vec()).collect();
     dense.targets = real.iter().map(|&row| full.targets[row]).collect();
     let (full_sums, [full_dx, full_dweight, full_dbias]) = full.run();
     let (dense_sums, [dense_dx, dense_dweight, dense_dbias]) = dense.run();
@@ -159,10 +121,7 @@ fn padding_gives_identical_bits() {
     assert_eq!(bits(&full_dweight), bits(&dense_dweight));
     assert_eq!(bits(&full_dbias), bits(&dense_dbias));
     for (i, &row) in real.iter().enumerate() {
-        assert_eq!(
-            bits(&full_dx[row * 6..][..6]),
-            bits(&dense_dx[i * 6..][..6])
-        );
+        assert_eq!(bits(&full_dx[row * 6..][..6]), bits(&dense_dx[i * 6..][..6]));
     }
     assert!(full_dx[6..12].iter().all(|&x| x == 0.0), "row 1 is padding");
 }
@@ -205,14 +164,7 @@ fn the_thread_count_changes_nothing() {
     assert_same_on_all_pools(|| {
         let (sums, gradients) = case.run();
         let loss = sums.loss.to_bits();
-        [
-            gradients.concat(),
-            vec![
-                f32::from_bits((loss >> 32) as u32),
-                f32::from_bits(loss as u32),
-            ],
-        ]
-        .concat()
+        [gradients.concat(), vec![f32::from_bits((loss >> 32) as u32), f32::from_bits(loss as u32)]].concat()
     });
 }
 

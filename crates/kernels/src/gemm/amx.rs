@@ -210,18 +210,12 @@ impl Configured {
     /// # Safety
     /// The CPU has AMX with products of `numbers`, and the system lets this process use it.
     unsafe fn new(numbers: Numbers) -> Self {
-        assert!(
-            !IN_USE.replace(true),
-            "the AMX unit of this thread is already in use"
-        );
+        assert!(!IN_USE.replace(true), "the AMX unit of this thread is already in use");
         // SAFETY: the caller guarantees AMX; the configuration is valid.
         unsafe {
             asm!("ldtilecfg [{}]", in(reg) &raw const FULL, options(nostack, preserves_flags, readonly));
         }
-        Self {
-            numbers,
-            thread: std::marker::PhantomData,
-        }
+        Self { numbers, thread: std::marker::PhantomData }
     }
 
     /// Two tiles of rows by two of columns.

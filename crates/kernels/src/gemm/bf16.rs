@@ -5,11 +5,7 @@
 pub fn round(x: f32) -> f32 {
     let bits = x.to_bits();
     let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) & 0xFFFF_0000;
-    f32::from_bits(if x.is_nan() {
-        bits | 0x0040_0000
-    } else {
-        rounded
-    })
+    f32::from_bits(if x.is_nan() { bits | 0x0040_0000 } else { rounded })
 }
 
 vectorized! {

@@ -57,11 +57,7 @@ impl Isa {
         {
             return Self::Avx512(Avx512(()));
         }
-        if crate::simd::has_avx2_fma() {
-            Self::Avx2(Avx2(()))
-        } else {
-            Self::Portable
-        }
+        if crate::simd::has_avx2_fma() { Self::Avx2(Avx2(())) } else { Self::Portable }
     }
 
     /// All instruction sets of this CPU.
@@ -298,10 +294,7 @@ const AMX_INT8: u32 = 1 << 25;
 
 /// Whether the CPU has the tile products of one of the bits above, and the operating system lets this process use them.
 /// Assumes AVX-512.
-#[cfg_attr(
-    not(all(target_arch = "x86_64", target_os = "linux")),
-    allow(unused_variables)
-)]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), allow(unused_variables))]
 fn has_amx(products: u32) -> bool {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     {

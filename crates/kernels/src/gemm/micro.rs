@@ -34,24 +34,12 @@ pub(super) struct Right<'a> {
 impl<'a> Right<'a> {
     /// A matrix in rows of the distance `row`, of which only whole panels of 16 columns are read.
     pub(super) fn of_rows(isa: Isa, data: &'a [f32], row: usize) -> Self {
-        Self {
-            data,
-            tile: isa.nr(),
-            half: PANEL,
-            step: row,
-            next: None,
-        }
+        Self { data, tile: isa.nr(), half: PANEL, step: row, next: None }
     }
 
     /// Panels of 16 columns with `panel` elements each.
     pub(super) fn of_panels(isa: Isa, data: &'a [f32], panel: usize) -> Self {
-        Self {
-            data,
-            tile: isa.nr() / PANEL * panel,
-            half: panel,
-            step: PANEL,
-            next: None,
-        }
+        Self { data, tile: isa.nr() / PANEL * panel, half: panel, step: PANEL, next: None }
     }
 
     /// The operand, which may come from RAM if there is `next`, the tile that is needed after its last one.
@@ -67,11 +55,7 @@ impl<'a> Right<'a> {
     /// The tile that is needed after tile `tile` of `tiles`.
     fn after(&self, tile: usize, tiles: usize) -> Option<*const f32> {
         self.next.map(|next| {
-            if tile + 1 < tiles {
-                self.data.as_ptr().wrapping_add((tile + 1) * self.tile)
-            } else {
-                next
-            }
+            if tile + 1 < tiles { self.data.as_ptr().wrapping_add((tile + 1) * self.tile) } else { next }
         })
     }
 
@@ -98,18 +82,9 @@ pub(super) fn block_product(
     let m = rows.len();
     let (mr, nr) = (isa.mr(), isa.nr());
     let last = (m - 1) / mr * left.panel + (m - 1) % mr * left.row + (depth - 1) * left.col;
-    assert!(
-        last < left.data.len(),
-        "`left` needs {} elements but has {}",
-        last + 1,
-        left.data.len()
-    );
+    assert!(last < left.data.len(), "`left` needs {} elements but has {}", last + 1, left.data.len());
     let end = right.end(nr, depth, n);
-    assert!(
-        end <= right.data.len(),
-        "`right` needs {end} elements but has {}",
-        right.data.len()
-    );
+    assert!(end <= right.data.len(), "`right` needs {end} elements but has {}", right.data.len());
     let first = rows.start;
     let tile = |out: &mut TileMut<'_>, a: usize, row: usize, panel: usize| {
         let cols = nr.min(n - panel * nr);
@@ -129,11 +104,7 @@ pub(super) fn block_product(
             add,
         }
     };
-    let wide = if m <= isa.wide_rows() {
-        n / nr / WIDE * WIDE
-    } else {
-        0
-    };
+    let wide = if m <= isa.wide_rows() { n / nr / WIDE * WIDE } else { 0 };
     for panel in (0..wide).step_by(WIDE) {
         // SAFETY: as below, for `WIDE` tiles of `nr` columns each.
         unsafe { tile(out, 0, 0, panel).run_wide(isa, m) }
@@ -141,11 +112,7 @@ pub(super) fn block_product(
     for panel in wide..n.div_ceil(nr) {
         for (a, row) in (0..m).step_by(mr).enumerate() {
             let next = row + mr;
-            let [next_row, next_col] = if next < m {
-                [next, panel * nr]
-            } else {
-                [0, (panel + 1) * nr]
-            };
+            let [next_row, next_col] = if next < m { [next, panel * nr] } else { [0, (panel + 1) * nr] };
             out.prefetch_part([first + next_row, next_col], [mr, nr]);
             // SAFETY: the assertions above cover `a` and `b`, and the rectangle of `min(mr, m - row)` rows and `cols`
             // columns lies inside `out`.
@@ -248,9 +215,7 @@ impl Tile {
     #[inline(always)]
     fn ahead<const HALVES: usize>(&self) -> Ahead<HALVES> {
         let next = self.ahead.unwrap_or(self.b);
-        Ahead::new(std::array::from_fn(|half| {
-            next.wrapping_add(half * self.b_half)
-        }))
+        Ahead::new(std::array::from_fn(|half| next.wrapping_add(half * self.b_half)))
     }
 
     /// # Safety
@@ -265,11 +230,7 @@ impl Tile {
                 // SAFETY: `a` is readable for `ROWS` rows and `depth` columns.
                 let a = unsafe { *self.a.add(row * self.a_row + k * self.a_col) };
                 for (sum, &b) in sums.iter_mut().zip(b) {
-                    *sum = if FUSED {
-                        a.mul_add(b, *sum)
-                    } else {
-                        a * b + *sum
-                    };
+                    *sum = if FUSED { a.mul_add(b, *sum) } else { a * b + *sum };
                 }
             }
         }
@@ -285,8 +246,8 @@ impl Tile {
     #[target_feature(enable = "avx2,fma")]
     unsafe fn avx2<const ROWS: usize, const PREFETCH: bool>(&self) {
         use std::arch::x86_64::{
-            _mm256_add_ps, _mm256_broadcast_ss, _mm256_fmadd_ps, _mm256_loadu_ps,
-            _mm256_setzero_ps, _mm256_storeu_ps,
+            _mm256_add_ps, _mm256_broadcast_ss, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_setzero_ps,
+            _mm256_storeu_ps,
         };
         // SAFETY: all addresses lie within the ranges that the caller guarantees.
         unsafe {
@@ -316,10 +277,7 @@ impl Tile {
                 }
                 let out = self.out.add(row * self.out_row);
                 let (s0, s1) = if self.add {
-                    (
-                        _mm256_add_ps(_mm256_loadu_ps(out), s0),
-                        _mm256_add_ps(_mm256_loadu_ps(out.add(8)), s1),
-                    )
+                    (_mm256_add_ps(_mm256_loadu_ps(out), s0), _mm256_add_ps(_mm256_loadu_ps(out.add(8)), s1))
                 } else {
                     (s0, s1)
                 };
@@ -354,8 +312,8 @@ impl Tile {
     #[inline]
     unsafe fn avx512<const ROWS: usize, const HALVES: usize, const PREFETCH: bool>(&self) {
         use std::arch::x86_64::{
-            _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_storeu_ps,
-            _mm512_maskz_loadu_ps, _mm512_set1_ps, _mm512_setzero_ps,
+            _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps,
+            _mm512_set1_ps, _mm512_setzero_ps,
         };
         use std::hint::black_box;
         // SAFETY: all addresses lie within the ranges that the caller guarantees; masked lanes are not accessed.
@@ -388,11 +346,8 @@ impl Tile {
                 let out = self.out.add(row * self.out_row);
                 for (half, sum) in sums.into_iter().enumerate() {
                     let (used, out) = ((used >> (16 * half)) as u16, out.wrapping_add(16 * half));
-                    let sum = if self.add {
-                        _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum)
-                    } else {
-                        sum
-                    };
+                    let sum =
+                        if self.add { _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum) } else { sum };
                     _mm512_mask_storeu_ps(out, used, sum);
                 }
             }
@@ -405,8 +360,8 @@ impl Tile {
     #[target_feature(enable = "avx2,fma")]
     unsafe fn avx2_wide<const ROWS: usize>(&self) {
         use std::arch::x86_64::{
-            _mm256_add_ps, _mm256_broadcast_ss, _mm256_fmadd_ps, _mm256_loadu_ps,
-            _mm256_setzero_ps, _mm256_storeu_ps,
+            _mm256_add_ps, _mm256_broadcast_ss, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_setzero_ps,
+            _mm256_storeu_ps,
         };
         // SAFETY: all addresses lie within the ranges that the caller guarantees.
         unsafe {
@@ -427,11 +382,7 @@ impl Tile {
             for (row, sums) in sums.into_iter().enumerate() {
                 for (half, sum) in sums.into_iter().flatten().enumerate() {
                     let out = self.out.add(row * self.out_row + 8 * half);
-                    let sum = if self.add {
-                        _mm256_add_ps(_mm256_loadu_ps(out), sum)
-                    } else {
-                        sum
-                    };
+                    let sum = if self.add { _mm256_add_ps(_mm256_loadu_ps(out), sum) } else { sum };
                     _mm256_storeu_ps(out, sum);
                 }
             }
@@ -471,11 +422,7 @@ impl Tile {
             for (row, sums) in sums.into_iter().enumerate() {
                 for (half, sum) in sums.into_iter().flatten().enumerate() {
                     let out = self.out.add(row * self.out_row + LANES * half);
-                    let sum = if self.add {
-                        _mm512_add_ps(_mm512_loadu_ps(out), sum)
-                    } else {
-                        sum
-                    };
+                    let sum = if self.add { _mm512_add_ps(_mm512_loadu_ps(out), sum) } else { sum };
                     _mm512_storeu_ps(out, sum);
                 }
             }
@@ -487,8 +434,7 @@ impl Tile {
     #[inline(always)]
     unsafe fn store_row(&self, row: usize, sums: &[f32; NR]) {
         // SAFETY: guaranteed by the caller.
-        let out =
-            unsafe { std::slice::from_raw_parts_mut(self.out.add(row * self.out_row), self.cols) };
+        let out = unsafe { std::slice::from_raw_parts_mut(self.out.add(row * self.out_row), self.cols) };
         for (out, &sum) in out.iter_mut().zip(sums) {
             *out = if self.add { *out + sum } else { sum };
         }

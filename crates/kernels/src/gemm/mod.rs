@@ -26,8 +26,7 @@ mod widened;
 pub use float::Float;
 pub(crate) use isa::{Engine, Isa, PairIsa};
 pub(crate) use prepared::{
-    PreparedLeft, PreparedRight, with_prepared_left, with_prepared_right,
-    with_prepared_right_if_any,
+    PreparedLeft, PreparedRight, with_prepared_left, with_prepared_right, with_prepared_right_if_any,
 };
 pub(crate) use product::Epilogue;
 pub use product::{Activation, Product};

@@ -60,12 +60,7 @@ vectorized! {
 
 /// [`copy_panels`] of a width that the compiler knows.
 #[inline(always)]
-fn copy_panels_of<const WIDTH: usize>(
-    depth: usize,
-    rows: &[f32],
-    stride: usize,
-    panels: &mut [f32],
-) {
+fn copy_panels_of<const WIDTH: usize>(depth: usize, rows: &[f32], stride: usize, panels: &mut [f32]) {
     let (first, panels) = panels.split_at_mut(depth * WIDTH);
     let (second, panels) = panels.split_at_mut(depth * WIDTH);
     let (third, fourth) = panels.split_at_mut(depth * WIDTH);

@@ -146,15 +146,10 @@ impl Product<'_, PreparedLeft<'_>, View<'_>> {
         #[cfg(target_arch = "x86_64")]
         if let Some((isa, blocks)) = self.a.pairs {
             self.b.assert_holds("b", self.k, out.cols());
-            assert_eq!(
-                blocks.len(),
-                pairs::n_blocks(out.rows(), self.k),
-                "the prepared operand"
-            );
+            assert_eq!(blocks.len(), pairs::n_blocks(out.rows(), self.k), "the prepared operand");
             let (a, b) = (Given::Packed(blocks), Given::Plain(self.b));
             return pairs::product(isa, &self.with(a, b), out);
         }
-        self.with(self.a.view, self.b)
-            .write_to(self.a.precision, out);
+        self.with(self.a.view, self.b).write_to(self.a.precision, out);
     }
 }

@@ -29,18 +29,12 @@ pub(crate) struct Epilogue<'a> {
 impl<'a> Epilogue<'a> {
     /// Adds `bias` `[n]` to each row.
     pub(crate) fn bias(bias: Option<&'a [f32]>) -> Self {
-        Self {
-            bias,
-            activation: Activation::Identity,
-        }
+        Self { bias, activation: Activation::Identity }
     }
 
     /// The operations for the columns from `col` on.
     pub(crate) fn from(self, col: usize) -> Self {
-        Self {
-            bias: self.bias.map(|bias| &bias[col..]),
-            ..self
-        }
+        Self { bias: self.bias.map(|bias| &bias[col..]), ..self }
     }
 
     /// Applies the operations to some rows.
@@ -83,21 +77,12 @@ pub struct Product<'a, A = View<'a>, B = View<'a>> {
 impl<'a, A, B> Product<'a, A, B> {
     /// The product of `a` and `b`, which replaces the output.
     pub fn new(k: usize, a: A, b: B) -> Self {
-        Self {
-            k,
-            a,
-            b,
-            is_added: false,
-            epilogue: Epilogue::bias(None),
-        }
+        Self { k, a, b, is_added: false, epilogue: Epilogue::bias(None) }
     }
 
     /// The product, added to the previous output.
     pub fn added(self) -> Self {
-        Self {
-            is_added: true,
-            ..self
-        }
+        Self { is_added: true, ..self }
     }
 
     /// The product, followed by other operations.
@@ -120,11 +105,7 @@ impl<'a, A, B> Product<'a, A, B> {
 
     /// The same with other operands.
     pub(super) fn with<C, D>(&self, a: C, b: D) -> Product<'a, C, D> {
-        Product {
-            is_added: self.is_added,
-            epilogue: self.epilogue,
-            ..Product::new(self.k, a, b)
-        }
+        Product { is_added: self.is_added, epilogue: self.epilogue, ..Product::new(self.k, a, b) }
     }
 
     /// Whether the product is added to the output from depth `start` on.

@@ -67,8 +67,7 @@ impl Right<'_> {
 impl Product<'_, View<'_>, Right<'_>> {
     /// The product for the rows from `row` on and the columns from `col` on.
     fn from(&self, row: usize, col: usize) -> Self {
-        self.with(self.a.from(row, 0), self.b.cols_from(col))
-            .then(self.epilogue.from(col))
+        self.with(self.a.from(row, 0), self.b.cols_from(col)).then(self.epilogue.from(col))
     }
 }
 
@@ -144,11 +143,7 @@ impl Single {
     }
 
     /// [`Self::product`] on the calling thread.
-    pub(crate) fn rectangle(
-        self,
-        product: &Product<'_, View<'_>, Right<'_>>,
-        out: &mut TileMut<'_>,
-    ) {
+    pub(crate) fn rectangle(self, product: &Product<'_, View<'_>, Right<'_>>, out: &mut TileMut<'_>) {
         if product.write_empty(out) {
             return;
         }
@@ -175,11 +170,7 @@ impl Single {
             Right::Plain(_) | Right::Bf16(..) => n.next_multiple_of(PANEL) * block,
             Right::F32(..) => 0,
         };
-        let a_len = if self.reads_left_in_place(a, block, m, n) {
-            0
-        } else {
-            MC * block
-        };
+        let a_len = if self.reads_left_in_place(a, block, m, n) { 0 } else { MC * block };
         with_scratches([b_len, a_len], |[packed_b, packed_a]| {
             for start in (0..k).step_by(KC) {
                 let depth = KC.min(k - start);
@@ -201,10 +192,7 @@ impl Single {
     /// Whether the microkernel reads the right operand, of which it needs blocks of `depth` rows, where it is: if it is so small
     /// that the rows stay in the L1 cache, and consists of whole panels.
     fn reads_right_in_place(self, b: View<'_>, depth: usize, n: usize) -> bool {
-        self.precision == Float::F32
-            && b.col_stride == 1
-            && n.is_multiple_of(PANEL)
-            && n * depth <= SMALL
+        self.precision == Float::F32 && b.col_stride == 1 && n.is_multiple_of(PANEL) && n * depth <= SMALL
     }
 
     /// Whether the microkernel reads the left operand `[m, k]` where it is, in blocks of `depth` columns: if its rows are
@@ -265,20 +253,10 @@ impl Single {
     }
 
     /// Lays out the left operand `a` `[rows, depth]` for the microkernels, copying it to `packed` if necessary.
-    fn left<'l>(
-        self,
-        a: View<'l>,
-        rows: usize,
-        depth: usize,
-        packed: &'l mut [f32],
-    ) -> micro::Left<'l> {
+    fn left<'l>(self, a: View<'l>, rows: usize, depth: usize, packed: &'l mut [f32]) -> micro::Left<'l> {
         let mr = self.isa.mr();
-        let strided = |data: &'l [f32], row: usize, col: usize| micro::Left {
-            data,
-            panel: mr * row,
-            row,
-            col,
-        };
+        let strided =
+            |data: &'l [f32], row: usize, col: usize| micro::Left { data, panel: mr * row, row, col };
         match (a.col_stride, self.precision) {
             _ if packed.is_empty() => strided(a.data, a.row_stride, a.col_stride),
             (1, Float::Bf16) => {
@@ -292,12 +270,7 @@ impl Single {
                 if precision == Float::Bf16 {
                     round_all(&mut packed[..rows.next_multiple_of(mr) * depth]);
                 }
-                micro::Left {
-                    data: packed,
-                    panel: mr * depth,
-                    row: 1,
-                    col: mr,
-                }
+                micro::Left { data: packed, panel: mr * depth, row: 1, col: mr }
             }
         }
     }

@@ -26,11 +26,7 @@ impl Grain {
         let mut rows = m.min(self.rows);
         let mut cols = n.min(self.cols);
         while m.div_ceil(rows) * n.div_ceil(cols) < wanted {
-            let cut_cols = if self.slices {
-                n.div_ceil(cols) > m.div_ceil(rows)
-            } else {
-                cols >= rows
-            };
+            let cut_cols = if self.slices { n.div_ceil(cols) > m.div_ceil(rows) } else { cols >= rows };
             if cols > self.min_cols && (cut_cols || rows <= self.min_rows) {
                 cols = (cols / 2).next_multiple_of(self.tile_cols);
             } else if rows > self.min_rows {
@@ -39,9 +35,8 @@ impl Grain {
                 break;
             }
         }
-        let even = |all: usize, part: usize, tile: usize| {
-            all.div_ceil(all.div_ceil(part)).next_multiple_of(tile)
-        };
+        let even =
+            |all: usize, part: usize, tile: usize| all.div_ceil(all.div_ceil(part)).next_multiple_of(tile);
         (even(m, rows, self.tile_rows), even(n, cols, self.tile_cols))
     }
 }

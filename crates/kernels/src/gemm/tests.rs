@@ -36,10 +36,7 @@ fn layouts<'a>(m: usize, n: usize, k: usize, data: &'a [Vec<f32>; 4]) -> [(View<
 
 fn operands(m: usize, n: usize, k: usize) -> [Vec<f32>; 4] {
     let transpose = |rows, cols, x: &[f32]| {
-        reference::transpose(rows, cols, &wide(x))
-            .iter()
-            .map(|&x| x as f32)
-            .collect::<Vec<f32>>()
+        reference::transpose(rows, cols, &wide(x)).iter().map(|&x| x as f32).collect::<Vec<f32>>()
     };
     let (a, b) = (random(m * k, 1), random(k * n, 2));
     let (at, bt) = (transpose(m, k, &a), transpose(k, n, &b));
@@ -88,11 +85,7 @@ fn the_best_engine_is_among_the_tested_ones() {
     for precision in [Float::F32, Float::Bf16] {
         let best = Engine::detect(precision);
         println!("{precision:?}: {} ({best:?})", precision.instructions());
-        assert!(
-            engines().contains(&best),
-            "{best:?} is not in {:?}",
-            engines()
-        );
+        assert!(engines().contains(&best), "{best:?} is not in {:?}", engines());
     }
     println!("fastest: {:?}; all: {:?}", Float::fastest(), engines());
 }
@@ -105,20 +98,11 @@ fn matches_the_reference_in_every_layout() {
         for engine in engines() {
             let (a, b) = (as_operand(engine, &data[0]), as_operand(engine, &data[2]));
             let expected = reference::gemm(m, n, k, &a, &b);
-            let sum: Vec<f64> = expected
-                .iter()
-                .zip(&start)
-                .map(|(p, &s)| p + f64::from(s))
-                .collect();
+            let sum: Vec<f64> = expected.iter().zip(&start).map(|(p, &s)| p + f64::from(s)).collect();
             for (layout, (a, b)) in layouts(m, n, k, &data).into_iter().enumerate() {
                 let what = format!("{engine:?}, {shape:?}, layout {layout}");
                 assert_close(&product(engine, shape, a, b, None), &expected, 1e-5, &what);
-                assert_close(
-                    &product(engine, shape, a, b, Some(&start)),
-                    &sum,
-                    1e-5,
-                    &what,
-                );
+                assert_close(&product(engine, shape, a, b, Some(&start)), &sum, 1e-5, &what);
             }
         }
     }
@@ -141,17 +125,12 @@ fn gemm_uses_the_best_engine() {
 
 #[test]
 fn all_vector_engines_give_the_same_bits() {
-    let isas: Vec<Isa> = Isa::available()
-        .into_iter()
-        .filter(|&isa| isa != Isa::Portable)
-        .collect();
+    let isas: Vec<Isa> = Isa::available().into_iter().filter(|&isa| isa != Isa::Portable).collect();
     for shape @ [m, n, k] in SHAPES {
         let data = operands(m, n, k);
         for (a, b) in layouts(m, n, k, &data) {
-            let all: Vec<_> = isas
-                .iter()
-                .map(|&isa| bits(&product(Engine::F32(isa), shape, a, b, None)))
-                .collect();
+            let all: Vec<_> =
+                isas.iter().map(|&isa| bits(&product(Engine::F32(isa), shape, a, b, None))).collect();
             assert!(all.windows(2).all(|two| two[0] == two[1]), "{shape:?}");
         }
     }
@@ -161,25 +140,16 @@ fn all_vector_engines_give_the_same_bits() {
 fn a_matrix_strided_in_both_directions_is_read_correctly() {
     let (m, n, k) = (19, 37, 45);
     let (a, b) = (random(2 * 3 * m * k, 1), random(2 * 3 * k * n, 2));
-    let gaps = |data, rows: usize| View {
-        data,
-        row_stride: 2,
-        col_stride: 3 * rows,
-    };
+    let gaps = |data, rows: usize| View { data, row_stride: 2, col_stride: 3 * rows };
     let dense = |data: &[f32], rows: usize, cols: usize| -> Vec<f32> {
-        (0..rows * cols)
-            .map(|i| data[i / cols * 2 + i % cols * 3 * rows])
-            .collect()
+        (0..rows * cols).map(|i| data[i / cols * 2 + i % cols * 3 * rows]).collect()
     };
     let (dense_a, dense_b) = (dense(&a, m, k), dense(&b, k, n));
     for engine in engines() {
         let shape = [m, n, k];
         let found = product(engine, shape, gaps(&a, m), gaps(&b, k), None);
         let (a, b) = (View::rows(&dense_a, k), View::rows(&dense_b, n));
-        assert!(
-            bits(&found) == bits(&product(engine, shape, a, b, None)),
-            "{engine:?}"
-        );
+        assert!(bits(&found) == bits(&product(engine, shape, a, b, None)), "{engine:?}");
     }
 }
 
@@ -195,10 +165,7 @@ fn a_row_does_not_depend_on_the_number_of_rows() {
         };
         let all = rows(70);
         for m in 1..70 {
-            assert!(
-                rows(m) == all[..m * n],
-                "{engine:?}: {m} rows differ from the first of 70"
-            );
+            assert!(rows(m) == all[..m * n], "{engine:?}: {m} rows differ from the first of 70");
         }
     }
 }
@@ -227,12 +194,7 @@ fn a_column_does_not_depend_on_the_number_of_columns() {
 
 #[test]
 fn the_thread_count_changes_nothing() {
-    for (m, n, k) in [
-        (300, 700, 300),
-        (1, 5000, 600),
-        (2000, 10, 300),
-        (100, 200, 2000),
-    ] {
+    for (m, n, k) in [(300, 700, 300), (1, 5000, 600), (2000, 10, 300), (100, 200, 2000)] {
         let (shape, a, b) = ([m, n, k], random(m * k, 1), random(k * n, 2));
         let pairs = PairIsa::available().into_iter().map(Engine::Pairs);
         let single = [Engine::F32, Engine::Rounded].map(|engine| engine(Isa::detect()));
@@ -261,16 +223,10 @@ fn the_epilogue_is_applied_last() {
                     .collect();
                 let mut out = start.clone();
                 let mut tile = TileMut::new(&mut out, m, n, n);
-                let epilogue = Epilogue {
-                    bias: Some(&bias),
-                    activation: Activation::Relu,
-                };
+                let epilogue = Epilogue { bias: Some(&bias), activation: Activation::Relu };
                 let product = of(a, b, k, added).then(epilogue);
                 product.write_with(engine, &mut tile);
-                assert_eq!(
-                    out, expected,
-                    "{engine:?}, added: {added}, [{m}, {k}] · [{k}, {n}]"
-                );
+                assert_eq!(out, expected, "{engine:?}, added: {added}, [{m}, {k}] · [{k}, {n}]");
             }
         }
     }
@@ -292,27 +248,16 @@ fn nan_and_infinity_stay_in_their_rows_and_columns() {
             let same = if expected.is_finite() {
                 (f64::from(found) - expected).abs() < 1e-5 * (1.0 + expected.abs())
             } else {
-                found.is_nan() == expected.is_nan()
-                    && (found.is_nan() || f64::from(found) == expected)
+                found.is_nan() == expected.is_nan() && (found.is_nan() || f64::from(found) == expected)
             };
-            assert!(
-                same,
-                "{engine:?}: ({}, {}) is {found}, not {expected}",
-                i / n,
-                i % n
-            );
+            assert!(same, "{engine:?}: ({}, {}) is {found}, not {expected}", i / n, i % n);
         }
     }
 }
 
 #[test]
 fn columns_outside_the_tile_stay_untouched() {
-    for (m, n, k, width) in [
-        (1, 140, 33, 160),
-        (2, 20, 5, 50),
-        (9, 20, 5, 50),
-        (40, 70, 33, 90),
-    ] {
+    for (m, n, k, width) in [(1, 140, 33, 160), (2, 20, 5, 50), (9, 20, 5, 50), (40, 70, 33, 90)] {
         let (a, b) = (random(m * k, 1), random(k * n, 2));
         let (left, right) = (View::rows(&a, k), View::rows(&b, n));
         for engine in engines() {
@@ -321,8 +266,7 @@ fn columns_outside_the_tile_stay_untouched() {
             // SAFETY: nothing else accesses `whole`.
             let mut part = unsafe { whole.part(0, 11, m, n) };
             Product::new(k, left, right).write_with(engine, &mut part);
-            let product =
-                reference::gemm(m, n, k, &as_operand(engine, &a), &as_operand(engine, &b));
+            let product = reference::gemm(m, n, k, &as_operand(engine, &a), &as_operand(engine, &b));
             for (row, product) in out.chunks(width).zip(product.chunks(n)) {
                 assert_close(&row[11..11 + n], product, 1e-5, "inside");
                 let outside = || row[..11].iter().chain(&row[11 + n..]);
@@ -349,11 +293,7 @@ fn an_overflowing_shape_is_refused() {
 #[test]
 #[should_panic(expected = "larger than the address space")]
 fn overflowing_strides_are_refused() {
-    let a = View {
-        data: &[1.0],
-        row_stride: 1 << (usize::BITS - 1),
-        col_stride: 1,
-    };
+    let a = View { data: &[1.0], row_stride: 1 << (usize::BITS - 1), col_stride: 1 };
     let b = View::rows(&[1.0], 1);
     Product::new(1, a, b).write(Float::F32, [3, 1], &mut [0.0; 3]);
 }
@@ -377,10 +317,7 @@ fn a_right_operand_packed_at_once_gives_the_same_bits() {
                         };
                         let plain = compute(Right::Plain(b));
                         let packed = single.with_panels(b, [k, n], |b| compute(Right::F32(b, 0)));
-                        assert!(
-                            plain == packed,
-                            "{isa:?}, {precision:?}, {shape:?}, {added}"
-                        );
+                        assert!(plain == packed, "{isa:?}, {precision:?}, {shape:?}, {added}");
                     }
                 }
             }
@@ -431,18 +368,12 @@ fn prepared_operands_give_the_same_bits() {
                 with_prepared_right(precision, b, [k, n], |b| {
                     Product::new(k, a, b).write_to(&mut TileMut::new(&mut out, m, n, n));
                 });
-                assert!(
-                    bits(&out) == bits(&expected),
-                    "right: {precision:?}, {m} × {n} × {k}"
-                );
+                assert!(bits(&out) == bits(&expected), "right: {precision:?}, {m} × {n} × {k}");
                 out.fill(f32::NAN);
                 with_prepared_left(precision, a, [m, k], |a| {
                     Product::new(k, a, b).write_to(&mut TileMut::new(&mut out, m, n, n));
                 });
-                assert!(
-                    bits(&out) == bits(&expected),
-                    "left: {precision:?}, {m} × {n} × {k}"
-                );
+                assert!(bits(&out) == bits(&expected), "left: {precision:?}, {m} × {n} × {k}");
             }
         }
     }

@@ -17,29 +17,18 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// A row-major matrix with `cols` columns.
     pub fn rows(data: &'a [f32], cols: usize) -> Self {
-        Self {
-            data,
-            row_stride: cols,
-            col_stride: 1,
-        }
+        Self { data, row_stride: cols, col_stride: 1 }
     }
 
     /// The transpose of a row-major matrix with `cols` columns.
     pub fn transposed(data: &'a [f32], cols: usize) -> Self {
-        Self {
-            data,
-            row_stride: 1,
-            col_stride: cols,
-        }
+        Self { data, row_stride: 1, col_stride: cols }
     }
 
     /// The submatrix that starts at (`row`, `col`).
     pub(crate) fn from(self, row: usize, col: usize) -> Self {
         let start = row * self.row_stride + col * self.col_stride;
-        Self {
-            data: self.data.get(start..).unwrap_or_default(),
-            ..self
-        }
+        Self { data: self.data.get(start..).unwrap_or_default(), ..self }
     }
 
     /// The first `cols` elements of a row, which must be contiguous.
@@ -56,19 +45,11 @@ impl<'a> View<'a> {
 
     /// The transpose.
     pub(crate) fn t(self) -> Self {
-        Self {
-            data: self.data,
-            row_stride: self.col_stride,
-            col_stride: self.row_stride,
-        }
+        Self { data: self.data, row_stride: self.col_stride, col_stride: self.row_stride }
     }
 
     pub(crate) fn assert_holds(self, name: &str, rows: usize, cols: usize) {
         let needed = reach(rows, cols, self.row_stride, self.col_stride);
-        assert!(
-            needed <= self.data.len(),
-            "`{name}` needs {needed} elements but has {}",
-            self.data.len()
-        );
+        assert!(needed <= self.data.len(), "`{name}` needs {needed} elements but has {}", self.data.len());
     }
 }

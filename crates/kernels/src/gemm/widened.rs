@@ -37,27 +37,17 @@ pub(super) fn product(
     out: &mut TileMut<'_>,
 ) {
     let (rows, n, Product { k, a, .. }) = (out.rows(), out.cols(), *product);
-    assert!(
-        rows <= max_rows(isa) && a.col_stride == 1,
-        "few contiguous rows"
-    );
+    assert!(rows <= max_rows(isa) && a.col_stride == 1, "few contiguous rows");
     a.assert_holds("a", rows, k);
     let panel = k.next_multiple_of(2) * PANEL;
     let panels = &weight.values()[col / PANEL * panel..];
     let needed = n.div_ceil(PANEL) * panel;
-    assert!(
-        needed <= panels.len(),
-        "{n} columns need {needed} numbers of the weight"
-    );
+    assert!(needed <= panels.len(), "{n} columns need {needed} numbers of the weight");
     for start in (0..k).step_by(KC) {
         let mut first = 0;
         while first < n {
             let whole = wide(isa) * PANEL;
-            let cols = if n - first >= whole {
-                whole
-            } else {
-                PANEL.min(n - first)
-            };
+            let cols = if n - first >= whole { whole } else { PANEL.min(n - first) };
             let tile = Tile {
                 depth: KC.min(k - start),
                 a: a.from(0, start).data.as_ptr(),
@@ -129,9 +119,9 @@ impl Tile {
     #[target_feature(enable = "avx512f")]
     unsafe fn avx512<const ROWS: usize, const PANELS: usize>(&self) {
         use std::arch::x86_64::{
-            _mm512_add_ps, _mm512_and_si512, _mm512_castsi512_ps, _mm512_fmadd_ps,
-            _mm512_loadu_si512, _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_set1_epi32,
-            _mm512_set1_ps, _mm512_setzero_ps, _mm512_slli_epi32,
+            _mm512_add_ps, _mm512_and_si512, _mm512_castsi512_ps, _mm512_fmadd_ps, _mm512_loadu_si512,
+            _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_set1_epi32, _mm512_set1_ps,
+            _mm512_setzero_ps, _mm512_slli_epi32,
         };
         // SAFETY: all addresses lie within the ranges that the caller guarantees; masked lanes are not accessed.
         unsafe {
@@ -168,11 +158,8 @@ impl Tile {
             for (row, sums) in sums.into_iter().enumerate() {
                 for (panel, sum) in sums.into_iter().enumerate() {
                     let out = self.out.add(row * self.out_row + panel * PANEL);
-                    let sum = if self.add {
-                        _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum)
-                    } else {
-                        sum
-                    };
+                    let sum =
+                        if self.add { _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum) } else { sum };
                     _mm512_mask_storeu_ps(out, used, sum);
                 }
             }
@@ -185,9 +172,8 @@ impl Tile {
     #[target_feature(enable = "avx2,fma")]
     unsafe fn avx2<const ROWS: usize, const PANELS: usize>(&self) {
         use std::arch::x86_64::{
-            _mm256_and_si256, _mm256_broadcast_ss, _mm256_castsi256_ps, _mm256_fmadd_ps,
-            _mm256_loadu_si256, _mm256_set1_epi32, _mm256_setzero_ps, _mm256_slli_epi32,
-            _mm256_storeu_ps,
+            _mm256_and_si256, _mm256_broadcast_ss, _mm256_castsi256_ps, _mm256_fmadd_ps, _mm256_loadu_si256,
+            _mm256_set1_epi32, _mm256_setzero_ps, _mm256_slli_epi32, _mm256_storeu_ps,
         };
         // SAFETY: all addresses lie within the ranges that the caller guarantees.
         unsafe {

@@ -2,31 +2,13 @@ use super::*;
 use crate::reference;
 use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, wide};
 
-const SHAPES: [(usize, usize, usize); 6] = [
-    (1, 1, 1),
-    (5, 17, 33),
-    (70, 64, 20),
-    (300, 9, 7),
-    (0, 4, 3),
-    (3, 0, 2),
-];
+const SHAPES: [(usize, usize, usize); 6] =
+    [(1, 1, 1), (5, 17, 33), (70, 64, 20), (300, 9, 7), (0, 4, 3), (3, 0, 2)];
 
-const DROPOUT: Dropout = Dropout {
-    rate: 0.3,
-    seed: 1,
-    micro_batch: 2,
-    site: 3,
-};
+const DROPOUT: Dropout = Dropout { rate: 0.3, seed: 1, micro_batch: 2, site: 3 };
 
 fn call(rows: usize, d_in: usize, d_out: usize, activation: Activation) -> LinearCall {
-    LinearCall {
-        rows,
-        d_in,
-        d_out,
-        activation,
-        dropout: None,
-        precision: Float::F32,
-    }
+    LinearCall { rows, d_in, d_out, activation, dropout: None, precision: Float::F32 }
 }
 
 /// Random inputs of a call with `N` layers.
@@ -40,9 +22,7 @@ struct Case<const N: usize> {
 
 impl<const N: usize> Case<N> {
     fn new(call: LinearCall) -> Self {
-        let LinearCall {
-            rows, d_in, d_out, ..
-        } = call;
+        let LinearCall { rows, d_in, d_out, .. } = call;
         Self {
             call,
             x: random(rows * d_in, 1),
@@ -68,11 +48,7 @@ impl<const N: usize> Case<N> {
                 bias: Some(&mut bias[..]),
             })
             .collect();
-        let kept = LinearKept {
-            x: &self.x[..],
-            weights: &maps.map(|map| map.weight),
-            out: &out[..],
-        };
+        let kept = LinearKept { x: &self.x[..], weights: &maps.map(|map| map.weight), out: &out[..] };
         let grad = &mut self.grad.clone();
         linear_backward(self.call, kept, grad, Some(&mut dx), &mut gradients);
         Found { out, dx, dw, db }
@@ -89,27 +65,15 @@ struct Found<const N: usize> {
 
 #[test]
 fn forward_and_backward_match_the_reference() {
-    for (precision, (rows, d_in, d_out)) in [Float::F32, Float::Bf16]
-        .into_iter()
-        .flat_map(|precision| SHAPES.map(|shape| (precision, shape)))
+    for (precision, (rows, d_in, d_out)) in
+        [Float::F32, Float::Bf16].into_iter().flat_map(|precision| SHAPES.map(|shape| (precision, shape)))
     {
-        for (activation, dropout) in [
-            (Activation::Identity, None),
-            (Activation::Relu, None),
-            (Activation::Relu, Some(DROPOUT)),
-        ] {
-            let call = LinearCall {
-                dropout,
-                precision,
-                ..call(rows, d_in, d_out, activation)
-            };
+        for (activation, dropout) in
+            [(Activation::Identity, None), (Activation::Relu, None), (Activation::Relu, Some(DROPOUT))]
+        {
+            let call = LinearCall { dropout, precision, ..call(rows, d_in, d_out, activation) };
             let case = Case::<1>::new(call);
-            let Found {
-                out,
-                dx,
-                dw: [dw],
-                db: [db],
-            } = case.run();
+            let Found { out, dx, dw: [dw], db: [db] } = case.run();
             let what = format!("{call:?}");
             let (x, w, b) = (wide(&case.x), wide(&case.weights[0]), wide(&case.biases[0]));
             let twin = reference::linear(call, &x, &w, Some(&b));
@@ -126,16 +90,9 @@ fn forward_and_backward_match_the_reference() {
 fn only_what_is_wanted_is_read() {
     let case = Case::<2>::new(call(70, 33, 20, Activation::Identity));
     let Found { dx, dw, db, .. } = case.run();
-    let nothing = LinearKept::<&[f32]> {
-        x: &[],
-        weights: &[],
-        out: &[],
-    };
+    let nothing = LinearKept::<&[f32]> { x: &[], weights: &[], out: &[] };
     let weights = case.weights.each_ref().map(Vec::as_slice);
-    let kept = LinearKept {
-        weights: &weights[..],
-        ..nothing
-    };
+    let kept = LinearKept { weights: &weights[..], ..nothing };
     let mut grad = case.grad.clone(); // nothing changes it without an activation
     let mut found = vec![f32::NAN; dx.len()];
     let mut none = [AffineGradients::default(), AffineGradients::default()];
@@ -149,10 +106,7 @@ fn only_what_is_wanted_is_read() {
         assert_eq!(bits(&bias), bits(&db[map]));
         let mut gradients = [AffineGradients::default(), AffineGradients::default()];
         gradients[map].weight = Some(&mut weight[..]);
-        let kept = LinearKept {
-            x: &case.x[..],
-            ..nothing
-        };
+        let kept = LinearKept { x: &case.x[..], ..nothing };
         linear_backward(case.call, kept, &mut grad, None, &mut gradients);
         assert_eq!(bits(&weight), bits(&dw[map]));
     }
@@ -164,11 +118,8 @@ fn joined_layers_give_the_bits_of_separate_ones() {
     let Found { out, dx, dw, db } = case.run();
     let mut total = vec![0.0; dx.len()];
     for map in 0..3 {
-        let columns = |x: &[f32]| -> Vec<f32> {
-            x.chunks(60)
-                .flat_map(|row| row[map * 20..][..20].to_vec())
-                .collect()
-        };
+        let columns =
+            |x: &[f32]| -> Vec<f32> { x.chunks(60).flat_map(|row| row[map * 20..][..20].to_vec()).collect() };
         let mut alone = Case::<1>::new(case.call);
         alone.weights[0].clone_from(&case.weights[map]);
         alone.biases[0].clone_from(&case.biases[map]);
@@ -177,10 +128,7 @@ fn joined_layers_give_the_bits_of_separate_ones() {
         assert_eq!(bits(&alone.out), bits(&columns(&out)));
         assert_eq!(bits(&alone.dw[0]), bits(&dw[map]));
         assert_eq!(bits(&alone.db[0]), bits(&db[map]));
-        total
-            .iter_mut()
-            .zip(alone.dx)
-            .for_each(|(total, dx)| *total += dx);
+        total.iter_mut().zip(alone.dx).for_each(|(total, dx)| *total += dx);
     }
     assert_close(&dx, &wide(&total), 1e-6, "dx of three layers");
 }
@@ -188,22 +136,12 @@ fn joined_layers_give_the_bits_of_separate_ones() {
 #[test]
 fn rows_do_not_depend_on_each_other_and_bias_is_optional() {
     let (d_in, d_out) = (40, 30);
-    let (x, weight, zero) = (
-        random(50 * d_in, 1),
-        random(d_out * d_in, 2),
-        vec![0.0; d_out],
-    );
+    let (x, weight, zero) = (random(50 * d_in, 1), random(d_out * d_in, 2), vec![0.0; d_out]);
     for precision in [Float::F32, Float::Bf16] {
         let run = |rows: usize, bias: Option<&[f32]>| {
             let mut out = vec![0.0; rows * d_out];
-            let call = LinearCall {
-                precision,
-                ..call(rows, d_in, d_out, Activation::Relu)
-            };
-            let map = Affine {
-                weight: &weight[..],
-                bias,
-            };
+            let call = LinearCall { precision, ..call(rows, d_in, d_out, Activation::Relu) };
+            let map = Affine { weight: &weight[..], bias };
             linear(call, &x[..rows * d_in], &[map], &mut out);
             bits(&out)
         };
@@ -219,14 +157,8 @@ fn rows_do_not_depend_on_each_other_and_bias_is_optional() {
 fn relu_propagates_nan() {
     for precision in [Float::F32, Float::Bf16] {
         let mut out = [0.0];
-        let map = Affine {
-            weight: &[1.0][..],
-            bias: None,
-        };
-        let call = LinearCall {
-            precision,
-            ..call(1, 1, 1, Activation::Relu)
-        };
+        let map = Affine { weight: &[1.0][..], bias: None };
+        let call = LinearCall { precision, ..call(1, 1, 1, Activation::Relu) };
         linear(call, &[f32::NAN], &[map], &mut out);
         assert!(out[0].is_nan());
     }

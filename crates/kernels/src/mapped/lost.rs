@@ -41,9 +41,7 @@ pub(super) struct Watch(&'static Entry);
 
 impl std::fmt::Debug for Entry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Entry")
-            .field("has_lost", &self.has_lost)
-            .finish_non_exhaustive()
+        f.debug_struct("Entry").field("has_lost", &self.has_lost).finish_non_exhaustive()
     }
 }
 
@@ -60,10 +58,7 @@ impl Watch {
         entry.has_lost.store(false, Ordering::Relaxed);
         entry.message.store(message, Ordering::Relaxed);
         let start = map.as_ptr() as usize;
-        entry.end.store(
-            (start + map.len()).next_multiple_of(page),
-            Ordering::Relaxed,
-        );
+        entry.end.store((start + map.len()).next_multiple_of(page), Ordering::Relaxed);
         entry.start.store(start / page * page, Ordering::Release);
         Self(entry)
     }
@@ -151,9 +146,7 @@ impl Entry {
 fn entries() -> impl Iterator<Item = &'static Entry> {
     // SAFETY: entries are never freed, and their `next` does not change once they are in the list.
     let entry = |entry: *const Entry| unsafe { entry.as_ref() };
-    std::iter::successors(entry(ENTRIES.load(Ordering::Acquire)), move |last| {
-        entry(last.next)
-    })
+    std::iter::successors(entry(ENTRIES.load(Ordering::Acquire)), move |last| entry(last.next))
 }
 
 /// The size of a page.

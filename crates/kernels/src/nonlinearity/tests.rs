@@ -2,12 +2,8 @@ use super::*;
 use crate::reference;
 use crate::testing::{assert_close, assert_derivative, assert_same_on_all_pools, random, wide};
 
-const ALL: [Nonlinearity; 4] = [
-    Nonlinearity::Relu,
-    Nonlinearity::Gelu,
-    Nonlinearity::GeluTanh,
-    Nonlinearity::Silu,
-];
+const ALL: [Nonlinearity; 4] =
+    [Nonlinearity::Relu, Nonlinearity::Gelu, Nonlinearity::GeluTanh, Nonlinearity::Silu];
 
 #[test]
 fn values_and_derivatives_match_the_reference() {
@@ -17,10 +13,7 @@ fn values_and_derivatives_match_the_reference() {
         let [mut y, mut dx] = [0; 2].map(|_| vec![f32::NAN; x.len()]);
         nonlinear(f, &x, &mut y);
         nonlinear_backward(f, &x, &ones, &mut dx);
-        let twin: Vec<[f64; 2]> = wide(&x)
-            .iter()
-            .map(|&x| reference::nonlinear(f, x))
-            .collect();
+        let twin: Vec<[f64; 2]> = wide(&x).iter().map(|&x| reference::nonlinear(f, x)).collect();
         let part = |number: usize| twin.iter().map(|pair| pair[number]).collect::<Vec<f64>>();
         assert_close(&y, &part(0), 5e-7, &format!("{f:?}"));
         assert_close(&dx, &part(1), 1e-6, &format!("derivative of {f:?}"));
@@ -36,8 +29,7 @@ fn exact_gelu_and_tanh_match_the_reference() {
     exact_gelu_backward(&x, &ones, &mut dx);
     let twin = |part: usize| -> Vec<f64> {
         let wide = wide(&x).into_iter();
-        wide.map(|x| reference::nonlinear(Nonlinearity::Gelu, x)[part])
-            .collect()
+        wide.map(|x| reference::nonlinear(Nonlinearity::Gelu, x)[part]).collect()
     };
     assert_close(&y, &twin(0), 5e-7, "GELU");
     assert_close(&dx, &twin(1), 1e-6, "derivative of GELU");

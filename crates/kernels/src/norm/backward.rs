@@ -27,11 +27,7 @@ pub struct NormGradients<T> {
 impl<T> NormGradients<T> {
     /// Applies `f` to each output.
     pub fn map<U>(self, f: impl Fn(T) -> U) -> NormGradients<U> {
-        NormGradients {
-            x: f(self.x),
-            gain: f(self.gain),
-            bias: self.bias.map(f),
-        }
+        NormGradients { x: f(self.x), gain: f(self.gain), bias: self.bias.map(f) }
     }
 }
 
@@ -82,11 +78,7 @@ fn backward(
     further: &mut [f32],
 ) {
     let NormCall { rows, d, .. } = call;
-    let NormGradients {
-        x: dx,
-        gain: dgain,
-        bias: mut dbias,
-    } = gradients;
+    let NormGradients { x: dx, gain: dgain, bias: mut dbias } = gradients;
     call.check(x, gain, dbias.as_deref(), dx);
     assert_shape("grad_out", grad_out, [rows, d]);
     assert_shape("dgain", dgain, [gain.len()]);
@@ -102,11 +94,7 @@ fn backward(
         let mut further = further.chunks_mut(chunk);
         let chunks = dx.chunks_mut(chunk).zip(sums.chunks_mut(2 * gains));
         let tasks: Vec<_> = chunks
-            .map(|(dx, sums)| Chunk {
-                dx,
-                sums,
-                further: further.next().unwrap_or_default(),
-            })
+            .map(|(dx, sums)| Chunk { dx, sums, further: further.next().unwrap_or_default() })
             .collect();
         let one = |(number, task): (usize, Chunk<'_>)| {
             let Chunk { dx, sums, further } = task;

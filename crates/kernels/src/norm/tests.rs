@@ -6,23 +6,13 @@ const KINDS: [Norm; 3] = [Norm::Layer, Norm::Rms, Norm::Scalar];
 
 /// All kinds, without and with dropout.
 fn kinds_with_dropout() -> impl Iterator<Item = (Norm, Option<Dropout>)> {
-    let dropout = Dropout {
-        rate: 0.3,
-        seed: 1,
-        micro_batch: 2,
-        site: 3,
-    };
+    let dropout = Dropout { rate: 0.3, seed: 1, micro_batch: 2, site: 3 };
     let of_kind = move |kind| [(kind, None), (kind, Some(dropout))];
     KINDS.into_iter().flat_map(of_kind)
 }
 
 fn call(kind: Norm, rows: usize, d: usize) -> NormCall {
-    NormCall {
-        kind,
-        rows,
-        d,
-        epsilon: 1e-5,
-    }
+    NormCall { kind, rows, d, epsilon: 1e-5 }
 }
 
 /// A gain and, if the kind has one, a bias.
@@ -36,10 +26,8 @@ fn run(kind: Norm, d: usize, x: &[f32], grad: &[f32]) -> [Vec<f32>; 4] {
     let (gain, bias) = parameters(kind, d);
     let call = call(kind, x.len() / d, d);
     let (mut out, mut dx) = (vec![f32::NAN; x.len()], vec![f32::NAN; x.len()]);
-    let (mut dgain, mut dbias) = (
-        vec![f32::NAN; gain.len()],
-        vec![f32::NAN; bias.as_ref().map_or(0, Vec::len)],
-    );
+    let (mut dgain, mut dbias) =
+        (vec![f32::NAN; gain.len()], vec![f32::NAN; bias.as_ref().map_or(0, Vec::len)]);
     norm(call, x, &gain, bias.as_deref(), &mut out);
     let gradients = NormGradients {
         x: &mut dx[..],
@@ -62,8 +50,7 @@ fn forward_and_backward_match_the_reference() {
             let what = format!("{kind:?} [{rows}, {d}]");
             let twin = reference::norm(call, &x, &gain, bias.as_deref());
             assert_close(&out, &twin, 1e-5, &what);
-            let [twin_dx, twin_dgain, twin_dbias] =
-                reference::norm_backward(call, &x, &gain, &wide(&grad));
+            let [twin_dx, twin_dgain, twin_dbias] = reference::norm_backward(call, &x, &gain, &wide(&grad));
             let slack = if d == 2 { 1e-2 } else { 1e-4 };
             assert_close(&dx, &twin_dx, slack, &what);
             assert_close(&dgain, &twin_dgain, 1e-4, &what);
@@ -78,11 +65,7 @@ fn forward_and_backward_match_the_reference() {
 fn the_residual_norm_equals_dropout_sum_and_norm() {
     for (kind, dropout) in kinds_with_dropout() {
         for (rows, d) in [(1, 3), (150, 33), (700, 130)] {
-            let (x, y, grad) = (
-                random(rows * d, 1),
-                random(rows * d, 5),
-                random(rows * d, 4),
-            );
+            let (x, y, grad) = (random(rows * d, 1), random(rows * d, 5), random(rows * d, 4));
             let (gain, bias) = parameters(kind, d);
             let mut expected = vec![0.0; x.len()];
             dropout_add(0, &y, Some(&x), dropout, &mut expected);
@@ -94,20 +77,9 @@ fn the_residual_norm_equals_dropout_sum_and_norm() {
             assert_eq!((bits(&sum), bits(&found)), (bits(&expected), bits(&out)));
             let mut found = [x.clone(), gain.clone(), gain.clone(), y.clone()];
             let [found_dx, found_dgain, found_dbias, dy] = &mut found;
-            let gradients = NormGradients {
-                x: found_dx,
-                gain: found_dgain,
-                bias: bias.is_some().then_some(found_dbias),
-            };
-            residual_norm_backward(
-                call,
-                dropout,
-                &sum,
-                &gain,
-                &grad,
-                gradients.map(Vec::as_mut_slice),
-                dy,
-            );
+            let gradients =
+                NormGradients { x: found_dx, gain: found_dgain, bias: bias.is_some().then_some(found_dbias) };
+            residual_norm_backward(call, dropout, &sum, &gain, &grad, gradients.map(Vec::as_mut_slice), dy);
             let mut expected_dy = vec![0.0; x.len()];
             dropout_add(0, &dx, None, dropout, &mut expected_dy);
             assert_eq!(bits(&found[0]), bits(&dx));
@@ -132,20 +104,8 @@ fn the_residual_norm_matches_the_reference() {
         residual_norm(call, dropout, [&x, &y], &gain, bias, sum, normed);
         let mut gradients = [x.clone(), gain.clone(), gain.clone(), x.clone()];
         let [dx, dgain, dbias, dy] = &mut gradients;
-        let targets = NormGradients {
-            x: dx,
-            gain: dgain,
-            bias: bias.is_some().then_some(dbias),
-        };
-        residual_norm_backward(
-            call,
-            dropout,
-            &out[0],
-            &gain,
-            &grad,
-            targets.map(Vec::as_mut_slice),
-            dy,
-        );
+        let targets = NormGradients { x: dx, gain: dgain, bias: bias.is_some().then_some(dbias) };
+        residual_norm_backward(call, dropout, &out[0], &gain, &grad, targets.map(Vec::as_mut_slice), dy);
         let wide_bias = bias.map(wide);
         let [x, y, gain, sum, grad] = [&x, &y, &gain, &out[0], &grad].map(|x| wide(x));
         let bias = wide_bias.as_deref();
@@ -169,10 +129,7 @@ fn constant_rows_and_single_columns_stay_finite() {
     for kind in KINDS {
         for d in [1, 8] {
             for parts in run(kind, d, &vec![3.0; 2 * d], &vec![1.0; 2 * d]) {
-                assert!(
-                    parts.iter().all(|x| x.is_finite()),
-                    "{kind:?} with {d} columns: {parts:?}"
-                );
+                assert!(parts.iter().all(|x| x.is_finite()), "{kind:?} with {d} columns: {parts:?}");
             }
         }
     }

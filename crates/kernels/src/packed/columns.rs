@@ -21,14 +21,7 @@ pub struct PackedColumns {
 impl PackedColumns {
     /// No columns yet of a weight of this type with k input columns.
     pub fn new(precision: Precision, k: usize) -> Self {
-        Self {
-            precision,
-            n: 0,
-            k,
-            lines: Vec::new(),
-            scales: Vec::new(),
-            sums: Vec::new(),
-        }
+        Self { precision, n: 0, k, lines: Vec::new(), scales: Vec::new(), sums: Vec::new() }
     }
 
     /// Copies column `column` of `weight` behind the others.

@@ -31,14 +31,9 @@ pub enum PackedError {
 impl fmt::Display for PackedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Length {
-                what,
-                expected: Some(expected),
-                found,
-            } => write!(
-                f,
-                "a packed matrix has {found} {what}, but its shape needs {expected}"
-            ),
+            Self::Length { what, expected: Some(expected), found } => {
+                write!(f, "a packed matrix has {found} {what}, but its shape needs {expected}")
+            }
             Self::Length { what, .. } => {
                 write!(f, "a packed matrix needs more {what} than memory can hold")
             }

@@ -118,21 +118,12 @@ impl<T: Float> PackedFloatBuf<T> {
             T::round_into(&weight[row * k..][..k], out);
         });
         let numbers = PhantomData;
-        Self {
-            n,
-            k,
-            lines,
-            numbers,
-        }
+        Self { n, k, lines, numbers }
     }
 
     /// The weight.
     pub fn view(&self) -> PackedFloat<'_, T> {
-        PackedFloat {
-            n: self.n,
-            k: self.k,
-            values: lines::numbers(&self.lines),
-        }
+        PackedFloat { n: self.n, k: self.k, values: lines::numbers(&self.lines) }
     }
 }
 

@@ -39,20 +39,10 @@ impl<'a> PackedInt8<'a> {
         for (what, found) in [("scales", scales.len()), ("sums", sums.len())] {
             if found != n {
                 let expected = Some(n);
-                return Err(PackedError::Length {
-                    what,
-                    expected,
-                    found,
-                });
+                return Err(PackedError::Length { what, expected, found });
             }
         }
-        Ok(Self {
-            n,
-            k,
-            values,
-            scales,
-            sums,
-        })
+        Ok(Self { n, k, values, scales, sums })
     }
 
     /// The weight `[n, k]` whose packed integers, scales and sums are stored in bytes.
@@ -100,11 +90,7 @@ impl<'a> PackedInt8<'a> {
 
     /// The packed integers, the scales and the sums as bytes.
     pub fn as_bytes(self) -> [&'a [u8]; 3] {
-        [
-            lines::bytes(self.values),
-            lines::bytes(self.scales),
-            lines::bytes(self.sums),
-        ]
+        [lines::bytes(self.values), lines::bytes(self.scales), lines::bytes(self.sums)]
     }
 
     /// Row `n` of the weight: scale times integers.
@@ -136,10 +122,7 @@ impl PackedInt8Buf {
     /// If `weight` does not have n · k elements, or k exceeds [`MAX_INT8_K`].
     pub fn pack(weight: &[f32], n: usize, k: usize) -> Self {
         assert_shape("weight", weight, [n, k]);
-        assert!(
-            k <= MAX_INT8_K,
-            "{k} columns exceed {MAX_INT8_K}, the most for products of 8-bit integers"
-        );
+        assert!(k <= MAX_INT8_K, "{k} columns exceed {MAX_INT8_K}, the most for products of 8-bit integers");
         let factors = Mutex::new((vec![0.0; n], vec![0; n]));
         let lines = pack(n, k, |row, out: &mut [i8]| {
             let scale = quantize(&weight[row * k..][..k], out);
@@ -147,16 +130,8 @@ impl PackedInt8Buf {
             let mut factors = factors.lock().unwrap_or_else(|error| error.into_inner());
             (factors.0[row], factors.1[row]) = (scale, sum);
         });
-        let (scales, sums) = factors
-            .into_inner()
-            .unwrap_or_else(|error| error.into_inner());
-        Self {
-            n,
-            k,
-            lines,
-            scales,
-            sums,
-        }
+        let (scales, sums) = factors.into_inner().unwrap_or_else(|error| error.into_inner());
+        Self { n, k, lines, scales, sums }
     }
 
     /// The weight.

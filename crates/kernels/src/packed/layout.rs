@@ -23,20 +23,12 @@ pub(super) fn check_len<T>(n: usize, k: usize, found: usize) -> Result<(), Packe
     if expected == Some(found) {
         Ok(())
     } else {
-        Err(PackedError::Length {
-            what: "values",
-            expected,
-            found,
-        })
+        Err(PackedError::Length { what: "values", expected, found })
     }
 }
 
 /// Packs a matrix `[n, k]`: `convert(row, out)` gives the numbers of a row, followed by zeros.
-pub(super) fn pack<T: Number>(
-    n: usize,
-    k: usize,
-    convert: impl Fn(usize, &mut [T]) + Sync,
-) -> Vec<Line> {
+pub(super) fn pack<T: Number>(n: usize, k: usize, convert: impl Fn(usize, &mut [T]) + Sync) -> Vec<Line> {
     let words = k.div_ceil(per_word::<T>());
     let n_lines = area(n.div_ceil(PANEL), words);
     let mut lines = Vec::with_capacity(n_lines);

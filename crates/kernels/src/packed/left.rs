@@ -70,9 +70,7 @@ impl Kernel {
             Self::Float(Engine::F32(_)) => 0,
             Self::Float(Engine::Rounded(_)) => area(area(rows, k), 4),
             #[cfg(target_arch = "x86_64")]
-            Self::Float(Engine::Pairs(_)) => {
-                area(pairs::n_blocks(rows, k), size_of::<pairs::Block>())
-            }
+            Self::Float(Engine::Pairs(_)) => area(pairs::n_blocks(rows, k), size_of::<pairs::Block>()),
             #[cfg(not(target_arch = "x86_64"))]
             Self::Float(Engine::Pairs(_)) => unreachable!("x86-64 instruction sets"),
             Self::Integer(_) => int8::left_len(rows, k),
@@ -102,15 +100,7 @@ impl<'a> Left<'a> {
         if scales.len() < scales_needed {
             scales.resize(scales_needed, 0.0);
         }
-        Self::prepare_in(
-            kernel,
-            rows,
-            k,
-            x,
-            &mut lines[..needed],
-            &mut scales[..rows],
-            false,
-        )
+        Self::prepare_in(kernel, rows, k, x, &mut lines[..needed], &mut scales[..rows], false)
     }
 
     /// [`Self::prepare`] for a given kernel, which this CPU must support, in memory of the right size; on several threads if

@@ -34,9 +34,7 @@ unsafe impl Number for u8 {}
 /// The lines as numbers.
 pub(super) fn numbers<T: Number>(lines: &[Line]) -> &[T] {
     // SAFETY: every bit pattern is a `T`, and lines are aligned to the size of each number.
-    unsafe {
-        std::slice::from_raw_parts(lines.as_ptr().cast(), size_of_val(lines) / size_of::<T>())
-    }
+    unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), size_of_val(lines) / size_of::<T>()) }
 }
 
 /// The lines as numbers.

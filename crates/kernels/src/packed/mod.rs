@@ -32,8 +32,7 @@ pub use left::{Left, LeftBuf};
 pub(crate) use lines::{Number, PANEL, with_lines};
 pub use precision::Precision;
 pub use product::{
-    PackedAffine, linear_packed, linear_packed_add, linear_packed_columns, linear_packed_joined,
-    team_size,
+    PackedAffine, linear_packed, linear_packed_add, linear_packed_columns, linear_packed_joined, team_size,
 };
 pub use weight::{PackedWeight, PackedWeightBuf};
 

@@ -7,8 +7,7 @@ use super::lines::{Line, PANEL, lines_in};
 use super::{Left, PackedWeight};
 use crate::area::{area, assert_shape, assert_shape_if_any};
 use crate::gemm::{
-    Activation, Epilogue, Float, Grain, Product, Right, Single, View, for_each_rectangle, int8,
-    wanted_tasks,
+    Activation, Epilogue, Float, Grain, Product, Right, Single, View, for_each_rectangle, int8, wanted_tasks,
 };
 use crate::parallel::is_large;
 use crate::scratch::{with_scratch, with_scratches};
@@ -136,11 +135,7 @@ pub fn linear_packed_columns(
 
 /// The number of threads of the [`team`] among which the columns of a product of `rows` rows with `weight` are worth sharing.
 pub fn team_size(rows: usize, weight: PackedWeight<'_>) -> usize {
-    if work(rows, weight.n(), weight.k()) < TEAM_WORK {
-        1
-    } else {
-        team::size()
-    }
+    if work(rows, weight.n(), weight.k()) < TEAM_WORK { 1 } else { team::size() }
 }
 
 /// The multiply-adds of a product, with few rows counted as `FEW_ROWS`, since reading the weight then takes as long.
@@ -149,13 +144,7 @@ fn work(m: usize, n: usize, k: usize) -> usize {
 }
 
 /// Calls `work` with the left operand `x` `[m, k]`, prepared for a kernel that this CPU supports.
-pub(super) fn with_left(
-    kernel: Kernel,
-    m: usize,
-    k: usize,
-    x: &[f32],
-    work: impl FnOnce(&Left<'_>),
-) {
+pub(super) fn with_left(kernel: Kernel, m: usize, k: usize, x: &[f32], work: impl FnOnce(&Left<'_>)) {
     let room = kernel.lines(m, k);
     let aligned = (room + 1) * (size_of::<Line>() / size_of::<f32>());
     with_scratches([aligned, m], |[lines, scales]| {
@@ -178,23 +167,12 @@ pub(super) struct PackedProduct<'a> {
 impl<'a> PackedProduct<'a> {
     /// The whole product.
     pub(super) fn new(left: Left<'a>, weight: PackedWeight<'a>, epilogue: Epilogue<'a>) -> Self {
-        Self {
-            left,
-            row: 0,
-            weight,
-            col: 0,
-            epilogue,
-        }
+        Self { left, row: 0, weight, col: 0, epilogue }
     }
 
     /// The product from `row` and `col` on.
     fn from(self, row: usize, col: usize) -> Self {
-        Self {
-            row: self.row + row,
-            col: self.col + col,
-            epilogue: self.epilogue.from(col),
-            ..self
-        }
+        Self { row: self.row + row, col: self.col + col, epilogue: self.epilogue.from(col), ..self }
     }
 
     /// Computes `out`, on several threads if that is faster.
@@ -245,18 +223,9 @@ impl<'a> PackedProduct<'a> {
 
     /// [`Self::write`] on the calling thread.
     fn rectangle(self, out: &mut TileMut<'_>) {
-        let Self {
-            left,
-            row,
-            weight,
-            col,
-            epilogue,
-        } = self;
+        let Self { left, row, weight, col, epilogue } = self;
         assert_eq!(weight.k(), left.k, "columns of the left operand");
-        assert!(
-            col + out.cols() <= weight.n() && row + out.rows() <= left.rows,
-            "a part"
-        );
+        assert!(col + out.cols() <= weight.n() && row + out.rows() <= left.rows, "a part");
         match (left.kind, weight) {
             (Kind::Int8(left), PackedWeight::Int8(weight)) => {
                 int8::product(left, row, weight, col, out, epilogue);
@@ -276,12 +245,8 @@ impl<'a> PackedProduct<'a> {
     /// The same as a product of `f32` numbers.
     fn single(self) -> (Single, Product<'a, View<'a>, Right<'a>>) {
         let (isa, x, right) = match (self.left.kind, self.weight) {
-            (Kind::F32(isa, x), PackedWeight::F32(weight)) => {
-                (isa, x, Right::F32(weight, self.col))
-            }
-            (Kind::Rounded(isa, x), PackedWeight::Bf16(weight)) => {
-                (isa, x, Right::Bf16(weight, self.col))
-            }
+            (Kind::F32(isa, x), PackedWeight::F32(weight)) => (isa, x, Right::F32(weight, self.col)),
+            (Kind::Rounded(isa, x), PackedWeight::Bf16(weight)) => (isa, x, Right::Bf16(weight, self.col)),
             _ => panic!("the left operand was prepared for another type of weights"),
         };
         let x = View::rows(x, self.left.k).from(self.row, 0);

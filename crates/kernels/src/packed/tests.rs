@@ -89,13 +89,8 @@ fn rows_of_many_sizes(rows: usize, k: usize, seed: u32) -> Vec<f32> {
 
 /// The scale and the integers of a row, as defined.
 fn quantized(x: &[f32]) -> (f32, Vec<i64>) {
-    let largest = x.iter().fold(0.0, |largest: f32, x| {
-        if x.is_finite() {
-            largest.max(x.abs())
-        } else {
-            f32::NAN
-        }
-    });
+    let largest =
+        x.iter().fold(0.0, |largest: f32, x| if x.is_finite() { largest.max(x.abs()) } else { f32::NAN });
     if !x.iter().all(|x| x.is_finite()) {
         return (f32::NAN, vec![0; x.len()]);
     }
@@ -151,18 +146,13 @@ fn float_products_with_long_weights_give_the_same_bits() {
 /// Asserts that products with a weight `[n, k]` have the bits of those with the plain weight.
 fn assert_float_products([n, k]: [usize; 2], rows: &[usize]) {
     let (weight, bias) = (random(n * k, 1), random(n, 2));
-    let epilogue = Epilogue {
-        bias: Some(&bias),
-        activation: Activation::Relu,
-    };
+    let epilogue = Epilogue { bias: Some(&bias), activation: Activation::Relu };
     for precision in [Precision::F32, Precision::Bf16] {
         let packed = PackedWeightBuf::pack(precision, &weight, n, k);
         for &rows in rows {
             let x = random(rows * k, 3);
             for kernel in kernels(precision) {
-                let Kernel::Float(engine) = kernel else {
-                    unreachable!("a float kernel")
-                };
+                let Kernel::Float(engine) = kernel else { unreachable!("a float kernel") };
                 let mut plain = vec![7.5; rows * n];
                 let mut tile = TileMut::new(&mut plain, rows, n, n);
                 let (a, b) = (View::rows(&x, k), View::transposed(&weight, k));
@@ -170,10 +160,7 @@ fn assert_float_products([n, k]: [usize; 2], rows: &[usize]) {
                 product.write_with(engine, &mut tile);
                 let relu = Activation::Relu;
                 let found = product_on(kernel, rows, &x, packed.view(), Some(&bias), relu);
-                assert!(
-                    bits(&found) == bits(&plain),
-                    "{kernel:?}: {rows} rows, [{n}, {k}]"
-                );
+                assert!(bits(&found) == bits(&plain), "{kernel:?}: {rows} rows, [{n}, {k}]");
             }
         }
     }
@@ -183,25 +170,12 @@ fn assert_float_products([n, k]: [usize; 2], rows: &[usize]) {
 fn layers_give_the_bits_of_training() {
     for precision in [Float::F32, Float::Bf16] {
         for (rows, d_in, d_out) in [(1, 300, 512), (5, 300, 33), (70, 64, 700), (40, 600, 1100)] {
-            let call = LinearCall {
-                rows,
-                d_in,
-                d_out,
-                activation: Activation::Relu,
-                dropout: None,
-                precision,
-            };
-            let (x, weight, bias) = (
-                random(rows * d_in, 1),
-                random(d_out * d_in, 2),
-                random(d_out, 3),
-            );
+            let call =
+                LinearCall { rows, d_in, d_out, activation: Activation::Relu, dropout: None, precision };
+            let (x, weight, bias) = (random(rows * d_in, 1), random(d_out * d_in, 2), random(d_out, 3));
             let bias = Some(&bias[..]);
             let mut expected = vec![f32::NAN; rows * d_out];
-            let weight_and_bias = Affine {
-                weight: &weight[..],
-                bias,
-            };
+            let weight_and_bias = Affine { weight: &weight[..], bias };
             linear(call, &x, &[weight_and_bias], &mut expected);
             let packed = PackedWeightBuf::pack(precision.into(), &weight, d_out, d_in);
             let mut out = vec![f32::NAN; rows * d_out];
@@ -260,12 +234,5 @@ fn a_left_operand_of_another_type_is_refused() {
     let mut buffer = LeftBuf::default();
     let left = Left::prepare(Precision::Int8, 1, 1, &[1.0], &mut buffer);
     let weight = PackedWeight::F32(packed.view());
-    linear_packed_columns(
-        &left,
-        weight,
-        None,
-        Activation::Identity,
-        0..16,
-        &mut [0.0; 16],
-    );
+    linear_packed_columns(&left, weight, None, Activation::Identity, 0..16, &mut [0.0; 16]);
 }

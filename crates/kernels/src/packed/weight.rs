@@ -1,8 +1,6 @@
 //! A packed weight of any precision.
 
-use super::{
-    PackedBf16, PackedBf16Buf, PackedF32, PackedF32Buf, PackedInt8, PackedInt8Buf, Precision,
-};
+use super::{PackedBf16, PackedBf16Buf, PackedF32, PackedF32Buf, PackedInt8, PackedInt8Buf, Precision};
 
 /// A packed weight `[n, k]`.
 #[derive(Clone, Copy, Debug)]

@@ -48,11 +48,7 @@ impl RecurrentGradients<&mut [f32]> {
         assert!(hidden || none, "{:?} has no hidden weight", call.cell);
         assert_shape_if_any("dweight", self.weight.as_deref(), [gates, d]);
         assert_shape_if_any("dbias", self.bias.as_deref(), [gates]);
-        assert_shape_if_any(
-            "dinitial",
-            self.initial.as_deref(),
-            [call.batch(), call.state_cols()],
-        );
+        assert_shape_if_any("dinitial", self.initial.as_deref(), [call.batch(), call.state_cols()]);
     }
 }
 
@@ -119,11 +115,7 @@ impl RecurrentBackward<'_, &[f32], &mut [f32]> {
         call.check_rows("saved", self.saved, call.saved_cols());
         self.gradients.check(call);
         assert_shape("room", self.room, [call.room()]);
-        let RecurrentGradients {
-            projected,
-            initial: dinitial,
-            ..
-        } = &mut self.gradients;
+        let RecurrentGradients { projected, initial: dinitial, .. } = &mut self.gradients;
         let cols = call.gate_cols();
         call.clear_padding(projected, cols);
         if call.d == 0 {
@@ -151,9 +143,7 @@ impl RecurrentBackward<'_, &[f32], &mut [f32]> {
             }
         });
         if hidden.is_some() {
-            schedule.gather(call.d, before, |rank, position| {
-                schedule.before(rank, position, states)
-            });
+            schedule.gather(call.d, before, |rank, position| schedule.before(rank, position, states));
         }
     }
 
@@ -164,19 +154,9 @@ impl RecurrentBackward<'_, &[f32], &mut [f32]> {
             return;
         }
         let [grads, before] = split(self.room, call.tapes());
-        let (grads, before) = (
-            View::rows(grads, call.gate_cols()),
-            View::rows(before, call.d),
-        );
+        let (grads, before) = (View::rows(grads, call.gate_cols()), View::rows(before, call.d));
         let RecurrentGradients { weight, bias, .. } = self.gradients;
-        hidden_gradients(
-            call.precision,
-            call.lengths.total(),
-            grads,
-            before,
-            weight,
-            bias,
-        );
+        hidden_gradients(call.precision, call.lengths.total(), grads, before, weight, bias);
     }
 }
 
@@ -239,18 +219,13 @@ impl BackwardPass<'_> {
         let call = self.schedule.call;
         let cols = call.gate_cols();
         let shape = [cols, call.d];
-        with_prepared_right(
-            call.precision,
-            View::rows(weight, call.d),
-            shape,
-            |weight| {
-                for (position, rows) in self.schedule.backwards() {
-                    let grads = &mut grads[rows.start * cols..rows.end * cols];
-                    self.retreat(position, flow, grads);
-                    self.flow_through(position, View::rows(grads, cols), weight, flow);
-                }
-            },
-        );
+        with_prepared_right(call.precision, View::rows(weight, call.d), shape, |weight| {
+            for (position, rows) in self.schedule.backwards() {
+                let grads = &mut grads[rows.start * cols..rows.end * cols];
+                self.retreat(position, flow, grads);
+                self.flow_through(position, View::rows(grads, cols), weight, flow);
+            }
+        });
     }
 
     /// The element-wise gradients of the sequences at `position`: writes those of their products with U to `hidden`,
@@ -294,13 +269,7 @@ impl BackwardPass<'_> {
     /// # Safety
     /// Nothing else may access the rank's row at `position` during the call; the matrix must be mutably borrowed for
     /// as long as `self` exists.
-    unsafe fn retreat_row(
-        &self,
-        rank: usize,
-        position: usize,
-        flow: &mut [f32],
-        hidden: &mut [f32],
-    ) {
+    unsafe fn retreat_row(&self, rank: usize, position: usize, flow: &mut [f32], hidden: &mut [f32]) {
         let call = self.schedule.call;
         let (state_cols, saved_cols) = (call.state_cols(), call.saved_cols());
         let row = self.schedule.row(rank, position);
@@ -313,14 +282,7 @@ impl BackwardPass<'_> {
             before: before.unwrap_or(self.zeros),
         };
         let grad_state = self.grad_states.row(row, state_cols);
-        retreat(
-            call.cell,
-            step,
-            grad_state,
-            flow,
-            hidden,
-            projected.row_mut(0),
-        );
+        retreat(call.cell, step, grad_state, flow, hidden, projected.row_mut(0));
     }
 
     /// Copies the gradients of x that [`Self::retreat`] wrote at `position`, one row per rank.
@@ -345,14 +307,9 @@ impl BackwardPass<'_> {
         flow: &mut [f32],
     ) {
         let call = self.schedule.call;
-        let rows = if self.to_initial {
-            self.schedule.active(position)
-        } else {
-            self.schedule.continuing(position)
-        };
+        let rows =
+            if self.to_initial { self.schedule.active(position) } else { self.schedule.continuing(position) };
         let mut flow = TileMut::new(flow, rows, call.d, call.state_cols());
-        Product::new(grads.row_stride, grads, weight)
-            .added()
-            .write_to(&mut flow);
+        Product::new(grads.row_stride, grads, weight).added().write_to(&mut flow);
     }
 }

@@ -69,8 +69,6 @@ impl<'a> Directions<'a> {
         let sum = |of: fn(&RecurrentCall<'_>) -> usize| self.0.iter().map(of).sum::<usize>();
         let elements = sum(|call| call.lengths.total() * call.gate_cols());
         let product = sum(|call| call.batch() * call.gate_cols() * call.d);
-        self.0.len() > 1
-            && is_large(elements)
-            && (threads <= self.0.len() || product < LARGE_PRODUCT)
+        self.0.len() > 1 && is_large(elements) && (threads <= self.0.len() || product < LARGE_PRODUCT)
     }
 }

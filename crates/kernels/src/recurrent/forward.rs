@@ -60,12 +60,7 @@ pub fn recurrent(directions: Vec<RecurrentForward<'_, &[f32], &mut [f32]>>, stat
 impl RecurrentForward<'_, &[f32], &mut [f32]> {
     /// Fills `states` `[batch * len, states * d]` except at padding.
     fn run(self, states: TileMut<'_>) {
-        let Self {
-            call,
-            recurrence,
-            projected,
-            saved,
-        } = self;
+        let Self { call, recurrence, projected, saved } = self;
         call.check(recurrence);
         call.check_rows("projected", projected, call.gate_cols());
         if let Some(saved) = saved.as_deref() {
@@ -126,9 +121,7 @@ pub(crate) fn state_product(
     }
     let states = View::rows(current, call.state_cols());
     let mut out = TileMut::new(out, with_state, cols, width);
-    Product::new(call.d, states, map.weight)
-        .then(Epilogue::bias(map.bias))
-        .write_to(&mut out);
+    Product::new(call.d, states, map.weight).then(Epilogue::bias(map.bias)).write_to(&mut out);
 }
 
 /// A map of states whose weight is packed once for all positions.
@@ -202,10 +195,7 @@ impl ForwardPass<'_> {
     }
 
     /// All sequences of a cell without a hidden weight, each from its first position to its last.
-    pub(crate) fn sequences_apart<'i>(
-        &self,
-        input: impl Fn(usize, usize) -> &'i [f32] + Sync + Send,
-    ) {
+    pub(crate) fn sequences_apart<'i>(&self, input: impl Fn(usize, usize) -> &'i [f32] + Sync + Send) {
         let call = self.schedule.call;
         let lens = [call.state_cols(), call.cell.work() * call.d];
         let large = is_large(self.schedule.total() * call.gate_cols());
@@ -232,9 +222,7 @@ impl ForwardPass<'_> {
         let (mut kept, mut saved) = unsafe {
             (
                 self.states.part(row, 0, 1, call.state_cols()),
-                self.saved
-                    .as_ref()
-                    .map(|saved| saved.part(row, 0, 1, call.saved_cols())),
+                self.saved.as_ref().map(|saved| saved.part(row, 0, 1, call.saved_cols())),
             )
         };
         gates::advance(call.cell, input, work, state);

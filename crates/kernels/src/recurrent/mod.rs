@@ -14,9 +14,7 @@ mod schedule;
 
 pub(crate) use backward::{BackwardPass, hidden_gradients, weight_gradient};
 pub use backward::{RecurrentBackward, RecurrentGradients, recurrent_backward};
-pub(crate) use forward::{
-    ForwardPass, Prepared, state_product, with_prepared, with_prepared_if_any,
-};
+pub(crate) use forward::{ForwardPass, Prepared, state_product, with_prepared, with_prepared_if_any};
 pub use forward::{RecurrentForward, recurrent};
 pub(crate) use schedule::Schedule;
 
@@ -130,10 +128,7 @@ pub struct Recurrence<T> {
 impl<T> Recurrence<T> {
     /// Applies `f` to each operand.
     pub fn map<U>(self, f: impl Fn(T) -> U + Copy) -> Recurrence<U> {
-        Recurrence {
-            hidden: self.hidden.map(|hidden| hidden.map(f)),
-            initial: self.initial.map(f),
-        }
+        Recurrence { hidden: self.hidden.map(|hidden| hidden.map(f)), initial: self.initial.map(f) }
     }
 }
 

@@ -18,11 +18,7 @@ impl<'a> Schedule<'a> {
     pub(crate) fn new(call: RecurrentCall<'a>, initial: Option<&'a [f32]>) -> Self {
         let mut order: Vec<usize> = (0..call.batch()).collect();
         order.sort_by_key(|&sequence| std::cmp::Reverse(call.lengths.lens()[sequence]));
-        Self {
-            call,
-            initial,
-            order,
-        }
+        Self { call, initial, order }
     }
 
     fn len(&self, rank: usize) -> usize {
@@ -31,8 +27,7 @@ impl<'a> Schedule<'a> {
 
     /// Number of sequences that have `position`; these are the lowest ranks.
     pub(crate) fn active(&self, position: usize) -> usize {
-        self.order
-            .partition_point(|&sequence| self.call.lengths.lens()[sequence] > position)
+        self.order.partition_point(|&sequence| self.call.lengths.lens()[sequence] > position)
     }
 
     /// Number of those that also have the previous position in time; these are the lowest ranks.
@@ -63,10 +58,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// The positions of the sequence of a rank, in time order.
-    pub(crate) fn positions_of(
-        &self,
-        rank: usize,
-    ) -> impl DoubleEndedIterator<Item = usize> + use<> {
+    pub(crate) fn positions_of(&self, rank: usize) -> impl DoubleEndedIterator<Item = usize> + use<> {
         let len = self.len(rank);
         self.positions().filter(move |&position| position < len)
     }
@@ -115,12 +107,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// The state before `position`: a row of `states`, an initial state, or `None` for zeros.
-    pub(crate) fn before<'s>(
-        &'s self,
-        rank: usize,
-        position: usize,
-        states: View<'s>,
-    ) -> Option<&'s [f32]> {
+    pub(crate) fn before<'s>(&'s self, rank: usize, position: usize, states: View<'s>) -> Option<&'s [f32]> {
         let cols = self.call.state_cols();
         let neighbor = match self.call.direction {
             Direction::Forward => position.checked_sub(1),

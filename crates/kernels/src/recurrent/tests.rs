@@ -2,13 +2,7 @@ use super::*;
 use crate::reference::Recurrent;
 use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, wide};
 
-const CELLS: [Cell; 5] = [
-    Cell::Rnn,
-    Cell::Lstm,
-    Cell::CoupledLstm,
-    Cell::Gru,
-    Cell::Ssru,
-];
+const CELLS: [Cell; 5] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru, Cell::Ssru];
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// A call with random inputs, NaN at padding.
@@ -37,13 +31,7 @@ struct Results {
 
 impl Results {
     fn all(&self) -> [&[f32]; 5] {
-        [
-            &self.states,
-            &self.dprojected,
-            &self.dweight,
-            &self.dbias,
-            &self.dinitial,
-        ]
+        [&self.states, &self.dprojected, &self.dweight, &self.dbias, &self.dinitial]
     }
 
     fn gradients(&mut self, has_hidden: bool) -> RecurrentGradients<&mut [f32]> {
@@ -97,10 +85,9 @@ impl Case {
 
     fn recurrence(&self) -> Recurrence<&[f32]> {
         Recurrence {
-            hidden: self.has_hidden().then(|| Affine {
-                weight: &self.weight[..],
-                bias: self.bias.as_deref(),
-            }),
+            hidden: self
+                .has_hidden()
+                .then(|| Affine { weight: &self.weight[..], bias: self.bias.as_deref() }),
             initial: self.initial.as_deref(),
         }
     }
@@ -109,10 +96,7 @@ impl Case {
         self.cell.hidden_gates() > 0
     }
 
-    fn forward<'a>(
-        &'a self,
-        saved: Option<&'a mut [f32]>,
-    ) -> RecurrentForward<'a, &'a [f32], &'a mut [f32]> {
+    fn forward<'a>(&'a self, saved: Option<&'a mut [f32]>) -> RecurrentForward<'a, &'a [f32], &'a mut [f32]> {
         RecurrentForward {
             call: self.call(),
             recurrence: self.recurrence(),
@@ -127,13 +111,7 @@ impl Case {
         gradients: RecurrentGradients<&'a mut [f32]>,
         room: &'a mut [f32],
     ) -> RecurrentBackward<'a, &'a [f32], &'a mut [f32]> {
-        RecurrentBackward {
-            call: self.call(),
-            recurrence: self.recurrence(),
-            saved,
-            gradients,
-            room,
-        }
+        RecurrentBackward { call: self.call(), recurrence: self.recurrence(), saved, gradients, room }
     }
 
     /// The states alone, without saving anything for the backward pass.
@@ -163,10 +141,7 @@ impl Case {
     fn run(&self) -> Results {
         let (mut results, mut saved) = (self.room_for_results(), self.room_to_save());
         recurrent(vec![self.forward(Some(&mut saved))], &mut results.states);
-        assert!(
-            bits(&results.states) == bits(&self.states()),
-            "without saved values"
-        );
+        assert!(bits(&results.states) == bits(&self.states()), "without saved values");
         let room = &mut vec![f32::NAN; self.call().room()];
         let gradients = results.gradients(self.has_hidden());
         let backward = self.backward(&saved, gradients, room);
@@ -268,10 +243,7 @@ fn a_sequence_depends_neither_on_its_batch_nor_on_padding() {
             for (sequence, &real) in batch.lengths.lens().iter().enumerate() {
                 for len in [real, 9] {
                     let alone = batch.alone(sequence, len).run();
-                    for (alone, all) in [
-                        (&alone.states, &all.states),
-                        (&alone.dprojected, &all.dprojected),
-                    ] {
+                    for (alone, all) in [(&alone.states, &all.states), (&alone.dprojected, &all.dprojected)] {
                         let width = all.len() / batch.lengths.positions();
                         let all = &all[sequence * batch.lengths.width() * width..];
                         assert_eq!(bits(&alone[..real * width]), bits(&all[..real * width]));
@@ -348,12 +320,8 @@ fn skipped_gradients_do_not_affect_the_others() {
         let (mut states, mut saved) = (expected.states.clone(), case.room_to_save());
         recurrent(vec![case.forward(Some(&mut saved))], &mut states);
         let mut dprojected = vec![f32::NAN; case.projected.len()];
-        let gradients = RecurrentGradients {
-            projected: &mut dprojected[..],
-            weight: None,
-            bias: None,
-            initial: None,
-        };
+        let gradients =
+            RecurrentGradients { projected: &mut dprojected[..], weight: None, bias: None, initial: None };
         let room = &mut vec![f32::NAN; case.call().room()];
         let backward = case.backward(&saved, gradients, room);
         recurrent_backward(vec![backward], &states, &case.grad);
@@ -397,10 +365,7 @@ fn the_thread_count_changes_nothing() {
 fn an_unexpected_hidden_weight_is_refused() {
     let case = Case::new(Cell::Ssru, Direction::Forward, &[3], 3, 2);
     let mut forward = case.forward(None);
-    forward.recurrence.hidden = Some(Affine {
-        weight: &[0.0; 8],
-        bias: None,
-    });
+    forward.recurrence.hidden = Some(Affine { weight: &[0.0; 8], bias: None });
     recurrent(vec![forward], &mut vec![0.0; case.grad.len()]);
 }
 
@@ -417,19 +382,12 @@ fn run_both(both: [&Case; 2]) -> Vec<Vec<f32>> {
     let [mut saved, mut saved_backward] = both.map(Case::room_to_save);
     let [mut room, mut room_backward] = both.map(|case| vec![f32::NAN; case.call().room()]);
     let mut states = vec![f32::NAN; forward.states.len() + backward.states.len()];
-    let directions = vec![
-        both[0].forward(Some(&mut saved)),
-        both[1].forward(Some(&mut saved_backward)),
-    ];
+    let directions = vec![both[0].forward(Some(&mut saved)), both[1].forward(Some(&mut saved_backward))];
     recurrent(directions, &mut states);
     let [has_hidden, backward_has_hidden] = both.map(Case::has_hidden);
     let directions = vec![
         both[0].backward(&saved, forward.gradients(has_hidden), &mut room),
-        both[1].backward(
-            &saved_backward,
-            backward.gradients(backward_has_hidden),
-            &mut room_backward,
-        ),
+        both[1].backward(&saved_backward, backward.gradients(backward_has_hidden), &mut room_backward),
     ];
     let grads = both.map(|case| &case.grad[..]);
     let grads = side_by_side(both[0].lengths.positions(), grads);
@@ -445,12 +403,7 @@ fn run_both(both: [&Case; 2]) -> Vec<Vec<f32>> {
 fn directions_side_by_side_have_the_bits_of_each_alone_on_any_number_of_threads() {
     let many: Vec<usize> = (0..40).map(|i| i * 7 % 9).collect();
     for cell in CELLS {
-        for (lens, len, d) in [
-            (&[][..], 3, 4),
-            (&[2, 1], 3, 0),
-            (&[3, 0, 4, 1], 5, 7),
-            (&many, 8, 210),
-        ] {
+        for (lens, len, d) in [(&[][..], 3, 4), (&[2, 1], 3, 0), (&[3, 0, 4, 1], 5, 7), (&many, 8, 210)] {
             for precision in [Float::F32, Float::Bf16] {
                 let [mut forward, mut backward] =
                     DIRECTIONS.map(|direction| Case::new(cell, direction, lens, len, d));

@@ -64,12 +64,7 @@ impl AdditiveAttention<'_> {
 
     /// The gradients of queries, keys, values and v given those of the contexts.
     pub fn backward(&self, grad_contexts: &[f64]) -> [Vec<f64>; 4] {
-        let AdditiveAttentionShape {
-            rows,
-            src_len,
-            d_key,
-            d_value,
-        } = self.shape;
+        let AdditiveAttentionShape { rows, src_len, d_key, d_value } = self.shape;
         let mut dqueries = vec![0.0; rows * d_key];
         let (mut dkeys, mut dv) = (vec![0.0; rows * src_len * d_key], vec![0.0; d_key]);
         let mut dvalues = vec![0.0; rows * src_len * d_value];

@@ -53,35 +53,27 @@ impl Attention<'_> {
         let s = &self.shape;
         let exps: Vec<f64> = (0..s.src_len)
             .map(|j| {
-                let product = (0..s.d_head)
-                    .map(|c| self.q[self.q_at(b, i, h, c)] * self.k[self.k_at(b, j, h, c)]);
+                let product =
+                    (0..s.d_head).map(|c| self.q[self.q_at(b, i, h, c)] * self.k[self.k_at(b, j, h, c)]);
                 let bias = self.bias.map_or(0.0, |bias| bias[self.bias_at(h, i, j)]);
                 let score = self.scale * product.sum::<f64>() + bias;
                 if self.sees(b, i, j) { score.exp() } else { 0.0 }
             })
             .collect();
         let sum: f64 = exps.iter().sum();
-        exps.iter()
-            .map(|exp| if sum == 0.0 { 0.0 } else { exp / sum })
-            .collect()
+        exps.iter().map(|exp| if sum == 0.0 { 0.0 } else { exp / sum }).collect()
     }
 
     /// The dropout factor of the weight (b, h, i, j).
     fn scale(&self, b: usize, h: usize, i: usize, j: usize) -> f64 {
         let s = &self.shape;
         let element = ((b * s.n_heads + h) * s.tgt_len + i) * s.src_len + j;
-        self.dropout
-            .map_or(1.0, |dropout| dropout_scale(dropout, element))
+        self.dropout.map_or(1.0, |dropout| dropout_scale(dropout, element))
     }
 
     /// All (sentence, head, query).
     fn queries(&self) -> impl Iterator<Item = (usize, usize, usize)> {
-        let AttentionShape {
-            batch,
-            n_heads,
-            tgt_len,
-            ..
-        } = self.shape;
+        let AttentionShape { batch, n_heads, tgt_len, .. } = self.shape;
         (0..batch * n_heads * tgt_len)
             .map(move |t| (t / tgt_len / n_heads, t / tgt_len % n_heads, t % tgt_len))
     }
@@ -105,15 +97,13 @@ impl Attention<'_> {
         let mut dq = vec![0.0; self.q.len()];
         let (mut dk, mut dv) = (vec![0.0; self.k.len()], vec![0.0; self.v.len()]);
         let mut dbias = vec![0.0; self.bias.map_or(0, <[f64]>::len)];
-        let AttentionShape {
-            src_len, d_head, ..
-        } = self.shape;
+        let AttentionShape { src_len, d_head, .. } = self.shape;
         for (b, h, i) in self.queries() {
             let weights = self.weights(b, h, i);
             let dweights: Vec<f64> = (0..src_len)
                 .map(|j| {
-                    let product = (0..d_head)
-                        .map(|c| grad_out[self.q_at(b, i, h, c)] * self.v[self.k_at(b, j, h, c)]);
+                    let product =
+                        (0..d_head).map(|c| grad_out[self.q_at(b, i, h, c)] * self.v[self.k_at(b, j, h, c)]);
                     product.sum::<f64>() * self.scale(b, h, i, j)
                 })
                 .collect();

@@ -34,9 +34,7 @@ fn add(sums: &mut [f64], terms: &[f64]) {
 /// W x with `rows` rows.
 fn times(rows: usize, weight: &[f64], x: &[f64]) -> Vec<f64> {
     let row = |i: usize| &weight[i * x.len()..][..x.len()];
-    (0..rows)
-        .map(|i| row(i).iter().zip(x).map(|(w, x)| w * x).sum())
-        .collect()
+    (0..rows).map(|i| row(i).iter().zip(x).map(|(w, x)| w * x).sum()).collect()
 }
 
 /// Returns the gradient of x given the gradient `dy` of W x, and adds that of W to `dweight`.
@@ -55,28 +53,15 @@ impl AttentiveRecurrent<'_> {
     /// Columns of h, of the states, of the gates and of the output.
     fn widths(&self) -> (usize, usize, usize, usize) {
         let (d, n_states, n_gates) = self.recurrent.widths();
-        (
-            d,
-            n_states,
-            n_gates,
-            n_states + self.attention.shape.d_value,
-        )
+        (d, n_states, n_gates, n_states + self.attention.shape.d_value)
     }
 
     /// The attention of one query over the sentence of sequence `number`.
     fn attention_of<'b>(&'b self, number: usize, queries: &'b [f64]) -> AdditiveAttention<'b> {
-        let AdditiveAttentionShape {
-            src_len,
-            d_key,
-            d_value,
-            ..
-        } = self.attention.shape;
+        let AdditiveAttentionShape { src_len, d_key, d_value, .. } = self.attention.shape;
         let first = number * src_len;
         AdditiveAttention {
-            shape: AdditiveAttentionShape {
-                rows: 1,
-                ..self.attention.shape
-            },
+            shape: AdditiveAttentionShape { rows: 1, ..self.attention.shape },
             queries,
             keys: &self.attention.keys[first * d_key..][..src_len * d_key],
             values: &self.attention.values[first * d_value..][..src_len * d_value],
@@ -98,12 +83,7 @@ impl AttentiveRecurrent<'_> {
             add(&mut x, &self.recurrent.projected[row * n_gates..]);
             let timestep = self.recurrent.timestep(row, &x, state);
             state = timestep.state.clone();
-            positions.push(Attended {
-                query,
-                weights,
-                context,
-                timestep,
-            });
+            positions.push(Attended { query, weights, context, timestep });
         }
         positions
     }
@@ -146,11 +126,9 @@ impl AttentiveRecurrent<'_> {
         for number in 0..batch {
             let mut dstate = vec![0.0; n_states];
             for position in self.sequence(number).iter().rev() {
-                let (dnext, dcontext) =
-                    grad_out[position.timestep.row * n_out..][..n_out].split_at(n_states);
+                let (dnext, dcontext) = grad_out[position.timestep.row * n_out..][..n_out].split_at(n_states);
                 add(&mut dstate, dnext);
-                dstate =
-                    self.position_backward(number, position, &dstate, dcontext, &mut gradients);
+                dstate = self.position_backward(number, position, &dstate, dcontext, &mut gradients);
             }
             gradients[3][number * n_states..][..n_states].copy_from_slice(&dstate);
         }
@@ -167,24 +145,9 @@ impl AttentiveRecurrent<'_> {
         dcontext: &[f64],
         gradients: &mut [Vec<f64>; 9],
     ) -> Vec<f64> {
-        let [
-            dprojected,
-            dweight,
-            dbias,
-            _,
-            dquery_weight,
-            dcontext_weight,
-            dkeys,
-            dvalues,
-            dv,
-        ] = gradients;
+        let [dprojected, dweight, dbias, _, dquery_weight, dcontext_weight, dkeys, dvalues, dv] = gradients;
         let (d, _, n_gates, _) = self.widths();
-        let Attended {
-            query,
-            context,
-            timestep,
-            ..
-        } = position;
+        let Attended { query, context, timestep, .. } = position;
         let h = &timestep.before[..d];
         let [dx, dhidden, mut dbefore] = self.recurrent.timestep_backward(timestep, dstate);
         add(&mut dprojected[timestep.row * n_gates..], &dx);
@@ -199,10 +162,7 @@ impl AttentiveRecurrent<'_> {
         add(&mut dkeys[number * dkey.len()..], &dkey);
         add(&mut dvalues[number * dvalue.len()..], &dvalue);
         add(dv, &dv_here);
-        add(
-            &mut dbefore,
-            &times_backward(self.query_weight, h, &dquery, dquery_weight),
-        );
+        add(&mut dbefore, &times_backward(self.query_weight, h, &dquery, dquery_weight));
         dbefore
     }
 }

@@ -33,10 +33,7 @@ pub fn nonlinear(f: Nonlinearity, x: f64) -> [f64; 2] {
             let factor = (2.0 / PI).sqrt();
             let bounded = (factor * (x + 0.044715 * x.powi(3))).tanh();
             let slope = factor * (1.0 + 3.0 * 0.044715 * x * x);
-            [
-                0.5 * x * (1.0 + bounded),
-                0.5 * (1.0 + bounded) + 0.5 * x * (1.0 - bounded * bounded) * slope,
-            ]
+            [0.5 * x * (1.0 + bounded), 0.5 * (1.0 + bounded) + 0.5 * x * (1.0 - bounded * bounded) * slope]
         }
         Nonlinearity::Silu => {
             let y = 1.0 / (1.0 + (-x).exp());

@@ -21,8 +21,7 @@ pub fn norm(call: NormCall, x: &[f64], gain: &[f64], bias: Option<&[f64]>) -> Ve
     let normalize = |row: &[f64]| {
         let (mean, divisor) = norm_statistics(call.kind, row, call.epsilon.into());
         let one = |(j, x): (usize, &f64)| {
-            (x - mean) / divisor * gain[j % gain.len()]
-                + bias.map_or(0.0, |bias| bias[j % bias.len()])
+            (x - mean) / divisor * gain[j % gain.len()] + bias.map_or(0.0, |bias| bias[j % bias.len()])
         };
         row.iter().enumerate().map(one).collect::<Vec<f64>>()
     };
@@ -48,11 +47,7 @@ pub fn norm_backward(call: NormCall, x: &[f64], gain: &[f64], grad_out: &[f64]) 
                 Norm::Scalar => centered[j] / ((d as f64 - 1.0) * (t - eps)),
             };
             for i in 0..d {
-                let dmean = if kind == Norm::Rms {
-                    0.0
-                } else {
-                    1.0 / d as f64
-                };
+                let dmean = if kind == Norm::Rms { 0.0 } else { 1.0 / d as f64 };
                 let dcentered = if i == j { 1.0 - dmean } else { -dmean };
                 dx[row * d + j] +=
                     grad[i] * gain[i % gain.len()] * (dcentered / t - centered[i] / (t * t) * dt);

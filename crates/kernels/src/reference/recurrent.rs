@@ -89,13 +89,7 @@ impl Recurrent<'_> {
                 }
             }
         }
-        Timestep {
-            row,
-            before,
-            hidden,
-            gates,
-            state,
-        }
+        Timestep { row, before, hidden, gates, state }
     }
 
     /// The state of a sequence before its first position.
@@ -109,10 +103,7 @@ impl Recurrent<'_> {
 
     /// The rows of a sequence in time order.
     pub(super) fn rows_in_time(&self, number: usize) -> impl Iterator<Item = usize> {
-        let (len, first) = (
-            self.call.lengths.lens()[number],
-            number * self.call.lengths.width(),
-        );
+        let (len, first) = (self.call.lengths.lens()[number], number * self.call.lengths.width());
         let direction = self.call.direction;
         (0..len).map(move |step| match direction {
             Direction::Forward => first + step,
@@ -155,10 +146,7 @@ impl Recurrent<'_> {
         for number in 0..self.call.lengths.rows() {
             let mut dstate = vec![0.0; n_states];
             for timestep in self.sequence(number).iter().rev() {
-                for (dstate, grad) in dstate
-                    .iter_mut()
-                    .zip(&grad_states[timestep.row * n_states..])
-                {
+                for (dstate, grad) in dstate.iter_mut().zip(&grad_states[timestep.row * n_states..]) {
                     *dstate += grad;
                 }
                 let [dx, dhidden, mut dbefore] = self.timestep_backward(timestep, &dstate);

@@ -15,20 +15,9 @@ fn numbers(len: usize, seed: u32) -> Vec<f64> {
 #[test]
 fn linear_gradients_are_derivatives() {
     for activation in [Activation::Identity, Activation::Relu] {
-        let call = LinearCall {
-            rows: 3,
-            d_in: 4,
-            d_out: 5,
-            activation,
-            dropout: None,
-            precision: Float::F32,
-        };
-        let (x, w, b, g) = (
-            numbers(12, 1),
-            numbers(20, 2),
-            numbers(5, 3),
-            numbers(15, 4),
-        );
+        let call =
+            LinearCall { rows: 3, d_in: 4, d_out: 5, activation, dropout: None, precision: Float::F32 };
+        let (x, w, b, g) = (numbers(12, 1), numbers(20, 2), numbers(5, 3), numbers(15, 4));
         let out = linear(call, &x, &w, Some(&b));
         assert!(out.iter().any(|&y| y <= 0.0) && out.iter().any(|&y| y > 0.0));
         let [dx, dw, db] = linear_backward(call, &x, &w, &out, &g);
@@ -40,12 +29,7 @@ fn linear_gradients_are_derivatives() {
 
 #[test]
 fn attention_gradients_are_derivatives() {
-    let dropout = Dropout {
-        rate: 0.3,
-        seed: 5,
-        micro_batch: 1,
-        site: 2,
-    };
+    let dropout = Dropout { rate: 0.3, seed: 5, micro_batch: 1, site: 2 };
     let lens = [2, 0];
     for (causality, lens, dropout, is_biased) in [
         (Causality::Full, None, None, false),
@@ -96,18 +80,9 @@ fn attention_gradients_are_derivatives() {
 fn norm_gradients_are_derivatives() {
     let (rows, d) = (2, 5);
     for (kind, gains) in [(Norm::Layer, d), (Norm::Rms, d), (Norm::Scalar, 1)] {
-        let (x, gain, bias, g) = (
-            numbers(rows * d, 1),
-            numbers(gains, 2),
-            numbers(gains, 3),
-            numbers(rows * d, 4),
-        );
-        let call = NormCall {
-            kind,
-            rows,
-            d,
-            epsilon: 1e-3,
-        };
+        let (x, gain, bias, g) =
+            (numbers(rows * d, 1), numbers(gains, 2), numbers(gains, 3), numbers(rows * d, 4));
+        let call = NormCall { kind, rows, d, epsilon: 1e-3 };
         let [dx, dgain, dbias] = norm_backward(call, &x, &gain, &g);
         assert_derivative(&x, &g, &dx, |x| norm(call, x, &gain, Some(&bias)));
         assert_derivative(&gain, &g, &dgain, |gain| norm(call, &x, gain, Some(&bias)));
@@ -117,22 +92,13 @@ fn norm_gradients_are_derivatives() {
 
 #[test]
 fn cross_entropy_gradients_are_derivatives() {
-    let shape = ProjectionShape {
-        rows: 4,
-        d_model: 3,
-        vocab: 5,
-        precision: Float::F32,
-    };
+    let shape = ProjectionShape { rows: 4, d_model: 3, vocab: 5, precision: Float::F32 };
     let targets = [2, IGNORE, 4, 0];
     for smoothing in [0.0, 0.2] {
         let (x, w, b) = (numbers(12, 1), numbers(15, 2), numbers(5, 3));
         let (_, [dx, dw, db]) = cross_entropy(shape, &x, &w, Some(&b), &targets, smoothing);
         let loss = |x: &[f64], w: &[f64], b: &[f64]| {
-            vec![
-                cross_entropy(shape, x, w, Some(b), &targets, smoothing)
-                    .0
-                    .loss,
-            ]
+            vec![cross_entropy(shape, x, w, Some(b), &targets, smoothing).0.loss]
         };
         assert_derivative(&x, &[1.0], &dx, |x| loss(x, &w, &b));
         assert_derivative(&w, &[1.0], &dw, |w| loss(&x, w, &b));
@@ -145,29 +111,15 @@ fn the_embedding_gradient_is_the_derivative() {
     let (ids, d, scale) = ([3, 0, 3, 1], 2, 1.5);
     let (table, g) = (numbers(5 * d, 1), numbers(ids.len() * d, 2));
     let dtable = embedding_backward(&ids, &g, 5, d, scale);
-    assert_derivative(&table, &g, &dtable, |table| {
-        embedding(&ids, table, d, scale, None)
-    });
+    assert_derivative(&table, &g, &dtable, |table| embedding(&ids, table, d, scale, None));
 }
 
 #[test]
 fn recurrent_gradients_are_derivatives() {
     let (lengths, d) = (Lengths::new([3, 0, 2], 3), 2);
-    for cell in [
-        Cell::Rnn,
-        Cell::Lstm,
-        Cell::CoupledLstm,
-        Cell::Gru,
-        Cell::Ssru,
-    ] {
+    for cell in [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru, Cell::Ssru] {
         for direction in [Direction::Forward, Direction::Backward] {
-            let call = RecurrentCall {
-                cell,
-                direction,
-                lengths: &lengths,
-                d,
-                precision: Float::F32,
-            };
+            let call = RecurrentCall { cell, direction, lengths: &lengths, d, precision: Float::F32 };
             let (gates, states) = (cell.gates() * d, cell.states() * d);
             let hidden = cell.hidden_gates() * d;
             let (x, w) = (numbers(9 * gates, 1), numbers(hidden * d, 2));
@@ -194,25 +146,13 @@ fn recurrent_gradients_are_derivatives() {
 
 #[test]
 fn additive_attention_gradients_are_derivatives() {
-    let shape = AdditiveAttentionShape {
-        rows: 2,
-        src_len: 4,
-        d_key: 3,
-        d_value: 2,
-    };
+    let shape = AdditiveAttentionShape { rows: 2, src_len: 4, d_key: 3, d_value: 2 };
     let lens = [3, 0];
     let (q, k, value, v) = (numbers(6, 1), numbers(24, 2), numbers(16, 3), numbers(3, 4));
     let g = numbers(4, 5);
     for lens in [None, Some(&lens[..])] {
         let with = |q: &[f64], k: &[f64], value: &[f64], v: &[f64]| {
-            let twin = AdditiveAttention {
-                shape,
-                queries: q,
-                keys: k,
-                values: value,
-                lens,
-                v,
-            };
+            let twin = AdditiveAttention { shape, queries: q, keys: k, values: value, lens, v };
             (twin.forward(), twin.backward(&g))
         };
         let (_, [dq, dk, dvalue, dv]) = with(&q, &k, &value, &v);
@@ -231,17 +171,7 @@ fn attentive_reference<'a>(
     lens: Option<&'a [usize]>,
     inputs: &'a [Vec<f64>; 9],
 ) -> AttentiveRecurrent<'a> {
-    let [
-        projected,
-        weight,
-        bias,
-        initial,
-        query_weight,
-        context_weight,
-        keys,
-        values,
-        v,
-    ] = inputs;
+    let [projected, weight, bias, initial, query_weight, context_weight, keys, values, v] = inputs;
     AttentiveRecurrent {
         recurrent: Recurrent {
             call,
@@ -250,14 +180,7 @@ fn attentive_reference<'a>(
             bias: (!bias.is_empty()).then_some(bias),
             initial: Some(initial),
         },
-        attention: AdditiveAttention {
-            shape,
-            queries: &[],
-            keys,
-            values,
-            lens,
-            v,
-        },
+        attention: AdditiveAttention { shape, queries: &[], keys, values, lens, v },
         query_weight,
         context_weight,
     }
@@ -266,32 +189,15 @@ fn attentive_reference<'a>(
 #[test]
 fn attentive_recurrent_gradients_are_derivatives() {
     let (lengths, d) = (Lengths::new([3, 0, 2], 3), 2);
-    let shape = AdditiveAttentionShape {
-        rows: 3,
-        src_len: 3,
-        d_key: 2,
-        d_value: 3,
-    };
+    let shape = AdditiveAttentionShape { rows: 3, src_len: 3, d_key: 2, d_value: 3 };
     let src_lens = [2, 3, 0];
-    for cell in [
-        Cell::Rnn,
-        Cell::Lstm,
-        Cell::CoupledLstm,
-        Cell::Gru,
-        Cell::Ssru,
-    ] {
+    for cell in [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru, Cell::Ssru] {
         for (direction, lens) in [
             (Direction::Forward, None),
             (Direction::Forward, Some(&src_lens[..])),
             (Direction::Backward, None),
         ] {
-            let call = RecurrentCall {
-                cell,
-                direction,
-                lengths: &lengths,
-                d,
-                precision: Float::F32,
-            };
+            let call = RecurrentCall { cell, direction, lengths: &lengths, d, precision: Float::F32 };
             let (gates, states) = (cell.gates() * d, cell.states() * d);
             let sizes = [
                 9 * gates,

@@ -66,10 +66,8 @@ struct ExpectedSystem {
 }
 
 fn fixtures() -> Fixtures {
-    let packed: &[u8] = include_bytes!(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../tests/fixtures/significance.json.gz"
-    ));
+    let packed: &[u8] =
+        include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/significance.json.gz"));
     serde_json::from_reader(flate2::read::GzDecoder::new(packed)).expect("the fixtures are JSON")
 }
 
@@ -79,10 +77,7 @@ macro_rules! with_metric {
         match $name.as_str() {
             "bleu" => $test(Bleu::default()),
             "chrf" => $test(Chrf::default()),
-            "chrf++" => $test(Chrf {
-                word_order: 2,
-                ..Chrf::default()
-            }),
+            "chrf++" => $test(Chrf { word_order: 2, ..Chrf::default() }),
             "ter" => $test(Ter::default()),
             other => panic!("an unknown metric {other}"),
         }
@@ -110,19 +105,12 @@ fn random_numbers_are_numpys() {
 
 #[test]
 fn intervals_match_sacrebleu() {
-    let Fixtures {
-        corpora, intervals, ..
-    } = fixtures();
+    let Fixtures { corpora, intervals, .. } = fixtures();
     assert!(intervals.len() >= 48);
     for expected in intervals {
         let corpus = &corpora[expected.corpus];
-        let bootstrap = Bootstrap {
-            resamples: expected.resamples,
-            seed: expected.seed,
-        };
-        with_metric!(expected.metric, |metric| check_interval(
-            metric, corpus, bootstrap, &expected
-        ));
+        let bootstrap = Bootstrap { resamples: expected.resamples, seed: expected.seed };
+        with_metric!(expected.metric, |metric| check_interval(metric, corpus, bootstrap, &expected));
     }
 }
 
@@ -142,10 +130,7 @@ fn check_interval<M: CorpusMetric>(
         expected.line
     );
     let score = segments.score().with_interval(interval, &bootstrap);
-    assert_eq!(
-        without_version(&score.to_string()),
-        without_version(&expected.line)
-    );
+    assert_eq!(without_version(&score.to_string()), without_version(&expected.line));
 }
 
 #[test]
@@ -154,20 +139,15 @@ fn paired_tests_match_sacrebleu() {
     assert!(tests.len() >= 97);
     for expected in tests {
         let corpus = &corpora[expected.corpus];
-        with_metric!(expected.metric, |metric| check_test(
-            metric, corpus, &expected
-        ));
+        with_metric!(expected.metric, |metric| check_test(metric, corpus, &expected));
     }
 }
 
 fn check_test<M: CorpusMetric>(metric: M, corpus: &Corpus, expected: &ExpectedTest) {
     let context = format!("{} of corpus {}", expected.metric, expected.corpus);
     let context = format!("{context}, {} {}", expected.test, expected.n);
-    let systems: Vec<Segments<M>> = corpus
-        .systems
-        .iter()
-        .map(|lines| Segments::new(metric.clone(), lines, &corpus.references))
-        .collect();
+    let systems: Vec<Segments<M>> =
+        corpus.systems.iter().map(|lines| Segments::new(metric.clone(), lines, &corpus.references)).collect();
     for (system, theirs) in systems.iter().zip(&expected.systems) {
         let (ours, p_value) = match expected.test.as_str() {
             "bs" => {
@@ -203,8 +183,7 @@ fn never_differs<M: CorpusMetric>(baseline: &Segments<M>, system: &Segments<M>) 
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
     let corpus = &fixtures().corpora[0];
-    let systems =
-        [0, 2].map(|n| Segments::new(Bleu::default(), &corpus.systems[n], &corpus.references));
+    let systems = [0, 2].map(|n| Segments::new(Bleu::default(), &corpus.systems[n], &corpus.references));
     let test = || {
         (
             Bootstrap::default().paired(&systems[0], &systems[1]),
@@ -223,10 +202,7 @@ fn differences_are_taken_resample_by_resample() {
     let corpus = &fixtures().corpora[0];
     let segments = |n: usize| Segments::new(ExactMatch, &corpus.systems[n], &corpus.references);
     let [baseline, system] = [0, 1].map(segments);
-    assert_eq!(
-        baseline.value(),
-        exact_match(&corpus.systems[0], &corpus.references[0]).fraction()
-    );
+    assert_eq!(baseline.value(), exact_match(&corpus.systems[0], &corpus.references[0]).fraction());
     let paired = Bootstrap::default().paired(&baseline, &system);
     let mean = paired.system.interval.mean - paired.baseline.interval.mean;
     assert!((paired.difference.interval.mean - mean).abs() < 1e-12);
@@ -258,10 +234,7 @@ fn refuses_systems_of_different_length() {
 #[should_panic(expected = "different options")]
 fn refuses_systems_scored_with_different_options() {
     let segments = |char_order| {
-        let metric = Chrf {
-            char_order,
-            ..Chrf::default()
-        };
+        let metric = Chrf { char_order, ..Chrf::default() };
         Segments::new(metric, &["a"], &[vec!["a"]])
     };
     Randomization::default().p_value(&segments(6), &segments(4));

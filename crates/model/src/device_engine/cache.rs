@@ -26,10 +26,7 @@ struct Layer {
 impl Cache {
     /// An empty cache with layers of these widths.
     pub(super) fn new(widths: &[usize]) -> Self {
-        let layer = |&width: &usize| Layer {
-            width,
-            rows: Buffer::EMPTY,
-        };
+        let layer = |&width: &usize| Layer { width, rows: Buffer::EMPTY };
         Self {
             used: Blocks::default(),
             layers: widths.iter().map(layer).collect(),
@@ -65,9 +62,7 @@ impl Cache {
             }
             if !self.copies.is_empty() {
                 let from: Vec<usize> = self.copies.iter().map(|copied| copied.from).collect();
-                let to = (0..)
-                    .zip(&self.copies)
-                    .map(|(row, copied)| [row, copied.to]);
+                let to = (0..).zip(&self.copies).map(|(row, copied)| [row, copied.to]);
                 let to: Vec<[usize; 2]> = to.collect();
                 let mut copies = Buffer::take(from.len() * block);
                 current().select_rows(block, rows, &from, &mut copies);
@@ -107,9 +102,5 @@ pub(super) fn row_of(table: &Table, position: usize) -> usize {
 
 /// All columns of a matrix.
 pub(super) fn whole(matrix: &Buffer, width: usize) -> Columns<&Buffer> {
-    Columns {
-        matrix,
-        width,
-        first: 0,
-    }
+    Columns { matrix, width, first: 0 }
 }

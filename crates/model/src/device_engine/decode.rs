@@ -1,8 +1,6 @@
 //! Rows that grow: each position sees the earlier ones of its row and its source.
 
-use attentive_device::{
-    Buffer, CachedAttentionCall, CachedScores, Columns, Lengths, SeenBlocks, current,
-};
+use attentive_device::{Buffer, CachedAttentionCall, CachedScores, Columns, Lengths, SeenBlocks, current};
 use attentive_kernels::cached_attention::Heads;
 use attentive_kernels::recurrent::Direction;
 use attentive_tape::{self as tape, Reading, Value};
@@ -11,8 +9,8 @@ use super::cache::{row_of, whole};
 use super::state::{Row, State};
 use crate::engine::blocks::Table;
 use crate::nn::{
-    AdditiveAttention, Attention, Decode, MultiplicativeAttention, Pass, RecurrentLayer, Relative,
-    Sequences, Trained, hidden_part,
+    AdditiveAttention, Attention, Decode, MultiplicativeAttention, Pass, RecurrentLayer, Relative, Sequences,
+    Trained, hidden_part,
 };
 
 /// Some rows that go on from `state`, padded to a common length.
@@ -54,10 +52,9 @@ impl Visible {
             for (row, &real) in rows() {
                 let first = seen.blocks.len();
                 seen.blocks.extend_from_slice(table(row).blocks());
-                seen.of_rows.extend((0..width).map(|i| SeenBlocks {
-                    first,
-                    len: if i < real { len(row, i) } else { 0 },
-                }));
+                seen.of_rows.extend(
+                    (0..width).map(|i| SeenBlocks { first, len: if i < real { len(row, i) } else { 0 } }),
+                );
             }
             seen
         };
@@ -79,10 +76,7 @@ impl Visible {
 impl Seen {
     /// What some of the rows see.
     fn of_some(&self, rows: &[usize]) -> Self {
-        Self {
-            of_rows: rows.iter().map(|&row| self.of_rows[row]).collect(),
-            blocks: self.blocks.clone(),
-        }
+        Self { of_rows: rows.iter().map(|&row| self.of_rows[row]).collect(), blocks: self.blocks.clone() }
     }
 
     /// The contexts of the queries and their weights, `[rows, n_heads, longest]`.
@@ -105,11 +99,7 @@ impl Seen {
         let mut out = Buffer::take(call.out_len());
         let mut weights = Buffer::take(call.weights_len());
         current().cached_attention(call, scores, queries, cache, &mut out, &mut weights);
-        let weights = Weights {
-            values: weights,
-            n_heads: heads.n_heads,
-            longest: call.longest(),
-        };
+        let weights = Weights { values: weights, n_heads: heads.n_heads, longest: call.longest() };
         let width = heads.n_heads * d_value;
         (Value::new(out, [self.of_rows.len(), width]), weights)
     }
@@ -136,12 +126,7 @@ impl Weights {
 }
 
 impl Decode for Growing<'_> {
-    fn attend_earlier(
-        &mut self,
-        x: &Value,
-        attention: &Attention<Trained>,
-        relative: &Relative,
-    ) -> Value {
+    fn attend_earlier(&mut self, x: &Value, attention: &Attention<Trained>, relative: &Relative) -> Value {
         let maps = [&attention.query, &attention.key, &attention.value];
         let mut joined = self.sequences.side_by_side(x, &maps);
         let (heads, layer) = (attention.heads, attention.place.layer);
@@ -150,19 +135,12 @@ impl Decode for Growing<'_> {
         }
         let [_, width] = joined.shape();
         let queries = whole(joined.buffer(), width);
-        let keys_values = Columns {
-            first: heads.query_width(),
-            ..queries
-        };
+        let keys_values = Columns { first: heads.query_width(), ..queries };
         let cache = &mut self.state.earlier;
         cache.store(layer, keys_values, &self.visible.places);
-        let scores = CachedScores::Dot {
-            scale: heads.scale,
-            by_distance: self.by_distance,
-        };
+        let scores = CachedScores::Dot { scale: heads.scale, by_distance: self.by_distance };
         let earlier = &self.visible.earlier;
-        let (contexts, _) =
-            earlier.attend(heads, heads.d_head, scores, queries, cache.layer(layer));
+        let (contexts, _) = earlier.attend(heads, heads.d_head, scores, queries, cache.layer(layer));
         contexts
     }
 
@@ -194,21 +172,13 @@ impl Decode for Growing<'_> {
         };
         let mut hidden = Buffer::zeros(rows * layer.d);
         let mut contexts = Buffer::zeros(rows * d_memory);
-        let heads = Heads {
-            n_heads: 1,
-            n_kv_heads: 1,
-            d_head: d_key,
-            scale: 1.0,
-        };
+        let heads = Heads { n_heads: 1, n_kv_heads: 1, d_head: d_key, scale: 1.0 };
         let score = self.pass.read(&attention.score);
         let width = layer.state_width();
         for step in 0..self.lengths.width() {
             let lens = self.lengths.lens();
             let active: Vec<usize> = (0..lens.len()).filter(|&row| lens[row] > step).collect();
-            let places: Vec<usize> = active
-                .iter()
-                .map(|row| row * self.lengths.width() + step)
-                .collect();
+            let places: Vec<usize> = active.iter().map(|row| row * self.lengths.width() + step).collect();
             let of_state: Vec<usize> = active.iter().map(|&row| self.rows[row]).collect();
             let before = self.state.take_cells(0, &of_state);
             let h = hidden_part(before.clone(), layer);
@@ -238,10 +208,7 @@ impl Decode for Growing<'_> {
             put(d_memory, whole(context.buffer(), d_memory), &mut contexts);
             self.watch(&weights, active.into_iter().zip(read));
         }
-        [
-            Value::new(hidden, [rows, layer.d]),
-            Value::new(contexts, [rows, d_memory]),
-        ]
+        [Value::new(hidden, [rows, layer.d]), Value::new(contexts, [rows, d_memory])]
     }
 
     fn attend_states(&mut self, h: &Value, attention: &MultiplicativeAttention<Trained>) -> Value {
@@ -256,18 +223,9 @@ impl Decode for Growing<'_> {
 
 impl Growing<'_> {
     /// Scaled dot-product attention to the sources, whose weights may be watched.
-    fn attend_source(
-        &mut self,
-        queries: &Value,
-        heads: Heads,
-        layer: usize,
-        is_top: bool,
-    ) -> Value {
+    fn attend_source(&mut self, queries: &Value, heads: Heads, layer: usize, is_top: bool) -> Value {
         assert!(!self.state.memory.is_unused(), "attention without a source");
-        let scores = CachedScores::Dot {
-            scale: heads.scale,
-            by_distance: None,
-        };
+        let scores = CachedScores::Dot { scale: heads.scale, by_distance: None };
         let (contexts, weights) = self.visible.memory.attend(
             heads,
             heads.d_head,
@@ -284,11 +242,7 @@ impl Growing<'_> {
 
     /// Keeps the weights of each of [`rows`](Self::rows) that is given with its place in `weights`, if they are wanted.
     fn watch(&mut self, weights: &Weights, rows: impl Iterator<Item = (usize, usize)>) {
-        let State {
-            attention,
-            rows: all,
-            ..
-        } = &mut *self.state;
+        let State { attention, rows: all, .. } = &mut *self.state;
         let Some(attention) = attention else {
             return;
         };

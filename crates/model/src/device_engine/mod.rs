@@ -78,13 +78,8 @@ impl DeviceEngine {
             (ParameterKind::Matrix, Float::Bf16) => device.upload_bf16(values),
             _ => device.upload(values),
         };
-        let model = on(device, || {
-            Model::from_parameters(architecture, weights, buffer)
-        });
-        Self {
-            numbers,
-            ..Self::new(device, model)
-        }
+        let model = on(device, || Model::from_parameters(architecture, weights, buffer));
+        Self { numbers, ..Self::new(device, model) }
     }
 
     /// The engine of `model`, whose parameters are in `f32` in the memory of `device`.
@@ -106,13 +101,7 @@ impl DeviceEngine {
                 copy
             })
         });
-        Self {
-            device,
-            model,
-            numbers: Float::F32,
-            by_distance,
-            shortlist: None,
-        }
+        Self { device, model, numbers: Float::F32, by_distance, shortlist: None }
     }
 
     /// The same engine with a shortlist; see [`Engine::with_shortlist`](crate::engine::Engine::with_shortlist). It saves no
@@ -167,22 +156,16 @@ impl DeviceEngine {
                         Mixer::Recurrent(layer) => widths.cells.push(layer.state_width()),
                     }
                     let cross = layer.cross.as_ref().map(|cross| cross.attention.heads);
-                    widths
-                        .memory
-                        .extend(cross.map(|heads| 2 * heads.kv_width()));
+                    widths.memory.extend(cross.map(|heads| 2 * heads.kv_width()));
                 }
             }
             Decoder::Recurrent(stack) => {
                 let cells = stack.layers.iter().map(RecurrentLayer::state_width);
                 widths.cells.extend(cells);
-                widths
-                    .memory
-                    .extend(stack.attention.as_ref().map(|attention| match attention {
-                        RecurrentAttention::Additive(attention) => {
-                            attention.key.weight.shape().iter().sum()
-                        }
-                        RecurrentAttention::Multiplicative(attention) => 2 * attention.d_memory,
-                    }));
+                widths.memory.extend(stack.attention.as_ref().map(|attention| match attention {
+                    RecurrentAttention::Additive(attention) => attention.key.weight.shape().iter().sum(),
+                    RecurrentAttention::Multiplicative(attention) => 2 * attention.d_memory,
+                }));
             }
         }
         widths
@@ -224,8 +207,7 @@ impl DeviceEngine {
             Decoder::Transformer(stack) => {
                 let cross = stack.layers.iter().filter_map(|layer| layer.cross.as_ref());
                 let maps = cross.map(|cross| [&cross.attention.key, &cross.attention.value]);
-                maps.map(|maps| sequences.side_by_side(&memory.x, &maps))
-                    .collect()
+                maps.map(|maps| sequences.side_by_side(&memory.x, &maps)).collect()
             }
             Decoder::Recurrent(stack) => {
                 let attention = stack.attention.iter();
@@ -235,9 +217,7 @@ impl DeviceEngine {
                     }
                     RecurrentAttention::Multiplicative(_) => memory.x.clone(),
                 };
-                attention
-                    .map(|attention| tape::join(vec![keys(attention), memory.x.clone()]))
-                    .collect()
+                attention.map(|attention| tape::join(vec![keys(attention), memory.x.clone()])).collect()
             }
         }
     }
@@ -323,17 +303,10 @@ impl DeviceEngine {
     fn largest(&self, last: LastLayer, count: usize, never: &[TokenId]) -> Vec<LargestLogits> {
         let work = || {
             let logits = self.all_logits(last.values);
-            let lists: Option<Vec<&[TokenId]>> = last
-                .lists
-                .as_ref()
-                .map(|lists| lists.iter().map(|list| &**list).collect());
+            let lists: Option<Vec<&[TokenId]>> =
+                last.lists.as_ref().map(|lists| lists.iter().map(|list| &**list).collect());
             let [_, vocab] = logits.shape();
-            let call = LikeliestCall {
-                vocab,
-                count,
-                never,
-                lists: lists.as_deref(),
-            };
+            let call = LikeliestCall { vocab, count, never, lists: lists.as_deref() };
             current().likeliest(call, logits.buffer())
         };
         profile::time(Part::Projection, || on(self.device, work))
@@ -402,8 +375,7 @@ impl Stepper for DeviceEngine {
 
     fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
         let rows = self.largest(last, 1, never).into_iter();
-        rows.map(|row| row.largest.first().map(|&(_, token)| token))
-            .collect()
+        rows.map(|row| row.largest.first().map(|&(_, token)| token)).collect()
     }
 
     fn logits(&self, last: LastLayer) -> Logits {

@@ -16,10 +16,7 @@ pub(super) struct Limits {
 
 impl Limits {
     /// 64 MiB of weights with 16 heads.
-    pub(super) const DEFAULT: Self = Self {
-        positions: 4096,
-        weights: 1 << 20,
-    };
+    pub(super) const DEFAULT: Self = Self { positions: 4096, weights: 1 << 20 };
 
     fn allow(self, positions: usize, seen: usize) -> bool {
         positions <= self.positions && positions.saturating_mul(seen) <= self.weights
@@ -57,22 +54,11 @@ impl<'a> Reader<'a> {
         let (mut len, mut too_many) = (1, self.tokens.len() + 1);
         while too_many - len > 1 {
             let middle = len + (too_many - len) / 2;
-            if limits.allow(middle, self.seen(middle)) {
-                len = middle
-            } else {
-                too_many = middle
-            }
+            if limits.allow(middle, self.seen(middle)) { len = middle } else { too_many = middle }
         }
         let (tokens, rest) = self.tokens.split_at(len);
-        let behind = Self {
-            position: self.position + len,
-            tokens: rest,
-            ..self
-        };
-        (
-            Self { tokens, ..self },
-            (!rest.is_empty()).then_some(behind),
-        )
+        let behind = Self { position: self.position + len, tokens: rest, ..self };
+        (Self { tokens, ..self }, (!rest.is_empty()).then_some(behind))
     }
 }
 
@@ -105,10 +91,7 @@ pub(super) fn pieces(readers: Vec<Reader<'_>>, limits: Limits) -> Vec<Piece> {
 fn piece(mut readers: Vec<Reader<'_>>) -> Piece {
     readers.sort_by_key(|reader| reader.row);
     let tokens: Vec<&[TokenId]> = readers.iter().map(|reader| reader.tokens).collect();
-    Piece {
-        rows: readers.iter().map(|reader| reader.row).collect(),
-        tokens: Padded::new(&tokens, 0),
-    }
+    Piece { rows: readers.iter().map(|reader| reader.row).collect(), tokens: Padded::new(&tokens, 0) }
 }
 
 #[cfg(test)]
@@ -118,12 +101,8 @@ mod tests {
     /// The rows of each piece and its tokens, without padding.
     fn cut(rows: &[(usize, usize, &[TokenId])], limits: Limits) -> Vec<Vec<(usize, Vec<TokenId>)>> {
         let readers = rows.iter().enumerate();
-        let readers = readers.map(|(row, &(position, src_len, tokens))| Reader {
-            row,
-            position,
-            src_len,
-            tokens,
-        });
+        let readers =
+            readers.map(|(row, &(position, src_len, tokens))| Reader { row, position, src_len, tokens });
         let of_piece = |Piece { rows, tokens }: Piece| {
             let ids = tokens.ids.chunks(tokens.width()).zip(tokens.lens());
             let ids = ids.map(|(ids, &len)| ids[..len].to_vec());
@@ -143,27 +122,17 @@ mod tests {
 
     #[test]
     fn rows_of_one_token_are_read_apart_from_prompts() {
-        let rows: [(usize, usize, &[TokenId]); 4] = [
-            (0, 0, &[1, 2, 3]),
-            (5, 0, &[4]),
-            (0, 0, &[5, 6]),
-            (2, 0, &[7]),
-        ];
+        let rows: [(usize, usize, &[TokenId]); 4] =
+            [(0, 0, &[1, 2, 3]), (5, 0, &[4]), (0, 0, &[5, 6]), (2, 0, &[7])];
         let pieces = cut(&rows, Limits::DEFAULT);
-        let expected = [
-            vec![(1, vec![4]), (3, vec![7])],
-            vec![(0, vec![1, 2, 3]), (2, vec![5, 6])],
-        ];
+        let expected = [vec![(1, vec![4]), (3, vec![7])], vec![(0, vec![1, 2, 3]), (2, vec![5, 6])]];
         assert_eq!(pieces, expected);
     }
 
     #[test]
     fn a_piece_may_follow_one_of_all_rows() {
         let rows: [(usize, usize, &[TokenId]); 2] = [(0, 0, &[1, 2, 3]), (0, 2, &[4, 5])];
-        let limits = Limits {
-            positions: 100,
-            weights: 8,
-        };
+        let limits = Limits { positions: 100, weights: 8 };
         let expected = [vec![(0, vec![1, 2]), (1, vec![4, 5])], vec![(0, vec![3])]];
         assert_eq!(cut(&rows, limits), expected);
     }
@@ -171,9 +140,8 @@ mod tests {
     #[test]
     fn pieces_keep_to_their_limits_and_lose_nothing() {
         let tokens: Vec<TokenId> = (0..40).collect();
-        let rows: Vec<(usize, usize, &[TokenId])> = (0..12)
-            .map(|row| (3 * row, 7 * (row % 3), &tokens[..1 + 13 * row % 40]))
-            .collect();
+        let rows: Vec<(usize, usize, &[TokenId])> =
+            (0..12).map(|row| (3 * row, 7 * (row % 3), &tokens[..1 + 13 * row % 40])).collect();
         for (positions, weights) in [(1, 1), (8, 1000), (64, 300), (1000, 100), (1000, 100_000)] {
             let limits = Limits { positions, weights };
             let mut read: Vec<Vec<TokenId>> = vec![Vec::new(); rows.len()];

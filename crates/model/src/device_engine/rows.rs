@@ -28,10 +28,7 @@ impl Backend for Growing<'_> {
                 let d = table.shape()[1];
                 let row = |&position: &usize| &rows[position * d..][..d];
                 let rows: Vec<f32> = self.positions.iter().flat_map(row).copied().collect();
-                embed(Some(PositionRows {
-                    table: rows.into(),
-                    len: ids.len(),
-                }))
+                embed(Some(PositionRows { table: rows.into(), len: ids.len() }))
             }
             PositionEncoding::Learned { table, offset } => {
                 let rows: Vec<usize> = self.positions.iter().map(|p| offset + p).collect();
@@ -63,13 +60,7 @@ impl Backend for Growing<'_> {
         self.sequences.norm(x, norm)
     }
 
-    fn residual_norm(
-        &mut self,
-        x: Value,
-        y: Value,
-        dropout: Option<Dropout>,
-        norm: &Norm<Trained>,
-    ) -> Value {
+    fn residual_norm(&mut self, x: Value, y: Value, dropout: Option<Dropout>, norm: &Norm<Trained>) -> Value {
         self.sequences.residual_norm(x, y, dropout, norm)
     }
 

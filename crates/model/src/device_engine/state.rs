@@ -80,10 +80,7 @@ impl State {
             if let Some(lengths) = lengths.filter(|_| !self.memory.is_unused()) {
                 for position in 0..src_len {
                     self.memory.reserve(&mut table, position);
-                    pairs.push([
-                        number * lengths.width() + position,
-                        row_of(&table, position),
-                    ]);
+                    pairs.push([number * lengths.width() + position, row_of(&table, position)]);
                 }
             }
             self.rows.push(Row {
@@ -97,11 +94,9 @@ impl State {
         self.memory.prepare();
         for (layer, found) in memory.iter().flat_map(|memory| &memory.layers).enumerate() {
             let [_, width] = found.shape();
-            self.memory
-                .store(layer, whole(found.buffer(), width), &pairs);
+            self.memory.store(layer, whole(found.buffer(), width), &pairs);
         }
-        for ((cells, initial), &width) in self.cells.iter_mut().zip(initial).zip(&self.widths.cells)
-        {
+        for ((cells, initial), &width) in self.cells.iter_mut().zip(initial).zip(&self.widths.cells) {
             let mut all = Buffer::take((before + added) * width);
             let old: Vec<[usize; 2]> = (0..before).map(|row| [row; 2]).collect();
             let new: Vec<[usize; 2]> = (0..added).map(|row| [row, before + row]).collect();
@@ -158,13 +153,7 @@ impl State {
     }
 
     /// Replaces the states of some `rows`, ascending, in the cells of a layer, by those at `places` of `states`.
-    pub(super) fn put_cells(
-        &mut self,
-        layer: usize,
-        rows: &[usize],
-        states: &Value,
-        places: &[usize],
-    ) {
+    pub(super) fn put_cells(&mut self, layer: usize, rows: &[usize], states: &Value, places: &[usize]) {
         let width = self.widths.cells[layer];
         let cells = &mut self.cells[layer];
         if rows.len() == self.rows.len() {
@@ -180,8 +169,7 @@ impl State {
     /// The candidates of each row.
     pub(super) fn candidates(&self) -> Vec<Arc<[TokenId]>> {
         let rows = self.rows.iter();
-        rows.map(|row| row.candidates.clone().unwrap_or_default())
-            .collect()
+        rows.map(|row| row.candidates.clone().unwrap_or_default()).collect()
     }
 
     /// Replaces row `i` by the previous row `rows[i]`; rows that are not named are dropped.

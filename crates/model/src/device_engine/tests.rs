@@ -23,10 +23,7 @@ fn on_device(device: &'static dyn Device, model: &Model) -> DeviceEngine {
 }
 
 fn on_cpu(model: &Model) -> Engine {
-    Engine::new(
-        model.architecture(),
-        &mut Dense::new(Precision::F32, model.copied()),
-    )
+    Engine::new(model.architecture(), &mut Dense::new(Precision::F32, model.copied()))
 }
 
 /// The logits of rows that come and go, read alone and together, and the attention to their sources.
@@ -36,9 +33,7 @@ fn results<S: Stepper>(engine: &S) -> Vec<Vec<f32>> {
     let mut state = watched.unwrap_or_else(|| engine.start());
     let mut found = Vec::new();
     engine.admit(&padded(&SRC[..2]), &mut state);
-    found.extend(rows(
-        engine.logits(engine.read(&padded(&TGT[..2]), &mut state)),
-    ));
+    found.extend(rows(engine.logits(engine.read(&padded(&TGT[..2]), &mut state))));
     engine.select(&[1, 0, 0], &mut state);
     // Far enough to share blocks, to copy them, and to need new ones.
     for next in 0..14 {
@@ -70,10 +65,7 @@ fn devices_give_what_the_cpu_gives() {
                 assert_eq!(found.len(), expected.len(), "{config:?}");
                 for (found, expected) in found.iter().zip(expected) {
                     let difference = (found - expected).abs();
-                    assert!(
-                        difference < 1e-4,
-                        "{found}, not {expected}: {config:?} on {device:?}"
-                    );
+                    assert!(difference < 1e-4, "{found}, not {expected}: {config:?} on {device:?}");
                 }
             }
         }
@@ -92,11 +84,8 @@ fn pieces_of_tokens_change_nothing() {
             let mut state = watched.unwrap_or_else(|| engine.start());
             engine.admit(&padded(&SRC), &mut state);
             let mut found = Vec::new();
-            let steps: [[&[TokenId]; 3]; 3] = [
-                [&[2, 5, 6, 7, 8], &[2], &[2, 9, 4]],
-                [&[5], &[6], &[7]],
-                [&[4], &[10, 6, 9, 8], &[11, 5]],
-            ];
+            let steps: [[&[TokenId]; 3]; 3] =
+                [[&[2, 5, 6, 7, 8], &[2], &[2, 9, 4]], [&[5], &[6], &[7]], [&[4], &[10, 6, 9, 8], &[11, 5]]];
             for tokens in steps {
                 let last = engine.read_within(limits, &padded(&tokens), &mut state);
                 found.extend(rows(engine.logits(last)));
@@ -137,10 +126,7 @@ fn a_piece_of_some_rows_may_follow_one_of_all() {
         rows(engine.logits(last))
     };
     let together = results(&[(&[0, 1, 2], &[&[2, 5, 6], &[2, 4], &[2]])]);
-    let apart = results(&[
-        (&[0, 1, 2], &[&[2, 5], &[2], &[2]]),
-        (&[0, 1], &[&[6], &[4]]),
-    ]);
+    let apart = results(&[(&[0, 1, 2], &[&[2, 5], &[2], &[2]]), (&[0, 1], &[&[6], &[4]])]);
     assert_eq!((together.len(), apart.len()), (3, 3));
     for (apart, together) in apart.iter().flatten().zip(together.iter().flatten()) {
         assert!((apart - together).abs() < 1e-5);
@@ -162,26 +148,11 @@ fn only_weights_are_rounded_to_bf16() {
         let rounded = rounded.parameters(model.architecture());
         for device in [&Cpu as &'static dyn Device, &PLAIN] {
             let engine = with_numbers(device, &model, Float::Bf16);
-            assert_eq!(
-                by_name(engine.parameters()),
-                by_name(rounded.clone()),
-                "{config:?} on {device:?}"
-            );
-            let of_rounded = DeviceEngine::with_weights(
-                device,
-                model.architecture(),
-                rounded.clone(),
-                Float::F32,
-            );
-            assert_eq!(
-                results(&engine),
-                results(&of_rounded),
-                "{config:?} on {device:?}"
-            );
-            assert_eq!(
-                [engine.numbers(), of_rounded.numbers()],
-                [Float::Bf16, Float::F32]
-            );
+            assert_eq!(by_name(engine.parameters()), by_name(rounded.clone()), "{config:?} on {device:?}");
+            let of_rounded =
+                DeviceEngine::with_weights(device, model.architecture(), rounded.clone(), Float::F32);
+            assert_eq!(results(&engine), results(&of_rounded), "{config:?} on {device:?}");
+            assert_eq!([engine.numbers(), of_rounded.numbers()], [Float::Bf16, Float::F32]);
         }
     }
 }
@@ -205,8 +176,5 @@ fn the_likeliest_tokens_are_those_of_the_logits() {
         assert!((found.log_prob - expected.log_prob).abs() < 1e-5);
     }
     let best = expected.iter().map(|next| Some(next[0].token));
-    assert_eq!(
-        engine.most_likely(last(&engine), &[0, 2]),
-        best.collect::<Vec<_>>()
-    );
+    assert_eq!(engine.most_likely(last(&engine), &[0, 2]), best.collect::<Vec<_>>());
 }

@@ -27,11 +27,7 @@ impl Buffers {
             drop(free.pop());
             vec![0.0; len]
         };
-        Buffer {
-            data,
-            len,
-            home: self,
-        }
+        Buffer { data, len, home: self }
     }
 }
 

@@ -14,10 +14,7 @@ pub(super) struct Cache {
 impl Cache {
     /// An empty cache of blocks of `len` words.
     pub(super) fn new(len: usize) -> Self {
-        Self {
-            len,
-            ..Self::default()
-        }
+        Self { len, ..Self::default() }
     }
 
     /// Words of a block; 0 if no layer has self-attention.
@@ -84,11 +81,7 @@ mod tests {
         to.copy_from_slice(from);
         cache.block_mut(&b, 1)[1] = 2.0;
         cache.reserve(&mut a, 1);
-        assert_eq!(
-            cache.block_mut(&a, 0),
-            [1.0, 0.0],
-            "a is the only user again"
-        );
+        assert_eq!(cache.block_mut(&a, 0), [1.0, 0.0], "a is the only user again");
         assert_eq!(cache.blocks(&b).collect::<Vec<_>>(), [[1.0, 2.0]]);
         assert_eq!(cache.blocks.len(), 2);
         cache.release(&b);

@@ -41,12 +41,7 @@ impl<'a> Decode for Rows<'a, Growing<'_>> {
         })
     }
 
-    fn advance(
-        &mut self,
-        x: &Buffer<'a>,
-        layer: &RecurrentLayer<Packed>,
-        number: usize,
-    ) -> Buffer<'a> {
+    fn advance(&mut self, x: &Buffer<'a>, layer: &RecurrentLayer<Packed>, number: usize) -> Buffer<'a> {
         profile::time(Part::Cells, || {
             let mut states = std::mem::take(&mut self.across.state.cells[number]);
             let hidden = layer.run(x, &mut states, self);
@@ -69,11 +64,7 @@ impl<'a> Decode for Rows<'a, Growing<'_>> {
         })
     }
 
-    fn attend_states(
-        &mut self,
-        h: &Buffer<'a>,
-        attention: &MultiplicativeAttention<Packed>,
-    ) -> Buffer<'a> {
+    fn attend_states(&mut self, h: &Buffer<'a>, attention: &MultiplicativeAttention<Packed>) -> Buffer<'a> {
         profile::time(Part::CrossAttention, || {
             let mut queries = match &attention.query {
                 Some(query) => self.side_by_side(h, &[query]),
@@ -111,11 +102,7 @@ impl<'a> Rows<'a, Growing<'_>> {
         for (span, row) in self.spans.iter().zip(rows) {
             if let Some(copied) = row.copied {
                 let (from, to) = cache.copied(copied);
-                layout.copy(
-                    &from[place.clone()],
-                    &mut to[place.clone()],
-                    span.first % BLOCK,
-                );
+                layout.copy(&from[place.clone()], &mut to[place.clone()], span.first % BLOCK);
             }
             let joined = &joined[span.rows.start * width..span.rows.end * width];
             for (position, new) in (span.first..).zip(joined.chunks_exact(width)) {
@@ -125,12 +112,7 @@ impl<'a> Rows<'a, Growing<'_>> {
             }
             let blocks = cache.blocks(&row.table).map(|block| &block[place.clone()]);
             let blocks: Vec<&[f32]> = blocks.collect();
-            let queries = Queries {
-                rows: joined,
-                stride: width,
-                first: span.first,
-                seen: Seen::Earlier,
-            };
+            let queries = Queries { rows: joined, stride: width, first: span.first, seen: Seen::Earlier };
             let out = &mut contexts[span.rows.start * d..span.rows.end * d];
             layout.attend(queries, &blocks, bias, products, out, None);
         }
@@ -160,14 +142,7 @@ impl<'a> Rows<'a, Growing<'_>> {
             };
             let out = &mut contexts[rows.start * d..rows.end * d];
             let mut of_group = is_top.then(|| vec![0.0; rows.len() * source.len()]);
-            source.layout(layer).attend(
-                queries,
-                &blocks,
-                None,
-                products,
-                out,
-                of_group.as_deref_mut(),
-            );
+            source.layout(layer).attend(queries, &blocks, None, products, out, of_group.as_deref_mut());
             if let Some(of_group) = of_group {
                 let len = source.len();
                 weights.extend((0..rows.len()).map(|row| of_group[row * len..][..len].to_vec()));
@@ -195,12 +170,8 @@ impl<'a> Rows<'a, Growing<'_>> {
             let source = blocks_of(state, number);
             let len = source.len();
             let blocks: Vec<&[f32]> = source.layer(0).collect();
-            let queries = Queries {
-                rows: &queries[span.rows.start * d..],
-                stride: d,
-                first: 0,
-                seen: Seen::All(len),
-            };
+            let queries =
+                Queries { rows: &queries[span.rows.start * d..], stride: d, first: 0, seen: Seen::All(len) };
             let out = &mut contexts[span.rows.start * d..span.rows.end * d];
             let mut of_row = (weights.is_some()).then(|| vec![0.0; span.rows.len() * len]);
             let layout = source.layout(0);

@@ -37,12 +37,7 @@ impl<'a> Encode for Rows<'a, Whole> {
             let all = blocks.chunks_exact_mut(layout.block_len());
             store_all(layout, joined, width, d, all);
             let blocks: Vec<&[f32]> = blocks.chunks_exact(layout.block_len()).collect();
-            let queries = Queries {
-                rows: joined,
-                stride: width,
-                first: *first,
-                seen: Seen::All(rows.len()),
-            };
+            let queries = Queries { rows: joined, stride: width, first: *first, seen: Seen::All(rows.len()) };
             let out = &mut contexts[rows.start * d..rows.end * d];
             let bias = relative.bias.as_deref();
             layout.attend(queries, &blocks, bias, self.products(), out, None);
@@ -57,11 +52,7 @@ impl<'a> Encode for Rows<'a, Whole> {
         States { hidden, last }
     }
 
-    fn read_both(
-        &mut self,
-        x: &Buffer<'a>,
-        layers: [&RecurrentLayer<Packed>; 2],
-    ) -> States<Buffer<'a>> {
+    fn read_both(&mut self, x: &Buffer<'a>, layers: [&RecurrentLayer<Packed>; 2]) -> States<Buffer<'a>> {
         let d = layers[0].d;
         let [forward, backward] = layers.map(|layer| self.read(x, layer));
         let mut last = self.buffers.take(2 * forward.last.len());
@@ -95,20 +86,11 @@ pub(super) fn encode(
         while first < src.rows() && (spans.is_empty() || ids.len() < AT_ONCE) {
             let start = ids.len();
             ids.extend(sequence(first));
-            spans.push(Span {
-                rows: start..ids.len(),
-                first: 0,
-            });
+            spans.push(Span { rows: start..ids.len(), first: 0 });
             first += 1;
         }
         let positions: Vec<usize> = spans.iter().flat_map(|span| 0..span.rows.len()).collect();
-        let mut rows = Rows {
-            positions: &positions,
-            spans: &spans,
-            buffers,
-            precision,
-            across: Whole,
-        };
+        let mut rows = Rows { positions: &positions, spans: &spans, buffers, precision, across: Whole };
         let x = input.forward(&ids, table, &mut rows);
         let output = layers.forward(x, &mut rows);
         each(output, &mut rows);

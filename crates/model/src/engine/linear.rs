@@ -47,9 +47,6 @@ impl Linear {
     }
 
     fn affine(&self) -> PackedAffine<'_> {
-        PackedAffine {
-            weight: self.weight.view(),
-            bias: self.bias.as_ref().map(|bias| bias.as_slice()),
-        }
+        PackedAffine { weight: self.weight.view(), bias: self.bias.as_ref().map(|bias| bias.as_slice()) }
     }
 }

@@ -4,9 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use attentive_kernels::mapped::Mapped;
-use attentive_kernels::packed::{
-    PackedBf16, PackedError, PackedInt8, PackedWeight, PackedWeightBuf,
-};
+use attentive_kernels::packed::{PackedBf16, PackedError, PackedInt8, PackedWeight, PackedWeightBuf};
 
 use super::Precision;
 
@@ -17,11 +15,7 @@ pub struct Matrix(Storage);
 #[derive(Debug)]
 enum Storage {
     Owned(PackedWeightBuf),
-    File {
-        file: Arc<Mapped>,
-        shape: [usize; 2],
-        places: Places,
-    },
+    File { file: Arc<Mapped>, shape: [usize; 2], places: Places },
 }
 
 /// Where the numbers of a packed matrix are in a file.
@@ -54,17 +48,9 @@ impl Matrix {
     ///
     /// # Panics
     /// If the places are not in the file.
-    pub fn mapped(
-        file: Arc<Mapped>,
-        shape: [usize; 2],
-        places: Places,
-    ) -> Result<Self, PackedError> {
+    pub fn mapped(file: Arc<Mapped>, shape: [usize; 2], places: Places) -> Result<Self, PackedError> {
         view(&file, shape, &places)?;
-        let storage = Storage::File {
-            file,
-            shape,
-            places,
-        };
+        let storage = Storage::File { file, shape, places };
         Ok(Self(storage))
     }
 
@@ -72,11 +58,9 @@ impl Matrix {
     pub fn view(&self) -> PackedWeight<'_> {
         match &self.0 {
             Storage::Owned(packed) => packed.view(),
-            Storage::File {
-                file,
-                shape,
-                places,
-            } => view(file, *shape, places).expect("checked when it was opened"),
+            Storage::File { file, shape, places } => {
+                view(file, *shape, places).expect("checked when it was opened")
+            }
         }
     }
 
@@ -108,19 +92,11 @@ impl Matrix {
     }
 }
 
-fn view<'a>(
-    file: &'a Mapped,
-    [n, k]: [usize; 2],
-    places: &Places,
-) -> Result<PackedWeight<'a>, PackedError> {
+fn view<'a>(file: &'a Mapped, [n, k]: [usize; 2], places: &Places) -> Result<PackedWeight<'a>, PackedError> {
     let bytes = |place: &Range<usize>| &file[place.clone()];
     Ok(match places {
         Places::Bf16(values) => PackedWeight::Bf16(PackedBf16::from_bytes(n, k, bytes(values))?),
-        Places::Int8 {
-            values,
-            scales,
-            sums,
-        } => {
+        Places::Int8 { values, scales, sums } => {
             let (values, scales, sums) = (bytes(values), bytes(scales), bytes(sums));
             PackedWeight::Int8(PackedInt8::from_bytes(n, k, values, scales, sums)?)
         }

@@ -118,10 +118,7 @@ impl Engine {
     /// The same engine, in which keys and values of attention are kept in `numbers`; in `f32` without this call. Encoders attend
     /// in `f32`.
     pub fn with_cache(self, numbers: Float) -> Self {
-        Self {
-            cache: numbers,
-            ..self
-        }
+        Self { cache: numbers, ..self }
     }
 
     /// The number type of the weights.
@@ -141,9 +138,8 @@ impl Engine {
 
     /// All weights as `f32`; those of an engine in `f32` equal the ones that it was built from.
     pub fn parameters(&self, architecture: &Architecture) -> Vec<Parameter> {
-        let weights: HashMap<&str, &Weight> = (self.weights.iter())
-            .map(|(name, weight)| (name.as_str(), weight))
-            .collect();
+        let weights: HashMap<&str, &Weight> =
+            (self.weights.iter()).map(|(name, weight)| (name.as_str(), weight)).collect();
         let parameters = architecture.parameters().into_iter();
         let values = |name: &str| match weights[name] {
             Weight::Matrix(matrix) => matrix.unpacked(),
@@ -176,15 +172,11 @@ impl Engine {
         state.advance(&spans);
         let rows = spans.len();
         let candidates = state.rows.iter().map(|row| row.candidates.clone());
-        let listed = state.columns.as_ref().map(|columns| Listed {
-            rows: candidates.collect(),
-            columns: Arc::clone(columns),
-        });
-        LastLayer {
-            rows,
-            values,
-            listed,
-        }
+        let listed = state
+            .columns
+            .as_ref()
+            .map(|columns| Listed { rows: candidates.collect(), columns: Arc::clone(columns) });
+        LastLayer { rows, values, listed }
     }
 }
 
@@ -217,11 +209,7 @@ impl Engine {
             spans,
             buffers,
             precision: self.precision,
-            across: Growing {
-                state,
-                n_layers,
-                numbers: self.cache,
-            },
+            across: Growing { state, n_layers, numbers: self.cache },
         };
         let x = input.forward(tokens, self.layers.tgt_table(), &mut rows);
         let x = layers.forward(x, &mut rows);
@@ -301,19 +289,12 @@ impl Stepper for Engine {
         let buffers = std::mem::take(&mut state.buffers);
         let first = state.rows.len();
         profile::time(profile::Part::Encoder, || {
-            encode(
-                encoder,
-                self.layers.src_table(),
-                src,
-                self.precision,
-                &buffers,
-                |encoded, rows| {
-                    let sources = sources(self.decoder(), self.cache, &encoded.memory, rows);
-                    for (number, source) in sources.into_iter().enumerate() {
-                        state.admit(source, &self.starts(&encoded.finals, number));
-                    }
-                },
-            );
+            encode(encoder, self.layers.src_table(), src, self.precision, &buffers, |encoded, rows| {
+                let sources = sources(self.decoder(), self.cache, &encoded.memory, rows);
+                for (number, source) in sources.into_iter().enumerate() {
+                    state.admit(source, &self.starts(&encoded.finals, number));
+                }
+            });
         });
         state.buffers = buffers;
         if let Some(shortlist) = &self.shortlist {
@@ -325,21 +306,14 @@ impl Stepper for Engine {
     }
 
     fn step(&self, next: &[TokenId], state: &mut State) -> LastLayer {
-        profile::time(profile::Part::DecoderRest, || {
-            self.extend(next, &vec![1; next.len()], state)
-        })
+        profile::time(profile::Part::DecoderRest, || self.extend(next, &vec![1; next.len()], state))
     }
 
     fn read(&self, tokens: &Padded, state: &mut State) -> LastLayer {
         let width = tokens.width();
-        let real = tokens
-            .lens()
-            .iter()
-            .zip(tokens.ids.chunks_exact(width.max(1)));
+        let real = tokens.lens().iter().zip(tokens.ids.chunks_exact(width.max(1)));
         let ids: Vec<TokenId> = real.flat_map(|(&len, row)| &row[..len]).copied().collect();
-        profile::time(profile::Part::DecoderRest, || {
-            self.extend(&ids, tokens.lens(), state)
-        })
+        profile::time(profile::Part::DecoderRest, || self.extend(&ids, tokens.lens(), state))
     }
 
     fn select(&self, rows: &[usize], state: &mut State) {
@@ -347,21 +321,15 @@ impl Stepper for Engine {
     }
 
     fn likeliest(&self, last: LastLayer, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
-        profile::time(profile::Part::Projection, || {
-            self.projection.likeliest(last, count, never)
-        })
+        profile::time(profile::Part::Projection, || self.projection.likeliest(last, count, never))
     }
 
     fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
-        profile::time(profile::Part::Projection, || {
-            self.projection.most_likely(last, never)
-        })
+        profile::time(profile::Part::Projection, || self.projection.most_likely(last, never))
     }
 
     fn answers(&self, last: LastLayer, questions: &[Question]) -> Vec<Answer> {
-        profile::time(profile::Part::Projection, || {
-            self.projection.answers(last, questions)
-        })
+        profile::time(profile::Part::Projection, || self.projection.answers(last, questions))
     }
 
     fn logits(&self, last: LastLayer) -> Logits {

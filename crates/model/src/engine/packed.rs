@@ -46,11 +46,7 @@ fn bias(
     max_len: usize,
     scope: &Scope<'_, Packed>,
 ) -> Option<DistanceBias> {
-    let RelativePositions::Buckets {
-        n_buckets,
-        max_distance,
-    } = attention.positions
-    else {
+    let RelativePositions::Buckets { n_buckets, max_distance } = attention.positions else {
         return None;
     };
     let n_heads = attention.n_heads;

@@ -120,11 +120,7 @@ pub fn profiled<R>(work: impl FnOnce() -> R) -> (R, Profile) {
 
 /// [`profiled`] for `work` that begins with `part`.
 fn begun_in<R>(part: Part, work: impl FnOnce() -> R) -> (R, Profile) {
-    let clock = Clock {
-        profile: Profile::default(),
-        part,
-        since: Instant::now(),
-    };
+    let clock = Clock { profile: Profile::default(), part, since: Instant::now() };
     let (before, was_on) = (CLOCK.replace(Some(clock)), ON.replace(true));
     let result = work();
     switch(part);
@@ -201,11 +197,7 @@ pub struct Start {
 impl Start {
     /// Runs the search `work` of this thread.
     pub fn search<R>(self, work: impl FnOnce() -> R) -> (R, Profile) {
-        if self.is_on {
-            begun_in(Part::Search, work)
-        } else {
-            (work(), Profile::default())
-        }
+        if self.is_on { begun_in(Part::Search, work) } else { (work(), Profile::default()) }
     }
 }
 

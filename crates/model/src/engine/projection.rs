@@ -24,10 +24,7 @@ pub(super) struct Projection {
 impl Projection {
     /// The projection `map` of the last layer times `scale`.
     pub(super) fn new(map: Linear, scale: f64) -> Self {
-        Self {
-            map,
-            scale: scale as f32,
-        }
+        Self { map, scale: scale as f32 }
     }
 
     /// The number of tokens.
@@ -60,48 +57,28 @@ impl Projection {
     }
 
     /// See [`attentive_decode::likeliest`].
-    pub(super) fn likeliest(
-        &self,
-        last: LastLayer,
-        count: usize,
-        never: &[TokenId],
-    ) -> Vec<Vec<NextToken>> {
+    pub(super) fn likeliest(&self, last: LastLayer, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
         let rows = last.rows;
         let question = likeliest_of_any_row(count, never);
-        let keep = Keep {
-            asked: Asked::OfAll(&question),
-            sums: true,
-        };
+        let keep = Keep { asked: Asked::OfAll(&question), sums: true };
         let parts = self.parts(last, keep);
-        (0..rows)
-            .map(|row| answer(&parts, row, 0).next_tokens())
-            .collect()
+        (0..rows).map(|row| answer(&parts, row, 0).next_tokens()).collect()
     }
 
     /// See [`attentive_decode::Stepper::answers`]. A shortlist has no effect.
     pub(super) fn answers(&self, last: LastLayer, questions: &[Question]) -> Vec<Answer> {
-        let last = LastLayer {
-            listed: None,
-            ..last
-        };
-        let keep = Keep {
-            asked: Asked::OfEach(questions),
-            sums: true,
-        };
+        let last = LastLayer { listed: None, ..last };
+        let keep = Keep { asked: Asked::OfEach(questions), sums: true };
         let parts = self.parts(last, keep);
         let all = questions.iter().enumerate();
-        all.map(|(row, question)| answer(&parts, row, question.tokens.len()))
-            .collect()
+        all.map(|(row, question)| answer(&parts, row, question.tokens.len())).collect()
     }
 
     /// See [`attentive_decode::Stepper::most_likely`].
     pub(super) fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
         let rows = last.rows;
         let question = likeliest_of_any_row(1, never);
-        let keep = Keep {
-            asked: Asked::OfAll(&question),
-            sums: false,
-        };
+        let keep = Keep { asked: Asked::OfAll(&question), sums: false };
         let parts = self.parts(last, keep);
         let best = |row| largest(&parts, row).first().map(|&(_, token)| token);
         (0..rows).map(best).collect()
@@ -109,11 +86,7 @@ impl Projection {
 
     /// What is kept of the logits, which exist only for some columns at a time. Threads share the columns.
     fn parts(&self, last: LastLayer, keep: Keep<'_>) -> Vec<Part> {
-        let LastLayer {
-            rows,
-            values,
-            listed,
-        } = last;
+        let LastLayer { rows, values, listed } = last;
         let values = self.scaled(values);
         if let Some(listed) = listed {
             return vec![self.listed(&values, &listed, keep)];
@@ -142,23 +115,13 @@ impl Projection {
 
     /// What is kept of the logits of each row's candidates.
     fn listed(&self, values: &[f32], listed: &Listed, keep: Keep<'_>) -> Part {
-        let columns = &mut *listed
-            .columns
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let columns = &mut *listed.columns.lock().unwrap_or_else(PoisonError::into_inner);
         columns.provide(&listed.rows, &self.map);
         let (weight, bias) = columns.view();
         let width = weight.n();
         let mut logits = vec![0.0; listed.rows.len() * width];
         let identity = Activation::Identity;
-        linear_packed(
-            listed.rows.len(),
-            values,
-            weight,
-            bias,
-            identity,
-            &mut logits,
-        );
+        linear_packed(listed.rows.len(), values, weight, bias, identity, &mut logits);
         let rows = listed.rows.iter().zip(logits.chunks_exact(width.max(1)));
         let rows = rows.enumerate().map(|(row, (candidates, logits))| {
             of_candidates(candidates, logits, columns, keep.asked.of(row), keep.sums)
@@ -168,10 +131,7 @@ impl Projection {
 
     /// What is kept of some chunks of columns.
     fn of_columns(&self, left: &Left<'_>, chunks: Range<usize>, keep: Keep<'_>) -> Part {
-        let (weight, bias) = (
-            self.map.weight.view(),
-            self.map.bias.as_ref().map(|bias| bias.as_slice()),
-        );
+        let (weight, bias) = (self.map.weight.view(), self.map.bias.as_ref().map(|bias| bias.as_slice()));
         let rows = left.rows();
         let new = |row| OfRow::new(keep.asked.of(row), chunks.len());
         let mut part: Vec<OfRow> = (0..rows).map(new).collect();
@@ -209,22 +169,14 @@ fn of_candidates(
     largest.add(&logits, 0, &barred);
     OfRow {
         largest: largest.renumbered(candidates),
-        sums: if sums {
-            logits.chunks(SUM_CHUNK).map(exp_sum).collect()
-        } else {
-            Vec::new()
-        },
+        sums: if sums { logits.chunks(SUM_CHUNK).map(exp_sum).collect() } else { Vec::new() },
         asked: Vec::new(),
     }
 }
 
 /// The question about any row for its `count` likeliest tokens without those in `never`.
 fn likeliest_of_any_row(count: usize, never: &[TokenId]) -> Question {
-    Question {
-        count,
-        barred: never.to_vec(),
-        tokens: Vec::new(),
-    }
+    Question { count, barred: never.to_vec(), tokens: Vec::new() }
 }
 
 /// What to keep of the logits of each row.
@@ -266,11 +218,7 @@ struct OfRow {
 impl OfRow {
     /// Nothing of a row yet, with room for `n_sums` sums.
     fn new(question: &Question, n_sums: usize) -> Self {
-        Self {
-            largest: Largest::new(question.count),
-            sums: Vec::with_capacity(n_sums),
-            asked: Vec::new(),
-        }
+        Self { largest: Largest::new(question.count), sums: Vec::with_capacity(n_sums), asked: Vec::new() }
     }
 
     /// Keeps what `question` asks for of `logits`, the first of which is that of token `first`, and their sum if `sums`.
@@ -310,9 +258,5 @@ fn answer(parts: &[Part], row: usize, n_tokens: usize) -> Answer {
     for &(place, logit) in of_row().flat_map(|kept| &kept.asked) {
         logits[place] = logit;
     }
-    Answer {
-        likeliest: largest(parts, row),
-        logits,
-        total: log_of_sums(&sums),
-    }
+    Answer { likeliest: largest(parts, row), logits, total: log_of_sums(&sums) }
 }

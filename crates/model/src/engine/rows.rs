@@ -86,12 +86,7 @@ impl<'a, A> Rows<'a, A> {
 
     fn norm_call(&self, x: &[f32], norm: &Norm) -> NormCall {
         let rows = self.positions.len();
-        NormCall {
-            kind: norm.kind,
-            rows,
-            d: x.len() / rows.max(1),
-            epsilon: norm.epsilon as f32,
-        }
+        NormCall { kind: norm.kind, rows, d: x.len() / rows.max(1), epsilon: norm.epsilon as f32 }
     }
 }
 
@@ -151,12 +146,7 @@ impl<'a, A> Backend for Rows<'a, A> {
         out
     }
 
-    fn gated(
-        &mut self,
-        both: Buffer<'a>,
-        activation: ActivationKind,
-        _dropout: Dropout,
-    ) -> Buffer<'a> {
+    fn gated(&mut self, both: Buffer<'a>, activation: ActivationKind, _dropout: Dropout) -> Buffer<'a> {
         let mut out = self.buffers.take(both.len() / 2);
         let d = out.len() / self.positions.len().max(1);
         gated(nonlinearity(activation), d, &both, &mut out);
@@ -178,13 +168,7 @@ impl<'a, A> Backend for Rows<'a, A> {
         layer: &Norm,
     ) -> Buffer<'a> {
         elementwise::add(&mut x, &y);
-        norm(
-            self.norm_call(&x, layer),
-            &x,
-            &layer.gain,
-            bias(layer),
-            &mut y,
-        );
+        norm(self.norm_call(&x, layer), &x, &layer.gain, bias(layer), &mut y);
         y
     }
 

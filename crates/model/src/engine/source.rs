@@ -10,9 +10,7 @@ use super::buffers::Buffer;
 use super::encode::{Whole, store_all};
 use super::packed::Packed;
 use super::rows::Rows;
-use crate::nn::{
-    Attention, Backend, Decoder, RecurrentAttention, RecurrentDecoder, TransformerDecoder,
-};
+use crate::nn::{Attention, Backend, Decoder, RecurrentAttention, RecurrentDecoder, TransformerDecoder};
 
 /// A source sentence, shared by all hypotheses of its translation.
 #[derive(Debug)]
@@ -56,9 +54,7 @@ pub(super) fn sources<'a>(
         Decoder::Recurrent(stack) => of_attention(stack, numbers, memory, rows),
     };
     match sources {
-        Some(sources) => (sources.into_iter())
-            .map(|source| Some(Arc::new(source)))
-            .collect(),
+        Some(sources) => (sources.into_iter()).map(|source| Some(Arc::new(source))).collect(),
         None => vec![None; rows.spans.len()],
     }
 }
@@ -72,13 +68,10 @@ fn blocks_of_layers<'a>(
 ) -> Option<Vec<Source>> {
     let cross = stack.layers.iter().filter_map(|layer| layer.cross.as_ref());
     let attentions: Vec<&Attention<Packed>> = cross.map(|cross| &cross.attention).collect();
-    let layouts = attentions
-        .iter()
-        .map(|cross| cross.heads.stored_in(numbers));
+    let layouts = attentions.iter().map(|cross| cross.heads.stored_in(numbers));
     let layouts: Vec<Layout> = layouts.collect();
-    let mut sources: Vec<SourceBlocks> = (rows.spans.iter())
-        .map(|span| SourceBlocks::new(span.rows.len(), &layouts))
-        .collect();
+    let mut sources: Vec<SourceBlocks> =
+        (rows.spans.iter()).map(|span| SourceBlocks::new(span.rows.len(), &layouts)).collect();
     for (layer, attention) in attentions.iter().enumerate() {
         let width = 2 * attention.heads.kv_width();
         let keys_values = rows.linear(memory, &[&attention.key, &attention.value]);
@@ -132,11 +125,7 @@ impl SourceBlocks {
     pub(super) fn new(len: usize, layers: &[Layout]) -> Self {
         let block_len = layers.iter().map(|layout| layout.block_len()).sum();
         let new = |_| vec![0.0; block_len];
-        Self {
-            len,
-            blocks: (0..len.div_ceil(BLOCK)).map(new).collect(),
-            layers: layers.to_vec(),
-        }
+        Self { len, blocks: (0..len.div_ceil(BLOCK)).map(new).collect(), layers: layers.to_vec() }
     }
 
     /// The number of positions.

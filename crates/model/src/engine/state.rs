@@ -53,10 +53,7 @@ impl State {
 
     /// Adds a row at position 0 with the given source and states of the layers' cells, zeros where there is none.
     pub(super) fn admit(&mut self, source: Option<Arc<Source>>, initial: &[Option<&[f32]>]) {
-        self.rows.push(Row {
-            source,
-            ..Row::default()
-        });
+        self.rows.push(Row { source, ..Row::default() });
         for (layer, (cells, width)) in self.cells.iter_mut().zip(&self.widths).enumerate() {
             match initial.get(layer).copied().flatten() {
                 Some(initial) => cells.extend_from_slice(initial),
@@ -71,10 +68,7 @@ impl State {
         let span = |(row, len): (&Row, usize)| {
             let start = end;
             end += len;
-            Span {
-                rows: start..end,
-                first: row.position,
-            }
+            Span { rows: start..end, first: row.position }
         };
         self.rows.iter().zip(lens).map(span).collect()
     }
@@ -89,8 +83,7 @@ impl State {
             let mut reserve = |position| self.cache.reserve(&mut row.table, position);
             // Only the first block may be shared.
             row.copied = positions.next().and_then(&mut reserve);
-            positions
-                .for_each(|position| assert!(reserve(position).is_none(), "a block of its own"));
+            positions.for_each(|position| assert!(reserve(position).is_none(), "a block of its own"));
         }
     }
 
@@ -122,9 +115,7 @@ impl State {
         }
         let selected: Vec<Row> = rows.iter().map(|&row| self.rows[row].clone()).collect();
         let before = std::mem::replace(&mut self.rows, selected);
-        self.rows
-            .iter()
-            .for_each(|row| self.cache.share(&row.table));
+        self.rows.iter().for_each(|row| self.cache.share(&row.table));
         before.iter().for_each(|row| self.cache.release(&row.table));
         for (cells, &width) in self.cells.iter_mut().zip(&self.widths) {
             let of_row = |&row: &usize| cells[row * width..][..width].iter().copied();

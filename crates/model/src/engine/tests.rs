@@ -42,10 +42,7 @@ fn steps_equal_the_full_forward_pass() {
         let full = rows(model.forward(&batch_of(&config, 0..3), &Pass::inference()));
         let mut state = state_of(&engine, 0..3);
         for position in 0..3 {
-            let last: Vec<TokenId> = TGT
-                .iter()
-                .map(|tgt| tgt.get(position).copied().unwrap_or(0))
-                .collect();
+            let last: Vec<TokenId> = TGT.iter().map(|tgt| tgt.get(position).copied().unwrap_or(0)).collect();
             let step = step(&engine, &last, &mut state);
             for row in [0, 2] {
                 let expected = &full[row * TGT[0].len() + position];
@@ -89,11 +86,7 @@ fn prefixes_of_different_lengths_are_read_together() {
             let last = engine.read(&padded(&TGT[row..=row]), &mut alone);
             assert_eq!(rows(engine.logits(last))[0], read[row], "{config:?}");
             let next = [4, 5, 6][row];
-            assert_eq!(
-                step(&engine, &[next], &mut alone)[0],
-                after[row],
-                "{config:?}"
-            );
+            assert_eq!(step(&engine, &[next], &mut alone)[0], after[row], "{config:?}");
         }
     }
 }
@@ -109,10 +102,7 @@ fn selected_rows_continue_unchanged() {
         engine.select(&[2, 0, 0], &mut chosen);
         let before = step(&engine, &[5, 6, 7], &mut state);
         let after = step(&engine, &[7, 5, 5], &mut chosen);
-        assert_eq!(
-            after,
-            [before[2].clone(), before[0].clone(), before[0].clone()]
-        );
+        assert_eq!(after, [before[2].clone(), before[0].clone(), before[0].clone()]);
     }
 }
 
@@ -133,9 +123,7 @@ fn rows_come_and_go(config: &ModelConfig, precision: Precision) {
         let engine = in_precision(&model, precision);
         let alone = |sentence: usize, tokens: &[TokenId]| {
             let mut state = state_of(&engine, sentence..sentence + 1);
-            let all = tokens
-                .iter()
-                .map(|&token| step(&engine, &[token], &mut state));
+            let all = tokens.iter().map(|&token| step(&engine, &[token], &mut state));
             all.last().expect("a step").remove(0)
         };
         let mut state = state_of(&engine, 0..2);
@@ -155,11 +143,7 @@ fn rows_come_and_go(config: &ModelConfig, precision: Precision) {
         assert_eq!(found[1], alone(0, &[2, 6, 9, 11]), "{config:?}");
         engine.select(&[], &mut state);
         engine.admit(&padded(&SRC[..1]), &mut state);
-        assert_eq!(
-            step(&engine, &[2], &mut state)[0],
-            alone(0, &[2]),
-            "{config:?}"
-        );
+        assert_eq!(step(&engine, &[2], &mut state)[0], alone(0, &[2]), "{config:?}");
     }
 }
 
@@ -177,11 +161,7 @@ fn wide_layers_equal_the_full_forward_pass() {
         let full = rows(model.forward(&batch_of(&config, 0..1), &Pass::inference()));
         let mut state = state_of(&engine, 0..1);
         for (token, expected) in TGT[0].iter().zip(&full) {
-            assert_eq!(
-                &step(&engine, &[*token], &mut state)[0],
-                expected,
-                "{config:?}"
-            );
+            assert_eq!(&step(&engine, &[*token], &mut state)[0], expected, "{config:?}");
         }
     }
 }
@@ -207,11 +187,7 @@ fn answers_match_the_logits() {
             barred: barred.to_vec(),
             tokens: tokens.to_vec(),
         };
-        let questions = [
-            question(4, &[0, 2], &[]),
-            question(0, &[], &[5]),
-            question(2, &[1], &[1, 7, 0, 7]),
-        ];
+        let questions = [question(4, &[0, 2], &[]), question(0, &[], &[5]), question(2, &[1], &[1, 7, 0, 7])];
         let logits = engine.logits(last.clone());
         let expected = logits.rows().zip(&questions);
         let expected = expected.map(|(row, question)| question.answer(row));
@@ -225,22 +201,14 @@ fn answers_match_the_logits() {
 fn low_precision_is_close() {
     for config in variants().into_iter().filter(decodes) {
         let model = model(&config);
-        let exact = step(
-            &engine(&model),
-            &[2, 2],
-            &mut state_of(&engine(&model), 0..2),
-        )
-        .concat();
+        let exact = step(&engine(&model), &[2, 2], &mut state_of(&engine(&model), 0..2)).concat();
         let norm: f32 = exact.iter().map(|x| x * x).sum::<f32>().sqrt();
         for (precision, most) in [(Precision::Bf16, 0.1), (Precision::Int8, 0.2)] {
             let rough = in_precision(&model, precision);
             let found = step(&rough, &[2, 2], &mut state_of(&rough, 0..2)).concat();
             let distances = found.iter().zip(&exact).map(|(a, b)| (a - b) * (a - b));
             let distance = distances.sum::<f32>().sqrt();
-            assert!(
-                distance > 0.0 && distance < most * norm,
-                "{distance} of {norm}: {config:?}"
-            );
+            assert!(distance > 0.0 && distance < most * norm, "{distance} of {norm}: {config:?}");
         }
     }
 }
@@ -260,11 +228,7 @@ fn cross_attention_is_recorded_on_demand() {
         for (row, sentence) in [2, 0, 0].into_iter().enumerate() {
             let token = [2, 2, 4][row];
             let mut alone = state_of(&engine, sentence..sentence + 1);
-            assert_eq!(
-                step(&engine, &[token], &mut alone)[0],
-                found[row],
-                "{config:?}"
-            );
+            assert_eq!(step(&engine, &[token], &mut alone)[0], found[row], "{config:?}");
             assert_eq!(weights[row].len(), SRC[sentence].len());
             let sum: f32 = weights[row].iter().sum();
             assert!((sum - 1.0).abs() < 1e-5, "{sum}: {config:?}");

@@ -35,10 +35,7 @@ pub(super) struct Recorder<'a> {
 
 impl<'a> Recorder<'a> {
     pub(super) fn new(weights: &'a mut dyn Weights) -> Self {
-        Self {
-            weights,
-            all: Vec::new(),
-        }
+        Self { weights, all: Vec::new() }
     }
 }
 
@@ -69,10 +66,7 @@ impl Dense {
     /// These weights, whose matrices become `precision`.
     pub fn new(precision: Precision, parameters: impl IntoIterator<Item = Parameter>) -> Self {
         let named = |parameter: Parameter| (parameter.name.clone(), parameter);
-        Self {
-            precision,
-            parameters: parameters.into_iter().map(named).collect(),
-        }
+        Self { precision, parameters: parameters.into_iter().map(named).collect() }
     }
 
     fn take(&mut self, name: &str) -> Parameter {

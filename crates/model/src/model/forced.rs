@@ -24,16 +24,10 @@ impl Model {
         let Losses::Pending(rows) = self.loss(batch, 0.0, pass).losses else {
             unreachable!("the losses of a device that computes later are pending");
         };
-        let mut log_probs = rows.nll().into_iter().map(|nll| {
-            if nll.is_finite() {
-                -nll.max(0.0)
-            } else {
-                f64::NAN
-            }
-        });
+        let mut log_probs =
+            rows.nll().into_iter().map(|nll| if nll.is_finite() { -nll.max(0.0) } else { f64::NAN });
         let lens = batch.tgt_out.lens().iter();
-        lens.map(|&len| log_probs.by_ref().take(len).collect())
-            .collect()
+        lens.map(|&len| log_probs.by_ref().take(len).collect()).collect()
     }
 
     /// On the host, from the logits of a few rows at a time.

@@ -18,8 +18,8 @@ use attentive_tape::{
 };
 
 use crate::nn::{
-    Decoder, Encoded, Encoder, Head, Initial, Initializer, Input, ParameterKind, Parameters, Pass,
-    Sequence, Sequences, Stack, Stacks, Trained,
+    Decoder, Encoded, Encoder, Head, Initial, Initializer, Input, ParameterKind, Parameters, Pass, Sequence,
+    Sequences, Stack, Stacks, Trained,
 };
 
 /// The loss of a batch, summed over all targets: a value whose gradients can be computed if the pass records, and plain sums.
@@ -73,15 +73,11 @@ impl Model {
         parameters: Vec<Parameter>,
         buffer: impl Fn(ParameterKind, Vec<f32>) -> Buffer,
     ) -> Self {
-        let mut parameters: HashMap<String, Parameter> = (parameters.into_iter())
-            .map(|parameter| (parameter.name.clone(), parameter))
-            .collect();
+        let mut parameters: HashMap<String, Parameter> =
+            (parameters.into_iter()).map(|parameter| (parameter.name.clone(), parameter)).collect();
         Self::with_values(architecture, &mut |name, kind| {
             let found = parameters.remove(name).expect("no parameter is missing");
-            Initial {
-                shape: found.shape,
-                values: buffer(kind, found.values),
-            }
+            Initial { shape: found.shape, values: buffer(kind, found.values) }
         })
     }
 
@@ -120,9 +116,7 @@ impl Model {
         let lengths = src.lengths().clone();
         let mut sequences = Sequences::new(&lengths, pass);
         let x = match src {
-            Src::Vectors {
-                values, d_input, ..
-            } => {
+            Src::Vectors { values, d_input, .. } => {
                 let vectors = Value::new(values.clone(), [lengths.positions(), *d_input]);
                 encoder.input.read_vectors(vectors, &mut sequences)
             }
@@ -133,10 +127,7 @@ impl Model {
         };
         pass.observe(|| "src".into(), &x);
         let Encoded { memory: x, finals } = encoder.layers.forward(x, &mut sequences);
-        Memory {
-            sequence: Sequence { x, lengths },
-            finals,
-        }
+        Memory { sequence: Sequence { x, lengths }, finals }
     }
 
     /// The output of the last layer at every predicted position, under teacher forcing: `[rows, d]`.
@@ -186,8 +177,9 @@ impl Model {
     /// If the model has no vector for a whole sequence.
     pub fn vectors(&self, batch: &Batch, pass: &Pass<'_>) -> Value {
         let pooling = match self.architecture.head {
-            architecture::Head::Sequence { pooling, .. }
-            | architecture::Head::Vector { pooling, .. } => Some(pooling),
+            architecture::Head::Sequence { pooling, .. } | architecture::Head::Vector { pooling, .. } => {
+                Some(pooling)
+            }
             architecture::Head::Vocabulary(_) | architecture::Head::Positions(_) => None,
         };
         let (pooling, memory) = pooling.zip(self.encode(batch, pass)).expect("a vector");
@@ -258,11 +250,7 @@ impl Model {
 
     /// Applies the projection.
     fn logits(&self, x: Value, pass: &Pass<'_>) -> Value {
-        tape::linear(
-            x,
-            vec![self.projection(pass)],
-            Epilogue::plain(pass.precision()),
-        )
+        tape::linear(x, vec![self.projection(pass)], Epilogue::plain(pass.precision()))
     }
 }
 
@@ -291,16 +279,12 @@ fn decode(
 fn pool(pooling: Pooling, Memory { sequence, finals }: &Memory) -> Value {
     match (pooling, finals.last()) {
         (Pooling::Mean, _) => tape::mean_rows(sequence.x.clone(), &sequence.lengths),
-        (Pooling::First, _) => {
-            tape::select_rows(sequence.x.clone(), &sequence.lengths.first_rows())
-        }
+        (Pooling::First, _) => tape::select_rows(sequence.x.clone(), &sequence.lengths.first_rows()),
         (Pooling::Last, Some(state)) => {
             let [_, d] = sequence.x.shape();
             tape::columns(state.clone(), 0..d)
         }
-        (Pooling::Last, None) => {
-            tape::select_rows(sequence.x.clone(), &sequence.lengths.last_rows())
-        }
+        (Pooling::Last, None) => tape::select_rows(sequence.x.clone(), &sequence.lengths.last_rows()),
     }
 }
 
@@ -317,6 +301,5 @@ fn normalize(vector: &mut [f32]) {
 fn targets(tgt_out: &Padded) -> Vec<u32> {
     let lengths = tgt_out.lengths.clone();
     let ids = lengths.mask().zip(&tgt_out.ids);
-    ids.map(|(ignored, &id)| if ignored { IGNORE } else { id })
-        .collect()
+    ids.map(|(ignored, &id)| if ignored { IGNORE } else { id }).collect()
 }

@@ -33,10 +33,7 @@ const PARTS: [&str; 5] = ["src", "tgt", "encoder", "decoder", "head"];
 pub(super) fn in_order(mut parameters: Vec<Param>) -> Vec<Param> {
     let part = |parameter: &Param| {
         let (part, _) = parameter.name().split_once('.').unwrap_or_default();
-        PARTS
-            .iter()
-            .position(|name| *name == part)
-            .expect("a part of a model")
+        PARTS.iter().position(|name| *name == part).expect("a part of a model")
     };
     parameters.sort_by_key(part);
     parameters

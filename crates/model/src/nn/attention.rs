@@ -42,11 +42,7 @@ impl<S: Storage> Attention<S> {
                 scale: attention.scale(),
             },
             dropout: scope.dropout(attention.dropout),
-            place: AttentionPlace {
-                name: scope.path().to_owned(),
-                site,
-                layer,
-            },
+            place: AttentionPlace { name: scope.path().to_owned(), site, layer },
         }
     }
 

@@ -12,8 +12,8 @@ use attentive_base::batch::TokenId;
 use attentive_tape::Causality;
 
 use super::{
-    AdditiveAttention, Attention, Dropout, Input, Linear, MultiplicativeAttention, Norm,
-    RecurrentLayer, Scope,
+    AdditiveAttention, Attention, Dropout, Input, Linear, MultiplicativeAttention, Norm, RecurrentLayer,
+    Scope,
 };
 
 /// A way to keep the weights of layers.
@@ -66,12 +66,7 @@ pub trait Backend {
     ) -> Self::Value;
 
     /// Returns dropout(activation(a) ∘ b) of rows `[a; b]`.
-    fn gated(
-        &mut self,
-        both: Self::Value,
-        activation: ActivationKind,
-        dropout: Dropout,
-    ) -> Self::Value;
+    fn gated(&mut self, both: Self::Value, activation: ActivationKind, dropout: Dropout) -> Self::Value;
 
     /// Returns the norm of each row.
     fn norm(&mut self, x: &Self::Value, norm: &Norm<Self::Storage>) -> Self::Value;
@@ -117,11 +112,7 @@ pub trait Encode: Backend {
     ) -> Self::Value;
 
     /// Returns what a recurrent layer makes of the sequences, from zeros on.
-    fn read(
-        &mut self,
-        x: &Self::Value,
-        layer: &RecurrentLayer<Self::Storage>,
-    ) -> States<Self::Value>;
+    fn read(&mut self, x: &Self::Value, layer: &RecurrentLayer<Self::Storage>) -> States<Self::Value>;
 
     /// Returns what the forward and the backward layer of the same width make of the sequences, from zeros on, side by side:
     /// h of each position, and h of both final states before c of both.
@@ -155,11 +146,7 @@ pub trait Decode: Backend {
     ///
     /// # Panics
     /// Without a memory.
-    fn attend_memory(
-        &mut self,
-        x: &Self::Value,
-        attention: &Attention<Self::Storage>,
-    ) -> Self::Value;
+    fn attend_memory(&mut self, x: &Self::Value, attention: &Attention<Self::Storage>) -> Self::Value;
 
     /// Returns h of recurrent layer `number` at every position, which goes on from the states of earlier positions.
     fn advance(

@@ -3,9 +3,7 @@
 use attentive_architecture::{SelfMixing, TransformerStack};
 use attentive_tape::{Causality, Direction};
 
-use super::{
-    Attention, AttentionSite, Decode, FeedForward, Norm, RecurrentLayer, Residual, Scope, Storage,
-};
+use super::{Attention, AttentionSite, Decode, FeedForward, Norm, RecurrentLayer, Residual, Scope, Storage};
 
 /// A stack of decoder layers.
 #[derive(Clone, Debug)]
@@ -57,9 +55,7 @@ impl<S: Storage> TransformerDecoder<S> {
     pub fn new(stack: &TransformerStack, max_len: usize, scope: Scope<'_, S>) -> Self {
         let layers = scope.at("layers");
         let relative = match &stack.mixing {
-            SelfMixing::Attention(attention) => {
-                S::relative(attention, Causality::Causal, max_len, &scope)
-            }
+            SelfMixing::Attention(attention) => S::relative(attention, Causality::Causal, max_len, &scope),
             SelfMixing::Recurrent(_) => S::Relative::default(),
         };
         Self {
@@ -99,12 +95,7 @@ impl<S: Storage> DecoderLayer<S> {
             cross: stack.cross.as_ref().map(|cross| {
                 let place = scope.at("cross_attention");
                 Cross {
-                    attention: Attention::new(
-                        &cross.attention,
-                        AttentionSite::Cross,
-                        number,
-                        place,
-                    ),
+                    attention: Attention::new(&cross.attention, AttentionSite::Cross, number, place),
                     residual: residual("cross_attention_residual"),
                 }
             }),
@@ -120,19 +111,16 @@ impl<S: Storage> DecoderLayer<S> {
         relative: &S::Relative,
         backend: &mut B,
     ) -> B::Value {
-        let x = self.mixer_residual.forward(x, backend, |x, backend| {
-            self.mixer.forward(x, number, relative, backend)
-        });
+        let x = self
+            .mixer_residual
+            .forward(x, backend, |x, backend| self.mixer.forward(x, number, relative, backend));
         let x = match &self.cross {
-            Some(cross) => cross.residual.forward(x, backend, |x, backend| {
-                cross.attention.attend_memory(x, backend)
-            }),
+            Some(cross) => {
+                cross.residual.forward(x, backend, |x, backend| cross.attention.attend_memory(x, backend))
+            }
             None => x,
         };
-        self.feed_forward_residual
-            .forward(x, backend, |x, backend| {
-                self.feed_forward.forward(x, backend)
-            })
+        self.feed_forward_residual.forward(x, backend, |x, backend| self.feed_forward.forward(x, backend))
     }
 }
 

@@ -87,12 +87,7 @@ impl<S: Storage> EncoderLayer<S> {
     ) -> B::Value {
         let x = self
             .self_attention_residual
-            .forward(x, backend, |x, backend| {
-                self.self_attention.attend_whole(x, relative, backend)
-            });
-        self.feed_forward_residual
-            .forward(x, backend, |x, backend| {
-                self.feed_forward.forward(x, backend)
-            })
+            .forward(x, backend, |x, backend| self.self_attention.attend_whole(x, relative, backend));
+        self.feed_forward_residual.forward(x, backend, |x, backend| self.feed_forward.forward(x, backend))
     }
 }

@@ -55,9 +55,7 @@ impl<S: Storage> Head<S> {
         Some(match head {
             architecture::Head::Vocabulary(head) => Self::Vocabulary(Vocabulary::new(head, scope)),
             architecture::Head::Positions(labels) => Self::Positions(Labels::new(labels, scope)),
-            architecture::Head::Sequence { labels, .. } => {
-                Self::Sequence(Labels::new(labels, scope))
-            }
+            architecture::Head::Sequence { labels, .. } => Self::Sequence(Labels::new(labels, scope)),
             architecture::Head::Vector { .. } => return None,
         })
     }
@@ -82,9 +80,7 @@ impl<S: Storage> Vocabulary<S> {
     pub fn map(&self, table: Option<&S::Matrix>) -> Linear<S> {
         let weight = self.weight.as_ref().or(table);
         Linear {
-            weight: weight
-                .expect("a tied projection needs an embedding")
-                .clone(),
+            weight: weight.expect("a tied projection needs an embedding").clone(),
             bias: self.bias.clone(),
         }
     }
@@ -112,10 +108,7 @@ impl<S: Storage> Labels<S> {
         let has_layer = labels.layer != LabelLayer::None;
         Self {
             layer: has_layer.then(|| Linear::new(true, scope.at("layer"))),
-            map: Linear {
-                weight: scope.matrix("weight"),
-                bias: Some(scope.vector("bias")),
-            },
+            map: Linear { weight: scope.matrix("weight"), bias: Some(scope.vector("bias")) },
             function: labels.layer,
             dropout: scope.dropout(labels.dropout),
         }

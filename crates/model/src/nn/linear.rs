@@ -14,10 +14,7 @@ pub struct Linear<S: Storage> {
 impl<S: Storage> Linear<S> {
     /// Makes the map at `scope`.
     pub fn new(bias: bool, scope: Scope<'_, S>) -> Self {
-        Self {
-            weight: scope.matrix("weight"),
-            bias: bias.then(|| scope.vector("bias")),
-        }
+        Self { weight: scope.matrix("weight"), bias: bias.then(|| scope.vector("bias")) }
     }
 
     /// Maps rows.

@@ -46,7 +46,7 @@ pub use residual::Residual;
 pub use scope::{Construction, Scope, Source};
 pub(crate) use sequences::hidden_part;
 pub use sequences::{
-    AttentionMap, AttentionPlace, AttentionSite, AttentionWatch, DistanceBias, Initial,
-    Initializer, ParameterKind, Parameters, Pass, Probe, Relative, Sequence, Sequences, Trained,
+    AttentionMap, AttentionPlace, AttentionSite, AttentionWatch, DistanceBias, Initial, Initializer,
+    ParameterKind, Parameters, Pass, Probe, Relative, Sequence, Sequences, Trained,
 };
 pub use stacks::{Decoder, Encoder, Stack, Stacks};

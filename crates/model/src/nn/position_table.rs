@@ -37,9 +37,8 @@ impl PositionTable {
             AddedPositions::None => {
                 let frequencies = frequencies(architecture)?;
                 let d_head = 2 * frequencies.len();
-                let start: Vec<f32> = (0..len * d_head)
-                    .map(|i| if i % d_head < d_head / 2 { 1.0 } else { 0.0 })
-                    .collect();
+                let start: Vec<f32> =
+                    (0..len * d_head).map(|i| if i % d_head < d_head / 2 { 1.0 } else { 0.0 }).collect();
                 let start = Value::new(start, [len, d_head]);
                 let turned = Rotary::with_frequencies(frequencies).turn(start, 1, len);
                 Some(Self::rows(turned.into_vec(), d_head))
@@ -49,10 +48,7 @@ impl PositionTable {
 
     /// A table with the given `values`, in rows of `width`.
     pub fn rows(values: Vec<f32>, width: usize) -> Self {
-        Self {
-            values,
-            width: width.max(1),
-        }
+        Self { values, width: width.max(1) }
     }
 
     /// The number of positions.
@@ -81,19 +77,14 @@ impl PositionTable {
     /// # Panics
     /// If there is no such position.
     pub fn cosine_similarity(&self, position: usize) -> Vec<f64> {
-        assert!(
-            position < self.len(),
-            "position {position} of {}",
-            self.len()
-        );
+        assert!(position < self.len(), "position {position} of {}", self.len());
         let dot = |a: &[f32], b: &[f32]| -> f64 {
             let products = a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b));
             products.sum()
         };
         let own = &self.values[position * self.width..][..self.width];
         let rows = self.values.chunks_exact(self.width);
-        rows.map(|row| dot(row, own) / (dot(row, row) * dot(own, own)).sqrt())
-            .collect()
+        rows.map(|row| dot(row, own) / (dot(row, row) * dot(own, own)).sqrt()).collect()
     }
 }
 
@@ -116,13 +107,8 @@ mod tests {
     use super::*;
 
     fn table(positions: Positions) -> Option<PositionTable> {
-        let config = ModelConfig {
-            positions,
-            d_model: 16,
-            n_heads: 2,
-            max_len: 40,
-            ..ModelConfig::default()
-        };
+        let config =
+            ModelConfig { positions, d_model: 16, n_heads: 2, max_len: 40, ..ModelConfig::default() };
         let architecture = config.architecture(10, 10);
         PositionTable::new(&architecture, 40, config.init, 1)
     }

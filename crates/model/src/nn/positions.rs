@@ -33,10 +33,9 @@ impl<S: Storage> PositionEncoding<S> {
             AddedPositions::Sinusoidal(layout) => {
                 Self::Fixed(scope.sinusoids(layout, max_len, input.d_model))
             }
-            AddedPositions::Learned { offset, .. } => Self::Learned {
-                table: scope.vector("learned"),
-                offset,
-            },
+            AddedPositions::Learned { offset, .. } => {
+                Self::Learned { table: scope.vector("learned"), offset }
+            }
         }
     }
 }

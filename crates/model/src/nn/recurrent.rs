@@ -41,11 +41,7 @@ impl<S: Storage> RecurrentLayer<S> {
     }
 
     /// Returns the gates' projection of the input, `[rows, gates · d]`.
-    pub(crate) fn project<B: Backend<Storage = S>>(
-        &self,
-        x: &B::Value,
-        backend: &mut B,
-    ) -> B::Value {
+    pub(crate) fn project<B: Backend<Storage = S>>(&self, x: &B::Value, backend: &mut B) -> B::Value {
         match &self.forget {
             Some(forget) => backend.linear(x, &[forget, &self.input]),
             None => self.input.forward(x, backend),

@@ -61,12 +61,7 @@ impl<S: Storage> RecurrentAttention<S> {
 impl<S: Storage> MultiplicativeAttention<S> {
     /// The only head, whose keys and values are both the memory.
     pub(crate) fn heads(&self) -> Heads {
-        Heads {
-            n_heads: 1,
-            n_kv_heads: 1,
-            d_head: self.d_memory,
-            scale: 1.0 / (self.d_memory as f32).sqrt(),
-        }
+        Heads { n_heads: 1, n_kv_heads: 1, d_head: self.d_memory, scale: 1.0 / (self.d_memory as f32).sqrt() }
     }
 
     /// A factor of the queries, which cancels the scale of the scores; runs of earlier versions need both to resume to the bit.

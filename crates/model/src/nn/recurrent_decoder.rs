@@ -33,9 +33,7 @@ impl<S: Storage> RecurrentDecoder<S> {
             attention: RecurrentAttention::new(stack, scope.at("attention")),
             readout: (stack.readout).then(|| Linear::new(true, scope.at("readout"))),
             start: stack.start,
-            dropouts: (0..stack.n_layers)
-                .map(|_| scope.dropout(stack.dropout))
-                .collect(),
+            dropouts: (0..stack.n_layers).map(|_| scope.dropout(stack.dropout)).collect(),
         }
     }
 

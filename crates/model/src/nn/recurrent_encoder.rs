@@ -37,17 +37,11 @@ impl<S: Storage> RecurrentEncoder<S> {
     pub fn new(stack: &architecture::RecurrentEncoder, scope: Scope<'_, S>) -> Self {
         let layers = scope.at("layers");
         let layer = |number| RecurrentEncoderLayer::new(stack, number, layers.at(number));
-        Self {
-            layers: (0..stack.n_layers).map(layer).collect(),
-        }
+        Self { layers: (0..stack.n_layers).map(layer).collect() }
     }
 
     /// Encodes `x`, `[rows, d_in]`. Dropout acts between layers.
-    pub fn forward<B: Encode<Storage = S>>(
-        &self,
-        x: B::Value,
-        backend: &mut B,
-    ) -> Encoded<B::Value> {
+    pub fn forward<B: Encode<Storage = S>>(&self, x: B::Value, backend: &mut B) -> Encoded<B::Value> {
         let mut memory = x;
         let mut finals = Vec::with_capacity(self.layers.len());
         for (number, layer) in self.layers.iter().enumerate() {

@@ -36,29 +36,19 @@ pub struct Scope<'a, S: Storage> {
 impl<'a, S: Storage> Construction<'a, S> {
     /// Begins a model with the weights of `source`.
     pub fn new(source: &'a mut dyn Source<S>) -> Self {
-        Self {
-            source: RefCell::new(source),
-            sites: Cell::new(0),
-            tables: RefCell::default(),
-        }
+        Self { source: RefCell::new(source), sites: Cell::new(0), tables: RefCell::default() }
     }
 
     /// Returns the root of the tree.
     pub fn root(&'a self) -> Scope<'a, S> {
-        Scope {
-            path: String::new(),
-            construction: self,
-        }
+        Scope { path: String::new(), construction: self }
     }
 }
 
 impl<S: Storage> Scope<'_, S> {
     /// Returns the place `name` below this one.
     pub fn at(&self, name: impl Display) -> Self {
-        Self {
-            path: self.below(name),
-            construction: self.construction,
-        }
+        Self { path: self.below(name), construction: self.construction }
     }
 
     /// Returns the path from the root.

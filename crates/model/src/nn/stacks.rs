@@ -3,8 +3,8 @@
 use attentive_architecture::{self as architecture, Architecture, Body};
 
 use super::{
-    Construction, Decode, Encode, Encoded, Head, Input, Linear, RecurrentDecoder, RecurrentEncoder,
-    Scope, Source, Storage, TransformerDecoder, TransformerEncoder,
+    Construction, Decode, Encode, Encoded, Head, Input, Linear, RecurrentDecoder, RecurrentEncoder, Scope,
+    Source, Storage, TransformerDecoder, TransformerEncoder,
 };
 
 /// The layers of a model.
@@ -54,19 +54,10 @@ impl<S: Storage> Stacks<S> {
             |of| (of, Decoder::new(&of.layers, max_len, root.at("decoder"))),
         );
         let body = layers.map(
-            |(of, layers)| Stack {
-                input: input(&of.input, "src"),
-                layers,
-            },
-            |(of, layers)| Stack {
-                input: input(&of.input, "tgt"),
-                layers,
-            },
+            |(of, layers)| Stack { input: input(&of.input, "src"), layers },
+            |(of, layers)| Stack { input: input(&of.input, "tgt"), layers },
         );
-        Self {
-            body,
-            head: Head::new(&architecture.head, root.at("head")),
-        }
+        Self { body, head: Head::new(&architecture.head, root.at("head")) }
     }
 
     /// Returns the embeddings of the source's tokens.
@@ -74,10 +65,7 @@ impl<S: Storage> Stacks<S> {
     /// # Panics
     /// If no encoder reads tokens.
     pub fn src_table(&self) -> &S::Matrix {
-        let table = self
-            .body
-            .encoder()
-            .and_then(|stack| stack.input.table.as_ref());
+        let table = self.body.encoder().and_then(|stack| stack.input.table.as_ref());
         table.expect("an encoder of tokens has a table of embeddings")
     }
 
@@ -86,10 +74,7 @@ impl<S: Storage> Stacks<S> {
     /// # Panics
     /// If there is no table.
     pub fn tgt_table(&self) -> &S::Matrix {
-        let own = self
-            .body
-            .decoder()
-            .and_then(|stack| stack.input.table.as_ref());
+        let own = self.body.decoder().and_then(|stack| stack.input.table.as_ref());
         own.unwrap_or_else(|| self.src_table())
     }
 
@@ -114,23 +99,14 @@ impl<S: Storage> Encoder<S> {
             architecture::Encoder::Transformer(stack) => {
                 Self::Transformer(TransformerEncoder::new(stack, max_len, scope))
             }
-            architecture::Encoder::Recurrent(stack) => {
-                Self::Recurrent(RecurrentEncoder::new(stack, scope))
-            }
+            architecture::Encoder::Recurrent(stack) => Self::Recurrent(RecurrentEncoder::new(stack, scope)),
         }
     }
 
     /// Maps embedded sequences to the memory; only recurrent layers have final states.
-    pub fn forward<B: Encode<Storage = S>>(
-        &self,
-        x: B::Value,
-        backend: &mut B,
-    ) -> Encoded<B::Value> {
+    pub fn forward<B: Encode<Storage = S>>(&self, x: B::Value, backend: &mut B) -> Encoded<B::Value> {
         match self {
-            Self::Transformer(stack) => Encoded {
-                memory: stack.forward(x, backend),
-                finals: Vec::new(),
-            },
+            Self::Transformer(stack) => Encoded { memory: stack.forward(x, backend), finals: Vec::new() },
             Self::Recurrent(stack) => stack.forward(x, backend),
         }
     }
@@ -142,9 +118,7 @@ impl<S: Storage> Decoder<S> {
             architecture::Decoder::Transformer(stack) => {
                 Self::Transformer(TransformerDecoder::new(stack, max_len, scope))
             }
-            architecture::Decoder::Recurrent(stack) => {
-                Self::Recurrent(RecurrentDecoder::new(stack, scope))
-            }
+            architecture::Decoder::Recurrent(stack) => Self::Recurrent(RecurrentDecoder::new(stack, scope)),
         }
     }
 

@@ -21,11 +21,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            per_token: 50,
-            min_probability: 1e-4,
-            frequent: 1000,
-        }
+        Self { per_token: 50, min_probability: 1e-4, frequent: 1000 }
     }
 }
 
@@ -54,12 +50,7 @@ pub fn learn(
         likely.retain(|&(_, probability)| probability >= limits.min_probability);
         let descending = |a: f32, b: f32| b.partial_cmp(&a).unwrap_or(Ordering::Equal);
         likely.sort_by(|a, b| descending(a.1, b.1).then(a.0.cmp(&b.0)));
-        candidates.extend(
-            likely
-                .iter()
-                .take(limits.per_token)
-                .map(|&(token, _)| token),
-        );
+        candidates.extend(likely.iter().take(limits.per_token).map(|&(token, _)| token));
         ends.push(candidates.len() as u32);
     }
     let mut always = frequent(pairs, tgt_vocab, limits.frequent);
@@ -70,17 +61,12 @@ pub fn learn(
 }
 
 /// The `count` most frequent target tokens.
-fn frequent(
-    pairs: &[(Vec<TokenId>, Vec<TokenId>)],
-    tgt_vocab: usize,
-    count: usize,
-) -> Vec<TokenId> {
+fn frequent(pairs: &[(Vec<TokenId>, Vec<TokenId>)], tgt_vocab: usize, count: usize) -> Vec<TokenId> {
     let mut counts = vec![0usize; tgt_vocab];
     let tokens = pairs.iter().flat_map(|(_, tgt)| tgt);
     tokens.for_each(|&token| counts[token as usize] += 1);
-    let mut seen: Vec<TokenId> = (0..tgt_vocab as TokenId)
-        .filter(|&token| counts[token as usize] > 0)
-        .collect();
+    let mut seen: Vec<TokenId> =
+        (0..tgt_vocab as TokenId).filter(|&token| counts[token as usize] > 0).collect();
     seen.sort_by_key(|&token| std::cmp::Reverse(counts[token as usize]));
     seen.truncate(count);
     seen
@@ -109,13 +95,7 @@ impl<'a> Model1<'a> {
                 occurrences[token as usize].push(number as u32);
             }
         }
-        Self {
-            pairs,
-            starts,
-            occurrences,
-            probabilities: None,
-            tgt_vocab,
-        }
+        Self { pairs, starts, occurrences, probabilities: None, tgt_vocab }
     }
 
     /// Runs an iteration of expectation maximization; the first one begins with equal probabilities.
@@ -164,29 +144,19 @@ impl<'a> Model1<'a> {
     fn for_each_token(&self, mut each: impl FnMut(&[f32], &[u32])) {
         let Some(probabilities) = &self.probabilities else {
             let equal = vec![1.0; self.tgt_vocab];
-            return self
-                .occurrences
-                .iter()
-                .for_each(|pairs| each(&equal, pairs));
+            return self.occurrences.iter().for_each(|pairs| each(&equal, pairs));
         };
         let mut of_token = vec![0.0; self.tgt_vocab];
         for (given, pairs) in probabilities.iter().zip(&self.occurrences) {
-            given
-                .iter()
-                .for_each(|&(tgt, p)| of_token[tgt as usize] = p);
+            given.iter().for_each(|&(tgt, p)| of_token[tgt as usize] = p);
             each(&of_token, pairs);
-            given
-                .iter()
-                .for_each(|&(tgt, _)| of_token[tgt as usize] = 0.0);
+            given.iter().for_each(|&(tgt, _)| of_token[tgt as usize] = 0.0);
         }
     }
 
     /// Returns the target tokens of a pair, and their range among the target tokens of all pairs.
     fn target(&self, pair: u32) -> (&[TokenId], Range<usize>) {
         let pair = pair as usize;
-        (
-            &self.pairs[pair].1,
-            self.starts[pair]..self.starts[pair + 1],
-        )
+        (&self.pairs[pair].1, self.starts[pair]..self.starts[pair + 1])
     }
 }

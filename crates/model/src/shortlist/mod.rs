@@ -43,12 +43,7 @@ impl Shortlist {
                 "its candidate {token} is not in the target vocabulary of {tgt_vocab} tokens"
             ));
         }
-        Ok(Self {
-            ends,
-            candidates,
-            always,
-            tgt_vocab,
-        })
+        Ok(Self { ends, candidates, always, tgt_vocab })
     }
 
     /// Returns the number of source tokens.

@@ -40,15 +40,9 @@ mod tests {
             written: vec![Written {
                 token: EVIL.into(),
                 probability: 0.5,
-                alternatives: vec![Alternative {
-                    token: EVIL.into(),
-                    probability: 0.25,
-                }],
+                alternatives: vec![Alternative { token: EVIL.into(), probability: 0.25 }],
             }],
-            predicted: Some(Predicted::Labels(vec![LabelScore {
-                label: EVIL.into(),
-                probability: 1.0,
-            }])),
+            predicted: Some(Predicted::Labels(vec![LabelScore { label: EVIL.into(), probability: 1.0 }])),
             maps: vec![AttentionMap {
                 name: "decoder.layers.0.cross_attention".into(),
                 site: AttentionSite::Cross,
@@ -58,18 +52,14 @@ mod tests {
                     values: vec![1.0, 0.0, 0.3337, 0.6663, 0.5, 0.5, 0.25, 0.75],
                 },
             }],
-            warnings: vec![Warning {
-                line: None,
-                problem: EVIL.into(),
-            }],
+            warnings: vec![Warning { line: None, problem: EVIL.into() }],
         }
     }
 
     /// The page's data as a browser would parse it.
     fn read_back(page: &str) -> Value {
-        let (_, rest) = page
-            .split_once("<script id=\"data\" type=\"application/json\">")
-            .expect("a data element");
+        let (_, rest) =
+            page.split_once("<script id=\"data\" type=\"application/json\">").expect("a data element");
         let (data, _) = rest.split_once("</script>").expect("its end");
         serde_json::from_str(data).expect("JSON")
     }
@@ -96,10 +86,7 @@ mod tests {
     #[test]
     fn weights_are_thousandths_head_by_head() {
         let map = &read_back(&attention("m", &inspection()))["maps"][0];
-        assert_eq!(
-            map["heads"],
-            json!([[1000, 0, 334, 666], [500, 500, 250, 750]])
-        );
+        assert_eq!(map["heads"], json!([[1000, 0, 334, 666], [500, 500, 250, 750]]));
         assert_eq!((&map["rows"], &map["columns"]), (&json!(2), &json!(2)));
         assert_eq!(map["site"], "cross");
     }
@@ -107,9 +94,7 @@ mod tests {
     #[test]
     fn the_page_loads_no_other_resources() {
         let page = attention("m", &inspection());
-        for word in [
-            "http:", "https:", "src=", "href=", "@import", "url(", "fetch(",
-        ] {
+        for word in ["http:", "https:", "src=", "href=", "@import", "url(", "fetch("] {
             assert!(!page.contains(word), "{word}");
         }
     }

@@ -38,12 +38,7 @@ const SCRIPT: &str = concat!(
 /// is typed, and shows probabilities, alternatives and attention. It sends requests only to that server, below `api/`.
 pub fn console() -> &'static str {
     static PAGE: LazyLock<String> = LazyLock::new(|| {
-        format!(
-            include_str!("page.html"),
-            policy = console_policy(),
-            style = STYLE,
-            script = SCRIPT,
-        )
+        format!(include_str!("page.html"), policy = console_policy(), style = STYLE, script = SCRIPT,)
     });
     &PAGE
 }
@@ -97,27 +92,15 @@ mod tests {
 
     #[test]
     fn the_page_asks_only_its_own_server() {
-        let strange = [
-            "http:",
-            "https:",
-            "src=",
-            "@import",
-            "url(",
-            "WebSocket",
-            "XMLHttp",
-        ];
+        let strange = ["http:", "https:", "src=", "@import", "url(", "WebSocket", "XMLHttp"];
         for word in strange {
             assert!(!console().contains(word), "{word}");
         }
         assert_eq!(console().matches("fetch(").count(), 1);
         let asked = regex::Regex::new(r#"(?:ask|events|send)\("([^"]*)"#).expect("a pattern");
-        let paths: Vec<&str> = (asked.captures_iter(console()))
-            .map(|found| found.extract::<1>().1[0])
-            .collect();
+        let paths: Vec<&str> =
+            (asked.captures_iter(console())).map(|found| found.extract::<1>().1[0]).collect();
         assert!(paths.len() > 5);
-        assert!(
-            (paths.iter()).all(|path| path.starts_with("api/") || *path == "openapi.json"),
-            "{paths:?}"
-        );
+        assert!((paths.iter()).all(|path| path.starts_with("api/") || *path == "openapi.json"), "{paths:?}");
     }
 }

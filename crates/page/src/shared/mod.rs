@@ -3,10 +3,7 @@
 /// The style, as a literal.
 macro_rules! style {
     () => {
-        concat!(
-            include_str!("../shared/theme.css"),
-            include_str!("../shared/attention.css"),
-        )
+        concat!(include_str!("../shared/theme.css"), include_str!("../shared/attention.css"),)
     };
 }
 

@@ -33,9 +33,7 @@ pub struct Ticket {
 
 impl Ticket {
     pub(super) fn new() -> Self {
-        Self {
-            canceled: Arc::default(),
-        }
+        Self { canceled: Arc::default() }
     }
 
     /// Tells whether this ticket was dropped.
@@ -47,11 +45,7 @@ impl Ticket {
 impl Job {
     /// Creates a job for the holder of `ticket`.
     pub(super) fn new(ticket: &Ticket, work: Work) -> Self {
-        Self {
-            canceled: ticket.canceled(),
-            cost: work.cost(),
-            work,
-        }
+        Self { canceled: ticket.canceled(), cost: work.cost(), work }
     }
 }
 
@@ -94,10 +88,7 @@ impl Cost {
         let (src, terms) = (read.source.ids.len(), &read.terms);
         let phrases: usize = terms.constraints.iter().map(Vec::len).sum();
         let positions = 2 * src + terms.prefix.len() + phrases;
-        Self {
-            rows: options.strategy.rows(),
-            positions: positions.saturating_mul(1 + phrases / PHRASES),
-        }
+        Self { rows: options.strategy.rows(), positions: positions.saturating_mul(1 + phrases / PHRASES) }
     }
 }
 
@@ -114,14 +105,8 @@ pub struct Chunk<T> {
 
 impl<T> Chunk<T> {
     /// Creates a chunk that reads about `positions` tokens.
-    pub fn new(
-        positions: usize,
-        work: impl FnOnce(&Pipeline) -> Result<T> + Send + 'static,
-    ) -> Self {
-        Self {
-            positions,
-            work: Box::new(work),
-        }
+    pub fn new(positions: usize, work: impl FnOnce(&Pipeline) -> Result<T> + Send + 'static) -> Self {
+        Self { positions, work: Box::new(work) }
     }
 }
 
@@ -176,10 +161,7 @@ pub(super) struct Job {
 pub(super) enum Work {
     Translate(Translating),
     Generate(Writing),
-    Compute {
-        positions: usize,
-        work: Box<dyn FnOnce(&Pipeline) + Send>,
-    },
+    Compute { positions: usize, work: Box<dyn FnOnce(&Pipeline) + Send> },
 }
 
 /// A sentence to translate.
@@ -209,13 +191,9 @@ impl Work {
             Self::Translate(Translating { read, options, .. }) => Cost::of_sentence(read, options),
             Self::Generate(Writing { asked, .. }) => Cost {
                 rows: 1,
-                positions: (asked.prompt.ids.len())
-                    .saturating_add(asked.options.sample.max_new_tokens),
+                positions: (asked.prompt.ids.len()).saturating_add(asked.options.sample.max_new_tokens),
             },
-            Self::Compute { positions, .. } => Cost {
-                rows: 1,
-                positions: *positions,
-            },
+            Self::Compute { positions, .. } => Cost { rows: 1, positions: *positions },
         }
     }
 }

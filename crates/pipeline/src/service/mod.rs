@@ -69,9 +69,7 @@ pub enum Refused {
         jobs: usize,
     },
     /// Too many jobs of the client wait.
-    #[error(
-        "you already have {waiting} jobs waiting, and there is no room for {jobs} more from you"
-    )]
+    #[error("you already have {waiting} jobs waiting, and there is no room for {jobs} more from you")]
     Crowding {
         /// The number of jobs of the client that wait.
         waiting: usize,
@@ -107,17 +105,8 @@ impl Service {
     /// # Errors
     /// [`Error::Usage`] for limits of 0; [`Error::Io`] if the system has no more threads.
     pub fn start(pipeline: Arc<Pipeline>, limits: Limits) -> Result<Self> {
-        let Limits {
-            workers,
-            batch,
-            queue,
-            per_client,
-        } = limits;
-        let workers = if pipeline.is_on_device() {
-            workers.min(1)
-        } else {
-            workers
-        };
+        let Limits { workers, batch, queue, per_client } = limits;
+        let workers = if pipeline.is_on_device() { workers.min(1) } else { workers };
         let limits = Limits { workers, ..limits };
         if [workers, batch, queue, per_client].contains(&0) {
             return Err(Error::usage(
@@ -126,23 +115,14 @@ impl Service {
             ));
         }
         let contract = pipeline.contract()?;
-        let shared = Arc::new(Shared {
-            queue: Queue::new(limits),
-            counters: Counters::default(),
-        });
-        let mut service = Self {
-            pipeline,
-            shared,
-            threads: Vec::new(),
-        };
+        let shared = Arc::new(Shared { queue: Queue::new(limits), counters: Counters::default() });
+        let mut service = Self { pipeline, shared, threads: Vec::new() };
         for number in 0..workers {
             let (pipeline, shared) = (Arc::clone(&service.pipeline), Arc::clone(&service.shared));
             let contract = contract.clone();
             let run = move || Worker::work(number, &pipeline, &contract, &shared, limits);
             let thread = thread::Builder::new().name(format!("worker {number}"));
-            let thread = thread
-                .spawn(run)
-                .map_err(Error::io("start a thread of", "the service"))?;
+            let thread = thread.spawn(run).map_err(Error::io("start a thread of", "the service"))?;
             service.threads.push(thread);
         }
         Ok(service)
@@ -160,14 +140,8 @@ impl Service {
     /// The errors of [`Pipeline::translate_requests`] that occur before it translates.
     pub fn read(&self, requests: &[Request], options: &SearchOptions) -> Result<Sentences> {
         // A search without constraints is the one of `Pipeline::translate_with`.
-        let options = SearchOptions {
-            guided: !without_demands(requests),
-            ..*options
-        };
-        Ok(Sentences {
-            options,
-            jobs: self.pipeline.jobs(1, requests, &options)?,
-        })
+        let options = SearchOptions { guided: !without_demands(requests), ..*options };
+        Ok(Sentences { options, jobs: self.pipeline.jobs(1, requests, &options)? })
     }
 
     /// Translates `sentences`. With `watch`, `reply` also gets the best translation so far, after each step that changes it.
@@ -184,25 +158,15 @@ impl Service {
         let Sentences { options, jobs } = sentences;
         let ticket = Ticket::new();
         let job = |(number, read): (usize, Read)| {
-            let work = Translating {
-                number,
-                read,
-                options,
-                watch,
-                reply: Arc::clone(&reply),
-            };
+            let work = Translating { number, read, options, watch, reply: Arc::clone(&reply) };
             Job::new(&ticket, Work::Translate(work))
         };
-        let (blank, jobs): (Vec<_>, Vec<_>) = (0..)
-            .zip(jobs)
-            .partition(|(_, read)| read.source.ids.is_empty());
+        let (blank, jobs): (Vec<_>, Vec<_>) =
+            (0..).zip(jobs).partition(|(_, read)| read.source.ids.is_empty());
         let jobs = jobs.into_iter().map(job).collect();
         self.shared.queue.add(client, Admission::New, jobs)?;
         for (number, read) in blank {
-            reply(
-                number,
-                Event::Done(Ok(Translation::blank(read.source.warnings))),
-            );
+            reply(number, Event::Done(Ok(Translation::blank(read.source.warnings))));
         }
         Ok(ticket)
     }
@@ -232,12 +196,7 @@ impl Service {
         let ticket = Ticket::new();
         let job = |(number, asked): (usize, Continuation)| {
             asked.options.check()?;
-            let work = Writing {
-                number,
-                asked,
-                rules: rules.clone(),
-                reply: Arc::clone(&reply),
-            };
+            let work = Writing { number, asked, rules: rules.clone(), reply: Arc::clone(&reply) };
             Ok(Job::new(&ticket, Work::Generate(work)))
         };
         let jobs = texts.into_iter().enumerate().map(job);

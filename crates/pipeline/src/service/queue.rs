@@ -102,21 +102,13 @@ impl Queue {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
             limits,
-            state: Mutex::new(State {
-                rows: vec![Some(0); limits.workers],
-                ..State::default()
-            }),
+            state: Mutex::new(State { rows: vec![Some(0); limits.workers], ..State::default() }),
             changed: Condvar::new(),
         }
     }
 
     /// Adds all of `jobs`, or none.
-    pub(super) fn add(
-        &self,
-        client: Client,
-        admission: Admission,
-        jobs: Vec<Job>,
-    ) -> Result<(), Refused> {
+    pub(super) fn add(&self, client: Client, admission: Admission, jobs: Vec<Job>) -> Result<(), Refused> {
         let mut state = self.lock();
         if state.closed {
             return Err(Refused::Closed);
@@ -132,21 +124,14 @@ impl Queue {
     /// Takes the next job for a worker that has `rows` rows, with its client, which is to be [released](Self::release) later. A
     /// worker without rows waits for a job. A worker with rows gets none that workers with fewer rows can take, and a full one
     /// gets jobs only of a client that is crowded out by another. Breaks once the queue is closed and empty.
-    pub(super) fn take(
-        &self,
-        worker: usize,
-        rows: usize,
-    ) -> ControlFlow<(), Option<(Client, Job)>> {
+    pub(super) fn take(&self, worker: usize, rows: usize) -> ControlFlow<(), Option<(Client, Job)>> {
         let mut state = self.lock();
         state.rows[worker] = Some(rows);
         while rows == 0 && state.waiting == 0 {
             if state.closed {
                 return ControlFlow::Break(());
             }
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if rows >= state.share() {
             return ControlFlow::Continue(None);
@@ -206,11 +191,7 @@ impl State {
         }
         let account = self.accounts.get(&client);
         let waiting = account.map_or(0, |account| account.jobs.len());
-        if waiting + jobs > limits.per_client {
-            Err(Refused::Crowding { waiting, jobs })
-        } else {
-            Ok(())
-        }
+        if waiting + jobs > limits.per_client { Err(Refused::Crowding { waiting, jobs }) } else { Ok(()) }
     }
 
     fn add(&mut self, client: Client, admission: Admission, jobs: Vec<Job>) {
@@ -231,16 +212,9 @@ impl State {
 
     /// Gives `client` a turn, after those that have received as much.
     fn queue_up(&mut self, client: Client) {
-        let given = self
-            .accounts
-            .get(&client)
-            .map_or(0, |account| account.given);
+        let given = self.accounts.get(&client).map_or(0, |account| account.given);
         self.n_turns += 1;
-        self.turns.insert(Turn {
-            given,
-            number: self.n_turns,
-            client,
-        });
+        self.turns.insert(Turn { given, number: self.n_turns, client });
     }
 
     /// The number of rows per worker if the current rows and the waiting jobs were divided equally among all workers that
@@ -263,11 +237,7 @@ impl State {
         };
         let mut all = self.accounts.values();
         let is_crowded = all.any(crowds);
-        self.turns
-            .iter()
-            .find(waits)
-            .filter(|_| is_crowded)
-            .copied()
+        self.turns.iter().find(waits).filter(|_| is_crowded).copied()
     }
 
     /// The next job of the client whose turn is `turn`.
@@ -314,14 +284,9 @@ impl State {
             account.jobs.forget_canceled();
         }
         let accounts = &self.accounts;
-        let has_jobs =
-            |client: &Client| accounts.get(client).is_some_and(|one| !one.jobs.is_empty());
+        let has_jobs = |client: &Client| accounts.get(client).is_some_and(|one| !one.jobs.is_empty());
         self.turns.retain(|turn| has_jobs(&turn.client));
-        let jobs = || {
-            self.accounts
-                .values()
-                .flat_map(|account| account.jobs.iter())
-        };
+        let jobs = || self.accounts.values().flat_map(|account| account.jobs.iter());
         self.waiting = jobs().count();
         self.waiting_rows = jobs().map(|job| job.cost.rows).sum();
     }

@@ -41,19 +41,11 @@ fn collect<T>(news: &Receiver<(usize, Event<T>)>, count: usize) -> Vec<(Vec<Stri
             }
         }
     }
-    texts
-        .into_iter()
-        .zip(results.into_iter().flatten())
-        .collect()
+    texts.into_iter().zip(results.into_iter().flatten()).collect()
 }
 
 fn limits(workers: usize, batch: usize) -> Limits {
-    Limits {
-        workers,
-        batch,
-        queue: 10_000,
-        per_client: 10_000,
-    }
+    Limits { workers, batch, queue: 10_000, per_client: 10_000 }
 }
 
 fn translator(limits: Limits) -> Service {
@@ -84,10 +76,7 @@ fn search(beam_width: usize, n_best: usize) -> SearchOptions {
 fn answers_are_those_of_the_pipeline_whatever_else_is_asked() {
     let pipeline = untrained();
     let mut sampled = search(1, 1);
-    sampled.strategy = Strategy::Sample {
-        sampling: Sampling::default(),
-        count: 2,
-    };
+    sampled.strategy = Strategy::Sample { sampling: Sampling::default(), count: 2 };
     let searches = [search(1, 1), search(4, 3), sampled, search(4, 1)];
     for limits in [limits(1, 1), limits(1, 7), limits(3, 12)] {
         let service = translator(limits);
@@ -103,10 +92,7 @@ fn answers_are_those_of_the_pipeline_whatever_else_is_asked() {
             waiting.push((options, lines, watch, ticket, news));
         }
         for (options, lines, watch, _ticket, news) in waiting {
-            let options = TranslateOptions {
-                search: options,
-                batch_size: 4,
-            };
+            let options = TranslateOptions { search: options, batch_size: 4 };
             let expected = pipeline.translate_with(&lines, &options).unwrap();
             let found = collect(&news, lines.len());
             for ((texts, found), expected) in found.into_iter().zip(expected) {
@@ -125,24 +111,13 @@ fn answers_are_those_of_the_pipeline_whatever_else_is_asked() {
 fn demands_are_met_as_by_the_pipeline() {
     let service = translator(limits(2, 6));
     let mut requests = requests(&lines(0, 5));
-    requests[1].demands = Arc::new(Demands {
-        prefix: Prefix::Text("over".into()),
-        ..Demands::default()
-    });
-    requests[3].demands = Arc::new(Demands {
-        phrases: vec!["field".into()],
-        ..Demands::default()
-    });
+    requests[1].demands = Arc::new(Demands { prefix: Prefix::Text("over".into()), ..Demands::default() });
+    requests[3].demands = Arc::new(Demands { phrases: vec!["field".into()], ..Demands::default() });
     let options = search(4, 2);
     let (reply, news) = news();
     let sentences = service.read(&requests, &options).unwrap();
-    let _ticket = service
-        .translate(Client(1), sentences, false, reply)
-        .unwrap();
-    let expected = TranslateOptions {
-        search: options,
-        batch_size: 2,
-    };
+    let _ticket = service.translate(Client(1), sentences, false, reply).unwrap();
+    let expected = TranslateOptions { search: options, batch_size: 2 };
     let expected = untrained().translate_requests(1, &requests, &expected);
     let found = collect(&news, 5).into_iter().map(|(_, found)| found);
     assert_eq!(found.collect::<Vec<_>>(), expected.unwrap());
@@ -167,18 +142,13 @@ fn texts_are_those_of_the_pipeline() {
             // Another text goes before it.
             let mut first = options.clone();
             first.sample.number += 100;
-            let asked = [first, options].map(|options| Continuation {
-                prompt: Arc::clone(&prompt),
-                options,
-            });
+            let asked = [first, options].map(|options| Continuation { prompt: Arc::clone(&prompt), options });
             let ticket = service.generate(Client(number % 2), asked.to_vec(), reply);
             waiting.push((asked, ticket.unwrap(), news));
         }
         for (asked, _ticket, news) in waiting {
             for (asked, (texts, found)) in asked.iter().zip(collect(&news, 2)) {
-                let expected = pipeline
-                    .generate(&asked.prompt, &asked.options, &mut |_| Ok(()))
-                    .unwrap();
+                let expected = pipeline.generate(&asked.prompt, &asked.options, &mut |_| Ok(())).unwrap();
                 assert_eq!((texts.concat(), &found), (expected.text.clone(), &expected));
             }
         }
@@ -188,17 +158,10 @@ fn texts_are_those_of_the_pipeline() {
 #[test]
 fn all_texts_are_accepted_or_none() {
     let pipeline = Arc::new(untrained_language_model(TokenizerKind::Bpe, Units::Lines));
-    let limits = Limits {
-        queue: 5,
-        per_client: 5,
-        ..limits(1, 1)
-    };
+    let limits = Limits { queue: 5, per_client: 5, ..limits(1, 1) };
     let service = Service::start(Arc::clone(&pipeline), limits).unwrap();
     let prompt = Arc::new(pipeline.prompt("Ein").unwrap());
-    let one = Continuation {
-        prompt: Arc::clone(&prompt),
-        options: GenerateOptions::default(),
-    };
+    let one = Continuation { prompt: Arc::clone(&prompt), options: GenerateOptions::default() };
     let (reply, texts) = news();
     let refused = service.generate(Client(1), vec![one.clone(); 8], reply);
     assert!(matches!(refused, Err(Refused::Full { jobs: 8, .. })));
@@ -229,10 +192,7 @@ fn a_dropped_ticket_frees_its_rows() {
     let (first, first_news) = endless();
     let (second, second_news) = endless();
     first_news.recv_timeout(PATIENCE).expect("it runs");
-    assert!(matches!(
-        second_news.recv_timeout(Duration::from_millis(50)),
-        Err(RecvTimeoutError::Timeout)
-    ));
+    assert!(matches!(second_news.recv_timeout(Duration::from_millis(50)), Err(RecvTimeoutError::Timeout)));
     drop(first);
     second_news.recv_timeout(PATIENCE).expect("its turn");
     drop(second);
@@ -255,10 +215,7 @@ fn other_work_has_its_turn() {
     let (reply, panicked) = self::news::<()>();
     let panic = Chunk::new(1, |_: &Pipeline| panic!("as the test wants"));
     let _ticket = service.compute(Client(1), Admission::New, vec![panic], reply);
-    assert!(matches!(
-        panicked.recv_timeout(PATIENCE),
-        Err(RecvTimeoutError::Disconnected)
-    ));
+    assert!(matches!(panicked.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected)));
     let (reply, news) = self::news();
     let chunks = (0..5).map(|number| Chunk::new(1, move |_: &Pipeline| Ok(number)));
     let _ticket = service.compute(Client(1), Admission::New, chunks.collect(), reply);
@@ -270,12 +227,7 @@ fn other_work_has_its_turn() {
 fn what_cannot_be_done_is_refused_at_once() {
     let service = Service::start(
         Arc::new(of(Family::Transformer)),
-        Limits {
-            workers: 1,
-            batch: 1,
-            queue: 2,
-            per_client: 2,
-        },
+        Limits { workers: 1, batch: 1, queue: 2, per_client: 2 },
     )
     .unwrap();
     let ask = |requests: &[Request], options: &SearchOptions| {
@@ -283,28 +235,17 @@ fn what_cannot_be_done_is_refused_at_once() {
         service.translate(Client(1), sentences, false, news().0)
     };
     let three = requests(&lines(1, 3));
-    assert!(matches!(
-        ask(&three, &search(1, 1)),
-        Err(Refused::Full { jobs: 3, .. })
-    ));
-    assert!(matches!(
-        ask(&three[..1], &search(1, 2)),
-        Err(Refused::Invalid(_))
-    ));
+    assert!(matches!(ask(&three, &search(1, 1)), Err(Refused::Full { jobs: 3, .. })));
+    assert!(matches!(ask(&three[..1], &search(1, 2)), Err(Refused::Invalid(_))));
     let mut demanding = three[..1].to_vec();
-    demanding[0].demands = Arc::new(Demands {
-        prefix: Prefix::Text("cats ".repeat(500)),
-        ..Demands::default()
-    });
+    demanding[0].demands =
+        Arc::new(Demands { prefix: Prefix::Text("cats ".repeat(500)), ..Demands::default() });
     let Err(Refused::Invalid(error)) = ask(&demanding, &search(1, 1)) else {
         panic!("a prefix that is too long");
     };
     assert!(error.to_string().contains("too long"), "{error}");
     service.close();
-    assert!(matches!(
-        ask(&three[..1], &search(1, 1)),
-        Err(Refused::Closed)
-    ));
+    assert!(matches!(ask(&three[..1], &search(1, 1)), Err(Refused::Closed)));
 }
 
 #[test]
@@ -313,9 +254,7 @@ fn closing_finishes_what_was_accepted() {
     let lines = lines(0, 30);
     let (reply, news) = news();
     let sentences = service.read(&requests(&lines), &search(2, 1)).unwrap();
-    let _ticket = service
-        .translate(Client(1), sentences, false, reply)
-        .unwrap();
+    let _ticket = service.translate(Client(1), sentences, false, reply).unwrap();
     drop(service);
     assert_eq!(collect(&news, 30).len(), 30);
 }
@@ -338,13 +277,9 @@ fn chunks_take_turns_and_end_with_their_client() {
         (0..count).map(chunk).collect()
     };
     let (reply, first_news) = news();
-    let long = service
-        .compute(Client(1), Admission::New, chunks(1, 1000), reply)
-        .unwrap();
+    let long = service.compute(Client(1), Admission::New, chunks(1, 1000), reply).unwrap();
     let (reply, second_news) = news();
-    let _short = service
-        .compute(Client(2), Admission::New, chunks(2, 2), reply)
-        .unwrap();
+    let _short = service.compute(Client(2), Admission::New, chunks(2, 2), reply).unwrap();
     for _ in 0..4 {
         open.send(()).unwrap();
     }
@@ -386,10 +321,7 @@ fn a_long_sentence_keeps_nobody_waiting_and_waits_for_nobody() {
     for (lines, (_ticket, news)) in asked {
         let found = collect(&news, lines.len()).into_iter();
         let texts: Vec<String> = found.map(|(_, found)| found.into_best()).collect();
-        let options = TranslateOptions {
-            search: options,
-            batch_size: 1,
-        };
+        let options = TranslateOptions { search: options, batch_size: 1 };
         assert_eq!(texts, pipeline.best_with(&lines, &options).unwrap());
     }
 }
@@ -404,10 +336,7 @@ fn a_device_that_fails_is_an_error_of_all_whom_it_served_and_of_nobody_else() {
         let is_text = matches!(event, Event::Text(_));
         send.send((number, event)).expect("a receiver");
         if is_text && !failed_once.swap(true, Ordering::Relaxed) {
-            let failure = Failure {
-                problem: "the GPU was lost".into(),
-                hint: "start again".into(),
-            };
+            let failure = Failure { problem: "the GPU was lost".into(), hint: "start again".into() };
             failure.raise();
         }
     });
@@ -439,22 +368,15 @@ fn a_device_that_fails_is_an_error_of_all_whom_it_served_and_of_nobody_else() {
 /// A model on a device has one worker, whatever the limit, and gives what the pipeline gives.
 #[test]
 fn a_service_on_a_device_gives_what_its_pipeline_gives() {
-    let pipeline = of(Family::Transformer)
-        .on_device(&attentive_device::PLAIN)
-        .unwrap();
+    let pipeline = of(Family::Transformer).on_device(&attentive_device::PLAIN).unwrap();
     let lines = lines(3, 12);
-    let options = TranslateOptions {
-        search: search(3, 1),
-        batch_size: 4,
-    };
+    let options = TranslateOptions { search: search(3, 1), batch_size: 4 };
     let expected = pipeline.translate_with(&lines, &options).unwrap();
     let service = Service::start(Arc::new(pipeline), limits(3, 8)).unwrap();
     assert_eq!(service.threads.len(), 1);
     let (reply, news) = news();
     let sentences = service.read(&requests(&lines), &options.search).unwrap();
-    let _ticket = service
-        .translate(Client(1), sentences, false, reply)
-        .unwrap();
+    let _ticket = service.translate(Client(1), sentences, false, reply).unwrap();
     for ((_, found), expected) in collect(&news, lines.len()).iter().zip(&expected) {
         let [found, expected] = [found, expected].map(|it: &Translation| &it.hypotheses[0]);
         assert_eq!(found.text, expected.text);

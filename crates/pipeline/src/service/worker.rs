@@ -5,9 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use attentive_architecture::TokenContract;
 use attentive_base::error::Error;
-use attentive_decode::{
-    Capacity, Decoding, Ending, Hypothesis, SearchOptions, Sentence, Setting, Texts,
-};
+use attentive_decode::{Capacity, Decoding, Ending, Hypothesis, SearchOptions, Sentence, Setting, Texts};
 use attentive_device::Failure;
 use attentive_kernels::threads::Threads;
 use attentive_model::any_engine::AnyEngine;
@@ -98,15 +96,7 @@ impl<'p> Worker<'p> {
         shared: &'p Shared,
         limits: Limits,
     ) -> Self {
-        Self {
-            number,
-            pipeline,
-            contract,
-            shared,
-            batch: limits.batch,
-            lanes: Vec::new(),
-            texts: None,
-        }
+        Self { number, pipeline, contract, shared, batch: limits.batch, lanes: Vec::new(), texts: None }
     }
 
     /// Takes turns. If the device of the model fails in one, whoever takes part in it gets this error; the next turn may succeed,
@@ -166,11 +156,7 @@ impl<'p> Worker<'p> {
     }
 
     fn begin(&mut self, client: Client, job: Job) {
-        let Job {
-            canceled,
-            cost,
-            work,
-        } = job;
+        let Job { canceled, cost, work } = job;
         if canceled.get() {
             self.shared.queue.release(client, cost.rows);
             return;
@@ -180,18 +166,9 @@ impl<'p> Worker<'p> {
             Work::Generate(writing) => writing.asked.prompt.ids.len(),
             Work::Compute { .. } => 0,
         });
-        let running = Running {
-            shared: self.shared,
-            client,
-            rows: cost.rows,
-            tgt_tokens: 0,
-        };
+        let running = Running { shared: self.shared, client, rows: cost.rows, tgt_tokens: 0 };
         match work {
-            Work::Translate(job) => self.seek(Sought {
-                job,
-                canceled,
-                running,
-            }),
+            Work::Translate(job) => self.seek(Sought { job, canceled, running }),
             Work::Generate(writing) => self.write(writing, canceled, running),
             Work::Compute { work, .. } => {
                 // The client notices a panic, since its reply is dropped.
@@ -253,12 +230,7 @@ impl<'p> Worker<'p> {
     /// Adds a text.
     fn write(&mut self, writing: Writing, canceled: Canceled, running: Running<'p>) {
         let pipeline = self.pipeline;
-        let Writing {
-            number,
-            asked: Continuation { prompt, options },
-            rules,
-            reply,
-        } = writing;
+        let Writing { number, asked: Continuation { prompt, options }, rules, reply } = writing;
         let create = || Texts::new(pipeline.stepper(), rules);
         let texts = match Failure::caught(|| self.texts.get_or_insert_with(create)) {
             Ok(texts) => texts,
@@ -276,14 +248,7 @@ impl<'p> Worker<'p> {
                 return reply(number, Event::Done(Err(error)));
             }
         };
-        let written = Written {
-            number,
-            growing,
-            failed: None,
-            reply,
-            canceled,
-            running,
-        };
+        let written = Written { number, growing, failed: None, reply, canceled, running };
         texts.add(written, &prompt.ids, &options.sample);
     }
 
@@ -344,13 +309,7 @@ impl<'p> Worker<'p> {
 
 impl Sought<'_> {
     fn finish(mut self, pipeline: &Pipeline, hypotheses: Vec<Hypothesis>) {
-        let Translating {
-            number,
-            read,
-            options,
-            reply,
-            ..
-        } = self.job;
+        let Translating { number, read, options, reply, .. } = self.job;
         let result = match pipeline.failure() {
             None => pipeline.translation(read, hypotheses, &options),
             Some(failure) => Err(device::failed(failure)),
@@ -374,9 +333,7 @@ impl Written<'_> {
     }
 
     fn finish(self, pipeline: &Pipeline, ending: Option<Ending>) {
-        let failed = self
-            .failed
-            .or_else(|| pipeline.failure().map(device::failed));
+        let failed = self.failed.or_else(|| pipeline.failure().map(device::failed));
         let (piece, generation) = match failed {
             None => self.growing.finish(ending),
             Some(error) => (String::new(), Err(error)),

@@ -118,12 +118,8 @@ mod tests {
     fn long_lines_are_divided_between_words() {
         let words: Words = vec![vec![1], vec![2, 3], vec![4], vec![5, 6, 7, 8], vec![9]];
         let parts = divided(&words, 3);
-        let expected: [Words; 4] = [
-            vec![vec![1], vec![2, 3]],
-            vec![vec![4]],
-            vec![vec![5, 6, 7]],
-            vec![vec![9]],
-        ];
+        let expected: [Words; 4] =
+            [vec![vec![1], vec![2, 3]], vec![vec![4]], vec![vec![5, 6, 7]], vec![vec![9]]];
         assert_eq!(parts, expected);
         assert_eq!(firsts(&parts[0], 1), [1, 2]);
         assert!(divided(&[], 3).is_empty());

@@ -22,8 +22,7 @@ fn alignments_follow_the_attention() {
             let text = tgt.decode(ids).unwrap();
             let inspection = pipeline.inspect(src, Some(&text)).unwrap();
             let is_cross = |map: &&attentive_model::nn::AttentionMap| {
-                map.name.contains("attention")
-                    && map.site == attentive_model::nn::AttentionSite::Cross
+                map.name.contains("attention") && map.site == attentive_model::nn::AttentionSite::Cross
             };
             let map = inspection.maps.iter().rfind(is_cross).unwrap();
             let [_, heads, _, src_len] = map.weights.shape;
@@ -32,13 +31,9 @@ fn alignments_follow_the_attention() {
             let mut expected = Vec::new();
             for j in 0..ids.len() {
                 let weight = |i: usize| -> f32 {
-                    (0..heads)
-                        .map(|head| weights[(head * rows + j) * src_len + i])
-                        .sum()
+                    (0..heads).map(|head| weights[(head * rows + j) * src_len + i]).sum()
                 };
-                let best = (0..src_len)
-                    .max_by(|&a, &b| weight(a).total_cmp(&weight(b)))
-                    .unwrap();
+                let best = (0..src_len).max_by(|&a, &b| weight(a).total_cmp(&weight(b))).unwrap();
                 if best + 1 < src_len {
                     expected.push((best, j));
                 }
@@ -54,15 +49,11 @@ fn models_without_attention_are_told_apart() {
     let blind = recurrent("none");
     let mut options = options(&blind, 1);
     options.search.coverage_penalty = 0.2;
-    for error in [
-        blind.align::<&str>(&[]).unwrap_err(),
-        blind.translate_with(&["a dog"], &options).unwrap_err(),
-    ] {
+    for error in
+        [blind.align::<&str>(&[]).unwrap_err(), blind.translate_with(&["a dog"], &options).unwrap_err()]
+    {
         assert_eq!(error.exit_code(), 2);
-        assert!(
-            error.to_string().contains("needs attention to the source"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("needs attention to the source"), "{error}");
     }
 }
 
@@ -73,19 +64,13 @@ fn coverage_is_that_of_the_attention() {
         let mut options = options(&pipeline, 3);
         options.search.coverage_penalty = 0.4;
         options.search.strategy = Strategy::beam(3, 3, EarlyStopping::Never);
-        let lines = [
-            "a dog runs over the green field",
-            "two cats",
-            "the dog barks at two cats",
-        ];
+        let lines = ["a dog runs over the green field", "two cats", "the dog barks at two cats"];
         let found = pipeline.translate_with(&lines, &options).unwrap();
         for (line, translation) in lines.iter().zip(found) {
             for found in translation.hypotheses {
                 let inspection = pipeline.inspect(line, Some(&found.text)).unwrap();
-                let map = inspection
-                    .maps
-                    .iter()
-                    .rfind(|map| map.site == attentive_model::nn::AttentionSite::Cross);
+                let map =
+                    inspection.maps.iter().rfind(|map| map.site == attentive_model::nn::AttentionSite::Cross);
                 let weights = &map.unwrap().weights;
                 let [_, heads, rows, src_len] = weights.shape;
                 let weights = &weights.values;
@@ -100,11 +85,7 @@ fn coverage_is_that_of_the_attention() {
                     penalty += f64::from(sum.min(1.0)).ln();
                 }
                 let expected = options.search.score(found.log_prob, steps) + 0.4 * penalty;
-                assert!(
-                    (found.score - expected).abs() < 1e-3,
-                    "{} {expected}",
-                    found.score
-                );
+                assert!((found.score - expected).abs() < 1e-3, "{} {expected}", found.score);
             }
         }
     }

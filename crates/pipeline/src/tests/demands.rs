@@ -18,13 +18,8 @@ fn request(src: &str, prefix: &str, phrases: &[&str]) -> Request {
 
 fn best(pipeline: &Pipeline, request: Request) -> (Candidate, Vec<String>) {
     let options = options(pipeline, 8);
-    let mut found = pipeline
-        .translate_requests(1, &[request], &options)
-        .unwrap();
-    let Translation {
-        mut hypotheses,
-        warnings,
-    } = found.remove(0);
+    let mut found = pipeline.translate_requests(1, &[request], &options).unwrap();
+    let Translation { mut hypotheses, warnings } = found.remove(0);
     let warnings = warnings.iter().map(Warning::to_string).collect();
     (hypotheses.remove(0), warnings)
 }
@@ -35,10 +30,7 @@ fn translations_begin_and_contain_what_they_must() {
         let src = "the dog barks at two cats";
         let free = pipeline.translate(&[src]).unwrap().remove(0);
         assert!(!free.starts_with("over the"), "{free}");
-        let (found, warnings) = best(
-            pipeline,
-            request(src, "over the", &["two green", " field "]),
-        );
+        let (found, warnings) = best(pipeline, request(src, "over the", &["two green", " field "]));
         assert!(found.text.starts_with("over the"), "{found:?}");
         assert!(found.text.contains("two green") && found.text.contains("field"));
         assert!(warnings.is_empty() && found.unmet.is_empty());
@@ -54,21 +46,14 @@ fn translations_begin_and_contain_what_they_must() {
 fn what_lines_share_is_read_once() {
     let pipeline = untrained();
     let shared = request("a dog", "over", &["two", "two ", "\u{7}field"]);
-    let requests: Vec<Request> = ["a dog", "", "two cats"]
-        .map(|src| Request {
-            src: src.into(),
-            ..shared.clone()
-        })
-        .into();
+    let requests: Vec<Request> =
+        ["a dog", "", "two cats"].map(|src| Request { src: src.into(), ..shared.clone() }).into();
     let search = options(pipeline, 1).search;
     let jobs = pipeline.jobs(1, &requests, &search).unwrap();
     assert!(Arc::ptr_eq(&jobs[0].terms, &jobs[2].terms));
     assert_eq!(jobs[0].terms.constraints.len(), 2, "equal phrases are one");
     let warnings = |line: usize| jobs[line].source.warnings[0].to_string();
-    assert_eq!(
-        warnings(0),
-        "line 1: 1 control character was read as a blank"
-    );
+    assert_eq!(warnings(0), "line 1: 1 control character was read as a blank");
     assert!(warnings(1).contains("blank, so its prefix"));
     // A line with other constraints is not affected.
     let mut requests = requests;
@@ -82,26 +67,11 @@ fn demands_that_nothing_can_meet_are_refused_by_line() {
     let pipeline = untrained();
     let long = "cats ".repeat(30);
     let cases = [
-        (
-            request("a dog", &long, &[]),
-            "the prefix is too long: it has 30 tokens",
-        ),
-        (
-            request("a dog", "over", &[&long]),
-            "after a prefix of 1, but",
-        ),
-        (
-            request("a dog", "", &["a dog", &long]),
-            "the phrases are too long: they have 32 tokens",
-        ),
-        (
-            request("a dog", "x", &[]),
-            "the prefix `x` cannot be written",
-        ),
-        (
-            request("a dog", "", &["dog x"]),
-            "the phrase `dog x` cannot be written",
-        ),
+        (request("a dog", &long, &[]), "the prefix is too long: it has 30 tokens"),
+        (request("a dog", "over", &[&long]), "after a prefix of 1, but"),
+        (request("a dog", "", &["a dog", &long]), "the phrases are too long: they have 32 tokens"),
+        (request("a dog", "x", &[]), "the prefix `x` cannot be written"),
+        (request("a dog", "", &["dog x"]), "the phrase `dog x` cannot be written"),
     ];
     for (wrong, words) in cases {
         let requests = [request("a dog", "two", &[]), wrong];
@@ -115,10 +85,7 @@ fn demands_that_nothing_can_meet_are_refused_by_line() {
     let barring = with("suppress_tokens = ['dog']");
     let error = barring.translate_requests(1, &[request("a", "", &["dog"])], &options(&barring, 1));
     let error = error.unwrap_err().to_string();
-    assert!(
-        error.contains("`dog`, which the model never generates"),
-        "{error}"
-    );
+    assert!(error.contains("`dog`, which the model never generates"), "{error}");
 }
 
 #[test]
@@ -155,15 +122,9 @@ fn a_prefix_of_tokens_is_taken_as_it_is() {
     let of_text = best(pipeline, request(src, "over the", &[]));
     assert_eq!((&found, &warnings), (&of_text.0, &of_text.1));
     assert!(found.text.starts_with("over the"), "{found:?}");
-    assert_eq!(
-        best(pipeline, tokens(&[])),
-        best(pipeline, request(src, "", &[]))
-    );
+    assert_eq!(best(pipeline, tokens(&[])), best(pipeline, request(src, "", &[])));
     for (wrong, words) in [
-        (
-            ["two", "x"],
-            "line 1: the prefix cannot be written: `x` is not a token",
-        ),
+        (["two", "x"], "line 1: the prefix cannot be written: `x` is not a token"),
         (["two", "</s>"], "contains `</s>`, which ends a translation"),
         (["two", "<s>"], "`<s>`, which the model never generates"),
     ] {
@@ -182,10 +143,7 @@ fn a_phrase_that_is_not_found_causes_a_warning() {
     let requests = [request("a dog", "", &["two two"])];
     let found = pipeline.translate_requests(3, &requests, &options).unwrap();
     let warning = found[0].warnings[0].to_string();
-    assert!(
-        warning.starts_with("line 3: the translation lacks `two two`"),
-        "{warning}"
-    );
+    assert!(warning.starts_with("line 3: the translation lacks `two two`"), "{warning}");
     assert_eq!(*found[0].hypotheses[0].unmet, ["two two".into()]);
 }
 
@@ -194,19 +152,13 @@ fn blank_lines_stay_blank_whatever_is_demanded() {
     let pipeline = untrained();
     let (found, warnings) = best(pipeline, request(" ", "over", &[]));
     assert_eq!(found, Candidate::default());
-    assert_eq!(
-        warnings,
-        ["line 1: blank, so its prefix and phrases were ignored"]
-    );
+    assert_eq!(warnings, ["line 1: blank, so its prefix and phrases were ignored"]);
     let (_, warnings) = best(pipeline, request("", " ", &["", "\t"]));
     assert!(warnings.is_empty());
 }
 
 fn samples(count: usize) -> Strategy {
-    Strategy::Sample {
-        sampling: Sampling::default(),
-        count,
-    }
+    Strategy::Sample { sampling: Sampling::default(), count }
 }
 
 #[test]
@@ -217,22 +169,15 @@ fn samples_depend_on_line_numbers_alone() {
             (0..12).map(|_| sentence(&mut random)).collect()
         };
         let sampling = |batch_size| TranslateOptions {
-            search: SearchOptions {
-                strategy: samples(3),
-                ..(&pipeline.config.decode).into()
-            },
+            search: SearchOptions { strategy: samples(3), ..(&pipeline.config.decode).into() },
             batch_size,
         };
         let expected = pipeline.translate_with(&lines, &sampling(1)).unwrap();
         assert!(expected.iter().all(|line| line.hypotheses.len() == 3));
         for batch_size in [5, 64] {
-            let found = pipeline
-                .translate_with(&lines, &sampling(batch_size))
-                .unwrap();
+            let found = pipeline.translate_with(&lines, &sampling(batch_size)).unwrap();
             assert_eq!(found, expected);
-            let part = pipeline
-                .translate_from(8, &lines[7..], &sampling(batch_size))
-                .unwrap();
+            let part = pipeline.translate_from(8, &lines[7..], &sampling(batch_size)).unwrap();
             assert_eq!(part, expected[7..]);
         }
     }

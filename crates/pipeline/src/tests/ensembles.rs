@@ -14,34 +14,19 @@ fn another(family: Family) -> Pipeline {
 #[test]
 fn an_ensemble_mixes_architectures_and_scores_what_it_finds() {
     let lines = ["a dog runs over the green field", "two cats", "", "the dog"];
-    let members = || {
-        [
-            of(Family::Transformer),
-            another(Family::Seq2seq),
-            another(Family::Transformer),
-        ]
-    };
+    let members = || [of(Family::Transformer), another(Family::Seq2seq), another(Family::Transformer)];
     let [one, two, three] = members();
     let together = one.with(two).unwrap().with(three).unwrap();
-    let found = together
-        .translate_with(&lines, &options(&together, 2))
-        .unwrap();
-    let alone = together
-        .translate_with(&lines[..1], &options(&together, 1))
-        .unwrap();
+    let found = together.translate_with(&lines, &options(&together, 2)).unwrap();
+    let alone = together.translate_with(&lines[..1], &options(&together, 1)).unwrap();
     assert_eq!(found[0], alone[0]);
-    let texts: Vec<&str> = found
-        .iter()
-        .map(|line| line.hypotheses[0].text.as_str())
-        .collect();
+    let texts: Vec<&str> = found.iter().map(|line| line.hypotheses[0].text.as_str()).collect();
     let scored = together.rescore(1, &lines, &texts).unwrap();
     let of_members = members().map(|member| member.rescore(1, &lines, &texts).unwrap());
     for line in [0, 1, 3] {
         let best = &found[line].hypotheses[0];
         for (place, log_prob) in best.token_log_probs.iter().enumerate() {
-            let probabilities = of_members
-                .iter()
-                .map(|member| member[line].token_log_probs[place].exp());
+            let probabilities = of_members.iter().map(|member| member[line].token_log_probs[place].exp());
             let mean = probabilities.sum::<f64>() / 3.0;
             assert!((f64::from(*log_prob) - mean.ln()).abs() < 1e-3);
             assert!((scored[line].token_log_probs[place] - mean.ln()).abs() < 1e-9);
@@ -86,10 +71,7 @@ fn ensembles_that_do_not_match_are_refused() {
     let mut other = of(Family::Transformer);
     let text = [WORDS[1..].join(" ")];
     other.tokenizers = text::learn(&other.config.tokenizer, Masks::Without, &text, &text).unwrap();
-    refused(
-        other,
-        "its source vocabulary differs from the first model's: 15 tokens, not 16",
-    );
+    refused(other, "its source vocabulary differs from the first model's: 15 tokens, not 16");
     let mut other = of(Family::Transformer);
     let text = [["cats"; 3].join(" "), WORDS.join(" ")];
     other.tokenizers = text::learn(&other.config.tokenizer, Masks::Without, &text, &text).unwrap();

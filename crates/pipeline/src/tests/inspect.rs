@@ -29,29 +29,17 @@ fn an_inspection_shows_the_result_of_the_search() {
     let pipeline = untrained();
     let sentence = "a dog runs over the green field";
     let inspection = pipeline.inspect(sentence, None).unwrap();
-    let mut best = pipeline
-        .translate_with(&[sentence], &options(pipeline, 1))
-        .unwrap();
+    let mut best = pipeline.translate_with(&[sentence], &options(pipeline, 1)).unwrap();
     let best = best.remove(0).hypotheses.remove(0);
     let text = pipeline.tokenizers().tgt().decode(&best.tokens).unwrap();
     assert_eq!(inspection.tgt[1..].join(" "), text);
     assert_eq!(inspection.src.join(" "), format!("{sentence} </s>"));
     // Teacher forcing gives the tokens the same probabilities as the search.
-    let seen = inspection
-        .written
-        .iter()
-        .take(best.tokens.len() + usize::from(best.finished));
+    let seen = inspection.written.iter().take(best.tokens.len() + usize::from(best.finished));
     let log_prob: f64 = seen.map(|written| written.probability.ln()).sum();
-    assert!(
-        (log_prob - best.log_prob).abs() < 1e-3,
-        "{log_prob} {}",
-        best.log_prob
-    );
-    let shapes: Vec<(&str, [usize; 4])> = inspection
-        .maps
-        .iter()
-        .map(|map| (map.name.as_str(), map.weights.shape))
-        .collect();
+    assert!((log_prob - best.log_prob).abs() < 1e-3, "{log_prob} {}", best.log_prob);
+    let shapes: Vec<(&str, [usize; 4])> =
+        inspection.maps.iter().map(|map| (map.name.as_str(), map.weights.shape)).collect();
     let tgt = inspection.tgt.len();
     assert_eq!(
         shapes,
@@ -74,13 +62,7 @@ fn an_inspection_takes_any_target() {
     assert_eq!(inspect("  ").written[0].token, "</s>");
     assert_eq!(inspect(&"cats ".repeat(99)).tgt.len(), 24);
     for blank in ["", " \t", "\u{1}"] {
-        assert_eq!(
-            pipeline
-                .inspect(blank, Some("a dog"))
-                .unwrap_err()
-                .exit_code(),
-            2
-        );
+        assert_eq!(pipeline.inspect(blank, Some("a dog")).unwrap_err().exit_code(), 2);
     }
 }
 
@@ -132,11 +114,7 @@ fn language_models_have_alternatives() {
         let inspection = pipeline.inspect("Ein Hund rennt", None).unwrap();
         let tokenizer = pipeline.tokenizers().tgt();
         let ordinary = tokenizer.vocab_size() - 4;
-        let expected: &[&str] = if ends {
-            &["Ein", "Hund", "rennt", "</s>"]
-        } else {
-            &["Hund", "rennt"]
-        };
+        let expected: &[&str] = if ends { &["Ein", "Hund", "rennt", "</s>"] } else { &["Hund", "rennt"] };
         assert_eq!(written(&inspection), expected);
         for written in &inspection.written {
             check_alternatives(written, ordinary + usize::from(ends));
@@ -173,10 +151,7 @@ fn exact_tokens_are_inspected_as_they_are() {
     let stream = untrained_language_model(TokenizerKind::Char, Units::Stream);
     let found = stream.inspect_tokens("d\nu", &words(&["\n"])).unwrap();
     assert_eq!(found.tgt, ["d", "\n", "u", "\n"]);
-    assert_eq!(
-        stream.inspect_tokens("", &words(&["d"])).unwrap().tgt,
-        ["d"]
-    );
+    assert_eq!(stream.inspect_tokens("", &words(&["d"])).unwrap().tgt, ["d"]);
     assert_eq!(stream.inspect_tokens("", &[]).unwrap_err().exit_code(), 2);
     let tagger = of(Family::Classifier);
     assert_eq!(tagger.inspect_tokens("a", &[]).unwrap_err().exit_code(), 2);

@@ -32,10 +32,7 @@ fn tags_do_not_depend_on_the_batch_and_are_as_many_as_tokens() {
     }
     let warnings = together.iter().flat_map(|tagged| &tagged.warnings);
     let warnings: Vec<String> = warnings.map(Warning::to_string).collect();
-    assert_eq!(
-        warnings,
-        ["line 31: 32 positions were read in pieces of 24, the model's maximum"]
-    );
+    assert_eq!(warnings, ["line 31: 32 positions were read in pieces of 24, the model's maximum"]);
     assert_eq!(together[20].unknown, 16);
     let mut seen: Vec<&String> = together.iter().flat_map(|tagged| &tagged.tags).collect();
     seen.sort();
@@ -63,35 +60,21 @@ fn vectors_are_tagged_alone_as_in_a_batch() {
     let together = pipeline.tag_vectors(1, &sequences).unwrap();
     for (number, (sequence, tagged)) in (1..).zip(sequences.iter().zip(&together)) {
         assert_eq!(tagged.tags.len() * 3, sequence.len());
-        let alone = pipeline
-            .tag_vectors(number, std::slice::from_ref(sequence))
-            .unwrap();
+        let alone = pipeline.tag_vectors(number, std::slice::from_ref(sequence)).unwrap();
         assert_eq!(alone[0], *tagged);
     }
     for wrong in [vec![1.0; 4], vec![0.0, f32::NAN, 1.0]] {
         let error = pipeline.tag_vectors(1, &[vec![1.0; 3], wrong]).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with("sequence 2 does not consist of"),
-            "{error}"
-        );
+        assert!(error.to_string().starts_with("sequence 2 does not consist of"), "{error}");
     }
     assert_eq!(pipeline.tag(1, &["a dog"]).unwrap_err().exit_code(), 2);
     let tokens = of(Family::Tagger);
-    assert_eq!(
-        tokens.tag_vectors(1, &sequences).unwrap_err().exit_code(),
-        2
-    );
+    assert_eq!(tokens.tag_vectors(1, &sequences).unwrap_err().exit_code(), 2);
 }
 
 #[test]
 fn a_transformer_tags_tokens_and_vectors_alone_as_in_a_batch() {
-    let transformer = |d_input| {
-        with(&format!(
-            "{TRANSFORMER}, recurrent = {{ d_input = {d_input} }}"
-        ))
-    };
+    let transformer = |d_input| with(&format!("{TRANSFORMER}, recurrent = {{ d_input = {d_input} }}"));
     let pipeline = transformer(0);
     let lines = lines(&mut Random::new(4, 0));
     let together = pipeline.tag(1, &lines).unwrap();
@@ -141,10 +124,7 @@ fn labels_do_not_depend_on_the_batch() {
     let nan = pipeline(Sample::of(Family::Classifier).damaged("head.weight", 0));
     let error = nan.classify(1, &["a dog"], 1).unwrap_err();
     assert!(error.to_string().contains("any label"), "{error}");
-    assert_eq!(
-        untrained().classify(1, &["a"], 1).unwrap_err().exit_code(),
-        2
-    );
+    assert_eq!(untrained().classify(1, &["a"], 1).unwrap_err().exit_code(), 2);
 }
 
 #[test]
@@ -162,10 +142,7 @@ fn an_inspection_shows_the_labels() {
     let classifier = of(Family::Classifier);
     let inspection = classifier.inspect("a dog runs", None).unwrap();
     let found = classifier.classify(1, &["a dog runs"], 3).unwrap();
-    assert_eq!(
-        inspection.predicted,
-        Some(Predicted::Labels(found[0].labels.clone()))
-    );
+    assert_eq!(inspection.predicted, Some(Predicted::Labels(found[0].labels.clone())));
     assert_eq!(untrained().inspect("a dog", None).unwrap().predicted, None);
     let recurrent = of(Family::Tagger).inspect("a dog", None).unwrap_err();
     assert_eq!(recurrent.exit_code(), 2);
@@ -202,10 +179,7 @@ fn the_vector_of_a_text_is_the_mean_over_its_tokens() {
     let mut ids = pipeline.tokenizers.tgt().encode("two cats").unwrap();
     ids.push(pipeline.tokenizers.tgt().special().eos);
     let batch = Batch::of(Body::Encoder(Padded::new(&[ids], 0).into()));
-    let memory = pipeline
-        .model()
-        .encode(&batch, &attentive_model::nn::Pass::inference())
-        .unwrap();
+    let memory = pipeline.model().encode(&batch, &attentive_model::nn::Pass::inference()).unwrap();
     let rows = memory.sequence.x.values();
     let (first, second) = rows[..32].split_at(16);
     let mean = first.iter().zip(second).map(|(a, b)| (a + b) / 2.0);
@@ -223,9 +197,7 @@ fn each_gap_has_its_likeliest_tokens() {
     for gap in &filled.gaps {
         assert_eq!(gap.len(), 3);
         assert!(gap.iter().all(|guess| WORDS.contains(&guess.text.as_str())));
-        let falling = gap
-            .windows(2)
-            .all(|pair| pair[0].probability >= pair[1].probability);
+        let falling = gap.windows(2).all(|pair| pair[0].probability >= pair[1].probability);
         assert!(falling, "{gap:?}");
     }
     let best: Vec<&str> = filled.gaps.iter().map(|gap| gap[0].text.as_str()).collect();
@@ -245,11 +217,7 @@ fn gaps_that_cannot_be_filled_are_refused() {
         ("a dog", 1, "there is no `<mask>` in the text"),
         ("", 1, "there is no `<mask>` in the text"),
         ("<mask>", 0, "the number of guesses for each gap is 0"),
-        (
-            &*long,
-            1,
-            "the text has 25 tokens including `</s>`, but the model reads at most 24",
-        ),
+        (&*long, 1, "the text has 25 tokens including `</s>`, but the model reads at most 24"),
     ] {
         let error = pipeline.fill(text, count).unwrap_err();
         assert_eq!((error.exit_code(), error.hint().is_some()), (2, true));

@@ -44,9 +44,7 @@ pub(crate) fn with(changes: &str) -> Pipeline {
 /// A recurrent model that translates, with this attention.
 pub(crate) fn recurrent(attention: &str) -> Pipeline {
     let keys = "family = 'seq2seq', init = 'pytorch'";
-    with(&format!(
-        "{keys}, recurrent = {{ attention = '{attention}' }}"
-    ))
+    with(&format!("{keys}, recurrent = {{ attention = '{attention}' }}"))
 }
 
 /// See [`Sample::small_language_model`].
@@ -55,17 +53,12 @@ pub(crate) fn untrained_language_model(kind: TokenizerKind, units: Units) -> Pip
 }
 
 fn sentence(random: &mut Random) -> String {
-    let words: Vec<&str> = (0..1 + random.below(15))
-        .map(|_| *random.choose(&WORDS))
-        .collect();
+    let words: Vec<&str> = (0..1 + random.below(15)).map(|_| *random.choose(&WORDS)).collect();
     words.join(" ")
 }
 
 fn options(pipeline: &Pipeline, batch_size: usize) -> TranslateOptions {
-    TranslateOptions {
-        batch_size,
-        ..TranslateOptions::from(&pipeline.config.decode)
-    }
+    TranslateOptions { batch_size, ..TranslateOptions::from(&pipeline.config.decode) }
 }
 
 #[test]
@@ -95,10 +88,8 @@ fn a_translation_depends_on_its_line_alone(pipeline: &Pipeline) {
         let text: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
         let expected = pipeline.translate_with(&text, &options).unwrap();
         // Scores are compared exactly; they differ between lines.
-        let mut scores: Vec<u64> = expected
-            .iter()
-            .map(|translation| translation.hypotheses[0].log_prob.to_bits())
-            .collect();
+        let mut scores: Vec<u64> =
+            expected.iter().map(|translation| translation.hypotheses[0].log_prob.to_bits()).collect();
         scores.sort_unstable();
         scores.dedup();
         assert!(scores.len() > 25, "{}", scores.len());
@@ -117,9 +108,7 @@ fn a_translation_depends_on_its_line_alone(pipeline: &Pipeline) {
 
 #[test]
 fn blank_lines_stay_empty() {
-    let translations = untrained()
-        .translate(&["", "  ", "\u{a0}\t", "a dog"])
-        .unwrap();
+    let translations = untrained().translate(&["", "  ", "\u{a0}\t", "a dog"]).unwrap();
     assert_eq!(translations[..3], ["", "", ""]);
     assert_eq!(untrained().translate::<&str>(&[]).unwrap(), [""; 0]);
 }
@@ -129,9 +118,7 @@ fn the_n_best_come_in_order() {
     let pipeline = untrained();
     let mut options = options(pipeline, 4);
     options.search.strategy = Strategy::beam(3, 3, EarlyStopping::Never);
-    let translations = pipeline
-        .translate_with(&["two cats", "", "a dog barks"], &options)
-        .unwrap();
+    let translations = pipeline.translate_with(&["two cats", "", "a dog barks"], &options).unwrap();
     for number in [0, 2] {
         let candidates = &translations[number].hypotheses;
         assert_eq!(candidates.len(), 3);
@@ -148,14 +135,7 @@ fn lines_that_cannot_be_read_literally_cause_a_warning() {
     let pipeline = untrained();
     let huge = "a dog runs ".repeat(100_000);
     let unbroken = "ä".repeat(500_000);
-    let lines = [
-        "a dog",
-        &huge,
-        "a\0 dog\u{7}",
-        &unbroken,
-        "\u{1}\u{2}",
-        "two\ncats",
-    ];
+    let lines = ["a dog", &huge, "a\0 dog\u{7}", &unbroken, "\u{1}\u{2}", "two\ncats"];
     let options = options(pipeline, 64);
     let translations = pipeline.translate_from(101, &lines, &options).unwrap();
     let warnings: Vec<String> = translations
@@ -241,10 +221,7 @@ fn a_request_to_stop_ends_each_task() {
     stopped.request(2);
     let (translator, lines) = (untrained(), ["a dog runs", "two cats"]);
     let batched = options(translator, 2);
-    let alone = TranslateOptions {
-        batch_size: 1,
-        ..batched
-    };
+    let alone = TranslateOptions { batch_size: 1, ..batched };
     let writer = untrained_language_model(TokenizerKind::Char, Units::Stream);
     let prompt = writer.prompt("Hund").unwrap();
     let refused = |result: Result<()>| {
@@ -266,8 +243,7 @@ fn a_request_to_stop_ends_each_task() {
         asked.request(2);
         Ok(())
     };
-    let written =
-        asked.during(|| writer.generate(&prompt, &GenerateOptions::default(), &mut on_text));
+    let written = asked.during(|| writer.generate(&prompt, &GenerateOptions::default(), &mut on_text));
     refused(written.map(drop));
     assert_eq!(pieces, 1);
 }

@@ -11,10 +11,7 @@ const LINES: [&str; 4] = ["a dog runs", "", "two cats", "the green field and a d
 fn options(pipeline: &Pipeline, beam_width: usize, batch_size: usize) -> TranslateOptions {
     let mut options = TranslateOptions::from(&pipeline.config.decode);
     options.search.strategy = Strategy::beam(beam_width, 1, EarlyStopping::Never);
-    TranslateOptions {
-        batch_size,
-        ..options
-    }
+    TranslateOptions { batch_size, ..options }
 }
 
 #[test]
@@ -64,8 +61,5 @@ fn steps_and_rows_are_counted() {
     assert_eq!((alone.counts.steps, alone.counts.rows), (all, all));
     let (_, together) = profiled(|| pipeline.translate_with(&LINES, &options(pipeline, 1, 4)));
     let longest = predicted.into_iter().max().unwrap();
-    assert_eq!(
-        (together.counts.steps, together.counts.rows),
-        (longest, all)
-    );
+    assert_eq!((together.counts.steps, together.counts.rows), (longest, all));
 }

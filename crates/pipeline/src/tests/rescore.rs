@@ -31,27 +31,16 @@ fn scores_are_those_of_an_inspection() {
 fn what_cannot_be_scored_causes_a_warning() {
     let pipeline = untrained();
     let long = "cats ".repeat(40);
-    let found = pipeline
-        .rescore(
-            5,
-            &["", "a dog", "a dog"],
-            &["a", long.as_str(), &long[..5 * 23]],
-        )
-        .unwrap();
+    let found = pipeline.rescore(5, &["", "a dog", "a dog"], &["a", long.as_str(), &long[..5 * 23]]).unwrap();
     assert!(found[0].log_prob.is_nan() && found[0].tokens.is_empty());
     assert_eq!(found[0].warnings[0].line, Some(5));
     assert_eq!(found[1].tokens.len(), 24);
-    assert!(
-        found[1].warnings[0]
-            .to_string()
-            .starts_with("line 6: too long for the model")
-    );
+    assert!(found[1].warnings[0].to_string().starts_with("line 6: too long for the model"));
     assert_eq!(found[2].tokens.len(), 24);
     assert!(found[2].warnings.is_empty());
     let error = pipeline.rescore(1, &["a"], &[]).unwrap_err();
     assert!(error.to_string().contains("1 sources, but 0 translations"));
-    let damaged =
-        super::pipeline(Sample::of(Family::Transformer).damaged("src.embedding.weight", 0));
+    let damaged = super::pipeline(Sample::of(Family::Transformer).damaged("src.embedding.weight", 0));
     let error = damaged.rescore(1, &["a"], &["a"]).unwrap_err();
     assert!(error.to_string().contains("NaN or infinite"), "{error}");
 }

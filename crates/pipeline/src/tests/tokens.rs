@@ -11,12 +11,7 @@ use serde_json::Value;
 use super::*;
 use crate::batches::batches;
 
-const LINES: [&str; 4] = [
-    "a dog runs",
-    "two cats",
-    "the dog barks at two green cats",
-    "over",
-];
+const LINES: [&str; 4] = ["a dog runs", "two cats", "the dog barks at two green cats", "over"];
 
 /// `tokenizer` with every token `id` moved to `moved(id)`.
 fn renumbered(tokenizer: &Tokenizer, moved: impl Fn(TokenId) -> TokenId) -> Tokenizer {
@@ -99,9 +94,7 @@ fn token_ids_do_not_affect_results() {
     let translate = |pipeline: &Pipeline| {
         let found = pipeline.translate_with(&LINES, &options).unwrap();
         let found = found.into_iter().flat_map(|line| line.hypotheses);
-        found
-            .map(|found| (found.text, found.finished))
-            .collect::<Vec<_>>()
+        found.map(|found| (found.text, found.finished)).collect::<Vec<_>>()
     };
     assert_eq!(translate(&other), translate(&usual));
     let losses = [&other, &usual].map(|pipeline| loss(pipeline, examples(pipeline)));
@@ -110,18 +103,9 @@ fn token_ids_do_not_affect_results() {
 
 /// A model with these changes, and its tokenizers as loaded from disk.
 fn loaded(changes: &str) -> Result<Pipeline> {
-    let Pipeline {
-        config,
-        tokenizers,
-        model,
-        ..
-    } = with(changes);
+    let Pipeline { config, tokenizers, model, .. } = with(changes);
     let tokenizers = tokenizers.for_model(&config.model)?;
-    Ok(Pipeline::from_parts(
-        config,
-        tokenizers,
-        model.into_inner().expect("a model"),
-    ))
+    Ok(Pipeline::from_parts(config, tokenizers, model.into_inner().expect("a model")))
 }
 
 #[test]
@@ -130,18 +114,13 @@ fn training_and_decoding_start_with_the_same_token() {
         let pipeline = loaded(&format!("decoder_start_token = '{token}'")).unwrap();
         let start = pipeline.tokenizers.tgt().id(token).unwrap();
         assert_eq!(pipeline.contract().unwrap().start, start);
-        assert!(
-            examples(&pipeline)
-                .iter()
-                .all(|example| example.tgt_in()[0] == start)
-        );
+        assert!(examples(&pipeline).iter().all(|example| example.tgt_in()[0] == start));
         // Search and training assign the same probability.
         let options = TranslateOptions::from(&pipeline.config.decode);
         for line in LINES {
             let found = &pipeline.translate_with(&[line], &options).unwrap()[0].hypotheses[0];
             let src = pipeline.tokenizers.src().encode(line).unwrap();
-            let mut example =
-                Example::translation(src, &found.tokens, pipeline.tokenizers.sides(), 0);
+            let mut example = Example::translation(src, &found.tokens, pipeline.tokenizers.sides(), 0);
             if !found.finished {
                 example.truncate_target(example.tgt_len() - 1);
             }
@@ -181,18 +160,13 @@ fn forced_tokens_appear_and_barred_ones_do_not() {
 fn one_ordinary_token_must_be_left() {
     let tokenizer = untrained().tokenizers.tgt().clone();
     let ids = 0..tokenizer.vocab_size() as TokenId;
-    let ordinary: Vec<String> = ids
-        .filter(|&id| !tokenizer.special().contains(id))
-        .map(|id| tokenizer.token(id).unwrap())
-        .collect();
+    let ordinary: Vec<String> =
+        ids.filter(|&id| !tokenizer.special().contains(id)).map(|id| tokenizer.token(id).unwrap()).collect();
     let suppress = |tokens: &[String]| loaded(&format!("suppress_tokens = {tokens:?}"));
     suppress(&ordinary[1..]).unwrap();
     let error = suppress(&ordinary).unwrap_err().to_string();
     assert!(error.contains("`model.suppress_tokens`"), "{error}");
-    assert!(
-        error.contains("leaves at least one ordinary token"),
-        "{error}"
-    );
+    assert!(error.contains("leaves at least one ordinary token"), "{error}");
 }
 
 #[test]

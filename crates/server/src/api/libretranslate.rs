@@ -93,8 +93,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     };
     let (alternatives, most) = (asked.alternatives, app.config.limits.alternatives);
     if alternatives > most {
-        let problem =
-            format!("{alternatives} alternatives requested; the server allows at most {most}");
+        let problem = format!("{alternatives} alternatives requested; the server allows at most {most}");
         return Err(Problem::field("alternatives", problem));
     }
     app.admit(&visit, "q", &texts)?;
@@ -148,23 +147,12 @@ fn choose(
     Ok((model.ok_or_else(|| unsupported(AUTO))?, Some(detected)))
 }
 
-fn answer(
-    rendered: Vec<Rendered>,
-    is_list: bool,
-    detected: Option<Detected>,
-    alternatives: bool,
-) -> Value {
-    let (texts, others): (Vec<_>, Vec<_>) = rendered
-        .into_iter()
-        .map(|one| (Value::from(one.best), Value::from(one.alternatives)))
-        .unzip();
+fn answer(rendered: Vec<Rendered>, is_list: bool, detected: Option<Detected>, alternatives: bool) -> Value {
+    let (texts, others): (Vec<_>, Vec<_>) =
+        rendered.into_iter().map(|one| (Value::from(one.best), Value::from(one.alternatives))).unzip();
     let count = texts.len();
     let shape = |mut values: Vec<Value>| {
-        if is_list {
-            Value::Array(values)
-        } else {
-            values.pop().unwrap_or_default()
-        }
+        if is_list { Value::Array(values) } else { values.pop().unwrap_or_default() }
     };
     let mut answer = json!({"translatedText": shape(texts)});
     if let Some(detected) = detected {

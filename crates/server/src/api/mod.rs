@@ -68,9 +68,7 @@ impl Api {
             Self::LibreTranslate => with_status(status, &json!({"error": said(problem)})),
             Self::DeepL => with_status(status, &json!({"message": said(problem)})),
             Self::OpenAi => with_status(status, &openai::error(problem, status)),
-            Self::Own | Self::Console | Self::Operation => {
-                with_status(status, &own::error(problem))
-            }
+            Self::Own | Self::Console | Self::Operation => with_status(status, &own::error(problem)),
         };
         if let Some(after) = problem.retry_after() {
             let after = HeaderValue::from(after.as_secs());
@@ -102,16 +100,8 @@ impl Api {
         set(headers, "x-content-type-options", "nosniff");
         if self == Self::LibreTranslate {
             set(headers, "access-control-allow-origin", "*");
-            set(
-                headers,
-                "access-control-allow-headers",
-                "Authorization, Content-Type",
-            );
-            set(
-                headers,
-                "access-control-allow-methods",
-                "GET, POST, OPTIONS",
-            );
+            set(headers, "access-control-allow-headers", "Authorization, Content-Type");
+            set(headers, "access-control-allow-methods", "GET, POST, OPTIONS");
         }
     }
 }
@@ -231,12 +221,7 @@ fn one_or_many<'de, T, I: Deserialize<'de>, D: Deserializer<'de>>(
     one: impl FnOnce(String) -> T,
     many: impl FnOnce(Vec<I>) -> T,
 ) -> Result<T, D::Error> {
-    from.deserialize_any(Either {
-        expected,
-        one,
-        many,
-        items: PhantomData,
-    })
+    from.deserialize_any(Either { expected, one, many, items: PhantomData })
 }
 
 /// Reads a text or a list.
@@ -290,12 +275,7 @@ mod tests {
             let error = read(wrong).unwrap_err();
             assert!(error.is_data(), "{wrong}: {error}");
         }
-        assert!(
-            read("1")
-                .unwrap_err()
-                .to_string()
-                .contains("expected a string or a list of strings")
-        );
+        assert!(read("1").unwrap_err().to_string().contains("expected a string or a list of strings"));
     }
 
     #[test]
@@ -322,9 +302,7 @@ mod tests {
         let few = ["a".to_owned(), "ä".to_owned()];
         assert_eq!(header(&few).unwrap(), "a; \\u{e4}");
         // Each is 900 bytes in the header.
-        let many: Vec<String> = ["猫", "犬", "鳥", "魚", "馬"]
-            .map(|sign| sign.repeat(112))
-            .into();
+        let many: Vec<String> = ["猫", "犬", "鳥", "魚", "馬"].map(|sign| sign.repeat(112)).into();
         let told = header(&many).unwrap();
         assert_eq!(told.split("; ").count(), 2);
         let same = vec!["a".to_owned(); 9];

@@ -60,9 +60,7 @@ async fn health(app: State<Shared>) -> Response {
 #[utoipa::path(get, path = "/metrics", tag = "Operation", responses((status = 200, description = "Metrics")))]
 async fn metrics(State(app): State<Shared>) -> Response {
     let models = app.models.all();
-    let text = app
-        .metrics
-        .render(&app.phase, models.iter().map(|model| &**model));
+    let text = app.metrics.render(&app.phase, models.iter().map(|model| &**model));
     let headers = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     (headers, text).into_response()
 }

@@ -27,18 +27,15 @@ pub(crate) struct Entry {
 
 /// Refuses entries that are too long, or too many.
 pub(super) fn check_size(entries: &str) -> Result<(), Problem> {
-    let too_large = |problem| Problem {
-        field: Some("entries".into()),
-        ..Problem::new(Kind::TooLarge, problem)
-    };
+    let too_large =
+        |problem| Problem { field: Some("entries".into()), ..Problem::new(Kind::TooLarge, problem) };
     if entries.len() > MOST_BYTES {
         let problem = format!("the entries have more than {MOST_BYTES} bytes");
         return Err(too_large(problem));
     }
     let found = lines(entries).count();
     if found > MOST_ENTRIES {
-        let problem =
-            format!("there are {found} entries; a glossary may have at most {MOST_ENTRIES}");
+        let problem = format!("there are {found} entries; a glossary may have at most {MOST_ENTRIES}");
         return Err(too_large(problem));
     }
     Ok(())
@@ -48,11 +45,7 @@ pub(super) fn check_size(entries: &str) -> Result<(), Problem> {
 ///
 /// # Errors
 /// A [`Problem`] with the first line that is not an entry, or if there is not enough memory.
-pub(super) fn read(
-    draft: &Draft,
-    memory: &Share,
-    stop: &Stop,
-) -> Result<(Vec<Entry>, Finder), Problem> {
+pub(super) fn read(draft: &Draft, memory: &Share, stop: &Stop) -> Result<(Vec<Entry>, Finder), Problem> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut finder = Finder::default();
     for (number, line) in lines(&draft.entries) {
@@ -62,9 +55,9 @@ pub(super) fn read(
             Problem::field("entries", problem)
         };
         let entry = entry(line, draft).map_err(wrong)?;
-        memory.grow(entry.memory()).map_err(|_| {
-            full("this glossary and the others need more RAM than the server has for them")
-        })?;
+        memory
+            .grow(entry.memory())
+            .map_err(|_| full("this glossary and the others need more RAM than the server has for them"))?;
         let place = entries.len();
         if let Some(first) = finder.insert(&entry.source, place) {
             let source = &entries[first].source;
@@ -110,9 +103,7 @@ fn entry(line: &str, draft: &Draft) -> Result<Entry, String> {
             for (code, language) in [(from, &direction.source), (to, &direction.target)] {
                 let known = code.trim().parse::<Language>();
                 if !known.is_ok_and(|known| known.base() == language.base()) {
-                    return Err(format!(
-                        "is of another language than the glossary: `{code}`"
-                    ));
+                    return Err(format!("is of another language than the glossary: `{code}`"));
                 }
             }
             (source, target)
@@ -126,10 +117,7 @@ fn entry(line: &str, draft: &Draft) -> Result<Entry, String> {
             return Err(format!("has {fields} instead of 2 or 4"));
         }
     };
-    Ok(Entry {
-        source: term("source", source)?,
-        target: term("target", target)?,
-    })
+    Ok(Entry { source: term("source", source)?, target: term("target", target)? })
 }
 
 /// A term without the blanks around it.
@@ -234,20 +222,12 @@ mod tests {
             (Format::Tsv, "\u{7}\ta", "control character as its source"),
             (Format::Tsv, &format!("a\t{long}"), "more than 1024 bytes"),
             (Format::Tsv, &format!("{words}\ta"), "more than 64 words"),
-            (
-                Format::Tsv,
-                "a  b\tc\nd\te\na b\tf",
-                "line 3 has a second translation of `a  b`",
-            ),
+            (Format::Tsv, "a  b\tc\nd\te\na b\tf", "line 3 has a second translation of `a  b`"),
             (Format::Csv, "a,b,c", "line 1 has 3 fields"),
             (Format::Csv, "a", "line 1 has 1 field instead"),
             (Format::Csv, "\"a,b", "no closing quotation mark"),
             (Format::Csv, "\"a\"b,c", "goes on after a closing"),
-            (
-                Format::Csv,
-                "a,b,en,fr",
-                "another language than the glossary: `fr`",
-            ),
+            (Format::Csv, "a,b,en,fr", "another language than the glossary: `fr`"),
         ] {
             let problem = pairs(format, text).unwrap_err();
             assert!(problem.contains(expected), "{text:?}: {problem}");

@@ -41,9 +41,7 @@ impl Finder {
     /// The entries of the terms in `text`, in ascending order. Of overlapping terms, the first one is taken, and of those with
     /// the same start the longest.
     pub(super) fn find(&self, text: &str) -> Vec<usize> {
-        let words: Vec<Option<u32>> = words(text)
-            .map(|word| self.words.get(word).copied())
-            .collect();
+        let words: Vec<Option<u32>> = words(text).map(|word| self.words.get(word).copied()).collect();
         let mut found = Vec::new();
         let mut place = 0;
         while place < words.len() {
@@ -65,11 +63,7 @@ impl Finder {
                 break;
             };
             node = next;
-            longest = self
-                .entries
-                .get(&node)
-                .map(|&entry| (entry, len))
-                .or(longest);
+            longest = self.entries.get(&node).map(|&entry| (entry, len)).or(longest);
         }
         longest
     }

@@ -29,11 +29,7 @@ pub(crate) struct Demanding<'a> {
 
 impl Terms {
     pub(crate) fn demanding(&self) -> Demanding<'_> {
-        Demanding {
-            terms: self,
-            known: HashMap::new(),
-            characters: 0,
-        }
+        Demanding { terms: self, known: HashMap::new(), characters: 0 }
     }
 }
 
@@ -43,11 +39,7 @@ impl Demanding<'_> {
     /// # Errors
     /// A [`Problem`] for too many terms, or too many characters in total.
     pub(crate) fn of(&mut self, sentence: &str) -> Result<Arc<Demands>, Problem> {
-        let Terms {
-            glossary,
-            app,
-            visit,
-        } = self.terms;
+        let Terms { glossary, app, visit } = self.terms;
         let found = glossary.finder.find(sentence);
         if let Some(known) = self.known.get(&found) {
             return Ok(Arc::clone(known));
@@ -55,10 +47,7 @@ impl Demanding<'_> {
         let limits = &app.config.limits;
         if found.len() > limits.phrases {
             let (found, most) = (found.len(), limits.phrases);
-            let problem = format!(
-                "a sentence contains {found} terms of the glossary; {}",
-                at_most(most)
-            );
+            let problem = format!("a sentence contains {found} terms of the glossary; {}", at_most(most));
             return Err(Problem::new(Kind::TooLarge, problem));
         }
         let phrases = || found.iter().map(|&entry| &glossary.entries[entry].target);

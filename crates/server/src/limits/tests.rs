@@ -35,10 +35,7 @@ fn limits_are_in_range() {
     for name in names {
         for value in ["0", "9223372036854775807"] {
             let problem = problem(&format!("{name} = {value}")).unwrap();
-            assert!(
-                problem.contains(&format!("`{name}`")),
-                "{name} {value}: {problem}"
-            );
+            assert!(problem.contains(&format!("`{name}`")), "{name} {value}: {problem}");
         }
     }
     for name in ["timeout", "head_timeout", "stall_timeout", "drain_timeout"] {
@@ -66,10 +63,7 @@ fn limits_are_in_range() {
 #[test]
 fn a_request_has_no_more_texts_than_the_queue_holds() {
     let most = |queue| {
-        let limits = Limits {
-            queue,
-            ..Limits::default()
-        };
+        let limits = Limits { queue, ..Limits::default() };
         limits.check().unwrap();
         limits.most_texts()
     };
@@ -78,14 +72,8 @@ fn a_request_has_no_more_texts_than_the_queue_holds() {
         assert_eq!(problem(fine), None, "{fine}");
     }
     for (text, words) in [
-        (
-            "texts = 10000",
-            "`texts` is 10000, but the limit `queue` is 4096",
-        ),
-        (
-            "queue = 64\ntexts = 65",
-            "`texts` is 65, but the limit `queue` is 64",
-        ),
+        ("texts = 10000", "`texts` is 10000, but the limit `queue` is 4096"),
+        ("queue = 64\ntexts = 65", "`texts` is 65, but the limit `queue` is 64"),
     ] {
         let problem = problem(text).unwrap();
         assert!(problem.contains(words), "{problem}");
@@ -105,17 +93,9 @@ fn a_time_that_must_be_positive_is_not_zero() {
 
 #[test]
 fn nobody_has_everything() {
-    let limits = |connections, body| Limits {
-        connections,
-        body,
-        ..Limits::default()
-    };
+    let limits = |connections, body| Limits { connections, body, ..Limits::default() };
     assert_eq!(limits(1024, 1).share_of_connections(), 768);
-    let queued = |queue, texts| Limits {
-        queue,
-        texts: Some(texts),
-        ..Limits::default()
-    };
+    let queued = |queue, texts| Limits { queue, texts: Some(texts), ..Limits::default() };
     assert_eq!(queued(4096, 2048).share_of_queue(), 3072);
     // The largest request fits.
     assert_eq!(queued(4096, 4000).share_of_queue(), 4000);
@@ -123,11 +103,7 @@ fn nobody_has_everything() {
     assert_eq!([1, 2, 3].map(most_of), [1, 2, 3]);
     assert_eq!(limits(1, 2 << 20).all_bodies(), [64 << 20, 48 << 20]);
     assert_eq!(limits(1, 100 << 20).all_bodies(), [400 << 20, 300 << 20]);
-    let said = |characters, in_progress| Limits {
-        characters,
-        in_progress,
-        ..Limits::default()
-    };
+    let said = |characters, in_progress| Limits { characters, in_progress, ..Limits::default() };
     assert_eq!(said(500, None).all_characters(), [3_000_000, 2_250_000]);
     assert_eq!(said(1_000_000, None).all_characters()[0], 4_000_000);
     let said = |characters, in_progress| said(characters, Some(in_progress));

@@ -4,9 +4,7 @@ use std::fmt::{self, Display, Write as _};
 use std::time::Duration;
 
 /// The upper bounds of the buckets of histograms, in seconds.
-const BOUNDS: [f64; 14] = [
-    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0,
-];
+const BOUNDS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
 
 /// The kind of a metric.
 #[derive(Clone, Copy, Debug)]
@@ -124,10 +122,8 @@ mod tests {
     #[test]
     fn labels_are_escaped() {
         let mut text = Exposition::default();
-        text.metric(Kind::Gauge, "jobs", "Jobs.")
-            .add(&[("model", "a\\\"\nb"), ("side", "src")], 7);
-        let expected =
-            "# HELP jobs Jobs.\n# TYPE jobs gauge\njobs{model=\"a\\\\\\\"\\nb\",side=\"src\"} 7\n";
+        text.metric(Kind::Gauge, "jobs", "Jobs.").add(&[("model", "a\\\"\nb"), ("side", "src")], 7);
+        let expected = "# HELP jobs Jobs.\n# TYPE jobs gauge\njobs{model=\"a\\\\\\\"\\nb\",side=\"src\"} 7\n";
         assert_eq!(text.into_text(), expected);
     }
 
@@ -138,8 +134,7 @@ mod tests {
             histogram.record(Duration::from_millis(milliseconds));
         }
         let mut text = Exposition::default();
-        text.metric(Kind::Histogram, "took", "Time.")
-            .add_histogram(&[("api", "own")], &histogram);
+        text.metric(Kind::Histogram, "took", "Time.").add_histogram(&[("api", "own")], &histogram);
         let text = text.into_text();
         for line in [
             "# TYPE took histogram",

@@ -166,9 +166,7 @@ impl Head {
             return Some(self);
         };
         let (name, value) = (&line[..colon], &line[colon + 1..]);
-        let is = |header: &hyper::header::HeaderName| {
-            name.eq_ignore_ascii_case(header.as_str().as_bytes())
-        };
+        let is = |header: &hyper::header::HeaderName| name.eq_ignore_ascii_case(header.as_str().as_bytes());
         if is(&TRANSFER_ENCODING) {
             self.in_chunks = true;
         }
@@ -261,10 +259,7 @@ mod tests {
         }
         assert_eq!(are_clear(&[size, CHUNKS].concat(), 1000, 2), [true, false]);
         // Lines of chunks that end without a carriage return, after which hyper continues.
-        for odd in [
-            &b"0\r\n\nX\r\n\r\n"[..],
-            b"0\r\nA: b\n\nGET / HTTP/1.1\r\n\r\n",
-        ] {
+        for odd in [&b"0\r\n\nX\r\n\r\n"[..], b"0\r\nA: b\n\nGET / HTTP/1.1\r\n\r\n"] {
             let start = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
             let bytes = [&start[..], odd, BOTH].concat();
             assert_eq!(are_clear(&bytes, 1000, 2), [true, false]);

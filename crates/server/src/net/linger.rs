@@ -55,12 +55,7 @@ impl Lingering {
     /// Creates the body of a request with these headers. The body of a client that waits to be asked for it is not read to its
     /// end.
     pub(super) fn new(headers: &HeaderMap, body: Incoming, turns: Turns) -> Self {
-        Self {
-            body: Some(body),
-            is_sent: !headers.contains_key(EXPECT),
-            heard: Instant::now(),
-            turns,
-        }
+        Self { body: Some(body), is_sent: !headers.contains_key(EXPECT), heard: Instant::now(), turns }
     }
 }
 

@@ -133,11 +133,7 @@ impl Line {
     async fn converse(self, stream: TcpStream) {
         let limits = self.app.config.limits;
         let (has_place, peer) = (self.place.is_some(), self.peer);
-        let head_timeout = if has_place {
-            limits.head_timeout
-        } else {
-            limits.head_timeout.min(HASTE)
-        };
+        let head_timeout = if has_place { limits.head_timeout } else { limits.head_timeout.min(HASTE) };
         // Small answers should not be delayed; if the system does not support this, they may be.
         let _ = stream.set_nodelay(true);
         let _open = Open::count(&self.app);

@@ -34,9 +34,7 @@ impl Progress {
     /// A request begins.
     pub(super) fn asked(&self, version: Version) {
         self.0.unanswered.fetch_add(1, Relaxed);
-        self.0
-            .knows_interim
-            .store(version >= Version::HTTP_11, Relaxed);
+        self.0.knows_interim.store(version >= Version::HTTP_11, Relaxed);
         self.0.asked.notify_one();
     }
 
@@ -75,7 +73,6 @@ impl Progress {
     /// gone. Nothing is sent to a client of HTTP/1.0, which counts as gone.
     fn is_there(&self, stream: &TcpStream) -> bool {
         let is_full = |error: io::Error| error.kind() == io::ErrorKind::WouldBlock;
-        self.0.knows_interim.load(Relaxed)
-            && stream.try_write(INTERIM).map_or_else(is_full, |_| true)
+        self.0.knows_interim.load(Relaxed) && stream.try_write(INTERIM).map_or_else(is_full, |_| true)
     }
 }

@@ -15,10 +15,7 @@ pub(super) struct Reserve {
 impl Reserve {
     /// Room for `most` connections, of which there is at least one.
     pub(super) fn new(most: usize) -> Self {
-        Self {
-            tasks: VecDeque::new(),
-            most: most.max(1),
-        }
+        Self { tasks: VecDeque::new(), most: most.max(1) }
     }
 
     /// Admits the connection that `task` serves. Returns when there is room for it: an aborted task closes its connection

@@ -24,20 +24,11 @@ pub(super) struct Stalling {
 
 impl Stalling {
     pub(super) fn new(stream: Arc<TcpStream>, patience: Duration, heads: Heads) -> Self {
-        Self {
-            stream,
-            patience,
-            timer: None,
-            heads,
-        }
+        Self { stream, patience, timer: None, heads }
     }
 
     /// The result of a write, or an error if it has waited for too long.
-    fn patient<T>(
-        &mut self,
-        context: &mut Context<'_>,
-        written: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
+    fn patient<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.timer = None;
             return written;
@@ -45,10 +36,7 @@ impl Stalling {
         let patience = self.patience;
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(patience)));
         ready!(timer.as_mut().poll(context));
-        let stalled = io::Error::new(
-            io::ErrorKind::TimedOut,
-            "the client does not read the response",
-        );
+        let stalled = io::Error::new(io::ErrorKind::TimedOut, "the client does not read the response");
         Poll::Ready(Err(stalled))
     }
 }
@@ -98,11 +86,7 @@ impl Stalling {
 }
 
 impl AsyncWrite for Stalling {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let write = |stream: &TcpStream| stream.try_write(bytes);
         self.get_mut().poll_writing(context, write)
     }

@@ -15,10 +15,7 @@ pub fn join(parts: Vec<Value>) -> Value {
     let rows = parts[0].shape()[0];
     let width = |part: &Value| {
         let [own, width] = part.shape();
-        assert_eq!(
-            own, rows,
-            "matrices side by side have equal numbers of rows"
-        );
+        assert_eq!(own, rows, "matrices side by side have equal numbers of rows");
         width
     };
     let widths: Vec<usize> = parts.iter().map(width).collect();
@@ -42,16 +39,11 @@ pub fn column_ranges(x: Value, ranges: Vec<Range<usize>>) -> Value {
     let [rows, width] = x.shape();
     for (number, range) in ranges.iter().enumerate() {
         assert!(range.start <= range.end && range.end <= width, "{range:?}");
-        let overlaps =
-            |other: &Range<usize>| range.start.max(other.start) < range.end.min(other.end);
+        let overlaps = |other: &Range<usize>| range.start.max(other.start) < range.end.min(other.end);
         assert!(!ranges[..number].iter().any(overlaps), "{ranges:?} overlap");
     }
     let found = ranges.iter().map(ExactSizeIterator::len).sum();
-    apply(
-        Columns { ranges, width },
-        ColumnsOperands { x },
-        [rows, found],
-    )
+    apply(Columns { ranges, width }, ColumnsOperands { x }, [rows, found])
 }
 
 /// The rows of `table` with the given numbers, one after another as columns: `[d, rows.len()]` of a table `[n, d]`.
@@ -61,11 +53,7 @@ pub fn column_ranges(x: Value, ranges: Vec<Range<usize>>) -> Value {
 pub fn transposed_rows(table: Value, rows: Vec<usize>) -> Value {
     let [_, d] = table.shape();
     let shape = [d, rows.len()];
-    apply(
-        TransposedRows { rows, d },
-        ColumnsOperands { x: table },
-        shape,
-    )
+    apply(TransposedRows { rows, d }, ColumnsOperands { x: table }, shape)
 }
 
 operands! {
@@ -111,10 +99,7 @@ impl Kernel for Join {
         let width: usize = self.widths.iter().sum();
         let mut out = Buffer::take(self.rows * width);
         for (part, range) in inputs.parts.into_iter().zip(self.ranges()) {
-            copy(
-                (part, range.len(), 0..range.len()),
-                (&mut out, width, range),
-            );
+            copy((part, range.len(), 0..range.len()), (&mut out, width, range));
         }
         Output::new(out, ())
     }
@@ -129,9 +114,7 @@ impl Kernel for Join {
             })
         };
         let parts = self.ranges().zip(context.operands.parts);
-        JoinOperands {
-            parts: parts.map(part).collect(),
-        }
+        JoinOperands { parts: parts.map(part).collect() }
     }
 }
 
@@ -164,10 +147,7 @@ impl Kernel for Columns {
         let rows = inputs.x.len().checked_div(self.width).unwrap_or(0);
         let mut out = Buffer::take(rows * self.count());
         for [range, result] in self.pairs() {
-            copy(
-                (inputs.x, self.width, range),
-                (&mut out, self.count(), result),
-            );
+            copy((inputs.x, self.width, range), (&mut out, self.count(), result));
         }
         Output::new(out, ())
     }
@@ -175,10 +155,7 @@ impl Kernel for Columns {
     fn backward(&self, context: Context<'_, Self>) -> ColumnsOperands<Option<Buffer>> {
         let mut dx = Buffer::zeros(context.operands.x.len);
         for [range, result] in self.pairs() {
-            copy(
-                (&context.grad, self.count(), result),
-                (&mut dx, self.width, range),
-            );
+            copy((&context.grad, self.count(), result), (&mut dx, self.width, range));
         }
         ColumnsOperands { x: Some(dx) }
     }
@@ -188,16 +165,8 @@ impl Kernel for Columns {
 fn copy(from: (&Buffer, usize, Range<usize>), to: (&mut Buffer, usize, Range<usize>)) {
     let (from, from_width, columns) = from;
     let (to, to_width, to_columns) = to;
-    let from = Part {
-        matrix: from,
-        width: from_width,
-        first: columns.start,
-    };
-    let to = Part {
-        matrix: to,
-        width: to_width,
-        first: to_columns.start,
-    };
+    let from = Part { matrix: from, width: from_width, first: columns.start };
+    let to = Part { matrix: to, width: to_width, first: to_columns.start };
     current().copy_columns(columns.len(), from, to);
 }
 

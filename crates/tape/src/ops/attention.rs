@@ -36,11 +36,7 @@ pub struct Scores {
 impl Scores {
     /// Scores q·k / √`d_head` without bias (*Attention Is All You Need*, equation 1).
     pub fn scaled(d_head: usize, causality: Causality) -> Self {
-        Self {
-            scale: scale_of(d_head),
-            causality,
-            bias: None,
-        }
+        Self { scale: scale_of(d_head), causality, bias: None }
     }
 }
 
@@ -68,16 +64,9 @@ pub fn attention(
     };
     let (first, keys_values) = match attended {
         Attended::Itself(joined) => (joined, None),
-        Attended::Other {
-            queries,
-            keys_values,
-        } => (queries, Some(keys_values)),
+        Attended::Other { queries, keys_values } => (queries, Some(keys_values)),
     };
-    let operands = AttentionOperands {
-        first,
-        keys_values,
-        bias: scores.bias.clone(),
-    };
+    let operands = AttentionOperands { first, keys_values, bias: scores.bias.clone() };
     let rows = shape.batch * shape.tgt_len;
     apply(kernel, operands, [rows, shape.query_width()])
 }
@@ -100,24 +89,14 @@ struct Attention {
 }
 
 impl Attention {
-    fn inputs<'a>(
-        &'a self,
-        inputs: AttentionOperands<&'a Buffer>,
-    ) -> AttentionInputs<'a, &'a Buffer> {
+    fn inputs<'a>(&'a self, inputs: AttentionOperands<&'a Buffer>) -> AttentionInputs<'a, &'a Buffer> {
         AttentionInputs {
             operands: match inputs.keys_values {
                 None => Operands::Joined(inputs.first),
-                Some(keys_values) => Operands::Apart {
-                    queries: inputs.first,
-                    keys_values,
-                },
+                Some(keys_values) => Operands::Apart { queries: inputs.first, keys_values },
             },
             lengths: self.lengths.as_ref(),
-            scores: KernelScores {
-                scale: self.scale,
-                causality: self.causality,
-                bias: inputs.bias,
-            },
+            scores: KernelScores { scale: self.scale, causality: self.causality, bias: inputs.bias },
             dropout: self.dropout,
         }
     }
@@ -136,14 +115,7 @@ impl Kernel for Attention {
     /// Forward: scores and weighted sums. Backward: the scores again, and the gradients of both operands of both
     /// products.
     fn flops(&self) -> [f64; 2] {
-        let AttentionShape {
-            batch,
-            n_heads,
-            tgt_len,
-            src_len,
-            d_head,
-            ..
-        } = self.shape;
+        let AttentionShape { batch, n_heads, tgt_len, src_len, d_head, .. } = self.shape;
         let product = 2.0 * (batch * n_heads * tgt_len * src_len * d_head) as f64;
         [2.0 * product, 5.0 * product]
     }
@@ -156,27 +128,16 @@ impl Kernel for Attention {
     }
 
     fn backward(&self, context: Context<'_, Self>) -> AttentionOperands<Option<Buffer>> {
-        let AttentionOperands {
-            first,
-            keys_values,
-            bias,
-        } = context.operands;
+        let AttentionOperands { first, keys_values, bias } = context.operands;
         let (mut first, mut keys_values) = (first.buffer(), keys_values.map(Operand::buffer));
         let mut bias = bias.map(Operand::room);
         let targets = match &mut keys_values {
             None => Operands::Joined(&mut first),
-            Some(keys_values) => Operands::Apart {
-                queries: &mut first,
-                keys_values,
-            },
+            Some(keys_values) => Operands::Apart { queries: &mut first, keys_values },
         };
         let inputs = self.inputs(context.inputs);
         let to_bias = bias.as_mut().and_then(Option::as_mut);
         current().attention_backward(self.shape, inputs, &context.grad, targets, to_bias);
-        AttentionOperands {
-            first: Some(first),
-            keys_values: keys_values.map(Some),
-            bias,
-        }
+        AttentionOperands { first: Some(first), keys_values: keys_values.map(Some), bias }
     }
 }

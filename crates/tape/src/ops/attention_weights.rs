@@ -30,10 +30,7 @@ impl AttentionWeights {
                 sum / n_heads as f32
             }));
         }
-        Self {
-            shape: [batch, 1, tgt_len, src_len],
-            values,
-        }
+        Self { shape: [batch, 1, tgt_len, src_len], values }
     }
 }
 
@@ -47,20 +44,10 @@ pub fn attention_weights(
     lengths: Option<&Lengths>,
     scores: &Scores,
 ) -> AttentionWeights {
-    let AttentionShape {
-        batch,
-        n_heads,
-        n_kv_heads,
-        tgt_len,
-        src_len,
-        d_head,
-    } = shape;
+    let AttentionShape { batch, n_heads, n_kv_heads, tgt_len, src_len, d_head } = shape;
     let (queries, keys, first_key) = match attended {
         Attended::Itself(all) => (all, all, shape.query_width()),
-        Attended::Other {
-            queries,
-            keys_values,
-        } => (queries, keys_values, 0),
+        Attended::Other { queries, keys_values } => (queries, keys_values, 0),
     };
     let (queries, keys) = (Rows::of(queries), Rows::of(keys));
     let bias = scores.bias.as_ref().map(Value::values);
@@ -79,34 +66,20 @@ pub fn attention_weights(
         let of_keys = first_key + head * n_kv_heads / n_heads * d_head;
         for (key, weight) in weights[..visible].iter_mut().enumerate() {
             let k = &keys.at(sequence * src_len + key)[of_keys..][..d_head];
-            let bias = bias
-                .as_ref()
-                .map_or(0.0, |bias| bias[(head * tgt_len + query) * src_len + key]);
+            let bias = bias.as_ref().map_or(0.0, |bias| bias[(head * tgt_len + query) * src_len + key]);
             *weight = (dot(q, k) * scale) as f32 + bias;
         }
         softmax(&mut weights[..visible]);
     });
-    AttentionWeights {
-        shape: [batch, n_heads, tgt_len, src_len],
-        values,
-    }
+    AttentionWeights { shape: [batch, n_heads, tgt_len, src_len], values }
 }
 
 /// The weights of [`super::attentive_recurrent`], zero at padded keys: `[batch, 1, len, src_len]`.
 ///
 /// # Shapes
 /// - `before`: `[batch · len, d]`, the h before each position
-pub fn attentive_recurrent_weights(
-    recurrence: &AttentiveRecurrence,
-    before: &Value,
-) -> AttentionWeights {
-    let AttentiveRecurrence {
-        query,
-        score,
-        keys,
-        src_lengths,
-        ..
-    } = recurrence;
+pub fn attentive_recurrent_weights(recurrence: &AttentiveRecurrence, before: &Value) -> AttentionWeights {
+    let AttentiveRecurrence { query, score, keys, src_lengths, .. } = recurrence;
     let [n_rows, d] = before.shape();
     let (before, keys) = (Rows::of(before), Rows::of(keys));
     let (query, score) = (query.values(), score.values());
@@ -127,10 +100,7 @@ pub fn attentive_recurrent_weights(
         }
         softmax(&mut weights[..real]);
     });
-    AttentionWeights {
-        shape: [batch, 1, len, src_len],
-        values,
-    }
+    AttentionWeights { shape: [batch, 1, len, src_len], values }
 }
 
 /// The rows of a matrix.
@@ -141,10 +111,7 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn of(value: &'a Value) -> Self {
-        Self {
-            values: value.values(),
-            width: value.shape()[1],
-        }
+        Self { values: value.values(), width: value.shape()[1] }
     }
 
     fn at(&self, row: usize) -> &[f32] {

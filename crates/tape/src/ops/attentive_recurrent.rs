@@ -2,8 +2,7 @@
 
 use attentive_device::{
     Affine, AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs,
-    AttentiveRecurrentResult, Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients,
-    current,
+    AttentiveRecurrentResult, Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients, current,
 };
 
 use super::{Cell, Direction, Recurrence};
@@ -43,30 +42,11 @@ pub fn attentive_recurrent(
     precision: Float,
 ) -> Value {
     let [rows, width] = projected.shape();
-    let AttentiveRecurrence {
-        state,
-        query,
-        score,
-        context,
-        keys,
-        values,
-        src_lengths,
-    } = recurrence;
+    let AttentiveRecurrence { state, query, score, context, keys, values, src_lengths } = recurrence;
     let ([d_key, d], [_, d_value]) = (query.shape(), values.shape());
-    assert_eq!(
-        width,
-        cell.gates() * d,
-        "`projected` of a layer of width {d}"
-    );
-    let kernel = AttentiveRecurrent {
-        cell,
-        lengths: lengths.clone(),
-        d,
-        d_key,
-        d_value,
-        src_lengths,
-        precision,
-    };
+    assert_eq!(width, cell.gates() * d, "`projected` of a layer of width {d}");
+    let kernel =
+        AttentiveRecurrent { cell, lengths: lengths.clone(), d, d_key, d_value, src_lengths, precision };
     let (weight, bias) = state.hidden.map(|map| (map.weight, map.bias)).unzip();
     let operands = AttentiveOperands {
         projected,
@@ -141,10 +121,7 @@ impl AttentiveRecurrent {
             values: inputs.values,
             src_lengths: Some(&self.src_lengths),
             recurrence: KernelRecurrence {
-                hidden: inputs.weight.map(|weight| Affine {
-                    weight,
-                    bias: inputs.bias,
-                }),
+                hidden: inputs.weight.map(|weight| Affine { weight, bias: inputs.bias }),
                 initial: inputs.initial,
             },
         }
@@ -162,10 +139,7 @@ impl Kernel for AttentiveRecurrent {
     type Side = ();
 
     fn keeps(&self, operands: AttentiveOperands<Operand>) -> AttentiveOperands<bool> {
-        AttentiveOperands {
-            projected: false,
-            ..operands.map(|_| true)
-        }
+        AttentiveOperands { projected: false, ..operands.map(|_| true) }
     }
 
     fn keeps_output(&self) -> bool {
@@ -196,13 +170,8 @@ impl Kernel for AttentiveRecurrent {
 
     fn backward(&self, context: Context<'_, Self>) -> AttentiveOperands<Option<Buffer>> {
         let operands = context.operands;
-        let [mut projected, mut keys, mut values, mut score] = [
-            operands.projected,
-            operands.keys,
-            operands.values,
-            operands.score,
-        ]
-        .map(Operand::buffer);
+        let [mut projected, mut keys, mut values, mut score] =
+            [operands.projected, operands.keys, operands.values, operands.score].map(Operand::buffer);
         let mut gradients = operands.map(Operand::room);
         let targets = AttentiveRecurrentGradients {
             recurrence: RecurrentGradients {

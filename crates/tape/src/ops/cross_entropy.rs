@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use attentive_device::{
-    LossSums, Losses, ProjectionGradients, ProjectionInputs, ProjectionShape, current,
-};
+use attentive_device::{LossSums, Losses, ProjectionGradients, ProjectionInputs, ProjectionShape, current};
 
 use super::Map;
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply_with_side};
@@ -46,20 +44,11 @@ pub fn cross_entropy(
     let [rows, d_model] = x.shape();
     let vocab = projection.d_out();
     let kernel = CrossEntropyKernel {
-        shape: ProjectionShape {
-            rows,
-            d_model,
-            vocab,
-            precision,
-        },
+        shape: ProjectionShape { rows, d_model, vocab, precision },
         targets: targets.into(),
         label_smoothing: label_smoothing as f32,
     };
-    let operands = ProjectionOperands {
-        x,
-        weight: projection.weight,
-        bias: projection.bias,
-    };
+    let operands = ProjectionOperands { x, weight: projection.weight, bias: projection.bias };
     let (loss, losses) = apply_with_side(kernel, operands, [1, 1]);
     CrossEntropy { loss, losses }
 }
@@ -87,12 +76,7 @@ impl Kernel for CrossEntropyKernel {
 
     /// The products of the gradients are part of the forward pass.
     fn flops(&self) -> [f64; 2] {
-        let ProjectionShape {
-            rows,
-            d_model,
-            vocab,
-            ..
-        } = self.shape;
+        let ProjectionShape { rows, d_model, vocab, .. } = self.shape;
         [6.0 * (rows * d_model * vocab) as f64, 0.0]
     }
 
@@ -116,11 +100,7 @@ impl Kernel for CrossEntropyKernel {
         };
         let mut loss = Buffer::take(1);
         let losses = current().cross_entropy(self.shape, inputs, gradients, &mut loss);
-        Output {
-            values: loss,
-            saved,
-            side: losses,
-        }
+        Output { values: loss, saved, side: losses }
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ProjectionOperands<Option<Buffer>> {

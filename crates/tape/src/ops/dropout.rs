@@ -51,9 +51,6 @@ impl Kernel for DropoutAdd {
             dx
         });
         let residual = context.operands.residual;
-        DropoutOperands {
-            x,
-            residual: residual.map(|_| Some(context.grad)),
-        }
+        DropoutOperands { x, residual: residual.map(|_| Some(context.grad)) }
     }
 }

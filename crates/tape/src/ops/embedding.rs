@@ -18,10 +18,7 @@ pub struct PositionRows {
 
 impl PositionRows {
     fn kernel(&self) -> KernelRows<'_> {
-        KernelRows {
-            table: &self.table,
-            len: self.len,
-        }
+        KernelRows { table: &self.table, len: self.len }
     }
 }
 
@@ -39,13 +36,7 @@ pub fn embedding(
     dropout: Option<Dropout>,
 ) -> Value {
     let [_, d] = table.shape();
-    let kernel = Embedding {
-        ids: ids.into(),
-        d,
-        scale: scale as f32,
-        positions,
-        dropout,
-    };
+    let kernel = Embedding { ids: ids.into(), d, scale: scale as f32, positions, dropout };
     let operands = EmbeddingOperands { table };
     apply(kernel, operands, [ids.len(), d])
 }

@@ -16,10 +16,6 @@ pub struct Epilogue {
 impl Epilogue {
     /// No activation and no dropout.
     pub fn plain(precision: Float) -> Self {
-        Self {
-            activation: Activation::Identity,
-            dropout: None,
-            precision,
-        }
+        Self { activation: Activation::Identity, dropout: None, precision }
     }
 }

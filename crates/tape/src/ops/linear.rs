@@ -22,10 +22,7 @@ pub fn linear(x: Value, maps: Vec<Map>, epilogue: Epilogue) -> Value {
     );
     let [rows, d_in] = x.shape();
     let (d_out, weight_in) = (maps[0].d_out(), maps[0].weight.shape()[1]);
-    assert_eq!(
-        d_in, weight_in,
-        "linear: rows have {d_in} columns, the weight expects {weight_in}"
-    );
+    assert_eq!(d_in, weight_in, "linear: rows have {d_in} columns, the weight expects {weight_in}");
     assert!(
         maps.is_sorted_by_key(|map| map.bias.is_none()),
         "linear: layers without a bias follow those that have one"
@@ -42,11 +39,7 @@ pub fn linear(x: Value, maps: Vec<Map>, epilogue: Epilogue) -> Value {
         maps: maps.len(),
     };
     let width = maps.len() * d_out;
-    let mut operands = LinearOperands {
-        x,
-        weights: Vec::new(),
-        biases: Vec::new(),
-    };
+    let mut operands = LinearOperands { x, weights: Vec::new(), biases: Vec::new() };
     for Map { weight, bias } in maps {
         operands.weights.push(weight);
         operands.biases.extend(bias);
@@ -87,9 +80,7 @@ impl Kernel for Linear {
     }
 
     fn flops(&self) -> [f64; 2] {
-        let LinearCall {
-            rows, d_in, d_out, ..
-        } = self.call;
+        let LinearCall { rows, d_in, d_out, .. } = self.call;
         let product = 2.0 * (rows * d_in * self.maps * d_out) as f64;
         [product, 2.0 * product]
     }
@@ -115,11 +106,7 @@ impl Kernel for Linear {
                 bias: biases.next().and_then(Option::as_mut),
             })
             .collect();
-        let kept = LinearKept {
-            x: context.inputs.x,
-            weights: &context.inputs.weights,
-            out: context.output,
-        };
+        let kept = LinearKept { x: context.inputs.x, weights: &context.inputs.weights, out: context.output };
         let dx = gradients.x.as_mut();
         current().linear_backward(self.call, kept, &mut context.grad, dx, maps);
         gradients

@@ -30,21 +30,13 @@ pub fn residual_norm(
     epsilon: f64,
 ) -> Value {
     let shape = x.shape();
-    let kernel = ResidualNorm(ResidualNormCall {
-        norm: call(kind, shape, epsilon),
-        dropout,
-    });
+    let kernel = ResidualNorm(ResidualNormCall { norm: call(kind, shape, epsilon), dropout });
     let operands = ResidualNormOperands { x, y, gain, bias };
     apply(kernel, operands, shape)
 }
 
 fn call(kind: Norm, [rows, d]: [usize; 2], epsilon: f64) -> NormCall {
-    NormCall {
-        kind,
-        rows,
-        d,
-        epsilon: epsilon as f32,
-    }
+    NormCall { kind, rows, d, epsilon: epsilon as f32 }
 }
 
 operands! {
@@ -64,11 +56,7 @@ impl Kernel for NormKernel {
     type Side = ();
 
     fn keeps(&self, operands: NormOperands<Operand>) -> NormOperands<bool> {
-        NormOperands {
-            x: true,
-            gain: true,
-            bias: operands.bias.map(|_| false),
-        }
+        NormOperands { x: true, gain: true, bias: operands.bias.map(|_| false) }
     }
 
     fn forward(&self, inputs: NormOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
@@ -84,11 +72,7 @@ impl Kernel for NormKernel {
         let mut gradients = Gradients::new(x.len(), gain.len(), bias);
         let targets = gradients.targets();
         current().norm_backward(self.0, x, gain, &context.grad, targets);
-        NormOperands {
-            x: Some(gradients.x),
-            gain: Some(gradients.gain),
-            bias: bias.map(|_| gradients.bias),
-        }
+        NormOperands { x: Some(gradients.x), gain: Some(gradients.gain), bias: bias.map(|_| gradients.bias) }
     }
 }
 
@@ -111,10 +95,7 @@ impl Kernel for ResidualNorm {
     type Side = ();
 
     fn keeps(&self, operands: ResidualNormOperands<Operand>) -> ResidualNormOperands<bool> {
-        ResidualNormOperands {
-            gain: true,
-            ..operands.map(|_| false)
-        }
+        ResidualNormOperands { gain: true, ..operands.map(|_| false) }
     }
 
     fn forward(&self, inputs: ResidualNormOperands<&Buffer>, mode: Mode<Self>) -> Output<Self> {
@@ -148,18 +129,10 @@ struct Gradients {
 
 impl Gradients {
     fn new(elements: usize, gains: usize, bias: Option<Operand>) -> Self {
-        Self {
-            x: Buffer::take(elements),
-            gain: Buffer::take(gains),
-            bias: bias.and_then(Operand::room),
-        }
+        Self { x: Buffer::take(elements), gain: Buffer::take(gains), bias: bias.and_then(Operand::room) }
     }
 
     fn targets(&mut self) -> NormGradients<&mut Buffer> {
-        NormGradients {
-            x: &mut self.x,
-            gain: &mut self.gain,
-            bias: self.bias.as_mut(),
-        }
+        NormGradients { x: &mut self.x, gain: &mut self.gain, bias: self.bias.as_mut() }
     }
 }

@@ -54,9 +54,6 @@ impl Kernel for AddPositions {
             current().sum_of_each(&context.grad, self.0.clone(), &mut table);
             table
         });
-        PositionOperands {
-            x: Some(context.grad),
-            table,
-        }
+        PositionOperands { x: Some(context.grad), table }
     }
 }

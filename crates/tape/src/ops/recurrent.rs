@@ -38,12 +38,7 @@ pub struct Reading {
 ///
 /// # Panics
 /// If there is no direction, or the directions differ in shape, in having a bias, or in having initial states.
-pub fn recurrent(
-    cell: Cell,
-    lengths: &Lengths,
-    directions: Vec<Reading>,
-    precision: Float,
-) -> Value {
+pub fn recurrent(cell: Cell, lengths: &Lengths, directions: Vec<Reading>, precision: Float) -> Value {
     let [rows, width] = directions[0].projected.shape();
     let kernel = Recurrent {
         cell,
@@ -77,10 +72,7 @@ pub fn recurrent(
 fn all_or_none(operands: Vec<Option<Value>>) -> Vec<Value> {
     let count = operands.len();
     let found: Vec<Value> = operands.into_iter().flatten().collect();
-    assert!(
-        found.is_empty() || found.len() == count,
-        "all directions of a layer have the same operands"
-    );
+    assert!(found.is_empty() || found.len() == count, "all directions of a layer have the same operands");
     found
 }
 
@@ -128,10 +120,7 @@ impl<'a> RecurrentOperands<&'a Buffer> {
     fn recurrence(&self, number: usize) -> KernelRecurrence<&'a Buffer> {
         let of = |operands: &[&'a Buffer]| operands.get(number).copied();
         KernelRecurrence {
-            hidden: of(&self.weights).map(|weight| Affine {
-                weight,
-                bias: of(&self.biases),
-            }),
+            hidden: of(&self.weights).map(|weight| Affine { weight, bias: of(&self.biases) }),
             initial: of(&self.initials),
         }
     }
@@ -145,10 +134,7 @@ impl Kernel for Recurrent {
     type Side = ();
 
     fn keeps(&self, operands: RecurrentOperands<Operand>) -> RecurrentOperands<bool> {
-        RecurrentOperands {
-            projected: vec![false; self.directions.len()],
-            ..operands.map(|_| true)
-        }
+        RecurrentOperands { projected: vec![false; self.directions.len()], ..operands.map(|_| true) }
     }
 
     fn keeps_output(&self) -> bool {
@@ -182,15 +168,8 @@ impl Kernel for Recurrent {
 
     fn backward(&self, context: Context<'_, Self>) -> RecurrentOperands<Option<Buffer>> {
         let mut gradients = context.operands.map(Operand::room);
-        let mut rooms: Vec<Buffer> = (self.calls())
-            .map(|call| Buffer::take(call.room()))
-            .collect();
-        let RecurrentOperands {
-            projected,
-            weights,
-            biases,
-            initials,
-        } = &mut gradients;
+        let mut rooms: Vec<Buffer> = (self.calls()).map(|call| Buffer::take(call.room())).collect();
+        let RecurrentOperands { projected, weights, biases, initials } = &mut gradients;
         let [mut projected, mut weights, mut biases, mut initials] =
             [projected, weights, biases, initials].map(|gradients| gradients.iter_mut());
         let calls = self.calls().zip(&mut rooms).enumerate();

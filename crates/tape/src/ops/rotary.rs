@@ -28,9 +28,7 @@ impl Rotary {
     /// Uses the given frequencies, one per feature pair of a head.
     pub fn with_frequencies(frequencies: Arc<[f64]>) -> Self {
         let table = Arc::new(RotaryTable::new(frequencies, 0));
-        Self {
-            table: Arc::new(RwLock::new(table)),
-        }
+        Self { table: Arc::new(RwLock::new(table)) }
     }
 
     /// Rotates the first `heads` heads of every row; feature i of a head is paired with feature i + d_head/2. The
@@ -41,12 +39,7 @@ impl Rotary {
     pub fn turn(&self, x: Value, heads: usize, len: usize) -> Value {
         let table = self.table(len);
         let shape = x.shape();
-        let kernel = TurnKernel {
-            table,
-            len,
-            width: shape[1],
-            heads,
-        };
+        let kernel = TurnKernel { table, len, width: shape[1], heads };
         apply(kernel, TurnOperands { x }, shape)
     }
 
@@ -54,12 +47,7 @@ impl Rotary {
     pub fn turn_at(&self, x: &Value, heads: usize, positions: &[usize]) -> Value {
         let table = self.table(positions.iter().max().map_or(0, |last| last + 1));
         let [rows, width] = x.shape();
-        let call = RotaryCall {
-            table: &table,
-            positions: Positions::Each(positions),
-            width,
-            heads,
-        };
+        let call = RotaryCall { table: &table, positions: Positions::Each(positions), width, heads };
         let mut out = Buffer::take(rows * width);
         current().rotary(call, Turn::Forward, x.buffer(), &mut out);
         Value::new(out, [rows, width])
@@ -116,9 +104,7 @@ impl Kernel for TurnKernel {
     }
 
     fn backward(&self, context: Context<'_, Self>) -> TurnOperands<Option<Buffer>> {
-        TurnOperands {
-            x: Some(self.run(Turn::Back, &context.grad)),
-        }
+        TurnOperands { x: Some(self.run(Turn::Back, &context.grad)) }
     }
 }
 
@@ -133,9 +119,6 @@ mod tests {
         assert_eq!(rotary.table(3).positions(), AT_ONCE);
         let longer = clone.table(AT_ONCE + 1);
         assert!(Arc::ptr_eq(&longer, &rotary.table(100)));
-        assert_eq!(
-            longer.at(70),
-            RotaryTable::new(frequencies(1e4, 4), 71).at(70)
-        );
+        assert_eq!(longer.at(70), RotaryTable::new(frequencies(1e4, 4), 71).at(70));
     }
 }

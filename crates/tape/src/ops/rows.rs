@@ -13,10 +13,7 @@ use crate::{Buffer, Value};
 /// If there is no such row.
 pub fn select_rows(x: Value, rows: &[usize]) -> Value {
     let [_, d] = x.shape();
-    let kernel = Select {
-        rows: rows.to_vec(),
-        d,
-    };
+    let kernel = Select { rows: rows.to_vec(), d };
     apply(kernel, SelectOperands { x }, [rows.len(), d])
 }
 

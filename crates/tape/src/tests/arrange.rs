@@ -5,10 +5,7 @@ use super::*;
 #[test]
 fn columns_side_by_side() {
     on_each_device(|| {
-        let (a, b) = (
-            Value::new(vec![1., 2., 3., 4.], [2, 2]),
-            Value::new(vec![5., 6.], [2, 1]),
-        );
+        let (a, b) = (Value::new(vec![1., 2., 3., 4.], [2, 2]), Value::new(vec![5., 6.], [2, 1]));
         let joined = join(vec![a, b]);
         assert_eq!(joined.shape(), [2, 3]);
         assert_eq!(*joined.values(), [1., 2., 5., 3., 4., 6.]);

@@ -14,25 +14,10 @@ fn attentions() {
     };
     let cases = [
         (shape(1, 1, 1, 1, 1), Causality::Full, None, None),
-        (
-            shape(2, 2, 3, 5, 3),
-            Causality::Full,
-            Some(vec![5, 2]),
-            None,
-        ),
+        (shape(2, 2, 3, 5, 3), Causality::Full, Some(vec![5, 2]), None),
         (shape(2, 2, 4, 4, 5), Causality::Causal, None, None),
-        (
-            shape(2, 1, 1, 6, 4),
-            Causality::Causal,
-            Some(vec![3, 0]),
-            None,
-        ),
-        (
-            shape(3, 2, 4, 4, 2),
-            Causality::Causal,
-            Some(vec![4, 1, 2]),
-            Some(dropout(0.4)),
-        ),
+        (shape(2, 1, 1, 6, 4), Causality::Causal, Some(vec![3, 0]), None),
+        (shape(3, 2, 4, 4, 2), Causality::Causal, Some(vec![4, 1, 2]), Some(dropout(0.4))),
     ];
     for (seed, (shape, causality, lens, dropout)) in cases.into_iter().enumerate() {
         let width = shape.n_heads * shape.d_head;
@@ -42,10 +27,7 @@ fn attentions() {
         let (queries, keys) = (shape.batch * shape.tgt_len, shape.batch * shape.src_len);
         let apart = Case::new(seed as u64, &[[queries, width], [keys, 2 * width]]);
         apart.check(&|inputs| {
-            let attended = Attended::Other {
-                queries: inputs[0].clone(),
-                keys_values: inputs[1].clone(),
-            };
+            let attended = Attended::Other { queries: inputs[0].clone(), keys_values: inputs[1].clone() };
             run(attended)
         });
         if shape.tgt_len == shape.src_len {
@@ -59,21 +41,10 @@ fn attentions() {
 #[test]
 fn biased_attentions() {
     for (seed, n_kv_heads) in (0..).zip([1, 2, 4]) {
-        let shape = AttentionShape {
-            batch: 2,
-            n_heads: 4,
-            n_kv_heads,
-            tgt_len: 3,
-            src_len: 3,
-            d_head: 2,
-        };
+        let shape = AttentionShape { batch: 2, n_heads: 4, n_kv_heads, tgt_len: 3, src_len: 3, d_head: 2 };
         let lengths = Lengths::new([3, 2], 3);
         let run = |attended, bias: &Value| {
-            let scores = Scores {
-                scale: 0.8,
-                causality: Causality::Causal,
-                bias: Some(bias.clone()),
-            };
+            let scores = Scores { scale: 0.8, causality: Causality::Causal, bias: Some(bias.clone()) };
             attention(shape, attended, Some(&lengths), &scores, Some(dropout(0.3)))
         };
         let bias = [4, 9];
@@ -81,10 +52,7 @@ fn biased_attentions() {
             .check(&|inputs| run(Attended::Itself(inputs[0].clone()), &inputs[1]));
         let shapes = [[6, 8], [6, 2 * shape.kv_width()], bias];
         Case::new(seed, &shapes).check(&|inputs| {
-            let attended = Attended::Other {
-                queries: inputs[0].clone(),
-                keys_values: inputs[1].clone(),
-            };
+            let attended = Attended::Other { queries: inputs[0].clone(), keys_values: inputs[1].clone() };
             run(attended, &inputs[2])
         });
     }
@@ -94,20 +62,9 @@ fn biased_attentions() {
 #[test]
 fn weights_belong_to_the_result() {
     on_each_device(|| {
-        let shape = AttentionShape {
-            batch: 2,
-            n_heads: 4,
-            n_kv_heads: 2,
-            tgt_len: 3,
-            src_len: 3,
-            d_head: 2,
-        };
+        let shape = AttentionShape { batch: 2, n_heads: 4, n_kv_heads: 2, tgt_len: 3, src_len: 3, d_head: 2 };
         let lengths = Lengths::new([3, 2], 3);
-        let scores = Scores {
-            scale: 0.8,
-            causality: Causality::Causal,
-            bias: Some(random(1, [4, 9])),
-        };
+        let scores = Scores { scale: 0.8, causality: Causality::Causal, bias: Some(random(1, [4, 9])) };
         let all = random(2, [6, shape.joined_width()]);
         let attended = || Attended::Itself(all.clone());
         let weights = attention_weights(shape, &attended(), Some(&lengths), &scores);
@@ -140,18 +97,8 @@ fn weights_belong_to_the_result() {
 #[test]
 fn a_query_without_visible_keys_has_no_weights() {
     on_each_device(|| {
-        let shape = AttentionShape {
-            batch: 2,
-            n_heads: 1,
-            n_kv_heads: 1,
-            tgt_len: 1,
-            src_len: 2,
-            d_head: 2,
-        };
-        let attended = Attended::Other {
-            queries: random(1, [2, 2]),
-            keys_values: random(2, [4, 4]),
-        };
+        let shape = AttentionShape { batch: 2, n_heads: 1, n_kv_heads: 1, tgt_len: 1, src_len: 2, d_head: 2 };
+        let attended = Attended::Other { queries: random(1, [2, 2]), keys_values: random(2, [4, 4]) };
         let lengths = Lengths::new([0, 1], 2);
         let scores = Scores::scaled(2, Causality::Full);
         let weights = attention_weights(shape, &attended, Some(&lengths), &scores);

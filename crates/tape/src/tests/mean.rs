@@ -4,9 +4,7 @@ use super::*;
 
 #[test]
 fn means() {
-    for (seed, (lens, width)) in
-        (0..).zip([([3, 0, 4, 1], 4), ([2, 2, 2, 2], 2), ([0, 1, 0, 2], 5)])
-    {
+    for (seed, (lens, width)) in (0..).zip([([3, 0, 4, 1], 4), ([2, 2, 2, 2], 2), ([0, 1, 0, 2], 5)]) {
         let lengths = Lengths::new(lens, width);
         let case = Case::new(110 + seed, &[[lens.len() * width, 3]]);
         case.check(&|inputs| mean_rows(inputs[0].clone(), &lengths));

@@ -53,10 +53,7 @@ impl Case {
             let values = numbers(100 * seed + number, rows * columns);
             Param::new(format!("{number}"), vec![rows, columns], values)
         };
-        Self {
-            inputs: (0..).zip(shapes).map(input).collect(),
-            seed,
-        }
+        Self { inputs: (0..).zip(shapes).map(input).collect(), seed }
     }
 
     fn weights(&self, output: &Value) -> Vec<f32> {
@@ -108,11 +105,7 @@ impl Case {
     /// The gradient for one input, while the others are constants.
     fn gradient_alone(&self, operation: Operation<'_>, wanted: &Param) -> Vec<f32> {
         let value = |input: &Param| {
-            if input.id() == wanted.id() {
-                input.value()
-            } else {
-                input.constant()
-            }
+            if input.id() == wanted.id() { input.value() } else { input.constant() }
         };
         let inputs: Vec<Value> = self.inputs.iter().map(value).collect();
         let mut gradients = self.weighted(operation(&inputs)).backward();
@@ -127,15 +120,11 @@ impl Case {
             let copy = |(input, values): (&Param, Vec<f32>)| {
                 Param::new(input.name(), input.shape().to_vec(), values)
             };
-            let case = Self {
-                inputs: self.inputs.iter().zip(inputs).map(copy).collect(),
-                seed: self.seed,
-            };
+            let case = Self { inputs: self.inputs.iter().zip(inputs).map(copy).collect(), seed: self.seed };
             case.checked(operation)
         });
         for (ours, plain) in ours.into_iter().zip(plain) {
-            let [ours, plain] =
-                [ours, plain].map(|all| Vec::from_iter(all.into_iter().map(f64::from)));
+            let [ours, plain] = [ours, plain].map(|all| Vec::from_iter(all.into_iter().map(f64::from)));
             assert_close("two devices", &ours, &plain, 1e-4);
         }
     }
@@ -148,9 +137,8 @@ impl Case {
             assert_eq!(&alone, gradient, "{} alone", input.name());
         }
         for (input, gradient) in self.inputs.iter().zip(&gradients) {
-            let slopes: Vec<f64> = (0..gradient.len())
-                .map(|element| self.slope(operation, input, element))
-                .collect();
+            let slopes: Vec<f64> =
+                (0..gradient.len()).map(|element| self.slope(operation, input, element)).collect();
             let gradient: Vec<f64> = gradient.iter().copied().map(f64::from).collect();
             let what = format!("gradient of input {}", input.name());
             assert_close(&what, &gradient, &slopes, 2e-3);
@@ -168,33 +156,20 @@ fn row(x: Value) -> Value {
 /// Asserts equality within `tolerance`, relative to the larger of 1 and the largest magnitude.
 fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     assert_eq!(found.len(), expected.len(), "{what}: lengths");
-    let scale = expected
-        .iter()
-        .fold(1.0f64, |scale, value| scale.max(value.abs()));
+    let scale = expected.iter().fold(1.0f64, |scale, value| scale.max(value.abs()));
     for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
         let distance = (found - expected).abs();
-        assert!(
-            distance <= tolerance * scale,
-            "{what}, element {index}: found {found}, expected {expected}"
-        );
+        assert!(distance <= tolerance * scale, "{what}, element {index}: found {found}, expected {expected}");
     }
 }
 
 fn dropout(rate: f32) -> Dropout {
-    Dropout {
-        rate,
-        seed: 5,
-        micro_batch: 3,
-        site: 2,
-    }
+    Dropout { rate, seed: 5, micro_batch: 3, site: 2 }
 }
 
 /// A linear layer.
 fn map_of(weight: &Value, bias: Option<&Value>) -> Map {
-    Map {
-        weight: weight.clone(),
-        bias: bias.cloned(),
-    }
+    Map { weight: weight.clone(), bias: bias.cloned() }
 }
 
 #[test]
@@ -209,11 +184,8 @@ fn linear_layers() {
             });
         }
     };
-    let epilogues = [
-        (Activation::Identity, None),
-        (Activation::Relu, None),
-        (Activation::Relu, Some(dropout(0.3))),
-    ];
+    let epilogues =
+        [(Activation::Identity, None), (Activation::Relu, None), (Activation::Relu, Some(dropout(0.3)))];
     for (seed, (rows, d_in, d_out)) in (0..).zip([(1, 1, 1), (5, 7, 3), (13, 4, 9)]) {
         for (activation, dropout) in epilogues {
             for (maps, biased) in [(1, true), (1, false), (2, true), (3, false), (3, true)] {
@@ -227,11 +199,7 @@ fn linear_layers() {
                 away_from_0(&case, maps);
                 case.check(&|inputs| {
                     let map = |map: usize| map_of(&inputs[1 + map], inputs.get(1 + maps + map));
-                    let epilogue = Epilogue {
-                        activation,
-                        dropout,
-                        precision: Float::F32,
-                    };
+                    let epilogue = Epilogue { activation, dropout, precision: Float::F32 };
                     linear(inputs[0].clone(), (0..maps).map(map).collect(), epilogue)
                 });
             }
@@ -302,8 +270,7 @@ fn residual_sums() {
 
 #[test]
 fn embeddings() {
-    let table: std::sync::Arc<Vec<f32>> =
-        std::sync::Arc::new((0..40).map(|i| i as f32 / 7.0).collect());
+    let table: std::sync::Arc<Vec<f32>> = std::sync::Arc::new((0..40).map(|i| i as f32 / 7.0).collect());
     let rows = PositionRows { table, len: 2 };
     for positions in [None, Some(rows)] {
         for dropout in [None, Some(dropout(0.3))] {
@@ -326,9 +293,7 @@ fn products_in_bf16_differ_from_those_in_f32() {
         let targets = [2, IGNORE, 0, 6, 2, 1];
         let loss = |precision| {
             let map = map_of(&weight, None);
-            cross_entropy(x.clone(), map, &targets, 0.1, precision)
-                .loss
-                .into_vec()
+            cross_entropy(x.clone(), map, &targets, 0.1, precision).loss.into_vec()
         };
         assert_ne!(rows(Float::F32), rows(Float::Bf16));
         assert_ne!(loss(Float::F32), loss(Float::Bf16));
@@ -337,19 +302,12 @@ fn products_in_bf16_differ_from_those_in_f32() {
 
 #[test]
 fn nonlinearities() {
-    for f in [
-        Nonlinearity::Relu,
-        Nonlinearity::Gelu,
-        Nonlinearity::GeluTanh,
-        Nonlinearity::Silu,
-    ] {
+    for f in [Nonlinearity::Relu, Nonlinearity::Gelu, Nonlinearity::GeluTanh, Nonlinearity::Silu] {
         let case = |seed, shape: [usize; 2]| {
             let case = Case::new(seed, &[shape]);
             // Not at the kink of ReLU.
             case.inputs[0].change(|values| {
-                values
-                    .iter_mut()
-                    .for_each(|value| *value += 0.05f32.copysign(*value));
+                values.iter_mut().for_each(|value| *value += 0.05f32.copysign(*value));
             });
             case
         };

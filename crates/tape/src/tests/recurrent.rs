@@ -2,13 +2,7 @@
 
 use super::*;
 
-const CELLS: [Cell; 5] = [
-    Cell::Rnn,
-    Cell::Lstm,
-    Cell::CoupledLstm,
-    Cell::Gru,
-    Cell::Ssru,
-];
+const CELLS: [Cell; 5] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru, Cell::Ssru];
 
 /// The ReLU of an SSRU has a kink at 0, where finite differences are wrong.
 fn away_from_0(cell: Cell, case: &Case) {
@@ -135,9 +129,8 @@ fn weights_belong_to_the_contexts() {
         for (row, weights) in weights.values.chunks_exact(src_len).enumerate() {
             let sequence = row / len;
             for feature in 0..d_value {
-                let value = |key: usize| {
-                    recurrence().values.values()[(sequence * src_len + key) * d_value + feature]
-                };
+                let value =
+                    |key: usize| recurrence().values.values()[(sequence * src_len + key) * d_value + feature];
                 let expected: f32 = (0..src_len).map(|key| weights[key] * value(key)).sum();
                 let found = contexts.values()[row * d_value + feature];
                 assert!((found - expected).abs() < 1e-5, "{found} {expected}");

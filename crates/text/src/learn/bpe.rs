@@ -20,10 +20,8 @@ pub(super) fn learn(
     alphabet: &BTreeSet<char>,
 ) -> Model {
     let mut tokens = with_special(special, alphabet);
-    let mut ids: HashMap<String, TokenId> = (0..)
-        .zip(&tokens)
-        .map(|(id, token)| (token.clone(), id))
-        .collect();
+    let mut ids: HashMap<String, TokenId> =
+        (0..).zip(&tokens).map(|(id, token)| (token.clone(), id)).collect();
     let mut text = Text::new(counts, alphabet, &ids);
     let mut merged = HashSet::new();
     let mut merges = Vec::new();
@@ -71,36 +69,21 @@ struct Occurrences {
 
 impl Text {
     fn new(counts: &Counts, alphabet: &BTreeSet<char>, ids: &HashMap<String, TokenId>) -> Self {
-        let id_of: HashMap<char, TokenId> = alphabet
-            .iter()
-            .map(|&c| (c, ids[c.encode_utf8(&mut [0; 4]) as &str]))
-            .collect();
+        let id_of: HashMap<char, TokenId> =
+            alphabet.iter().map(|&c| (c, ids[c.encode_utf8(&mut [0; 4]) as &str])).collect();
         let stretches = counts.stretches(alphabet);
         let words: Vec<Word> = stretches
             .into_iter()
-            .map(|(stretch, count)| Word {
-                tokens: stretch.iter().map(|c| id_of[c]).collect(),
-                count,
-            })
+            .map(|(stretch, count)| Word { tokens: stretch.iter().map(|c| id_of[c]).collect(), count })
             .collect();
         let mut pairs: HashMap<Pair, Occurrences> = HashMap::new();
         for (index, word) in (0..).zip(&words) {
             for pair in word.tokens.windows(2) {
-                pairs
-                    .entry((pair[0], pair[1]))
-                    .or_default()
-                    .add(index, word.count);
+                pairs.entry((pair[0], pair[1])).or_default().add(index, word.count);
             }
         }
-        let queue = pairs
-            .iter()
-            .map(|(&pair, found)| (found.count, Reverse(pair)))
-            .collect();
-        Self {
-            words,
-            pairs,
-            queue,
-        }
+        let queue = pairs.iter().map(|(&pair, found)| (found.count, Reverse(pair))).collect();
+        Self { words, pairs, queue }
     }
 
     fn most_frequent(&mut self) -> Option<(Pair, u64)> {
@@ -135,9 +118,7 @@ impl Text {
             }
             grown.extend(gained);
         }
-        let counted = grown
-            .into_iter()
-            .map(|pair| (self.pairs[&pair].count, Reverse(pair)));
+        let counted = grown.into_iter().map(|pair| (self.pairs[&pair].count, Reverse(pair)));
         self.queue.extend(counted);
     }
 }
@@ -194,20 +175,11 @@ mod tests {
     use crate::special::SPECIAL;
 
     fn counts(words: &[(&str, u64)]) -> Counts {
-        Counts::new(
-            words
-                .iter()
-                .map(|(word, count)| ((*word).to_owned(), *count))
-                .collect(),
-        )
+        Counts::new(words.iter().map(|(word, count)| ((*word).to_owned(), *count)).collect())
     }
 
     fn merges(words: &[(&str, u64)], vocab_size: usize) -> Vec<String> {
-        let config = TokenizerConfig {
-            vocab_size,
-            min_frequency: 1,
-            ..TokenizerConfig::default()
-        };
+        let config = TokenizerConfig { vocab_size, min_frequency: 1, ..TokenizerConfig::default() };
         let counts = counts(words);
         match learn(&config, SPECIAL, &counts, &counts.alphabet(1)) {
             Model::Bpe { merges, .. } => merges.iter().map(|(a, b)| format!("{a}+{b}")).collect(),
@@ -226,27 +198,16 @@ mod tests {
 
     #[test]
     fn overlapping_pairs_count_only_possible_merges() {
-        assert_eq!(
-            merges(&[("aaaa", 2), ("ab", 3)], 100),
-            ["a+a", "a+b", "aa+aa"]
-        );
+        assert_eq!(merges(&[("aaaa", 2), ("ab", 3)], 100), ["a+a", "a+b", "aa+aa"]);
         assert_eq!(merges(&[("aaa", 1)], 100), ["a+a", "aa+a"]);
     }
 
     /// Recounting everything before each merge must give the same result.
     #[test]
     fn matches_a_naive_implementation() {
-        let words = [
-            ("abababc", 3),
-            ("bcabca", 2),
-            ("ccabab", 4),
-            ("aabbcc", 1),
-            ("cababca", 2),
-        ];
-        let mut slow: Vec<(Vec<String>, u64)> = words
-            .iter()
-            .map(|(w, n)| (w.chars().map(String::from).collect(), *n))
-            .collect();
+        let words = [("abababc", 3), ("bcabca", 2), ("ccabab", 4), ("aabbcc", 1), ("cababca", 2)];
+        let mut slow: Vec<(Vec<String>, u64)> =
+            words.iter().map(|(w, n)| (w.chars().map(String::from).collect(), *n)).collect();
         let mut tokens = with_special(SPECIAL, &"abc".chars().collect());
         for merge in merges(&words, 16) {
             let mut pairs: HashMap<(usize, usize), u64> = HashMap::new();
@@ -256,10 +217,7 @@ mod tests {
                     *pairs.entry((id(&pair[0]), id(&pair[1]))).or_default() += count;
                 }
             }
-            let (best, _) = pairs
-                .iter()
-                .max_by_key(|(pair, n)| (**n, Reverse(**pair)))
-                .unwrap();
+            let (best, _) = pairs.iter().max_by_key(|(pair, n)| (**n, Reverse(**pair))).unwrap();
             let (a, b) = (tokens[best.0].clone(), tokens[best.1].clone());
             assert_eq!(merge, format!("{a}+{b}"));
             for (word, _) in &mut slow {

@@ -30,18 +30,14 @@ impl Counts {
             }
             Ok(counts)
         };
-        let tasks: Vec<&[S]> = texts
-            .iter()
-            .flat_map(|text| text.chunks(LINES_PER_TASK))
-            .collect();
-        let counts = tasks
-            .into_par_iter()
-            .map(count_lines)
-            .try_reduce(HashMap::new, |a, b| Ok(merge(a, b)))
-            .map_err(|error: tokenizers::Error| Error::Data {
-                problem: format!("cannot split the training text into words: {error}"),
-                hint: None,
-            })?;
+        let tasks: Vec<&[S]> = texts.iter().flat_map(|text| text.chunks(LINES_PER_TASK)).collect();
+        let counts =
+            tasks.into_par_iter().map(count_lines).try_reduce(HashMap::new, |a, b| Ok(merge(a, b))).map_err(
+                |error: tokenizers::Error| Error::Data {
+                    problem: format!("cannot split the training text into words: {error}"),
+                    hint: None,
+                },
+            )?;
         Ok(Self::new(counts))
     }
 
@@ -59,19 +55,14 @@ impl Counts {
                 *counts.entry(character).or_default() += count;
             }
         }
-        counts
-            .into_iter()
-            .filter(|(_, count)| *count >= min_frequency)
-            .map(|(c, _)| c)
-            .collect()
+        counts.into_iter().filter(|(_, count)| *count >= min_frequency).map(|(c, _)| c).collect()
     }
 
     /// The words that occur at least `min_frequency` times, most frequent first.
     pub(super) fn frequent_words(&self, min_frequency: u64) -> impl Iterator<Item = String> {
         let frequent = self.0.iter().filter(|(_, count)| *count >= min_frequency);
-        let mut words: Vec<(Reverse<u64>, &str)> = frequent
-            .map(|(word, count)| (Reverse(*count), word.as_str()))
-            .collect();
+        let mut words: Vec<(Reverse<u64>, &str)> =
+            frequent.map(|(word, count)| (Reverse(*count), word.as_str())).collect();
         words.sort_unstable();
         words.into_iter().map(|(_, word)| word.to_owned())
     }
@@ -83,11 +74,7 @@ impl Counts {
         for (word, count) in &self.0 {
             for stretch in word.split(|c| !alphabet.contains(&c)) {
                 let characters: Vec<char> = stretch.chars().collect();
-                stretches.extend(
-                    characters
-                        .chunks(MAX_STRETCH)
-                        .map(|part| (part.to_vec(), *count)),
-                );
+                stretches.extend(characters.chunks(MAX_STRETCH).map(|part| (part.to_vec(), *count)));
             }
         }
         stretches

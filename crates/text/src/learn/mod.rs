@@ -76,10 +76,7 @@ pub fn learn_tagged<S: AsRef<str> + Sync>(
 ///
 /// # Errors
 /// See [`learn`].
-pub fn learn_labels<S: AsRef<str> + Sync>(
-    config: &TokenizerConfig,
-    labels: &[S],
-) -> Result<Tokenizer> {
+pub fn learn_labels<S: AsRef<str> + Sync>(config: &TokenizerConfig, labels: &[S]) -> Result<Tokenizer> {
     let as_written = TokenizerConfig {
         kind: TokenizerKind::Word,
         min_frequency: 1,
@@ -96,9 +93,7 @@ fn learn_one<S: AsRef<str> + Sync>(
     texts: &[&[S]],
 ) -> Result<Tokenizer> {
     let owned = || special.iter().map(|&token| token.to_owned());
-    let untrained = Model::Word {
-        tokens: owned().collect(),
-    };
+    let untrained = Model::Word { tokens: owned().collect() };
     let counts = Counts::of(texts, &build(config, special, &untrained)?)?;
     let alphabet = || alphabet(config, special, &counts);
     let model = match config.kind {
@@ -106,13 +101,9 @@ fn learn_one<S: AsRef<str> + Sync>(
         TokenizerKind::Unigram => unigram::learn(config, special, &counts, &alphabet()?),
         TokenizerKind::Word => {
             let tokens = owned().chain(counts.frequent_words(config.min_frequency));
-            Model::Word {
-                tokens: tokens.take(config.vocab_size).collect(),
-            }
+            Model::Word { tokens: tokens.take(config.vocab_size).collect() }
         }
-        TokenizerKind::Char => Model::Char {
-            tokens: with_special(special, &alphabet()?),
-        },
+        TokenizerKind::Char => Model::Char { tokens: with_special(special, &alphabet()?) },
     };
     let tokenizer = build(config, special, &model)?;
     if tokenizer.vocab_size() == special.len() {
@@ -129,11 +120,9 @@ fn learn_one<S: AsRef<str> + Sync>(
 
 fn build(config: &TokenizerConfig, special: &[&str], model: &Model) -> Result<Tokenizer> {
     let json = lines::text(&format::document(config, special, model));
-    Tokenizer::from_json(json.into_bytes(), &SpecialNames::default()).map_err(|problem| {
-        Error::Data {
-            problem: format!("cannot build a tokenizer from the training text: {problem}"),
-            hint: None,
-        }
+    Tokenizer::from_json(json.into_bytes(), &SpecialNames::default()).map_err(|problem| Error::Data {
+        problem: format!("cannot build a tokenizer from the training text: {problem}"),
+        hint: None,
     })
 }
 
@@ -150,9 +139,7 @@ fn alphabet(config: &TokenizerConfig, special: &[&str], counts: &Counts) -> Resu
                 special.len()
             ),
             found: config.vocab_size.to_string(),
-            hint: Some(
-                "raise it, or raise `tokenizer.min_frequency` to leave out rare characters".into(),
-            ),
+            hint: Some("raise it, or raise `tokenizer.min_frequency` to leave out rare characters".into()),
         });
     }
     Ok(alphabet)
@@ -161,7 +148,5 @@ fn alphabet(config: &TokenizerConfig, special: &[&str], counts: &Counts) -> Resu
 /// The special tokens, which come first in every vocabulary, followed by the characters.
 fn with_special(special: &[&str], alphabet: &BTreeSet<char>) -> Vec<String> {
     let special = special.iter().map(|&token| token.to_owned());
-    special
-        .chain(alphabet.iter().map(char::to_string))
-        .collect()
+    special.chain(alphabet.iter().map(char::to_string)).collect()
 }

@@ -8,12 +8,8 @@ use tempfile::tempdir;
 
 use super::*;
 
-const KINDS: [TokenizerKind; 4] = [
-    TokenizerKind::Bpe,
-    TokenizerKind::Unigram,
-    TokenizerKind::Word,
-    TokenizerKind::Char,
-];
+const KINDS: [TokenizerKind; 4] =
+    [TokenizerKind::Bpe, TokenizerKind::Unigram, TokenizerKind::Word, TokenizerKind::Char];
 
 const SRC: &str = "\
     the cat sees the dog\n\
@@ -31,12 +27,7 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 fn config(kind: TokenizerKind) -> TokenizerConfig {
-    TokenizerConfig {
-        kind,
-        vocab_size: 90,
-        min_frequency: 1,
-        ..TokenizerConfig::default()
-    }
+    TokenizerConfig { kind, vocab_size: 90, min_frequency: 1, ..TokenizerConfig::default() }
 }
 
 fn learned(config: &TokenizerConfig) -> Tokenizers {
@@ -55,10 +46,7 @@ fn known_text_round_trips() {
         for text in lines(SRC).iter().chain(&lines(TGT)) {
             let ids = tokenizers.tgt().encode(text).unwrap();
             assert_eq!(tokenizers.tgt().decode(&ids).unwrap(), *text, "{kind:?}");
-            assert!(
-                ids.iter()
-                    .all(|&id| id >= 4 && (id as usize) < tokenizers.tgt().vocab_size())
-            );
+            assert!(ids.iter().all(|&id| id >= 4 && (id as usize) < tokenizers.tgt().vocab_size()));
         }
     }
 }
@@ -68,35 +56,17 @@ fn special_tokens_in_text_are_ordinary_text() {
     for kind in KINDS {
         let (mut src, mut tgt) = (lines(SRC), lines(TGT));
         for side in [&mut src, &mut tgt] {
-            side.extend(vec![
-                "a </s> b <s> x</s> <pad><unk> </s></s> <s".to_owned();
-                50
-            ]);
+            side.extend(vec!["a </s> b <s> x</s> <pad><unk> </s></s> <s".to_owned(); 50]);
         }
         let tokenizers = learn(&config(kind), Masks::Without, &src, &tgt).unwrap();
         let tokenizer = tokenizers.src();
-        for text in [
-            "a </s> b",
-            "</s>",
-            "<s><pad>x</s>",
-            "</s></s><unk>",
-            "＜/s＞",
-            "<</s>>",
-            "<s",
-        ] {
+        for text in ["a </s> b", "</s>", "<s><pad>x</s>", "</s></s><unk>", "＜/s＞", "<</s>>", "<s"] {
             let ids = tokenizer.encode(text).unwrap();
-            assert!(
-                ids.iter().all(|id| ![0, 2, 3].contains(id)),
-                "{kind:?} encodes `{text}` as {ids:?}"
-            );
+            assert!(ids.iter().all(|id| ![0, 2, 3].contains(id)), "{kind:?} encodes `{text}` as {ids:?}");
         }
         if kind != TokenizerKind::Word {
             let text = "a </s> b <unk>";
-            assert_eq!(
-                tokenizer.decode(&tokenizer.encode(text).unwrap()).unwrap(),
-                text,
-                "{kind:?}"
-            );
+            assert_eq!(tokenizer.decode(&tokenizer.encode(text).unwrap()).unwrap(), text, "{kind:?}");
         }
     }
 }
@@ -106,18 +76,9 @@ fn any_text_can_be_encoded() {
     let long = "the cat ".repeat(40_000) + &"x".repeat(300_000);
     for kind in KINDS {
         let tokenizers = learned(&config(kind));
-        for text in [
-            "",
-            " ",
-            "\0",
-            "a\0b",
-            "\u{1}\u{7f}\u{85}",
-            "\r\n\t",
-            "漢字 🦀",
-            "▁",
-            "\u{200d}",
-            long.as_str(),
-        ] {
+        for text in
+            ["", " ", "\0", "a\0b", "\u{1}\u{7f}\u{85}", "\r\n\t", "漢字 🦀", "▁", "\u{200d}", long.as_str()]
+        {
             tokenizers.src().encode(text).unwrap();
         }
         assert!(tokenizers.src().encode("").unwrap().is_empty());
@@ -139,10 +100,7 @@ fn each_token_comes_from_its_part_of_the_text() {
         for (id, range) in ids.into_iter().zip(offsets) {
             let part = text[range].trim();
             let spelled = tokenizer.decode(&[id]).unwrap();
-            assert!(
-                part == spelled.trim() || id == tokenizer.special().unk,
-                "{kind:?}: {part} {spelled}"
-            );
+            assert!(part == spelled.trim() || id == tokenizer.special().unk, "{kind:?}: {part} {spelled}");
         }
     }
 }
@@ -160,42 +118,24 @@ fn decoding_drops_special_and_unknown_ids() {
 
 #[test]
 fn text_is_normalized() {
-    let base = TokenizerConfig {
-        vocab_size: 200,
-        ..config(TokenizerKind::Char)
-    };
+    let base = TokenizerConfig { vocab_size: 200, ..config(TokenizerKind::Char) };
     let round = |config: &TokenizerConfig, text: &str| {
         let src = lines("ﬁne Cafe\u{301} fine Café É e\u{301}");
         let tokenizers = learn(config, Masks::Without, &src, &src).unwrap();
-        tokenizers
-            .src()
-            .decode(&tokenizers.src().encode(text).unwrap())
-            .unwrap()
+        tokenizers.src().decode(&tokenizers.src().encode(text).unwrap()).unwrap()
     };
     let text = "ﬁne Cafe\u{301}";
-    for (normalization, expected) in [
-        (Normalization::None, text),
-        (Normalization::Nfc, "ﬁne Café"),
-        (Normalization::Nfkc, "fine Café"),
-    ] {
+    for (normalization, expected) in
+        [(Normalization::None, text), (Normalization::Nfc, "ﬁne Café"), (Normalization::Nfkc, "fine Café")]
+    {
         for kind in [TokenizerKind::Char, TokenizerKind::Bpe, TokenizerKind::Word] {
-            let config = TokenizerConfig {
-                normalization,
-                kind,
-                ..base.clone()
-            };
+            let config = TokenizerConfig { normalization, kind, ..base.clone() };
             assert_eq!(round(&config, text), expected);
         }
     }
-    let lowercase = TokenizerConfig {
-        lowercase: true,
-        ..base.clone()
-    };
+    let lowercase = TokenizerConfig { lowercase: true, ..base.clone() };
     assert_eq!(round(&lowercase, "Fine CAFÉ"), "fine café");
-    let bpe = TokenizerConfig {
-        kind: TokenizerKind::Bpe,
-        ..base.clone()
-    };
+    let bpe = TokenizerConfig { kind: TokenizerKind::Bpe, ..base.clone() };
     assert_eq!(round(&bpe, "  fine\t \u{a0}Café\n"), "fine Café");
     assert_eq!(round(&base, " fine  Café"), " fine  Café");
 }
@@ -206,12 +146,8 @@ fn damaged_files_are_refused() {
     let path = dir.path().join("tokenizer.json");
     let refused = |content: &[u8]| {
         fs::write(&path, content).unwrap();
-        let error =
-            Tokenizers::load(dir.path(), &attentive_config::SpecialNames::default()).unwrap_err();
-        assert!(
-            matches!(&error, Error::Model { path: at, .. } if *at == path),
-            "{error}"
-        );
+        let error = Tokenizers::load(dir.path(), &attentive_config::SpecialNames::default()).unwrap_err();
+        assert!(matches!(&error, Error::Model { path: at, .. } if *at == path), "{error}");
         assert!(error.hint().is_some());
         error.to_string()
     };
@@ -226,13 +162,7 @@ fn damaged_files_are_refused() {
     refused(b"\xff\xfe\0");
     refused(b"{}");
     refused(b"[1, 2]");
-    let word = String::from_utf8(
-        learned(&config(TokenizerKind::Word))
-            .src()
-            .to_json()
-            .to_vec(),
-    )
-    .unwrap();
+    let word = String::from_utf8(learned(&config(TokenizerKind::Word)).src().to_json().to_vec()).unwrap();
     let message = refused(word.replace("\"the\": 4", "\"the\": 4000").as_bytes());
     assert!(message.contains("has id 4000"), "{message}");
 }
@@ -240,19 +170,13 @@ fn damaged_files_are_refused() {
 #[test]
 fn missing_files_are_named() {
     let dir = tempdir().unwrap();
-    let error =
-        Tokenizers::load(dir.path(), &attentive_config::SpecialNames::default()).unwrap_err();
+    let error = Tokenizers::load(dir.path(), &attentive_config::SpecialNames::default()).unwrap_err();
     assert!(matches!(error, Error::Model { .. }), "{error}");
-    let src = learned(&config(TokenizerKind::Bpe))
-        .src()
-        .to_json()
-        .to_vec();
+    let src = learned(&config(TokenizerKind::Bpe)).src().to_json().to_vec();
     fs::write(dir.path().join("tokenizer.src.json"), src).unwrap();
-    let error =
-        Tokenizers::load(dir.path(), &attentive_config::SpecialNames::default()).unwrap_err();
+    let error = Tokenizers::load(dir.path(), &attentive_config::SpecialNames::default()).unwrap_err();
     assert!(error.to_string().contains("tokenizer.tgt.json"), "{error}");
     fs::create_dir(dir.path().join("tokenizer.json")).unwrap();
-    let error =
-        Tokenizers::load(dir.path(), &attentive_config::SpecialNames::default()).unwrap_err();
+    let error = Tokenizers::load(dir.path(), &attentive_config::SpecialNames::default()).unwrap_err();
     assert!(matches!(error, Error::Io { .. }), "{error}");
 }

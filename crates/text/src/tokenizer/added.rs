@@ -87,13 +87,7 @@ impl Added {
                 }
             }
         }
-        Ok(Self {
-            ids,
-            tokens: by_id,
-            special,
-            before: Finder::new(before)?,
-            after: Finder::new(after)?,
-        })
+        Ok(Self { ids, tokens: by_id, special, before: Finder::new(before)?, after: Finder::new(after)? })
     }
 
     /// The ids of all added tokens.
@@ -117,10 +111,7 @@ impl Added {
     }
 
     /// Divides a part of the normalized text around the tokens in it.
-    pub(super) fn divide_normalized(
-        &self,
-        part: NormalizedString,
-    ) -> tokenizers::Result<Vec<Part>> {
+    pub(super) fn divide_normalized(&self, part: NormalizedString) -> tokenizers::Result<Vec<Part>> {
         self.divide_by(&self.after, part)
     }
 
@@ -130,9 +121,7 @@ impl Added {
             return Ok(vec![(part, None)]);
         }
         let parts = places.into_iter().map(|(id, (start, end))| {
-            let part = part
-                .slice(Range::Normalized(start..end))
-                .ok_or("a token within a character")?;
+            let part = part.slice(Range::Normalized(start..end)).ok_or("a token within a character")?;
             let tokens = id.map(|id| {
                 let text = part.get().to_owned();
                 let end = text.len();
@@ -150,11 +139,7 @@ impl Added {
             let Some(id) = finder.ids[found.pattern()] else {
                 continue;
             };
-            let Some(token) = self
-                .tokens
-                .get(&id)
-                .filter(|token| !self.is_special(&token.content))
-            else {
+            let Some(token) = self.tokens.get(&id).filter(|token| !self.is_special(&token.content)) else {
                 continue;
             };
             let (mut start, mut end) = (found.start(), found.end());
@@ -162,8 +147,7 @@ impl Added {
                 // It lies in the blanks that the token before it has taken.
                 continue;
             }
-            if token.single_word
-                && (ENDS_WORD.is_match(&text[..start]) || BEGINS_WORD.is_match(&text[end..]))
+            if token.single_word && (ENDS_WORD.is_match(&text[..start]) || BEGINS_WORD.is_match(&text[end..]))
             {
                 continue;
             }
@@ -186,8 +170,7 @@ impl Added {
     }
 }
 
-static BEGINS_WORD: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^\w").expect("a valid pattern"));
+static BEGINS_WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\w").expect("a valid pattern"));
 static ENDS_WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\w$").expect("a valid pattern"));
 
 impl Finder {
@@ -204,12 +187,8 @@ impl Finder {
 
     /// The automaton for these patterns, with their ids.
     fn new(patterns: Vec<(TokenId, String)>) -> tokenizers::Result<Self> {
-        let first =
-            (patterns.len() > Self::MANY).then(|| Self::REMOTE.to_string().repeat(Self::MANY));
-        let ids = first
-            .iter()
-            .map(|_| None)
-            .chain(patterns.iter().map(|(id, _)| Some(*id)));
+        let first = (patterns.len() > Self::MANY).then(|| Self::REMOTE.to_string().repeat(Self::MANY));
+        let ids = first.iter().map(|_| None).chain(patterns.iter().map(|(id, _)| Some(*id)));
         let texts = first.iter().chain(patterns.iter().map(|(_, text)| text));
         // The fastest kind takes a kilobyte for each byte of the patterns.
         let size: usize = patterns.iter().map(|(_, text)| text.len()).sum();
@@ -217,9 +196,6 @@ impl Finder {
         let mut builder = AhoCorasick::builder();
         builder.match_kind(MatchKind::LeftmostLongest).kind(kind);
         let automaton = builder.build(texts)?;
-        Ok(Self {
-            automaton,
-            ids: ids.collect(),
-        })
+        Ok(Self { automaton, ids: ids.collect() })
     }
 }

@@ -12,9 +12,7 @@ impl Tokenizer {
     /// # Errors
     /// See [`Tokenizer::encode`].
     pub fn encode_words(&self, text: &str) -> Result<Vec<TokenId>> {
-        text.split_whitespace()
-            .map(|word| self.encode_word(word))
-            .collect()
+        text.split_whitespace().map(|word| self.encode_word(word)).collect()
     }
 
     /// Returns the id of a word; `<unk>` if it is not a single token.

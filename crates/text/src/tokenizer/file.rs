@@ -59,14 +59,10 @@ fn post_processors(file: &Value) -> tokenizers::Result<Vec<PostProcessorWrapper>
         return Ok(Vec::new());
     }
     let steps = flattened(file, "processors").into_iter();
-    let steps: Vec<PostProcessorWrapper> = steps
-        .map(PostProcessorWrapper::deserialize)
-        .collect::<Result<_, _>>()?;
+    let steps: Vec<PostProcessorWrapper> =
+        steps.map(PostProcessorWrapper::deserialize).collect::<Result<_, _>>()?;
     let corrects = |step: &PostProcessorWrapper| {
-        matches!(
-            step,
-            PostProcessorWrapper::ByteLevel(_) | PostProcessorWrapper::Roberta(_)
-        )
+        matches!(step, PostProcessorWrapper::ByteLevel(_) | PostProcessorWrapper::Roberta(_))
     };
     Ok(steps.into_iter().filter(corrects).collect())
 }

@@ -55,22 +55,14 @@ impl Inner {
 
     /// The token with this id.
     pub(super) fn token(&self, id: TokenId) -> Option<String> {
-        let added = self
-            .added
-            .token(id)
-            .map(|token: &AddedToken| token.content.clone());
+        let added = self.added.token(id).map(|token: &AddedToken| token.content.clone());
         added.or_else(|| self.model.id_to_token(id))
     }
 
     /// All tokens with their ids.
     pub(super) fn vocabulary(&self) -> HashMap<String, TokenId> {
         let mut vocabulary = self.model.get_vocab();
-        vocabulary.extend(
-            self.added
-                .ids()
-                .iter()
-                .map(|(token, &id)| (token.clone(), id)),
-        );
+        vocabulary.extend(self.added.ids().iter().map(|(token, &id)| (token.clone(), id)));
         vocabulary
     }
 }

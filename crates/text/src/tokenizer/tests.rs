@@ -7,12 +7,7 @@ const TEXT: &str = "ein Mann fährt auf einem Fahrrad. ein Kind fährt auf einem
 const GAP: TokenId = 4;
 
 fn tokenizer(kind: TokenizerKind) -> Tokenizer {
-    let config = TokenizerConfig {
-        kind,
-        vocab_size: 60,
-        min_frequency: 1,
-        ..TokenizerConfig::default()
-    };
+    let config = TokenizerConfig { kind, vocab_size: 60, min_frequency: 1, ..TokenizerConfig::default() };
     let tokenizers = learn(&config, Masks::With, &[], &[TEXT]).expect("text");
     tokenizers.tgt().clone()
 }
@@ -33,15 +28,10 @@ fn text_around_a_mask_is_split_as_around_a_word() {
         let tokenizer = tokenizer(kind);
         let whole = |text: &str| -> Vec<String> {
             let ids = tokenizer.encode(text).expect("text");
-            ids.iter()
-                .map(|&id| tokenizer.token(id).expect("known"))
-                .collect()
+            ids.iter().map(|&id| tokenizer.token(id).expect("known")).collect()
         };
         let full_stop = tokens(&tokenizer, "auf einem <mask>.");
-        assert_eq!(
-            full_stop,
-            [whole("auf einem"), vec!["_".into(), ".".into()]].concat()
-        );
+        assert_eq!(full_stop, [whole("auf einem"), vec!["_".into(), ".".into()]].concat());
         assert_eq!(
             tokens(&tokenizer, "  <mask> fährt <mask> <mask>rad"),
             [
@@ -65,24 +55,14 @@ fn text_around_a_mask_is_split_as_around_a_word() {
 #[test]
 fn spaces_are_tokens_in_character_vocabularies() {
     let tokenizer = tokenizer(TokenizerKind::Char);
-    assert_eq!(
-        tokens(&tokenizer, "in<mask> <mask>R"),
-        ["i", "n", "_", " ", "_", "R"]
-    );
+    assert_eq!(tokens(&tokenizer, "in<mask> <mask>R"), ["i", "n", "_", " ", "_", "R"]);
     let tokenizer = self::tokenizer(TokenizerKind::Word);
-    assert_eq!(
-        tokens(&tokenizer, "ein <mask> fährt"),
-        ["ein", "_", "fährt"]
-    );
+    assert_eq!(tokens(&tokenizer, "ein <mask> fährt"), ["ein", "_", "fährt"]);
 }
 
 #[test]
 fn continued_text_has_the_tokens_of_the_whole() {
-    for kind in [
-        TokenizerKind::Bpe,
-        TokenizerKind::Unigram,
-        TokenizerKind::Word,
-    ] {
+    for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram, TokenizerKind::Word] {
         let tokenizer = tokenizer(kind);
         let pieces = tokenizer.encode_continued(&format!("{WORD_MARK}{TEXT}"));
         if tokenizer.marks_words() {
@@ -102,15 +82,9 @@ fn pieces_show_how_they_join_the_previous_text() {
         tokenizer.piece(id)
     };
     let expect = |text: &str, joint| (text.to_owned(), joint);
-    assert_eq!(
-        piece(TokenizerKind::Bpe, "▁ein"),
-        expect("ein", Joint::Blank)
-    );
+    assert_eq!(piece(TokenizerKind::Bpe, "▁ein"), expect("ein", Joint::Blank));
     assert_eq!(piece(TokenizerKind::Bpe, "."), expect(".", Joint::None));
-    assert_eq!(
-        piece(TokenizerKind::Word, "Mann"),
-        expect("Mann", Joint::Blank)
-    );
+    assert_eq!(piece(TokenizerKind::Word, "Mann"), expect("Mann", Joint::Blank));
     assert_eq!(piece(TokenizerKind::Char, "M"), expect("M", Joint::Plain));
 }
 
@@ -127,11 +101,9 @@ fn special_tokens_of_the_file_are_not_decoded() {
         entry["special"] = special.into();
         added.push(entry);
     }
-    let mut tokenizer = Tokenizer::from_json(
-        document.to_string().into(),
-        &attentive_config::SpecialNames::default(),
-    )
-    .expect("a tokenizer");
+    let mut tokenizer =
+        Tokenizer::from_json(document.to_string().into(), &attentive_config::SpecialNames::default())
+            .expect("a tokenizer");
     let mann = tokenizer.id("Mann").expect("known");
     let ids = [n, mann, n + 1];
     assert_eq!(tokenizer.decode(&ids).unwrap(), "Mann <plain>");
@@ -145,9 +117,7 @@ fn special_tokens_of_the_file_are_not_decoded() {
 #[test]
 fn each_word_has_one_id() {
     let tokenizer = tokenizer(TokenizerKind::Word);
-    let ids = tokenizer
-        .encode_words(" ein\u{a0}Mann <s> \u{b4}x ")
-        .expect("text");
+    let ids = tokenizer.encode_words(" ein\u{a0}Mann <s> \u{b4}x ").expect("text");
     assert_eq!(ids.len(), 4);
     assert_eq!(ids[2..], [tokenizer.special.unk; 2]);
     assert!(tokenizer.encode_words(" \t").expect("text").is_empty());
@@ -158,15 +128,9 @@ fn each_word_has_one_id() {
 fn a_damaged_decoder_is_refused() {
     let json = String::from_utf8(tokenizer(TokenizerKind::Bpe).to_json().to_vec()).expect("JSON");
     let (model, decoder) = json.split_once("\"decoder\"").expect("a decoder");
-    let damaged = format!(
-        "{model}\"decoder\"{}",
-        decoder.replacen("Meta", "Me\nta", 1)
-    );
-    let problem = Tokenizer::from_json(
-        damaged.into_bytes(),
-        &attentive_config::SpecialNames::default(),
-    )
-    .expect_err("damaged");
+    let damaged = format!("{model}\"decoder\"{}", decoder.replacen("Meta", "Me\nta", 1));
+    let problem = Tokenizer::from_json(damaged.into_bytes(), &attentive_config::SpecialNames::default())
+        .expect_err("damaged");
     assert!(problem.contains("control character"), "{problem}");
 }
 
@@ -177,14 +141,7 @@ fn every_section_may_be_anything() {
     let whole: serde_json::Value = serde_json::from_slice(&whole).expect("JSON");
     let sections = whole.as_object().expect("an object").keys();
     for section in sections.map(String::as_str).chain(["unknown"]) {
-        for value in [
-            "1e999",
-            "-1",
-            "[]",
-            "{\"type\":1e999}",
-            "{\"type\":\"BPE\"}",
-            "\"\\ud800\"",
-        ] {
+        for value in ["1e999", "-1", "[]", "{\"type\":1e999}", "{\"type\":\"BPE\"}", "\"\\ud800\""] {
             let mut document = whole.clone();
             document[section] = "HERE".into();
             let text = document.to_string().replacen("\"HERE\"", value, 1);
@@ -203,9 +160,7 @@ fn duplicate_ids_are_refused_with_both_tokens() {
     let json = |kind| String::from_utf8(tokenizer(kind).to_json().to_vec()).expect("JSON");
     for kind in [TokenizerKind::Word, TokenizerKind::Bpe, TokenizerKind::Char] {
         let mut document: serde_json::Value = serde_json::from_str(&json(kind)).expect("JSON");
-        let vocab = document["model"]["vocab"]
-            .as_object_mut()
-            .expect("an object");
+        let vocab = document["model"]["vocab"].as_object_mut().expect("an object");
         let (one, other) = {
             let mut learned = vocab.iter().filter(|(_, id)| id.as_u64() > Some(4));
             let name = |entry: Option<(&String, _)>| entry.expect("a token").0.clone();
@@ -213,17 +168,12 @@ fn duplicate_ids_are_refused_with_both_tokens() {
             (one, name(learned.next()))
         };
         vocab[&other] = vocab[&one].clone();
-        let problem = Tokenizer::from_json(
-            document.to_string().into(),
-            &attentive_config::SpecialNames::default(),
-        )
-        .expect_err("one id");
+        let problem =
+            Tokenizer::from_json(document.to_string().into(), &attentive_config::SpecialNames::default())
+                .expect_err("one id");
         assert!(problem.contains("have the same id"), "{kind:?}: {problem}");
         for token in [one, other] {
-            assert!(
-                problem.contains(&format!("`{token}`")),
-                "{kind:?}: {problem}"
-            );
+            assert!(problem.contains(&format!("`{token}`")), "{kind:?}: {problem}");
         }
     }
 }

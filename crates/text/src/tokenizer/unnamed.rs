@@ -37,8 +37,7 @@ impl Unnamed {
                 path: path.to_path_buf(),
                 problem: "the tokenizer file is missing".into(),
                 hint: Some(
-                    "check that the path names a model directory and that it was copied completely"
-                        .into(),
+                    "check that the path names a model directory and that it was copied completely".into(),
                 ),
             },
             error => error,
@@ -55,12 +54,7 @@ impl Unnamed {
         };
         let spells_unknown = may_spell_unknown(&json)
             && (inner.vocabulary().keys()).any(|token| token.starts_with(UNKNOWN_SPELLING));
-        Ok(Self {
-            inner,
-            json,
-            vocab_size,
-            spells_unknown,
-        })
+        Ok(Self { inner, json, vocab_size, spells_unknown })
     }
 
     /// The tokenizer of the file `path`, in which the tokens `names` have special roles.
@@ -72,19 +66,11 @@ impl Unnamed {
     }
 
     pub(super) fn with(self, names: &SpecialNames) -> Result<Tokenizer, String> {
-        let Self {
-            inner,
-            json,
-            vocab_size,
-            spells_unknown,
-        } = self;
+        let Self { inner, json, vocab_size, spells_unknown } = self;
         let special = SpecialTokens::read(names, |token| {
             let is_special = inner.added.is_special(token);
-            let is_known =
-                |id: TokenId| names.unknown_from == 0 || (id as usize) < names.unknown_from;
-            inner
-                .id(token)
-                .filter(|&id| is_special && is_known(id) || token != names.mask)
+            let is_known = |id: TokenId| names.unknown_from == 0 || (id as usize) < names.unknown_from;
+            inner.id(token).filter(|&id| is_special && is_known(id) || token != names.mask)
         })?;
         let vocab_size = match names.unknown_from {
             0 => vocab_size,
@@ -108,25 +94,17 @@ impl Unnamed {
 /// The error of the file `path` with this problem.
 fn damaged(path: &Path, problem: String) -> Error {
     let hint = "the file is damaged or was made by another program: copy the model directory again";
-    Error::Model {
-        path: path.to_path_buf(),
-        problem,
-        hint: Some(hint.into()),
-    }
+    Error::Model { path: path.to_path_buf(), problem, hint: Some(hint.into()) }
 }
 
 /// Returns the number of tokens, whose ids must be the numbers below it; otherwise describes the problem.
 fn checked_size(vocab: &HashMap<String, TokenId>) -> Result<usize, String> {
     let size = vocab.len();
     if let Some((token, id)) = vocab.iter().find(|(_, id)| **id as usize >= size) {
-        return Err(format!(
-            "token `{token}` has id {id}, but there are only {size} tokens"
-        ));
+        return Err(format!("token `{token}` has id {id}, but there are only {size} tokens"));
     }
     match shared_id(vocab) {
-        Some((id, one, other)) => Err(format!(
-            "the tokens `{one}` and `{other}` have the same id {id}"
-        )),
+        Some((id, one, other)) => Err(format!("the tokens `{one}` and `{other}` have the same id {id}")),
         None => Ok(size),
     }
 }
@@ -155,10 +133,7 @@ fn may_spell_unknown(json: &[u8]) -> bool {
 
 /// The smallest id shared by two tokens, and these tokens in alphabetical order.
 fn shared_id(vocab: &HashMap<String, TokenId>) -> Option<(TokenId, &str, &str)> {
-    let mut tokens: Vec<(TokenId, &str)> = vocab
-        .iter()
-        .map(|(token, &id)| (id, token.as_str()))
-        .collect();
+    let mut tokens: Vec<(TokenId, &str)> = vocab.iter().map(|(token, &id)| (id, token.as_str())).collect();
     tokens.sort_unstable();
     let mut neighbors = tokens.windows(2);
     neighbors.find_map(|pair| match *pair {

@@ -95,10 +95,7 @@ fn a_run_on_another_device_learns_what_it_learns_on_the_cpu() {
 
         let [found, expected] = [&plain, &cpu].map(|dir| weights(dir));
         for (found, expected) in found.iter().zip(&expected) {
-            assert_eq!(
-                (&found.name, &found.shape),
-                (&expected.name, &expected.shape)
-            );
+            assert_eq!((&found.name, &found.shape), (&expected.name, &expected.shape));
             let close = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-3;
             let mut pairs = found.values.iter().zip(&expected.values);
             assert!(pairs.all(close), "{}", found.name);
@@ -120,9 +117,7 @@ fn weights(dir: &Path) -> Vec<Parameter> {
     let pipeline = attentive_pipeline::Pipeline::load(dir).unwrap();
     let tokenizers = pipeline.tokenizers();
     let architecture = checkpoint::architecture(&stored, tokenizers);
-    weights
-        .parameters(&checkpoint::shapes(&architecture))
-        .unwrap()
+    weights.parameters(&checkpoint::shapes(&architecture)).unwrap()
 }
 
 #[test]
@@ -194,8 +189,7 @@ fn a_damaged_update_and_those_after_it_change_nothing() {
                 ..Batch::of(Body::EncoderDecoder(src, tgt_in))
             };
             let batches = vec![batch; learner.n_batches()];
-            let start =
-                |learner: &mut Learner, step| learner.start(step, 0.01, &batches, &mut Unwatched);
+            let start = |learner: &mut Learner, step| learner.start(step, 0.01, &batches, &mut Unwatched);
             let good = [1, 2].map(|step| start(&mut learner, step).unwrap());
             let parameter = learner.model().trained().nth(2).unwrap().clone();
             let before = parameter.to_vec();
@@ -213,10 +207,7 @@ fn a_damaged_update_and_those_after_it_change_nothing() {
                     finished.damage.unwrap()
                 }
             };
-            assert_eq!(
-                (damage.step, &*damage.layer),
-                (3, &*format!("parameter {name}"))
-            );
+            assert_eq!((damage.step, &*damage.layer), (3, &*format!("parameter {name}")));
             let bits = |parameters: Vec<Parameter>| -> Vec<Vec<u32>> {
                 let bits = |parameter: Parameter| {
                     let values = parameter.values.into_iter();
@@ -224,10 +215,7 @@ fn a_damaged_update_and_those_after_it_change_nothing() {
                 };
                 parameters.into_iter().map(bits).collect()
             };
-            assert!(
-                bits(learner.model().copied()) == bits(damaged),
-                "{device:?}"
-            );
+            assert!(bits(learner.model().copied()) == bits(damaged), "{device:?}");
             // It goes on once the damage is mended.
             parameter.change(|values| values.copy_from_slice(&before));
             let update = learner.learn(3, 0.01, &batches, &mut Unwatched).unwrap();
@@ -252,11 +240,7 @@ fn several_processes_share_a_run_on_another_device() {
     for (alone, shared) in pairs {
         assert_eq!(alone.name, shared.name);
         let close = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-4;
-        assert!(
-            alone.values.iter().zip(&shared.values).all(close),
-            "{}",
-            alone.name
-        );
+        assert!(alone.values.iter().zip(&shared.values).all(close), "{}", alone.name);
     }
 }
 
@@ -268,19 +252,14 @@ fn a_program_without_gpus_says_so() {
     let folder = TempDir::new().unwrap();
     let options = options(&folder.path().join("run"), &Processes::alone());
     let error = train(&config, &options, &mut Silent).unwrap_err();
-    assert!(
-        error.to_string().contains("without support for GPUs"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("without support for GPUs"), "{error}");
     assert_eq!((error.exit_code(), options.out.exists()), (2, false));
 }
 
 #[test]
 fn a_device_that_fails_is_an_error() {
-    let lost = || Failure {
-        problem: "the GPU was lost".into(),
-        hint: "continue from the last checkpoint".into(),
-    };
+    let lost =
+        || Failure { problem: "the GPU was lost".into(), hint: "continue from the last checkpoint".into() };
     let alone = Processes::alone();
     let result: Result<()> = on_device(TrainDevice::Cpu, &alone, || lost().raise());
     let error = result.expect_err("a failure");

@@ -39,35 +39,26 @@ impl Exchange {
             let Gradients(all) = earlier.total().expect("at least one micro-batch");
             return all;
         }
-        let messages: Vec<Message<'_>> = self
-            .partition
-            .buckets()
-            .iter()
-            .flat_map(|_| self.others().map(Message::later))
-            .collect();
+        let messages: Vec<Message<'_>> =
+            self.partition.buckets().iter().flat_map(|_| self.others().map(Message::later)).collect();
         let mut outgoing = Outgoing::new(self, &earlier, last, &messages);
         let mut incoming = Incoming::new(self);
-        self.processes
-            .exchange_during(DOING, &messages, &mut incoming.buffers(), |progress| {
-                let Gradients(all) = backward(&mut |parameter, gradient| {
-                    outgoing.complete(parameter, gradient);
-                    progress();
-                });
-                for (parameter, gradient) in all.into_iter().enumerate() {
-                    if outgoing.own[parameter].is_none() {
-                        outgoing.complete(parameter, &gradient);
-                        progress();
-                    }
-                }
+        self.processes.exchange_during(DOING, &messages, &mut incoming.buffers(), |progress| {
+            let Gradients(all) = backward(&mut |parameter, gradient| {
+                outgoing.complete(parameter, gradient);
+                progress();
             });
+            for (parameter, gradient) in all.into_iter().enumerate() {
+                if outgoing.own[parameter].is_none() {
+                    outgoing.complete(parameter, &gradient);
+                    progress();
+                }
+            }
+        });
         let own = outgoing.own;
         drop(earlier);
-        let own = own
-            .into_iter()
-            .map(|nodes| nodes.expect("all are complete"));
-        own.enumerate()
-            .map(|(parameter, own)| incoming.total(parameter, own))
-            .collect()
+        let own = own.into_iter().map(|nodes| nodes.expect("all are complete"));
+        own.enumerate().map(|(parameter, own)| incoming.total(parameter, own)).collect()
     }
 
     /// The place of `parameter` in the message of its bucket about the part of process `part`, which contains the sums `nodes`
@@ -142,12 +133,8 @@ impl<'a> Outgoing<'a> {
     ) -> Self {
         let nodes = exchange.nodes(exchange.processes.number()).len();
         let buckets = exchange.partition.buckets().iter();
-        let mut buckets: Vec<Bucket> = buckets
-            .map(|bucket| Bucket {
-                missing: bucket.len(),
-                written: Vec::new(),
-            })
-            .collect();
+        let mut buckets: Vec<Bucket> =
+            buckets.map(|bucket| Bucket { missing: bucket.len(), written: Vec::new() }).collect();
         for process in exchange.others() {
             for (bucket, length) in buckets.iter_mut().zip(exchange.lengths(process, nodes)) {
                 bucket.written.push(vec![0; length]);
@@ -190,12 +177,7 @@ impl<'a> Outgoing<'a> {
     }
 
     /// The sums over the micro-batches of this process for the part of `parameter` that `process` updates.
-    fn sums(
-        &self,
-        parameter: usize,
-        process: usize,
-        gradient: &WholeGradient<'_>,
-    ) -> Vec<Node<Numbers>> {
+    fn sums(&self, parameter: usize, process: usize, gradient: &WholeGradient<'_>) -> Vec<Node<Numbers>> {
         let part = &self.exchange.partition.of(process)[parameter];
         let of = |values: &[f32]| Numbers(values[part.clone()].to_vec());
         let mut sums = PartialSums::default();
@@ -221,10 +203,7 @@ impl<'a> WholeGradient<'a> {
             let Gradients(gradients) = &node.sum;
             node.with(gradients[parameter].values())
         };
-        Self {
-            earlier: earlier.nodes().iter().map(of).collect(),
-            last: last.values(),
-        }
+        Self { earlier: earlier.nodes().iter().map(of).collect(), last: last.values() }
     }
 }
 
@@ -250,17 +229,11 @@ impl<'a> Incoming<'a> {
             let messages = if process == own {
                 Vec::new()
             } else {
-                exchange
-                    .lengths(own, nodes.len())
-                    .map(|length| vec![0; length])
-                    .collect()
+                exchange.lengths(own, nodes.len()).map(|length| vec![0; length]).collect()
             };
             Sender { nodes, messages }
         });
-        Self {
-            senders: senders.collect(),
-            exchange,
-        }
+        Self { senders: senders.collect(), exchange }
     }
 
     /// The buffers into which messages are received.

@@ -42,30 +42,15 @@ type LossNodes = Vec<Node<[u64; 4]>>;
 #[derive(Serialize, Deserialize)]
 enum Report {
     Sums(LossNodes),
-    NotFinite {
-        step: u64,
-        loss: u64,
-        layer: String,
-        lines: Vec<usize>,
-    },
+    NotFinite { step: u64, loss: u64, layer: String, lines: Vec<usize> },
 }
 
 impl Exchange {
     /// Creates an exchange among `processes`, which send gradients in `format` and share `n_batches` micro-batches of each
     /// update.
-    pub(super) fn new(
-        model: &Model,
-        processes: Processes,
-        format: Float,
-        n_batches: usize,
-    ) -> Self {
+    pub(super) fn new(model: &Model, processes: Processes, format: Float, n_batches: usize) -> Self {
         let lengths: Vec<usize> = model.trained().map(Param::size).collect();
-        Self {
-            partition: Partition::new(&lengths, &processes),
-            processes,
-            format,
-            n_batches,
-        }
+        Self { partition: Partition::new(&lengths, &processes), processes, format, n_batches }
     }
 
     /// The number of micro-batches of an update, over all processes.
@@ -131,12 +116,7 @@ impl Exchange {
             let report = serde_json::from_slice(&report);
             match report.expect("all processes run the same version of the program") {
                 Report::Sums(nodes) => Ok(nodes),
-                Report::NotFinite {
-                    step,
-                    loss,
-                    layer,
-                    lines,
-                } => Err(Box::new(NotFinite {
+                Report::NotFinite { step, loss, layer, lines } => Err(Box::new(NotFinite {
                     step,
                     loss: f64::from_bits(loss),
                     layer,
@@ -154,10 +134,7 @@ impl Exchange {
             return own;
         }
         let own = own.concat();
-        let all = self.processes.gather(
-            "the gradient's norm was computed",
-            bytemuck::cast_slice(&own),
-        );
+        let all = self.processes.gather("the gradient's norm was computed", bytemuck::cast_slice(&own));
         let mut squares: Vec<Vec<f64>> = vec![Vec::new(); self.parts().len()];
         for (process, bytes) in all.into_iter().enumerate() {
             let numbers: Vec<f64> = bytemuck::pod_collect_to_vec(&bytes);
@@ -183,9 +160,7 @@ impl Exchange {
         let lines: Vec<u64> = lines.iter().map(|&line| line as u64).collect();
         let said = bytemuck::cast_slice(&lines);
         let all = self.processes.gather("a NaN was looked for", said);
-        let lines = all
-            .iter()
-            .flat_map(|bytes| bytemuck::pod_collect_to_vec::<u8, u64>(bytes));
+        let lines = all.iter().flat_map(|bytes| bytemuck::pod_collect_to_vec::<u8, u64>(bytes));
         lines.map(|line| line as usize).collect()
     }
 
@@ -269,8 +244,7 @@ impl Exchange {
                 let part = &whole.values[self.part_of_slot(process, index, n_slots)];
                 (process, bytemuck::cast_slice(part))
             });
-            self.processes
-                .exchange(doing, &parts.collect::<Vec<_>>(), &mut []);
+            self.processes.exchange(doing, &parts.collect::<Vec<_>>(), &mut []);
         }
         for (index, slot) in optimizer.state_mut().enumerate() {
             slot.values.edit(|values| {
@@ -298,11 +272,7 @@ impl Exchange {
 
 /// A state tensor of the optimizer with these values.
 fn tensor<'a>(slot: &'a Slot, values: Cow<'a, [f32]>) -> Tensor<'a> {
-    Tensor {
-        name: &slot.name,
-        shape: &slot.shape,
-        values,
-    }
+    Tensor { name: &slot.name, shape: &slot.shape, values }
 }
 
 /// The sums over items of which each process has measured its share, added one by one in their order.
@@ -336,22 +306,13 @@ pub(super) fn parameters_of_first(
         let mut values = vec![0.0f32; shape.iter().product()];
         let bytes = bytemuck::cast_slice_mut(&mut values);
         processes.exchange(doing, &[], &mut [(0, bytes)]);
-        Parameter {
-            name,
-            shape,
-            values,
-        }
+        Parameter { name, shape, values }
     };
     shapes.into_iter().map(receive).collect()
 }
 
 fn bits(sums: LossSums) -> [u64; 4] {
-    [
-        sums.loss.to_bits(),
-        sums.nll.to_bits(),
-        sums.n_tokens as u64,
-        sums.n_correct as u64,
-    ]
+    [sums.loss.to_bits(), sums.nll.to_bits(), sums.n_tokens as u64, sums.n_correct as u64]
 }
 
 fn loss_sums([loss, nll, n_tokens, n_correct]: [u64; 4]) -> LossSums {

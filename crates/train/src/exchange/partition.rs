@@ -39,18 +39,13 @@ impl Partition {
                 let mut first = 0;
                 for parameter in bucket.clone() {
                     let length = lengths[parameter];
-                    let bound =
-                        |chunk: usize| (chunk.saturating_sub(first) * SUM_CHUNK).min(length);
+                    let bound = |chunk: usize| (chunk.saturating_sub(first) * SUM_CHUNK).min(length);
                     parts[parameter] = bound(chosen.start)..bound(chosen.end);
                     first += chunks(length);
                 }
             }
         }
-        Self {
-            buckets,
-            bucket_of,
-            parts,
-        }
+        Self { buckets, bucket_of, parts }
     }
 
     /// The parameters that are sent together.
@@ -143,10 +138,6 @@ mod tests {
         assert!(many.iter().all(|bucket| bucket.len() == 10));
         let partitions = in_threads(4, |processes| Partition::new(&LENGTHS, &processes));
         let shares = (0..4).map(|process| partitions[0].len_within(process, 0..6));
-        assert!(
-            shares
-                .into_iter()
-                .all(|share| (40_000..60_000).contains(&share))
-        );
+        assert!(shares.into_iter().all(|share| (40_000..60_000).contains(&share)));
     }
 }

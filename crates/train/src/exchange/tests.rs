@@ -60,16 +60,12 @@ schedule = {{ warmup_steps = 2 }}
 "
     );
     let text = if model.contains("decoder_only") {
-        let lines: String = (0..300)
-            .map(|line| format!("a{} b{} c{} d\n", line % 7, line % 5, line % 3))
-            .collect();
+        let lines: String =
+            (0..300).map(|line| format!("a{} b{} c{} d\n", line % 7, line % 5, line % 3)).collect();
         fs::write(folder.join("text"), lines).unwrap();
         let text = text.replace("{ builtin = 'grammar', pairs = 300 }", "{ text = 'text' }");
-        text.replace(
-            "valid = { builtin = 'grammar', pairs = 20 }",
-            "hold_out = 0.1",
-        )
-        .replace("validate_sentences = 5\n", "")
+        text.replace("valid = { builtin = 'grammar', pairs = 20 }", "hold_out = 0.1")
+            .replace("validate_sentences = 5\n", "")
     } else {
         text
     };
@@ -79,21 +75,14 @@ schedule = {{ warmup_steps = 2 }}
 }
 
 fn options(dir: &Path, processes: Processes) -> RunOptions {
-    RunOptions {
-        out: dir.into(),
-        existing: Existing::Resume,
-        interrupt: Interrupt::none(),
-        processes,
-    }
+    RunOptions { out: dir.into(), existing: Existing::Resume, interrupt: Interrupt::none(), processes }
 }
 
 /// Trains in `n` threads for `steps` updates in all.
 fn run(config: &Config, dir: &Path, n: usize, steps: u64) -> Vec<Summary> {
     let mut config = config.clone();
     config.train.max_steps = steps;
-    in_threads(n, |processes| {
-        train(&config, &options(dir, processes), &mut Silent).unwrap()
-    })
+    in_threads(n, |processes| train(&config, &options(dir, processes), &mut Silent).unwrap())
 }
 
 /// The weights and the optimizer's state, and the log without times, after 8 updates.
@@ -111,11 +100,7 @@ fn results_after(steps: u64, dir: &Path) -> (Vec<u8>, Vec<u8>, String) {
         fields.retain(|name, _| name != "tokens_per_second" && name != "seconds");
         line.to_string() + "\n"
     });
-    (
-        read(&last.join(files::WEIGHTS)),
-        read(&last.join("optimizer.safetensors")),
-        timeless.collect(),
-    )
+    (read(&last.join(files::WEIGHTS)), read(&last.join("optimizer.safetensors")), timeless.collect())
 }
 
 #[test]
@@ -150,10 +135,9 @@ fn the_number_of_processes_changes_no_bit() {
 /// One process defers the updates of tables that are only looked up; several update whole tables.
 #[test]
 fn a_thousand_updates_of_rows_when_they_are_read_have_the_bits_of_dense_ones() {
-    for (model, kind, weight_decay) in [
-        (TRANSFORMER, OptimizerKind::Adam, 0.0),
-        (RECURRENT, OptimizerKind::Adamw, 0.01),
-    ] {
+    for (model, kind, weight_decay) in
+        [(TRANSFORMER, OptimizerKind::Adam, 0.0), (RECURRENT, OptimizerKind::Adamw, 0.01)]
+    {
         let folder = tempfile::tempdir().unwrap();
         let model = format!("{model}tie_embeddings = 'none'");
         let mut config = config(folder.path(), &model, 2);
@@ -225,10 +209,7 @@ fn a_signal_to_one_process_stops_all_after_the_update() {
         train(&config, &options, &mut Silent).unwrap_err()
     });
     for error in errors {
-        assert!(
-            matches!(error, Error::Interrupted { signal: 15, .. }),
-            "{error}"
-        );
+        assert!(matches!(error, Error::Interrupted { signal: 15, .. }), "{error}");
     }
     assert_eq!(Run::new(&dir).last().unwrap(), Some(2));
 }
@@ -244,24 +225,16 @@ fn differences_between_processes_are_named() {
                 change(&mut config);
             }
             let options = options(&folder.path().join("run"), processes);
-            train(&config, &options, &mut Silent)
-                .unwrap_err()
-                .to_string()
+            train(&config, &options, &mut Silent).unwrap_err().to_string()
         });
         assert_eq!(errors[0], errors[1]);
         errors[0].clone()
     };
     let other = refused(&|config| config.train.batch_tokens = 64);
     assert!(other.starts_with("process 1 (PID "), "{other}");
-    assert!(
-        other.contains("`train.batch_tokens`: expected 128"),
-        "{other}"
-    );
+    assert!(other.contains("`train.batch_tokens`: expected 128"), "{other}");
     let few = refused(&|config| config.train.label_smoothing = -1.0);
-    assert!(
-        few.contains("process 1") && few.contains("label_smoothing"),
-        "{few}"
-    );
+    assert!(few.contains("process 1") && few.contains("label_smoothing"), "{few}");
 }
 
 #[test]
@@ -285,10 +258,7 @@ fn other_kinds_of_runs_are_shared_too() {
     let folder = tempfile::tempdir().unwrap();
     let mut runs = Vec::new();
     let text = config(folder.path(), LANGUAGE_MODEL, 4);
-    let part = |weight: f64| WeightedSource {
-        source: CorpusSource::Text("text".into()),
-        weight,
-    };
+    let part = |weight: f64| WeightedSource { source: CorpusSource::Text("text".into()), weight };
     for store in [StoreKind::Memory, StoreKind::Disk] {
         let mut mixed = text.clone();
         mixed.data.hold_out = 0.0;
@@ -323,9 +293,8 @@ fn an_infinite_loss_in_one_process_stops_all() {
     config.train.optimizer.learning_rate = 1e30;
     config.train.clip_norm = 0.0;
     let dir = folder.path().join("run");
-    let errors = in_threads(2, |processes| {
-        train(&config, &options(&dir, processes), &mut Silent).unwrap_err()
-    });
+    let errors =
+        in_threads(2, |processes| train(&config, &options(&dir, processes), &mut Silent).unwrap_err());
     let texts = errors.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert!(matches!(errors[0], Error::NotFinite(_)), "{texts:?}");
     assert_eq!(texts[0], texts[1]);

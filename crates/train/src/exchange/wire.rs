@@ -30,10 +30,7 @@ pub(super) fn read(precision: Float, bytes: &[u8]) -> Vec<f32> {
         Float::F32 => bytemuck::pod_collect_to_vec(bytes),
         Float::Bf16 => {
             let (halves, _) = bytes.as_chunks();
-            halves
-                .iter()
-                .map(|&half| widen(u16::from_ne_bytes(half)))
-                .collect()
+            halves.iter().map(|&half| widen(u16::from_ne_bytes(half))).collect()
         }
     }
 }

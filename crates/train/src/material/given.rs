@@ -26,18 +26,14 @@ pub(super) fn tokenizers(
     let found = interop::tokenizers(from, &settings.special, masks)?;
     let is_one = matches!(found, Tokenizers::Shared(_));
     let tokenizers = match (task, found) {
-        (Task::Classify, Tokenizers::Shared(src)) => Tokenizers::Separate {
-            src,
-            tgt: learn_labels(settings, &labels())?,
-        },
+        (Task::Classify, Tokenizers::Shared(src)) => {
+            Tokenizers::Separate { src, tgt: learn_labels(settings, &labels())? }
+        }
         (Task::Translate, found) if is_one == (settings.vocabulary == Vocabulary::Shared) => found,
         (Task::Generate | Task::Fill, found) if is_one => found,
         _ => {
             let (there, needed) = if is_one {
-                (
-                    "one tokenizer",
-                    "two tokenizers, since `tokenizer.vocabulary` is `separate`",
-                )
+                ("one tokenizer", "two tokenizers, since `tokenizer.vocabulary` is `separate`")
             } else {
                 ("two tokenizers", "one tokenizer for all texts")
             };

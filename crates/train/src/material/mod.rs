@@ -15,8 +15,8 @@ use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::{Origin, Provenance};
 use attentive_config::{Config, Task, TokenizerConfig, TokenizerKind};
 use attentive_data::{
-    self as data, Batcher, Budget, Corpus, EncodeStats, Encoder, Example, Examples, Feed,
-    LabelOrigin, Masking, Parts, Stream, TokenCounts,
+    self as data, Batcher, Budget, Corpus, EncodeStats, Encoder, Example, Examples, Feed, LabelOrigin,
+    Masking, Parts, Stream, TokenCounts,
 };
 use attentive_processes::Processes;
 use attentive_text::{self as text, Masks, Tokenizers};
@@ -40,11 +40,7 @@ pub(super) struct Known<'a> {
 
 impl<'a> Known<'a> {
     /// The tokenizers, if they need not be learned. New labels are taken from `labels`.
-    fn tokenizers(
-        self,
-        config: &Config,
-        labels: impl FnOnce() -> Vec<String>,
-    ) -> Result<Option<Tokenizers>> {
+    fn tokenizers(self, config: &Config, labels: impl FnOnce() -> Vec<String>) -> Result<Option<Tokenizers>> {
         match (self.run, self.source) {
             (Some((_, run)), _) => Ok(Some(run.tokenizers.clone())),
             (None, Some(source)) => source.tokenizers(config, labels).map(Some),
@@ -149,21 +145,13 @@ pub(super) fn material(
         let (feed, n_examples) = feed(config, &tokenizers, &train, labels, observer)?;
         // The raw text is as large as all data derived from it, so it is freed early.
         drop(train);
-        let validation = valid
-            .map(|valid| validation_set(config, &tokenizers, valid, labels, observer))
-            .transpose()?;
+        let validation =
+            valid.map(|valid| validation_set(config, &tokenizers, valid, labels, observer)).transpose()?;
         Interrupt::check()?;
         Ok((feed, n_examples, validation))
     };
-    let (feed, n_examples, validation) =
-        processes.agree("the training data were encoded", encode())?;
-    Ok(Material {
-        tokenizers,
-        feed,
-        n_examples,
-        validation,
-        provenance,
-    })
+    let (feed, n_examples, validation) = processes.agree("the training data were encoded", encode())?;
+    Ok(Material { tokenizers, feed, n_examples, validation, provenance })
 }
 
 /// Reads training and validation data, which must be those of the stored run.
@@ -215,8 +203,7 @@ pub(super) fn preparing<T>(interrupt: &Interrupt, work: impl FnOnce() -> Result<
     interrupt.during(work).map_err(|error| match error {
         Error::Interrupted { signal, .. } => Error::Interrupted {
             signal,
-            saved: "nothing had been computed yet, and what an earlier start saved is still there"
-                .into(),
+            saved: "nothing had been computed yet, and what an earlier start saved is still there".into(),
         },
         error => error,
     })
@@ -235,9 +222,7 @@ fn learn(config: &Config, train: &Corpus, observer: &mut dyn Observer) -> Result
     let (src, tgt) = (train.src_texts(), train.tgt_texts());
     let tokenizer = &config.tokenizer;
     let learned = match config.model.family.task() {
-        Task::Translate | Task::Generate | Task::Embed => {
-            text::learn(tokenizer, Masks::Without, &src, &tgt)
-        }
+        Task::Translate | Task::Generate | Task::Embed => text::learn(tokenizer, Masks::Without, &src, &tgt),
         Task::Fill => text::learn(tokenizer, Masks::With, &src, &tgt),
         Task::Tag | Task::Classify => text::learn_tagged(tokenizer, &src, &tgt),
     };
@@ -279,13 +264,7 @@ fn feed(
     let (window, tokens) = (config.model.max_len, config.train.batch_tokens);
     if let Some(text) = train.stream() {
         let ids = tokenizers.tgt().encode(text)?;
-        report(
-            TRAINING,
-            stream_stats(&ids, tokenizers),
-            config,
-            tokenizers,
-            observer,
-        );
+        report(TRAINING, stream_stats(&ids, tokenizers), config, tokenizers, observer);
         let stream = Stream::new(ids, window, tokens / window, config.seed)?;
         let n_windows = stream.n_windows();
         return Ok((Feed::Stream(stream), n_windows));
@@ -293,11 +272,8 @@ fn feed(
     let task = config.model.family.task();
     let max_len = config.data.max_len.min(window);
     let encoder = Encoder::new(task, tokenizers, max_len).within_ratio(config.data.max_ratio);
-    let (examples, encoded) = data::encode(
-        train,
-        encoder.with_labels(labels),
-        &mut watch(TRAINING, observer),
-    )?;
+    let (examples, encoded) =
+        data::encode(train, encoder.with_labels(labels), &mut watch(TRAINING, observer))?;
     report(TRAINING, encoded, config, tokenizers, observer);
     let n_examples = examples.len();
     let parts = match train.ends() {
@@ -343,10 +319,7 @@ fn report(
 
 /// The counts of the tokens of a stream.
 fn stream_stats(ids: &[TokenId], tokenizers: &Tokenizers) -> EncodeStats {
-    EncodeStats {
-        tgt: TokenCounts::of(ids, tokenizers.tgt().special()),
-        ..EncodeStats::default()
-    }
+    EncodeStats { tgt: TokenCounts::of(ids, tokenizers.tgt().special()), ..EncodeStats::default() }
 }
 
 fn validation_set(

@@ -7,16 +7,14 @@ use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_config::{Config, CorpusSource, StoreKind, Task};
 use attentive_data::{
-    Corpus, Encoder, Entry, Examples, Form, Layout, Making, Parts, Progress, Reader, Sample,
-    Settings, Store, StoreKey, training_files,
+    Corpus, Encoder, Entry, Examples, Form, Layout, Making, Parts, Progress, Reader, Sample, Settings, Store,
+    StoreKey, training_files,
 };
 use attentive_processes::Processes;
 use attentive_text::Tokenizers;
 
 use super::origin::{check_same_data, check_same_everywhere, provenance};
-use super::{
-    Known, Material, batches, learn, report, shared_tokenizers, unknown, validation_set, weights,
-};
+use super::{Known, Material, batches, learn, report, shared_tokenizers, unknown, validation_set, weights};
 use crate::corpora::{self, TRAINING, watch};
 use crate::memory;
 use crate::report::{Event, Observer};
@@ -98,10 +96,7 @@ pub(crate) fn store_key(config: &Config) -> Result<StoreKey> {
 fn tokenizers_of_source(config: &Config) -> Result<Option<Tokenizers>> {
     let from = config.model.from.as_deref();
     let source = from.map(|from| Source::open(from, config)).transpose()?;
-    let known = Known {
-        run: None,
-        source: source.as_ref(),
-    };
+    let known = Known { run: None, source: source.as_ref() };
     // Training data with labels are never on disk.
     known.tokenizers(config, Vec::new)
 }
@@ -113,9 +108,7 @@ fn obstacle(config: &Config) -> Result<Option<&'static str>> {
             Some("the corpus is generated")
         }
         (source, _) if is_in_memory(source) => Some("the corpus is in RAM"),
-        _ if config.data.valid.as_ref().is_some_and(is_in_memory) => {
-            Some("the validation data are in RAM")
-        }
+        _ if config.data.valid.as_ref().is_some_and(is_in_memory) => Some("the validation data are in RAM"),
         _ if training_files(config)?.iter().any(|file| is_stream(file)) => Some("a file is a pipe"),
         _ if config.data.valid.as_ref().is_some_and(is_generated) => {
             Some("the validation data are generated")
@@ -211,12 +204,7 @@ fn store(
     Ok((store, tokenizers))
 }
 
-fn note_found(
-    store: &Store,
-    config: &Config,
-    tokenizers: &Tokenizers,
-    observer: &mut dyn Observer,
-) {
+fn note_found(store: &Store, config: &Config, tokenizers: &Tokenizers, observer: &mut dyn Observer) {
     let (examples, dir) = (count(store.len(), "example"), store.dir().display());
     observer.on(&Event::Note(&format!("{TRAINING}: {examples} in `{dir}`")));
     unknown::warn(TRAINING, store.encode_stats(), config, tokenizers, observer);
@@ -250,9 +238,7 @@ fn make(
     let mut encoder = encoder.within_ratio(config.data.max_ratio);
     let reader = read(config, observer, |entries, reader| {
         let examples = encoder.encode(&entries, |line, problem| reader.error(line, problem))?;
-        examples
-            .iter()
-            .try_for_each(|example| making.push(example, reader.ends()))
+        examples.iter().try_for_each(|example| making.push(example, reader.ends()))
     })?;
     reader.check_not_empty()?;
     let encoded = encoder.finish()?;
@@ -260,13 +246,7 @@ fn make(
     let files = reader.finish();
     observer.on(&Event::Note(&format!("{TRAINING}: {read}")));
     report(TRAINING, encoded, config, tokenizers, observer);
-    making.finish(Settings {
-        key,
-        read,
-        encoded,
-        files,
-        n_parts,
-    })
+    making.finish(Settings { key, read, encoded, files, n_parts })
 }
 
 /// Reads the training data and passes them to `take`, some lines at a time.

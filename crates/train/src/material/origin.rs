@@ -87,9 +87,7 @@ pub(super) fn check_same_everywhere(processes: &Processes, ours: &Provenance) ->
 pub(super) fn check_same_data(dir: &Path, before: &Provenance, now: &Provenance) -> Result<()> {
     let trained_on = |provenance: &Provenance| -> Vec<(String, String)> {
         let train = provenance.data.iter().filter(|file| file.role == "train");
-        train
-            .map(|file| (file.sha256.clone(), file.path.clone()))
-            .collect()
+        train.map(|file| (file.sha256.clone(), file.path.clone())).collect()
     };
     let (before, now) = (trained_on(before), trained_on(now));
     if before.len() != now.len() {
@@ -103,19 +101,10 @@ pub(super) fn check_same_data(dir: &Path, before: &Provenance, now: &Provenance)
             hint: Some("restore them, or start a new run with another `RunOptions::out`".into()),
         });
     }
-    match before
-        .iter()
-        .zip(&now)
-        .find(|(before, now)| before.0 != now.0)
-    {
+    match before.iter().zip(&now).find(|(before, now)| before.0 != now.0) {
         Some((_, (_, path))) => Err(Error::Data {
-            problem: format!(
-                "`{path}` has changed since the run in `{}` started",
-                dir.display()
-            ),
-            hint: Some(
-                "restore the file, or start a new run with another `RunOptions::out`".into(),
-            ),
+            problem: format!("`{path}` has changed since the run in `{}` started", dir.display()),
+            hint: Some("restore the file, or start a new run with another `RunOptions::out`".into()),
         }),
         None => Ok(()),
     }

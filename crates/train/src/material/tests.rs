@@ -11,10 +11,7 @@ fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
     let folder = tempfile::tempdir().unwrap();
     let text = "a dog runs over the green field and barks at two cats\n".repeat(50);
     fs::write(folder.path().join("text"), text).unwrap();
-    let mut config = Config {
-        seed,
-        ..Config::default()
-    };
+    let mut config = Config { seed, ..Config::default() };
     config.data.dir = Some(folder.path().into());
     config.data.train = Some(CorpusSource::Text("text".into()));
     config.data.hold_out = 0.5;
@@ -26,10 +23,7 @@ fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
     let given = Given::default();
     let mut material = material(&config, known, given, &alone, &mut Silent).unwrap();
     let validation = material.validation.unwrap().batches.into_iter();
-    [
-        read(&material.feed.next_batch().unwrap()),
-        validation.flat_map(|batch| read(&batch)).collect(),
-    ]
+    [read(&material.feed.next_batch().unwrap()), validation.flat_map(|batch| read(&batch)).collect()]
 }
 
 #[test]

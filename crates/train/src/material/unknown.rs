@@ -21,14 +21,9 @@ pub(super) fn warn(
 ) {
     let (src, tgt) = match config.model.family.task() {
         Task::Translate => ("source tokens", "target tokens"),
-        Task::Tag | Task::Classify | Task::Generate | Task::Fill | Task::Embed => {
-            ("tokens", "tokens")
-        }
+        Task::Tag | Task::Classify | Task::Generate | Task::Fill | Task::Embed => ("tokens", "tokens"),
     };
-    let sides = [
-        (src, encoded.src, tokenizers.src()),
-        (tgt, encoded.tgt, tokenizers.tgt()),
-    ];
+    let sides = [(src, encoded.src, tokenizers.src()), (tgt, encoded.tgt, tokenizers.tgt())];
     for (side, counts, tokenizer) in sides {
         let unk = tokenizer.token(tokenizer.special().unk);
         let unk = unk.unwrap_or_default();
@@ -66,9 +61,7 @@ fn warning(side: &str, counts: TokenCounts, config: &Config, unk: &str) -> Optio
     };
     let percent = 100.0 * share;
     let digits = if percent < 10.0 { 1 } else { 0 };
-    Some(format!(
-        "{percent:.digits$} % of the {side} are `{unk}`: {vocabulary} cannot spell them; {advice}"
-    ))
+    Some(format!("{percent:.digits$} % of the {side} are `{unk}`: {vocabulary} cannot spell them; {advice}"))
 }
 
 #[cfg(test)]
@@ -80,15 +73,13 @@ mod tests {
         let said = |unknown, set: fn(&mut Config)| {
             let mut config = Config::default();
             set(&mut config);
-            let counts = TokenCounts {
-                tokens: 1000,
-                unknown,
-            };
+            let counts = TokenCounts { tokens: 1000, unknown };
             warning("source tokens", counts, &config, "<unk>").unwrap_or_default()
         };
         let base: fn(&mut Config) = |config| config.model.from = Some("models/en-de".into());
         assert_eq!(said(10, base), "");
-        let expected = "1.1 % of the source tokens are `<unk>`: the vocabulary of `models/en-de` cannot spell them; ";
+        let expected =
+            "1.1 % of the source tokens are `<unk>`: the vocabulary of `models/en-de` cannot spell them; ";
         assert!(said(11, base).starts_with(expected), "{}", said(11, base));
         assert!(said(384, base).starts_with("38 % of the source tokens"));
         let given: fn(&mut Config) = |config| config.tokenizer.from = Some("my.model".into());

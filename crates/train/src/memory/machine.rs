@@ -14,10 +14,8 @@ pub(crate) fn limit(config: &Config, processes: usize) -> Option<f64> {
     }
     let mut system = System::new().ok()?;
     system.refresh_memory();
-    let container = system.cgroup_limits().map(|limits| Container {
-        size: limits.total_memory,
-        resident: limits.rss,
-    });
+    let container =
+        system.cgroup_limits().map(|limits| Container { size: limits.total_memory, resident: limits.rss });
     let available = system.available_memory();
     let own = resident();
     let room = room(available, container, own, processes);
@@ -56,9 +54,7 @@ pub(crate) fn high_water_mark() -> Option<u64> {
         return None;
     }
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(kilobytes * 1024)
 }

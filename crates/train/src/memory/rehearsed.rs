@@ -27,11 +27,7 @@ pub(super) fn floats(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
 
 /// A batch of sequences of equal length.
 fn batch(subject: &Subject<'_>, size: BatchSize) -> Batch {
-    let BatchSize {
-        rows,
-        src_len,
-        tgt_len,
-    } = size;
+    let BatchSize { rows, src_len, tgt_len } = size;
     let src = |encoder: &Stack<Encoder>| match encoder.input.items {
         Items::Tokens { .. } => padded(rows, src_len).into(),
         Items::Vectors => Src::Vectors {
@@ -41,15 +37,9 @@ fn batch(subject: &Subject<'_>, size: BatchSize) -> Batch {
         },
     };
     let body = subject.architecture.body.as_ref();
-    Batch {
-        tgt_out: padded(rows, tgt_len),
-        ..Batch::of(body.map(src, |_| padded(rows, tgt_len)))
-    }
+    Batch { tgt_out: padded(rows, tgt_len), ..Batch::of(body.map(src, |_| padded(rows, tgt_len))) }
 }
 
 fn padded(rows: usize, len: usize) -> Padded {
-    Padded {
-        ids: vec![0; rows * len],
-        lengths: Lengths::full(rows, len),
-    }
+    Padded { ids: vec![0; rows * len], lengths: Lengths::full(rows, len) }
 }

@@ -22,12 +22,7 @@ fn with_budget(tokens: usize) -> Memory {
 fn refused(budget: usize, megabytes: f64) -> (String, String) {
     let result = with_budget(budget).check(budget, megabytes * MB, 20, with_budget);
     match result {
-        Err(Error::Config {
-            key,
-            expected,
-            found,
-            ..
-        }) => (key, format!("{expected}; {found}")),
+        Err(Error::Config { key, expected, found, .. }) => (key, format!("{expected}; {found}")),
         other => panic!("{other:?}"),
     }
 }
@@ -58,21 +53,8 @@ fn without_a_fitting_budget_another_cause_is_reported() {
     assert!(message.contains("60 MB for weights"), "{message}");
 }
 
-fn subject<'a>(
-    config: &'a Config,
-    architecture: &'a Architecture,
-    frozen: &'a Frozen,
-) -> Subject<'a> {
-    Subject {
-        config,
-        architecture,
-        frozen,
-        data: 0,
-        resident: 0,
-        threads: 1,
-        processes: 1,
-        gpu: None,
-    }
+fn subject<'a>(config: &'a Config, architecture: &'a Architecture, frozen: &'a Frozen) -> Subject<'a> {
+    Subject { config, architecture, frozen, data: 0, resident: 0, threads: 1, processes: 1, gpu: None }
 }
 
 #[test]
@@ -80,16 +62,9 @@ fn what_a_gpu_holds_is_not_in_ram() {
     let config = Config::default();
     let architecture = config.model.architecture(1000, 1000);
     let frozen = Frozen::default();
-    let size = BatchSize {
-        rows: 4,
-        src_len: 10,
-        tgt_len: 12,
-    };
+    let size = BatchSize { rows: 4, src_len: 10, tgt_len: 12 };
     let predict = |gpu| {
-        let subject = Subject {
-            gpu,
-            ..subject(&config, &architecture, &frozen)
-        };
+        let subject = Subject { gpu, ..subject(&config, &architecture, &frozen) };
         Memory::predict(&subject, &[size])
     };
     let unread = FLOAT * unread::floats(&subject(&config, &architecture, &frozen), &[size]);
@@ -103,10 +78,7 @@ fn what_a_gpu_holds_is_not_in_ram() {
     let buffers = 4.0 * weights + cpu.activations + unread + scratch;
     assert_eq!(own.on_gpu, ROUNDING * buffers);
     assert_eq!((shared.model, shared.on_gpu), (12.0 * weights, 0.0));
-    assert_eq!(
-        shared.activations,
-        ROUNDING * (cpu.activations + unread + scratch)
-    );
+    assert_eq!(shared.activations, ROUNDING * (cpu.activations + unread + scratch));
     assert!(cpu.activations > 0.0);
 }
 
@@ -116,37 +88,23 @@ fn results_that_are_not_read_yet_are_predicted() {
     config.train.micro_batches_per_update = 2;
     let architecture = config.model.architecture(30, 20);
     let frozen = Frozen::default();
-    let size = BatchSize {
-        rows: 3,
-        src_len: 2,
-        tgt_len: 4,
-    };
+    let size = BatchSize { rows: 3, src_len: 2, tgt_len: 4 };
     let waiting = on(&PLAIN, || {
         let ids = |len| Padded::new(&vec![vec![5; len]; size.rows], 0);
         let body = Body::EncoderDecoder(Src::Tokens(ids(size.src_len)), ids(size.tgt_len));
-        let batch = Batch {
-            tgt_out: ids(size.tgt_len),
-            ..Batch::of(body)
-        };
+        let batch = Batch { tgt_out: ids(size.tgt_len), ..Batch::of(body) };
         let model = Model::new(&architecture, config.model.init, config.seed);
         let mut learner = Learner::new(model, &config);
         let started = learner.start(1, 0.01, &[batch.clone(), batch], &mut Unwatched);
         let started = started.unwrap();
-        started
-            .buffers()
-            .into_iter()
-            .map(Buffer::len)
-            .sum::<usize>() as f64
+        started.buffers().into_iter().map(Buffer::len).sum::<usize>() as f64
     });
     for (log_every, updates) in [(0, 1.0), (1, 1.0), (10, 10.0), (1000, 100.0)] {
         config.train.log_every = log_every;
         let subject = subject(&config, &architecture, &frozen);
         assert_eq!(unread::floats(&subject, &[size]), updates * waiting);
         // The host waits for each update that processes share.
-        let subject = Subject {
-            processes: 2,
-            ..subject
-        };
+        let subject = Subject { processes: 2, ..subject };
         assert_eq!(unread::floats(&subject, &[size]), waiting);
     }
 }

@@ -21,8 +21,6 @@ pub(super) fn floats(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
     let losses = RowLosses::NUMBERS * targets.unwrap_or(0) * train.micro_batches_per_update.max(1);
     let model = Model::imagined(subject.architecture);
     subject.frozen.apply(&model);
-    let squares = model
-        .trained()
-        .map(|parameter| parameter.size().div_ceil(SUM_CHUNK));
+    let squares = model.trained().map(|parameter| parameter.size().div_ceil(SUM_CHUNK));
     updates as f64 * (losses + squares.sum::<usize>() + VERDICT) as f64
 }

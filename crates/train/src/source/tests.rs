@@ -71,21 +71,14 @@ fn from_source(folder: &Path, model: &str) -> Config {
 }
 
 fn options(dir: &Path, processes: Processes) -> RunOptions {
-    RunOptions {
-        out: dir.into(),
-        existing: Existing::Resume,
-        interrupt: Interrupt::none(),
-        processes,
-    }
+    RunOptions { out: dir.into(), existing: Existing::Resume, interrupt: Interrupt::none(), processes }
 }
 
 /// Trains in `n` threads for `steps` updates in all.
 fn run(config: &Config, dir: &Path, n: usize, steps: u64) {
     let mut config = config.clone();
     config.train.max_steps = steps;
-    in_threads(n, |processes| {
-        train(&config, &options(dir, processes), &mut Silent).unwrap()
-    });
+    in_threads(n, |processes| train(&config, &options(dir, processes), &mut Silent).unwrap());
 }
 
 /// The parameters in `dir` by name.
@@ -112,12 +105,7 @@ fn losses(dir: &Path) -> Vec<(u64, f64)> {
     let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
     lines
         .filter(|line: &serde_json::Value| line["kind"] == "validation")
-        .map(|line| {
-            (
-                line["step"].as_u64().unwrap(),
-                line["loss"].as_f64().unwrap(),
-            )
-        })
+        .map(|line| (line["step"].as_u64().unwrap(), line["loss"].as_f64().unwrap()))
         .collect()
 }
 
@@ -125,29 +113,19 @@ fn losses(dir: &Path) -> Vec<(u64, f64)> {
 fn training_starts_where_the_model_is_and_leaves_frozen_parameters_alone() {
     let folder = with_source("n_decoder_layers = 1");
     let dir = folder.path().join("tuned");
-    let config = from_source(
-        folder.path(),
-        "freeze = ['encoder.*', '*.norm*', 'src.embedding.weight']",
-    );
+    let config = from_source(folder.path(), "freeze = ['encoder.*', '*.norm*', 'src.embedding.weight']");
     run(&config, &dir, 1, 8);
-    let (theirs, began, ended) = (
-        weights(&folder.path().join("source")),
-        weights_at(&dir, 0),
-        weights_at(&dir, 8),
-    );
+    let (theirs, began, ended) =
+        (weights(&folder.path().join("source")), weights_at(&dir, 0), weights_at(&dir, 8));
     assert_eq!(theirs, began);
     for (name, values) in &ended {
-        let is_frozen = name.starts_with("encoder.")
-            || name.contains(".norm")
-            || name == "src.embedding.weight";
+        let is_frozen =
+            name.starts_with("encoder.") || name.contains(".norm") || name == "src.embedding.weight";
         assert_eq!(*values == theirs[name], is_frozen, "{name}");
     }
     // The same loss on the same sentences.
     let source = losses(&folder.path().join("source"));
-    let best = source
-        .iter()
-        .map(|(_, loss)| *loss)
-        .fold(f64::MAX, f64::min);
+    let best = source.iter().map(|(_, loss)| *loss).fold(f64::MAX, f64::min);
     assert_eq!(losses(&dir)[0], (0, best));
     let state = fs::read(Run::new(&dir).folder(8).join("optimizer.safetensors")).unwrap();
     let state = safetensors::SafeTensors::deserialize(&state).unwrap();
@@ -164,20 +142,13 @@ fn training_starts_where_the_model_is_and_leaves_frozen_parameters_alone() {
 fn results(dir: &Path) -> (Vec<u8>, Vec<u8>, Vec<(u64, f64)>) {
     let last = Run::new(dir).folder(8);
     let read = |name: &str| fs::read(last.join(name)).unwrap();
-    (
-        read(files::WEIGHTS),
-        read("optimizer.safetensors"),
-        losses(dir),
-    )
+    (read(files::WEIGHTS), read("optimizer.safetensors"), losses(dir))
 }
 
 #[test]
 fn neither_stops_nor_processes_change_a_bit_and_the_source_is_not_needed_again() {
     let folder = with_source("n_decoder_layers = 1");
-    let config = from_source(
-        folder.path(),
-        "freeze = ['encoder.*', '*.bias']\ndropout = 0.2",
-    );
+    let config = from_source(folder.path(), "freeze = ['encoder.*', '*.bias']\ndropout = 0.2");
     let dir = |name: &str| folder.path().join(name);
     run(&config, &dir("whole"), 1, 8);
     run(&config, &dir("shared"), 3, 8);
@@ -223,9 +194,8 @@ fn a_masked_language_model_gets_a_head_for_labels() {
         run(&config, &dir, 1, 4);
         run(&config, &dir, 1, 8);
         let ours = weights_at(&dir, 8);
-        let (old, new): (Vec<_>, Vec<_>) = ours
-            .iter()
-            .partition(|(name, _)| name.starts_with("encoder.") || name.starts_with("src."));
+        let (old, new): (Vec<_>, Vec<_>) =
+            ours.iter().partition(|(name, _)| name.starts_with("encoder.") || name.starts_with("src."));
         assert!(!old.is_empty() && old.iter().all(|(name, values)| **values == theirs[*name]));
         assert!(!new.is_empty() && new.iter().all(|(name, _)| name.starts_with("head.")));
         let pipeline = Pipeline::load(&dir).unwrap();
@@ -246,10 +216,7 @@ fn models_that_do_not_fit_are_refused() {
         error.to_string()
     };
     let other = refused(&config);
-    assert!(
-        other.contains("`model.d_ff`: expected 32, as in the model"),
-        "{other}"
-    );
+    assert!(other.contains("`model.d_ff`: expected 32, as in the model"), "{other}");
     let mut config = from_source(folder.path(), "");
     config.model.freeze = vec!["encode.*".into()];
     assert!(refused(&config).contains("`encode.*`, which matches none"));

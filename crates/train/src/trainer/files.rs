@@ -23,9 +23,7 @@ impl Files {
         Ok(Self {
             run: Run::new(dir),
             log: MetricsLog::open(dir, step)?,
-            events: tensorboard
-                .then(|| EventFile::create(dir, step))
-                .transpose()?,
+            events: tensorboard.then(|| EventFile::create(dir, step)).transpose()?,
         })
     }
 

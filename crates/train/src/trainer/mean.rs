@@ -47,10 +47,8 @@ impl Trainer<'_> {
         let served = served.map_or(Ok(()), |(run, mean)| run.serve(mean));
         processes.agree(doing, served)?;
         let Some(mean) = mean else { return Ok(()) };
-        self.observer.on(&Event::Averaged {
-            steps: &mean.provenance.averaged_steps,
-            validation: report.as_ref(),
-        });
+        self.observer
+            .on(&Event::Averaged { steps: &mean.provenance.averaged_steps, validation: report.as_ref() });
         Ok(())
     }
 }

@@ -54,11 +54,7 @@ impl Trainer<'_> {
     /// Reports on the latest updates if their results are known, or if there is something to log.
     pub(super) fn record_if_due(&mut self) -> Result<()> {
         let is_due = self.setup.learner.waits() || self.is_logged(self.step);
-        if is_due || self.started.len() >= MOST_STARTED {
-            self.record()
-        } else {
-            Ok(())
-        }
+        if is_due || self.started.len() >= MOST_STARTED { self.record() } else { Ok(()) }
     }
 
     /// Reports on all updates whose results were not read yet.
@@ -80,22 +76,14 @@ impl Trainer<'_> {
     /// Reports on an update, and logs the average over those since the last log entry.
     fn report(&mut self, started: &StartedUpdate, update: &Update, time: Duration) -> Result<()> {
         self.progress.unlogged.add(update, time);
-        let of =
-            |span: &Span| StepReport::new(started.step, started.epoch, started.learning_rate, span);
-        let mean = self
-            .is_logged(started.step)
-            .then(|| of(&std::mem::take(&mut self.progress.unlogged)));
+        let of = |span: &Span| StepReport::new(started.step, started.epoch, started.learning_rate, span);
+        let mean = self.is_logged(started.step).then(|| of(&std::mem::take(&mut self.progress.unlogged)));
         if let Some(mean) = &mean {
             let files = self.files.as_mut();
             let written = files.map_or(Ok(()), |files| files.log_step(mean));
-            self.setup
-                .processes
-                .agree("an update was logged", written)?;
+            self.setup.processes.agree("an update was logged", written)?;
         }
-        self.observer.on(&Event::Step {
-            report: &of(&Span::of(update, time)),
-            logged: mean.as_ref(),
-        });
+        self.observer.on(&Event::Step { report: &of(&Span::of(update, time)), logged: mean.as_ref() });
         Ok(())
     }
 

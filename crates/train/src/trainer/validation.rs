@@ -14,16 +14,9 @@ impl Trainer<'_> {
     /// Validates after every `validate_every` updates and after the last one. Returns true if the result is the best so far.
     pub(super) fn validate_if_due(&mut self) -> Result<bool> {
         let every = self.setup.config.train.validate_every;
-        let is_last = matches!(
-            self.finished(),
-            Some(StopReason::MaxSteps | StopReason::MaxEpochs)
-        );
+        let is_last = matches!(self.finished(), Some(StopReason::MaxSteps | StopReason::MaxEpochs));
         let is_regular = every > 0 && self.step.is_multiple_of(every);
-        if is_regular || every > 0 && is_last {
-            self.validate(is_regular)
-        } else {
-            Ok(false)
-        }
+        if is_regular || every > 0 && is_last { self.validate(is_regular) } else { Ok(false) }
     }
 
     /// Validates. Returns true if the result is the best so far. A regular validation happens in every run with this
@@ -36,13 +29,7 @@ impl Trainer<'_> {
         let Some(validation) = &self.setup.material.validation else {
             return Ok(false);
         };
-        let Prepared {
-            learner,
-            config,
-            material,
-            processes,
-            ..
-        } = &self.setup;
+        let Prepared { learner, config, material, processes, .. } = &self.setup;
         let mut report = validation.measure(
             learner.model().clone(),
             config,
@@ -66,11 +53,7 @@ impl Trainer<'_> {
         }
         if report.best {
             let bleu = report.bleu.as_ref().map(|score| score.value);
-            self.progress.best = Some(BestReport {
-                step: report.step,
-                loss: report.loss,
-                bleu,
-            });
+            self.progress.best = Some(BestReport { step: report.step, loss: report.loss, bleu });
             self.progress.validations_without_better = 0;
         } else if is_regular {
             self.progress.validations_without_better += 1;
@@ -97,15 +80,9 @@ fn is_better(best_by: BestBy, report: &ValidationReport, best: &BestReport) -> b
 
 /// The scores of a validation, as they are recorded.
 pub(super) fn recorded(report: &ValidationReport) -> Vec<RecordedScore> {
-    let plain = |name: &str, value| RecordedScore {
-        name: format!("validation {name}"),
-        value,
-        signature: None,
-    };
-    let mut scores = vec![
-        plain("loss", report.loss),
-        plain("perplexity", report.perplexity),
-    ];
+    let plain =
+        |name: &str, value| RecordedScore { name: format!("validation {name}"), value, signature: None };
+    let mut scores = vec![plain("loss", report.loss), plain("perplexity", report.perplexity)];
     scores.extend(report.bleu.iter().map(|score| RecordedScore {
         name: format!("validation {}", score.name),
         value: score.value,
@@ -141,11 +118,7 @@ mod tests {
                 best: false,
                 seconds: 0.0,
             };
-            let best = BestReport {
-                step: 1,
-                loss: old.1,
-                bleu: Some(old.0),
-            };
+            let best = BestReport { step: 1, loss: old.1, bleu: Some(old.0) };
             is_better(best_by, &report, &best)
         };
         let cases = [

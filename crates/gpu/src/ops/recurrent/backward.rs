@@ -52,12 +52,7 @@ impl<'a> Tapes<'a> {
         } else {
             call.cell.hidden_gates() * call.d
         };
-        Self {
-            all,
-            width,
-            inputs: width.saturating_sub(schedule.gates()),
-            before: schedule.total() * width,
-        }
+        Self { all, width, inputs: width.saturating_sub(schedule.gates()), before: schedule.total() * width }
     }
 
     /// The gradients of U h + b.
@@ -80,26 +75,16 @@ impl Retreat<'_> {
     pub(in crate::ops) fn check(&self) {
         let (schedule, saved) = (self.schedule, Some(self.saved));
         schedule.check(self.hidden, self.states, saved, self.projected);
-        assert_eq!(
-            self.grad.len(),
-            self.states.all.len(),
-            "{:?}",
-            schedule.call
-        );
+        assert_eq!(self.grad.len(), self.states.all.len(), "{:?}", schedule.call);
         let tapes = self.tapes.before + schedule.total() * schedule.call.d;
         let has_tapes = self.tapes.width > 0;
-        assert!(
-            !has_tapes || self.tapes.all.len() >= tapes,
-            "{:?}",
-            schedule.call
-        );
+        assert!(!has_tapes || self.tapes.all.len() >= tapes, "{:?}", schedule.call);
     }
 
     /// Writes the second tape.
     pub(in crate::ops) fn gather_before(&self, recording: &mut Recording<'_>) {
         let Tapes { all, before, .. } = self.tapes;
-        self.schedule
-            .gather_before(recording, self.states, all, before);
+        self.schedule.gather_before(recording, self.states, all, before);
     }
 
     /// The gradients of the cells at a step.
@@ -185,12 +170,7 @@ pub(crate) fn recurrent_backward(
     let width = directions.iter().map(|one| states_width(one.call)).sum();
     let mut first = 0;
     for one in directions {
-        let states = States {
-            all: states,
-            width,
-            first,
-            initial: one.recurrence.initial,
-        };
+        let states = States { all: states, width, first, initial: one.recurrence.initial };
         first += states_width(one.call);
         one_direction(recording, one, states, grad);
     }
@@ -202,13 +182,7 @@ fn one_direction(
     states: States<'_>,
     grad: &Buffer,
 ) {
-    let RecurrentBackward {
-        call,
-        recurrence,
-        saved,
-        gradients,
-        room,
-    } = direction;
+    let RecurrentBackward { call, recurrence, saved, gradients, room } = direction;
     let gradients = gradients.map(|gradient| &*gradient);
     fill(recording, gradients.projected, 0.0);
     if call.d == 0 {

@@ -58,12 +58,7 @@ impl<'a> Advance<'a> {
     }
 
     /// A step, with what is added to the projected inputs, by rank.
-    pub(in crate::ops) fn step(
-        &self,
-        recording: &mut Recording<'_>,
-        step: usize,
-        added: Option<&Buffer>,
-    ) {
+    pub(in crate::ops) fn step(&self, recording: &mut Recording<'_>, step: usize, added: Option<&Buffer>) {
         let (schedule, call) = (self.schedule, self.schedule.call);
         if let Some(Affine { weight, bias }) = self.hidden {
             let shape = [schedule.ranks(step), schedule.gates(), call.d];
@@ -110,12 +105,7 @@ pub(crate) fn recurrent(
     let width = directions.iter().map(|one| states_width(one.call)).sum();
     let mut first = 0;
     for one in directions {
-        let states = States {
-            all: states,
-            width,
-            first,
-            initial: one.recurrence.initial,
-        };
+        let states = States { all: states, width, first, initial: one.recurrence.initial };
         first += states_width(one.call);
         one_direction(recording, one, states);
     }
@@ -126,24 +116,13 @@ fn one_direction(
     direction: RecurrentForward<'_, &Buffer, &mut Buffer>,
     states: States<'_>,
 ) {
-    let RecurrentForward {
-        call,
-        recurrence,
-        projected,
-        saved,
-    } = direction;
+    let RecurrentForward { call, recurrence, projected, saved } = direction;
     if call.d == 0 {
         return;
     }
     let schedule = Schedule::new(recording, call, |_| 0);
-    let advance = Advance::new(
-        recording,
-        &schedule,
-        recurrence.hidden,
-        projected,
-        states,
-        saved.map(|saved| &*saved),
-    );
+    let advance =
+        Advance::new(recording, &schedule, recurrence.hidden, projected, states, saved.map(|saved| &*saved));
     match recurrence.hidden {
         Some(_) => {
             for step in schedule.steps() {

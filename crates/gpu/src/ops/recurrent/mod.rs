@@ -19,9 +19,5 @@ use std::borrow::Cow;
 
 /// The kernels of cells.
 fn source(_: usize) -> Cow<'static, str> {
-    concat!(
-        include_str!("../../wgsl/steps.wgsl"),
-        include_str!("../../wgsl/recurrent.wgsl")
-    )
-    .into()
+    concat!(include_str!("../../wgsl/steps.wgsl"), include_str!("../../wgsl/recurrent.wgsl")).into()
 }

@@ -41,16 +41,9 @@ impl<'a> Schedule<'a> {
         for step in 0..call.lengths.max() {
             starts.push(starts[step] + order.partition_point(|&sequence| lens[sequence] > step));
         }
-        let of_ranks = order
-            .iter()
-            .flat_map(|&sequence| [sequence, lens[sequence], keys(sequence)]);
+        let of_ranks = order.iter().flat_map(|&sequence| [sequence, lens[sequence], keys(sequence)]);
         let uploaded = recording.upload(&all_words(of_ranks.chain(starts.iter().copied())));
-        Self {
-            call,
-            order,
-            starts,
-            uploaded,
-        }
+        Self { call, order, starts, uploaded }
     }
 
     /// The number of sequences.
@@ -106,12 +99,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// Writes what has a row by rank to the rows of the sequences.
-    pub(in crate::ops) fn scatter(
-        &self,
-        recording: &mut Recording<'_>,
-        by_rank: &Buffer,
-        out: &Buffer,
-    ) {
+    pub(in crate::ops) fn scatter(&self, recording: &mut Recording<'_>, by_rank: &Buffer, out: &Buffer) {
         assert_eq!(out.len(), by_rank.len(), "{:?}", self.call);
         scatter_rows(recording, self.states(), by_rank, &self.order, out);
     }
@@ -138,18 +126,12 @@ impl<'a> Schedule<'a> {
         assert_eq!(hidden.is_some(), wanted, "the hidden weight of {call:?}");
         if let Some(Affine { weight, bias }) = hidden {
             assert_eq!(weight.len(), self.gates() * call.d, "{call:?}");
-            assert!(
-                bias.is_none_or(|bias| bias.len() == self.gates()),
-                "{call:?}"
-            );
+            assert!(bias.is_none_or(|bias| bias.len() == self.gates()), "{call:?}");
         }
         assert_eq!(states.all.len(), rows * states.width, "{call:?}");
         assert_eq!(projected.len(), rows * self.gates(), "{call:?}");
         let saved_len = rows * call.cell.saved() * call.d;
-        assert!(
-            saved.is_none_or(|saved| saved.len() == saved_len),
-            "{call:?}"
-        );
+        assert!(saved.is_none_or(|saved| saved.len() == saved_len), "{call:?}");
     }
 
     /// Writes the h before each step to the rows of a tape, which begin at element `to` of `tapes`.
@@ -166,8 +148,7 @@ impl<'a> Schedule<'a> {
         }
         let first = self.order[..self.ranks(0)].iter().copied();
         let later = self.steps().skip(1);
-        let later =
-            later.flat_map(|step| (0..self.ranks(step)).map(move |rank| self.row(rank, step - 1)));
+        let later = later.flat_map(|step| (0..self.ranks(step)).map(move |rank| self.row(rank, step - 1)));
         let rows = recording.upload(&all_words(first.chain(later)));
         let parameters = words![
             n,
@@ -179,12 +160,7 @@ impl<'a> Schedule<'a> {
             self.ranks(0),
             to,
         ];
-        let bindings = [
-            Read(states.all),
-            ReadIf(states.initial),
-            Host(&rows),
-            Write(tapes),
-        ];
+        let bindings = [Read(states.all), ReadIf(states.initial), Host(&rows), Write(tapes)];
         recording.run(BEFORE, &bindings, &parameters, elements(n));
     }
 
@@ -197,13 +173,7 @@ impl<'a> Schedule<'a> {
         attends: bool,
         tape_row: usize,
     ) -> [u32; 16] {
-        let RecurrentCall {
-            cell,
-            direction,
-            lengths,
-            d,
-            ..
-        } = self.call;
+        let RecurrentCall { cell, direction, lengths, d, .. } = self.call;
         let number = match cell {
             Cell::Rnn => 0u32,
             Cell::Lstm => 1,

@@ -19,9 +19,7 @@ fn put_rows(random: &mut Random) {
             pairs.push([below(random, 7), to]);
         }
     }
-    agree(&format!("{shape:?}: {pairs:?}"), |device| {
-        put(device, shape, &pairs)
-    });
+    agree(&format!("{shape:?}: {pairs:?}"), |device| put(device, shape, &pairs));
 }
 
 fn rotary(random: &mut Random) {
@@ -30,15 +28,9 @@ fn rotary(random: &mut Random) {
     let table = RotaryTable::new(frequencies(1e4, d_head), 64);
     let each: Vec<usize> = (0..rows).map(|_| below(random, 64)).collect();
     let all = [Positions::Sequences(1 + len), Positions::Each(&each)];
-    let call = RotaryCall {
-        table: &table,
-        positions: one_of(random, &all),
-        width: heads * d_head + more,
-        heads,
-    };
-    agree(&format!("{call:?}, {rows} rows"), |device| {
-        rows::turned(device, call, rows)
-    });
+    let call =
+        RotaryCall { table: &table, positions: one_of(random, &all), width: heads * d_head + more, heads };
+    agree(&format!("{call:?}, {rows} rows"), |device| rows::turned(device, call, rows));
 }
 
 fn cached_attention(random: &mut Random) {
@@ -52,10 +44,7 @@ fn cached_attention(random: &mut Random) {
     let blocks: Vec<usize> = (0..n_blocks).map(|_| below(random, n_blocks)).collect();
     let seen = (0..queries).map(|_| {
         let first = below(random, n_blocks);
-        SeenBlocks {
-            first,
-            len: below(random, (n_blocks - first) * BLOCK + 1),
-        }
+        SeenBlocks { first, len: below(random, (n_blocks - first) * BLOCK + 1) }
     });
     let seen: Vec<SeenBlocks> = seen.collect();
     let call = CachedAttentionCall {
@@ -89,9 +78,7 @@ fn likeliest(random: &mut Random) {
     }
     let mut some = || -> Vec<u32> {
         let kept = random.uniform();
-        (0..vocab as u32)
-            .filter(|_| random.uniform() < kept)
-            .collect()
+        (0..vocab as u32).filter(|_| random.uniform() < kept).collect()
     };
     let (never, lists) = (some(), (0..rows).map(|_| some()).collect::<Vec<_>>());
     let lists: Vec<&[u32]> = lists.iter().map(|list| &list[..]).collect();

@@ -1,8 +1,8 @@
 //! Operations of training.
 
 use attentive_device::{
-    AttentiveRecurrentCall, Lengths, LinearCall, NormCall, PositionRows, ProjectionShape,
-    RecurrentCall, ResidualNormCall,
+    AttentiveRecurrentCall, Lengths, LinearCall, NormCall, PositionRows, ProjectionShape, RecurrentCall,
+    ResidualNormCall,
 };
 use attentive_kernels::attention::Causality;
 use attentive_kernels::cross_entropy::IGNORE;
@@ -12,16 +12,8 @@ use attentive_kernels::norm::Norm;
 use super::*;
 use crate::attention::Case;
 
-pub(super) const ALL: [fn(&mut Random); 8] = [
-    linear,
-    embedding,
-    attention,
-    norm,
-    nonlinear,
-    cross_entropy,
-    recurrent,
-    optimizer,
-];
+pub(super) const ALL: [fn(&mut Random); 8] =
+    [linear, embedding, attention, norm, nonlinear, cross_entropy, recurrent, optimizer];
 
 fn linear(random: &mut Random) {
     let shape = [150, 90, 150].map(|end| below(random, end));
@@ -31,23 +23,14 @@ fn linear(random: &mut Random) {
         random,
         &[
             plain,
-            LinearCall {
-                activation: Activation::Relu,
-                ..plain
-            },
-            LinearCall {
-                activation: Activation::Relu,
-                dropout: Some(dropout(0.3)),
-                ..plain
-            },
+            LinearCall { activation: Activation::Relu, ..plain },
+            LinearCall { activation: Activation::Relu, dropout: Some(dropout(0.3)), ..plain },
         ],
     );
     let (maps, biased) = (one_of(random, &[1, 2, 3]), one_of(random, &[true, false]));
     let stored = one_of(random, &STORED);
     let what = format!("{call:?} · {maps} in {stored:?}, {biased}");
-    agree(&what, |device| {
-        products::both(device, call, stored, maps, biased)
-    });
+    agree(&what, |device| products::both(device, call, stored, maps, biased));
 }
 
 fn embedding(random: &mut Random) {
@@ -58,10 +41,9 @@ fn embedding(random: &mut Random) {
     let table = &table;
     let positions = one_of(random, &[None, Some(PositionRows { table, len })]);
     let stored = one_of(random, &STORED);
-    agree(
-        &format!("{ids:?} of {vocab} · {d} in {stored:?}"),
-        |device| rows::embedded(device, &ids, [vocab, d], stored, positions),
-    );
+    agree(&format!("{ids:?} of {vocab} · {d} in {stored:?}"), |device| {
+        rows::embedded(device, &ids, [vocab, d], stored, positions)
+    });
 }
 
 fn attention(random: &mut Random) {
@@ -93,31 +75,21 @@ fn norm(random: &mut Random) {
     agree(&format!("{norm:?}"), |device| layers::norm_of(device, norm));
     let dropout = one_of(random, &[None, Some(dropout(0.3))]);
     let call = ResidualNormCall { norm, dropout };
-    agree(&format!("{call:?}"), |device| {
-        layers::residual_norm_of(device, call)
-    });
+    agree(&format!("{call:?}"), |device| layers::residual_norm_of(device, call));
 }
 
 fn nonlinear(random: &mut Random) {
     let f = one_of(random, &layers::NONLINEARITIES);
     let [rows, d] = [60, 300].map(|end| below(random, end));
-    agree(&format!("{f:?} of [{rows}, {d}]"), |device| {
-        layers::nonlinear_of(device, f, rows, 1 + d)
-    });
+    agree(&format!("{f:?} of [{rows}, {d}]"), |device| layers::nonlinear_of(device, f, rows, 1 + d));
 }
 
 fn optimizer(random: &mut Random) {
     let n = 1 + below(random, 9000);
     match one_of(random, &[None, Some(0.0), Some(0.9)]) {
-        None => {
-            _ = agree(&format!("Adam, {n}"), |device| {
-                crate::optimizer::adam(device, n)
-            })
-        }
+        None => _ = agree(&format!("Adam, {n}"), |device| crate::optimizer::adam(device, n)),
         Some(momentum) => {
-            _ = agree(&format!("SGD, {n}, {momentum}"), |device| {
-                crate::optimizer::sgd(device, n, momentum)
-            });
+            _ = agree(&format!("SGD, {n}, {momentum}"), |device| crate::optimizer::sgd(device, n, momentum));
         }
     }
 }
@@ -137,9 +109,7 @@ fn cross_entropy(random: &mut Random) {
     let smoothing = one_of(random, &[0.0, 0.1]);
     let (biased, stored) = (one_of(random, &[true, false]), one_of(random, &STORED));
     let what = format!("{shape:?} in {stored:?}, {smoothing}, {biased}");
-    agree(&what, |device| {
-        loss::both(device, shape, stored, &targets, smoothing, biased).0
-    });
+    agree(&what, |device| loss::both(device, shape, stored, &targets, smoothing, biased).0);
 }
 
 /// A recurrent layer, or one that attends.
@@ -159,24 +129,14 @@ fn recurrent(random: &mut Random) {
     };
     let options = one_of(random, &[of::ALL, SOME, FEWEST]).stored(one_of(random, &STORED));
     if one_of(random, &[true, false]) {
-        let other = RecurrentCall {
-            direction: one_of(random, &DIRECTIONS),
-            ..call
-        };
+        let other = RecurrentCall { direction: one_of(random, &DIRECTIONS), ..call };
         let both = [call, other];
         let calls = &both[..1 + below(random, 2)];
-        agree_roughly(&format!("{calls:?}, {options:?}"), |device| {
-            layer(device, calls, options)
-        });
+        agree_roughly(&format!("{calls:?}, {options:?}"), |device| layer(device, calls, options));
         return;
     }
     let [src_len, d_key, d_value] = [12, 40, 40].map(|end| 1 + below(random, end));
-    let call = AttentiveRecurrentCall {
-        recurrent: call,
-        src_len,
-        d_key,
-        d_value,
-    };
+    let call = AttentiveRecurrentCall { recurrent: call, src_len, d_key, d_value };
     let lens = (0..batch).map(|_| below(random, src_len + 1));
     let keys = Lengths::new(Vec::from_iter(lens), src_len);
     let keys = one_of(random, &[None, Some(&keys)]);

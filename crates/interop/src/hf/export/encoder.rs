@@ -93,9 +93,7 @@ impl Form {
         match (model.positions, &model.family) {
             (Positions::LearnedRelative, _) => MPNET,
             _ if model.position_offset > 0 => ROBERTA,
-            (_, FamilyConfig::Classifier { label_layer, .. })
-                if *label_layer == LabelLayer::Relu =>
-            {
+            (_, FamilyConfig::Classifier { label_layer, .. }) if *label_layer == LabelLayer::Relu => {
                 DISTILBERT
             }
             _ => BERT,
@@ -105,21 +103,11 @@ impl Form {
     /// Refuses a model that differs from this kind. Its padding token is `pad`.
     fn check(&self, model: &ModelConfig, pad: TokenId) -> Result<(), NoEqual> {
         let mut differences = Differences::of(model);
-        let first = if self.has_offset() {
-            pad as usize + 1
-        } else {
-            0
-        };
+        let first = if self.has_offset() { pad as usize + 1 } else { 0 };
         let relative = (model.relative_buckets, model.relative_distance);
         for (equal, difference) in [
-            (
-                model.has(StackKind::Transformer),
-                "the encoder is recurrent",
-            ),
-            (
-                model.norm_position == NormPosition::Post,
-                "`model.norm_position` is not `post`",
-            ),
+            (model.has(StackKind::Transformer), "the encoder is recurrent"),
+            (model.norm_position == NormPosition::Post, "`model.norm_position` is not `post`"),
             (model.final_norm != Some(true), "`model.final_norm` is true"),
             (model.embedding_norm, "`model.embedding_norm` is false"),
             (!model.scale_embeddings, "`model.scale_embeddings` is true"),
@@ -139,14 +127,10 @@ impl Form {
             differences.unless(equal, difference);
         }
         match model.family {
-            FamilyConfig::EncoderOnly {
-                output_transform, ..
-            } => differences.unless(output_transform, "`model.output_transform` is false"),
-            FamilyConfig::Classifier {
-                pooling,
-                label_layer,
-                ..
-            } => {
+            FamilyConfig::EncoderOnly { output_transform, .. } => {
+                differences.unless(output_transform, "`model.output_transform` is false")
+            }
+            FamilyConfig::Classifier { pooling, label_layer, .. } => {
                 let same = label_layer == self.layer;
                 differences.unless(same, "`model.label_layer` is `none`");
                 let first = pooling == Pooling::First;
@@ -218,18 +202,10 @@ pub(super) fn equal(loaded: &LoadedModel, encoder: &EncoderConfig) -> Result<Equ
     if form.types > 0 {
         config["type_vocab_size"] = form.types.into();
         let types = vec![0.0; form.types * d];
-        added.push((
-            "embeddings.token_type_embeddings.weight",
-            vec![form.types, d],
-            types,
-        ));
+        added.push(("embeddings.token_type_embeddings.weight", vec![form.types, d], types));
     }
     if let Some(table) = positions(&loaded.architecture) {
-        added.push((
-            "embeddings.position_embeddings.weight",
-            vec![rows, d],
-            table,
-        ));
+        added.push(("embeddings.position_embeddings.weight", vec![rows, d], table));
     }
     let [masked, texts, words] = form.heads;
     let (suffix, head, labels) = match model.family.task() {
@@ -238,11 +214,7 @@ pub(super) fn equal(loaded: &LoadedModel, encoder: &EncoderConfig) -> Result<Equ
         Task::Fill => ("ForMaskedLM", masked, None),
         _ => ("Model", masked, None),
     };
-    if model
-        .family
-        .output()
-        .is_some_and(|output| !output.output_bias)
-    {
+    if model.family.output().is_some_and(|output| !output.output_bias) {
         added.push((form.bias, vec![vocab], vec![0.0; vocab]));
     }
     if labels.is_some() {

@@ -44,10 +44,9 @@ fn of_tokens(contract: &TokenContract, set: &mut impl FnMut(&str, Value)) {
     if !bad_words.is_empty() {
         set("bad_words_ids", json!(bad_words));
     }
-    for (key, token) in [
-        ("forced_bos_token_id", contract.forced_first),
-        ("forced_eos_token_id", contract.forced_last),
-    ] {
+    for (key, token) in
+        [("forced_bos_token_id", contract.forced_first), ("forced_eos_token_id", contract.forced_last)]
+    {
         if let Some(token) = token {
             set(key, token.into());
         }

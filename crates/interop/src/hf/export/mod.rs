@@ -54,12 +54,10 @@ pub(crate) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static 
         FamilyConfig::Transformer(translator) | FamilyConfig::Seq2seq(translator) => {
             bart::check(model, translator).map(|()| "MarianMT")?
         }
-        FamilyConfig::DecoderOnly {
-            decoder, output, ..
-        } => gpt2::check(model, decoder, *output).map(|()| "GPT-2")?,
-        FamilyConfig::EncoderOnly { .. } | FamilyConfig::Encoder { .. } => {
-            encoder::check(model, tokenizers)?
+        FamilyConfig::DecoderOnly { decoder, output, .. } => {
+            gpt2::check(model, decoder, *output).map(|()| "GPT-2")?
         }
+        FamilyConfig::EncoderOnly { .. } | FamilyConfig::Encoder { .. } => encoder::check(model, tokenizers)?,
         // The other vocabulary holds the labels.
         FamilyConfig::Tagger { .. } | FamilyConfig::Classifier { .. } => {
             return encoder::check(model, tokenizers);
@@ -70,27 +68,18 @@ pub(crate) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static 
 }
 
 /// Writes the directory `out`.
-pub(crate) fn export(
-    loaded: &LoadedModel,
-    parameters: &[Parameter],
-    out: &Path,
-) -> Result<Exported> {
+pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path) -> Result<Exported> {
     let equal = equal(loaded)?;
     let mut notes = Vec::new();
     let tokenizer = tokenizer::files(loaded, &mut notes)?;
     let generation = generation::of(loaded, &mut notes)?;
     let reversed = reversed(&equal, loaded)?;
-    let by_name: BTreeMap<&str, &Parameter> = (parameters.iter())
-        .map(|parameter| (parameter.name.as_str(), parameter))
-        .collect();
+    let by_name: BTreeMap<&str, &Parameter> =
+        (parameters.iter()).map(|parameter| (parameter.name.as_str(), parameter)).collect();
     let ours = |name: &str| -> io::Result<Vec<f32>> {
         let parameter = by_name.get(name);
         let parameter = parameter.ok_or_else(|| io::Error::other(format!("no `{name}`")))?;
-        Ok(if equal.permuted {
-            order::halves_apart(parameter)
-        } else {
-            parameter.values.clone()
-        })
+        Ok(if equal.permuted { order::halves_apart(parameter) } else { parameter.values.clone() })
     };
     let write_weights = |path: &Path| {
         let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
@@ -129,9 +118,7 @@ fn equal(loaded: &LoadedModel) -> Result<Equal> {
         FamilyConfig::Transformer(translator) | FamilyConfig::Seq2seq(translator) => {
             bart::export(loaded, translator)
         }
-        FamilyConfig::DecoderOnly {
-            decoder, output, ..
-        } => gpt2::export(loaded, decoder, *output),
+        FamilyConfig::DecoderOnly { decoder, output, .. } => gpt2::export(loaded, decoder, *output),
         FamilyConfig::EncoderOnly { encoder, .. }
         | FamilyConfig::Tagger { encoder, .. }
         | FamilyConfig::Classifier { encoder, .. }
@@ -190,9 +177,7 @@ pub(super) fn activation(kind: ActivationKind) -> &'static str {
 pub(super) fn positions(architecture: &Architecture) -> Option<Vec<f32>> {
     let (_, input) = architecture.first_input();
     match input.positions {
-        AddedPositions::Sinusoidal(layout) => {
-            Some(sinusoids(layout, architecture.max_len, input.d_model))
-        }
+        AddedPositions::Sinusoidal(layout) => Some(sinusoids(layout, architecture.max_len, input.d_model)),
         AddedPositions::None | AddedPositions::Learned { .. } => None,
     }
 }

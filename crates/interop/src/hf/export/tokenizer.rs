@@ -98,37 +98,22 @@ fn frame(loaded: &LoadedModel, special: SpecialTokens) -> (Vec<TokenId>, Vec<Tok
 }
 
 fn template(before: &[(TokenId, String)], after: &[(TokenId, String)]) -> Value {
-    let special =
-        |(_, token): &(TokenId, String)| json!({"SpecialToken": {"id": token, "type_id": 0}});
+    let special = |(_, token): &(TokenId, String)| json!({"SpecialToken": {"id": token, "type_id": 0}});
     let text = |name: &str| json!({"Sequence": {"id": name, "type_id": 0}});
     let framed = |names: &[&str]| -> Vec<Value> {
         let texts = names.iter().map(|name| text(name));
-        before
-            .iter()
-            .map(special)
-            .chain(texts)
-            .chain(after.iter().map(special))
-            .collect()
+        before.iter().map(special).chain(texts).chain(after.iter().map(special)).collect()
     };
     let (single, pair) = (framed(&["A"]), framed(&["A", "B"]));
     let tokens: serde_json::Map<String, Value> = (before.iter().chain(after))
-        .map(|(id, token)| {
-            (
-                token.clone(),
-                json!({"id": token, "ids": [id], "tokens": [token]}),
-            )
-        })
+        .map(|(id, token)| (token.clone(), json!({"id": token, "ids": [id], "tokens": [token]})))
         .collect();
     json!({"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": tokens})
 }
 
 /// The content of `tokenizer_config.json` for the tokenizer `file`.
 fn settings(loaded: &LoadedModel, file: &Value) -> Value {
-    let tokenizer = if has_labels(loaded) {
-        loaded.tokenizers.src()
-    } else {
-        loaded.tokenizers.tgt()
-    };
+    let tokenizer = if has_labels(loaded) { loaded.tokenizers.src() } else { loaded.tokenizers.tgt() };
     let special = tokenizer.special();
     let token = |id: TokenId| tokenizer.token(id);
     json!({

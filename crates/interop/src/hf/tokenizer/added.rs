@@ -37,11 +37,7 @@ pub(super) fn take_blanks_before(file: &mut Value, token: &str) {
 }
 
 /// Adds special tokens after the model's, from the id `first` on.
-pub(super) fn append<'a>(
-    file: &mut Value,
-    first: TokenId,
-    tokens: impl IntoIterator<Item = &'a String>,
-) {
+pub(super) fn append<'a>(file: &mut Value, first: TokenId, tokens: impl IntoIterator<Item = &'a String>) {
     push(file, tokens.into_iter().zip(first..));
 }
 
@@ -99,9 +95,7 @@ pub(super) fn beyond(file: &Value, vocab: usize) -> Result<Option<usize>, String
 fn entries(file: &Value) -> Result<BTreeMap<TokenId, Value>, String> {
     let added = file["added_tokens"].as_array().into_iter().flatten();
     let numbered = added.map(|entry| Some((entry["id"].as_u64()? as TokenId, entry.clone())));
-    numbered
-        .collect::<Option<_>>()
-        .ok_or_else(|| "an added token has no id".to_owned())
+    numbered.collect::<Option<_>>().ok_or_else(|| "an added token has no id".to_owned())
 }
 
 /// Returns an added token, which is found in texts wherever it is spelled out, unless it is special.
@@ -132,15 +126,8 @@ mod tests {
         mark(&mut file, &names, id_of).unwrap();
         append(&mut file, 7, &["new".to_owned()]);
         let added = file["added_tokens"].as_array().unwrap();
-        let found: Vec<(u64, &str)> = added
-            .iter()
-            .map(|one| {
-                (
-                    one["id"].as_u64().unwrap(),
-                    one["content"].as_str().unwrap(),
-                )
-            })
-            .collect();
+        let found: Vec<(u64, &str)> =
+            added.iter().map(|one| (one["id"].as_u64().unwrap(), one["content"].as_str().unwrap())).collect();
         assert_eq!(found, [(0, "a"), (2, "ccc"), (7, "new")]);
         assert!(mark(&mut file, &[String::new()], id_of).is_err());
     }
@@ -148,24 +135,18 @@ mod tests {
     #[test]
     fn declared_tokens_are_added_behind_the_vocabulary_without_gaps() {
         let vocab = json!({"<s>": 0, "a": 1});
-        let file = || json!({"model": {"type": "WordLevel", "vocab": vocab, "unk_token": "a"}, "added_tokens": []});
+        let file =
+            || json!({"model": {"type": "WordLevel", "vocab": vocab, "unk_token": "a"}, "added_tokens": []});
         let declared = |tokens: &[(TokenId, Value)]| {
             let mut file = file();
-            declare(&mut file, tokens, |token| token == "<s>")
-                .map(|()| file["added_tokens"].clone())
+            declare(&mut file, tokens, |token| token == "<s>").map(|()| file["added_tokens"].clone())
         };
         let tokens = [
             (0, json!({"content": "<s>"})),
-            (
-                2,
-                json!({"content": "new", "lstrip": true, "normalized": false, "special": false, "other": 1}),
-            ),
+            (2, json!({"content": "new", "lstrip": true, "normalized": false, "special": false, "other": 1})),
         ];
         let added = declared(&tokens).unwrap();
-        assert_eq!(
-            (&added[0]["special"], &added[0]["normalized"]),
-            (&json!(true), &json!(false))
-        );
+        assert_eq!((&added[0]["special"], &added[0]["normalized"]), (&json!(true), &json!(false)));
         assert_eq!(
             added[1],
             json!({

@@ -24,12 +24,7 @@ pub(super) enum Special {
 const END_OF_TEXT: &str = "<|endoftext|>";
 
 /// Reads the tokenizer in the files `vocab` and `merges`.
-pub(super) fn read(
-    vocab: &Path,
-    merges: &Path,
-    special: Special,
-    settings: &Settings,
-) -> Result<Value> {
+pub(super) fn read(vocab: &Path, merges: &Path, special: Special, settings: &Settings) -> Result<Value> {
     let refuse = |problem: String| not_understood(vocab, problem);
     let text = regular_file::read(vocab, regular_file::DESCRIPTION)?;
     let ids: Map<String, Value> =
@@ -84,11 +79,9 @@ impl Special {
     /// The keys of the settings, and the default tokens.
     fn defaults(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::EndOfText => &[
-                ("unk_token", END_OF_TEXT),
-                ("bos_token", END_OF_TEXT),
-                ("eos_token", END_OF_TEXT),
-            ],
+            Self::EndOfText => {
+                &[("unk_token", END_OF_TEXT), ("bos_token", END_OF_TEXT), ("eos_token", END_OF_TEXT)]
+            }
             Self::Around => &[
                 ("bos_token", "<s>"),
                 ("pad_token", "<pad>"),
@@ -108,10 +101,7 @@ impl Special {
                     Frame::default()
                 }
             }
-            Self::Around => Frame::new(
-                Some(&named("cls_token", "<s>")),
-                Some(&named("sep_token", "</s>")),
-            ),
+            Self::Around => Frame::new(Some(&named("cls_token", "<s>")), Some(&named("sep_token", "</s>"))),
         })
     }
 }

@@ -26,11 +26,7 @@ pub(super) struct Files {
 
 impl Files {
     pub(super) fn one(path: PathBuf, side: Value) -> Self {
-        Self {
-            path,
-            sides: vec![side],
-            known: None,
-        }
+        Self { path, sides: vec![side], known: None }
     }
 
     /// Reads the tokenizer files in `dir` of a model of the kind `kind` (`model_type`) with `vocab` tokens, changed as
@@ -38,9 +34,7 @@ impl Files {
     pub(super) fn read(dir: &Path, kind: &str, vocab: usize, settings: &Settings) -> Result<Self> {
         let mut files = Self::stored(dir, kind, vocab, settings)?;
         for side in &mut files.sides {
-            overrides::apply(side, settings, |problem| {
-                not_understood(&files.path, problem)
-            })?;
+            overrides::apply(side, settings, |problem| not_understood(&files.path, problem))?;
         }
         Ok(files)
     }

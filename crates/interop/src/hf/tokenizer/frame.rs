@@ -15,11 +15,7 @@ pub(super) struct Frame {
 impl Frame {
     pub(super) fn new(first: Option<&str>, last: Option<&str>) -> Self {
         let [first, last] = [first, last].map(|token| token.map(str::to_owned));
-        Self {
-            first,
-            last,
-            language: None,
-        }
+        Self { first, last, language: None }
     }
 
     /// Reads the frame in the post-processor of the tokenizer `file`.
@@ -58,11 +54,7 @@ impl Frame {
             return Err("it puts too many tokens before or after a text".into());
         }
         let mut after = after.into_iter();
-        Ok(Self {
-            first: before.pop(),
-            last: after.next(),
-            language: after.next(),
-        })
+        Ok(Self { first: before.pop(), last: after.next(), language: after.next() })
     }
 
     /// Writes this frame to the tokenizer `file`, in which `id_of` gives the ids.
@@ -104,9 +96,7 @@ mod tests {
         let special = |token: &str| json!({"SpecialToken": {"id": token, "type_id": 0}});
         let text = json!({"Sequence": {"id": "A", "type_id": 0}});
         let of = |single: Value| {
-            Frame::read(
-                &json!({"post_processor": {"type": "TemplateProcessing", "single": single}}),
-            )
+            Frame::read(&json!({"post_processor": {"type": "TemplateProcessing", "single": single}}))
         };
         let both = of(json!([special("[CLS]"), text, special("[SEP]")]));
         assert_eq!(both, Ok(Frame::new(Some("[CLS]"), Some("[SEP]"))));
@@ -115,10 +105,7 @@ mod tests {
         let language = of(json!([text, special("</s>"), special("en_XX")])).unwrap();
         assert_eq!(language.last.as_deref(), Some("</s>"));
         assert_eq!(language.language.as_deref(), Some("en_XX"));
-        assert_eq!(
-            Frame::read(&json!({"post_processor": null})),
-            Ok(Frame::default())
-        );
+        assert_eq!(Frame::read(&json!({"post_processor": null})), Ok(Frame::default()));
         assert!(Frame::read(&json!({"post_processor": {"type": "Other"}})).is_err());
     }
 

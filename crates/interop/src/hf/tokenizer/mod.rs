@@ -86,8 +86,7 @@ impl Read {
         match &mut model.family {
             FamilyConfig::DecoderOnly { decoder, .. } => {
                 if let Some(last) = last {
-                    let problem =
-                        format!("it puts `{last}` at the end of a text, which is to be continued");
+                    let problem = format!("it puts `{last}` at the end of a text, which is to be continued");
                     return Err(self.refuse(problem));
                 }
                 if first.is_some() {
@@ -119,11 +118,7 @@ impl Read {
 /// Reads the tokenizer in `dir` of a model of the kind `kind` (`model_type`), and completes its vocabulary to `vocab` tokens.
 pub(super) fn read(dir: &Path, kind: &str, vocab: usize, generation: &Generation) -> Result<Read> {
     let settings = Settings::read(dir, kind)?;
-    let Files {
-        path,
-        mut sides,
-        known,
-    } = Files::read(dir, kind, vocab, &settings)?;
+    let Files { path, mut sides, known } = Files::read(dir, kind, vocab, &settings)?;
     let refuse = |problem: String| not_understood(&path, problem);
     let known = known.or(added::beyond(&sides[0], vocab).map_err(refuse)?);
     let tokens = tokens(&sides[0], known).map_err(refuse)?;
@@ -142,16 +137,12 @@ pub(super) fn read(dir: &Path, kind: &str, vocab: usize, generation: &Generation
     }
     let frame = Frame::read(&sides[0]).map_err(refuse)?;
     let special = special::names(&sides[0], &tokens, &frame, generation, &settings);
-    let special = SpecialNames {
-        unknown_from: known.unwrap_or(0),
-        ..special.map_err(refuse)?
-    };
+    let special = SpecialNames { unknown_from: known.unwrap_or(0), ..special.map_err(refuse)? };
     let load = |side: &Value| Tokenizer::from_json(side.to_string().into_bytes(), &special);
     let tokenizers = match &sides[..] {
-        [src, tgt] => Tokenizers::Separate {
-            src: load(src).map_err(refuse)?,
-            tgt: load(tgt).map_err(refuse)?,
-        },
+        [src, tgt] => {
+            Tokenizers::Separate { src: load(src).map_err(refuse)?, tgt: load(tgt).map_err(refuse)? }
+        }
         both => Tokenizers::Shared(load(&both[0]).map_err(refuse)?),
     };
     let multilingual = Multilingual::of(kind, &settings, &frame, &tokenizers)?;
@@ -202,9 +193,5 @@ fn lowercases(normalizer: &Value) -> bool {
 fn tokens(file: &Value, known: Option<usize>) -> Result<BTreeMap<TokenId, String>, String> {
     let all = vocabulary(file.to_string().as_bytes())?;
     let is_known = |id: TokenId| known.is_none_or(|known| (id as usize) < known);
-    Ok(all
-        .into_iter()
-        .map(|(token, id)| (id, token))
-        .filter(|(id, _)| is_known(*id))
-        .collect())
+    Ok(all.into_iter().map(|(token, id)| (id, token)).filter(|(id, _)| is_known(*id)).collect())
 }

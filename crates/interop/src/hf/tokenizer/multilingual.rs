@@ -61,20 +61,9 @@ impl Multilingual {
             _ => is_first_mbart || frame.language.is_some(),
         };
         Ok(Some(Self {
-            source: if is_last {
-                SourcePlace::Last
-            } else {
-                SourcePlace::First
-            },
-            target: if is_first_mbart {
-                TargetPlace::Start
-            } else {
-                TargetPlace::Forced
-            },
-            owners: Languages {
-                source: settings.text("src_lang"),
-                target: settings.text("tgt_lang"),
-            },
+            source: if is_last { SourcePlace::Last } else { SourcePlace::First },
+            target: if is_first_mbart { TargetPlace::Start } else { TargetPlace::Forced },
+            owners: Languages { source: settings.text("src_lang"), target: settings.text("tgt_lang") },
         }))
     }
 
@@ -94,12 +83,9 @@ impl Multilingual {
             )
         };
         let language = |token: &Option<String>| token.clone().filter(|token| known.contains(token));
-        let framed =
-            language(&encoder.source_first.take()).or(language(&encoder.source_last.take()));
+        let framed = language(&encoder.source_first.take()).or(language(&encoder.source_last.take()));
         let source = languages.source.as_ref().or(self.owners.source.as_ref());
-        let source = source
-            .or(framed.as_ref())
-            .ok_or_else(|| missing("source", "`Languages::source`"))?;
+        let source = source.or(framed.as_ref()).ok_or_else(|| missing("source", "`Languages::source`"))?;
         let source = Some(tokenizers.src().language(source)?);
         match self.source {
             SourcePlace::First => encoder.source_first = source,
@@ -112,9 +98,7 @@ impl Multilingual {
         };
         let set = language(place);
         let target = languages.target.as_ref().or(self.owners.target.as_ref());
-        let target = target
-            .or(set.as_ref())
-            .ok_or_else(|| missing("target", "`Languages::target`"))?;
+        let target = target.or(set.as_ref()).ok_or_else(|| missing("target", "`Languages::target`"))?;
         *place = Some(tokenizers.tgt().language(target)?);
         Ok(())
     }

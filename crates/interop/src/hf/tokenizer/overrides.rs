@@ -10,11 +10,7 @@ use super::settings::{LLAMA, Settings, T5};
 use super::wordpiece;
 
 /// Changes the tokenizer `file` as its class does with `settings`. `refuse` makes an error from a problem with the file.
-pub(super) fn apply(
-    file: &mut Value,
-    settings: &Settings,
-    refuse: impl Fn(String) -> Error,
-) -> Result<()> {
+pub(super) fn apply(file: &mut Value, settings: &Settings, refuse: impl Fn(String) -> Error) -> Result<()> {
     let declared = settings.added()?;
     added::declare(file, &declared, |token| settings.is_special(token)).map_err(&refuse)?;
     let pre_tokenizer = &mut file["pre_tokenizer"];
@@ -54,8 +50,5 @@ fn llama_frame(settings: &Settings) -> Result<Frame> {
     let (bos, eos) = (token("bos_token", "<s>"), token("eos_token", "</s>"));
     let has_first = settings.flag("add_bos_token")?.unwrap_or(true);
     let has_last = settings.flag("add_eos_token")?.unwrap_or(false);
-    Ok(Frame::new(
-        has_first.then_some(&bos),
-        has_last.then_some(&eos),
-    ))
+    Ok(Frame::new(has_first.then_some(&bos), has_last.then_some(&eos)))
 }

@@ -28,12 +28,7 @@ const GAPS: usize = 100;
 const FIRST_LANGUAGES: usize = 25;
 
 /// Reads the tokenizer in `dir`, if it has such files.
-pub(super) fn read(
-    dir: &Path,
-    kind: &str,
-    vocab: usize,
-    settings: &Settings,
-) -> Result<Option<Files>> {
+pub(super) fn read(dir: &Path, kind: &str, vocab: usize, settings: &Settings) -> Result<Option<Files>> {
     let find = |name: &str| Some(dir.join(name)).filter(|path| path.exists());
     if let (Some(source), Some(target)) = (find("source.spm"), find("target.spm")) {
         return marian(dir, [&source, &target], settings).map(Some);
@@ -74,10 +69,7 @@ fn llama(path: PathBuf, settings: &Settings) -> Result<Files> {
             let side = SentencePiece::read(&path)?.tokenizer();
             Ok(Files::one(path, side))
         }
-        other => Err(not_understood(
-            &path,
-            format!("the class `{other}` of tokenizers is not supported"),
-        )),
+        other => Err(not_understood(&path, format!("the class `{other}` of tokenizers is not supported"))),
     }
 }
 
@@ -96,11 +88,8 @@ fn fairseq(path: PathBuf, kind: &str, vocab: usize) -> Result<Files> {
         "mbart" if vocab < first + codes.len() => FIRST_LANGUAGES,
         _ => codes.len(),
     };
-    let behind: Vec<String> = codes[..n_codes]
-        .iter()
-        .chain(&["<mask>"])
-        .map(|&token| token.to_owned())
-        .collect();
+    let behind: Vec<String> =
+        codes[..n_codes].iter().chain(&["<mask>"]).map(|&token| token.to_owned()).collect();
     added::append(&mut side, first as TokenId, &behind);
     if kind == XLM_R {
         added::take_blanks_before(&mut side, "<mask>");
@@ -128,16 +117,12 @@ fn m2m_100(path: PathBuf, ids: &Path, vocab: usize, settings: &Settings) -> Resu
     let names = codes.split(' ').map(|code| format!("__{code}__"));
     ids.extend(names.zip(n_pieces as TokenId..));
     let used = ids.len();
-    let unused =
-        (used..vocab.min(used + MOST_UNUSED)).map(|id| (format!("<unused-{id}>"), id as TokenId));
+    let unused = (used..vocab.min(used + MOST_UNUSED)).map(|id| (format!("<unused-{id}>"), id as TokenId));
     ids.extend(unused);
     let made = SentencePiece::read(&path)?.tokenizer_with(&ids);
     let mut side = made.map_err(refuse)?;
     ends_with(&mut side, end).map_err(refuse)?;
-    Ok(Files {
-        known: Some(ids.len()),
-        ..Files::one(path, side)
-    })
+    Ok(Files { known: Some(ids.len()), ..Files::one(path, side) })
 }
 
 /// MarianMT: two models of SentencePiece, whose pieces are looked up as strings in one vocabulary or two.
@@ -151,7 +136,8 @@ fn marian(dir: &Path, sides: [&Path; 2], settings: &Settings) -> Result<Files> {
     let refuse = |problem: String| not_understood(&path, problem);
     let same = |token: &&str| source.get(*token) == target.get(*token);
     if source.len() != target.len() || !MARIAN.iter().all(same) {
-        let problem = "`target_vocab.json` has another number of tokens, or other ids of `</s>`, `<unk>` and `<pad>`";
+        let problem =
+            "`target_vocab.json` has another number of tokens, or other ids of `</s>`, `<unk>` and `<pad>`";
         return Err(refuse(problem.into()));
     }
     let end = source.get("</s>").copied();
@@ -163,11 +149,7 @@ fn marian(dir: &Path, sides: [&Path; 2], settings: &Settings) -> Result<Files> {
         ends_with(&mut side, end).map_err(refuse)?;
         made.push(side);
     }
-    Ok(Files {
-        path: path.clone(),
-        sides: made,
-        known: Some(source.len()),
-    })
+    Ok(Files { path: path.clone(), sides: made, known: Some(source.len()) })
 }
 
 /// Puts `</s>`, which has the id `end`, after texts.

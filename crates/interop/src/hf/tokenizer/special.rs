@@ -31,24 +31,14 @@ pub(super) fn names(
     let eos = token(generation.eos(id(frame.last.as_ref()))).or_else(|| frame.last.clone());
     let eos = eos.ok_or("no token ends a text (`eos_token_id`)")?;
     if let Some(last) = frame.last.as_ref().filter(|last| **last != eos) {
-        return Err(format!(
-            "it ends texts with `{last}`, but the model with `{eos}`"
-        ));
+        return Err(format!("it ends texts with `{last}`, but the model with `{eos}`"));
     }
-    let mask = tokens
-        .values()
-        .find(|token| MASKS.contains(&token.as_str()));
+    let mask = tokens.values().find(|token| MASKS.contains(&token.as_str()));
     Ok(SpecialNames {
-        pad: token(generation.pad)
-            .or_else(|| named("pad_token"))
-            .unwrap_or_else(|| eos.clone()),
+        pad: token(generation.pad).or_else(|| named("pad_token")).unwrap_or_else(|| eos.clone()),
         unk: unknown(file, tokens).unwrap_or_else(|| eos.clone()),
-        bos: token(generation.bos)
-            .or_else(|| frame.first.clone())
-            .unwrap_or_else(|| eos.clone()),
-        mask: named("mask_token")
-            .or_else(|| mask.cloned())
-            .unwrap_or_else(|| SpecialNames::default().mask),
+        bos: token(generation.bos).or_else(|| frame.first.clone()).unwrap_or_else(|| eos.clone()),
+        mask: named("mask_token").or_else(|| mask.cloned()).unwrap_or_else(|| SpecialNames::default().mask),
         eos,
         unknown_from: 0,
     })

@@ -17,12 +17,7 @@ const CONTINUES: &str = "##";
 /// The maximum length of a known word.
 const LONGEST_WORD: usize = 100;
 /// Classes of tokenizers that divide texts in this way.
-pub(super) const CLASSES: [&str; 4] = [
-    "BertTokenizer",
-    "DistilBertTokenizer",
-    "ElectraTokenizer",
-    MPNET,
-];
+pub(super) const CLASSES: [&str; 4] = ["BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", MPNET];
 
 /// Reads the tokenizer whose tokens are the lines of the file `path`.
 pub(super) fn read(path: &Path, settings: &Settings) -> Result<Value> {

@@ -20,12 +20,7 @@ const HEADER: usize = 6;
 const UNCHECKED: usize = 2;
 
 /// See [`super::read`].
-pub(super) fn read(
-    path: &Path,
-    sizes: [usize; 2],
-    shared: bool,
-    eos: TokenId,
-) -> Result<Shortlist> {
+pub(super) fn read(path: &Path, sizes: [usize; 2], shared: bool, eos: TokenId) -> Result<Shortlist> {
     let file = regular_file::read(path, regular_file::DESCRIPTION)?;
     let list = parse(&file, sizes, shared, eos);
     list.map_err(|problem| not_understood(path, problem))
@@ -59,10 +54,7 @@ fn parse(
         return Err("damaged: it differs from its checksum".into());
     }
     let (candidates, _) = candidates.as_chunks();
-    let candidates: Vec<TokenId> = candidates
-        .iter()
-        .map(|&id| TokenId::from_le_bytes(id))
-        .collect();
+    let candidates: Vec<TokenId> = candidates.iter().map(|&id| TokenId::from_le_bytes(id)).collect();
     let (mut ends, mut all) = (Vec::with_capacity(src_vocab), Vec::new());
     let offsets = &words[HEADER..HEADER + src_vocab];
     for (token, pair) in (0..).zip(offsets.windows(2)) {
@@ -85,10 +77,7 @@ fn parse(
 /// The checksum of `words`.
 fn sum(words: &[u64]) -> u64 {
     words.iter().fold(0, |sum: u64, &word| {
-        let term = word
-            .wrapping_add(0x9e37_79b9)
-            .wrapping_add(sum << 6)
-            .wrapping_add(sum >> 2);
+        let term = word.wrapping_add(0x9e37_79b9).wrapping_add(sum << 6).wrapping_add(sum >> 2);
         sum ^ term
     })
 }

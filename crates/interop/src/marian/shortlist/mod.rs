@@ -31,6 +31,5 @@ pub(super) fn read(
 fn is_binary(path: &Path) -> bool {
     let mut mark = [0; size_of_val(&binary::MARK)];
     let read = regular_file::open(path).and_then(|mut file| file.read_exact(&mut mark));
-    path.extension().is_some_and(|end| end == "bin")
-        || read.is_ok() && mark == binary::MARK.to_le_bytes()
+    path.extension().is_some_and(|end| end == "bin") || read.is_ok() && mark == binary::MARK.to_le_bytes()
 }

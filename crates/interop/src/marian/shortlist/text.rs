@@ -114,8 +114,7 @@ pub(super) fn read(
     let frequent = limits.first.min(tgt_vocab - 1) as TokenId;
     let eos = tokenizers.tgt().special().eos;
     let always = (0..frequent).chain((eos >= frequent).then_some(eos));
-    Shortlist::new(ends, all, always.collect(), tgt_vocab)
-        .map_err(|problem| not_understood(path, problem))
+    Shortlist::new(ends, all, always.collect(), tgt_vocab).map_err(|problem| not_understood(path, problem))
 }
 
 /// Selects the candidates within the limits, sorted by source token and then by probability. If a pair has several
@@ -127,18 +126,12 @@ fn best(mut pairs: Vec<Pair>, limits: Limits) -> Vec<Pair> {
     pairs.retain(|pair| pair.probability > limits.threshold);
     pairs.sort_by(|one, other| {
         let by_probability = other.probability.total_cmp(&one.probability);
-        { one.src.cmp(&other.src) }
-            .then(by_probability)
-            .then(other.tgt.cmp(&one.tgt))
+        { one.src.cmp(&other.src) }.then(by_probability).then(other.tgt.cmp(&one.tgt))
     });
     let mut n_of_token = 0;
     let mut token = None;
     pairs.retain(|pair| {
-        n_of_token = if token == Some(pair.src) {
-            n_of_token + 1
-        } else {
-            1
-        };
+        n_of_token = if token == Some(pair.src) { n_of_token + 1 } else { 1 };
         token = Some(pair.src);
         n_of_token <= limits.best
     });

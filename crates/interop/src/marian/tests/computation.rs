@@ -5,9 +5,7 @@ use super::*;
 /// The logits of the model directory `dir`, one row after another.
 fn logits(dir: &Path, source: &[TokenId], target: &[TokenId]) -> Vec<Vec<f32>> {
     let loaded = checkpoint::load(dir).unwrap();
-    let LoadedWeights::Dense(weights) = loaded.weights else {
-        panic!("not quantized")
-    };
+    let LoadedWeights::Dense(weights) = loaded.weights else { panic!("not quantized") };
     let model = checkpoint::build(&loaded.architecture, weights);
     let start = loaded.tokenizers.tgt().special().start;
     let target = Padded::single(&[&[start], target].concat());
@@ -60,14 +58,8 @@ fn integers_are_close_to_the_weights() {
     for name in names {
         assert_eq!(exact.shape(name).unwrap(), integers.shape(name).unwrap());
         let [ours, theirs] = [&integers, &exact].map(|tensors| tensors.values(name).unwrap());
-        let largest = theirs
-            .iter()
-            .fold(0.0f32, |max, value| max.max(value.abs()));
-        let half_step = if ours == theirs {
-            0.0
-        } else {
-            largest / 127.0 / 2.0 * 1.0001
-        };
+        let largest = theirs.iter().fold(0.0f32, |max, value| max.max(value.abs()));
+        let half_step = if ours == theirs { 0.0 } else { largest / 127.0 / 2.0 * 1.0001 };
         n_rounded += usize::from(half_step > 0.0);
         let far = |(a, b): (&f32, &f32)| (a - b).abs() > half_step;
         assert!(!ours.iter().zip(&*theirs).any(far), "{name}");
@@ -98,20 +90,13 @@ fn models_translate() {
 
 #[test]
 fn a_model_without_output_bias_has_one_for_the_new_token() {
-    let folder = changed(
-        "npz",
-        |options| options.replace("omit-bias: false", "omit-bias: true"),
-        &[],
-    );
+    let folder = changed("npz", |options| options.replace("omit-bias: false", "omit-bias: true"), &[]);
     assert!(refusal(folder.path()).contains("tensor `decoder_ff_logit_out_b` is unknown"));
     // This name is not read.
     let path = folder.path().join("model.bin");
     let mut file = fs::read(&path).unwrap();
     let name = b"decoder_ff_logit_out_b\0";
-    let at = file
-        .windows(name.len())
-        .position(|part| part == name)
-        .unwrap();
+    let at = file.windows(name.len()).position(|part| part == name).unwrap();
     file[at..at + name.len()].copy_from_slice(b"decoder_ffXX_QuantMultA");
     file[at + name.len() - 1] = 0;
     let end = b"X_QuantMultA";

@@ -6,12 +6,7 @@ use super::*;
 fn files_are_found_beside_the_weights() {
     let folder = copied("npz");
     let path = folder.path().join("model.npz");
-    assert_eq!(
-        Foreign::open(&path, None, &Languages::default())
-            .unwrap()
-            .kind,
-        "Marian, npz"
-    );
+    assert_eq!(Foreign::open(&path, None, &Languages::default()).unwrap().kind, "Marian, npz");
     fs::copy(&path, folder.path().join("other.npz")).unwrap();
     // `decoder.yml` names the model.
     assert!(Foreign::open(folder.path(), None, &Languages::default()).is_ok());
@@ -19,30 +14,12 @@ fn files_are_found_beside_the_weights() {
     assert!(refusal(folder.path()).contains("several models, such as `model.npz` and `other.npz`"));
     let own = folder.path().join("other.npz.decoder.yml");
     fs::write(&own, "beam-size: 3").unwrap();
-    let config = Foreign::open(
-        &folder.path().join("other.npz"),
-        None,
-        &Languages::default(),
-    )
-    .unwrap()
-    .config;
+    let config = Foreign::open(&folder.path().join("other.npz"), None, &Languages::default()).unwrap().config;
     assert_eq!(config.decode.beam_width, 3);
-    fs::copy(
-        folder.path().join("vocab.yml"),
-        folder.path().join("vocab2.yml"),
-    )
-    .unwrap();
+    fs::copy(folder.path().join("vocab.yml"), folder.path().join("vocab2.yml")).unwrap();
     assert!(refusal(&path).contains("its vocabularies should be one file, or two with"));
-    fs::rename(
-        folder.path().join("vocab.yml"),
-        folder.path().join("vocab.src.yml"),
-    )
-    .unwrap();
-    fs::rename(
-        folder.path().join("vocab2.yml"),
-        folder.path().join("vocab.tgt.yml"),
-    )
-    .unwrap();
+    fs::rename(folder.path().join("vocab.yml"), folder.path().join("vocab.src.yml")).unwrap();
+    fs::rename(folder.path().join("vocab2.yml"), folder.path().join("vocab.tgt.yml")).unwrap();
     assert!(Foreign::open(&path, None, &Languages::default()).is_ok());
 }
 
@@ -62,10 +39,7 @@ fn files_of_the_same_pair_belong_together() {
     fs::copy(path(FIREFOX), path(&other)).unwrap();
     fs::copy(path("vocab.xxyy.spm"), path("vocab.aabb.spm")).unwrap();
     let problem = shortlist(&other).unwrap_err();
-    assert!(
-        problem.contains(&format!("which shortlist belongs to `{other}`")),
-        "{problem}"
-    );
+    assert!(problem.contains(&format!("which shortlist belongs to `{other}`")), "{problem}");
     let mut list = fs::read(path(LEXICON)).unwrap();
     let first = u64::from_le_bytes(list[16..24].try_into().unwrap());
     list[16..24].copy_from_slice(&(first + 1).to_le_bytes());
@@ -101,16 +75,8 @@ fn the_search_says_which_vocabulary_is_the_source_s() {
     // The order is not alphabetical, and not the one that the names suggest.
     let separate = Vocabs::Separate([path("vocab.ro.yml"), path("vocab.src.yml")]);
     assert_eq!(found("vocab.ro.yml, vocab.src.yml").unwrap(), separate);
-    assert_eq!(
-        found("vocab.yml, vocab.yml").unwrap(),
-        Vocabs::Joint(path("vocab.yml"))
-    );
-    assert_eq!(
-        found("vocab.yml").unwrap(),
-        Vocabs::Joint(path("vocab.yml"))
-    );
-    let problem = found("vocab.yml, vocab.yml, vocab.ro.yml")
-        .unwrap_err()
-        .to_string();
+    assert_eq!(found("vocab.yml, vocab.yml").unwrap(), Vocabs::Joint(path("vocab.yml")));
+    assert_eq!(found("vocab.yml").unwrap(), Vocabs::Joint(path("vocab.yml")));
+    let problem = found("vocab.yml, vocab.yml, vocab.ro.yml").unwrap_err().to_string();
     assert!(problem.contains("names 3 vocabularies"), "{problem}");
 }

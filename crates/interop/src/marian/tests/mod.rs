@@ -58,9 +58,7 @@ fn imported(path: &Path) -> (tempfile::TempDir, PathBuf) {
 }
 
 fn refusal(path: &Path) -> String {
-    Foreign::open(path, None, &Languages::default())
-        .unwrap_err()
-        .to_string()
+    Foreign::open(path, None, &Languages::default()).unwrap_err().to_string()
 }
 
 /// The fixture `kind` as a binary file, with `options` changed and other tensors.
@@ -79,12 +77,7 @@ pub(crate) fn changed(
         .filter(|name| *name != OPTIONS)
         .map(|name| {
             let bytes = tensors.bytes(name).unwrap().to_vec();
-            (
-                name.to_owned(),
-                0x404,
-                tensors.shape(name).unwrap().to_vec(),
-                bytes,
-            )
+            (name.to_owned(), 0x404, tensors.shape(name).unwrap().to_vec(), bytes)
         })
         .collect();
     items.push((OPTIONS.into(), 0x101, vec![options.len()], options.into()));

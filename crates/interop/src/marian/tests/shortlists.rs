@@ -42,9 +42,7 @@ fn damaged_shortlists_are_refused() {
     let mut short = whole[..48 + 8 * 20].to_vec();
     short[40..48].fill(0);
     mend_shortlist(&mut short);
-    assert!(
-        problem(&short).contains("its length differs from the length that its header declares")
-    );
+    assert!(problem(&short).contains("its length differs from the length that its header declares"));
     let changed = |at: usize| {
         let mut bytes = whole.clone();
         bytes[at] ^= 1;
@@ -57,21 +55,14 @@ fn damaged_shortlists_are_refused() {
 }
 
 /// The candidates of each source token according to a list in text format, in a model with one vocabulary.
-fn of_text(
-    option: &str,
-    file: &str,
-    content: &[u8],
-) -> std::result::Result<Vec<Vec<TokenId>>, String> {
+fn of_text(option: &str, file: &str, content: &[u8]) -> std::result::Result<Vec<Vec<TokenId>>, String> {
     let folder = copied("npz");
     let search = folder.path().join("decoder.yml");
     let text = fs::read_to_string(&search).unwrap();
     fs::write(&search, format!("{text}shortlist: {option}\n")).unwrap();
     fs::write(folder.path().join(file), content).unwrap();
     let foreign = Foreign::open(folder.path(), None, &Languages::default());
-    let list = foreign
-        .map_err(|error| error.to_string())?
-        .shortlist
-        .unwrap();
+    let list = foreign.map_err(|error| error.to_string())?.shortlist.unwrap();
     let tokens = 0..list.src_vocab() as TokenId;
     Ok(tokens.map(|token| list.candidates(&[token])).collect())
 }
@@ -82,26 +73,16 @@ fn lists_as_text_are_those_of_a_plain_scan() {
     let words: Vec<String> = yaml::mapping(&vocab).unwrap().keys().cloned().collect();
     let n = words.len();
     let mut random = attentive_base::random::Random::new(5, 0);
-    let pairs: Vec<[usize; 3]> = (0..2000)
-        .map(|_| [random.below(n), random.below(n), random.below(50)])
-        .collect();
+    let pairs: Vec<[usize; 3]> =
+        (0..2000).map(|_| [random.below(n), random.below(n), random.below(50)]).collect();
     let mut text = String::from("NULL NULL 0.9\nNULL : 0.9\nno-such-word also-none 0.7\n");
     for [src, tgt, number] in &pairs {
-        text += &format!(
-            "{} {} {}\n",
-            words[*tgt],
-            words[*src],
-            *number as f32 / 50.0
-        );
+        text += &format!("{} {} {}\n", words[*tgt], words[*src], *number as f32 / 50.0);
     }
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut packed, text.as_bytes()).unwrap();
-    let found = of_text(
-        "[lists/lex.s2t.gz, 4, \"3\", 0.3]",
-        "lex.s2t.gz",
-        &packed.finish().unwrap(),
-    )
-    .unwrap();
+    let found =
+        of_text("[lists/lex.s2t.gz, 4, \"3\", 0.3]", "lex.s2t.gz", &packed.finish().unwrap()).unwrap();
     assert_eq!(found.len(), n + 1);
     for (src, found) in found.iter().enumerate() {
         let mut of_src: BTreeMap<usize, usize> = BTreeMap::new();
@@ -111,10 +92,7 @@ fn lists_as_text_are_those_of_a_plain_scan() {
         if words.get(src).is_some_and(|word| word == "<unk>") {
             of_src.insert(src, 35);
         }
-        let mut of_src: Vec<(usize, usize)> = of_src
-            .into_iter()
-            .map(|(tgt, number)| (number, tgt))
-            .collect();
+        let mut of_src: Vec<(usize, usize)> = of_src.into_iter().map(|(tgt, number)| (number, tgt)).collect();
         of_src.retain(|(number, _)| *number as f32 / 50.0 > 0.3);
         of_src.sort_unstable_by(|one, other| other.cmp(one));
         let mut expected: Vec<TokenId> = (0..4).collect();
@@ -129,16 +107,9 @@ fn lists_as_text_are_those_of_a_plain_scan() {
 #[test]
 fn damaged_lists_as_text_are_refused() {
     let problem = of_text("[lex.s2t]", "lex.s2t", b": \" 0.5\n: \"\n").unwrap_err();
-    assert!(
-        problem.contains("lex.s2t`, line 2: expected a target token"),
-        "{problem}"
-    );
+    assert!(problem.contains("lex.s2t`, line 2: expected a target token"), "{problem}");
     let problem = of_text("[lex.s2t, many]", "lex.s2t", b"").unwrap_err();
     assert!(problem.contains("its limits are [\"many\"]"), "{problem}");
     let found = of_text("[lex.s2t]", "lex.s2t", b"").unwrap();
-    assert!(
-        found
-            .iter()
-            .all(|candidates| candidates.len() == found.len() - 1)
-    );
+    assert!(found.iter().all(|candidates| candidates.len() == found.len() - 1));
 }

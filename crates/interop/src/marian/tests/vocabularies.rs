@@ -25,9 +25,7 @@ fn pieces_are_looked_up_as_strings() {
     // The pieces are in another order, and some are missing.
     let mut texts: Vec<String> = own.texts().skip(3).take(500).map(str::to_owned).collect();
     texts.reverse();
-    let tokens = ["</s>".to_owned(), "<unk>".to_owned()]
-        .into_iter()
-        .chain(texts);
+    let tokens = ["</s>".to_owned(), "<unk>".to_owned()].into_iter().chain(texts);
     let lines: Vec<String> = (0..)
         .zip(tokens)
         .map(|(id, token)| format!("{}: {id}\n", serde_json::to_string(&token).unwrap()))
@@ -68,9 +66,7 @@ fn vocabularies_must_fit() {
     assert!(problem(&text.replace("</s>: 0", "end: 0")).contains("special token `eos` is missing"));
     // Tokens beyond the model's size are ignored, and rows without a token get one.
     fs::write(&path, text.replace("w0: 9", "w0: 1000")).unwrap();
-    let tokenizers = Foreign::open(folder.path(), None, &Languages::default())
-        .unwrap()
-        .tokenizers;
+    let tokenizers = Foreign::open(folder.path(), None, &Languages::default()).unwrap().tokenizers;
     assert_eq!(tokenizers.src().encode("w0 w1").unwrap(), [1, 10]);
     assert_eq!(tokenizers.src().token(9).unwrap(), "<unused-9>");
 }

@@ -60,42 +60,22 @@ fn change(bytes: &mut Vec<u8>, random: &mut Random) {
 /// Replaces the number in a text at or after `at`.
 fn number(bytes: &mut Vec<u8>, at: usize, random: &mut Random) {
     let digits = |bytes: &[u8], from: usize, digits: bool| {
-        let found = bytes[from..]
-            .iter()
-            .position(|byte| byte.is_ascii_digit() == digits);
+        let found = bytes[from..].iter().position(|byte| byte.is_ascii_digit() == digits);
         found.map_or(bytes.len(), |found| from + found)
     };
     let start = digits(bytes, at, true);
     let end = digits(bytes, start, false);
-    let numbers = [
-        "0",
-        "-1",
-        "1",
-        "3",
-        "4294967296",
-        "18446744073709551615",
-        "1e300",
-        "0.5",
-        "null",
-    ];
+    let numbers = ["0", "-1", "1", "3", "4294967296", "18446744073709551615", "1e300", "0.5", "null"];
     bytes.splice(start..end, random.choose(&numbers).bytes());
 }
 
 /// Corrects the checksums of the entries of a ZIP archive.
 fn mend_archive(archive: &mut [u8]) {
     let starts = 0..archive.len().saturating_sub(45);
-    for start in starts
-        .filter(|&start| archive[start..].starts_with(b"PK\x01\x02"))
-        .collect::<Vec<_>>()
-    {
+    for start in starts.filter(|&start| archive[start..].starts_with(b"PK\x01\x02")).collect::<Vec<_>>() {
         let number = |at: usize, len: usize| -> Option<usize> {
             let bytes = archive.get(at..at + len)?;
-            Some(
-                bytes
-                    .iter()
-                    .rev()
-                    .fold(0, |number, &byte| number << 8 | usize::from(byte)),
-            )
+            Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | usize::from(byte)))
         };
         let data = || {
             let (size, local) = (number(start + 20, 4)?, number(start + 42, 4)?);

@@ -35,10 +35,8 @@ fn damaged_files_cause_neither_panics_nor_much_memory() {
     let each = wanted.unwrap_or(EACH);
     let before = peak_memory();
     let part = std::env::var("ATTENTIVE_MUTATIONS_OF").unwrap_or_default();
-    let mut formats: Vec<(&Model, &str)> = MODELS
-        .iter()
-        .flat_map(|model| model.files.iter().map(move |&file| (model, file)))
-        .collect();
+    let mut formats: Vec<(&Model, &str)> =
+        MODELS.iter().flat_map(|model| model.files.iter().map(move |&file| (model, file))).collect();
     formats.retain(|(model, file)| format!("{}, `{file}`", model.name).contains(&part));
     let next = AtomicUsize::new(0);
     let work = || {
@@ -50,19 +48,13 @@ fn damaged_files_cause_neither_panics_nor_much_memory() {
             let format = format!("{}, `{file}`", model.name);
             let used = peak_memory().saturating_sub(before);
             assert!(wanted.is_none() || used < MEMORY, "{format}: {used} bytes");
-            println!(
-                "{format}: {read} of {each} read, {:.0?}, {} MB",
-                start.elapsed(),
-                used >> 20
-            );
+            println!("{format}: {read} of {each} read, {:.0?}, {} MB", start.elapsed(), used >> 20);
         }
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
         for thread in threads {
-            thread
-                .join()
-                .unwrap_or_else(|panic| panic::resume_unwind(panic));
+            thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
         }
     });
 }
@@ -91,10 +83,7 @@ fn damage_many(model: &Model, file: &str, each: usize, number: usize) -> usize {
         };
         read += usize::from(found.is_ok());
         let time = start.elapsed();
-        assert!(
-            time < PATIENCE,
-            "{format}: {time:?} for mutation {mutation}"
-        );
+        assert!(time < PATIENCE, "{format}: {time:?} for mutation {mutation}");
     }
     read
 }

@@ -13,9 +13,7 @@ pub(super) struct Pieces {
 impl Pieces {
     /// The special pieces, the bytes, and the pieces of a few letters of the fixture `name`.
     pub(super) fn of(name: &str) -> Self {
-        let path = fixtures()
-            .join("sentencepiece")
-            .join(format!("{name}.model"));
+        let path = fixtures().join("sentencepiece").join(format!("{name}.model"));
         let whole = fs::read(path).unwrap();
         let (mut file, mut texts) = (Vec::new(), Vec::new());
         let mut rest = &whole[..];

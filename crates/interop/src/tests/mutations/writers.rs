@@ -51,11 +51,7 @@ fn without_tokenizer(name: &str, dir: &Path, [before, after]: [usize; 2]) {
 
 pub(super) fn sentences(name: &str, dir: &Path) {
     copy(name, dir);
-    let modules = [
-        ("Transformer", ""),
-        ("Pooling", "1_Pooling"),
-        ("Normalize", "2_Normalize"),
-    ];
+    let modules = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")];
     let modules = modules.map(|(kind, path)| {
         let kind = format!("sentence_transformers.models.{kind}");
         json!({"idx": 0, "name": "0", "path": path, "type": kind})
@@ -100,12 +96,7 @@ pub(super) fn wordpiece(_: &str, dir: &Path) {
 
 /// The number of tokens of the tokenizer `name`.
 fn n_tokens(name: &str) -> usize {
-    let config = read(
-        &fixtures()
-            .join("hf_tokenizers")
-            .join(name)
-            .join("config.json"),
-    );
+    let config = read(&fixtures().join("hf_tokenizers").join(name).join("config.json"));
     config["vocab_size"].as_u64().unwrap() as usize
 }
 
@@ -121,7 +112,8 @@ pub(super) fn byte_level(_: &str, dir: &Path) {
     copy_file("gpt2", "vocab.json", dir);
     copy_file("gpt2", "merges.txt", dir);
     name_ids(dir, [n - 1, n - 1, n - 1]);
-    let token = json!({"content": "walks", "lstrip": true, "normalized": false, "rstrip": false, "special": false});
+    let token =
+        json!({"content": "walks", "lstrip": true, "normalized": false, "rstrip": false, "special": false});
     let settings = json!({
         "tokenizer_class": "GPT2Tokenizer", "add_prefix_space": true, "added_tokens_decoder": {n.to_string(): token},
     });
@@ -179,7 +171,8 @@ pub(super) fn llama(_: &str, dir: &Path) {
 
 /// Writes the settings of a multilingual tokenizer.
 fn choose_languages(dir: &Path, class: &str, [source, target]: [&str; 2]) {
-    let settings = json!({"tokenizer_class": class, "src_lang": source, "tgt_lang": target, "mask_token": "<mask>"});
+    let settings =
+        json!({"tokenizer_class": class, "src_lang": source, "tgt_lang": target, "mask_token": "<mask>"});
     write(dir, "tokenizer_config.json", &settings);
 }
 
@@ -221,16 +214,10 @@ pub(in crate::tests) fn marian_mt(_: &str, dir: &Path) {
     without_tokenizer("hf/marian", dir, [45, n]);
     name_ids(dir, [n - 1, 0, 0]);
     for file in ["config.json", "generation_config.json"] {
-        change_json(&dir.join(file), |keys| {
-            keys["decoder_start_token_id"] = (n - 1).into()
-        });
+        change_json(&dir.join(file), |keys| keys["decoder_start_token_id"] = (n - 1).into());
     }
-    change_json(&dir.join("generation_config.json"), |keys| {
-        keys["bad_words_ids"] = json!([[n - 1]])
-    });
-    change_json(&dir.join("config.json"), |keys| {
-        keys["decoder_vocab_size"] = n.into()
-    });
+    change_json(&dir.join("generation_config.json"), |keys| keys["bad_words_ids"] = json!([[n - 1]]));
+    change_json(&dir.join("config.json"), |keys| keys["decoder_vocab_size"] = n.into());
     write(dir, "vocab.json", &numbered(&tokens));
     fs::write(dir.join("source.spm"), source.file).unwrap();
     fs::write(dir.join("target.spm"), target.file).unwrap();

@@ -4,25 +4,13 @@ use super::*;
 
 /// Grouped-query cases without and with a bias.
 fn grouped() -> impl Iterator<Item = Case> {
-    let shape = AttentionShape {
-        batch: 3,
-        n_heads: 6,
-        n_kv_heads: 2,
-        tgt_len: 140,
-        src_len: 140,
-        d_head: 5,
-    };
+    let shape = AttentionShape { batch: 3, n_heads: 6, n_kv_heads: 2, tgt_len: 140, src_len: 140, d_head: 5 };
     [false, true].into_iter().map(move |is_biased| {
         let mut case = Case::of(shape);
         case.bias = is_biased.then(|| random(6 * 140 * 140, 6));
         case.lengths = Some(ragged(3, 140));
         case.causality = Causality::Causal;
-        case.dropout = Some(Dropout {
-            rate: 0.2,
-            seed: 1,
-            micro_batch: 2,
-            site: 3,
-        });
+        case.dropout = Some(Dropout { rate: 0.2, seed: 1, micro_batch: 2, site: 3 });
         case
     })
 }
@@ -58,10 +46,7 @@ fn a_sentence_with_a_bias_does_not_depend_on_its_batch() {
         let all = batch.run();
         let mut sums = vec![0.0; all[4].len()];
         for sentence in 0..3 {
-            let mut alone = Case::of(AttentionShape {
-                batch: 1,
-                ..batch.shape
-            });
+            let mut alone = Case::of(AttentionShape { batch: 1, ..batch.shape });
             let take = |x: &[f32]| x[x.len() / 3 * sentence..][..x.len() / 3].to_vec();
             (alone.q, alone.k, alone.v) = (take(&batch.q), take(&batch.k), take(&batch.v));
             (alone.grad, alone.bias) = (take(&batch.grad), batch.bias.clone());

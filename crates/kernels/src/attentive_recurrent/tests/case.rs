@@ -71,9 +71,7 @@ impl Case {
     /// Gives sentence i `len(i)` keys, and fills the padding after them with NaN.
     pub(super) fn pad(mut self, len: impl Fn(usize) -> usize) -> Self {
         let (src_len, _, d_key, d_value) = self.sizes;
-        let lens: Vec<usize> = (0..self.lengths.rows())
-            .map(|sentence| len(sentence).min(src_len))
-            .collect();
+        let lens: Vec<usize> = (0..self.lengths.rows()).map(|sentence| len(sentence).min(src_len)).collect();
         let lengths = Lengths::new(lens, src_len);
         for (key, _) in lengths.mask().enumerate().filter(|&(_, pad)| pad) {
             self.keys[key * d_key..][..d_key].fill(f32::NAN);
@@ -106,10 +104,9 @@ impl Case {
     pub(super) fn inputs(&self) -> AttentiveRecurrentInputs<'_, &[f32]> {
         AttentiveRecurrentInputs {
             recurrence: Recurrence {
-                hidden: self.has_hidden().then(|| Affine {
-                    weight: &self.weight[..],
-                    bias: self.bias.as_deref(),
-                }),
+                hidden: self
+                    .has_hidden()
+                    .then(|| Affine { weight: &self.weight[..], bias: self.bias.as_deref() }),
                 initial: self.initial.as_deref(),
             },
             query_weight: &self.query_weight[..],
@@ -152,22 +149,9 @@ impl Case {
         let (kept, gates) = (Some(&mut weights[..]), Some(&mut saved[..]));
         attentive_recurrent(call, inputs, &self.projected, out, kept, gates);
         assert!(bits(out) == bits(&self.out()), "without saved results");
-        let result = AttentiveRecurrentResult {
-            out: &out[..],
-            attention_weights: &weights[..],
-            saved: &saved[..],
-        };
-        let [
-            projected,
-            weight,
-            bias,
-            initial,
-            query_weight,
-            context_weight,
-            keys,
-            values,
-            v,
-        ] = gradients;
+        let result =
+            AttentiveRecurrentResult { out: &out[..], attention_weights: &weights[..], saved: &saved[..] };
+        let [projected, weight, bias, initial, query_weight, context_weight, keys, values, v] = gradients;
         let gradients = AttentiveRecurrentGradients {
             recurrence: RecurrentGradients {
                 projected,
@@ -194,15 +178,7 @@ impl Case {
     }
 
     pub(super) fn assert_matches_the_reference(&self, tolerance: f64) {
-        let [
-            projected,
-            weight,
-            query_weight,
-            context_weight,
-            keys,
-            values,
-            v,
-        ] = [
+        let [projected, weight, query_weight, context_weight, keys, values, v] = [
             &self.projected,
             &self.weight,
             &self.query_weight,
@@ -250,10 +226,8 @@ impl Case {
             rows
         };
         let real = self.lengths.lens()[sequence];
-        let of_target =
-            |matrix: &[f32], cols: usize| take(matrix, self.lengths.width(), cols, real, len);
-        let of_source =
-            |matrix: &[f32], cols: usize| take(matrix, src_len, cols, src_len, src_len + extra);
+        let of_target = |matrix: &[f32], cols: usize| take(matrix, self.lengths.width(), cols, real, len);
+        let of_source = |matrix: &[f32], cols: usize| take(matrix, src_len, cols, src_len, src_len + extra);
         let lengths = self.src_lengths.as_ref();
         let n_keys = lengths.map_or(src_len, |lengths| lengths.lens()[sequence]);
         let initial = self.initial.as_ref();

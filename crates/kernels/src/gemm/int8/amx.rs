@@ -9,13 +9,7 @@ use crate::gemm::amx::{Configured, LINE, LINES, Operands, Output, TILE};
 struct Tails<const P: usize>([[i8; TILE]; P]);
 
 /// Writes the sums: 16 rows by four panels or 32 rows by two.
-pub(super) fn product(
-    unit: &Configured,
-    panels: usize,
-    rows: usize,
-    tile: &Tile<'_>,
-    room: &mut Room,
-) {
+pub(super) fn product(unit: &Configured, panels: usize, rows: usize, tile: &Tile<'_>, room: &mut Room) {
     // SAFETY: the tile has at least one row; rows are stored in multiples of `ROWS`, which the caller of the kernels
     // has checked; the room holds all sums of a shape.
     unsafe {
@@ -42,11 +36,7 @@ fn with_tails<const L: usize, const R: usize>(
     left: [*const i8; L],
     multiply: impl Fn(&Operands<L, R>, &Output),
 ) {
-    let mut out = Output {
-        address: room.address().cast(),
-        row: R * LINE,
-        add: false,
-    };
+    let mut out = Output { address: room.address().cast(), row: R * LINE, add: false };
     let (steps, rest) = (tile.groups() / LINES, tile.groups() % LINES);
     let panels = tile.panels::<R>();
     let mut operands = Operands {

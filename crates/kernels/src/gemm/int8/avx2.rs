@@ -2,8 +2,8 @@
 
 use std::arch::x86_64::{
     __m256i, _mm256_abs_epi8, _mm256_add_epi32, _mm256_dpbusd_avx_epi32, _mm256_loadu_si256,
-    _mm256_madd_epi16, _mm256_maddubs_epi16, _mm256_set1_epi16, _mm256_set1_epi32,
-    _mm256_sign_epi8, _mm256_storeu_si256,
+    _mm256_madd_epi16, _mm256_maddubs_epi16, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_sign_epi8,
+    _mm256_storeu_si256,
 };
 
 use super::tile::{Room, Tile};

@@ -2,10 +2,10 @@
 //! in registers.
 
 use std::arch::x86_64::{
-    __m512, __m512i, _CMP_LT_OQ, _mm512_add_ps, _mm512_cmp_ps_mask, _mm512_cvtepi32_ps,
-    _mm512_dpbusd_epi32, _mm512_loadu_si512, _mm512_mask_mov_ps, _mm512_mask_storeu_ps,
-    _mm512_maskz_loadu_epi32, _mm512_maskz_loadu_ps, _mm512_mul_ps, _mm512_set1_epi32,
-    _mm512_set1_ps, _mm512_setzero_ps, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_sub_epi32,
+    __m512, __m512i, _CMP_LT_OQ, _mm512_add_ps, _mm512_cmp_ps_mask, _mm512_cvtepi32_ps, _mm512_dpbusd_epi32,
+    _mm512_loadu_si512, _mm512_mask_mov_ps, _mm512_mask_storeu_ps, _mm512_maskz_loadu_epi32,
+    _mm512_maskz_loadu_ps, _mm512_mul_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_ps,
+    _mm512_setzero_si512, _mm512_slli_epi32, _mm512_sub_epi32,
 };
 use std::array::from_fn;
 use std::hint::black_box;
@@ -86,8 +86,7 @@ unsafe fn kernel<const ROWS: usize, const PANELS: usize, const PREFETCH: bool>(
                 0 => _mm512_setzero_si512(),
                 wanted => _mm512_maskz_loadu_epi32(wanted, of_columns),
             };
-            let start =
-                _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_slli_epi32::<7>(of_columns));
+            let start = _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_slli_epi32::<7>(of_columns));
             sums.iter_mut().for_each(|sums| sums[panel] = start);
         }
         for _ in 0..tile.groups() {

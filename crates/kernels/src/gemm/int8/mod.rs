@@ -86,12 +86,7 @@ pub(crate) fn prepare<'a>(
         let rows = bytes.chunks_exact_mut(stride).zip(&mut *scales);
         rows.enumerate().for_each(quantize_row);
     }
-    Left {
-        isa,
-        bytes,
-        stride,
-        scales,
-    }
+    Left { isa, bytes, stride, scales }
 }
 
 /// `out` from rows `row..` of the left operand and columns `col..` of the weight; both are multiples of 16.

@@ -197,9 +197,7 @@ impl Tile<'_> {
     #[inline(always)]
     pub(super) fn ahead<const P: usize>(&self) -> Ahead<P> {
         let next = self.next.unwrap_or(self.right.as_ptr());
-        Ahead::new(std::array::from_fn(|panel| {
-            next.wrapping_add(panel * self.panel)
-        }))
+        Ahead::new(std::array::from_fn(|panel| next.wrapping_add(panel * self.panel)))
     }
 
     /// The address of the first of `rows` rows.
@@ -207,10 +205,7 @@ impl Tile<'_> {
     /// # Panics
     /// If there are fewer.
     pub(super) fn rows(&self, rows: usize) -> *const i8 {
-        assert!(
-            (rows - 1) * self.stride + self.groups() * 4 <= self.left.len(),
-            "rows of the left operand"
-        );
+        assert!((rows - 1) * self.stride + self.groups() * 4 <= self.left.len(), "rows of the left operand");
         self.left.as_ptr()
     }
 }

@@ -21,29 +21,20 @@ pub(super) unsafe fn multiply<const L: usize, const R: usize>(
 ) {
     const { assert!(L * R == 4) };
     if tile.rows == L * WIDTH && tile.cols == R * WIDTH {
-        let out = Output {
-            address: tile.out.cast(),
-            row: tile.out_row * size_of::<f32>(),
-            add: tile.add,
-        };
+        let out = Output { address: tile.out.cast(), row: tile.out_row * size_of::<f32>(), add: tile.add };
         // SAFETY: the whole tile lies in the output.
         return unsafe { multiply_into(tile, out, unit) };
     }
     let mut room = Room([0.0; 4 * WIDTH * WIDTH]);
     // SAFETY: the output is writable for the tile's rows and columns.
-    let row_of = |row: usize| unsafe {
-        std::slice::from_raw_parts_mut(tile.out.add(row * tile.out_row), tile.cols)
-    };
+    let row_of =
+        |row: usize| unsafe { std::slice::from_raw_parts_mut(tile.out.add(row * tile.out_row), tile.cols) };
     if tile.add {
         for (row, room) in room.0.chunks_mut(R * WIDTH).enumerate().take(tile.rows) {
             room[..tile.cols].copy_from_slice(row_of(row));
         }
     }
-    let out = Output {
-        address: room.0.as_mut_ptr().cast(),
-        row: R * LINE,
-        add: tile.add,
-    };
+    let out = Output { address: room.0.as_mut_ptr().cast(), row: R * LINE, add: tile.add };
     // SAFETY: `room` holds a whole tile.
     unsafe { multiply_into(tile, out, unit) }
     for (row, room) in room.0.chunks(R * WIDTH).enumerate().take(tile.rows) {
@@ -74,9 +65,7 @@ unsafe fn multiply_into<const L: usize, const R: usize>(
         let mut tails = Tails([[0; WIDTH * DEPTH]; R]);
         for (tail, panel) in tails.0.iter_mut().zip(tile.right) {
             // SAFETY: the panel has `rest` lines after its complete blocks.
-            let lines = unsafe {
-                std::slice::from_raw_parts(panel.add(steps * WIDTH * DEPTH), rest * DEPTH)
-            };
+            let lines = unsafe { std::slice::from_raw_parts(panel.add(steps * WIDTH * DEPTH), rest * DEPTH) };
             tail[..rest * DEPTH].copy_from_slice(lines);
         }
         operands.left = operands.left.map(|left| left.wrapping_add(steps * TILE));

@@ -114,11 +114,7 @@ unsafe fn multiply_panels<const N: usize, const P: usize, const L: usize, const 
             for line in 0..WIDTH {
                 // Missing lines are zero; they are added too, since a sum may be −0.
                 let b = right.map(|right| {
-                    if line < rest {
-                        _mm512_loadu_si512(right.add(line))
-                    } else {
-                        _mm512_setzero_si512()
-                    }
+                    if line < rest { _mm512_loadu_si512(right.add(line)) } else { _mm512_setzero_si512() }
                 });
                 add(line, left, b);
             }
@@ -135,11 +131,7 @@ unsafe fn multiply_panels<const N: usize, const P: usize, const L: usize, const 
                 if used == 0 {
                     break;
                 }
-                let sum = if tile.add {
-                    _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum)
-                } else {
-                    sum
-                };
+                let sum = if tile.add { _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum) } else { sum };
                 _mm512_mask_storeu_ps(out, used, sum);
             }
         }

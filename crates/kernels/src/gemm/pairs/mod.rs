@@ -82,11 +82,7 @@ pub(super) enum Given<'a> {
 }
 
 /// Computes `out`, on several threads if that is faster.
-pub(super) fn product(
-    isa: PairIsa,
-    product: &Product<'_, Given<'_>, Given<'_>>,
-    out: &mut TileMut<'_>,
-) {
+pub(super) fn product(isa: PairIsa, product: &Product<'_, Given<'_>, Given<'_>>, out: &mut TileMut<'_>) {
     if product.write_empty(out) {
         return;
     }
@@ -114,10 +110,7 @@ pub(super) fn product(
     with_blocks(left.shared_len() + right.shared_len(), |blocks| {
         let (left_blocks, right_blocks) = blocks.split_at_mut(left.shared_len());
         if wanted > 1 {
-            rayon::join(
-                || left.pack_shared(left_blocks),
-                || right.pack_shared(right_blocks),
-            );
+            rayon::join(|| left.pack_shared(left_blocks), || right.pack_shared(right_blocks));
         } else {
             left.pack_shared(left_blocks);
             right.pack_shared(right_blocks);
@@ -196,12 +189,7 @@ pub(crate) fn product_packed(
 
 /// Computes one task's part of the output.
 fn rectangle(isa: PairIsa, product: &Product<'_, Part<'_>, Part<'_>>, out: &mut TileMut<'_>) {
-    let Product {
-        k,
-        a: left,
-        b: right,
-        ..
-    } = product;
+    let Product { k, a: left, b: right, .. } = product;
     with_blocks(left.own_len() + right.own_len(), |room| {
         let (left_room, right_room) = room.split_at_mut(left.own_len());
         let unit = match isa {
@@ -256,11 +244,8 @@ fn for_each_tile<const LEFT: usize, const RIGHT: usize>(
         let next = right.after(col / WIDTH + RIGHT);
         for row in (0..m).step_by(LEFT * WIDTH) {
             if following == Following::Prefetched {
-                let after = if row + LEFT * WIDTH < m {
-                    [row + LEFT * WIDTH, col]
-                } else {
-                    [0, col + RIGHT * WIDTH]
-                };
+                let after =
+                    if row + LEFT * WIDTH < m { [row + LEFT * WIDTH, col] } else { [0, col + RIGHT * WIDTH] };
                 out.prefetch_part(after, [LEFT * WIDTH, RIGHT * WIDTH]);
             }
             multiply(&Tile {

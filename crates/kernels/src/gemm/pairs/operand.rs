@@ -29,27 +29,13 @@ enum Source<'a> {
 impl<'a> Operand<'a> {
     /// An operand whose parts are each read by several tasks if `shared`.
     pub(super) fn new(side: Side, view: View<'a>, count: usize, k: usize, shared: bool) -> Self {
-        let source = if shared {
-            Source::Shared(view)
-        } else {
-            Source::Own(view)
-        };
-        Self {
-            side,
-            source,
-            count,
-            k,
-        }
+        let source = if shared { Source::Shared(view) } else { Source::Own(view) };
+        Self { side, source, count, k }
     }
 
     /// An operand that [`pack`] has packed.
     pub(super) fn packed(side: Side, blocks: &'a [Block], count: usize, k: usize) -> Self {
-        Self {
-            side,
-            source: Source::Packed(blocks),
-            count,
-            k,
-        }
+        Self { side, source: Source::Packed(blocks), count, k }
     }
 
     /// Number of blocks filled by [`Self::pack_shared`].
@@ -77,11 +63,7 @@ impl<'a> Operand<'a> {
         match self.source {
             Source::Packed(blocks) => packed(blocks),
             Source::Shared(_) => packed(shared),
-            Source::Own(view) => Part::Own {
-                side: self.side,
-                view: view.from(row, 0),
-                rows,
-            },
+            Source::Own(view) => Part::Own { side: self.side, view: view.from(row, 0), rows },
         }
     }
 }
@@ -91,17 +73,9 @@ impl<'a> Operand<'a> {
 pub(super) enum Part<'a> {
     /// Panels from `first` on of a completely packed operand: all panels of the first `STEPS` blocks of depth, then those
     /// of the next, and so on.
-    Shared {
-        blocks: &'a [Block],
-        panels: usize,
-        first: usize,
-    },
+    Shared { blocks: &'a [Block], panels: usize, first: usize },
     /// Packed by the task.
-    Own {
-        side: Side,
-        view: View<'a>,
-        rows: usize,
-    },
+    Own { side: Side, view: View<'a>, rows: usize },
     /// Panels of a packed weight with `panel` elements each.
     Stored {
         values: &'a [u16],
@@ -114,22 +88,14 @@ pub(super) enum Part<'a> {
 impl<'a> Part<'a> {
     /// Panels from `first` on of an operand with `panels` panels that [`pack`] has packed.
     pub(super) fn packed(blocks: &'a [Block], panels: usize, first: usize) -> Self {
-        Self::Shared {
-            blocks,
-            panels,
-            first,
-        }
+        Self::Shared { blocks, panels, first }
     }
 
     /// `cols` columns from `col` on of a packed weight; `col` starts a panel.
     pub(super) fn stored(weight: PackedBf16<'a>, col: usize, cols: usize) -> Self {
         let panel = weight.k().next_multiple_of(2) * WIDTH;
         let values = &weight.values()[col / WIDTH * panel..][..cols.div_ceil(WIDTH) * panel];
-        Self::Stored {
-            values,
-            panel,
-            is_far: is_far(size_of_val(weight.values())),
-        }
+        Self::Stored { values, panel, is_far: is_far(size_of_val(weight.values())) }
     }
 
     /// Number of scratch blocks needed by [`Self::panels`].
@@ -141,12 +107,7 @@ impl<'a> Part<'a> {
     }
 
     /// The panels from depth `start` on, a multiple of `STEPS` blocks; packed into `room` if they are the task's own.
-    pub(super) fn panels<'p>(
-        &'p self,
-        start: usize,
-        depth: usize,
-        room: &'p mut [Block],
-    ) -> Panels<'p> {
+    pub(super) fn panels<'p>(&'p self, start: usize, depth: usize, room: &'p mut [Block]) -> Panels<'p> {
         let steps = depth.div_ceil(DEPTH);
         let of_blocks = |blocks: &'p [Block]| Panels {
             values: numbers(blocks),
@@ -155,21 +116,15 @@ impl<'a> Part<'a> {
             next: None,
         };
         match *self {
-            Self::Shared {
-                blocks,
-                panels,
-                first,
-            } => of_blocks(&blocks[start / DEPTH * panels..][..panels * steps][first * steps..]),
+            Self::Shared { blocks, panels, first } => {
+                of_blocks(&blocks[start / DEPTH * panels..][..panels * steps][first * steps..])
+            }
             Self::Own { side, view, rows } => {
                 let room = &mut room[..rows.div_ceil(WIDTH) * steps];
                 pack_group(side, view.from(0, start), rows, depth, room);
                 of_blocks(room)
             }
-            Self::Stored {
-                values,
-                panel,
-                is_far,
-            } => Panels {
+            Self::Stored { values, panel, is_far } => Panels {
                 values: &values[start * WIDTH..],
                 panel,
                 lines: depth.div_ceil(2),
@@ -219,9 +174,7 @@ impl Panels<'_> {
         } else {
             next
         };
-        Some(std::array::from_fn(|number| {
-            start.wrapping_add(number * self.panel)
-        }))
+        Some(std::array::from_fn(|number| start.wrapping_add(number * self.panel)))
     }
 
     /// Panels from a given one on, of which those that are missing are the last one.

@@ -26,28 +26,16 @@ pub(in crate::gemm) enum Side {
 /// The CPU must have AVX-512BW and AVX-512 BF16. Uses several threads if `parallel`.
 ///
 /// Rounds like [`super::super::bf16::round`], but flushes subnormal numbers to zero.
-pub(super) fn pack(
-    side: Side,
-    x: View<'_>,
-    count: usize,
-    k: usize,
-    blocks: &mut [Block],
-    parallel: bool,
-) {
+pub(super) fn pack(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Block], parallel: bool) {
     x.assert_holds("operand", count, k);
     let panels = count.div_ceil(WIDTH);
     for_chunks(parallel, blocks, panels * STEPS, |number, blocks| {
         let start = number * STEPS * DEPTH;
         let depth = (k - start).min(STEPS * DEPTH);
-        for_chunks(
-            parallel,
-            blocks,
-            GROUP * depth.div_ceil(DEPTH),
-            |group, blocks| {
-                let first = group * GROUP * WIDTH;
-                pack_group(side, x.from(first, start), count - first, depth, blocks);
-            },
-        );
+        for_chunks(parallel, blocks, GROUP * depth.div_ceil(DEPTH), |group, blocks| {
+            let first = group * GROUP * WIDTH;
+            pack_group(side, x.from(first, start), count - first, depth, blocks);
+        });
     });
 }
 
@@ -111,11 +99,7 @@ unsafe fn pack_block<const WHOLE: bool>(
     block: &mut Block,
 ) {
     // Loops over whole blocks have lengths that the compiler knows.
-    let (rows, depths) = if WHOLE {
-        (WIDTH, DEPTH)
-    } else {
-        (rows, depths)
-    };
+    let (rows, depths) = if WHOLE { (WIDTH, DEPTH) } else { (rows, depths) };
     // SAFETY: the view holds everything that is read, and so does `gathered`.
     let (form, mut lines) = unsafe {
         if x.col_stride == 1 {
@@ -154,21 +138,14 @@ fn gather(x: View<'_>, rows: usize, depths: usize) -> [[f32; DEPTH]; WIDTH] {
 /// See [`pack_block`].
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 #[inline]
-unsafe fn lines_of_rows<const WHOLE: bool>(
-    x: View<'_>,
-    rows: usize,
-    depths: usize,
-) -> [__m512i; WIDTH] {
+unsafe fn lines_of_rows<const WHOLE: bool>(x: View<'_>, rows: usize, depths: usize) -> [__m512i; WIDTH] {
     let mut lines = [_mm512_setzero_si512(); WIDTH];
     let used = u32::MAX >> (DEPTH - depths);
     for (row, line) in lines.iter_mut().enumerate().take(rows) {
         let from = x.data.as_ptr().wrapping_add(row * x.row_stride);
         // SAFETY: each row below `rows` holds `depths` elements.
         let (low, high) = unsafe {
-            (
-                load::<WHOLE>(from, used as u16),
-                load::<WHOLE>(from.wrapping_add(16), (used >> 16) as u16),
-            )
+            (load::<WHOLE>(from, used as u16), load::<WHOLE>(from.wrapping_add(16), (used >> 16) as u16))
         };
         *line = as_integers(_mm512_cvtne2ps_pbh(high, low));
     }
@@ -201,11 +178,7 @@ unsafe fn load<const WHOLE: bool>(from: *const f32, used: u16) -> __m512 {
 /// See [`pack_block`].
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 #[inline]
-unsafe fn lines_of_pairs<const WHOLE: bool>(
-    x: View<'_>,
-    rows: usize,
-    depths: usize,
-) -> [__m512i; WIDTH] {
+unsafe fn lines_of_pairs<const WHOLE: bool>(x: View<'_>, rows: usize, depths: usize) -> [__m512i; WIDTH] {
     const IN_TURN: [u16; DEPTH] = {
         let mut order = [0; DEPTH];
         let mut i = 0;

@@ -4,18 +4,12 @@ use crate::testing::{bits, random};
 
 /// `x` times the identity, or the identity times `x`, so that each sum has only one nonzero product.
 fn through(isa: PairIsa, size: usize, x: View<'_>, left: bool) -> Vec<f32> {
-    let identity: Vec<f32> = (0..size * size)
-        .map(|i| f32::from(u8::from(i / size == i % size)))
-        .collect();
+    let identity: Vec<f32> = (0..size * size).map(|i| f32::from(u8::from(i / size == i % size))).collect();
     let identity = View::rows(&identity, size);
     let mut out = vec![f32::NAN; size * size];
     let mut tile = TileMut::new(&mut out, size, size, size);
     let (a, b) = if left { (x, identity) } else { (identity, x) };
-    product(
-        isa,
-        &Product::new(size, Given::Plain(a), Given::Plain(b)),
-        &mut tile,
-    );
+    product(isa, &Product::new(size, Given::Plain(a), Given::Plain(b)), &mut tile);
     out
 }
 
@@ -29,9 +23,7 @@ fn packing_rounds_to_the_nearest_even() {
         *x = f32::from_bits(x.to_bits() & 0xFFFF_0000 | low);
     }
     x[..4].copy_from_slice(&[f32::MIN_POSITIVE, -f32::MIN_POSITIVE, 3.38e38, -3.38e38]);
-    let transposed: Vec<f32> = (0..size * size)
-        .map(|i| x[i % size * size + i / size])
-        .collect();
+    let transposed: Vec<f32> = (0..size * size).map(|i| x[i % size * size + i / size]).collect();
     let expected: Vec<f32> = x.iter().map(|&x| round(x)).collect();
     for isa in PairIsa::available() {
         for left in [true, false] {

@@ -16,16 +16,11 @@ fn a_product_with_some_columns_has_the_bits_of_the_whole() {
             for rows in [0, 1, 5, 33] {
                 let x = rows_of_many_sizes(rows, k, 4);
                 for kernel in kernels(precision) {
-                    let on =
-                        |weight| product_on(kernel, rows, &x, weight, None, Activation::Identity);
+                    let on = |weight| product_on(kernel, rows, &x, weight, None, Activation::Identity);
                     let (all, found) = (on(whole), on(some.view()));
                     let of_row = |row| chosen.iter().map(move |column| row * n + column);
                     let expected: Vec<f32> = (0..rows).flat_map(of_row).map(|i| all[i]).collect();
-                    assert_eq!(
-                        same_bits(&found),
-                        same_bits(&expected),
-                        "{kernel:?} [{n}, {k}]"
-                    );
+                    assert_eq!(same_bits(&found), same_bits(&expected), "{kernel:?} [{n}, {k}]");
                 }
             }
         }

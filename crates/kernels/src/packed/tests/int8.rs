@@ -76,35 +76,20 @@ fn integer_products_without_depth_are_the_bias() {
         let weight = PackedWeight::Int8(packed.view());
         let of = |bias, activation| product_on(kernel, 2, &[], weight, bias, activation);
         assert_eq!(of(None, Activation::Identity), [0.0; 6], "{kernel:?}");
-        assert_eq!(
-            of(Some(&bias[..]), Activation::Identity),
-            bias.repeat(2),
-            "{kernel:?}"
-        );
-        assert_eq!(
-            of(Some(&bias[..]), Activation::Relu),
-            [0.0, 2.0, 0.0].repeat(2),
-            "{kernel:?}"
-        );
+        assert_eq!(of(Some(&bias[..]), Activation::Identity), bias.repeat(2), "{kernel:?}");
+        assert_eq!(of(Some(&bias[..]), Activation::Relu), [0.0, 2.0, 0.0].repeat(2), "{kernel:?}");
     }
 }
 
 #[test]
 fn integer_products_are_exact_at_the_ends_of_the_range() {
     let (n, k) = (18, 8192);
-    let weight: Vec<f32> = (0..n * k)
-        .map(|i| if i / k % 2 == 0 { 1.0 } else { -1.0 })
-        .collect();
+    let weight: Vec<f32> = (0..n * k).map(|i| if i / k % 2 == 0 { 1.0 } else { -1.0 }).collect();
     let packed = PackedInt8Buf::pack(&weight, n, k);
     for rows in [1, 4, 20] {
-        let x: Vec<f32> = (0..rows * k)
-            .map(|i| if i / k % 3 == 0 { -2.0 } else { 2.0 })
-            .collect();
+        let x: Vec<f32> = (0..rows * k).map(|i| if i / k % 3 == 0 { -2.0 } else { 2.0 }).collect();
         let expected = reference_int8(&x, &weight, k, None, Activation::Identity);
-        assert_eq!(
-            expected[0].abs(),
-            127.0 * 127.0 * 8192.0 * (2.0 / 127.0 * (1.0 / 127.0))
-        );
+        assert_eq!(expected[0].abs(), 127.0 * 127.0 * 8192.0 * (2.0 / 127.0 * (1.0 / 127.0)));
         for kernel in kernels(Precision::Int8) {
             let weight = PackedWeight::Int8(packed.view());
             let found = product_on(kernel, rows, &x, weight, None, Activation::Identity);
@@ -117,17 +102,13 @@ fn integer_products_are_exact_at_the_ends_of_the_range() {
 fn values_of_a_file_may_be_any_bytes() {
     let (n, k) = (21, 131);
     let words = n_panels(n) * 33;
-    let values: Vec<i8> = (0..words * 64)
-        .map(|i| [-128, 127, -1, -127, 0][i % 5])
-        .collect();
+    let values: Vec<i8> = (0..words * 64).map(|i| [-128, 127, -1, -127, 0][i % 5]).collect();
     let full = |row: usize| -> Vec<i64> {
         let mut integers = vec![f32::NAN; k];
         crate::packed::layout::unpack_row(&values, [n, k], row, &mut integers, f32::from);
         integers.iter().map(|&q| q as i64).collect()
     };
-    let sums: Vec<i32> = (0..n)
-        .map(|row| full(row).iter().sum::<i64>() as i32)
-        .collect();
+    let sums: Vec<i32> = (0..n).map(|row| full(row).iter().sum::<i64>() as i32).collect();
     let scales = vec![0.5; n];
     let packed = PackedInt8::new(n, k, &values, &scales, &sums).unwrap();
     let x: Vec<f32> = (0..5 * k).map(|i| (i % 255) as f32 - 127.0).collect();

@@ -56,11 +56,7 @@ fn the_layout_is_the_documented_one() {
     let (n, k) = (17, 7);
     let weight: Vec<f32> = (0..n * k).map(|i| i as f32).collect();
     let at = |row: usize, depth: usize| {
-        if row < n && depth < k {
-            weight[row * k + depth]
-        } else {
-            0.0
-        }
+        if row < n && depth < k { weight[row * k + depth] } else { 0.0 }
     };
     let f32 = PackedF32Buf::pack(&weight, n, k);
     for (i, &x) in f32.view().values().iter().enumerate() {
@@ -69,20 +65,13 @@ fn the_layout_is_the_documented_one() {
     let bf16 = PackedBf16Buf::pack(&weight, n, k);
     for (i, &x) in bf16.view().values().iter().enumerate() {
         let (panel, pair, col) = (i / (8 * 16), i / 32 % 4, i / 2 % 16);
-        assert_eq!(
-            crate::gemm::bf16::widen(x),
-            at(panel * 16 + col, 2 * pair + i % 2)
-        );
+        assert_eq!(crate::gemm::bf16::widen(x), at(panel * 16 + col, 2 * pair + i % 2));
     }
     let int8 = PackedInt8Buf::pack(&weight, n, k);
     for (i, &q) in int8.view().values().iter().enumerate() {
         let (panel, group, col) = (i / (8 * 16), i / 64 % 2, i / 4 % 16);
         let (row, depth) = (panel * 16 + col, 4 * group + i % 4);
-        let expected = if row < n && depth < k {
-            quantized(&weight[row * k..][..k]).1[depth]
-        } else {
-            0
-        };
+        let expected = if row < n && depth < k { quantized(&weight[row * k..][..k]).1[depth] } else { 0 };
         assert_eq!(i64::from(q), expected);
     }
 }
@@ -109,13 +98,8 @@ fn what_does_not_fit_is_refused() {
         PackedBf16::from_bytes(usize::MAX, 8, bytes).unwrap_err(),
         PackedError::Length { expected: None, .. }
     ));
-    let int8 = |n, k, scales: &[u8]| {
-        PackedInt8::from_bytes(n, k, bytes, scales, &bytes[..64]).unwrap_err()
-    };
-    assert_eq!(
-        message(int8(16, 29, &bytes[..60])),
-        "a packed matrix has 15 scales, but its shape needs 16"
-    );
+    let int8 = |n, k, scales: &[u8]| PackedInt8::from_bytes(n, k, bytes, scales, &bytes[..64]).unwrap_err();
+    assert_eq!(message(int8(16, 29, &bytes[..60])), "a packed matrix has 15 scales, but its shape needs 16");
     assert_eq!(
         message(int8(16, 131_072, &bytes[..64])),
         "a matrix with 131072 columns cannot be multiplied in 8-bit integers: at most 131071 are possible"

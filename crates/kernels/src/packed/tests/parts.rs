@@ -21,10 +21,7 @@ fn columns_give_the_bits_of_the_whole_product() {
                 linear_packed_columns(&left, packed.view(), bias, relu, part, &mut out);
                 let expected = all.chunks(n).flat_map(|row| row[columns.clone()].to_vec());
                 let expected: Vec<f32> = expected.collect();
-                assert!(
-                    bits(&out) == bits(&expected),
-                    "{precision:?}: {rows} rows, {columns:?}"
-                );
+                assert!(bits(&out) == bits(&expected), "{precision:?}: {rows} rows, {columns:?}");
             }
         }
     }
@@ -37,10 +34,7 @@ fn joined_layers_of_different_widths_give_the_bits_of_separate_ones() {
     for precision in TYPES {
         let packed = [16, 33].map(|n| PackedWeightBuf::pack(precision, &random(n * k, 2), n, k));
         let biases = [random(16, 3), random(33, 4)];
-        let maps = [0, 1].map(|i| PackedAffine {
-            weight: packed[i].view(),
-            bias: Some(&biases[i]),
-        });
+        let maps = [0, 1].map(|i| PackedAffine { weight: packed[i].view(), bias: Some(&biases[i]) });
         let identity = Activation::Identity;
         let mut out = vec![f32::NAN; rows * 49];
         linear_packed_joined(rows, &x, &maps, identity, &mut out);
@@ -60,15 +54,7 @@ fn joined_layers_of_different_widths_give_the_bits_of_separate_ones() {
 fn a_product_writes_only_its_own_columns() {
     let k = 600;
     for precision in TYPES {
-        for (rows, n) in [
-            (1, 33),
-            (1, 130),
-            (2, 130),
-            (3, 17),
-            (4, 70),
-            (9, 130),
-            (40, 15),
-        ] {
+        for (rows, n) in [(1, 33), (1, 130), (2, 130), (3, 17), (4, 70), (9, 130), (40, 15)] {
             let packed = PackedWeightBuf::pack(precision, &random(n * k, 2), n, k);
             let x = random(rows * k, 1);
             for kernel in kernels(precision) {
@@ -79,10 +65,7 @@ fn a_product_writes_only_its_own_columns() {
                     PackedProduct::new(*left, packed.view(), epilogue).write(&mut tile);
                 });
                 let beside = out.chunks(n + 50).flat_map(|row| &row[n..]);
-                assert!(
-                    beside.into_iter().all(|&x| x == 7.5),
-                    "{kernel:?}: {rows} rows"
-                );
+                assert!(beside.into_iter().all(|&x| x == 7.5), "{kernel:?}: {rows} rows");
             }
         }
     }
@@ -103,18 +86,8 @@ fn products_are_added_to_the_output() {
             product.write(Float::F32, [rows, n], &mut expected);
         } else {
             let mut product = vec![f32::NAN; rows * n];
-            linear_packed(
-                rows,
-                &x,
-                packed.view(),
-                None,
-                Activation::Identity,
-                &mut product,
-            );
-            expected
-                .iter_mut()
-                .zip(&product)
-                .for_each(|(sum, y)| *sum += y);
+            linear_packed(rows, &x, packed.view(), None, Activation::Identity, &mut product);
+            expected.iter_mut().zip(&product).for_each(|(sum, y)| *sum += y);
         }
         assert!(bits(&found) == bits(&expected), "{precision:?}");
     }

@@ -8,8 +8,7 @@ const VOCAB: u32 = 13;
 
 /// The variants whose sentences have a source.
 fn translating() -> impl Iterator<Item = ModelConfig> {
-    let translates =
-        |config: &ModelConfig| config.family.task() == attentive_config::Task::Translate;
+    let translates = |config: &ModelConfig| config.family.task() == attentive_config::Task::Translate;
     variants().into_iter().filter(translates)
 }
 
@@ -91,9 +90,7 @@ fn the_candidates_of_a_row_do_not_depend_on_other_rows() {
             let engine = with(some(), &config, precision);
             let alone = |sentence: usize, tokens: &[TokenId]| {
                 let mut state = state_of(&engine, sentence..sentence + 1);
-                let all = tokens
-                    .iter()
-                    .map(|&token| likeliest_of(&engine, &[token], &mut state));
+                let all = tokens.iter().map(|&token| likeliest_of(&engine, &[token], &mut state));
                 all.last().expect("a step").remove(0)
             };
             let mut state = state_of(&engine, 1..2);
@@ -102,11 +99,7 @@ fn the_candidates_of_a_row_do_not_depend_on_other_rows() {
             engine.admit(&padded(&SRC[..1]), &mut state);
             engine.select(&[1, 0, 0], &mut state);
             let found = likeliest_of(&engine, &[2, 4, 6], &mut state);
-            assert_eq!(
-                found,
-                [alone(0, &[2]), alone(1, &[2, 4]), alone(1, &[2, 6])],
-                "{config:?}"
-            );
+            assert_eq!(found, [alone(0, &[2]), alone(1, &[2, 4]), alone(1, &[2, 6])], "{config:?}");
             engine.select(&[2], &mut state);
             engine.admit(&padded(&SRC[2..]), &mut state);
             let found = likeliest_of(&engine, &[7, 2], &mut state);

@@ -54,9 +54,7 @@ fn inputs(config: &ModelConfig, src: Padded, tgt_in: Padded) -> Body<Src, Padded
     let src = match d_input {
         None => src.into(),
         Some(d_input) => Src::Vectors {
-            values: { src.ids.iter() }
-                .flat_map(|&id| (0..d_input).map(move |i| numbers(id, i)))
-                .collect(),
+            values: { src.ids.iter() }.flat_map(|&id| (0..d_input).map(move |i| numbers(id, i))).collect(),
             d_input,
             lengths: src.lengths,
         },
@@ -89,9 +87,8 @@ fn parameters_match_the_architecture() {
         let found = found.map(|found| (found.name().to_owned(), found.shape().to_vec()));
         let mut found: Vec<(String, Vec<usize>)> = found.collect();
         let parameters = model.architecture().parameters().into_iter();
-        let mut expected: Vec<(String, Vec<usize>)> = parameters
-            .map(|parameter| (parameter.name, parameter.shape))
-            .collect();
+        let mut expected: Vec<(String, Vec<usize>)> =
+            parameters.map(|parameter| (parameter.name, parameter.shape)).collect();
         found.sort();
         expected.sort();
         assert_eq!(found, expected, "{config:?}");
@@ -113,10 +110,7 @@ fn short_and_empty_sources_give_finite_logits() {
             let src = padded(&[&[3], &[], &[4, 3]]);
             let batch = Batch::of(inputs(&config, src, padded(&[&[2], &[2], &[2, 4]])));
             let logits = rows(model.forward(&batch, &Pass::inference()));
-            assert!(
-                logits.concat().iter().all(|logit| logit.is_finite()),
-                "{config:?}"
-            );
+            assert!(logits.concat().iter().all(|logit| logit.is_finite()), "{config:?}");
         }
     });
 }
@@ -155,10 +149,7 @@ fn loss_and_gradients_do_not_depend_on_batching() {
             assert!((whole - split).abs() < 1e-4, "{whole} and {split}");
             for (whole, split) in whole_gradients.iter().zip(&split_gradients) {
                 let scale = whole.abs().max(1.0);
-                assert!(
-                    (whole - split).abs() < 1e-4 * scale,
-                    "{whole} and {split}: {config:?}"
-                );
+                assert!((whole - split).abs() < 1e-4 * scale, "{whole} and {split}: {config:?}");
             }
         }
     });
@@ -187,12 +178,7 @@ fn every_parameter_has_a_gradient() {
 
 /// `config` with dropout of all kinds.
 fn with_dropout(config: ModelConfig) -> ModelConfig {
-    ModelConfig {
-        dropout: 0.3,
-        attention_dropout: 0.2,
-        activation_dropout: 0.2,
-        ..config
-    }
+    ModelConfig { dropout: 0.3, attention_dropout: 0.2, activation_dropout: 0.2, ..config }
 }
 
 #[test]
@@ -213,11 +199,7 @@ fn gradients_that_are_seen_early_are_complete() {
             for (param, gradient) in model.trained().zip(gradients) {
                 let seen = seen.remove(&param.id());
                 let name = param.name();
-                assert_eq!(
-                    seen.as_deref(),
-                    Some(&*gradient.values()),
-                    "{name}: {config:?}"
-                );
+                assert_eq!(seen.as_deref(), Some(&*gradient.values()), "{name}: {config:?}");
             }
         }
     });
@@ -275,12 +257,7 @@ fn dropout_depends_on_the_micro_batch() {
             let config = with_dropout(config);
             let model = model(&config);
             let batch = batch_of(&config, 0..3);
-            let loss = |step| {
-                model
-                    .loss(&batch, 0.1, &Pass::training(1, step, Float::F32))
-                    .sums()
-                    .loss
-            };
+            let loss = |step| model.loss(&batch, 0.1, &Pass::training(1, step, Float::F32)).sums().loss;
             assert_eq!(loss(1), loss(1));
             assert_ne!(loss(1), loss(2));
         }
@@ -296,18 +273,8 @@ fn tied_matrices_are_stored_once() {
         large.map(|parameter| parameter.name().to_owned()).collect()
     };
     assert_eq!(names("all"), ["src.embedding.weight"]);
-    assert_eq!(
-        names("decoder"),
-        ["src.embedding.weight", "tgt.embedding.weight"]
-    );
-    assert_eq!(
-        names("none"),
-        [
-            "src.embedding.weight",
-            "tgt.embedding.weight",
-            "head.weight"
-        ]
-    );
+    assert_eq!(names("decoder"), ["src.embedding.weight", "tgt.embedding.weight"]);
+    assert_eq!(names("none"), ["src.embedding.weight", "tgt.embedding.weight", "head.weight"]);
 }
 
 #[test]
@@ -319,19 +286,13 @@ fn tables_that_are_only_looked_up_are_those_that_are_not_the_projection() {
     };
     assert_eq!(names("all"), [""; 0]);
     assert_eq!(names("decoder"), ["src.embedding.weight"]);
-    assert_eq!(
-        names("none"),
-        ["src.embedding.weight", "tgt.embedding.weight"]
-    );
+    assert_eq!(names("none"), ["src.embedding.weight", "tgt.embedding.weight"]);
 }
 
 #[test]
 fn a_probe_names_the_first_layer_with_nan() {
     on_each_device(|| {
-        let config = ModelConfig {
-            d_model: 12,
-            ..base()
-        };
+        let config = ModelConfig { d_model: 12, ..base() };
         let model = model(&config);
         let name = "encoder.layers.1.feed_forward.outer.bias";
         let mut named = model.parameters().iter();
@@ -339,10 +300,7 @@ fn a_probe_names_the_first_layer_with_nan() {
         damaged.change(|values| values[0] = f32::INFINITY);
         let probe = Probe::default();
         model.loss(&batch(&SRC, &TGT), 0.1, &Pass::inference().probed(&probe));
-        assert_eq!(
-            probe.first_non_finite().as_deref(),
-            Some("encoder.layers.1")
-        );
+        assert_eq!(probe.first_non_finite().as_deref(), Some("encoder.layers.1"));
     });
 }
 
@@ -379,19 +337,11 @@ fn repeated(batch: &Batch, times: usize) -> Batch {
     };
     let src = |src: &Src| match src {
         Src::Tokens(tokens) => rows(tokens).into(),
-        Src::Vectors {
-            values,
-            d_input,
-            lengths,
-        } => Src::Vectors {
+        Src::Vectors { values, d_input, lengths } => Src::Vectors {
             values: values.repeat(times),
             d_input: *d_input,
             lengths: Lengths::new(lengths.lens().repeat(times), lengths.width()),
         },
     };
-    Batch {
-        inputs: batch.inputs.as_ref().map(src, rows),
-        tgt_out: rows(&batch.tgt_out),
-        lines: Vec::new(),
-    }
+    Batch { inputs: batch.inputs.as_ref().map(src, rows), tgt_out: rows(&batch.tgt_out), lines: Vec::new() }
 }

@@ -5,18 +5,15 @@ use attentive_tape::{self as tape, Causality, Lengths, Value};
 use super::*;
 use crate::model::tests::on_each_device;
 use crate::nn::{
-    AttentionMap, AttentionWatch, Construction, Initial, ParameterKind, Parameters, Pass, Relative,
-    Sequence, Sequences, Trained,
+    AttentionMap, AttentionWatch, Construction, Initial, ParameterKind, Parameters, Pass, Relative, Sequence,
+    Sequences, Trained,
 };
 
 const LENS: [usize; 3] = [4, 2, 3];
 const LEN: usize = 4;
 const D: usize = 12;
 const D_HEAD: usize = 4;
-const ROTARY: RelativePositions = RelativePositions::Rotary {
-    base: 10_000.0,
-    scaling: None,
-};
+const ROTARY: RelativePositions = RelativePositions::Rotary { base: 10_000.0, scaling: None };
 
 fn rows(len: usize) -> Value {
     let mut random = Random::new(6, len as u64);
@@ -69,11 +66,7 @@ fn attention(positions: RelativePositions, n_kv_heads: usize, site: AttentionSit
             "key.weight" | "value.weight" | "key.bias" | "value.bias" => D_HEAD * n_kv_heads,
             _ => D,
         };
-        let shape = if name.ends_with("weight") {
-            vec![width, D]
-        } else {
-            vec![width]
-        };
+        let shape = if name.ends_with("weight") { vec![width, D] } else { vec![width] };
         let numbers = (0..shape.iter().product()).map(|_| 0.5 * random.normal() as f32);
         let values = Vec::from_iter(numbers).into();
         Initial { shape, values }
@@ -162,10 +155,7 @@ fn recorded_weights_reproduce_the_output() {
         }
 
         let layer = attention(RelativePositions::None, 3, AttentionSite::Cross).attention;
-        let memory = Sequence {
-            x: rows(LEN),
-            lengths: lengths(),
-        };
+        let memory = Sequence { x: rows(LEN), lengths: lengths() };
         let values = mapped(&layer.value, &memory.x);
         let tgt = Lengths::full(LENS.len(), 2);
         let (out, map) = watched(|pass| {
@@ -194,11 +184,7 @@ fn watching_changes_nothing() {
 fn one_matrix_for_all_heads_equals_one_for_each() {
     on_each_device(|| {
         for n_kv_heads in [3, 1] {
-            let whole = attention(
-                RelativePositions::None,
-                n_kv_heads,
-                AttentionSite::EncoderSelf,
-            );
+            let whole = attention(RelativePositions::None, n_kv_heads, AttentionSite::EncoderSelf);
             let layer = &whole.attention;
             let x = tape::row_range(rows(LEN), 0..LEN);
             // The queries, keys or values of a head, a row for each position.
@@ -207,8 +193,7 @@ fn one_matrix_for_all_heads_equals_one_for_each() {
                 let bias = linear.bias.as_ref().expect("a bias").to_vec();
                 let map = |x: &[f32]| {
                     let rows = D_HEAD * head..D_HEAD * (head + 1);
-                    rows.map(|row| dot(&weight[row * D..][..D], x) + bias[row])
-                        .collect()
+                    rows.map(|row| dot(&weight[row * D..][..D], x) + bias[row]).collect()
                 };
                 x.values().chunks(D).map(map).collect()
             };

@@ -5,9 +5,7 @@ use attentive_tape::{self as tape, AttentionWeights, Lengths, Value};
 
 use super::*;
 use crate::model::tests::on_each_device;
-use crate::nn::{
-    AttentionWatch, Construction, Initializer, Parameters, Pass, Sequence, Sequences, Trained,
-};
+use crate::nn::{AttentionWatch, Construction, Initializer, Parameters, Pass, Sequence, Sequences, Trained};
 
 const D: usize = 6;
 const SRC_LENS: [usize; 2] = [3, 2];
@@ -20,10 +18,7 @@ fn normal(random: &mut Random, rows: usize) -> Value {
 }
 
 fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> RecurrentDecoder<Trained> {
-    let mut translator = Translator {
-        attention,
-        ..Translator::default()
-    };
+    let mut translator = Translator { attention, ..Translator::default() };
     translator.encoder.stack = StackKind::Recurrent;
     translator.decoder.stack = StackKind::Recurrent;
     translator.decoder.n_decoder_layers = n_layers;
@@ -55,8 +50,7 @@ fn gathered(weights: &AttentionWeights, values: &Value) -> Vec<f32> {
     let values = values.values();
     let values: Vec<&[f32]> = values.chunks(D).collect();
     let rows = weights.values.chunks(src_len).enumerate();
-    rows.flat_map(|(row, weights)| weighted(weights, &values[row / len * src_len..]))
-        .collect()
+    rows.flat_map(|(row, weights)| weighted(weights, &values[row / len * src_len..])).collect()
 }
 
 /// Σ weight · value
@@ -73,10 +67,7 @@ fn weighted(weights: &[f32], values: &[&[f32]]) -> Vec<f32> {
 fn assert_close(what: &str, found: &[f32], expected: &[f32]) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (found, expected) in found.iter().zip(expected) {
-        assert!(
-            (found - expected).abs() < 1e-5,
-            "{what}: {found}, not {expected}"
-        );
+        assert!((found - expected).abs() < 1e-5, "{what}: {found}, not {expected}");
     }
 }
 
@@ -108,9 +99,7 @@ fn recorded_weights_reproduce_the_contexts() {
                     let [_, context] = sequences.advance_attentive(&x, layer, attention);
                     context
                 }
-                RecurrentAttention::Multiplicative(attention) => {
-                    sequences.attend_states(&x, attention)
-                }
+                RecurrentAttention::Multiplicative(attention) => sequences.attend_states(&x, attention),
             };
             let [map] = watch.into_maps().try_into().expect("one map");
             assert_eq!(map.weights.shape, [batch, 1, LEN, SRC_LEN]);
@@ -153,12 +142,7 @@ fn tanh(x: Vec<f32>) -> Vec<f32> {
 /// - `h`: `[SRC_LEN, D]`, the memory
 /// - `x`: `[LEN, D]`
 /// - `states`: `[1, D]` for each layer
-fn by_the_formulas(
-    decoder: &RecurrentDecoder<Trained>,
-    h: &Value,
-    x: &Value,
-    states: &[Value],
-) -> Vec<f32> {
+fn by_the_formulas(decoder: &RecurrentDecoder<Trained>, h: &Value, x: &Value, states: &[Value]) -> Vec<f32> {
     let h = h.values();
     let h: Vec<&[f32]> = h.chunks(D).collect();
     // Σ_j softmax(e)_j h_j
@@ -168,10 +152,7 @@ fn by_the_formulas(
         let weights: Vec<f32> = exp.iter().map(|exp| exp / sum).collect();
         weighted(&weights, &h)
     };
-    let mut states: Vec<Vec<f32>> = states
-        .iter()
-        .map(|state| state.values().into_owned())
-        .collect();
+    let mut states: Vec<Vec<f32>> = states.iter().map(|state| state.values().into_owned()).collect();
     let mut out = Vec::new();
     for x in x.values().chunks(D) {
         let mut below = x.to_vec();
@@ -181,8 +162,7 @@ fn by_the_formulas(
             let before = &states[number];
             let hidden = layer.hidden.as_ref().expect("a hidden map");
             let mut sum = add(map(&layer.input, &below), &map(hidden, before));
-            if let (0, Some(RecurrentAttention::Additive(attention))) = (number, &decoder.attention)
-            {
+            if let (0, Some(RecurrentAttention::Additive(attention))) = (number, &decoder.attention) {
                 // e_j = vᵀ tanh(W s + U h_j)
                 let (v, query) = (attention.score.to_vec(), map(&attention.query, before));
                 let e = |h: &&[f32]| dot(&v, &tanh(add(map(&attention.key, h), &query)));
@@ -211,12 +191,9 @@ fn the_decoder_follows_its_formulas() {
     on_each_device(|| {
         let pass = &Pass::inference();
         let mut random = Random::new(7, 0);
-        for attention in [
-            AttentionKind::None,
-            AttentionKind::Additive,
-            AttentionKind::Dot,
-            AttentionKind::General,
-        ] {
+        for attention in
+            [AttentionKind::None, AttentionKind::Additive, AttentionKind::Dot, AttentionKind::General]
+        {
             for n_layers in [1, 2] {
                 let decoder = decoder(attention, CellKind::Rnn, n_layers);
                 // Large enough that the weights of the source positions differ.

@@ -1,8 +1,6 @@
 //! Attention of sequences to themselves and to the memory.
 
-use attentive_tape::{
-    self as tape, Attended, AttentionShape, Causality, Dropout, Lengths, Scores, Value,
-};
+use attentive_tape::{self as tape, Attended, AttentionShape, Causality, Dropout, Lengths, Scores, Value};
 
 use super::{Relative, Sequences, Trained};
 use crate::nn::{Attention, AttentionPlace};
@@ -37,11 +35,7 @@ impl Sequences<'_> {
         let attending = Attending {
             attended: Attended::Itself(all),
             keys: (causality == Causality::Full).then_some(self.lengths),
-            scores: Scores {
-                scale: heads.scale,
-                causality,
-                bias: self.bias.clone(),
-            },
+            scores: Scores { scale: heads.scale, causality, bias: self.bias.clone() },
             heads: [heads.n_heads, heads.n_kv_heads, heads.d_head],
             dropout: self.pass.dropout(attention.dropout),
         };
@@ -50,32 +44,14 @@ impl Sequences<'_> {
 
     /// The contexts of all positions, `[batch · tgt_len, n_heads · d_head]`.
     pub(super) fn contexts(&self, attending: Attending<'_>, place: &AttentionPlace) -> Value {
-        let Attending {
-            attended,
-            keys,
-            scores,
-            heads: [n_heads, n_kv_heads, d_head],
-            dropout,
-        } = attending;
+        let Attending { attended, keys, scores, heads: [n_heads, n_kv_heads, d_head], dropout } = attending;
         let len = |x: &Value| x.shape()[0] / self.batch().max(1);
         let (tgt_len, src_len) = match &attended {
             Attended::Itself(all) => (len(all), len(all)),
-            Attended::Other {
-                queries,
-                keys_values,
-            } => (len(queries), len(keys_values)),
+            Attended::Other { queries, keys_values } => (len(queries), len(keys_values)),
         };
-        let shape = AttentionShape {
-            batch: self.batch(),
-            n_heads,
-            n_kv_heads,
-            tgt_len,
-            src_len,
-            d_head,
-        };
-        self.pass.record_attention(place, || {
-            tape::attention_weights(shape, &attended, keys, &scores)
-        });
+        let shape = AttentionShape { batch: self.batch(), n_heads, n_kv_heads, tgt_len, src_len, d_head };
+        self.pass.record_attention(place, || tape::attention_weights(shape, &attended, keys, &scores));
         tape::attention(shape, attended, keys, &scores, dropout)
     }
 }

@@ -50,10 +50,7 @@ pub struct AttentionWatch {
 impl AttentionWatch {
     /// Collects the weights of attention of this kind only.
     pub fn only(site: AttentionSite) -> Self {
-        Self {
-            only: Some(site),
-            ..Self::default()
-        }
+        Self { only: Some(site), ..Self::default() }
     }
 
     /// Whether the weights of the attention at `place` are collected.

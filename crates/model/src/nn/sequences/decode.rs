@@ -10,12 +10,7 @@ use crate::nn::{
 };
 
 impl Decode for Sequences<'_> {
-    fn attend_earlier(
-        &mut self,
-        x: &Value,
-        attention: &Attention<Trained>,
-        relative: &Relative,
-    ) -> Value {
+    fn attend_earlier(&mut self, x: &Value, attention: &Attention<Trained>, relative: &Relative) -> Value {
         self.attend_itself(x, attention, relative, Causality::Causal)
     }
 
@@ -25,16 +20,9 @@ impl Decode for Sequences<'_> {
         let queries = self.side_by_side(x, &[&attention.query]);
         let heads = attention.heads;
         let attending = Attending {
-            attended: Attended::Other {
-                queries,
-                keys_values,
-            },
+            attended: Attended::Other { queries, keys_values },
             keys: Some(lengths),
-            scores: Scores {
-                scale: heads.scale,
-                causality: Causality::Full,
-                bias: None,
-            },
+            scores: Scores { scale: heads.scale, causality: Causality::Full, bias: None },
             heads: [heads.n_heads, heads.n_kv_heads, heads.d_head],
             dropout: self.pass.dropout(attention.dropout),
         };
@@ -67,8 +55,7 @@ impl Decode for Sequences<'_> {
             src_lengths: memory.lengths.clone(),
         };
         let precision = self.pass.precision();
-        let both =
-            tape::attentive_recurrent(layer.cell, self.lengths, projected, recurrence(), precision);
+        let both = tape::attentive_recurrent(layer.cell, self.lengths, projected, recurrence(), precision);
         let [_, width] = both.shape();
         let hidden = tape::columns(both.clone(), 0..layer.d);
         self.pass.record_attention(&only_place(), || {
@@ -88,10 +75,7 @@ impl Decode for Sequences<'_> {
         };
         let d = attention.d_memory;
         let attending = Attending {
-            attended: Attended::Other {
-                queries: tape::scale(queries, attention.factor()),
-                keys_values,
-            },
+            attended: Attended::Other { queries: tape::scale(queries, attention.factor()), keys_values },
             keys: Some(lengths),
             scores: Scores::scaled(d, Causality::Full),
             heads: [1, 1, d],
@@ -122,11 +106,7 @@ impl<'a> Sequences<'a> {
 
 /// The place of the only attention of a recurrent decoder.
 fn only_place() -> AttentionPlace {
-    AttentionPlace {
-        name: "decoder.attention".into(),
-        site: AttentionSite::Cross,
-        layer: 0,
-    }
+    AttentionPlace { name: "decoder.attention".into(), site: AttentionSite::Cross, layer: 0 }
 }
 
 /// The previous state of each position, `[batch · len, d]`: `initial` `[batch, d]`, then the states `[batch · len, d]` without
@@ -135,11 +115,7 @@ fn before(initial: &Value, states: &Value) -> Value {
     let ([batch, d], [rows, _]) = (initial.shape(), states.shape());
     let len = rows / batch;
     let mut values = Vec::with_capacity(rows * d);
-    for (first, states) in initial
-        .values()
-        .chunks_exact(d)
-        .zip(states.values().chunks_exact(len * d))
-    {
+    for (first, states) in initial.values().chunks_exact(d).zip(states.values().chunks_exact(len * d)) {
         values.extend_from_slice(first);
         values.extend_from_slice(&states[..(len - 1) * d]);
     }

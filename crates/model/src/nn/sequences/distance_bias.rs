@@ -17,19 +17,11 @@ pub struct DistanceBias {
 
 impl DistanceBias {
     /// The biases of `attention`, if it has relative position buckets.
-    pub fn new(
-        attention: &Attention,
-        causality: Causality,
-        scope: Scope<'_, Trained>,
-    ) -> Option<Self> {
+    pub fn new(attention: &Attention, causality: Causality, scope: Scope<'_, Trained>) -> Option<Self> {
         let RelativePositions::Buckets { max_distance, .. } = attention.positions else {
             return None;
         };
-        Some(Self {
-            table: scope.vector("table"),
-            max_distance,
-            causality,
-        })
+        Some(Self { table: scope.vector("table"), max_distance, causality })
     }
 
     /// The biases between the positions of sequences of `len`, `[n_heads, len · len]`.
@@ -64,11 +56,7 @@ mod tests {
 
     fn bias(causality: Causality) -> DistanceBias {
         let table: Vec<f32> = (0..64).map(|i| i as f32).collect();
-        DistanceBias {
-            table: Param::new("table", vec![32, 2], table),
-            max_distance: 128,
-            causality,
-        }
+        DistanceBias { table: Param::new("table", vec![32, 2], table), max_distance: 128, causality }
     }
 
     /// Distances key − query and their buckets in T5: 32 buckets up to 128.
@@ -93,16 +81,9 @@ mod tests {
             assert_eq!(both.bucket(600, key, 32), bucket, "{distance}");
         }
         let causal = bias(Causality::Causal);
-        for (distance, bucket) in [
-            (0, 0),
-            (-1, 1),
-            (-15, 15),
-            (-16, 16),
-            (-31, 21),
-            (-127, 31),
-            (-500, 31),
-            (3, 0),
-        ] {
+        for (distance, bucket) in
+            [(0, 0), (-1, 1), (-15, 15), (-16, 16), (-31, 21), (-127, 31), (-500, 31), (3, 0)]
+        {
             let key = (600 + distance) as usize;
             assert_eq!(causal.bucket(600, key, 32), bucket, "{distance}");
         }

@@ -6,22 +6,14 @@ use super::{Relative, Sequences, Trained};
 use crate::nn::{Attention, Encode, RecurrentLayer, States};
 
 impl Encode for Sequences<'_> {
-    fn attend_whole(
-        &mut self,
-        x: &Value,
-        attention: &Attention<Trained>,
-        relative: &Relative,
-    ) -> Value {
+    fn attend_whole(&mut self, x: &Value, attention: &Attention<Trained>, relative: &Relative) -> Value {
         self.attend_itself(x, attention, relative, Causality::Full)
     }
 
     fn read(&mut self, x: &Value, layer: &RecurrentLayer<Trained>) -> States<Value> {
         let states = self.states(x, layer, None);
         let last = tape::select_rows(states.clone(), &self.final_rows(layer));
-        States {
-            hidden: hidden_part(states, layer),
-            last,
-        }
+        States { hidden: hidden_part(states, layer), last }
     }
 
     fn read_both(&mut self, x: &Value, layers: [&RecurrentLayer<Trained>; 2]) -> States<Value> {
@@ -37,10 +29,7 @@ impl Encode for Sequences<'_> {
         let [forward, backward] =
             layers.map(|layer| tape::select_rows(states.clone(), &self.final_rows(layer)));
         let last = (0..cell.states()).flat_map(|n| {
-            [
-                tape::columns(forward.clone(), part(0, n)),
-                tape::columns(backward.clone(), part(1, n)),
-            ]
+            [tape::columns(forward.clone(), part(0, n)), tape::columns(backward.clone(), part(1, n))]
         });
         States {
             last: tape::join(last.collect()),
@@ -66,12 +55,7 @@ impl Sequences<'_> {
     }
 
     /// What one direction of a layer reads.
-    fn reading(
-        &mut self,
-        x: &Value,
-        layer: &RecurrentLayer<Trained>,
-        initial: Option<Value>,
-    ) -> Reading {
+    fn reading(&mut self, x: &Value, layer: &RecurrentLayer<Trained>, initial: Option<Value>) -> Reading {
         Reading {
             direction: layer.direction,
             projected: layer.project(x, self),
@@ -88,15 +72,8 @@ impl Sequences<'_> {
     }
 
     /// The recurrence of the states of `layer`.
-    pub(crate) fn recurrence(
-        &self,
-        layer: &RecurrentLayer<Trained>,
-        initial: Option<Value>,
-    ) -> Recurrence {
-        Recurrence {
-            hidden: layer.hidden.as_ref().map(|map| map.as_map(self.pass)),
-            initial,
-        }
+    pub(crate) fn recurrence(&self, layer: &RecurrentLayer<Trained>, initial: Option<Value>) -> Recurrence {
+        Recurrence { hidden: layer.hidden.as_ref().map(|map| map.as_map(self.pass)), initial }
     }
 }
 

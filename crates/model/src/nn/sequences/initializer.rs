@@ -37,15 +37,10 @@ impl Initializer {
     /// # Panics
     /// If the architecture has no such parameter.
     pub fn draw(&self, name: &str) -> Initial {
-        let (number, parameter) = self
-            .parameters
-            .get(name)
-            .unwrap_or_else(|| panic!("the architecture has no parameter `{name}`"));
+        let (number, parameter) =
+            self.parameters.get(name).unwrap_or_else(|| panic!("the architecture has no parameter `{name}`"));
         let mut random = Random::new(self.seed, FIRST_STREAM + number);
-        Initial {
-            shape: parameter.shape.clone(),
-            values: draw(parameter, self.kind, &mut random).into(),
-        }
+        Initial { shape: parameter.shape.clone(), values: draw(parameter, self.kind, &mut random).into() }
     }
 }
 
@@ -81,9 +76,7 @@ fn distribution(parameter: &Parameter, kind: Init) -> Distribution {
     let xavier = |d_in: usize, d_out: usize| (6.0 / (d_in + d_out) as f64).sqrt();
     match (parameter.start, kind) {
         (Start::Constant(value), _) => Constant(value),
-        (Start::ResidualWeight { n_sublayers }, Init::Gpt2) => {
-            Normal(0.02 / (n_sublayers as f64).sqrt())
-        }
+        (Start::ResidualWeight { n_sublayers }, Init::Gpt2) => Normal(0.02 / (n_sublayers as f64).sqrt()),
         (Start::Weight | Start::ResidualWeight { .. }, _) => {
             let (d_out, d_in) = (parameter.shape[0], parameter.shape[1]);
             match kind {
@@ -92,9 +85,7 @@ fn distribution(parameter: &Parameter, kind: Init) -> Distribution {
                 Init::Normal | Init::Gpt2 => Normal(0.02),
             }
         }
-        (Start::Bias { d_in } | Start::GateBias { d: d_in, .. }, Init::Pytorch) => {
-            Uniform(from(d_in))
-        }
+        (Start::Bias { d_in } | Start::GateBias { d: d_in, .. }, Init::Pytorch) => Uniform(from(d_in)),
         (Start::Bias { .. } | Start::GateBias { .. }, _) => Constant(0.0),
         (Start::Vector, _) => {
             let d = parameter.len();
@@ -121,10 +112,7 @@ mod tests {
         let squares: f64 = weights.values().iter().map(|&x| f64::from(x * x)).sum();
         let found = (squares / weights.len() as f64).sqrt();
         // 4096 weights or more: five standard deviations.
-        assert!(
-            (found / expected - 1.0).abs() < 0.06,
-            "{name}: {found}, not {expected}"
-        );
+        assert!((found / expected - 1.0).abs() < 0.06, "{name}: {found}, not {expected}");
     }
 
     #[test]

@@ -23,8 +23,7 @@ pub use trained::{Initial, ParameterKind, Parameters, Relative, Trained};
 use attentive_architecture::ActivationKind;
 use attentive_base::batch::TokenId;
 use attentive_tape::{
-    self as tape, Activation, Epilogue, Lengths, Map, Param, PositionRows, Rows, Value,
-    add_positions,
+    self as tape, Activation, Epilogue, Lengths, Map, Param, PositionRows, Rows, Value, add_positions,
 };
 
 use super::feed_forward::nonlinearity;
@@ -55,13 +54,7 @@ pub struct Sequences<'a> {
 impl<'a> Sequences<'a> {
     /// Computes sequences of these lengths in `pass`.
     pub fn new(lengths: &'a Lengths, pass: &'a Pass<'a>) -> Self {
-        Self {
-            pass,
-            lengths,
-            memory: None,
-            starts: Vec::new(),
-            bias: None,
-        }
+        Self { pass, lengths, memory: None, starts: Vec::new(), bias: None }
     }
 
     /// The same sequences, which attend to `memory`.
@@ -87,21 +80,14 @@ impl<'a> Sequences<'a> {
             return tape::linear(x.clone(), maps, epilogue);
         }
         let parts = maps.into_iter();
-        tape::join(
-            parts
-                .map(|map| tape::linear(x.clone(), vec![map], epilogue))
-                .collect(),
-        )
+        tape::join(parts.map(|map| tape::linear(x.clone(), vec![map], epilogue)).collect())
     }
 }
 
 impl Linear<Trained> {
     /// Weight and bias as operands.
     pub(crate) fn as_map(&self, pass: &Pass<'_>) -> Map {
-        Map {
-            weight: pass.read(&self.weight),
-            bias: self.bias.as_ref().map(|bias| pass.read(bias)),
-        }
+        Map { weight: pass.read(&self.weight), bias: self.bias.as_ref().map(|bias| pass.read(bias)) }
     }
 }
 
@@ -158,8 +144,7 @@ impl Backend for Sequences<'_> {
         let len = self.lengths.width();
         let table = self.pass.read_rows(table, Rows::Of(ids));
         let dropout = dropout.and_then(|dropout| self.pass.dropout(dropout));
-        let embed =
-            |positions, dropout| tape::embedding(ids, table, input.scale, positions, dropout);
+        let embed = |positions, dropout| tape::embedding(ids, table, input.scale, positions, dropout);
         match &input.positions {
             PositionEncoding::None => embed(None, dropout),
             PositionEncoding::Fixed(rows) => {
@@ -189,11 +174,7 @@ impl Backend for Sequences<'_> {
         match activation {
             ActivationKind::Relu => {
                 let activation = Activation::Relu;
-                let epilogue = Epilogue {
-                    activation,
-                    dropout,
-                    precision,
-                };
+                let epilogue = Epilogue { activation, dropout, precision };
                 tape::linear(x.clone(), vec![map], epilogue)
             }
             kind => {
@@ -213,13 +194,7 @@ impl Backend for Sequences<'_> {
         tape::norm(norm.kind, x.clone(), gain, bias, norm.epsilon)
     }
 
-    fn residual_norm(
-        &mut self,
-        x: Value,
-        y: Value,
-        dropout: Option<Dropout>,
-        norm: &Norm<Trained>,
-    ) -> Value {
+    fn residual_norm(&mut self, x: Value, y: Value, dropout: Option<Dropout>, norm: &Norm<Trained>) -> Value {
         let dropout = dropout.and_then(|dropout| self.pass.dropout(dropout));
         let (gain, bias) = norm.read(self.pass);
         tape::residual_norm(norm.kind, [x, y], dropout, gain, bias, norm.epsilon)

@@ -31,13 +31,7 @@ impl<'a> Pass<'a> {
 
     /// Inference without dropout, with matrix products of linear maps in `precision`.
     pub fn inference_in(precision: Float) -> Self {
-        Self {
-            dropout: None,
-            is_recorded: false,
-            precision,
-            probe: None,
-            watch: None,
-        }
+        Self { dropout: None, is_recorded: false, precision, probe: None, watch: None }
     }
 
     /// Training, with dropout drawn for micro-batch number `micro_batch` of the run seeded with `seed` and matrix products of
@@ -54,18 +48,12 @@ impl<'a> Pass<'a> {
 
     /// The same pass, of whose results gradients can be computed, as they can in training.
     pub fn recorded(self) -> Self {
-        Self {
-            is_recorded: true,
-            ..self
-        }
+        Self { is_recorded: true, ..self }
     }
 
     /// The same pass with the same dropout, without gradients.
     pub fn unrecorded(self) -> Self {
-        Self {
-            is_recorded: false,
-            ..self
-        }
+        Self { is_recorded: false, ..self }
     }
 
     /// Float of the matrix products of linear maps.
@@ -75,18 +63,12 @@ impl<'a> Pass<'a> {
 
     /// The same pass, observed by `probe`.
     pub fn probed(self, probe: &'a Probe) -> Self {
-        Self {
-            probe: Some(probe),
-            ..self
-        }
+        Self { probe: Some(probe), ..self }
     }
 
     /// The same pass, with attention weights recorded in `watch`.
     pub fn watched(self, watch: &'a AttentionWatch) -> Self {
-        Self {
-            watch: Some(watch),
-            ..self
-        }
+        Self { watch: Some(watch), ..self }
     }
 
     /// The parameter as an operand. In training, its gradient can be computed unless it is frozen.
@@ -96,11 +78,7 @@ impl<'a> Pass<'a> {
 
     /// Like [`Pass::read`], for an operation that reads only these rows.
     pub(crate) fn read_rows(&self, parameter: &Param, rows: Rows<'_>) -> Value {
-        if self.is_recorded {
-            parameter.value_of(rows)
-        } else {
-            parameter.constant_of(rows)
-        }
+        if self.is_recorded { parameter.value_of(rows) } else { parameter.constant_of(rows) }
     }
 
     /// The mask of `dropout` in this pass; `None` if nothing is dropped.

@@ -62,10 +62,7 @@ pub struct Parameters<'a> {
 impl<'a> Parameters<'a> {
     /// Makes parameters whose elements are `values(name, kind)`.
     pub fn new(values: &'a mut dyn FnMut(&str, ParameterKind) -> Initial) -> Self {
-        Self {
-            values,
-            made: Vec::new(),
-        }
+        Self { values, made: Vec::new() }
     }
 
     /// Returns all parameters made so far.

@@ -2,12 +2,7 @@ use super::super::job::{Cost, Ticket};
 use super::*;
 
 fn queue(capacity: usize, workers: usize) -> Queue {
-    Queue::new(Limits {
-        workers,
-        batch: 32,
-        queue: capacity,
-        per_client: capacity,
-    })
+    Queue::new(Limits { workers, batch: 32, queue: capacity, per_client: capacity })
 }
 
 /// Adds jobs for which there must be room.
@@ -21,10 +16,7 @@ fn jobs(count: usize, rows: usize, positions: usize) -> (Ticket, Vec<Job>) {
     let job = |_| Job {
         canceled: ticket.canceled(),
         cost: Cost { rows, positions },
-        work: Work::Compute {
-            positions,
-            work: Box::new(|_| ()),
-        },
+        work: Work::Compute { positions, work: Box::new(|_| ()) },
     };
     let jobs = (0..count).map(job).collect();
     (ticket, jobs)
@@ -112,13 +104,7 @@ fn a_request_is_added_as_a_whole_or_not_at_all() {
     let (first, three) = jobs(3, 1, 1);
     add(&queue, 1, three).unwrap();
     let (_second, more) = jobs(3, 1, 1);
-    assert!(matches!(
-        add(&queue, 2, more),
-        Err(Refused::Full {
-            waiting: 3,
-            jobs: 3
-        })
-    ));
+    assert!(matches!(add(&queue, 2, more), Err(Refused::Full { waiting: 3, jobs: 3 })));
     // Canceled jobs make room.
     drop(first);
     let (_third, more) = jobs(5, 1, 1);
@@ -135,26 +121,12 @@ fn a_request_is_added_as_a_whole_or_not_at_all() {
 
 #[test]
 fn no_client_fills_the_queue() {
-    let queue = Queue::new(Limits {
-        workers: 1,
-        batch: 32,
-        queue: 8,
-        per_client: 6,
-    });
+    let queue = Queue::new(Limits { workers: 1, batch: 32, queue: 8, per_client: 6 });
     let (first, four) = jobs(4, 1, 1);
     add(&queue, 1, four).unwrap();
     let (_refused, three) = jobs(3, 1, 1);
     let refused = add(&queue, 1, three).unwrap_err();
-    assert!(
-        matches!(
-            refused,
-            Refused::Crowding {
-                waiting: 4,
-                jobs: 3
-            }
-        ),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Refused::Crowding { waiting: 4, jobs: 3 }), "{refused:?}");
     assert!(refused.to_string().contains("you already have 4 jobs"));
     let (_second, two) = jobs(2, 1, 1);
     add(&queue, 1, two).unwrap();
@@ -163,16 +135,7 @@ fn no_client_fills_the_queue() {
     // Now it is the server that is full.
     let (_third, one) = jobs(1, 1, 1);
     let refused = add(&queue, 3, one).unwrap_err();
-    assert!(
-        matches!(
-            refused,
-            Refused::Full {
-                waiting: 8,
-                jobs: 1
-            }
-        ),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Refused::Full { waiting: 8, jobs: 1 }), "{refused:?}");
     // Canceled jobs make room in a client's share as well.
     drop(first);
     let (_again, four) = jobs(4, 1, 1);
@@ -188,10 +151,7 @@ fn what_was_begun_goes_on_in_a_full_queue() {
     let (_further, more) = jobs(3, 1, 1);
     queue.add(Client(1), Admission::Further, more).unwrap();
     let (_second, one) = jobs(1, 1, 1);
-    assert!(matches!(
-        add(&queue, 2, one),
-        Err(Refused::Full { waiting: 5, .. })
-    ));
+    assert!(matches!(add(&queue, 2, one), Err(Refused::Full { waiting: 5, .. })));
     assert_eq!(order(&queue).len(), 5);
     queue.close();
     let (_late, one) = jobs(1, 1, 1);

@@ -57,11 +57,7 @@ impl Create {
             source: language("source_lang", &self.source_lang)?,
             target: language("target_lang", &self.target_lang)?,
         };
-        if app
-            .models
-            .translating(&direction.source, &direction.target)
-            .is_none()
-        {
+        if app.models.translating(&direction.source, &direction.target).is_none() {
             let problem = "Unsupported glossary source and target language pair";
             let hint = "`GET /v2/glossary-language-pairs` lists them";
             return Err(Problem::field("target_lang", problem).hint(hint));
@@ -74,12 +70,7 @@ impl Create {
                 return Err(Problem::field("entries_format", problem).hint("use `tsv` or `csv`"));
             }
         };
-        Ok(Draft {
-            name: self.name,
-            direction,
-            format,
-            entries: self.entries,
-        })
+        Ok(Draft { name: self.name, direction, format, entries: self.entries })
     }
 }
 
@@ -114,11 +105,7 @@ async fn list(State(app): State<Shared>, request: Request) -> Result<Response, P
 #[utoipa::path(get, path = "/v2/glossaries/{glossary_id}", tag = "DeepL",
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 200, description = "The glossary"), (status = 404, description = "There is no such glossary")))]
-async fn describe(
-    State(app): State<Shared>,
-    Id(id): Id,
-    request: Request,
-) -> Result<Response, Problem> {
+async fn describe(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     let (_, owner) = who(&app, &request)?;
     Ok(reply(&described(&*app.glossaries.get(owner, &id)?)))
 }
@@ -127,11 +114,7 @@ async fn describe(
 #[utoipa::path(delete, path = "/v2/glossaries/{glossary_id}", tag = "DeepL",
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 204, description = "The glossary was deleted"), (status = 404, description = "There is no such glossary")))]
-async fn delete(
-    State(app): State<Shared>,
-    Id(id): Id,
-    request: Request,
-) -> Result<Response, Problem> {
+async fn delete(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     let (_, owner) = who(&app, &request)?;
     app.glossaries.remove(owner, &id)?;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -142,11 +125,7 @@ async fn delete(
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 200, description = "A line for each entry: a term, a tab, and its translation",
         content_type = "text/tab-separated-values"), (status = 404, description = "There is no such glossary")))]
-async fn entries(
-    State(app): State<Shared>,
-    Id(id): Id,
-    request: Request,
-) -> Result<Response, Problem> {
+async fn entries(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     let (client, owner) = who(&app, &request)?;
     let glossary = app.glossaries.get(owner, &id)?;
     let write = move |_: &Stop| {
@@ -166,9 +145,7 @@ async fn pairs(State(app): State<Shared>, request: Request) -> Result<Response, 
     who(&app, &request)?;
     let all = app.models.all();
     let directions = all.iter().filter_map(|model| model.direction());
-    let mut pairs: Vec<[&str; 2]> = directions
-        .map(|one| [one.source.base(), one.target.base()])
-        .collect();
+    let mut pairs: Vec<[&str; 2]> = directions.map(|one| [one.source.base(), one.target.base()]).collect();
     pairs.sort_unstable();
     pairs.dedup();
     let pair = |[source, target]: [&str; 2]| json!({"source_lang": source, "target_lang": target});
@@ -192,15 +169,11 @@ pub(super) fn fitting(
         return Err(Problem::field("source_lang", problem));
     };
     let glossary = app.glossaries.get(owner, id)?;
-    let Direction {
-        source: from,
-        target: to,
-    } = &glossary.direction;
+    let Direction { source: from, target: to } = &glossary.direction;
     if from.base() == source.base() && to.base() == target.base() {
         return Ok(glossary);
     }
-    let problem =
-        format!("The glossary is for {from} to {to}, the texts are for {source} to {target}.");
+    let problem = format!("The glossary is for {from} to {to}, the texts are for {source} to {target}.");
     Err(Problem::field("glossary_id", problem))
 }
 

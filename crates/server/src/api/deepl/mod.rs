@@ -96,9 +96,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     let (form, split) = (asked.form()?, asked.split()?);
     let target = language("target_lang", &asked.target_lang)?;
     let source = asked.source_lang.filter(|code| !code.is_empty());
-    let source = source
-        .map(|code| language("source_lang", &code))
-        .transpose()?;
+    let source = source.map(|code| language("source_lang", &code)).transpose()?;
     let terms = match asked.glossary_id.as_deref() {
         None | Some("") => None,
         Some(id) => Some(Terms {
@@ -121,13 +119,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     };
     let (texts, chosen, billed) = app.desk.ask(client, choose).await?;
     let models = chosen.iter().map(|(model, _)| Arc::clone(model)).collect();
-    let texts_of = |texts| Texts {
-        texts,
-        form,
-        split,
-        terms: terms.clone(),
-        alternatives: 0,
-    };
+    let texts_of = |texts| Texts { texts, form, split, terms: terms.clone(), alternatives: 0 };
     let (translated, warnings) = translate_each(&app, client, texts, models, texts_of).await?;
     let write = move |_: &Stop| {
         let results = translated.into_iter().zip(chosen).zip(billed);
@@ -189,10 +181,7 @@ impl Translate {
         match self.tag_handling.as_deref() {
             None | Some("" | "0") => Ok(Form::Plain),
             Some("html" | "xml") => Ok(Form::Markup),
-            Some(_) => Err(Problem::field(
-                "tag_handling",
-                "Value for 'tag_handling' not supported.",
-            )),
+            Some(_) => Err(Problem::field("tag_handling", "Value for 'tag_handling' not supported.")),
         }
     }
 
@@ -204,10 +193,7 @@ impl Translate {
             None | Some("" | "1") => Ok(Split::Sentences),
             Some("nonewlines") => Ok(Split::Paragraphs),
             Some("0") => Ok(Split::Nowhere),
-            Some(_) => Err(Problem::field(
-                "split_sentences",
-                "Value for 'split_sentences' not supported.",
-            )),
+            Some(_) => Err(Problem::field("split_sentences", "Value for 'split_sentences' not supported.")),
         }
     }
 
@@ -215,10 +201,9 @@ impl Translate {
     fn check(&self) -> Result<(), Problem> {
         match self.formality.as_deref() {
             None | Some("" | "default" | "prefer_more" | "prefer_less") => Ok(()),
-            Some(_) => Err(Problem::field(
-                "formality",
-                "'formality' is not supported for given 'target_lang'.",
-            )),
+            Some(_) => {
+                Err(Problem::field("formality", "'formality' is not supported for given 'target_lang'."))
+            }
         }
     }
 }
@@ -231,8 +216,7 @@ fn choose(
     text: &str,
 ) -> Result<(Arc<Model>, Language), Problem> {
     let unsupported = || {
-        let problem =
-            format!("Value for 'target_lang' not supported: no model translates into {target}.");
+        let problem = format!("Value for 'target_lang' not supported: no model translates into {target}.");
         Problem::field("target_lang", problem)
     };
     let source = match source {
@@ -242,16 +226,13 @@ fn choose(
             let directions = all.iter().filter_map(|model| model.direction());
             let into = directions.filter(|one| one.target.base() == target.base());
             let sources: Vec<Language> = into.map(|one| one.source.clone()).collect();
-            detect_among(text, &sources)
-                .ok_or_else(unsupported)?
-                .language
+            detect_among(text, &sources).ok_or_else(unsupported)?.language
         }
     };
     let model = app.models.translating(&source, target);
     let no_pair = || {
-        let problem = format!(
-            "Value for 'source_lang' not supported: no model translates {source} into {target}."
-        );
+        let problem =
+            format!("Value for 'source_lang' not supported: no model translates {source} into {target}.");
         Problem::field("source_lang", problem)
     };
     Ok((model.ok_or_else(no_pair)?, source))
@@ -288,8 +269,7 @@ async fn get_languages(State(app): State<Shared>, request: Request) -> Result<Re
     languages.sort();
     languages.dedup();
     let entry = |language: &Language| {
-        let mut entry =
-            json!({"language": language.code().to_uppercase(), "name": language.name()});
+        let mut entry = json!({"language": language.code().to_uppercase(), "name": language.name()});
         if is_target {
             entry["supports_formality"] = false.into();
         }
@@ -312,9 +292,7 @@ async fn get_usage(State(app): State<Shared>, request: Request) -> Result<Respon
     let visit = Visit::of(&request)?;
     app.client(request.headers(), None, &visit)?;
     let count = app.characters.load(Relaxed);
-    Ok(reply(
-        &json!({"character_count": count, "character_limit": UNLIMITED}),
-    ))
+    Ok(reply(&json!({"character_count": count, "character_limit": UNLIMITED})))
 }
 
 /// Returns the number of characters that were translated since the server was started; there is no limit.
@@ -325,6 +303,5 @@ async fn post_usage(app: State<Shared>, request: Request) -> Result<Response, Pr
 }
 
 fn language(field: &str, code: &str) -> Result<Language, Problem> {
-    code.parse()
-        .map_err(|_| Problem::field(field, format!("Value for '{field}' not supported.")))
+    code.parse().map_err(|_| Problem::field(field, format!("Value for '{field}' not supported.")))
 }

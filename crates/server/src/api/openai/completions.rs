@@ -80,10 +80,7 @@ struct Asked {
 impl Asked {
     /// Counts the tokens of the texts.
     fn usage(&self) -> Usage {
-        Usage {
-            prompt: self.begun.iter().map(|one| one.tokens).sum(),
-            completion: 0,
-        }
+        Usage { prompt: self.begun.iter().map(|one| one.tokens).sum(), completion: 0 }
     }
 
     /// The text before each continuation.
@@ -121,10 +118,7 @@ impl Asked {
 /// Continues texts.
 #[utoipa::path(post, path = "/v1/completions", tag = "OpenAI", request_body = Complete,
     responses((status = 200, description = "`choices`, or with `stream` server-sent events")))]
-pub(super) async fn complete(
-    State(app): State<Shared>,
-    request: Request,
-) -> Result<Response, Problem> {
+pub(super) async fn complete(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let mut asked: Complete = json(request, &app).await?;

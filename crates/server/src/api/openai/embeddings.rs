@@ -50,27 +50,18 @@ enum Encoding {
 /// Computes the vector of each text.
 #[utoipa::path(post, path = "/v1/embeddings", tag = "OpenAI", request_body = Embed,
     responses((status = 200, description = "`data`, a list of objects with `embedding`")))]
-pub(super) async fn embed(
-    State(app): State<Shared>,
-    request: Request,
-) -> Result<Response, Problem> {
+pub(super) async fn embed(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let asked: Embed = json(request, &app).await?;
     if asked.dimensions.is_some() {
-        return Err(Problem::field(
-            "dimensions",
-            "`dimensions` is not supported",
-        ));
+        return Err(Problem::field("dimensions", "`dimensions` is not supported"));
     }
     let encodes = |model: &Model| model.pipeline().require_encoder().is_ok();
     let model = (app.models).choose(asked.model.as_deref(), "embed texts", encodes)?;
     let (texts, _) = asked.input.into_texts();
     if texts.is_empty() || texts.iter().any(|text| text.trim().is_empty()) {
-        return Err(Problem::field(
-            "input",
-            "`input` must not be empty or blank",
-        ));
+        return Err(Problem::field("input", "`input` must not be empty or blank"));
     }
     app.admit(&visit, "input", &texts)?;
     let chunks = grouped(
@@ -113,10 +104,7 @@ fn written(vector: &[f32], encoding: Encoding) -> Value {
     match encoding {
         Encoding::Float => vector.into(),
         Encoding::Base64 => {
-            let bytes: Vec<u8> = vector
-                .iter()
-                .flat_map(|value| value.to_le_bytes())
-                .collect();
+            let bytes: Vec<u8> = vector.iter().flat_map(|value| value.to_le_bytes()).collect();
             STANDARD.encode(bytes).into()
         }
     }

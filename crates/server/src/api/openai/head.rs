@@ -76,10 +76,7 @@ pub(super) struct Usage {
 impl Usage {
     /// These counts, with the tokens of `results`.
     pub(super) fn with(self, results: &[Generation]) -> Self {
-        Self {
-            completion: results.iter().map(|one| one.tokens.len()).sum(),
-            ..self
-        }
+        Self { completion: results.iter().map(|one| one.tokens.len()).sum(), ..self }
     }
 
     fn json(self) -> Value {

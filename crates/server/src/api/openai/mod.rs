@@ -49,11 +49,7 @@ async fn models(State(app): State<Shared>, request: Request) -> Result<Response,
 #[utoipa::path(get, path = "/v1/models/{id}", tag = "OpenAI",
     params(("id" = String, Path, description = "Name of the model")),
     responses((status = 200, description = "The model"), (status = 404, description = "There is no such model")))]
-async fn model(
-    State(app): State<Shared>,
-    Id(id): Id,
-    request: Request,
-) -> Result<Response, Problem> {
+async fn model(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     app.client(request.headers(), None, &Visit::of(&request)?)?;
     let model = app.models.choose(Some(&id), "answer", |_| true)?;
     Ok(reply(&described(&model)))
@@ -70,8 +66,7 @@ fn described(model: &Model) -> Value {
 
 /// Seconds since 1970.
 fn unix(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// The last event of a stream with a problem.

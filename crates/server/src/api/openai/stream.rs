@@ -21,12 +21,7 @@ pub(super) struct Chunks {
 
 impl Chunks {
     pub(super) fn new(head: Head, first: Vec<Bytes>, usage: Usage, with_usage: bool) -> Self {
-        Self {
-            head,
-            first,
-            usage,
-            with_usage,
-        }
+        Self { head, first, usage, with_usage }
     }
 
     fn chunk(&self, choice: Value) -> Bytes {

@@ -15,11 +15,7 @@ const MOST_STOPS: usize = 4;
 
 /// The stop strings, for the limits of the server.
 pub(super) fn stops<'a>(stop: &'a [String], limits: &Limits) -> Strings<'a> {
-    Strings {
-        field: "stop",
-        strings: stop,
-        most: MOST_STOPS.min(limits.stop),
-    }
+    Strings { field: "stop", strings: stop, most: MOST_STOPS.min(limits.stop) }
 }
 
 /// Options of a stream.
@@ -40,10 +36,7 @@ only_as_object!(StreamOptions);
 ///
 /// # Errors
 /// A [`Problem`] for stream options without a stream.
-pub(super) fn with_usage(
-    stream: Option<bool>,
-    options: Option<StreamOptions>,
-) -> Result<bool, Problem> {
+pub(super) fn with_usage(stream: Option<bool>, options: Option<StreamOptions>) -> Result<bool, Problem> {
     match options {
         Some(_) if stream != Some(true) => {
             let problem = "`stream_options` needs `stream`";
@@ -84,12 +77,8 @@ impl Wish {
         }
         let (jobs, most) = (copies.saturating_mul(texts), limits.most_texts());
         if jobs > most {
-            let problem =
-                format!("{jobs} continuations requested; a request may have at most {most}");
-            return Err(Problem {
-                field: Some("n".to_owned()),
-                ..Problem::new(Kind::TooLarge, problem)
-            });
+            let problem = format!("{jobs} continuations requested; a request may have at most {most}");
+            return Err(Problem { field: Some("n".to_owned()), ..Problem::new(Kind::TooLarge, problem) });
         }
         let new_tokens = self.new_tokens;
         let all = new_tokens.saturating_mul(jobs);
@@ -101,11 +90,7 @@ impl Wish {
             return Err(Problem::field(self.tokens_field, problem));
         }
         let options = GenerateOptions {
-            sample: SampleOptions {
-                sampling: self.sampling(),
-                number: 0,
-                max_new_tokens: new_tokens,
-            },
+            sample: SampleOptions { sampling: self.sampling(), number: 0, max_new_tokens: new_tokens },
             stop: stop.into(),
         };
         options.check().map_err(|error| Problem::invalid(&error))?;

@@ -39,29 +39,19 @@ pub(super) struct Explain {
 /// Returns the attention and the predictions of a model for a text.
 #[utoipa::path(post, path = "/api/explain", tag = "Attentive", request_body = Explain,
     responses((status = 200, description = "Tokens, their probabilities, and the weights of every attention head in thousandths")))]
-pub(super) async fn post_explain(
-    State(app): State<Shared>,
-    request: Request,
-) -> Result<Response, Problem> {
+pub(super) async fn post_explain(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let share = request.extensions().get::<Arc<Share>>().cloned();
     let asked: Explain = json(request, &app).await?;
-    let model = app
-        .models
-        .choose(asked.model.as_deref(), "explain", |_| true)?;
+    let model = app.models.choose(asked.model.as_deref(), "explain", |_| true)?;
     let tokens = Strings {
         field: "target_tokens",
         strings: asked.target_tokens.as_deref().unwrap_or_default(),
         most: app.config.limits.tokens,
     };
     let texts = [Some(&asked.text), asked.target.as_ref()];
-    app.admit_with(
-        &visit,
-        "text",
-        &texts.into_iter().flatten().collect::<Vec<_>>(),
-        &[tokens],
-    )?;
+    app.admit_with(&visit, "text", &texts.into_iter().flatten().collect::<Vec<_>>(), &[tokens])?;
     let (checker, asked) = (Arc::clone(&model), Arc::new(asked));
     let checked = Arc::clone(&asked);
     let check = move |_: &Stop| checked.check(checker.pipeline());

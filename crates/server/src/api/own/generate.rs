@@ -73,21 +73,14 @@ struct Continued {
 #[utoipa::path(post, path = "/api/generate", tag = "Attentive", request_body = Generate,
     responses((status = 200, description = "The continuation; with `stream`, server-sent events `prompt`, `text`, `result` and `done`",
         body = Continued)))]
-pub(super) async fn post_generate(
-    State(app): State<Shared>,
-    request: Request,
-) -> Result<Response, Problem> {
+pub(super) async fn post_generate(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let mut asked: Generate = json(request, &app).await?;
     let generates = |model: &Model| model.task() == Task::Generate;
     let model = (app.models).choose(asked.model.as_deref(), "generate text", generates)?;
     let begun = asked.begun()?;
-    let stop = Strings {
-        field: "stop",
-        strings: &asked.stop,
-        most: app.config.limits.stop,
-    };
+    let stop = Strings { field: "stop", strings: &asked.stop, most: app.config.limits.stop };
     match &begun {
         Prefix::Text(text) => app.admit_with(&visit, "prompt", &[text], &[stop])?,
         Prefix::Tokens(tokens) => {
@@ -104,19 +97,10 @@ pub(super) async fn post_generate(
     let (prompt, first) = app.desk.ask(client, read).await?;
     let prompt = Arc::new(prompt);
     let mut answers = Answers::new(&model, Merge::Append);
-    let texts = vec![Continuation {
-        prompt: Arc::clone(&prompt),
-        options,
-    }];
+    let texts = vec![Continuation { prompt: Arc::clone(&prompt), options }];
     answers.send(|service: &Service, reply| service.generate(client, texts, reply))?;
     if stream {
-        let written = Written {
-            app: Arc::clone(&app),
-            client,
-            model,
-            prompt,
-            first,
-        };
+        let written = Written { app: Arc::clone(&app), client, model, prompt, first };
         return Ok(sse::response(app, visit, answers, 1, written));
     }
     let generation = answers.all(1).await?.pop().ok_or_else(lost)?;
@@ -170,9 +154,7 @@ impl Generate {
     fn options(&mut self, app: &Shared) -> Result<GenerateOptions, Problem> {
         let most = app.config.limits.new_tokens;
         let defaults = SampleOptions::default();
-        let new_tokens = self
-            .max_new_tokens
-            .unwrap_or(defaults.max_new_tokens.min(most));
+        let new_tokens = self.max_new_tokens.unwrap_or(defaults.max_new_tokens.min(most));
         if new_tokens > most {
             let problem = format!(
                 "{new_tokens} new tokens requested; the server generates at most {most} for a request"
@@ -186,11 +168,7 @@ impl Generate {
             seed: self.seed.unwrap_or(defaults.sampling.seed),
         };
         let options = GenerateOptions {
-            sample: SampleOptions {
-                sampling,
-                number: 0,
-                max_new_tokens: new_tokens,
-            },
+            sample: SampleOptions { sampling, number: 0, max_new_tokens: new_tokens },
             stop: std::mem::take(&mut self.stop).into(),
         };
         options.check().map_err(|error| Problem::invalid(&error))?;

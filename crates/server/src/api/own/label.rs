@@ -58,11 +58,7 @@ pub(super) struct ReadSome {
 
 impl From<Read> for ReadSome {
     fn from(Read { model, text }: Read) -> Self {
-        Self {
-            model,
-            text,
-            count: None,
-        }
+        Self { model, text, count: None }
     }
 }
 
@@ -104,9 +100,7 @@ impl Wanted {
                 let gaps: usize = texts.iter().map(|text| pipeline.gaps(text)).sum();
                 gaps.saturating_mul(count.unwrap_or(GUESSES))
             }
-            Self::Labels => texts
-                .len()
-                .saturating_mul(count.unwrap_or(labels).min(labels)),
+            Self::Labels => texts.len().saturating_mul(count.unwrap_or(labels).min(labels)),
             Self::Tags | Self::Vectors => texts.len(),
         }
     }
@@ -127,15 +121,11 @@ impl Wanted {
             Self::Tags => Ok(pipeline.tag(1, texts)?.iter().map(tagged).collect()),
             Self::Labels => {
                 let found = pipeline.classify(1, texts, count.unwrap_or(usize::MAX))?;
-                Ok(zip(texts, &found)
-                    .map(|(text, found)| classified(text, found))
-                    .collect())
+                Ok(zip(texts, &found).map(|(text, found)| classified(text, found)).collect())
             }
             Self::Vectors => {
                 let found = pipeline.embed(1, texts)?;
-                Ok(zip(texts, &found)
-                    .map(|(text, found)| embedded(text, found))
-                    .collect())
+                Ok(zip(texts, &found).map(|(text, found)| embedded(text, found)).collect())
             }
         }
     }
@@ -158,10 +148,7 @@ pub(super) async fn post_tag(app: State<Shared>, request: Request) -> Result<Res
 /// Predicts a label for a text.
 #[utoipa::path(post, path = "/api/classify", tag = "Attentive", request_body = ReadSome,
     responses((status = 200, description = "`text`, `label` and `labels`; for a list of texts `results`, a list of such objects")))]
-pub(super) async fn post_classify(
-    app: State<Shared>,
-    request: Request,
-) -> Result<Response, Problem> {
+pub(super) async fn post_classify(app: State<Shared>, request: Request) -> Result<Response, Problem> {
     answer::<ReadSome>(app, request, Wanted::Labels).await
 }
 
@@ -192,11 +179,7 @@ async fn answer<R: DeserializeOwned + Into<ReadSome> + Send + 'static>(
     let (reader, count) = (Arc::clone(&model), asked.count);
     let check = move |_: &Stop| {
         let found = wanted.most_answers(reader.pipeline(), &texts, count);
-        if found > MOST_ANSWERS {
-            Err(too_many(found))
-        } else {
-            Ok(texts)
-        }
+        if found > MOST_ANSWERS { Err(too_many(found)) } else { Ok(texts) }
     };
     let texts = app.desk.ask(client, check).await?;
     let found = match wanted {
@@ -206,13 +189,9 @@ async fn answer<R: DeserializeOwned + Into<ReadSome> + Send + 'static>(
                 ENOUGH,
                 texts,
                 |text: &String| positions_of(text.len()),
-                |texts| {
-                    move |pipeline: &Pipeline| Ok(written(wanted.find(pipeline, &texts, count)?))
-                },
+                |texts| move |pipeline: &Pipeline| Ok(written(wanted.find(pipeline, &texts, count)?)),
             );
-            compute(&model, client, Admission::New, chunks)
-                .await?
-                .concat()
+            compute(&model, client, Admission::New, chunks).await?.concat()
         }
     };
     let write = move |_: &Stop| Ok(body(model.name(), &found, is_list));
@@ -274,9 +253,8 @@ fn chunks_to_tag(
 }
 
 fn too_many(found: usize) -> Problem {
-    let problem = format!(
-        "the request asks for {found} guesses or labels; at most {MOST_ANSWERS} are allowed"
-    );
+    let problem =
+        format!("the request asks for {found} guesses or labels; at most {MOST_ANSWERS} are allowed");
     let problem = Problem::new(Kind::TooLarge, problem);
     problem.hint("ask for fewer guesses or labels with `count`, or send fewer texts")
 }
@@ -321,7 +299,8 @@ fn tagged(tagged: &Tagged) -> Value {
 }
 
 fn classified(text: &str, found: &Classified) -> Value {
-    let label = |one: &attentive_pipeline::LabelScore| json!({"label": one.label, "probability": one.probability});
+    let label =
+        |one: &attentive_pipeline::LabelScore| json!({"label": one.label, "probability": one.probability});
     let labels: Vec<Value> = found.labels.iter().map(label).collect();
     let best = found.labels.first().map(|best| best.label.as_str());
     json!({"text": text, "label": best, "labels": labels, "warnings": told(&found.warnings)})

@@ -118,8 +118,5 @@ pub(super) fn error(problem: &Problem) -> Value {
 
 /// Warnings as texts.
 fn told(warnings: &[Warning]) -> Vec<String> {
-    warnings
-        .iter()
-        .map(|warning| warning.problem.clone())
-        .collect()
+    warnings.iter().map(|warning| warning.problem.clone()).collect()
 }

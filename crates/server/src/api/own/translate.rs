@@ -103,10 +103,7 @@ fn yes() -> bool {
 #[utoipa::path(post, path = "/api/translate", tag = "Attentive", request_body = Translate,
     responses((status = 200, description = "`model` and `results`, one for each text; with `stream`, server-sent events `text`, \
         `result` and `done`", body = [Found])))]
-pub(super) async fn post_translate(
-    State(app): State<Shared>,
-    request: Request,
-) -> Result<Response, Problem> {
+pub(super) async fn post_translate(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let mut asked: Translate = json(request, &app).await?;
@@ -114,12 +111,7 @@ pub(super) async fn post_translate(
     let model = (app.models).choose(asked.model.as_deref(), "translate", translates)?;
     let options = asked.options(&app, model.pipeline())?;
     let (texts, demands) = asked.take_texts()?;
-    app.admit_with(
-        &visit,
-        "text",
-        &texts,
-        &strings(&demands, &app.config.limits),
-    )?;
+    app.admit_with(&visit, "text", &texts, &strings(&demands, &app.config.limits))?;
     let (reader, split) = (Arc::clone(&model), asked.split_sentences);
     let limits = app.config.limits;
     let read = move |stop: &Stop| {
@@ -133,12 +125,7 @@ pub(super) async fn post_translate(
     let count = sentences.len();
     let send = |service: &Service, reply| service.translate(client, sentences, asked.stream, reply);
     answers.send(send)?;
-    let asker = Asker {
-        app: Arc::clone(&app),
-        model,
-        client,
-        alignments: asked.alignments,
-    };
+    let asker = Asker { app: Arc::clone(&app), model, client, alignments: asked.alignments };
     if asked.stream {
         let events = Events::new(asker, divided.texts).await?;
         return Ok(sse::response(app, visit, answers, count, events));
@@ -162,17 +149,12 @@ impl Translate {
             ..defaults
         };
         if options.max_new_tokens == 0 {
-            return Err(Problem::field(
-                "max_new_tokens",
-                "translations need at least 1 token",
-            ));
+            return Err(Problem::field("max_new_tokens", "translations need at least 1 token"));
         }
         options.check().map_err(|error| Problem::invalid(&error))?;
         if self.alignments {
             // Refuses a model without attention before anything is translated.
-            pipeline
-                .align::<&str>(&[])
-                .map_err(|error| Problem::invalid(&error))?;
+            pipeline.align::<&str>(&[]).map_err(|error| Problem::invalid(&error))?;
         }
         Ok(options)
     }
@@ -180,24 +162,19 @@ impl Translate {
     fn strategy(&self, limits: &Limits, decode: &DecodeConfig) -> Result<Strategy, Problem> {
         let (n_best, most) = (self.n_best.unwrap_or(1), 1 + limits.alternatives);
         if n_best > most {
-            let problem = format!(
-                "{n_best} translations of a text requested; the server allows at most {most}"
-            );
+            let problem =
+                format!("{n_best} translations of a text requested; the server allows at most {most}");
             return Err(Problem::field("n_best", problem));
         }
         // The model's own search may be wider.
         let widest = limits.beam_width.max(decode.beam_width);
         let width = self.beam_width.unwrap_or(decode.beam_width);
         if width > widest {
-            let problem =
-                format!("a beam width of {width} requested; the server allows at most {widest}");
+            let problem = format!("a beam width of {width} requested; the server allows at most {widest}");
             return Err(Problem::field("beam_width", problem));
         }
         Ok(match self.sampling {
-            Some(sampling) => Strategy::Sample {
-                sampling: sampling.into(),
-                count: n_best,
-            },
+            Some(sampling) => Strategy::Sample { sampling: sampling.into(), count: n_best },
             None => Strategy::beam(width, n_best, decode.early_stopping),
         })
     }
@@ -219,11 +196,7 @@ impl Translate {
         let phrases = std::mem::take(&mut self.phrases);
         let none = OneOrMany::Many(Vec::new());
         let (texts, _) = std::mem::replace(&mut self.text, none).into_texts();
-        let demands = Demands {
-            prefix,
-            phrases,
-            ..Demands::default()
-        };
+        let demands = Demands { prefix, phrases, ..Demands::default() };
         Ok((texts, demands))
     }
 }
@@ -234,15 +207,7 @@ fn strings<'a>(demands: &'a Demands, limits: &Limits) -> [Strings<'a>; 2] {
         Prefix::Text(text) => ("prefix", std::slice::from_ref(text), 1),
         Prefix::Tokens(tokens) => ("prefix_tokens", &tokens[..], limits.tokens),
     };
-    let prefix = Strings {
-        field,
-        strings: prefix,
-        most,
-    };
-    let phrases = Strings {
-        field: "phrases",
-        strings: &demands.phrases,
-        most: limits.phrases,
-    };
+    let prefix = Strings { field, strings: prefix, most };
+    let phrases = Strings { field: "phrases", strings: &demands.phrases, most: limits.phrases };
     [prefix, phrases]
 }

@@ -143,10 +143,7 @@ fn describe(pipeline: &Pipeline, text: &Text, found: impl Iterator<Item = Aligne
     .into_iter();
     let whole = joined::join(divided, &found);
     let best = |found: &Translation| found.hypotheses.first().map(|best| best.text.clone());
-    let best: Vec<String> = found
-        .iter()
-        .map(|one| best(one).unwrap_or_default())
-        .collect();
+    let best: Vec<String> = found.iter().map(|one| best(one).unwrap_or_default()).collect();
     let translations = divided.spaced(best.iter().map(String::as_str));
     let sentences = divided.sentences().iter().zip(translations);
     let warnings = text.warning.iter().map(|warning| warning.problem.clone());
@@ -175,9 +172,7 @@ fn one(pipeline: &Pipeline, candidate: Candidate, alignment: Option<Alignment>) 
         text: candidate.text,
         score: candidate.score,
         log_prob: candidate.log_prob,
-        tokens: tokens
-            .map(|(token, log_prob)| Token { token, log_prob })
-            .collect(),
+        tokens: tokens.map(|(token, log_prob)| Token { token, log_prob }).collect(),
         alignment: alignment.map(|Alignment(pairs)| pairs),
     }
 }
@@ -233,21 +228,11 @@ impl Events {
         let (numbers, blank): (Vec<_>, Vec<_>) = blank.unzip();
         let write = move |found: Vec<Found>| {
             let numbered = numbers.iter().zip(&found);
-            numbered
-                .map(|(&number, found)| result_event(number, found))
-                .collect()
+            numbered.map(|(&number, found)| result_event(number, found)).collect()
         };
-        let first = if blank.is_empty() {
-            Vec::new()
-        } else {
-            asker.describe(blank, Vec::new(), write).await?
-        };
-        Ok(Self {
-            asker,
-            texts,
-            places,
-            first,
-        })
+        let first =
+            if blank.is_empty() { Vec::new() } else { asker.describe(blank, Vec::new(), write).await? };
+        Ok(Self { asker, texts, places, first })
     }
 }
 
@@ -261,10 +246,7 @@ impl Growing {
         if self.written.len() > 1 && now < self.due {
             return None;
         }
-        let text = self
-            .text
-            .divided
-            .text_of(self.written.iter().map(String::as_str));
+        let text = self.text.divided.text_of(self.written.iter().map(String::as_str));
         self.due = now + PACE * u32::try_from(text.len()).unwrap_or(u32::MAX);
         Some(named("text", &json!({"index": number, "text": text})))
     }
@@ -273,9 +255,7 @@ impl Growing {
 /// The event of a result.
 fn result_event(number: usize, found: &Found) -> Bytes {
     let mut event = json!({"index": number});
-    if let (Some(event), Ok(Value::Object(found))) =
-        (event.as_object_mut(), serde_json::to_value(found))
-    {
+    if let (Some(event), Ok(Value::Object(found))) = (event.as_object_mut(), serde_json::to_value(found)) {
         event.extend(found);
     }
     named("result", &event)

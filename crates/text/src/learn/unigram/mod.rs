@@ -36,12 +36,7 @@ pub(super) fn learn(
 ) -> Model {
     let room = config.vocab_size - special.len();
     let words = counts.stretches(alphabet);
-    let seeds = seeds::collect(
-        &words,
-        alphabet,
-        config.min_frequency,
-        room.saturating_mul(SEEDS_PER_TOKEN),
-    );
+    let seeds = seeds::collect(&words, alphabet, config.min_frequency, room.saturating_mul(SEEDS_PER_TOKEN));
     let mut pieces = Pieces::new(seeds, alphabet.len());
     loop {
         let mut expected = vec![];
@@ -55,9 +50,7 @@ pub(super) fn learn(
         pieces = pieces.pruned(&expected, room.max(pieces.len() * 3 / 4));
     }
     let special = special.iter().map(|&token| (token.to_owned(), 0.0));
-    Model::Unigram {
-        tokens: special.chain(pieces.into_sorted()).collect(),
-    }
+    Model::Unigram { tokens: special.chain(pieces.into_sorted()).collect() }
 }
 
 /// Expected number of occurrences of each piece, averaged over all segmentations of the words.
@@ -74,10 +67,7 @@ fn expected_counts(words: &[(Vec<char>, u64)], pieces: &Pieces) -> Vec<f64> {
         .collect();
     let mut total = vec![0.0; pieces.len()];
     for sum in sums {
-        total
-            .iter_mut()
-            .zip(sum)
-            .for_each(|(total, part)| *total += part);
+        total.iter_mut().zip(sum).for_each(|(total, part)| *total += part);
     }
     total
 }

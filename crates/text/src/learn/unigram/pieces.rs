@@ -28,17 +28,10 @@ struct Edge {
 impl Pieces {
     /// Pieces with probabilities proportional to their counts; the first `n_characters` are single characters.
     pub(super) fn new(seeds: Vec<Seed>, n_characters: usize) -> Self {
-        let (texts, counts): (Vec<_>, Vec<_>) = seeds
-            .into_iter()
-            .map(|(text, count)| (text, count as f64))
-            .unzip();
-        let mut pieces = Self {
-            texts,
-            log_probs: vec![],
-            n_characters,
-            children: HashMap::new(),
-            piece_at: vec![None],
-        };
+        let (texts, counts): (Vec<_>, Vec<_>) =
+            seeds.into_iter().map(|(text, count)| (text, count as f64)).unzip();
+        let mut pieces =
+            Self { texts, log_probs: vec![], n_characters, children: HashMap::new(), piece_at: vec![None] };
         for (piece, text) in pieces.texts.iter().enumerate() {
             let mut node = 0;
             for &character in text {
@@ -60,10 +53,7 @@ impl Pieces {
     /// Sets the probabilities to the maximum-likelihood estimate for these counts.
     pub(super) fn estimate(&mut self, counts: &[f64]) {
         let total: f64 = counts.iter().map(|count| count.max(LEAST_COUNT)).sum();
-        self.log_probs = counts
-            .iter()
-            .map(|count| (count.max(LEAST_COUNT) / total).ln())
-            .collect();
+        self.log_probs = counts.iter().map(|count| (count.max(LEAST_COUNT) / total).ln()).collect();
     }
 
     /// Adds to each piece's `sum` its expected number of occurrences in `count` times `word`, averaged over all
@@ -75,16 +65,10 @@ impl Pieces {
         before[0] = 0.0;
         behind[word.len()] = 0.0;
         for edge in &edges {
-            before[edge.end] = log_add(
-                before[edge.end],
-                before[edge.start] + self.log_probs[edge.piece],
-            );
+            before[edge.end] = log_add(before[edge.end], before[edge.start] + self.log_probs[edge.piece]);
         }
         for edge in edges.iter().rev() {
-            behind[edge.start] = log_add(
-                behind[edge.start],
-                behind[edge.end] + self.log_probs[edge.piece],
-            );
+            behind[edge.start] = log_add(behind[edge.start], behind[edge.end] + self.log_probs[edge.piece]);
         }
         let all = before[word.len()];
         for Edge { start, end, piece } in edges {
@@ -96,37 +80,23 @@ impl Pieces {
     /// likelihood most if each of their `expected` occurrences were spelled with other pieces.
     pub(super) fn pruned(&self, expected: &[f64], size: usize) -> Self {
         let mut losses: Vec<(f64, usize)> = (self.n_characters..self.len())
-            .map(|piece| {
-                (
-                    expected[piece] * (self.log_probs[piece] - self.best_without(piece)),
-                    piece,
-                )
-            })
+            .map(|piece| (expected[piece] * (self.log_probs[piece] - self.best_without(piece)), piece))
             .collect();
         losses.sort_by(|(a, a_piece), (b, b_piece)| b.total_cmp(a).then(a_piece.cmp(b_piece)));
         losses.truncate(size.saturating_sub(self.n_characters));
         let mut kept: Vec<usize> = losses.into_iter().map(|(_, piece)| piece).collect();
         kept.sort_unstable();
         let kept = (0..self.n_characters).chain(kept);
-        let (seeds, log_probs) = kept
-            .map(|piece| ((self.texts[piece].clone(), 0), self.log_probs[piece]))
-            .unzip();
-        Self {
-            log_probs,
-            ..Self::new(seeds, self.n_characters)
-        }
+        let (seeds, log_probs) =
+            kept.map(|piece| ((self.texts[piece].clone(), 0), self.log_probs[piece])).unzip();
+        Self { log_probs, ..Self::new(seeds, self.n_characters) }
     }
 
     /// The pieces and their log-probabilities, most likely first.
     pub(super) fn into_sorted(self) -> Vec<(String, f64)> {
-        let texts = self
-            .texts
-            .into_iter()
-            .map(|text| text.into_iter().collect());
+        let texts = self.texts.into_iter().map(|text| text.into_iter().collect());
         let mut pieces: Vec<(String, f64)> = texts.zip(self.log_probs).collect();
-        pieces.sort_by(|(a, a_score), (b, b_score)| {
-            b_score.total_cmp(a_score).then_with(|| a.cmp(b))
-        });
+        pieces.sort_by(|(a, a_score), (b, b_score)| b_score.total_cmp(a_score).then_with(|| a.cmp(b)));
         pieces
     }
 
@@ -135,11 +105,7 @@ impl Pieces {
         let text = &self.texts[piece];
         let mut best = vec![f64::NEG_INFINITY; text.len() + 1];
         best[0] = 0.0;
-        for edge in self
-            .edges(text)
-            .into_iter()
-            .filter(|edge| edge.piece != piece)
-        {
+        for edge in self.edges(text).into_iter().filter(|edge| edge.piece != piece) {
             best[edge.end] = best[edge.end].max(best[edge.start] + self.log_probs[edge.piece]);
         }
         best[text.len()]
@@ -165,11 +131,7 @@ impl Pieces {
 /// ln(eᵃ + eᵇ)
 fn log_add(a: f64, b: f64) -> f64 {
     let (high, low) = if a > b { (a, b) } else { (b, a) };
-    if low == f64::NEG_INFINITY {
-        high
-    } else {
-        high + (low - high).exp().ln_1p()
-    }
+    if low == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
 }
 
 #[cfg(test)]
@@ -178,10 +140,7 @@ mod tests {
 
     fn pieces(seeds: &[(&str, u64)], n_characters: usize) -> Pieces {
         Pieces::new(
-            seeds
-                .iter()
-                .map(|(text, count)| (text.chars().collect(), *count))
-                .collect(),
+            seeds.iter().map(|(text, count)| (text.chars().collect(), *count)).collect(),
             n_characters,
         )
     }
@@ -193,10 +152,7 @@ mod tests {
         }
         let mut all = Vec::new();
         for (piece, text) in texts.iter().enumerate() {
-            for mut rest in word
-                .strip_prefix(text)
-                .map_or(vec![], |rest| segmentations(rest, texts))
-            {
+            for mut rest in word.strip_prefix(text).map_or(vec![], |rest| segmentations(rest, texts)) {
                 rest.insert(0, piece);
                 all.push(rest);
             }
@@ -212,22 +168,14 @@ mod tests {
         let mut expected = vec![0.0; 5];
         let mut all = 0.0;
         for segmentation in segmentations("ababab", &texts) {
-            let likelihood: f64 = segmentation
-                .iter()
-                .map(|&piece| seeds[piece].1 as f64 / 15.0)
-                .product();
+            let likelihood: f64 = segmentation.iter().map(|&piece| seeds[piece].1 as f64 / 15.0).product();
             all += likelihood;
-            segmentation
-                .into_iter()
-                .for_each(|piece| expected[piece] += likelihood);
+            segmentation.into_iter().for_each(|piece| expected[piece] += likelihood);
         }
         let mut found = vec![0.0; 5];
         pieces.add_expected(&"ababab".chars().collect::<Vec<_>>(), 7.0, &mut found);
         for (found, expected) in found.iter().zip(expected) {
-            assert!(
-                (found - 7.0 * expected / all).abs() < 1e-12,
-                "{found} {expected}"
-            );
+            assert!((found - 7.0 * expected / all).abs() < 1e-12, "{found} {expected}");
         }
     }
 

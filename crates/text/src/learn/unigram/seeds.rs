@@ -21,25 +21,15 @@ pub(super) fn collect(
 ) -> Vec<Seed> {
     let mut seeds = characters(words, alphabet);
     let n_characters = seeds.len();
-    let number: HashMap<char, usize> = seeds
-        .iter()
-        .enumerate()
-        .map(|(n, (text, _))| (text[0], n))
-        .collect();
+    let number: HashMap<char, usize> = seeds.iter().enumerate().map(|(n, (text, _))| (text[0], n)).collect();
     // Start positions of the pieces of the current length, and the index of each piece.
     let mut starts: Vec<(usize, usize, usize)> = Vec::new();
     for (word, (characters, _)) in words.iter().enumerate() {
-        starts.extend(
-            characters
-                .iter()
-                .enumerate()
-                .map(|(at, c)| (word, at, number[c])),
-        );
+        starts.extend(characters.iter().enumerate().map(|(at, c)| (word, at, number[c])));
     }
     for len in 2..=MAX_PIECE {
         starts.retain(|&(word, at, _)| at + len <= words[word].0.len());
-        let next =
-            |&(word, at, piece): &(usize, usize, usize)| (piece, words[word].0[at + len - 1]);
+        let next = |&(word, at, piece): &(usize, usize, usize)| (piece, words[word].0[at + len - 1]);
         let mut longer: HashMap<(usize, char), u64> = HashMap::new();
         for start in &starts {
             *longer.entry(next(start)).or_default() += words[start.0].1;

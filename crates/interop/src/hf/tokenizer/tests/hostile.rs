@@ -10,9 +10,7 @@ const SIZE: usize = 2 << 20;
 
 #[test]
 fn normalizers_and_regular_expressions_read_text_of_one_kind() {
-    for name in [
-        "bert", "gpt2", "llama3", "llama", "t5", "nllb", "m2m_100", "marian",
-    ] {
+    for name in ["bert", "gpt2", "llama3", "llama", "t5", "nllb", "m2m_100", "marian"] {
         let folder = folder(name);
         let read = move || {
             let languages = match name {
@@ -21,21 +19,9 @@ fn normalizers_and_regular_expressions_read_text_of_one_kind() {
                 _ => Languages::default(),
             };
             let opened = opened(folder.path(), &languages).unwrap();
-            for part in [
-                "a",
-                " ",
-                "1",
-                "-",
-                "a ",
-                "\u{301}",
-                "漢",
-                "ﷺ",
-                "'s",
-                "\n",
-                "👩\u{200d}",
-                "<s>",
-                "A\u{327}",
-            ] {
+            for part in
+                ["a", " ", "1", "-", "a ", "\u{301}", "漢", "ﷺ", "'s", "\n", "👩\u{200d}", "<s>", "A\u{327}"]
+            {
                 let text = part.repeat(SIZE / 16 / part.len());
                 let ids = opened.tokenizers.src().encode(&text).unwrap();
                 let _ = opened.tokenizers.tgt().decode(&ids);

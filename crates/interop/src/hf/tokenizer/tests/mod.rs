@@ -118,10 +118,7 @@ fn opened(dir: &Path, languages: &Languages) -> Result<Opened> {
 }
 
 fn languages(source: &str, target: &str) -> Languages {
-    Languages {
-        source: Some(source.to_owned()),
-        target: Some(target.to_owned()),
-    }
+    Languages { source: Some(source.to_owned()), target: Some(target.to_owned()) }
 }
 
 #[test]
@@ -130,20 +127,13 @@ fn ids_are_those_of_transformers() {
     for (name, expected) in &models {
         let folder = folder(name);
         let chosen = expected.languages.clone();
-        let chosen = chosen.map_or(Languages::default(), |[source, target]| {
-            languages(&source, &target)
-        });
+        let chosen = chosen.map_or(Languages::default(), |[source, target]| languages(&source, &target));
         let opened = opened(folder.path(), &chosen).unwrap();
-        let Opened {
-            tokenizers, model, ..
-        } = &opened;
+        let Opened { tokenizers, model, .. } = &opened;
         let tokenizer = tokenizers.src();
         let framed = |text: &str| opened.framed(text);
-        let different: Vec<_> = lines
-            .iter()
-            .zip(&expected.ids)
-            .filter(|(text, ids)| framed(text) != **ids)
-            .collect();
+        let different: Vec<_> =
+            lines.iter().zip(&expected.ids).filter(|(text, ids)| framed(text) != **ids).collect();
         for (text, ids) in different.iter().take(5) {
             println!(
                 "{name}: {text:?}\n  {:?}\n  {:?}",
@@ -151,12 +141,7 @@ fn ids_are_those_of_transformers() {
                 tokenizer.spelled(ids)
             );
         }
-        assert!(
-            different.is_empty(),
-            "{name}: {} of {} lines differ",
-            different.len(),
-            lines.len()
-        );
+        assert!(different.is_empty(), "{name}: {} of {} lines differ", different.len(), lines.len());
         check_special(name, tokenizer.special(), expected);
         check_masked(name, tokenizer, expected);
         if let Some(target) = expected.target {
@@ -198,11 +183,7 @@ fn tokens_are_divided_between_words() {
             text.replace(['Ġ', '▁'], "").replace("##", "")
         };
         let words: Vec<String> = pieces.unwrap().iter().map(spelled).collect();
-        assert_eq!(
-            [&*words[0], &*words[1], &*words[3]],
-            ["house", "children", "a"],
-            "{name}"
-        );
+        assert_eq!([&*words[0], &*words[1], &*words[3]], ["house", "children", "a"], "{name}");
         assert!(!words[2].is_empty(), "{name}");
     }
 }
@@ -223,10 +204,7 @@ fn check_special(name: &str, special: SpecialTokens, expected: &Expected) {
     let is_bert = name.starts_with("bert");
     let roles = [
         ("pad_token", Some(special.pad).filter(|_| name != "t5")),
-        (
-            "unk_token",
-            Some(special.unk).filter(|_| !["gpt2", "bart", "roberta"].contains(&name)),
-        ),
+        ("unk_token", Some(special.unk).filter(|_| !["gpt2", "bart", "roberta"].contains(&name))),
         ("mask_token", special.mask),
         ("bos_token", Some(special.bos).filter(|_| name != "t5")),
         ("eos_token", Some(special.eos).filter(|_| name != "t5")),
@@ -255,10 +233,7 @@ fn texts_are_those_of_transformers_whole_and_token_by_token() {
         for (ids, text) in expected.ids.iter().zip(texts) {
             let decoded = tokenizer.decode(ids).unwrap();
             let mut detokenizer = Detokenizer::after(tokenizer, &[]).unwrap();
-            let mut streamed: String = ids
-                .iter()
-                .map(|&id| detokenizer.push(id).unwrap())
-                .collect();
+            let mut streamed: String = ids.iter().map(|&id| detokenizer.push(id).unwrap()).collect();
             streamed += &detokenizer.finish().unwrap();
             assert_eq!(streamed, decoded, "{name}");
             match name.as_str() {

@@ -14,15 +14,10 @@ fn of_equal_lines_the_last_counts() {
     lines.splice(n - 3..n - 2, [last]);
     lines.push(last);
     fs::write(&path, lines.join("\n")).unwrap();
-    let tokenizers = opened(folder.path(), &Languages::default())
-        .unwrap()
-        .tokenizers;
+    let tokenizers = opened(folder.path(), &Languages::default()).unwrap().tokenizers;
     let tokenizer = tokenizers.src();
     assert_eq!(tokenizer.id(last), Some(n as TokenId - 1));
-    assert_eq!(
-        tokenizer.token(n as TokenId - 3),
-        Some(format!("<unused-{}>", n - 3))
-    );
+    assert_eq!(tokenizer.token(n as TokenId - 3), Some(format!("<unused-{}>", n - 3)));
 }
 
 #[test]
@@ -45,10 +40,7 @@ fn the_owner_names_special_tokens() {
     assert_eq!(config.special.mask, "[unused0]");
     fs::write(&map, text.replace("[MASK]", "[GAP]")).unwrap();
     let problem = opened(folder.path(), &Languages::default()).unwrap_err();
-    assert!(
-        problem.to_string().contains("there is no token `[GAP]`"),
-        "{problem}"
-    );
+    assert!(problem.to_string().contains("there is no token `[GAP]`"), "{problem}");
     fs::write(&map, "[]").unwrap();
     assert!(opened(folder.path(), &Languages::default()).is_err());
 }
@@ -57,18 +49,9 @@ fn the_owner_names_special_tokens() {
 fn other_settings_are_refused() {
     let folder = folder("bert");
     for (setting, expected) in [
-        (
-            r#"{"do_basic_tokenize": false}"#,
-            "`do_basic_tokenize` = false is not supported",
-        ),
-        (
-            r#"{"do_lower_case": "no"}"#,
-            "`do_lower_case` = \"no\" is not supported",
-        ),
-        (
-            r#"{"tokenizer_class": "BertJapaneseTokenizer"}"#,
-            "`BertJapaneseTokenizer` is not supported",
-        ),
+        (r#"{"do_basic_tokenize": false}"#, "`do_basic_tokenize` = false is not supported"),
+        (r#"{"do_lower_case": "no"}"#, "`do_lower_case` = \"no\" is not supported"),
+        (r#"{"tokenizer_class": "BertJapaneseTokenizer"}"#, "`BertJapaneseTokenizer` is not supported"),
     ] {
         fs::write(folder.path().join("tokenizer_config.json"), setting).unwrap();
         let problem = opened(folder.path(), &Languages::default()).unwrap_err();
@@ -94,10 +77,7 @@ fn languages_must_be_chosen_and_known() {
         let problem = opened(folder.path(), &source).unwrap_err();
         assert!(problem.to_string().contains("target language"), "{problem}");
         let problem = opened(folder.path(), &languages("tlh", "en_XX")).unwrap_err();
-        assert!(
-            problem.to_string().contains("no language `tlh`"),
-            "{problem}"
-        );
+        assert!(problem.to_string().contains("no language `tlh`"), "{problem}");
     }
 }
 
@@ -115,15 +95,10 @@ fn languages_change_in_their_places() {
         let folder = folder(name);
         let fresh = opened(folder.path(), &languages(source, target)).unwrap();
         let fresh = fresh.model;
-        let Opened {
-            tokenizers,
-            mut model,
-            ..
-        } = opened(folder.path(), &languages(&before, &after)).unwrap();
+        let Opened { tokenizers, mut model, .. } =
+            opened(folder.path(), &languages(&before, &after)).unwrap();
         assert_ne!(model, fresh, "{name}");
-        languages(source, target)
-            .apply(&tokenizers, &mut model.family)
-            .unwrap();
+        languages(source, target).apply(&tokenizers, &mut model.family).unwrap();
         assert_eq!(model, fresh, "{name}");
     }
 }
@@ -136,10 +111,7 @@ fn tables_are_not_filled_without_bounds() {
     let huge = text.replace("\"vocab_size\": ", "\"vocab_size\": 9999999");
     fs::write(&path, huge).unwrap();
     let problem = opened(folder.path(), &Languages::default()).unwrap_err();
-    assert!(
-        problem.to_string().contains("but the model has 9999999"),
-        "{problem}"
-    );
+    assert!(problem.to_string().contains("but the model has 9999999"), "{problem}");
 }
 
 #[test]
@@ -158,30 +130,19 @@ fn a_text_may_end_in_several_ways() {
         let folder = folder(kind);
         let path = folder.path().join("config.json");
         let text = fs::read_to_string(&path).unwrap();
-        let text = text.replace(
-            "\"eos_token_id\": ",
-            &format!("\"eos_token_id\": {ends}, \"_\": "),
-        );
+        let text = text.replace("\"eos_token_id\": ", &format!("\"eos_token_id\": {ends}, \"_\": "));
         fs::write(&path, text).unwrap();
         folder
     };
     let folder = change("gpt2", "[7, 419]");
-    let Opened {
-        tokenizers,
-        model,
-        config,
-        ..
-    } = opened(folder.path(), &Languages::default()).unwrap();
+    let Opened { tokenizers, model, config, .. } = opened(folder.path(), &Languages::default()).unwrap();
     assert_eq!(tokenizers.ends(&model).unwrap(), [7, 419]);
     assert_eq!(tokenizers.tgt().token(7), Some(config.special.eos));
     // The token that the tokenizer puts at the end matters more than the order.
     let folder = change("t5", "[9, 2]");
     let problem = opened(folder.path(), &Languages::default()).unwrap_err();
     let problem = problem.to_string();
-    assert!(
-        problem.contains("as a second end of translations"),
-        "{problem}"
-    );
+    assert!(problem.contains("as a second end of translations"), "{problem}");
 }
 
 /// Replaces `from` in the file `name` of `folder`.
@@ -200,49 +161,25 @@ fn refusal(folder: &tempfile::TempDir) -> String {
 #[test]
 fn frames_that_cannot_be_kept_are_refused() {
     let ending = folder("llama_bare");
-    replace(
-        &ending,
-        "tokenizer_config.json",
-        "\"add_bos_token\": false",
-        "\"add_eos_token\": true",
-    );
+    replace(&ending, "tokenizer_config.json", "\"add_bos_token\": false", "\"add_eos_token\": true");
     let problem = refusal(&ending);
-    assert!(
-        problem.contains("it puts `</s>` at the end of a text, which is to be continued"),
-        "{problem}"
-    );
+    assert!(problem.contains("it puts `</s>` at the end of a text, which is to be continued"), "{problem}");
     let endless = folder("bert_settings");
     let file = endless.path().join("tokenizer.json");
     let mut stored: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     stored["post_processor"] = Value::Null;
     fs::write(file, stored.to_string()).unwrap();
-    replace(
-        &endless,
-        "config.json",
-        "\"model_type\"",
-        "\"eos_token_id\": 4, \"model_type\"",
-    );
+    replace(&endless, "config.json", "\"model_type\"", "\"eos_token_id\": 4, \"model_type\"");
     let problem = refusal(&endless);
-    assert!(
-        problem.contains("it puts no token at the end of a text"),
-        "{problem}"
-    );
+    assert!(problem.contains("it puts no token at the end of a text"), "{problem}");
 }
 
 #[test]
 fn settings_that_need_another_conversion_are_refused() {
     let folder = folder("llama_bare");
-    replace(
-        &folder,
-        "tokenizer_config.json",
-        "add_bos_token",
-        "add_prefix_space",
-    );
+    replace(&folder, "tokenizer_config.json", "add_bos_token", "add_prefix_space");
     let problem = refusal(&folder);
-    assert!(
-        problem.contains("`add_prefix_space` = false is not supported"),
-        "{problem}"
-    );
+    assert!(problem.contains("`add_prefix_space` = false is not supported"), "{problem}");
     let settings = "{\"tokenizer_class\": \"GemmaTokenizer\"}";
     fs::write(folder.path().join("tokenizer_config.json"), settings).unwrap();
     let problem = refusal(&folder);
@@ -263,22 +200,17 @@ fn declared_tokens_must_fit() {
 fn lists_of_languages_are_chosen_by_name() {
     let folder = folder("m2m_100");
     let set = |name: &str| {
-        let text =
-            format!("{{\"tokenizer_class\": \"M2M100Tokenizer\", \"language_codes\": \"{name}\"}}");
+        let text = format!("{{\"tokenizer_class\": \"M2M100Tokenizer\", \"language_codes\": \"{name}\"}}");
         fs::write(folder.path().join("tokenizer_config.json"), text).unwrap();
         opened(folder.path(), &languages("de", "is"))
     };
-    let ids =
-        |tokenizers: &Tokenizers| ["__en__", "__is__"].map(|token| tokenizers.src().id(token));
+    let ids = |tokenizers: &Tokenizers| ["__en__", "__is__"].map(|token| tokenizers.src().id(token));
     let all = ids(&set("m2m100").unwrap().tokenizers);
     let few = ids(&set("wmt21").unwrap().tokenizers);
     let first = all[0].unwrap() - 18; // `__af__`
     assert_eq!(few, [first, first + 2].map(Some));
     let problem = set("other").unwrap_err().to_string();
-    assert!(
-        problem.contains("`language_codes` = \"other\""),
-        "{problem}"
-    );
+    assert!(problem.contains("`language_codes` = \"other\""), "{problem}");
 }
 
 #[test]
@@ -310,10 +242,7 @@ fn special_tokens_beyond_the_vocabulary_are_left_out() {
         opened(folder.path(), &Languages::default())
     };
     let all = with(vocab).unwrap();
-    assert_eq!(
-        all.tokenizers.src().special().mask,
-        Some(vocab as TokenId - 1)
-    );
+    assert_eq!(all.tokenizers.src().special().mask, Some(vocab as TokenId - 1));
     let fewer = with(vocab - 1).unwrap();
     assert_eq!(fewer.tokenizers.src().special().mask, None);
     assert_eq!(fewer.tokenizers.src().vocab_size(), vocab as usize - 1);

@@ -40,10 +40,7 @@ pub(super) async fn answer(
     let limits = app.config.limits;
     let begun = move |stop: &Stop| read(&reader, &[prompt(&turns)], &limits, stop);
     let begun = app.desk.ask(client, begun).await?;
-    let usage = Usage {
-        prompt: begun.iter().map(|one| one.tokens).sum(),
-        completion: 0,
-    };
+    let usage = Usage { prompt: begun.iter().map(|one| one.tokens).sum(), completion: 0 };
     let answers = send(&model, client, &begun, &options, copies)?;
     if wanted.stream {
         let turns = Pieces {
@@ -57,8 +54,7 @@ pub(super) async fn answer(
     let head = Head::of(&model, "chatcmpl", "chat.completion");
     let write = move |_: &Stop| {
         let choices = results.iter().enumerate();
-        let choices =
-            choices.map(|(index, one)| choice(index, one.text.trim_start(), reason(one.ending)));
+        let choices = choices.map(|(index, one)| choice(index, one.text.trim_start(), reason(one.ending)));
         Ok(reply(&head.answer(choices.collect(), usage.with(&results))))
     };
     app.desk.ask(client, write).await
@@ -100,11 +96,7 @@ impl Telling<Generation> for Pieces {
     }
 
     fn text(&mut self, number: usize, text: String) -> Vec<Bytes> {
-        let text = if self.begun[number] {
-            &text
-        } else {
-            text.trim_start()
-        };
+        let text = if self.begun[number] { &text } else { text.trim_start() };
         if text.is_empty() {
             return Vec::new();
         }
@@ -135,10 +127,7 @@ mod tests {
 
     #[test]
     fn a_conversation_is_a_text_to_continue() {
-        let turn = |role, text: &str| Turn {
-            role,
-            text: text.into(),
-        };
+        let turn = |role, text: &str| Turn { role, text: text.into() };
         let turns = [
             turn(Role::System, "Be kind."),
             turn(Role::User, "Hello"),

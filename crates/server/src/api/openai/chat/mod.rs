@@ -185,10 +185,7 @@ impl From<Message> for Turn {
                 texts.collect()
             }
         };
-        Self {
-            role: message.role,
-            text,
-        }
+        Self { role: message.role, text }
     }
 }
 
@@ -222,9 +219,7 @@ pub(super) async fn chat(State(app): State<Shared>, request: Request) -> Result<
     let answers = |model: &Model| matches!(model.task(), Task::Generate | Task::Translate);
     let model = match directed {
         Some(model) => model,
-        None => app
-            .models
-            .choose(model.as_deref(), "answer messages", answers)?,
+        None => app.models.choose(model.as_deref(), "answer messages", answers)?,
     };
     match model.task() {
         Task::Translate => translated::answer(app, visit, client, model, turns, wanted).await,
@@ -248,10 +243,7 @@ impl Chat {
         let wanted = Wanted {
             wish: self.wish(tokens_field, new_tokens.unwrap_or(256)),
             new_tokens,
-            stop: self
-                .stop
-                .map(|stop| stop.into_texts().0)
-                .unwrap_or_default(),
+            stop: self.stop.map(|stop| stop.into_texts().0).unwrap_or_default(),
             stream: self.stream == Some(true),
             with_usage: wish::with_usage(self.stream, self.stream_options)?,
         };

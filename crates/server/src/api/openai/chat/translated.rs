@@ -59,27 +59,17 @@ fn text_of(model: &Model, turns: Vec<Turn>) -> Result<String, Problem> {
     };
     let instructions = turns.iter().filter(|turn| is_instruction(turn)).count();
     if instructions != usize::from(wanted.is_some()) {
-        return Err(wrong(
-            "a translation model cannot follow the system message".into(),
-        ));
+        return Err(wrong("a translation model cannot follow the system message".into()));
     }
     if let (Some((source, target)), Some(known)) = (wanted, model.direction())
         && (source.base() != known.source.base() || target.base() != known.target.base())
     {
         let (name, from, to) = (model.name(), known.source.name(), known.target.name());
-        return Err(wrong(format!(
-            "the model `{name}` translates from {from} to {to}"
-        )));
+        return Err(wrong(format!("the model `{name}` translates from {from} to {to}")));
     }
     match turns.into_iter().next_back() {
-        Some(Turn {
-            role: Role::User,
-            text,
-        }) => Ok(text),
-        _ => Err(Problem::field(
-            "messages",
-            "the last message, which is translated, must be the user's",
-        )),
+        Some(Turn { role: Role::User, text }) => Ok(text),
+        _ => Err(Problem::field("messages", "the last message, which is translated, must be the user's")),
     }
 }
 
@@ -105,10 +95,7 @@ fn options(app: &Shared, model: &Model, wanted: &Wanted) -> Result<SearchOptions
     let defaults = SearchOptions::from(decode);
     let drawn = wanted.wish.temperature.is_some_and(|t| t != 0.0);
     let strategy = if drawn {
-        Strategy::Sample {
-            sampling: wanted.wish.sampling(),
-            count: copies,
-        }
+        Strategy::Sample { sampling: wanted.wish.sampling(), count: copies }
     } else {
         let width = decode.beam_width.max(copies);
         Strategy::beam(width, copies, decode.early_stopping).unscored()
@@ -142,10 +129,7 @@ pub(super) async fn answer(
         Ok((text.unwrap_or_default(), sentences))
     };
     let (text, sentences) = app.desk.ask(client, read).await?;
-    let usage = Usage {
-        prompt: sentences.tokens(),
-        completion: 0,
-    };
+    let usage = Usage { prompt: sentences.tokens(), completion: 0 };
     let count = sentences.len();
     let mut answers = Answers::new(&model, Merge::Replace);
     let send = |service: &Service, reply| service.translate(client, sentences, false, reply);
@@ -170,10 +154,7 @@ pub(super) async fn answer(
         let choices = whole.hypotheses.iter().enumerate();
         let choices = choices.map(|(index, one)| choice(index, &one.text, reason(one.finished)));
         let tokens = whole.hypotheses.iter().map(|one| one.tokens.len());
-        let usage = Usage {
-            completion: tokens.sum(),
-            ..usage
-        };
+        let usage = Usage { completion: tokens.sum(), ..usage };
         Ok(reply(&head.answer(choices.collect(), usage)))
     };
     app.desk.ask(client, write).await
@@ -231,11 +212,7 @@ impl Telling<Translation> for Pieces {
             self.told += 1;
         }
         let new = &self.written[from..];
-        Ok(if new.is_empty() {
-            Vec::new()
-        } else {
-            vec![self.content(new)]
-        })
+        Ok(if new.is_empty() { Vec::new() } else { vec![self.content(new)] })
     }
 
     fn end(&mut self) -> Vec<Bytes> {
