@@ -1,11 +1,13 @@
-//! Attentive trains, evaluates, quantizes and runs sequence models on the CPU: Transformers and recurrent networks that
-//! translate, generate text, fill in masked tokens, tag, classify and embed. This library does the work of the program
-//! `attentive`, from raw text to an HTTP server, and is for Rust programs that do the same without starting another process.
+//! Attentive trains, evaluates, quantizes and runs sequence models on the CPU: Transformers and recurrent
+//! networks that translate, generate text, fill in masked tokens, tag, classify and embed. This library does
+//! the work of the program `attentive`, from raw text to an HTTP server, and is for Rust programs that do the
+//! same without starting another process.
 //!
 //! # Use a model
 //!
-//! A model directory contains everything that is needed to run the model: weights, tokenizers and configuration.
-//! [`Pipeline::load`](pipeline::Pipeline::load) reads it, and a [`Pipeline`](pipeline::Pipeline) has a method for each task:
+//! A model directory contains everything that is needed to run the model: weights, tokenizers and
+//! configuration. [`Pipeline::load`](pipeline::Pipeline::load) reads it, and a
+//! [`Pipeline`](pipeline::Pipeline) has a method for each task:
 //!
 //! ```no_run
 //! use attentive::pipeline::Pipeline;
@@ -19,8 +21,8 @@
 //!
 //! # Train a model
 //!
-//! [`train::train`] trains a model as a [`config::Config`] describes it, writes the model directory, and reports its
-//! progress to a [`train::report::Observer`]:
+//! [`train::train`] trains a model as a [`config::Config`] describes it, writes the model directory, and
+//! reports its progress to a [`train::report::Observer`]:
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -57,8 +59,8 @@
 //!
 //! # Score translations
 //!
-//! [`metrics`] needs no model. Its scores are the same as sacreBLEU's, and its paired tests tell whether a difference
-//! between two systems is statistically significant:
+//! [`metrics`] needs no model. Its scores are the same as sacreBLEU's, and its paired tests tell whether a
+//! difference between two systems is statistically significant:
 //!
 //! ```
 //! use attentive::metrics::{Bleu, Bootstrap, Segments};
@@ -97,8 +99,8 @@
 //!
 //! # Errors
 //!
-//! Every function that can fail because of its input or the environment returns an [`Error`]. Its message describes the
-//! problem and where it is, and [`Error::hint`] suggests what to try.
+//! Every function that can fail because of its input or the environment returns an [`Error`]. Its message
+//! describes the problem and where it is, and [`Error::hint`] suggests what to try.
 //!
 //! # Features
 //!
@@ -157,7 +159,8 @@ pub use attentive_text as text;
 #[doc(inline)]
 pub use attentive_train as train;
 
-/// The Rust of the documents, which the tests compile. A page needs a language after each fence, or its output is taken for Rust.
+/// The Rust of the documents, which the tests compile. A page needs a language after each fence, or its
+/// output is taken for Rust.
 #[cfg(doctest)]
 mod documents {
     #[doc = include_str!("../README.md")]

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-/// Training frequently allocates and frees large buffers on several threads, which many system allocators do slowly.
+/// Training frequently allocates and frees large buffers on several threads, which many system allocators do
+/// slowly.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

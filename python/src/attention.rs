@@ -12,7 +12,8 @@ use crate::translation::problems;
 /// The weights of an attention: its name, its site, its layer and a tensor `[heads, rows, columns]`.
 type Map = (String, &'static str, usize, Tensor);
 
-/// The tokens that the encoder and the decoder read, the maps, a page that shows them, and the problems with the text.
+/// The tokens that the encoder and the decoder read, the maps, a page that shows them, and the problems with
+/// the text.
 type Inspected = (Vec<String>, Vec<String>, Vec<Map>, String, Vec<String>);
 
 /// The attention for `text` and its `translation`, or the model's own.

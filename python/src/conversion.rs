@@ -19,7 +19,8 @@ use crate::work;
 /// Sentences, and streams of their references or translations.
 type Parallel = (Vec<String>, Vec<Vec<String>>);
 
-/// Quantizes the model directory `model` into the new directory `out`. Returns the report, or the sizes, as JSON.
+/// Quantizes the model directory `model` into the new directory `out`. Returns the report, or the sizes, as
+/// JSON.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
 pub(crate) fn quantize(
@@ -56,8 +57,8 @@ pub(crate) fn quantize(
     })
 }
 
-/// Converts the model `path` of another tool into the new model directory `out`. Returns its kind, its number of weights, and
-/// notes on differences.
+/// Converts the model `path` of another tool into the new model directory `out`. Returns its kind, its number
+/// of weights, and notes on differences.
 #[pyfunction]
 pub(crate) fn import_model(
     py: Python<'_>,
@@ -77,8 +78,8 @@ pub(crate) fn import_model(
     })
 }
 
-/// Writes the model directory `model` for another tool to the new directory `out`. Returns the kind of model there, and notes on
-/// differences.
+/// Writes the model directory `model` for another tool to the new directory `out`. Returns the kind of model
+/// there, and notes on differences.
 #[pyfunction]
 pub(crate) fn export(
     py: Python<'_>,

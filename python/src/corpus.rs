@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 pub(crate) enum Lines {
     /// Texts of language models.
     Texts(Vec<String>),
-    /// Sentences and their translations, texts and their labels, or words and their tags, separated by blanks.
+    /// Sentences and their translations, texts and their labels, or words and their tags, separated by
+    /// blanks.
     Pairs(Vec<(String, String)>),
     /// Words and their tags.
     Tagged(Vec<(Vec<String>, Vec<String>)>),

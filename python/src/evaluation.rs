@@ -16,8 +16,8 @@ use crate::json::json;
 use crate::model::Model;
 use crate::search::Search;
 
-/// Evaluates `model` on `lines`; translations have further streams of `references`. Returns the results as JSON, and the
-/// translations.
+/// Evaluates `model` on `lines`; translations have further streams of `references`. Returns the results as
+/// JSON, and the translations.
 #[pyfunction]
 pub(crate) fn evaluate(
     py: Python<'_>,

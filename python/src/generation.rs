@@ -11,7 +11,8 @@ use crate::search::Drawing;
 use crate::translation::problems;
 use crate::work::{SIGINT, stoppable};
 
-/// A continuation: the prompt, the text, its tokens, the reason why it ended, and the problems with the prompt.
+/// A continuation: the prompt, the text, its tokens, the reason why it ended, and the problems with the
+/// prompt.
 type Continued = (String, String, Vec<String>, &'static str, Vec<String>);
 
 /// Continues `prompt`. `on_text` gets the text piece by piece; its exception ends the text.

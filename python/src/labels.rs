@@ -15,7 +15,8 @@ type TaggedText = (Vec<String>, Vec<String>, usize, Vec<String>);
 /// Labels with their probabilities, and the problems with the text.
 type LabeledText = (Vec<(String, f64)>, Vec<String>);
 
-/// A filled text; for each gap its guesses: text, whether it continues a word, and probability; the problems with the text.
+/// A filled text; for each gap its guesses: text, whether it continues a word, and probability; the problems
+/// with the text.
 type FilledText = (String, Vec<Vec<(String, bool, f64)>>, Vec<String>);
 
 /// The tags of `texts`, the first of which has the number `first`.
@@ -79,8 +80,8 @@ pub(crate) fn fill(
     })
 }
 
-/// The vectors of `texts`, the first of which has the number `first`, as the rows of a matrix, and the problems with each
-/// text. The row of a blank text is NaN.
+/// The vectors of `texts`, the first of which has the number `first`, as the rows of a matrix, and the
+/// problems with each text. The row of a blank text is NaN.
 #[pyfunction]
 pub(crate) fn embed(
     py: Python<'_>,

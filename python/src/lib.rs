@@ -1,5 +1,5 @@
-//! The native module of the Python package `attentive`. It converts arguments and results, and runs the library without the
-//! interpreter's lock; the package's Python code documents and types what users see.
+//! The native module of the Python package `attentive`. It converts arguments and results, and runs the
+//! library without the interpreter's lock; the package's Python code documents and types what users see.
 
 mod attention;
 mod choice;
@@ -21,7 +21,8 @@ mod training;
 mod translation;
 mod work;
 
-/// Training frequently allocates and frees large buffers on several threads, which many system allocators do slowly.
+/// Training frequently allocates and frees large buffers on several threads, which many system allocators do
+/// slowly.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

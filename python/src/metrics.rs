@@ -100,8 +100,8 @@ pub(crate) fn sentence_scores(
     })
 }
 
-/// The scores of a baseline and of a system, and their difference with its interval and p-value. The test is randomization
-/// with this number of `trials`, or the bootstrap if there are none.
+/// The scores of a baseline and of a system, and their difference with its interval and p-value. The test is
+/// randomization with this number of `trials`, or the bootstrap if there are none.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
 pub(crate) fn paired(

@@ -47,8 +47,8 @@ impl Model {
     ) -> PyResult<T> {
         work::run(py, self.threads, || {
             if !self.is_whole.load(Ordering::Acquire) {
-                // On these threads, the representation is made without pauses: a thread that waits for others does other
-                // work, which could wait for this representation.
+                // On these threads, the representation is made without pauses: a thread that waits for others
+                // does other work, which could wait for this representation.
                 self.threads.own()?.install(|| {
                     self.pipeline.model();
                 });

@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 
 use crate::choice::choice_or_none;
 
-/// Options of a search, as a dictionary of Python. Everything that is `None` stays as the model's configuration says.
+/// Options of a search, as a dictionary of Python. Everything that is `None` stays as the model's
+/// configuration says.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Search {

@@ -40,7 +40,8 @@ impl Threads {
         self.0
     }
 
-    /// The pool of these threads. A process that was forked has none of the threads of its parent, and gets others.
+    /// The pool of these threads. A process that was forked has none of the threads of its parent, and gets
+    /// others.
     pub(crate) fn pool(self) -> Result<Arc<ThreadPool>> {
         let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
         if pools.process != process::id() {

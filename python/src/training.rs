@@ -21,9 +21,9 @@ use crate::json::json;
 use crate::threads::Threads;
 use crate::work::{SIGINT, stoppable};
 
-/// Trains as the configuration file `path` says, or the defaults, with `overrides`. The methods `on_step` and `on_event` of
-/// `watcher` are called for each update and for each event, as JSON; its first exception ends the training, after a checkpoint was saved.
-/// Returns the summary as JSON.
+/// Trains as the configuration file `path` says, or the defaults, with `overrides`. The methods `on_step` and
+/// `on_event` of `watcher` are called for each update and for each event, as JSON; its first exception ends
+/// the training, after a checkpoint was saved. Returns the summary as JSON.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
 pub(crate) fn train(
@@ -85,7 +85,8 @@ fn policy(name: &str) -> Result<Existing> {
     }
 }
 
-/// The configuration in the file `path`, or the defaults, with `overrides`, for a run that is `resumed` if given.
+/// The configuration in the file `path`, or the defaults, with `overrides`, for a run that is `resumed` if
+/// given.
 fn config(path: Option<&Path>, overrides: &[String], resumed: Option<&Path>) -> Result<Config> {
     let draft = match path {
         Some(path) => Draft::load(path, overrides),

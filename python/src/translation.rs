@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 use crate::model::Model;
 use crate::search::{Drawing, Search};
 
-/// A candidate: text, score, log-probability, tokens, their log-probabilities, whether it is finished, the phrases that it
-/// lacks, and its word alignment.
+/// A candidate: text, score, log-probability, tokens, their log-probabilities, whether it is finished, the
+/// phrases that it lacks, and its word alignment.
 type Hypothesis = (String, f64, f64, Vec<String>, Vec<f32>, bool, Vec<String>, Option<Vec<(usize, usize)>>);
 
 /// The candidates of a text, and the problems with it.

@@ -16,8 +16,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The number of the signal by which work is interrupted.
 pub(crate) const SIGINT: u8 = 2;
 
-/// Calls `work` on `threads`. If a signal's handler raises an exception meanwhile, as Ctrl-C does, the work is interrupted, and
-/// the result is this exception.
+/// Calls `work` on `threads`. If a signal's handler raises an exception meanwhile, as Ctrl-C does, the work
+/// is interrupted, and the result is this exception.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     threads: Threads,
@@ -31,8 +31,8 @@ pub(crate) fn run<T: Send>(
     }
 }
 
-/// Calls `work` on `threads`, and requests a stop of `interrupt` if a signal's handler raises an exception meanwhile, which is
-/// returned beside the result.
+/// Calls `work` on `threads`, and requests a stop of `interrupt` if a signal's handler raises an exception
+/// meanwhile, which is returned beside the result.
 pub(crate) fn stoppable<T: Send>(
     py: Python<'_>,
     threads: Threads,

@@ -58,7 +58,8 @@ impl Driver {
     }
 }
 
-/// A browser, closed when dropped. Commands are those of the WebDriver standard (W3C 2018) and of `chromedriver`.
+/// A browser, closed when dropped. Commands are those of the WebDriver standard (W3C 2018) and of
+/// `chromedriver`.
 pub(crate) struct Session {
     driver: SocketAddr,
     path: String,

@@ -6,8 +6,8 @@ use crate::server::Server;
 /// A text and its tokens.
 type Written = (String, Vec<String>);
 
-/// Reads the continued text once it is complete and `is_right`. Marks its element, which the next continuation replaces, so that
-/// it is not read again.
+/// Reads the continued text once it is complete and `is_right`. Marks its element, which the next
+/// continuation replaces, so that it is not read again.
 #[track_caller]
 fn continued(page: &Page, is_right: impl Fn(&Written) -> bool) -> Written {
     let tokens = texts(".token-list .token bdi");

@@ -1,7 +1,8 @@
 //! The pages in a real browser: Chromium, driven by its `chromedriver`.
 //!
-//! Without a `chromedriver` on the path, the tests are skipped with a message, unless `ATTENTIVE_BROWSER_TESTS` is
-//! `required`. Pictures of the pages go to the folder that `ATTENTIVE_SCREENSHOTS` names, if it is set.
+//! Without a `chromedriver` on the path, the tests are skipped with a message, unless
+//! `ATTENTIVE_BROWSER_TESTS` is `required`. Pictures of the pages go to the folder that
+//! `ATTENTIVE_SCREENSHOTS` names, if it is set.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -19,7 +19,8 @@ const FIRST_MAP: &str = "(() => {
     return { width, height, colors: new Set(pixels).size };
 })()";
 
-/// The tokens of the translation without their probabilities, once their alternatives are there and they are right.
+/// The tokens of the translation without their probabilities, once their alternatives are there and they are
+/// right.
 #[track_caller]
 fn tokens(page: &Page, are_right: impl Fn(&[String]) -> bool) -> Vec<String> {
     let tokens = texts(".token-list .token bdi");

@@ -38,8 +38,8 @@ const STRANGERS: &str = "performance.getEntriesByType('resource').map((one) => o
 /// A page in a browser of its own.
 pub(crate) struct Page(Session);
 
-/// Opens `address` in a browser, plays `scene`, and closes the browser. Afterwards the page must not have complained, nor
-/// asked other servers. Does nothing where there is no browser.
+/// Opens `address` in a browser, plays `scene`, and closes the browser. Afterwards the page must not have
+/// complained, nor asked other servers. Does nothing where there is no browser.
 pub(crate) fn visit(address: &str, scene: impl FnOnce(&Page)) {
     let Some(driver) = Driver::start() else {
         return;
@@ -78,8 +78,8 @@ impl Page {
         self.0.post("refresh", json!({}));
     }
 
-    /// Evaluates `expression` until its value is a `T` that `is_right`, and returns that value. Tests read the page in no
-    /// other way, since it changes while they run.
+    /// Evaluates `expression` until its value is a `T` that `is_right`, and returns that value. Tests read
+    /// the page in no other way, since it changes while they run.
     #[track_caller]
     pub(crate) fn read<T: DeserializeOwned>(&self, expression: &str, is_right: impl Fn(&T) -> bool) -> T {
         self.require(self.look(PATIENCE, expression, is_right), expression)
@@ -130,7 +130,8 @@ impl Page {
         self.read(&texts(css), |texts: &Vec<String>| are_right(texts))
     }
 
-    /// Evaluates `expression` until its value is a `T` that `is_right`; otherwise, returns what it was at last.
+    /// Evaluates `expression` until its value is a `T` that `is_right`; otherwise, returns what it was at
+    /// last.
     fn look<T: DeserializeOwned>(
         &self,
         patience: Duration,

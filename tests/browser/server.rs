@@ -18,8 +18,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Trains and serves models, each with a name and a family; `options` are further arguments, of which files named are
-    /// those of `files`.
+    /// Trains and serves models, each with a name and a family; `options` are further arguments, of which
+    /// files named are those of `files`.
     pub(crate) fn start(models: &[(&str, &str)], files: &[(&str, &str)], options: &str) -> Self {
         let folder = Folder::new();
         for (name, text) in files {

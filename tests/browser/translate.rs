@@ -10,8 +10,8 @@ use crate::server::Server;
 /// Models of a direction and back.
 pub(crate) const BOTH_WAYS: [(&str, &str); 2] = [("en-de", "transformer"), ("de-en", "transformer")];
 
-/// Whether the text that is in the field now is translated: nothing is marked for a moment after typing, but what is shown
-/// belongs to another text.
+/// Whether the text that is in the field now is translated: nothing is marked for a moment after typing, but
+/// what is shown belongs to another text.
 pub(crate) const DONE: &str = "(() => {
     const sourceOf = (result) => {
         const copy = result.cloneNode(true);

@@ -172,7 +172,8 @@ fn training_ends_with_the_name_of_a_corpus_that_changes() {
     }
 }
 
-/// A file that is changed while it is loaded is read to its end or refused, but never ends the process without a word.
+/// A file that is changed while it is loaded is read to its end or refused, but never ends the process
+/// without a word.
 #[test]
 fn weights_that_are_cut_off_are_refused() {
     let folder = with_run("transformer-post");

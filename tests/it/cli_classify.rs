@@ -133,8 +133,8 @@ fn each_line_is_answered_at_once() {
 #[test]
 fn a_classifier_is_measured_by_f1_and_a_confusion_table() {
     let folder = trained("");
-    // By hand: `cat` has a recall of 1/2 and a precision of 1; `no_cat` has a recall of 1 and a precision of 1/3; `horse` is
-    // never predicted.
+    // By hand: `cat` has a recall of 1/2 and a precision of 1; `no_cat` has a recall of 1 and a precision of
+    // 1/3; `horse` is never predicted.
     folder
         .write("texts", "a cat runs.\nthe dog runs.\nthe bird runs.\nthe horse runs.\n")
         .write("labels", "cat\ncat\nno_cat\nhorse\n")

@@ -11,8 +11,8 @@ use crate::run::{Folder, for_family};
 const SHORT: &str = "1 2 3 4";
 const LONG: &str = "5 6 7 8 9 0";
 
-/// A folder with trained models in `a` and `b`, and a test set. The reference of `SHORT` is the output of `a`, that of `LONG`
-/// is not.
+/// A folder with trained models in `a` and `b`, and a test set. The reference of `SHORT` is the output of
+/// `a`, that of `LONG` is not.
 fn two_models() -> Folder {
     let folder = Folder::new();
     folder.write("c.toml", cli_model::CONFIG);

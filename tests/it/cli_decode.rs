@@ -1,4 +1,5 @@
-//! What translations can be made to contain, random translations, ensembles, and what is known of a translation.
+//! What translations can be made to contain, random translations, ensembles, and what is known of a
+//! translation.
 
 use serde_json::Value;
 

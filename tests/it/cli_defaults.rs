@@ -1,4 +1,5 @@
-//! Defaults: how words are divided, tokenizers that are given, warm-up, and what `evaluate` and `quantize` say of a search.
+//! Defaults: how words are divided, tokenizers that are given, warm-up, and what `evaluate` and `quantize`
+//! say of a search.
 
 use std::fs;
 use std::path::Path;

@@ -28,7 +28,8 @@ schedule = { warmup_steps = 2 }
 
 const TEXT: &str = "First Citizen:\nBefore we proceed any further, hear me speak.\n\nAll:\nSpeak, speak.\n";
 
-/// A folder with a model trained on lines in `runs/lines` and a character model trained on a stream in `runs/stream`.
+/// A folder with a model trained on lines in `runs/lines` and a character model trained on a stream in
+/// `runs/stream`.
 pub(crate) fn language_models() -> Folder {
     let folder = Folder::new();
     let lines = "

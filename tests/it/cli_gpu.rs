@@ -10,8 +10,8 @@ use crate::cli_damage::{start, wait_for_updates};
 use crate::cli_training::assert_predicted;
 use crate::run::{Folder, Outcome, for_family};
 
-/// A run in which everything is random that can be: dropout in all places, and the order of batches. Tiny, since the GPU is
-/// usually one in software; `bench/gpu.py` has a larger one for real GPUs.
+/// A run in which everything is random that can be: dropout in all places, and the order of batches. Tiny,
+/// since the GPU is usually one in software; `bench/gpu.py` has a larger one for real GPUs.
 const CONFIG: &str = "
 [data]
 train = { builtin = 'grammar', pairs = 300 }

@@ -13,7 +13,8 @@ use crate::support::pages::root;
 use crate::support::process::Process;
 use crate::support::serving::fixture;
 
-/// Models that translate: Transformers with added and rotary positions, and recurrent ones with both kinds of attention and none.
+/// Models that translate: Transformers with added and rotary positions, and recurrent ones with both kinds of
+/// attention and none.
 const TRANSLATORS: [&str; 5] =
     ["transformer-post", "transformer-rotary", "seq2seq-bahdanau", "seq2seq-luong", "seq2seq-thought"];
 

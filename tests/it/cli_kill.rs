@@ -1,4 +1,5 @@
-//! `kill -9` at random moments in every family: runs resume to identical bits, and the served model is always whole.
+//! `kill -9` at random moments in every family: runs resume to identical bits, and the served model is always
+//! whole.
 
 use std::collections::hash_map::RandomState;
 use std::fs;

@@ -9,7 +9,8 @@ use crate::cli_damage::{LONG, long, signal, wait_for_updates, weights};
 use crate::cli_model::CONFIG;
 use crate::run::{Folder, Outcome, for_family};
 
-/// `mpirun` with the program as one of its arguments, and whatever it needs on a machine with few CPUs and as root.
+/// `mpirun` with the program as one of its arguments, and whatever it needs on a machine with few CPUs and as
+/// root.
 fn mpirun(folder: &Folder) -> Command {
     let mut command = Command::new("mpirun");
     command

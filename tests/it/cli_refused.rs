@@ -1,4 +1,5 @@
-//! What a tired or hostile user gives: output that is closed, lines and keys without an end, weights that are no numbers.
+//! What a tired or hostile user gives: output that is closed, lines and keys without an end, weights that are
+//! no numbers.
 
 use std::fs;
 use std::io::Write;

@@ -110,8 +110,8 @@ fn sighup_saves_and_stops_unless_it_is_ignored() {
 /// Damages the run in a directory.
 type Damage = dyn Fn(&Path);
 
-/// Ways to damage the newest checkpoint of four updates, the pointer to it, or the served provenance, and the update that a
-/// resumed run then falls back to.
+/// Ways to damage the newest checkpoint of four updates, the pointer to it, or the served provenance, and the
+/// update that a resumed run then falls back to.
 const DAMAGE: [(&str, Option<u64>, &Damage); 9] = [
     ("weights", Some(3), &|run| flip(&newest(run, "model.safetensors"))),
     ("optimizer", Some(3), &|run| flip(&newest(run, "optimizer.safetensors"))),

@@ -31,7 +31,8 @@ fn endpoints() -> Endpoints {
     endpoints
 }
 
-/// `path` without the names of its parameters, so that `/v1/models/{id}` and `/v1/models/{model}` are the same.
+/// `path` without the names of its parameters, so that `/v1/models/{id}` and `/v1/models/{model}` are the
+/// same.
 fn nameless(path: &str) -> String {
     let parts = path.split('/').map(|part| if part.starts_with('{') { "{}" } else { part });
     parts.collect::<Vec<_>>().join("/")

@@ -101,7 +101,8 @@ fn renamed(key: &str, value: Option<&str>) -> Option<String> {
     let setting = format!("{key}={}", value.unwrap_or("0"));
     let draft = match Draft::parse("", Path::new("my.toml"), &[setting]) {
         Ok(draft) => draft,
-        // The wrong type for the key by its present name, which the message has. The keys of a corpus miss each other instead.
+        // The wrong type for the key by its present name, which the message has. The keys of a corpus miss
+        // each other instead.
         Err(Error::Config { key: now, .. }) if now != key && !now.starts_with("data.") => {
             return Some(format!("`{key}` is called `{now}` now"));
         }

@@ -31,8 +31,8 @@ enum Deed {
     Instead(String),
 }
 
-/// What is done with commands that begin so; the first of these that fits counts. All others run as they are, so a command that
-/// cannot work in a test must be listed here.
+/// What is done with commands that begin so; the first of these that fits counts. All others run as they are,
+/// so a command that cannot work in a test must be listed here.
 fn deeds() -> Vec<(&'static str, Deed)> {
     let recipe = root().join("configs/demo-grammar.toml");
     let recipe = recipe.display();

@@ -1,8 +1,9 @@
-//! Files of a model directory, damaged at random: each is either read or refused, in bounded RAM and time, without a panic.
+//! Files of a model directory, damaged at random: each is either read or refused, in bounded RAM and time,
+//! without a panic.
 //!
-//! Every target runs in its own process with a limited address space, so that a huge allocation requested by a damaged file
-//! fails the test. Cases are reproducible from their numbers: a failure names the first and the last case of the process, and
-//! `ATTENTIVE_FUZZ_FIRST` starts there.
+//! Every target runs in its own process with a limited address space, so that a huge allocation requested by
+//! a damaged file fails the test. Cases are reproducible from their numbers: a failure names the first and
+//! the last case of the process, and `ATTENTIVE_FUZZ_FIRST` starts there.
 
 pub(crate) mod mutation;
 

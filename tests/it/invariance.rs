@@ -1,4 +1,5 @@
-//! What a translation depends on: the sentence and the model, but not batches, threads, order or, in 8-bit integers, the CPU.
+//! What a translation depends on: the sentence and the model, but not batches, threads, order or, in 8-bit
+//! integers, the CPU.
 
 use std::fmt::Debug;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Models and runs written by 0.1.0 and 0.2.0 (`scripts/fixtures/legacy`): they load, give the same output, and resume to the
-//! same weights.
+//! Models and runs written by 0.1.0 and 0.2.0 (`scripts/fixtures/legacy`): they load, give the same output,
+//! and resume to the same weights.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ const TOLERANCE: f64 = 1e-4;
 /// Relative tolerance of weights in `f32`, whose sums have one order on all instruction sets.
 const WEIGHTS_TOLERANCE: f32 = 1e-5;
 
-/// Tolerance of the mean difference of weights trained in bfloat16, where instruction sets round in different orders. An
-/// update changes a weight by up to 0.01.
+/// Tolerance of the mean difference of weights trained in bfloat16, where instruction sets round in different
+/// orders. An update changes a weight by up to 0.01.
 const BF16_MEAN_DIFFERENCE: f32 = 1e-3;
 
 /// The folders of fixtures.
@@ -61,7 +61,8 @@ fn check_outputs(name: &str) {
     }
 }
 
-/// Checks that words are equal and numbers agree to within [`TOLERANCE`]; the program's version and durations are ignored.
+/// Checks that words are equal and numbers agree to within [`TOLERANCE`]; the program's version and durations
+/// are ignored.
 fn assert_same_text(what: &str, found: &str, expected: &str) {
     let (found_lines, expected_lines): (Vec<_>, Vec<_>) =
         (found.lines().collect(), expected.lines().collect());
@@ -126,9 +127,9 @@ fn check_resume(name: &str) -> Folder {
     folder
 }
 
-/// Whether the true gradient of the parameter `name` is zero: the bias of keys shifts all scores of a query equally unless keys
-/// are rotated. What is computed for it is a rounding error, which Adam magnifies to whole updates, so that its values say
-/// nothing.
+/// Whether the true gradient of the parameter `name` is zero: the bias of keys shifts all scores of a query
+/// equally unless keys are rotated. What is computed for it is a rounding error, which Adam magnifies to
+/// whole updates, so that its values say nothing.
 fn is_without_gradient(name: &str, config: &str) -> bool {
     name.ends_with("attention.key.bias") && !config.contains("'rotary'")
 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::run::{Folder, Outcome, program};
 
-/// Label-smoothed training loss per target token of PyTorch with the recipe of `tests/fixtures/multi30k-pytorch.toml`, averaged
-/// over the 100 updates up to the one named.
+/// Label-smoothed training loss per target token of PyTorch with the recipe of
+/// `tests/fixtures/multi30k-pytorch.toml`, averaged over the 100 updates up to the one named.
 const PYTORCH: [(u64, f64); 3] = [(100, 8.74), (200, 7.07), (300, 6.68)];
 
 fn repository() -> &'static Path {

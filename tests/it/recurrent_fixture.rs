@@ -1,5 +1,5 @@
-//! Recurrent layers compared with PyTorch's `nn.RNN`, `nn.LSTM` and `nn.GRU` on packed sequences: states and gradients
-//! (`scripts/fixtures/recurrent.py`).
+//! Recurrent layers compared with PyTorch's `nn.RNN`, `nn.LSTM` and `nn.GRU` on packed sequences: states and
+//! gradients (`scripts/fixtures/recurrent.py`).
 
 use attentive::architecture::{self, CellKind};
 use attentive::nn::{Construction, Initial, Parameters, Pass, RecurrentEncoder, Sequences};

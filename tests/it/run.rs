@@ -63,7 +63,8 @@ impl Folder {
         self.command(arguments).output().unwrap().into()
     }
 
-    /// Runs it and checks that it fails with exit code `code`, prints no data, and reports an error with these words.
+    /// Runs it and checks that it fails with exit code `code`, prints no data, and reports an error with
+    /// these words.
     pub(crate) fn fails(&self, arguments: &str, code: i32, complaint: &[&str]) {
         let outcome = self.run(arguments);
         assert_eq!(outcome.code, Some(code), "{outcome:?}");

@@ -1,7 +1,8 @@
-//! `attentive serve`: requests damaged at random are answered or refused, without a panic, which would be a status of 500.
+//! `attentive serve`: requests damaged at random are answered or refused, without a panic, which would be a
+//! status of 500.
 //!
-//! Cases are reproducible from their numbers; `ATTENTIVE_FUZZ_CASES` sets how many there are, and `ATTENTIVE_FUZZ_FIRST` the
-//! first one.
+//! Cases are reproducible from their numbers; `ATTENTIVE_FUZZ_CASES` sets how many there are, and
+//! `ATTENTIVE_FUZZ_FIRST` the first one.
 
 use std::env;
 use std::time::Duration;

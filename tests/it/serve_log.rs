@@ -1,4 +1,5 @@
-//! `attentive serve`: logs that cannot be written, settings that cannot be meant, and models that have not changed.
+//! `attentive serve`: logs that cannot be written, settings that cannot be meant, and models that have not
+//! changed.
 
 use std::fs::{self, File};
 use std::process::Stdio;

@@ -1,4 +1,5 @@
-//! `attentive serve`: requests that do not say clearly what they are, keys that are revoked, pairs that a model does not have.
+//! `attentive serve`: requests that do not say clearly what they are, keys that are revoked, pairs that a
+//! model does not have.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! The Transformer compared with PyTorch: logits, loss, gradients and ten Adam updates (`scripts/fixtures/transformer.py`).
+//! The Transformer compared with PyTorch: logits, loss, gradients and ten Adam updates
+//! (`scripts/fixtures/transformer.py`).
 
 use attentive::architecture::Body;
 use attentive::batch::{Batch, Padded};
@@ -107,7 +108,8 @@ fn check(variant: &str, config: &ModelConfig) {
         };
         optimizer.update(&model, &gradients, scale);
     }
-    // The bias of keys shifts all scores of a query equally, so its true gradient is zero and Adam amplifies rounding errors.
+    // The bias of keys shifts all scores of a query equally, so its true gradient is zero and Adam amplifies
+    // rounding errors.
     let trained = model.parameters().iter();
     for parameter in trained.filter(|parameter| !parameter.name().ends_with("key.bias")) {
         let expected = of_fixture("trained", parameter);

@@ -1,9 +1,10 @@
-//! Sends requests to a server that translates, checks every answer and prints what it measured as JSON; a process of
-//! `bench/serve/compare.py`.
+//! Sends requests to a server that translates, checks every answer and prints what it measured as JSON; a
+//! process of `bench/serve/compare.py`.
 //!
-//! With `--rate`, requests arrive at random moments (a Poisson process) whether or not earlier ones have been answered, and a
-//! request's latency counts from its arrival, so that a server which falls behind cannot slow its clients down. Without, each
-//! of the clients sends its next request when it has the answer to the last one.
+//! With `--rate`, requests arrive at random moments (a Poisson process) whether or not earlier ones have been
+//! answered, and a request's latency counts from its arrival, so that a server which falls behind cannot slow
+//! its clients down. Without, each of the clients sends its next request when it has the answer to the last
+//! one.
 //!
 //! ```text
 //! serve_load http://127.0.0.1:8080/translate --lines test.en --expected test.de --clients 64 --rate 100 --seconds 30

@@ -7,8 +7,8 @@ use attentive_kernels::rotary::frequencies;
 use super::layout::Layout;
 use super::{RotaryScaling, Start};
 
-/// Multi-head attention (*Attention Is All You Need*, section 3.2.2), with grouped keys and values if `n_kv_heads` is
-/// below `n_heads` (Ainslie et al. 2023).
+/// Multi-head attention (*Attention Is All You Need*, section 3.2.2), with grouped keys and values if
+/// `n_kv_heads` is below `n_heads` (Ainslie et al. 2023).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attention {
     /// Number of query heads.
@@ -32,15 +32,16 @@ pub struct Attention {
 pub enum RelativePositions {
     /// No relative positions.
     None,
-    /// Rotary positions (Su et al. 2021): queries and keys are rotated by an angle proportional to their position.
+    /// Rotary positions (Su et al. 2021): queries and keys are rotated by an angle proportional to their
+    /// position.
     Rotary {
         /// Base of the wavelengths; 10,000 in the paper.
         base: f64,
         /// A change of the frequencies.
         scaling: Option<RotaryScaling>,
     },
-    /// A learned bias for each head and bucket of distances (Raffel et al. 2020, section 2.1). All layers of a stack share
-    /// one table.
+    /// A learned bias for each head and bucket of distances (Raffel et al. 2020, section 2.1). All layers of
+    /// a stack share one table.
     Buckets {
         n_buckets: usize,
         /// Distances from here on share the last bucket.
@@ -57,7 +58,8 @@ impl Attention {
         }
     }
 
-    /// Returns the frequencies of rotary positions, one for each pair of features of a head, in radians per position.
+    /// Returns the frequencies of rotary positions, one for each pair of features of a head, in radians per
+    /// position.
     pub fn frequencies(&self) -> Option<Arc<[f64]>> {
         let RelativePositions::Rotary { base, scaling } = self.positions else {
             return None;
@@ -104,9 +106,9 @@ impl Attention {
     }
 }
 
-/// Returns the bucket of the distance between `query` and `key` (Raffel et al. 2020, section 2.1), where half of the buckets
-/// are for later keys. Half of each direction's buckets hold one distance each, the other half logarithmically growing ranges
-/// up to `max_distance`.
+/// Returns the bucket of the distance between `query` and `key` (Raffel et al. 2020, section 2.1), where half
+/// of the buckets are for later keys. Half of each direction's buckets hold one distance each, the other half
+/// logarithmically growing ranges up to `max_distance`.
 pub fn bucket(n_buckets: usize, max_distance: usize, query: usize, key: usize) -> usize {
     let each = n_buckets / 2;
     let first = if key > query { each } else { 0 };

@@ -15,8 +15,8 @@ pub enum CellKind {
     CoupledLstm,
     /// Gated recurrent units (Cho et al. 2014).
     Gru,
-    /// Simpler simple recurrent units (Kim et al. 2019, section 3.2). They have no hidden weights, so no matrix product depends
-    /// on the previous position.
+    /// Simpler simple recurrent units (Kim et al. 2019, section 3.2). They have no hidden weights, so no
+    /// matrix product depends on the previous position.
     Ssru,
 }
 
@@ -26,12 +26,12 @@ pub enum CellKind {
 pub enum AttentionKind {
     /// No attention. The decoder only sees the encoder's final state.
     None,
-    /// Scores are vᵀ tanh(W s + U h), where s is the decoder's previous state and h an output of the encoder. The context enters the
-    /// next state (Bahdanau et al. 2015).
+    /// Scores are vᵀ tanh(W s + U h), where s is the decoder's previous state and h an output of the encoder.
+    /// The context enters the next state (Bahdanau et al. 2015).
     #[default]
     Additive,
-    /// Scores are sᵀ h, where s is the decoder's current state (Luong et al. 2015, section 3.1). Only the prediction uses the
-    /// context: there is no input feeding (their section 3.3).
+    /// Scores are sᵀ h, where s is the decoder's current state (Luong et al. 2015, section 3.1). Only the
+    /// prediction uses the context: there is no input feeding (their section 3.3).
     Dot,
     /// Scores are sᵀ W h. Otherwise it is the same as `dot`.
     General,
@@ -54,7 +54,8 @@ pub enum NormKind {
     Layer,
     /// Root mean square normalization (Zhang and Sennrich 2019), with a gain for each feature.
     Rms,
-    /// The variant of some tutorials: (x − mean) / (unbiased standard deviation + ε), with one gain and one bias for all features.
+    /// The variant of some tutorials: (x − mean) / (unbiased standard deviation + ε), with one gain and one
+    /// bias for all features.
     Scalar,
 }
 
@@ -62,7 +63,8 @@ pub enum NormKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DropoutPosition {
-    /// On the output of the sublayer, before the residual is added (*Attention Is All You Need*, section 5.4).
+    /// On the output of the sublayer, before the residual is added (*Attention Is All You Need*, section
+    /// 5.4).
     Sublayer,
     /// After the residual and the norm.
     AfterNorm,
@@ -88,19 +90,23 @@ pub enum ActivationKind {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "cli", value(rename_all = "snake_case"))]
 pub enum Positions {
-    /// Sinusoids as in *Attention Is All You Need*, section 3.5: sine and cosine interleaved, with the exponent 2i/d.
+    /// Sinusoids as in *Attention Is All You Need*, section 3.5: sine and cosine interleaved, with the
+    /// exponent 2i/d.
     SinusoidalInterleaved,
     /// Sinusoids, first all sines and then all cosines, with the exponent 2i/d.
     SinusoidalConcatenated,
-    /// Sinusoids, first all sines and then all cosines, with the exponent i/(d/2 − 1), as in Marian, fairseq and Tensor2Tensor.
+    /// Sinusoids, first all sines and then all cosines, with the exponent i/(d/2 − 1), as in Marian, fairseq
+    /// and Tensor2Tensor.
     SinusoidalTensor2tensor,
     /// A learned vector for each position below `model.max_len`.
     Learned,
-    /// Rotary positions: queries and keys are rotated by an angle proportional to the position (Su et al. 2021).
+    /// Rotary positions: queries and keys are rotated by an angle proportional to the position (Su et al.
+    /// 2021).
     Rotary,
     /// A learned bias of attention scores for each head and bucket of distances (Raffel et al. 2020).
     Relative,
-    /// A learned vector for each position and a learned bias of attention scores, as in MPNet (Song et al. 2020).
+    /// A learned vector for each position and a learned bias of attention scores, as in MPNet (Song et al.
+    /// 2020).
     LearnedRelative,
     /// No positions.
     None,
@@ -114,11 +120,11 @@ pub enum TieEmbeddings {
     None,
     /// The decoder's input embedding is also the output projection (Press and Wolf 2017).
     Decoder,
-    /// Source and target have the same input embedding, and the output projection is another matrix (T5 version 1.1). The
-    /// vocabulary must be shared.
+    /// Source and target have the same input embedding, and the output projection is another matrix (T5
+    /// version 1.1). The vocabulary must be shared.
     Inputs,
-    /// Both input embeddings are also the output projection (*Attention Is All You Need*, section 3.4). The vocabulary must be
-    /// shared.
+    /// Both input embeddings are also the output projection (*Attention Is All You Need*, section 3.4). The
+    /// vocabulary must be shared.
     All,
 }
 
@@ -152,12 +158,13 @@ impl TieEmbeddings {
 pub enum Init {
     /// Xavier uniform for weight matrices, zero for biases, N(0, 1/d_model) for embeddings.
     XavierUniform,
-    /// As PyTorch's `nn.Linear` and `nn.Embedding`: U(±1/√fan_in) for weights and biases, N(0, 1) for embeddings.
+    /// As PyTorch's `nn.Linear` and `nn.Embedding`: U(±1/√fan_in) for weights and biases, N(0, 1) for
+    /// embeddings.
     Pytorch,
     /// N(0, 0.02²) for weights and embeddings, zero for biases, as in BERT.
     Normal,
-    /// As `normal`, but N(0, 0.02²/n) for the last weight of each of the n sublayers of a Transformer stack, as in GPT-2
-    /// (Radford et al. 2019, section 2.3).
+    /// As `normal`, but N(0, 0.02²/n) for the last weight of each of the n sublayers of a Transformer stack,
+    /// as in GPT-2 (Radford et al. 2019, section 2.3).
     Gpt2,
 }
 

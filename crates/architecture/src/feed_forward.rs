@@ -3,7 +3,8 @@
 use super::ActivationKind;
 use super::layout::Layout;
 
-/// A position-wise feed-forward network (*Attention Is All You Need*, equation 2), gated as in Shazeer (2020) if `gated`.
+/// A position-wise feed-forward network (*Attention Is All You Need*, equation 2), gated as in Shazeer (2020)
+/// if `gated`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeedForward {
     /// Width of the inner layer.

@@ -1,8 +1,8 @@
-//! The architecture of a model: its stacks, head and special tokens, and the name and shape of every parameter, without
-//! weights.
+//! The architecture of a model: its stacks, head and special tokens, and the name and shape of every
+//! parameter, without weights.
 //!
-//! A configuration is turned into an [`Architecture`], from which `Model` is built. Code that only needs names
-//! and shapes (loading, averaging, `info`, the prediction of RAM use) builds no model.
+//! A configuration is turned into an [`Architecture`], from which `Model` is built. Code that only needs
+//! names and shapes (loading, averaging, `info`, the prediction of RAM use) builds no model.
 
 mod attention;
 mod choices;
@@ -152,7 +152,8 @@ impl Architecture {
         }
     }
 
-    /// Returns the number of attention weights of all layers together for `src_len` source tokens and `tgt_len` target tokens.
+    /// Returns the number of attention weights of all layers together for `src_len` source tokens and
+    /// `tgt_len` target tokens.
     pub fn attention_weights(&self, src_len: usize, tgt_len: usize) -> usize {
         let of_stack = |stack: &TransformerStack, len: usize| {
             let own = match &stack.mixing {
@@ -177,8 +178,8 @@ impl Architecture {
         encoder.saturating_add(decoder)
     }
 
-    /// Returns the name, shape and initial distribution of every parameter, in the order in which random numbers are drawn. The
-    /// order of an existing model must not change.
+    /// Returns the name, shape and initial distribution of every parameter, in the order in which random
+    /// numbers are drawn. The order of an existing model must not change.
     pub fn parameters(&self) -> Vec<Parameter> {
         let mut layout = Layout::default();
         let inputs = || [("src", self.src()), ("tgt", self.tgt())].into_iter();

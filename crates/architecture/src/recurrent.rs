@@ -18,8 +18,8 @@ pub struct RecurrentEncoder {
     pub dropout: f64,
 }
 
-/// A stack of recurrent layers with a readout t = tanh(W \[s; c\]) of the top state s and, with attention, the context c.
-/// Without a readout, t = s.
+/// A stack of recurrent layers with a readout t = tanh(W \[s; c\]) of the top state s and, with attention,
+/// the context c. Without a readout, t = s.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecurrentDecoder {
     pub n_layers: usize,
@@ -60,7 +60,8 @@ impl CellKind {
         }
     }
 
-    /// Returns the index of the forget gate, which starts open so that the state is kept at first (Jozefowicz et al. 2015).
+    /// Returns the index of the forget gate, which starts open so that the state is kept at first (Jozefowicz
+    /// et al. 2015).
     pub fn forget_gate(self) -> Option<usize> {
         match self {
             Self::Lstm => Some(1),

@@ -2,7 +2,8 @@
 
 use std::f64::consts::TAU;
 
-/// A change of the frequencies of rotary positions, for texts longer than those that the model was first trained on.
+/// A change of the frequencies of rotary positions, for texts longer than those that the model was first
+/// trained on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RotaryScaling {
     /// All frequencies are divided by `factor` (position interpolation, Chen et al. 2023).
@@ -10,8 +11,8 @@ pub enum RotaryScaling {
         /// The divisor.
         factor: f64,
     },
-    /// Frequencies of long waves are divided by `factor`, and frequencies of short waves are kept, with a transition between
-    /// them (Llama 3.1, Grattafiori et al. 2024).
+    /// Frequencies of long waves are divided by `factor`, and frequencies of short waves are kept, with a
+    /// transition between them (Llama 3.1, Grattafiori et al. 2024).
     Llama3 {
         /// The divisor of the lowest frequencies.
         factor: f64,

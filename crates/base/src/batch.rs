@@ -10,7 +10,8 @@ pub use attentive_kernels::cross_entropy::IGNORE;
 /// Token id in a vocabulary.
 pub type TokenId = u32;
 
-/// Token sequences of different lengths, padded to rows of equal length: each row holds its tokens, then padding.
+/// Token sequences of different lengths, padded to rows of equal length: each row holds its tokens, then
+/// padding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Padded {
     /// Token ids, `[rows, width]`, row after row.
@@ -104,8 +105,8 @@ impl From<Padded> for Src {
 pub struct Batch {
     /// The inputs of each part of the model. The decoder reads `<s>` and the target tokens.
     pub inputs: Body<Src, Padded>,
-    /// Expected output: the target tokens and `</s>`, or tags, or one label, or the original tokens at masks. Without tokens if
-    /// it is not known.
+    /// Expected output: the target tokens and `</s>`, or tags, or one label, or the original tokens at masks.
+    /// Without tokens if it is not known.
     pub tgt_out: Padded,
     /// Corpus line of each row, starting at 1; empty for windows of a stream.
     pub lines: Vec<usize>,

@@ -1,7 +1,7 @@
 //! The parts of which a model consists.
 
-/// The parts of a model, or what belongs to each of them: an encoder, which reads whole sequences, a decoder, which goes on token
-/// by token, or both.
+/// The parts of a model, or what belongs to each of them: an encoder, which reads whole sequences, a decoder,
+/// which goes on token by token, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body<E, D> {
     /// Only an encoder.

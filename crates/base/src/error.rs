@@ -13,9 +13,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A failure that a user can cause and fix.
 ///
-/// [`Error::hint`] suggests a remedy; [`Error::exit_code`] is the exit code of the program. Both texts refer to
-/// options by their Rust path in backticks, such as `RunOptions::out`, which a program may replace with its own
-/// names.
+/// [`Error::hint`] suggests a remedy; [`Error::exit_code`] is the exit code of the program. Both texts refer
+/// to options by their Rust path in backticks, such as `RunOptions::out`, which a program may replace with
+/// its own names.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -257,7 +257,8 @@ impl Error {
         }
     }
 
-    /// Returns the exit code of the program: 2 for an invalid request or configuration, 128 + n for signal n, 1 otherwise.
+    /// Returns the exit code of the program: 2 for an invalid request or configuration, 128 + n for signal n,
+    /// 1 otherwise.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config { .. }

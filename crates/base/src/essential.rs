@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
 use std::thread;
 
-/// Starts a thread called `name` that does `work`. If it panics, which the panic hook reports, the process ends with exit code 1:
-/// without a thread that obeys signals, for example, it could not be stopped any more.
+/// Starts a thread called `name` that does `work`. If it panics, which the panic hook reports, the process
+/// ends with exit code 1: without a thread that obeys signals, for example, it could not be stopped any more.
 ///
 /// # Errors
 /// The system has no more threads.

@@ -11,8 +11,8 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Calls `work`, most of which is done by another library. A panic in it does not spread, and is not printed: the values that
-/// `work` changes should not be used any more.
+/// Calls `work`, most of which is done by another library. A panic in it does not spread, and is not printed:
+/// the values that `work` changes should not be used any more.
 ///
 /// # Errors
 /// What the library said when it panicked.

@@ -20,8 +20,8 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Requests a stop as if by signal number `signal`: 2 for SIGINT, 15 for SIGTERM. Only the first request counts;
-    /// 0 is not a signal.
+    /// Requests a stop as if by signal number `signal`: 2 for SIGINT, 15 for SIGTERM. Only the first request
+    /// counts; 0 is not a signal.
     ///
     /// ```
     /// use attentive_base::interrupt::Interrupt;
@@ -37,9 +37,9 @@ impl Interrupt {
         let _ = self.signal.compare_exchange(first, signal, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// Handles SIGINT (Ctrl-C), SIGTERM and, on Linux, SIGHUP (closed terminal) for the rest of the process: the
-    /// first one is reported by [`Interrupt::requested`]; the next one ends the process immediately with exit code
-    /// 128 + its number. A SIGHUP that is ignored, as under `nohup`, stays ignored.
+    /// Handles SIGINT (Ctrl-C), SIGTERM and, on Linux, SIGHUP (closed terminal) for the rest of the process:
+    /// the first one is reported by [`Interrupt::requested`]; the next one ends the process immediately with
+    /// exit code 128 + its number. A SIGHUP that is ignored, as under `nohup`, stays ignored.
     ///
     /// # Errors
     /// [`Error::Io`] if the system refuses to install a signal handler.
@@ -66,7 +66,8 @@ impl Interrupt {
         Self::default()
     }
 
-    /// Returns the number of the first signal: 1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM; `None` before any request.
+    /// Returns the number of the first signal: 1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM; `None` before any
+    /// request.
     pub fn requested(&self) -> Option<i32> {
         match self.signal.load(Ordering::SeqCst) {
             0 => None,
@@ -74,8 +75,9 @@ impl Interrupt {
         }
     }
 
-    /// Calls `work`. A request ends all translation, evaluation and other inference that it does on this thread with
-    /// [`Error::Interrupted`]; training has an interrupt of its own, since it saves before it stops.
+    /// Calls `work`. A request ends all translation, evaluation and other inference that it does on this
+    /// thread with [`Error::Interrupted`]; training has an interrupt of its own, since it saves before it
+    /// stops.
     ///
     /// ```
     /// use attentive_base::interrupt::Interrupt;
@@ -97,8 +99,8 @@ impl Interrupt {
         work()
     }
 
-    /// Returns the interrupt of the work on this thread: that of the innermost [`Interrupt::during`], or one that nothing
-    /// requests.
+    /// Returns the interrupt of the work on this thread: that of the innermost [`Interrupt::during`], or one
+    /// that nothing requests.
     pub fn current() -> Self {
         CURRENT.with_borrow(Self::clone)
     }
@@ -163,7 +165,8 @@ mod tests {
         child.output().unwrap().status.code()
     }
 
-    /// Does nothing unless started by `exit_code_after`; then exits with the value requested after the last signal.
+    /// Does nothing unless started by `exit_code_after`; then exits with the value requested after the last
+    /// signal.
     #[test]
     fn signaled_process() {
         let Ok(signals) = std::env::var(SIGNALS) else {

@@ -4,8 +4,8 @@ use attentive_kernels::philox::philox;
 
 /// A stream of random numbers, determined by its seed and its stream number.
 ///
-/// Streams of the same seed are independent, so each use of randomness (shuffling epoch 3, initializing weight 7) has
-/// its own stream and cannot disturb the others.
+/// Streams of the same seed are independent, so each use of randomness (shuffling epoch 3, initializing
+/// weight 7) has its own stream and cannot disturb the others.
 #[derive(Clone, Debug)]
 pub struct Random {
     key: [u32; 2],

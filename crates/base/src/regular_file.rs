@@ -1,5 +1,5 @@
-//! Regular files, which are read within a size and a time. Pipes, devices and sockets, from which reading may never end, are
-//! refused before anything is read.
+//! Regular files, which are read within a size and a time. Pipes, devices and sockets, from which reading may
+//! never end, are refused before anything is read.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 /// The maximum size of a file that users write by hand, such as settings and keys, in bytes.
 pub const BY_HAND: u64 = 16 << 20;
 
-/// The maximum size of a description that programs write, such as a tokenizer or the index of a model, in bytes.
+/// The maximum size of a description that programs write, such as a tokenizer or the index of a model, in
+/// bytes.
 pub const DESCRIPTION: u64 = 1 << 30;
 
 /// What is wrong with a pipe, a device or a socket.
@@ -26,7 +27,8 @@ const PART: u64 = 1 << 20;
 /// Opens the regular file `path` for reading.
 ///
 /// # Errors
-/// Those of the system, among them one for a directory; [`io::ErrorKind::InvalidInput`] for a pipe, a device or a socket.
+/// Those of the system, among them one for a directory; [`io::ErrorKind::InvalidInput`] for a pipe, a device
+/// or a socket.
 pub fn open(path: &Path) -> io::Result<File> {
     open_with_metadata(path).map(|(file, _)| file)
 }
@@ -67,7 +69,8 @@ pub fn require(path: &Path) -> io::Result<()> {
 /// Reads all of the regular file `path`, a part of a run or a model, of at most [`DESCRIPTION`] bytes.
 ///
 /// # Errors
-/// Those of [`open`]; [`io::ErrorKind::FileTooLarge`] for a larger file, [`io::ErrorKind::TimedOut`] if it takes longer than a minute.
+/// Those of [`open`]; [`io::ErrorKind::FileTooLarge`] for a larger file, [`io::ErrorKind::TimedOut`] if it
+/// takes longer than a minute.
 pub fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
     read_within(path, DESCRIPTION, PATIENCE)
 }
@@ -75,7 +78,8 @@ pub fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
 /// Reads the regular file `path`, of at most `most` bytes.
 ///
 /// # Errors
-/// [`Error::Io`] if it cannot be read, is not a regular file, or takes longer than a minute; [`Error::Data`] if it is larger.
+/// [`Error::Io`] if it cannot be read, is not a regular file, or takes longer than a minute; [`Error::Data`]
+/// if it is larger.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     read_within(path, most, PATIENCE).map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => Error::Data {

@@ -1,4 +1,5 @@
-//! Files and folders that are either complete or absent: written under a temporary name, synced, then renamed.
+//! Files and folders that are either complete or absent: written under a temporary name, synced, then
+//! renamed.
 
 use std::fs::{self, File};
 use std::io;
@@ -79,8 +80,8 @@ pub(super) fn write_synced(path: &Path, content: &Content<'_>) -> io::Result<()>
     File::options().write(true).open(path)?.sync_all()
 }
 
-/// Makes renames in `folder` survive a power failure. Systems on which a folder cannot be opened as a file do not need
-/// it.
+/// Makes renames in `folder` survive a power failure. Systems on which a folder cannot be opened as a file do
+/// not need it.
 pub fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
     let folder = match folder {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -20,12 +20,12 @@ pub enum Averaged {
     These(Vec<Choice>),
 }
 
-/// Writes the average of the weights of several checkpoints of the run directory `run` to the new model directory `out`, and
-/// returns their updates. The directory appears with all its files or not at all.
+/// Writes the average of the weights of several checkpoints of the run directory `run` to the new model
+/// directory `out`, and returns their updates. The directory appears with all its files or not at all.
 ///
 /// # Errors
-/// Fails if the run does not have a chosen checkpoint, if one is chosen twice or damaged, if none is chosen, or if `out` exists
-/// or another process is writing it.
+/// Fails if the run does not have a chosen checkpoint, if one is chosen twice or damaged, if none is chosen,
+/// or if `out` exists or another process is writing it.
 pub fn average(run: &Path, which: &Averaged, out: &Path) -> Result<Vec<u64>> {
     if out.exists() {
         return Err(Error::usage(
@@ -137,8 +137,8 @@ impl Run {
         Ok(Mean { weights, provenance })
     }
 
-    /// Makes `mean` the weights in the run directory, until the next best checkpoint is saved or a resumed run puts its best
-    /// checkpoint there again.
+    /// Makes `mean` the weights in the run directory, until the next best checkpoint is saved or a resumed
+    /// run puts its best checkpoint there again.
     ///
     /// # Errors
     /// Fails if a file cannot be written; the previous weights then stay.

@@ -1,7 +1,7 @@
 //! Safetensors files with a checksum that is quick to compare.
 //!
-//! The header's metadata holds the name of the format, followed by the CRC-32 of all numbers. Comparing it takes milliseconds,
-//! unlike SHA-256.
+//! The header's metadata holds the name of the format, followed by the CRC-32 of all numbers. Comparing it
+//! takes milliseconds, unlike SHA-256.
 
 use std::collections::HashMap;
 use std::io::{self, Write};

@@ -93,8 +93,8 @@ impl Run {
     /// Returns the update of the checkpoint `choice`.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the run does not have it; the message lists the run's checkpoints. [`Error::Io`] for a missing
-    /// directory.
+    /// [`Error::Usage`] if the run does not have it; the message lists the run's checkpoints. [`Error::Io`]
+    /// for a missing directory.
     pub fn step_of(&self, choice: Choice) -> Result<u64> {
         fs::metadata(self.dir()).map_err(Error::io("open model directory", self.dir()))?;
         let dir = self.dir().display();

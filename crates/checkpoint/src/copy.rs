@@ -10,8 +10,9 @@ use attentive_base::error::{Error, Result};
 use super::atomic::Content;
 use super::{LoadedModel, LoadedWeights, Provenance, files, load, weights, write_model, write_shortlist};
 
-/// Writes the model in the model directory `model`, or in the folder `model` of a checkpoint, to the new model directory `out`:
-/// without the checkpoints and the log of a run. The directory appears with all its files or not at all.
+/// Writes the model in the model directory `model`, or in the folder `model` of a checkpoint, to the new
+/// model directory `out`: without the checkpoints and the log of a run. The directory appears with all its
+/// files or not at all.
 ///
 /// # Errors
 /// The errors of [`load`]; [`Error::Usage`] if `out` exists; [`Error::Io`] if it cannot be written.

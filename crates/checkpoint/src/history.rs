@@ -89,7 +89,8 @@ struct Entry {
 }
 
 impl History {
-    /// Reads the log of the run directory `run`. An incomplete last line, which a run may still be writing, is ignored.
+    /// Reads the log of the run directory `run`. An incomplete last line, which a run may still be writing,
+    /// is ignored.
     ///
     /// # Errors
     /// A missing, damaged or empty log.
@@ -155,7 +156,8 @@ impl History {
         })
     }
 
-    /// Returns the updates that have `metric`, and its values; NaN where the logged value was NaN or infinite.
+    /// Returns the updates that have `metric`, and its values; NaN where the logged value was NaN or
+    /// infinite.
     pub fn updates(&self, metric: Metric) -> Vec<(f64, f64)> {
         values(&self.updates, metric)
     }

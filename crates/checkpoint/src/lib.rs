@@ -93,13 +93,14 @@ pub enum LoadedWeights {
 /// Loads the model directory `dir`, or the checkpoint in the folder `dir` of a run.
 ///
 /// # Errors
-/// Fails if a directory or file is missing, damaged or inconsistent with the others; the error names it and the problem.
+/// Fails if a directory or file is missing, damaged or inconsistent with the others; the error names it and
+/// the problem.
 pub fn load(dir: &Path) -> Result<LoadedModel> {
     load_as(dir, |_, weights| weights.read())
 }
 
-/// Like [`load`], with what `read` makes of the weights of the architecture. It is called again if another process replaces the
-/// files meanwhile.
+/// Like [`load`], with what `read` makes of the weights of the architecture. It is called again if another
+/// process replaces the files meanwhile.
 ///
 /// # Errors
 /// The errors of [`load`] and of `read`.
@@ -193,8 +194,8 @@ pub struct Description {
     pub provenance: Provenance,
 }
 
-/// Reads the model directory `dir`, or the checkpoint in the folder `dir`, without its weights. Their names and shapes are
-/// checked against the architecture, but not their checksum.
+/// Reads the model directory `dir`, or the checkpoint in the folder `dir`, without its weights. Their names
+/// and shapes are checked against the architecture, but not their checksum.
 ///
 /// # Errors
 /// Any error of [`load`].
@@ -215,8 +216,8 @@ pub fn describe(dir: &Path) -> Result<Description> {
     Ok(Description { config, tokenizers, architecture, precision, provenance })
 }
 
-/// Loads the configuration and tokenizers, and compares them with the checksums in the provenance, if it has them. For a
-/// checkpoint, they are read from the directory of its run.
+/// Loads the configuration and tokenizers, and compares them with the checksums in the provenance, if it has
+/// them. For a checkpoint, they are read from the directory of its run.
 pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
     require_model(dir)?;
     read_recipe(dir)
@@ -331,8 +332,8 @@ pub fn to_json<T: serde::Serialize>(value: &T) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The names and contents of the configuration and tokenizer files, which stay the same for the whole run; the
-/// configuration comes last.
+/// The names and contents of the configuration and tokenizer files, which stay the same for the whole run;
+/// the configuration comes last.
 fn recipe_files(config: &Config, tokenizers: &Tokenizers) -> Vec<(&'static str, Vec<u8>)> {
     let config = (files::CONFIG, config.to_toml().into_bytes());
     tokenizers.files().into_iter().chain([config]).collect()
@@ -346,8 +347,9 @@ pub fn write_recipe(dir: &Path, config: &Config, tokenizers: &Tokenizers) -> Res
         .try_for_each(|(name, content)| atomic::write_file(&dir.join(name), content))
 }
 
-/// Writes the new model directory `dir`, which must not exist: configuration, tokenizers, the files `others`, and then the
-/// provenance, with the checksums of the configuration and tokenizers. The directory appears with all files or not at all.
+/// Writes the new model directory `dir`, which must not exist: configuration, tokenizers, the files `others`,
+/// and then the provenance, with the checksums of the configuration and tokenizers. The directory appears
+/// with all files or not at all.
 pub fn write_model(
     dir: &Path,
     config: &Config,
@@ -375,7 +377,8 @@ pub fn write_model(
     write_folder(dir, &files)
 }
 
-/// Writes the new directory `dir`, which must not exist, with these files. It appears with all of them or not at all.
+/// Writes the new directory `dir`, which must not exist, with these files. It appears with all of them or not
+/// at all.
 pub fn write_folder(dir: &Path, files: &[(&str, &atomic::Content<'_>)]) -> Result<()> {
     let temporary = atomic::temporary(dir);
     let _lock = Lock::by_file(&temporary.with_added_extension("lock"), dir)?;

@@ -13,8 +13,8 @@ pub const LOCK: &str = ".lock";
 
 /// Reserves a directory for this process until dropped.
 ///
-/// The operating system releases the lock however the process ends, so a killed process leaves nothing to clean up. The
-/// lock file names the process, for the error message shown by others.
+/// The operating system releases the lock however the process ends, so a killed process leaves nothing to
+/// clean up. The lock file names the process, for the error message shown by others.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -24,12 +24,12 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Locks the directory `dir` with the file [`LOCK`] in it, creating the directory if it is missing. When the lock
-    /// is dropped, folders that it created are removed if they are empty.
+    /// Locks the directory `dir` with the file [`LOCK`] in it, creating the directory if it is missing. When
+    /// the lock is dropped, folders that it created are removed if they are empty.
     ///
     /// # Errors
-    /// [`Error::Usage`] if another process, or another lock of this process, holds it; [`Error::Io`] if the lock file
-    /// cannot be written.
+    /// [`Error::Usage`] if another process, or another lock of this process, holds it; [`Error::Io`] if the
+    /// lock file cannot be written.
     pub fn acquire(dir: &Path) -> Result<Self> {
         Self::by_file(&dir.join(LOCK), dir)
     }
@@ -62,8 +62,8 @@ impl Lock {
             }
             let owner = owner();
             file.set_len(0).and_then(|()| file.write_all(owner.as_bytes())).map_err(failed)?;
-            // The process that held the lock may have removed the file between opening and locking, and a third process may
-            // have created another. In that case the locked file is not the one at `path`.
+            // The process that held the lock may have removed the file between opening and locking, and a
+            // third process may have created another. In that case the locked file is not the one at `path`.
             match fs::read(path) {
                 Ok(content) if content != owner.as_bytes() => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

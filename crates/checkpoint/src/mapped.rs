@@ -9,8 +9,8 @@ use attentive_kernels::mapped::Mapped;
 
 use super::{architecture, load_recipe, packed_file, served, shapes};
 
-/// The weights of a model directory in `f32`, memory-mapped: they are read when they are first used, and take no RAM of their
-/// own. Nobody may change the file while it is mapped; training replaces it, which is safe.
+/// The weights of a model directory in `f32`, memory-mapped: they are read when they are first used, and take
+/// no RAM of their own. Nobody may change the file while it is mapped; training replaces it, which is safe.
 #[derive(Debug)]
 pub struct MappedWeights {
     file: Mapped,
@@ -27,8 +27,8 @@ pub(super) struct MappedTensor {
 }
 
 impl MappedWeights {
-    /// Maps the weights of the model directory `dir`, or of the checkpoint in the folder `dir`. Their names and shapes are
-    /// checked against the architecture, but not their checksum.
+    /// Maps the weights of the model directory `dir`, or of the checkpoint in the folder `dir`. Their names
+    /// and shapes are checked against the architecture, but not their checksum.
     ///
     /// # Errors
     /// Any error of [`super::load`]; [`Error::Usage`] for a quantized model.
@@ -67,8 +67,8 @@ impl MappedWeights {
         (name, shape)
     }
 
-    /// Returns the values of the parameter at `index`. They are copied only if they lie at an odd place in the file, or on a
-    /// computer whose numbers begin with the highest byte.
+    /// Returns the values of the parameter at `index`. They are copied only if they lie at an odd place in
+    /// the file, or on a computer whose numbers begin with the highest byte.
     ///
     /// # Panics
     /// If there are not as many parameters.
@@ -77,8 +77,8 @@ impl MappedWeights {
     }
 }
 
-/// Numbers in `f32`, of which the first byte is the lowest. They are copied only if they lie at an odd place, or on a computer whose
-/// numbers begin with the highest byte.
+/// Numbers in `f32`, of which the first byte is the lowest. They are copied only if they lie at an odd place,
+/// or on a computer whose numbers begin with the highest byte.
 pub(super) fn numbers(bytes: &[u8]) -> Cow<'_, [f32]> {
     match bytemuck::try_cast_slice(bytes) {
         Ok(values) if cfg!(target_endian = "little") => Cow::Borrowed(values),

@@ -10,8 +10,8 @@ const RENAMED: [(&str, &[&str]); 6] = [
     ("head.bias", &["output.bias"]),
 ];
 
-/// The names under which version 0.1.0 may have stored the parameter `name`. An optimizer slot precedes the name, as in
-/// `mean.head.weight`.
+/// The names under which version 0.1.0 may have stored the parameter `name`. An optimizer slot precedes the
+/// name, as in `mean.head.weight`.
 pub(super) fn old_names(name: &str) -> Vec<String> {
     let crossed = name.replace(".cross_attention", ".memory_attention");
     let slot_end = ["mean.", "square.", "velocity."]

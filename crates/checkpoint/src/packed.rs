@@ -1,8 +1,9 @@
 //! Quantized weights: a memory-mapped safetensors file, which is used without being read first.
 //!
-//! A matrix `NAME` is stored packed (see [`attentive_kernels::packed`]): as `[⌈n/16⌉, ⌈k/4⌉, 16, 4]` of I8 with `NAME.scales`
-//! `[n]` and `NAME.sums` `[n]`, or as `[⌈n/16⌉, ⌈k/2⌉, 16, 2]` of BF16. Everything else is F32. The header's metadata holds the
-//! format's name, whose last part is the CRC-32 of all numbers. Comparing it takes milliseconds, unlike SHA-256.
+//! A matrix `NAME` is stored packed (see [`attentive_kernels::packed`]): as `[⌈n/16⌉, ⌈k/4⌉, 16, 4]` of I8
+//! with `NAME.scales` `[n]` and `NAME.sums` `[n]`, or as `[⌈n/16⌉, ⌈k/2⌉, 16, 2]` of BF16. Everything else is
+//! F32. The header's metadata holds the format's name, whose last part is the CRC-32 of all numbers.
+//! Comparing it takes milliseconds, unlike SHA-256.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -72,13 +73,14 @@ pub struct Packed {
     parameters: HashMap<String, Found>,
 }
 
-/// The file of the weights with which a model computes. Nobody may change it meanwhile; replacing it by another file is safe.
+/// The file of the weights with which a model computes. Nobody may change it meanwhile; replacing it by
+/// another file is safe.
 #[derive(Clone, Debug)]
 pub struct PackedFile(Arc<Mapped>);
 
 impl PackedFile {
-    /// Returns true if the file was overwritten or truncated since it was opened: what was computed since the last check is then
-    /// worthless. A file that was only touched is compared by its checksum.
+    /// Returns true if the file was overwritten or truncated since it was opened: what was computed since the
+    /// last check is then worthless. A file that was only touched is compared by its checksum.
     pub fn was_changed(&self) -> bool {
         let is_same = |bytes: &[u8]| checked::read(FORMAT, bytes).is_ok();
         self.0.check(is_same).is_err()

@@ -21,8 +21,8 @@ pub struct Start {
 }
 
 impl Run {
-    /// Returns the checkpoint to resume from: the last one if it is intact, otherwise the newest intact one. `None` if nothing
-    /// was saved yet.
+    /// Returns the checkpoint to resume from: the last one if it is intact, otherwise the newest intact one.
+    /// `None` if nothing was saved yet.
     ///
     /// # Errors
     /// [`Error::Model`] if there are checkpoints but none is intact.
@@ -58,7 +58,8 @@ impl Run {
         }))
     }
 
-    /// Refuses the checkpoint at `step` if one of its files is missing or, according to its checksum (where known), damaged.
+    /// Refuses the checkpoint at `step` if one of its files is missing or, according to its checksum (where
+    /// known), damaged.
     fn check(&self, step: u64) -> Result<()> {
         let folder = self.folder(step);
         let provenance = self.provenance(step)?;
@@ -80,10 +81,10 @@ impl Run {
         }
     }
 
-    /// Completes what a kill during [`Run::save`] may have left undone, and applies a fallback to an earlier checkpoint:
-    /// updates the pointers `last` and `best`, puts the weights of the best checkpoint (or of the last one if there is no best)
-    /// into the run directory, and deletes checkpoints after `last`. Returns a warning for each deleted checkpoint that was
-    /// intact, and one if the best checkpoint is lost.
+    /// Completes what a kill during [`Run::save`] may have left undone, and applies a fallback to an earlier
+    /// checkpoint: updates the pointers `last` and `best`, puts the weights of the best checkpoint (or of the
+    /// last one if there is no best) into the run directory, and deletes checkpoints after `last`. Returns a
+    /// warning for each deleted checkpoint that was intact, and one if the best checkpoint is lost.
     ///
     /// # Errors
     /// Fails if a file cannot be written or removed, or if the last checkpoint is damaged.
@@ -116,8 +117,8 @@ impl Run {
         Ok(warnings)
     }
 
-    /// Deletes the checkpoints after update `last`, since the run may never save these updates again. Returns a warning
-    /// for each that was intact.
+    /// Deletes the checkpoints after update `last`, since the run may never save these updates again. Returns
+    /// a warning for each that was intact.
     fn delete_after(&self, last: u64) -> Result<Vec<String>> {
         let mut warnings = Vec::new();
         for step in self.folders()?.into_iter().filter(|&step| step > last) {
@@ -133,11 +134,12 @@ impl Run {
         Ok(warnings)
     }
 
-    /// Returns the provenance of the weights in the run directory, or else of the newest checkpoint whose provenance can be
-    /// read.
+    /// Returns the provenance of the weights in the run directory, or else of the newest checkpoint whose
+    /// provenance can be read.
     ///
     /// # Errors
-    /// Fails with the error of the run directory's provenance if no checkpoint's provenance can be read either.
+    /// Fails with the error of the run directory's provenance if no checkpoint's provenance can be read
+    /// either.
     pub fn origin(&self) -> Result<Provenance> {
         let served = read_json(&self.dir().join(files::PROVENANCE));
         served.or_else(|error| {

@@ -33,17 +33,17 @@ pub struct TrainingState<P> {
     /// The matmul precision and instructions so far; absent in checkpoints of older versions.
     #[serde(default)]
     pub products: Option<Products>,
-    /// True if this checkpoint exists only because a run whose final model is an average (`train.average_last`) was stopped.
-    /// The next checkpoint replaces it, so that the average does not depend on how often the run was stopped. Other runs keep
-    /// such a checkpoint like any other.
+    /// True if this checkpoint exists only because a run whose final model is an average
+    /// (`train.average_last`) was stopped. The next checkpoint replaces it, so that the average does not
+    /// depend on how often the run was stopped. Other runs keep such a checkpoint like any other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub provisional: bool,
     /// The trainer's own state: schedule, best result, patience.
     pub progress: P,
 }
 
-/// The precision of matrix products, and what computes them. On another machine or device the last bits may differ, so resuming
-/// there is not exact.
+/// The precision of matrix products, and what computes them. On another machine or device the last bits may
+/// differ, so resuming there is not exact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Products {
     /// The precision.
@@ -58,7 +58,8 @@ impl fmt::Display for Products {
     }
 }
 
-/// The folder `checkpoints/` of a run directory, with one folder per checkpoint and the pointers `last` and `best`.
+/// The folder `checkpoints/` of a run directory, with one folder per checkpoint and the pointers `last` and
+/// `best`.
 #[derive(Clone, Debug)]
 pub struct Run {
     dir: PathBuf,
@@ -97,11 +98,11 @@ impl Run {
         &self.dir
     }
 
-    /// Writes a checkpoint, makes it `last`, and `best` if `best` is set; then deletes all but the `keep_last` latest
-    /// ones and the best. A provisional checkpoint does not count.
+    /// Writes a checkpoint, makes it `last`, and `best` if `best` is set; then deletes all but the
+    /// `keep_last` latest ones and the best. A provisional checkpoint does not count.
     ///
-    /// Afterwards, the run directory holds the weights of the best checkpoint, or of this one if there is no best. Returns the
-    /// checkpoint's folder.
+    /// Afterwards, the run directory holds the weights of the best checkpoint, or of this one if there is no
+    /// best. Returns the checkpoint's folder.
     ///
     /// # Errors
     /// Fails if a file cannot be written; the previous state then remains intact.
@@ -120,8 +121,8 @@ impl Run {
         };
         let origin = to_json(&provenance)?;
         if folder.exists() {
-            // Left by a run that stopped before it could point to this checkpoint, or damaged later; the new one is
-            // equivalent.
+            // Left by a run that stopped before it could point to this checkpoint, or damaged later; the new
+            // one is equivalent.
             fs::remove_dir_all(&folder).map_err(Error::io("remove", &folder))?;
         }
         let checkpoints = self.dir.join(files::CHECKPOINTS);
@@ -184,8 +185,8 @@ impl Run {
         Ok(steps)
     }
 
-    /// Returns the updates of the checkpoints to average: all of [`Run::steps`] but the provisional ones, unless it is the last
-    /// one.
+    /// Returns the updates of the checkpoints to average: all of [`Run::steps`] but the provisional ones,
+    /// unless it is the last one.
     pub(super) fn regular_steps(&self) -> Result<Vec<u64>> {
         let (mut steps, last) = (self.steps()?, self.last()?);
         steps.retain(|&step| Some(step) == last || !self.is_provisional(step));

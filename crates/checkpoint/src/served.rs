@@ -1,10 +1,11 @@
 //! The weights of a model directory and their provenance, which change together.
 //!
-//! The two are separate files, as in every version of the format, and two files cannot be renamed at once. Therefore
-//! the provenance decides: it holds the SHA-256 of its weights. New weights are first written under a temporary name,
-//! then the provenance is replaced, then the weights are renamed. Between the last two steps the weights named by the
-//! provenance are under the temporary name, where [`read`] finds them and [`finish_replacing`] renames them. A reader
-//! thus never combines provenance and weights of different checkpoints.
+//! The two are separate files, as in every version of the format, and two files cannot be renamed at once.
+//! Therefore the provenance decides: it holds the SHA-256 of its weights. New weights are first written under
+//! a temporary name, then the provenance is replaced, then the weights are renamed. Between the last two
+//! steps the weights named by the provenance are under the temporary name, where [`read`] finds them and
+//! [`finish_replacing`] renames them. A reader thus never combines provenance and weights of different
+//! checkpoints.
 
 use std::fs;
 use std::io;
@@ -18,8 +19,8 @@ use super::{Provenance, Stored, files, missing, read_json, sums, to_json};
 /// Number of attempts to read while a run replaces the files.
 const ATTEMPTS: usize = 3;
 
-/// Replaces the weights in `dir` by `content`, whose SHA-256 is in `provenance`. The new provenance of the directory also has
-/// the checksums of its configuration and tokenizers.
+/// Replaces the weights in `dir` by `content`, whose SHA-256 is in `provenance`. The new provenance of the
+/// directory also has the checksums of its configuration and tokenizers.
 pub(super) fn replace(dir: &Path, provenance: &Provenance, content: &Content<'_>) -> Result<()> {
     let (weights, pending) = paths(dir);
     let mut provenance = provenance.clone();
@@ -36,8 +37,8 @@ pub(super) fn replace(dir: &Path, provenance: &Provenance, content: &Content<'_>
     outcome
 }
 
-/// Completes a replacement interrupted by a kill or power failure: weights under the temporary name are renamed if the
-/// provenance names them, and removed otherwise.
+/// Completes a replacement interrupted by a kill or power failure: weights under the temporary name are
+/// renamed if the provenance names them, and removed otherwise.
 ///
 /// # Errors
 /// [`Error::Io`] if a file cannot be renamed or removed.
@@ -55,12 +56,12 @@ pub fn finish_replacing(dir: &Path) -> Result<()> {
     }
 }
 
-/// Returns the provenance of the weights in `dir`, and the result of `read` on them. `read` is called again if another process
-/// replaces the files meanwhile.
+/// Returns the provenance of the weights in `dir`, and the result of `read` on them. `read` is called again
+/// if another process replaces the files meanwhile.
 ///
 /// # Errors
-/// Fails if a file is missing or damaged, if the weights do not match the provenance (as far as `read` checks), or if `read`
-/// fails.
+/// Fails if a file is missing or damaged, if the weights do not match the provenance (as far as `read`
+/// checks), or if `read` fails.
 pub(super) fn read<T>(dir: &Path, read: impl Fn(Stored) -> Result<T>) -> Result<(Provenance, T)> {
     let (weights, pending) = paths(dir);
     let provenance_path = dir.join(files::PROVENANCE);

@@ -32,7 +32,8 @@ pub fn write(shortlist: &Shortlist, out: &mut dyn Write) -> io::Result<()> {
     checked::write(FORMAT, &tensors, out)
 }
 
-/// Reads the shortlist in the file `path` for vocabularies of these sizes (source and target); `None` if it does not exist.
+/// Reads the shortlist in the file `path` for vocabularies of these sizes (source and target); `None` if it
+/// does not exist.
 ///
 /// # Errors
 /// Fails if the file is truncated, damaged, for other vocabularies or of another format.

@@ -51,12 +51,12 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Opens the file `path`, whose expected SHA-256 is `sha256` if known, and reads its header. The checksum is
-    /// compared once the file has been read to its end.
+    /// Opens the file `path`, whose expected SHA-256 is `sha256` if known, and reads its header. The checksum
+    /// is compared once the file has been read to its end.
     ///
     /// # Errors
-    /// Fails if the file is missing, not a regular file, or truncated, or if its header is damaged or inconsistent with the
-    /// file's length.
+    /// Fails if the file is missing, not a regular file, or truncated, or if its header is damaged or
+    /// inconsistent with the file's length.
     pub fn open(path: &Path, sha256: Option<&str>) -> Result<Self> {
         let mut file = regular_file::open(path).map_err(Error::io("read", path))?;
         let len = file.metadata().map_err(Error::io("read", path))?.len();
@@ -95,8 +95,8 @@ impl Stored {
         })
     }
 
-    /// Begins to compute the checksum of the tensors in another thread, if one is expected, so that [`Stored::engine`] need not
-    /// wait for it as long.
+    /// Begins to compute the checksum of the tensors in another thread, if one is expected, so that
+    /// [`Stored::engine`] need not wait for it as long.
     ///
     /// # Errors
     /// [`Error::Model`] if the file has been changed since it was opened; [`Error::Io`].
@@ -182,8 +182,8 @@ impl Stored {
         Ok(MappedWeights::new(file, tensors))
     }
 
-    /// Reads exactly the parameters `expected` (name and shape), in that order. Allocates only after [`Stored::check`]
-    /// has passed, for one copy of the values.
+    /// Reads exactly the parameters `expected` (name and shape), in that order. Allocates only after
+    /// [`Stored::check`] has passed, for one copy of the values.
     ///
     /// # Errors
     /// Any error of [`Stored::check`]; a wrong checksum.
@@ -242,8 +242,8 @@ impl Stored {
         Ok(values)
     }
 
-    /// Calls `each` with the index in `expected` and the values of every parameter, in file order. The results are
-    /// valid only if no error is returned.
+    /// Calls `each` with the index in `expected` and the values of every parameter, in file order. The
+    /// results are valid only if no error is returned.
     ///
     /// # Errors
     /// Any error of [`Stored::parameters`].

@@ -96,7 +96,8 @@ fn compare(path: &Path, expected: &str) -> Result<()> {
     }
 }
 
-/// Returns the checksums of the configuration and tokenizers in `dir`, from its provenance or, if it has none, from the files.
+/// Returns the checksums of the configuration and tokenizers in `dir`, from its provenance or, if it has
+/// none, from the files.
 pub(super) fn in_dir(dir: &Path) -> Result<Sums> {
     let stored = read_json::<Provenance>(&dir.join(files::PROVENANCE)).ok();
     let mut sums = Sums::new();
@@ -113,8 +114,8 @@ pub(super) fn in_dir(dir: &Path) -> Result<Sums> {
     Ok(sums)
 }
 
-/// Replaces the configuration in `dir` by `config`. At no time does the provenance hold the checksum of another configuration
-/// than the one in `dir`.
+/// Replaces the configuration in `dir` by `config`. At no time does the provenance hold the checksum of
+/// another configuration than the one in `dir`.
 ///
 /// # Errors
 /// [`Error::Io`] if a file cannot be written.

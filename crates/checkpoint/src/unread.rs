@@ -7,7 +7,8 @@ use attentive_model::model::Parameter;
 
 use super::{LoadedWeights, Packed, Stored};
 
-/// The weights of a model directory, whose names and shapes are those of its architecture. Those in `f32` have not been read.
+/// The weights of a model directory, whose names and shapes are those of its architecture. Those in `f32`
+/// have not been read.
 #[derive(Debug)]
 pub enum Unread {
     /// In `f32`, as training wrote them.
@@ -54,8 +55,8 @@ impl DenseFile {
         self.stored.parameters(&self.expected)
     }
 
-    /// Reads the weights of an engine in `precision`. Each matrix is packed before the next one is read, so they take the RAM of
-    /// the engine and of one matrix.
+    /// Reads the weights of an engine in `precision`. Each matrix is packed before the next one is read, so
+    /// they take the RAM of the engine and of one matrix.
     ///
     /// # Errors
     /// See [`Unread::read`].

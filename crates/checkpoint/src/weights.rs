@@ -55,8 +55,8 @@ pub fn sha256_of(bytes: &[u8]) -> String {
     hexadecimal(Sha256::digest(bytes))
 }
 
-/// Writes a safetensors file with `metadata` and the parameters `shapes` (name and shape), one after the other, with the values
-/// that `values` returns. Returns its SHA-256 (hexadecimal).
+/// Writes a safetensors file with `metadata` and the parameters `shapes` (name and shape), one after the
+/// other, with the values that `values` returns. Returns its SHA-256 (hexadecimal).
 pub fn write_each<'a>(
     path: &Path,
     metadata: Option<HashMap<String, String>>,

@@ -15,8 +15,9 @@ Examples:
 
 /// Average the weights of a run's checkpoints into a new model.
 ///
-/// The average of the last checkpoints often translates better than any one of them. A run keeps `train.keep_last`
-/// checkpoints. With `train.average_last` set, `attentive train` averages them itself when it ends.
+/// The average of the last checkpoints often translates better than any one of them. A run keeps
+/// `train.keep_last` checkpoints. With `train.average_last` set, `attentive train` averages them itself when
+/// it ends.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {

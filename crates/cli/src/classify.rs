@@ -93,7 +93,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// A warning about the first of these lines that begins with one of the labels and a tab, as in a labeled file.
+/// A warning about the first of these lines that begins with one of the labels and a tab, as in a labeled
+/// file.
 fn labeled(input: &Lines, first_line: usize, lines: &[String], labels: &[String]) -> Option<String> {
     let label = |line: &String| {
         let (label, _) = line.split_once('\t')?;

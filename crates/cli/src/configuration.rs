@@ -52,7 +52,8 @@ pub(super) fn whole(draft: Draft) -> Result<Config> {
     draft.resolve(&known)
 }
 
-/// `error` with a hint if `file`, which could not be read as a configuration, is a directory or another kind of file.
+/// `error` with a hint if `file`, which could not be read as a configuration, is a directory or another kind
+/// of file.
 fn explained(error: Error, file: &Path) -> Error {
     let hint = if file.is_dir() {
         of_directory(file)

@@ -27,7 +27,8 @@ pub(super) enum Destination {
         /// True once the old content has been truncated.
         begun: bool,
     },
-    /// A regular file, or a path that does not exist yet: written to a temporary file beside it and renamed at the end.
+    /// A regular file, or a path that does not exist yet: written to a temporary file beside it and renamed
+    /// at the end.
     Replaced {
         /// Removed when dropped.
         temporary: NamedTempFile,

@@ -8,8 +8,8 @@ use super::message;
 /// What computes.
 #[derive(clap::Args)]
 pub(super) struct DeviceArgs {
-    /// Device for training: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices` [default: `train.device` of the
-    /// configuration, or `cpu`]. It prevails over `--set train.device=…`.
+    /// Device for training: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices` [default:
+    /// `train.device` of the configuration, or `cpu`]. It prevails over `--set train.device=…`.
     #[arg(long, value_name = "DEVICE")]
     device: Option<TrainDevice>,
 }
@@ -17,8 +17,8 @@ pub(super) struct DeviceArgs {
 /// What computes a trained model.
 #[derive(clap::Args)]
 pub(super) struct DecodingDeviceArgs {
-    /// Device for the model: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices`. GPUs compute in f32, with
-    /// weights in f32 or bf16.
+    /// Device for the model: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices`. GPUs compute in
+    /// f32, with weights in f32 or bf16.
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub(super) device: TrainDevice,
 }

@@ -36,8 +36,9 @@ one object per line: its number `sample`, `prompt`, `text` without the prompt, t
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    /// Text to continue [default: standard input without its last line break; nothing if that is a terminal]. Without text, a
-    /// model trained on lines starts a new line, and a model trained on a stream continues after a line break.
+    /// Text to continue [default: standard input without its last line break; nothing if that is a terminal].
+    /// Without text, a model trained on lines starts a new line, and a model trained on a stream continues
+    /// after a line break.
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
     /// Maximum number of new tokens of each sample.
@@ -46,14 +47,15 @@ pub(super) struct Args {
     /// Number of texts to generate, each an independent sample.
     #[arg(long, value_name = "N", default_value = "1")]
     n_best: NonZeroU64,
-    /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens, and 0 always takes the
-    /// most likely one.
+    /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens, and 0
+    /// always takes the most likely one.
     #[arg(long, value_name = "T", default_value_t = SampleOptions::default().sampling.temperature, allow_negative_numbers = true)]
     temperature: f64,
     /// Top-k sampling: sample from the K most likely tokens only [default: all].
     #[arg(long, value_name = "K")]
     top_k: Option<NonZeroUsize>,
-    /// Nucleus sampling: keep the smallest set of top tokens whose probabilities sum to P [default: 1, all tokens].
+    /// Nucleus sampling: keep the smallest set of top tokens whose probabilities sum to P [default: 1, all
+    /// tokens].
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     top_p: Option<f64>,
     /// Always take the most likely token; same as a temperature of 0.

@@ -39,16 +39,18 @@ Tokenizers:
 
 /// Convert a model of another tool into a model directory.
 ///
-/// It reads directories of Hugging Face's `transformers` (`config.json`, `model.safetensors` and the files of a tokenizer),
-/// models of Marian (`.npz`) and Firefox (`.bin`) with their vocabularies beside them, and the weights of the Python package
-/// `g2p-en` (`checkpoint20.npz`). Anything unknown is an error, so that an imported model computes what the original does.
+/// It reads directories of Hugging Face's `transformers` (`config.json`, `model.safetensors` and the files of
+/// a tokenizer), models of Marian (`.npz`) and Firefox (`.bin`) with their vocabularies beside them, and the
+/// weights of the Python package `g2p-en` (`checkpoint20.npz`). Anything unknown is an error, so that an
+/// imported model computes what the original does.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// Directory of the model, or the file of its weights.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// Model directory to write; it must not exist yet [default: `imported-` and the name of MODEL, in the current directory].
+    /// Model directory to write; it must not exist yet [default: `imported-` and the name of MODEL, in the
+    /// current directory].
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Format of the model [default: recognized from its files].

@@ -16,8 +16,8 @@ const STDIN: &str = "standard input";
 /// The path that means standard input.
 pub(super) const DASH: &str = "-";
 
-/// Lines from a file or standard input, possibly compressed with gzip or zstd. A line longer than [`MAX_RECORD_BYTES`] is an
-/// error.
+/// Lines from a file or standard input, possibly compressed with gzip or zstd. A line longer than
+/// [`MAX_RECORD_BYTES`] is an error.
 pub(super) type Lines = data::Lines<Box<dyn Read>>;
 
 /// The lines of the file `path`, or of standard input if `path` is absent or `-`.

@@ -178,11 +178,11 @@ pub fn main() -> ExitCode {
     ExitCode::from(run(std::env::args_os()))
 }
 
-/// Parses a command line, which begins with the name of the program, runs the command, and returns the exit code. A process can
-/// do this once, since the command may set up its threads and handle its signals.
+/// Parses a command line, which begins with the name of the program, runs the command, and returns the exit
+/// code. A process can do this once, since the command may set up its threads and handle its signals.
 ///
-/// If the reader of standard output closes it early, as `head` does, the program exits silently with success. A request for help
-/// and a mistake in the command line end the process.
+/// If the reader of standard output closes it early, as `head` does, the program exits silently with success.
+/// A request for help and a mistake in the command line end the process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let line = renamed::Line::read(arguments);
     let words = line.words();

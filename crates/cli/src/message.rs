@@ -88,7 +88,8 @@ pub(super) fn with_flags(text: String) -> String {
     FLAGS.iter().fold(text, |text, (option, flag)| text.replace(option, flag))
 }
 
-/// Replaces the key in the message of a configuration check, such as `decode.beam_width`, by the name of the option.
+/// Replaces the key in the message of a configuration check, such as `decode.beam_width`, by the name of the
+/// option.
 pub(super) fn as_option(error: Error) -> Error {
     match error {
         Error::Config { key, expected, found, hint } => {
@@ -132,7 +133,8 @@ pub(super) fn renamed(draft: &Draft) {
 /// The progress that is shown on standard error.
 static PROGRESS: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// Prints all further messages above `progress`, which is shown on standard error; `None` if it is no longer shown.
+/// Prints all further messages above `progress`, which is shown on standard error; `None` if it is no longer
+/// shown.
 pub(super) fn beside(progress: Option<ProgressBar>) {
     *PROGRESS.lock().unwrap_or_else(PoisonError::into_inner) = progress;
 }
@@ -147,8 +149,8 @@ pub(super) fn say(line: impl fmt::Display) {
     }
 }
 
-/// Standard error, without colors unless it is a terminal that supports them. `NO_COLOR` and `CLICOLOR_FORCE` override
-/// this (no-color.org, bixense.com/clicolors).
+/// Standard error, without colors unless it is a terminal that supports them. `NO_COLOR` and `CLICOLOR_FORCE`
+/// override this (no-color.org, bixense.com/clicolors).
 pub(super) fn stderr() -> impl Write {
     anstream::stderr()
 }

@@ -43,8 +43,8 @@ impl Output {
         }
     }
 
-    /// The file `path`, or standard output if it is absent or `-`. It must not be one of the `inputs`, nor a file of a
-    /// model directory among them. Existing content stays until [`Output::finish`] replaces it.
+    /// The file `path`, or standard output if it is absent or `-`. It must not be one of the `inputs`, nor a
+    /// file of a model directory among them. Existing content stays until [`Output::finish`] replaces it.
     pub(super) fn open<'a>(
         path: Option<&Path>,
         inputs: impl IntoIterator<Item = &'a PathBuf>,
@@ -68,8 +68,8 @@ impl Output {
         Ok(Self { writer: BufWriter::new(destination), path: path.to_path_buf() })
     }
 
-    /// The file given by `option`, if any; standard output is refused, since other results go there. Otherwise like
-    /// [`Output::open`].
+    /// The file given by `option`, if any; standard output is refused, since other results go there.
+    /// Otherwise like [`Output::open`].
     pub(super) fn beside_stdout<'a>(
         option: &str,
         path: Option<&Path>,
@@ -115,8 +115,8 @@ impl Output {
         self.writer.flush().map_err(Error::io("write", &self.path))
     }
 
-    /// Flushes the buffer and replaces the content of the file atomically. Returns the file's path, or `None` for standard
-    /// output.
+    /// Flushes the buffer and replaces the content of the file atomically. Returns the file's path, or `None`
+    /// for standard output.
     pub(super) fn finish(self) -> Result<Option<PathBuf>> {
         let Self { writer, path } = self;
         writer

@@ -11,8 +11,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 /// The number type in which a model computes.
 #[derive(clap::Args)]
 pub(super) struct PrecisionArgs {
-    /// Number type of the matrix products [default: as the model is stored]. Any trained model can be rounded to `bf16` or
-    /// `int8` while it is loaded; `attentive quantize` stores the rounded weights, which load faster, and measures the loss.
+    /// Number type of the matrix products [default: as the model is stored]. Any trained model can be rounded
+    /// to `bf16` or `int8` while it is loaded; `attentive quantize` stores the rounded weights, which load
+    /// faster, and measures the loss.
     #[arg(long, value_name = "TYPE", value_parser = one_of(&Precision::ALL))]
     precision: Option<Precision>,
 }

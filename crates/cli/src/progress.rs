@@ -30,8 +30,8 @@ trait View {
     fn prepare(&mut self, text: &dyn Fn() -> String);
     /// Called when training starts after `step` of at most `max_steps` updates.
     fn start(&mut self, step: u64, max_steps: u64);
-    /// Called after an update. `logged` is the report that ends with this update, if there is one. `text` describes a report in
-    /// at most the given number of columns.
+    /// Called after an update. `logged` is the report that ends with this update, if there is one. `text`
+    /// describes a report in at most the given number of columns.
     fn step(&mut self, report: &StepReport, logged: Option<&StepReport>, text: &Text<'_>);
     /// Prints a permanent line.
     fn line(&mut self, line: &str);
@@ -272,8 +272,8 @@ fn start_line(report: &StartReport) -> String {
     )
 }
 
-/// A summary of the update in at most `columns` columns: fields that do not fit are left out as a whole, the least
-/// important first.
+/// A summary of the update in at most `columns` columns: fields that do not fit are left out as a whole, the
+/// least important first.
 fn step_text(report: &StepReport, rate: &Rate, max_steps: u64, columns: usize) -> String {
     const GAP: &str = "  ";
     let left = rate.time_for(max_steps.saturating_sub(report.step));

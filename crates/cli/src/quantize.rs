@@ -44,8 +44,8 @@ the quantized model without and with its shortlist. `attentive translate --no-sh
 
 /// Store a translation model in fewer bits, and measure the effect.
 ///
-/// With `--src` and `--ref`, both models translate a test set. The quantization report shows sizes, times, BLEU and chrF with
-/// 95 % intervals (paired bootstrap resampling), and how many lines change.
+/// With `--src` and `--ref`, both models translate a test set. The quantization report shows sizes, times,
+/// BLEU and chrF with 95 % intervals (paired bootstrap resampling), and how many lines change.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -54,7 +54,8 @@ pub(super) struct Args {
     /// Number type of the new weights.
     #[arg(long, value_name = "TYPE", value_parser = precision::one_of(&[Precision::Int8, Precision::Bf16]))]
     precision: Precision,
-    /// Number type in which the new model keeps keys and values of attention [default: that of the original model, usually f32].
+    /// Number type in which the new model keeps keys and values of attention [default: that of the original
+    /// model, usually f32].
     #[arg(long, value_name = "TYPE")]
     cache_precision: Option<CachePrecision>,
     /// Model directory to write; it must not exist yet.
@@ -69,7 +70,8 @@ pub(super) struct Args {
     /// Write nothing if BLEU falls by more than this on the test set [default: no limit].
     #[arg(long, value_name = "BLEU", requires = "src")]
     max_drop: Option<f64>,
-    /// Learn a shortlist from parallel text, such as the training data: sentences and their translations, one per line each.
+    /// Learn a shortlist from parallel text, such as the training data: sentences and their translations, one
+    /// per line each.
     #[arg(long, num_args = 2, value_names = ["SRC", "TGT"])]
     shortlist: Option<Vec<PathBuf>>,
     /// Print the report as JSON.

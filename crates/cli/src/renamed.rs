@@ -1,4 +1,5 @@
-//! Commands and options that had other names in earlier versions. The old names are still accepted, with a note.
+//! Commands and options that had other names in earlier versions. The old names are still accepted, with a
+//! note.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -19,7 +20,8 @@ const OPTIONS: [(Option<&str>, &str, &str); 6] = [
     (Some("rescore"), "--tokens", "--token-scores"),
 ];
 
-/// Options with a renamed value: the only command, the current name of the option, the value, and the current arguments.
+/// Options with a renamed value: the only command, the current name of the option, the value, and the current
+/// arguments.
 const VALUES: [(Option<&str>, &str, &str, &[&str]); 10] = [
     (None, "--length-penalty", "gnmt", &["--length-penalty-formula", "gnmt"]),
     (None, "--length-penalty", "length", &["--length-penalty-formula", "length"]),
@@ -90,7 +92,8 @@ impl Line {
         name.to_string_lossy().into_owned()
     }
 
-    /// Adds an argument of `command`, with the value that follows it in `rest` if it is an option whose values have changed.
+    /// Adds an argument of `command`, with the value that follows it in `rest` if it is an option whose
+    /// values have changed.
     fn option(&mut self, command: &str, given: OsString, rest: &mut impl Iterator<Item = OsString>) {
         let Some(text) = given.to_str() else {
             return self.arguments.push(given);

@@ -67,10 +67,12 @@ pub(super) struct Args {
     /// Print a 95 % interval with each score, from bootstrap resampling.
     #[arg(long, conflicts_with = "sentence_level")]
     confidence: bool,
-    /// Score each line separately: one output line each, with tab-separated values in the order of `--metric`.
+    /// Score each line separately: one output line each, with tab-separated values in the order of
+    /// `--metric`.
     #[arg(long)]
     sentence_level: bool,
-    /// Print JSON: a list of scores; with `--sentence-level`, one object per line; with `--system`, one object per metric.
+    /// Print JSON: a list of scores; with `--sentence-level`, one object per line; with `--system`, one
+    /// object per metric.
     #[arg(long)]
     json: bool,
     /// Tokenizer for BLEU.

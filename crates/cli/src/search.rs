@@ -15,15 +15,16 @@ pub(super) struct SearchArgs {
     /// Beam width: number of hypotheses kept at each step; 1 is greedy search [default: the model's].
     #[arg(long, value_name = "N")]
     beam_width: Option<NonZeroUsize>,
-    /// Length penalty (an exponent): higher values favor longer translations, and 0 turns it off [default: the model's; with a
-    /// formula other than the model's, 0.6 for gnmt and 1 for length].
+    /// Length penalty (an exponent): higher values favor longer translations, and 0 turns it off [default:
+    /// the model's; with a formula other than the model's, 0.6 for gnmt and 1 for length].
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     length_penalty: Option<f64>,
-    /// Formula of the length penalty: the log-probability of a translation is divided by it [default: the model's].
+    /// Formula of the length penalty: the log-probability of a translation is divided by it [default: the
+    /// model's].
     #[arg(long, value_name = "FORMULA")]
     length_penalty_formula: Option<LengthPenaltyFormula>,
-    /// Maximum number of tokens of a translation, up to the most that the model can read [default: the model's limit, which
-    /// grows with the source].
+    /// Maximum number of tokens of a translation, up to the most that the model can read [default: the
+    /// model's limit, which grows with the source].
     #[arg(long, value_name = "N")]
     max_new_tokens: Option<NonZeroUsize>,
     /// When the beam search of a sentence ends [default: the model's].
@@ -35,7 +36,8 @@ pub(super) struct SearchArgs {
     /// Never repeat N consecutive tokens within a translation [default: the model's, usually no limit].
     #[arg(long, value_name = "N")]
     no_repeat_ngram: Option<NonZeroUsize>,
-    /// Coverage penalty (Wu et al. 2016), which favors translations that attend to the whole source; 0.2 is usual [default: 0].
+    /// Coverage penalty (Wu et al. 2016), which favors translations that attend to the whole source; 0.2 is
+    /// usual [default: 0].
     #[arg(long, value_name = "B", allow_negative_numbers = true)]
     coverage_penalty: Option<f64>,
     /// Number of sentences translated together; results do not depend on it [default: the model's].

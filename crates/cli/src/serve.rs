@@ -67,9 +67,9 @@ pub(super) struct Args {
     /// Answer only requests with one of the keys in this file, one per line [default: no key is needed].
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
-    /// Host name by which clients may call the server, for example behind a reverse proxy; may be repeated. `localhost` and IP
-    /// addresses are always allowed, and `*` allows all names [default: all, or none if only this machine can reach the
-    /// server].
+    /// Host name by which clients may call the server, for example behind a reverse proxy; may be repeated.
+    /// `localhost` and IP addresses are always allowed, and `*` allows all names [default: all, or none if
+    /// only this machine can reach the server].
     #[arg(long = "allowed-host", value_name = "NAME")]
     allowed_hosts: Vec<String>,
     /// Read models and settings from this TOML file.
@@ -78,14 +78,15 @@ pub(super) struct Args {
     /// Number type of the matrix products [default: as the model is stored].
     #[arg(long, value_name = "TYPE", value_parser = precision::one_of(&Precision::ALL))]
     precision: Option<Precision>,
-    /// Device for decoding: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices` [default: cpu]. GPUs compute in
-    /// f32, with weights in f32 or bf16.
+    /// Device for decoding: `cpu`, `gpu`, or `gpu:N` with a number of `attentive devices` [default: cpu].
+    /// GPUs compute in f32, with weights in f32 or bf16.
     #[arg(long, value_name = "DEVICE")]
     device: Option<TrainDevice>,
     /// Maximum time for a request, from its arrival to the end of the response [default: 60].
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<f64>,
-    /// Maximum number of hypotheses (sentences times beam width) that each thread decodes together [default: 32].
+    /// Maximum number of hypotheses (sentences times beam width) that each thread decodes together [default:
+    /// 32].
     #[arg(long, value_name = "N")]
     max_batch: Option<NonZeroUsize>,
     /// Maximum number of sentences and other jobs that wait for a model; more are refused [default: 4096].

@@ -29,7 +29,8 @@ as most imported ones do, gives a word the tag of its first subword.";
 pub(super) struct Args {
     #[command(flatten)]
     lines: LinesArgs,
-    /// Write one JSON object per line with the lists `tokens` and `tags`, as in training data; for vectors only `tags`.
+    /// Write one JSON object per line with the lists `tokens` and `tags`, as in training data; for vectors
+    /// only `tags`.
     #[arg(long)]
     json: bool,
 }

@@ -19,8 +19,9 @@ fn default_count() -> Option<NonZeroUsize> {
     std::env::var("RAYON_NUM_THREADS").ok()?.parse().ok()
 }
 
-/// Starts the threads of all work, including this one if all work is called from it (`from_this_one`). Without a choice, the processes on this machine
-/// share its CPUs. Returns the choice, limited to the maximum.
+/// Starts the threads of all work, including this one if all work is called from it (`from_this_one`).
+/// Without a choice, the processes on this machine share its CPUs. Returns the choice, limited to the
+/// maximum.
 pub(super) fn choose(choice: Option<NonZeroUsize>, from_this_one: bool) -> Result<Option<NonZeroUsize>> {
     let cpus = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let asked = match (choice, n_on_this_machine()) {

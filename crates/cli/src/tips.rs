@@ -189,7 +189,8 @@ pub(super) fn instead(error: &Error) -> Option<String> {
     }
 }
 
-/// A hint for a key of a configuration that is an option of `train` or, if it is one of `[decode]`, of `translate`.
+/// A hint for a key of a configuration that is an option of `train` or, if it is one of `[decode]`, of
+/// `translate`.
 fn of_key(key: &str) -> Option<String> {
     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
     let own = (AS_KEYS.iter()).find(|(_, names)| names.contains(&name));
@@ -209,7 +210,8 @@ fn of_key(key: &str) -> Option<String> {
     Some(format!("`--{name}{value}` is an option of the command line, not a key"))
 }
 
-/// `error` about the model `path` to import, with a hint if `path` is the name of a repository of the Hugging Face Hub.
+/// `error` about the model `path` to import, with a hint if `path` is the name of a repository of the Hugging
+/// Face Hub.
 pub(super) fn repository_as_path(error: Error, path: &Path) -> Error {
     let Some((repository, name)) = repository(path).filter(|_| !path.exists()) else {
         return error;

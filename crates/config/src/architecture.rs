@@ -14,8 +14,8 @@ use super::{
 };
 
 impl ModelConfig {
-    /// The architecture of this configuration for vocabularies of these sizes. Language models only use that of the target;
-    /// labels are target tokens.
+    /// The architecture of this configuration for vocabularies of these sizes. Language models only use that
+    /// of the target; labels are target tokens.
     pub fn architecture(&self, src_vocab: usize, tgt_vocab: usize) -> Architecture {
         let read = match self.family.task() {
             Task::Fill | Task::Embed => tgt_vocab,

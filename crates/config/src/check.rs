@@ -39,8 +39,8 @@ impl Config {
         unused::check(self, table)
     }
 
-    /// As [`Config::validate`], but accepts unused values, which earlier versions wrote to model directories, and what an imported
-    /// model may have: no corpus, and windows that are longer than a batch.
+    /// As [`Config::validate`], but accepts unused values, which earlier versions wrote to model directories,
+    /// and what an imported model may have: no corpus, and windows that are longer than a batch.
     pub fn validate_stored(&self) -> Result<()> {
         require(
             i64::try_from(self.seed).is_ok(),

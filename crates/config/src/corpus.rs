@@ -19,12 +19,13 @@ pub(super) const ONE_OF: &str = "exactly one of `src` + `tgt`, `tsv`, `jsonl`, `
 
 /// The source of a corpus. Files may be compressed with gzip or zstd, whatever their names.
 ///
-/// Families that translate learn from pairs of sentences, taggers from tokens and their tags, classifiers from texts and
-/// their labels, and language models from `text`. The built-in grammar works for all of them.
+/// Families that translate learn from pairs of sentences, taggers from tokens and their tags, classifiers
+/// from texts and their labels, and language models from `text`. The built-in grammar works for all of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub enum CorpusSource {
-    /// Two files aligned line by line: sentences and translations, tokens and tags separated by blanks, or texts and labels.
+    /// Two files aligned line by line: sentences and translations, tokens and tags separated by blanks, or
+    /// texts and labels.
     Aligned {
         /// Source sentences, tokens or texts.
         src: PathBuf,
@@ -33,8 +34,8 @@ pub enum CorpusSource {
     },
     /// One file of lines `source TAB target`, or `label TAB text` for classifiers.
     Tsv(PathBuf),
-    /// One file of JSON objects, one per line: with strings `src` and `tgt`; for taggers with lists `tokens` and `tags`, or
-    /// `vectors` and `tags`; for classifiers with strings `text` and `label`.
+    /// One file of JSON objects, one per line: with strings `src` and `tgt`; for taggers with lists `tokens`
+    /// and `tags`, or `vectors` and `tags`; for classifiers with strings `text` and `label`.
     Jsonl(PathBuf),
     /// A text for language models.
     Text(PathBuf),
@@ -104,7 +105,8 @@ impl CorpusSource {
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum BuiltinTask {
-    /// English and German sentences of a small grammar. It has tags and classes, too, so that every family can learn from it.
+    /// English and German sentences of a small grammar. It has tags and classes, too, so that every family
+    /// can learn from it.
     Grammar,
     /// Sequences of digits, and the same digits in reverse order.
     Reverse,
@@ -210,7 +212,8 @@ impl From<CorpusSource> for Written {
     }
 }
 
-/// Refuses sections of `config` that name no corpus or more than one; keys and types have been checked before.
+/// Refuses sections of `config` that name no corpus or more than one; keys and types have been checked
+/// before.
 ///
 /// # Errors
 /// [`Error::Config`] for the first mistake.

@@ -16,7 +16,8 @@ const STORES: &str = ".attentive";
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("required" = ["train"]))]
 pub struct DataConfig {
-    /// The folder to which the paths of corpora are relative. By default, they are relative to the working directory.
+    /// The folder to which the paths of corpora are relative. By default, they are relative to the working
+    /// directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["corpora/en-de"]))]
     pub dir: Option<PathBuf>,
@@ -27,28 +28,33 @@ pub struct DataConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<OneCorpus>")]
     pub valid: Option<CorpusSource>,
-    /// The fraction at the end of the training corpus that is held out for validation. Use it in place of `data.valid`, not together
-    /// with it; 0 holds nothing out.
+    /// The fraction at the end of the training corpus that is held out for validation. Use it in place of
+    /// `data.valid`, not together with it; 0 holds nothing out.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub hold_out: f64,
-    /// The units into which the text of a language model is divided. Only `decoder_only` models can learn from a stream.
+    /// The units into which the text of a language model is divided. Only `decoder_only` models can learn
+    /// from a stream.
     pub units: Units,
-    /// The longest training sentence in tokens, `</s>` included. Longer sentences are left out of training and counted in the log.
-    /// It may be at most `model.max_len`. With `data.units = "stream"` it has no effect.
+    /// The longest training sentence in tokens, `</s>` included. Longer sentences are left out of training
+    /// and counted in the log. It may be at most `model.max_len`. With `data.units = "stream"` it has no
+    /// effect.
     #[schemars(range(min = MIN_LEN))]
     pub max_len: usize,
-    /// The largest ratio between the lengths of the two sides of a pair, in tokens with `</s>`. Pairs above it are left out of
-    /// training and counted; 0 keeps all pairs.
+    /// The largest ratio between the lengths of the two sides of a pair, in tokens with `</s>`. Pairs above
+    /// it are left out of training and counted; 0 keeps all pairs.
     #[schemars(extend("anyOf" = [{ "const": 0 }, { "minimum": 1 }]))]
     pub max_ratio: f64,
-    /// Whether to leave out lines (or pairs) that have occurred before in the training corpus. They are counted in the log.
+    /// Whether to leave out lines (or pairs) that have occurred before in the training corpus. They are
+    /// counted in the log.
     pub drop_repeated: bool,
     /// Whether to leave out pairs whose two sides are the same. They are counted in the log.
     pub drop_copies: bool,
-    /// Where the encoded training data are kept during training. The batches and their order do not depend on it.
+    /// Where the encoded training data are kept during training. The batches and their order do not depend on
+    /// it.
     pub store: StoreKind,
-    /// The folder for training data on disk. By default, it is `.attentive` beside the first file of `data.train`; if that file is
-    /// a pattern such as `corpus/*/part.gz`, it is in the folder where the pattern begins.
+    /// The folder for training data on disk. By default, it is `.attentive` beside the first file of
+    /// `data.train`; if that file is a pattern such as `corpus/*/part.gz`, it is in the folder where the
+    /// pattern begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["/scratch/attentive"]))]
     pub store_dir: Option<PathBuf>,

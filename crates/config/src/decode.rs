@@ -15,16 +15,18 @@ pub const MAX_BEAM_WIDTH: usize = 1000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DecodeConfig {
-    /// The number of hypotheses that beam search keeps at each step; 1 for greedy search. Wider beams are slower. It has no effect on
-    /// validation, whose search is always greedy.
+    /// The number of hypotheses that beam search keeps at each step; 1 for greedy search. Wider beams are
+    /// slower. It has no effect on validation, whose search is always greedy.
     #[schemars(range(min = 1, max = MAX_BEAM_WIDTH))]
     pub beam_width: usize,
-    /// The exponent of the length penalty, as in transformers and CTranslate2; 0 for none. Larger values prefer longer translations.
+    /// The exponent of the length penalty, as in transformers and CTranslate2; 0 for none. Larger values
+    /// prefer longer translations.
     #[schemars(range(min = 0))]
     pub length_penalty: f64,
     /// The formula of the length penalty, by which the sum of the log-probabilities of the tokens is divided.
     pub length_penalty_formula: LengthPenaltyFormula,
-    /// The factor in the length limit: a translation has at most `max_new_factor` × source tokens + `max_new_extra` tokens.
+    /// The factor in the length limit: a translation has at most `max_new_factor` × source tokens +
+    /// `max_new_extra` tokens.
     #[schemars(range(min = 0))]
     pub max_new_factor: f64,
     /// The constant in the length limit, in tokens; see `decode.max_new_factor`.
@@ -39,8 +41,8 @@ pub struct DecodeConfig {
     /// The number of sentences that are translated together. Larger batches are faster but need more RAM.
     #[schemars(range(min = 1))]
     pub batch_size: usize,
-    /// The number type in which keys and values of attention are kept while a text is decoded. It has no effect on additive
-    /// attention, nor on recurrent layers. On a GPU it is `f32`, whatever is configured.
+    /// The number type in which keys and values of attention are kept while a text is decoded. It has no
+    /// effect on additive attention, nor on recurrent layers. On a GPU it is `f32`, whatever is configured.
     pub cache_precision: CachePrecision,
 }
 
@@ -66,8 +68,8 @@ pub enum LengthPenaltyFormula {
 }
 
 impl LengthPenaltyFormula {
-    /// The exponent unless it is set. Those of the two formulas have different scales; 0.6 is the middle of the range that Wu
-    /// et al. recommend.
+    /// The exponent unless it is set. Those of the two formulas have different scales; 0.6 is the middle of
+    /// the range that Wu et al. recommend.
     pub const fn default_exponent(self) -> f64 {
         match self {
             Self::Gnmt => 0.6,
@@ -76,7 +78,8 @@ impl LengthPenaltyFormula {
     }
 }
 
-/// Number type of the keys and values of earlier positions and of the source, which a decoder keeps for its attention.
+/// Number type of the keys and values of earlier positions and of the source, which a decoder keeps for its
+/// attention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -103,8 +106,8 @@ impl fmt::Display for CachePrecision {
     }
 }
 
-/// When the beam search of a sentence ends. The values are those of `early_stopping` in transformers: `"never"`, `False` and
-/// `True`.
+/// When the beam search of a sentence ends. The values are those of `early_stopping` in transformers:
+/// `"never"`, `False` and `True`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -112,8 +115,8 @@ pub enum EarlyStopping {
     /// The search ends when no unfinished hypothesis can overtake the best finished ones.
     #[default]
     Never,
-    /// The search ends when as many hypotheses are finished as the beam is wide, and the best unfinished one, scored at its
-    /// present length, is no better than any of them.
+    /// The search ends when as many hypotheses are finished as the beam is wide, and the best unfinished one,
+    /// scored at its present length, is no better than any of them.
     Heuristic,
     /// The search ends when as many hypotheses are finished as the beam is wide.
     Always,

@@ -8,8 +8,9 @@ use super::{DecodeConfig, Family, LengthPenaltyFormula, ModelConfig, Task, Train
 /// The most updates of warm-up of a model that is trained already.
 const MOST_WARMUP: u64 = 500;
 
-/// Sets the missing keys of `config` whose default depends on the family, on the length penalty, or on whether training starts
-/// from a model. Returns them, each with the keys on which its default depends, for messages.
+/// Sets the missing keys of `config` whose default depends on the family, on the length penalty, or on
+/// whether training starts from a model. Returns them, each with the keys on which its default depends, for
+/// messages.
 pub(super) fn fill_in(config: &mut Table) -> Vec<(&'static str, &'static str)> {
     let mut missing = Missing { config, found: Vec::new() };
     by_family(&mut missing);
@@ -38,8 +39,8 @@ impl Missing<'_> {
     }
 }
 
-/// Families have their own kinds of stacks. Taggers read whole words, and taggers and classifiers have a vocabulary of labels.
-/// Only translations have many right words in a place, for which labels are smoothed.
+/// Families have their own kinds of stacks. Taggers read whole words, and taggers and classifiers have a
+/// vocabulary of labels. Only translations have many right words in a place, for which labels are smoothed.
 fn by_family(missing: &mut Missing<'_>) {
     let Some(family) = missing.of::<Family>("model.family") else {
         return;
@@ -71,15 +72,17 @@ fn by_formula(missing: &mut Missing<'_>) {
     }
 }
 
-/// Whether `config` sets another formula of the length penalty than that of `known`, whose exponent then means something else.
+/// Whether `config` sets another formula of the length penalty than that of `known`, whose exponent then
+/// means something else.
 pub(super) fn has_other_formula(config: &Table, known: &DecodeConfig) -> bool {
     let set = table::get(config, "decode.length_penalty_formula").cloned();
     let set = set.and_then(|formula| LengthPenaltyFormula::deserialize(formula).ok());
     set.is_some_and(|formula| formula != known.length_penalty_formula)
 }
 
-/// The peak of the learning rate of a model that is trained already and so wide. With Adam, the best rate is inversely
-/// proportional to the width (Yang et al. 2022, *Tensor Programs V*); for a width of 128 it was measured.
+/// The peak of the learning rate of a model that is trained already and so wide. With Adam, the best rate is
+/// inversely proportional to the width (Yang et al. 2022, *Tensor Programs V*); for a width of 128 it was
+/// measured.
 fn fine_tuning_rate(width: usize) -> f64 {
     const HIGHEST: f64 = 1e-3;
     const OF_WIDTH: f64 = 128.0;

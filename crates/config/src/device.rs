@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The device of training, which computes updates and validations, or that of decoding, which translates and generates.
+/// The device of training, which computes updates and validations, or that of decoding, which translates and
+/// generates.
 ///
 /// It is written `cpu`, `gpu`, or `gpu:N` with the number of a GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub enum Family {
     /// Translates with the encoder and decoder of *Attention Is All You Need*.
     Transformer,
-    /// Translates with a recurrent encoder and decoder (Sutskever et al. 2014). The decoder has attention, unless
-    /// `model.recurrent.attention` is `none`.
+    /// Translates with a recurrent encoder and decoder (Sutskever et al. 2014). The decoder has attention,
+    /// unless `model.recurrent.attention` is `none`.
     Seq2seq,
     /// A causal language model: the decoder of a Transformer. It continues texts.
     DecoderOnly,
@@ -28,7 +28,8 @@ pub enum Family {
     Encoder,
 }
 
-/// The keys of `[model]` that not all families have, for each [`Family`]. Keys of `[model.recurrent]` have dotted names here.
+/// The keys of `[model]` that not all families have, for each [`Family`]. Keys of `[model.recurrent]` have
+/// dotted names here.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "family", rename_all = "snake_case")]
 pub enum FamilyConfig {
@@ -56,8 +57,8 @@ pub enum FamilyConfig {
         /// The prediction of tokens.
         #[serde(flatten)]
         output: OutputConfig,
-        /// Whether a linear map, the activation function and a norm come before the output projection of a masked language model,
-        /// as in BERT (Devlin et al. 2019).
+        /// Whether a linear map, the activation function and a norm come before the output projection of a
+        /// masked language model, as in BERT (Devlin et al. 2019).
         #[serde(default)]
         output_transform: bool,
     },
@@ -66,12 +67,12 @@ pub enum FamilyConfig {
         /// The encoder.
         #[serde(flatten)]
         encoder: EncoderConfig,
-        /// Whether a tagger reads subwords and labels each word at its first subword. Otherwise, each word is one token. With
-        /// `model.from`, it follows the tokenizer of the base model.
+        /// Whether a tagger reads subwords and labels each word at its first subword. Otherwise, each word is
+        /// one token. With `model.from`, it follows the tokenizer of the base model.
         #[serde(default)]
         word_pieces: bool,
-        /// The width of the vectors that a tagger reads in place of tokens. By default, or if it is 0, a tagger reads tokens. A
-        /// Transformer encoder needs vectors of the width `model.d_model`.
+        /// The width of the vectors that a tagger reads in place of tokens. By default, or if it is 0, a
+        /// tagger reads tokens. A Transformer encoder needs vectors of the width `model.d_model`.
         #[serde(rename = "recurrent.d_input", default, deserialize_with = "unless_zero")]
         #[schemars(range(min = 0, max = 1 << 16), extend("examples" = [13]))]
         d_input: Option<NonZeroUsize>,
@@ -115,7 +116,8 @@ pub struct Translator {
     /// The prediction of tokens.
     #[serde(flatten)]
     pub output: OutputConfig,
-    /// The width of the inner layer of the decoder's feed-forward networks. By default, or if it is 0, it is `model.d_ff`.
+    /// The width of the inner layer of the decoder's feed-forward networks. By default, or if it is 0, it is
+    /// `model.d_ff`.
     #[serde(deserialize_with = "unless_zero")]
     #[schemars(range(min = 0, max = 1 << 18), extend("examples" = [512]))]
     pub d_decoder_ff: Option<NonZeroUsize>,
@@ -126,7 +128,8 @@ pub struct Translator {
     /// The attention of the recurrent decoder to the source.
     #[serde(rename = "recurrent.attention")]
     pub attention: AttentionKind,
-    /// A token with which every translation must begin, such as the code of a language. By default, there is none.
+    /// A token with which every translation must begin, such as the code of a language. By default, there is
+    /// none.
     #[schemars(extend("examples" = ["<s>"]))]
     pub forced_bos_token: Option<String>,
     /// A token with which translations that reach the length limit must end. By default, there is none.
@@ -144,7 +147,8 @@ pub struct EncoderConfig {
     /// The number of layers in the encoder.
     #[schemars(range(min = 1, max = 1000))]
     pub n_encoder_layers: usize,
-    /// Whether the recurrent encoder reads the text in both directions. Each direction gives half of a layer's output.
+    /// Whether the recurrent encoder reads the text in both directions. Each direction gives half of a
+    /// layer's output.
     #[serde(rename = "recurrent.bidirectional")]
     pub bidirectional: bool,
     /// A token before every text that the encoder reads. By default, there is none.
@@ -165,17 +169,19 @@ pub struct DecoderConfig {
     /// The number of layers in the decoder.
     #[schemars(range(min = 1, max = 1000))]
     pub n_decoder_layers: usize,
-    /// The mixing of the positions of the target in a Transformer decoder: by self-attention or by a recurrent cell in its place.
+    /// The mixing of the positions of the target in a Transformer decoder: by self-attention or by a
+    /// recurrent cell in its place.
     pub decoder_mixing: MixingKind,
-    /// Whether the prediction of a recurrent decoder reads tanh(W \[s; c\]), where s is the decoder's top state and c is the context
-    /// of attention. Otherwise it reads s, which needs `attention = "none"` and `d_hidden` equal to `model.d_model`.
+    /// Whether the prediction of a recurrent decoder reads tanh(W \[s; c\]), where s is the decoder's top
+    /// state and c is the context of attention. Otherwise it reads s, which needs `attention = "none"` and
+    /// `d_hidden` equal to `model.d_model`.
     #[serde(rename = "recurrent.readout")]
     pub readout: bool,
     /// The first token that the decoder reads, in training and in decoding. By default, it is `<s>`.
     #[schemars(extend("examples" = ["</s>"]))]
     pub decoder_start_token: Option<String>,
-    /// The tokens that are never generated. By default, they are `<pad>` and `<s>`, and in language models all special tokens except
-    /// `</s>`.
+    /// The tokens that are never generated. By default, they are `<pad>` and `<s>`, and in language models
+    /// all special tokens except `</s>`.
     #[schemars(extend("examples" = [["<pad>", "<unk>"]]))]
     pub suppress_tokens: Option<Vec<String>>,
 }

@@ -67,19 +67,22 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("required" = ["data"]))]
 pub struct Config {
-    /// The seed of everything random: initial weights, the order of batches, dropout, built-in corpora. The same seed gives the same
-    /// model.
+    /// The seed of everything random: initial weights, the order of batches, dropout, built-in corpora. The
+    /// same seed gives the same model.
     pub seed: u64,
     /// The training and validation corpora.
     pub data: DataConfig,
-    /// The division of text into tokens. The vocabulary is learned from the training corpus, unless `tokenizer.from` names one.
+    /// The division of text into tokens. The vocabulary is learned from the training corpus, unless
+    /// `tokenizer.from` names one.
     pub tokenizer: TokenizerConfig,
-    /// The network. Keys that the chosen architecture does not use are refused, unless they have their default value.
+    /// The network. Keys that the chosen architecture does not use are refused, unless they have their
+    /// default value.
     #[serde(with = "sections")]
     #[schemars(with = "ModelConfig")]
     pub model: ModelConfig,
     /// Batches, loss, validation, checkpoints and limits of training.
     pub train: TrainConfig,
-    /// The search for translations, by default, in all commands that use the model. The search at validation is always greedy.
+    /// The search for translations, by default, in all commands that use the model. The search at validation
+    /// is always greedy.
     pub decode: DecodeConfig,
 }

@@ -23,19 +23,21 @@ const OVERRIDE: &str = "an override";
 impl Config {
     /// Reads the file `path`, then applies `overrides` in order, and takes over what `model.from` says.
     ///
-    /// An override is `KEY=VALUE`, for example `train.batch_tokens=2048`. A value that is not TOML is taken as a string, so
-    /// that `tokenizer.kind=word` needs no quotes.
+    /// An override is `KEY=VALUE`, for example `train.batch_tokens=2048`. A value that is not TOML is taken
+    /// as a string, so that `tokenizer.kind=word` needs no quotes.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, and those of [`Config::parse`].
+    /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, and those of
+    /// [`Config::parse`].
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self> {
         let draft = Draft::load(path, overrides)?;
         let known = draft.known(None)?;
         draft.resolve(&known)
     }
 
-    /// Reads the resolved configuration `path` of a model directory. Unused values are accepted, since earlier versions
-    /// wrote them, and a key that is missing has the default of the version that did not know it.
+    /// Reads the resolved configuration `path` of a model directory. Unused values are accepted, since
+    /// earlier versions wrote them, and a key that is missing has the default of the version that did not
+    /// know it.
     ///
     /// # Errors
     /// Those of [`Config::load`].
@@ -46,16 +48,17 @@ impl Config {
     /// Reads `text`, the content of the file `path`, then applies `overrides` as [`Config::load`] does.
     ///
     /// # Errors
-    /// [`Error::Toml`] if `text` is not TOML, [`Error::Usage`] if an override is not `KEY=VALUE`, and [`Error::Config`] with
-    /// key and location for unknown keys, wrong types, values that [`Config::validate`] refuses, and those that contradict the
-    /// model in `model.from`.
+    /// [`Error::Toml`] if `text` is not TOML, [`Error::Usage`] if an override is not `KEY=VALUE`, and
+    /// [`Error::Config`] with key and location for unknown keys, wrong types, values that
+    /// [`Config::validate`] refuses, and those that contradict the model in `model.from`.
     pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self> {
         let draft = Draft::parse(text, path, overrides)?;
         let known = draft.known(None)?;
         draft.resolve(&known)
     }
 
-    /// The whole configuration as TOML, with every default written out. [`Config::parse`] reads back an equal value.
+    /// The whole configuration as TOML, with every default written out. [`Config::parse`] reads back an equal
+    /// value.
     ///
     /// # Panics
     /// If a number exceeds TOML's 63 bits or a path is not UTF-8. [`Config::validate`] refuses both.
@@ -80,7 +83,8 @@ pub struct Draft {
 pub struct Known {
     /// The configuration of the base model, from which training starts.
     pub source: Option<Config>,
-    /// The configuration with which the resumed run began. Defaults that have changed since then are taken from it.
+    /// The configuration with which the resumed run began. Defaults that have changed since then are taken
+    /// from it.
     pub begun: Option<Config>,
 }
 
@@ -121,8 +125,9 @@ impl Draft {
         &self.renamed
     }
 
-    /// The configurations that complete this one, for a run that is resumed in the directory `resumed` if given. It knows that of
-    /// the model from which training started, so that the model itself is no longer needed.
+    /// The configurations that complete this one, for a run that is resumed in the directory `resumed` if
+    /// given. It knows that of the model from which training started, so that the model itself is no longer
+    /// needed.
     ///
     /// # Errors
     /// Those of [`Config::load_source`].
@@ -173,8 +178,9 @@ impl Draft {
         Ok((config, origins))
     }
 
-    /// The whole configuration, if the file is that of a model directory: it is read like [`Config::load_stored`] does, with the
-    /// origins of the values. The base model of `model.from` is not needed.
+    /// The whole configuration, if the file is that of a model directory: it is read like
+    /// [`Config::load_stored`] does, with the origins of the values. The base model of `model.from` is not
+    /// needed.
     ///
     /// # Errors
     /// Those of [`Config::load_stored`].

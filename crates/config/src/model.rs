@@ -16,20 +16,22 @@ use super::family::{
 };
 use super::rotary::RotaryScalingConfig;
 
-/// `[model]`: the family and its variants. Keys that the chosen architecture does not use are refused, unless they have their
-/// default value.
+/// `[model]`: the family and its variants. Keys that the chosen architecture does not use are refused, unless
+/// they have their default value.
 ///
-/// A [`Config`](crate::Config) reads and writes it; by itself, it has dotted names for the keys of `[model.recurrent]`.
+/// A [`Config`](crate::Config) reads and writes it; by itself, it has dotted names for the keys of
+/// `[model.recurrent]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModelConfig {
-    /// The base model: the directory of a model from which training starts. The keys of `[model]`, `[tokenizer]` and `[decode]` are
-    /// those of the base model unless they are set, and only dropout, special tokens and `[decode]` may differ. A masked language
-    /// model may also become a classifier or a tagger. A relative path starts at the working directory.
+    /// The base model: the directory of a model from which training starts. The keys of `[model]`,
+    /// `[tokenizer]` and `[decode]` are those of the base model unless they are set, and only dropout,
+    /// special tokens and `[decode]` may differ. A masked language model may also become a classifier or a
+    /// tagger. A relative path starts at the working directory.
     #[schemars(extend("examples" = ["runs/multi30k"]))]
     pub from: Option<PathBuf>,
-    /// The parameters that training leaves as they are, as patterns of their names. `*` stands for any characters. `attentive info`
-    /// lists the names.
+    /// The parameters that training leaves as they are, as patterns of their names. `*` stands for any
+    /// characters. `attentive info` lists the names.
     #[schemars(extend("examples" = [["encoder.*"]]))]
     pub freeze: Vec<String>,
     /// The kind of model, and the keys that not all kinds have.
@@ -44,22 +46,24 @@ pub struct ModelConfig {
     /// The number of attention heads. It divides `model.d_model`, unless `model.d_head` is set.
     #[schemars(range(min = 1, max = 1 << 16))]
     pub n_heads: usize,
-    /// The number of heads of keys and values (grouped-query attention, Ainslie et al. 2023). It divides the number of heads of each
-    /// stack. By default, or if it is 0, there are as many as there are heads.
+    /// The number of heads of keys and values (grouped-query attention, Ainslie et al. 2023). It divides the
+    /// number of heads of each stack. By default, or if it is 0, there are as many as there are heads.
     #[serde(deserialize_with = "unless_zero")]
     #[schemars(range(min = 0), extend("examples" = [2]))]
     pub n_kv_heads: Option<NonZeroUsize>,
-    /// The width of an attention head. By default, or if it is 0, it is `model.d_model` divided by the number of heads.
+    /// The width of an attention head. By default, or if it is 0, it is `model.d_model` divided by the number
+    /// of heads.
     #[serde(deserialize_with = "unless_zero")]
     #[schemars(range(min = 0, max = 1 << 16), extend("examples" = [64]))]
     pub d_head: Option<NonZeroUsize>,
     /// The longest sequence that the model accepts, in tokens.
     #[schemars(range(min = MIN_LEN, max = 1 << 20))]
     pub max_len: usize,
-    /// The dropout rate of embeddings and between layers. Raise it, for example to 0.3, if there is little training text. A
-    /// Transformer stack applies it to the sum of embedding and position and around each sublayer (see `model.dropout_position`); a
-    /// recurrent stack to the embedding, between layers, and to the input of the prediction, but not to states within a layer.
-    /// Vectors that a tagger reads in place of tokens have no dropout.
+    /// The dropout rate of embeddings and between layers. Raise it, for example to 0.3, if there is little
+    /// training text. A Transformer stack applies it to the sum of embedding and position and around each
+    /// sublayer (see `model.dropout_position`); a recurrent stack to the embedding, between layers, and to
+    /// the input of the prediction, but not to states within a layer. Vectors that a tagger reads in place of
+    /// tokens have no dropout.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub dropout: f64,
     /// The dropout rate of attention weights.
@@ -84,13 +88,15 @@ pub struct ModelConfig {
     pub final_norm: Option<bool>,
     /// The activation function of the feed-forward networks.
     pub activation: ActivationKind,
-    /// Whether the activation is multiplied by a second linear map of the input (gated linear units, Shazeer 2020).
+    /// Whether the activation is multiplied by a second linear map of the input (gated linear units, Shazeer
+    /// 2020).
     pub feed_forward_gate: bool,
     /// Whether the linear maps of the feed-forward networks have biases.
     pub feed_forward_bias: bool,
     /// The way in which Transformer layers learn about positions.
     pub positions: Positions,
-    /// The row of the first position in the table of learned positions. Imported models may need it; otherwise leave it at 0.
+    /// The row of the first position in the table of learned positions. Imported models may need it;
+    /// otherwise leave it at 0.
     #[schemars(range(min = 0, max = 1 << 16))]
     pub position_offset: usize,
     /// The base of the wavelengths of rotary positions.
@@ -101,8 +107,8 @@ pub struct ModelConfig {
     /// The number of buckets of distances for relative positions.
     #[schemars(range(min = 4, max = 1 << 16), extend("multipleOf" = 4))]
     pub relative_buckets: usize,
-    /// The distance from which on all distances share the last bucket of relative positions. It must be at least
-    /// `model.relative_buckets`.
+    /// The distance from which on all distances share the last bucket of relative positions. It must be at
+    /// least `model.relative_buckets`.
     #[schemars(range(min = 0, max = 1 << 20))]
     pub relative_distance: usize,
     /// Whether embeddings are multiplied by √d_model (*Attention Is All You Need*, section 3.4).
@@ -137,7 +143,8 @@ impl ModelConfig {
         [encoder, decoder].contains(&Some(kind))
     }
 
-    /// Whether any layer has multi-head attention: self-attention, or a Transformer decoder's attention to the source.
+    /// Whether any layer has multi-head attention: self-attention, or a Transformer decoder's attention to
+    /// the source.
     pub(super) fn attends(&self) -> bool {
         let translator = self.family.translator();
         let reads_source = |decoder: &DecoderConfig| decoder.stack == StackKind::Transformer;

@@ -13,7 +13,8 @@ const BEFORE: [(&str, Old); 5] = [
     ("train.label_smoothing", Old::Number(0.1)),
 ];
 
-/// Keys whose defaults have changed since a run may have begun, or depend on limits that may be raised when it is resumed.
+/// Keys whose defaults have changed since a run may have begun, or depend on limits that may be raised when
+/// it is resumed.
 const KEPT: [&str; 7] = [
     "tokenizer.split_punctuation",
     "tokenizer.split_by_script",
@@ -49,8 +50,8 @@ pub(super) fn fill_in(table: &mut Table) {
     }
 }
 
-/// Sets keys that are missing in `table`, the configuration of a run that began with `begun`, and whose default may be another
-/// one by now.
+/// Sets keys that are missing in `table`, the configuration of a run that began with `begun`, and whose
+/// default may be another one by now.
 pub(super) fn keep(table: &mut Table, begun: &Config) {
     let stored = Table::try_from(begun).unwrap_or_default();
     let mut unused = begun.unused_keys();

@@ -8,7 +8,8 @@ use toml::{Table, Value};
 
 use super::schema::join;
 
-/// Renamed keys: section, old name, new name. The order matters: `length_penalty` was the formula before it was the exponent.
+/// Renamed keys: section, old name, new name. The order matters: `length_penalty` was the formula before it
+/// was the exponent.
 const KEYS: [(&str, &str, &str); 13] = [
     ("decode", "length_penalty", "length_penalty_formula"),
     ("decode", "alpha", "length_penalty"),
@@ -150,7 +151,8 @@ pub(super) fn rename_one(key: &str, value: Value) -> Result<(String, Value, Vec<
     Ok((names.join("."), value, renamed))
 }
 
-/// Returns true if `section.written` stands for the key `name` where it has this value, given if it is a string.
+/// Returns true if `section.written` stands for the key `name` where it has this value, given if it is a
+/// string.
 pub(super) fn stands_for(section: &str, written: &str, name: &str, text: Option<&str>) -> bool {
     if !KEYS.iter().any(|(of, _, new)| (*of, *new) == (section, name)) {
         return written == name;

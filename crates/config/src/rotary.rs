@@ -13,11 +13,12 @@ pub struct RotaryScalingConfig {
     /// The number by which frequencies are divided: all of them with `linear`, the low ones with `llama3`.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub factor: f64,
-    /// With `llama3`, waves that fit into `original_len` at most this many times are long, and their frequencies are divided.
+    /// With `llama3`, waves that fit into `original_len` at most this many times are long, and their
+    /// frequencies are divided.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub low_frequency_factor: f64,
-    /// With `llama3`, waves that fit into `original_len` at least this many times are short, and their frequencies stay. It must be
-    /// above `low_frequency_factor`.
+    /// With `llama3`, waves that fit into `original_len` at least this many times are short, and their
+    /// frequencies stay. It must be above `low_frequency_factor`.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub high_frequency_factor: f64,
     /// With `llama3`, the length of the texts of the original training, in tokens.
@@ -33,7 +34,8 @@ pub enum RotaryScalingKind {
     None,
     /// All frequencies are divided by `factor`.
     Linear,
-    /// Low frequencies are divided by `factor`, high ones stay, and those between are interpolated, as in Llama 3.
+    /// Low frequencies are divided by `factor`, high ones stay, and those between are interpolated, as in
+    /// Llama 3.
     Llama3,
 }
 

@@ -1,4 +1,5 @@
-//! The keys of a configuration with their types, ranges and meanings, from the JSON Schema that is derived from the structs.
+//! The keys of a configuration with their types, ranges and meanings, from the JSON Schema that is derived
+//! from the structs.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -56,7 +57,8 @@ fn schema_of<T: JsonSchema>() -> Value {
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// Makes the schema of `[model]`, which has one for each family, that of a section with the keys of all families.
+/// Makes the schema of `[model]`, which has one for each family, that of a section with the keys of all
+/// families.
 fn join_families(model: &mut Value) {
     let mut keys = json!({ "family": schema_of::<Family>(), "recurrent": {} });
     keys["family"]["default"] = json!(ModelConfig::default().family.family());
@@ -184,8 +186,8 @@ fn kind(schema: &'static Value) -> Option<Kind> {
     }
 }
 
-/// Removes what TOML does not have (null) and what says nothing to a user (formats, defaults of sections), and joins the lines
-/// of descriptions.
+/// Removes what TOML does not have (null) and what says nothing to a user (formats, defaults of sections),
+/// and joins the lines of descriptions.
 fn simplify(schema: &mut Schema) {
     schema.remove("format");
     if let Some(Value::Array(types)) = schema.get_mut("type") {

@@ -1,5 +1,5 @@
-//! `[model]` in TOML: the keys of `[model.recurrent]`, which belong to several structs, and the keys that decide which keys there
-//! are.
+//! `[model]` in TOML: the keys of `[model.recurrent]`, which belong to several structs, and the keys that
+//! decide which keys there are.
 
 use serde::de::{Deserializer, Error as _};
 use serde::ser::{Error as _, Serializer};
@@ -8,7 +8,8 @@ use toml::{Table, Value};
 
 use super::{Family, ModelConfig, table};
 
-/// Reads `[model]`. Without a family, it is that of [`ModelConfig::default`]; without a kind of stack, it is that of the family.
+/// Reads `[model]`. Without a family, it is that of [`ModelConfig::default`]; without a kind of stack, it is
+/// that of the family.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ModelConfig, D::Error> {
     let mut model = Table::deserialize(from)?;
     if let Some(Value::Table(keys)) = model.remove("recurrent") {

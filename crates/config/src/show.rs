@@ -10,8 +10,8 @@ use super::{Config, Origins};
 const WIDTH: usize = 120;
 
 impl Config {
-    /// The configuration as TOML, with the origin of each value in a comment. Keys without effect are left out and listed at the
-    /// end. [`Config::parse`] reads back an equal value.
+    /// The configuration as TOML, with the origin of each value in a comment. Keys without effect are left
+    /// out and listed at the end. [`Config::parse`] reads back an equal value.
     pub fn to_toml_with_origins(&self, origins: &Origins) -> String {
         let Ok(config) = serde_json::to_value(self) else {
             return self.to_toml();

@@ -21,8 +21,8 @@ const CHECKPOINTS: &str = "checkpoints";
 /// Sections that come from the source, except for the keys that are set.
 const INHERITED: [&str; 3] = ["model.", "tokenizer.", "decode."];
 
-/// Keys of `[model]` that may differ from those of the source: how the model is trained, and which tokens surround its
-/// sequences.
+/// Keys of `[model]` that may differ from those of the source: how the model is trained, and which tokens
+/// surround its sequences.
 const OWN: [&str; 10] = [
     "model.from",
     "model.freeze",
@@ -65,8 +65,8 @@ format!("`{}`, which does not exist", from.display())
         Self::load_stored(&path)
     }
 
-    /// The directory that holds the configuration, the tokenizers and the log of the model in the directory `dir`: for a
-    /// checkpoint `RUN/checkpoints/step-N` it is `RUN`, otherwise `dir` itself.
+    /// The directory that holds the configuration, the tokenizers and the log of the model in the directory
+    /// `dir`: for a checkpoint `RUN/checkpoints/step-N` it is `RUN`, otherwise `dir` itself.
     pub fn home(dir: &Path) -> PathBuf {
         let of_run = |dir: &Path| -> Option<PathBuf> {
             let folder = dir.parent()?;
@@ -89,8 +89,8 @@ format!("`{}`, which does not exist", from.display())
         dir.join(FILE).is_file()
     }
 
-    /// Refuses this configuration if its network or tokenizer is not that of `source`, the configuration of the model in
-    /// `model.from`.
+    /// Refuses this configuration if its network or tokenizer is not that of `source`, the configuration of
+    /// the model in `model.from`.
     ///
     /// # Errors
     /// [`Error::Config`] for the first key that differs.
@@ -144,7 +144,8 @@ format!("`{}`, which does not exist", from.display())
     }
 }
 
-/// Whether a model of the family `new` gets a head of its own on top of the encoder of a model of the family `source`.
+/// Whether a model of the family `new` gets a head of its own on top of the encoder of a model of the family
+/// `source`.
 fn is_new_head(source: Family, new: Family) -> bool {
     matches!(source, Family::EncoderOnly | Family::Encoder)
         && matches!(new, Family::Classifier | Family::Tagger)

@@ -9,7 +9,8 @@ use super::schema::{self, description};
 use super::show::{split, toml, value, wrapped};
 use super::{Config, Family, Task};
 
-/// The keys that are changed first, in the order in which they are written. Those without effect are left out.
+/// The keys that are changed first, in the order in which they are written. Those without effect are left
+/// out.
 const KEYS: [&str; 19] = [
     "data.units",
     "tokenizer.vocab_size",

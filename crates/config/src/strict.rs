@@ -7,7 +7,8 @@ use toml::{Table, Value};
 use super::schema::{Kind, SCHEMA, join};
 use super::{TrainDevice, usual};
 
-/// The maximum number of bytes of a name that may have been meant for another one: it takes long to compare long names.
+/// The maximum number of bytes of a name that may have been meant for another one: it takes long to compare
+/// long names.
 const LONGEST: usize = 200;
 
 /// Sections of which there may be a list.
@@ -145,7 +146,8 @@ fn meant_value(allowed: &[&'static str], text: &str) -> Option<&'static str> {
     same.or_else(|| nearest(allowed(), |name| strsim::jaro_winkler(name, &text)))
 }
 
-/// A question whether `text` was meant for `key`, or for the key that says of which kind the section `key` is.
+/// A question whether `text` was meant for `key`, or for the key that says of which kind the section `key`
+/// is.
 fn choice(key: &str, text: &str) -> Option<String> {
     let keys = [key.to_owned(), join(key, "kind"), join(key, "family")];
     let (key, allowed) = keys.into_iter().find_map(|key| match SCHEMA.get(&key) {
@@ -212,7 +214,8 @@ fn keys_beside(key: &str) -> String {
     }
 }
 
-/// Similarity of an unknown key to a known one, up to 1: mostly that of the names, and a little that of the sections.
+/// Similarity of an unknown key to a known one, up to 1: mostly that of the names, and a little that of the
+/// sections.
 fn likeness(known: &str, unknown: &str) -> f64 {
     /// Penalty of an entirely different section: about that of a misspelled name.
     const SECTION: f64 = 0.2;

@@ -12,15 +12,16 @@ use super::{Config, Task};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizerConfig {
-    /// An existing tokenizer to use as it is, in place of learning one. It is a SentencePiece model, a `tokenizer.json`, or a folder
-    /// with one file for both sides or one for each. A relative path starts at the working directory.
+    /// An existing tokenizer to use as it is, in place of learning one. It is a SentencePiece model, a
+    /// `tokenizer.json`, or a folder with one file for both sides or one for each. A relative path starts at
+    /// the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["my.model"]))]
     pub from: Option<PathBuf>,
     /// The kind of tokens. Taggers read whole words, unless `model.word_pieces` is true.
     pub kind: TokenizerKind,
-    /// The number of tokens in a vocabulary, special tokens included. Larger vocabularies give shorter sequences but need more
-    /// training text.
+    /// The number of tokens in a vocabulary, special tokens included. Larger vocabularies give shorter
+    /// sequences but need more training text.
     #[schemars(range(min = MIN_VOCAB_SIZE, max = 1 << 24))]
     pub vocab_size: usize,
     /// Whether the source and the target share a vocabulary. Taggers and classifiers need separate ones.
@@ -36,22 +37,23 @@ pub struct TokenizerConfig {
     pub split_punctuation: bool,
     /// Whether each decimal digit is a token of its own in a vocabulary of subwords.
     pub split_digits: bool,
-    /// Whether subwords keep letters of different Unicode scripts apart, and letters apart from numbers. Han, Hiragana and Katakana
-    /// count as one script.
+    /// Whether subwords keep letters of different Unicode scripts apart, and letters apart from numbers. Han,
+    /// Hiragana and Katakana count as one script.
     pub split_by_script: bool,
-    /// The largest number of lines from which a vocabulary is learned. If the corpus has more, they are drawn at random. Taggers and
-    /// classifiers use all lines.
+    /// The largest number of lines from which a vocabulary is learned. If the corpus has more, they are drawn
+    /// at random. Taggers and classifiers use all lines.
     #[schemars(range(min = 1))]
     pub sample_lines: usize,
-    /// The spelling of special tokens in the vocabulary of an imported model or of `tokenizer.from`. Vocabularies that Attentive
-    /// learns have the defaults. One token may have several roles.
+    /// The spelling of special tokens in the vocabulary of an imported model or of `tokenizer.from`.
+    /// Vocabularies that Attentive learns have the defaults. One token may have several roles.
     pub special: SpecialNames,
 }
 
 /// Room for the special tokens and some learned ones.
 const MIN_VOCAB_SIZE: usize = 8;
 
-/// `[tokenizer.special]`: the tokens with a special role, as the vocabulary spells them. One token may have several roles.
+/// `[tokenizer.special]`: the tokens with a special role, as the vocabulary spells them. One token may have
+/// several roles.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SpecialNames {
@@ -63,9 +65,11 @@ pub struct SpecialNames {
     pub bos: String,
     /// The token for the end of a sequence.
     pub eos: String,
-    /// The token in place of which a masked language model predicts another one. Other vocabularies need not have it.
+    /// The token in place of which a masked language model predicts another one. Other vocabularies need not
+    /// have it.
     pub mask: String,
-    /// The first of the ids at the end of a vocabulary that all stand for unknown text; 0 if there are none. Import sets it.
+    /// The first of the ids at the end of a vocabulary that all stand for unknown text; 0 if there are none.
+    /// Import sets it.
     pub unknown_from: usize,
 }
 
@@ -99,14 +103,16 @@ impl<'a> From<&'a SpecialNames> for NamesOfSides<'a> {
 }
 
 impl TokenizerConfig {
-    /// The defaults for a vocabulary that was made elsewhere, to which nothing of how ours are learned applies.
+    /// The defaults for a vocabulary that was made elsewhere, to which nothing of how ours are learned
+    /// applies.
     pub fn foreign() -> Self {
         Self { split_punctuation: false, split_by_script: false, ..Self::default() }
     }
 }
 
 impl Config {
-    /// The special tokens of both sides. Vocabularies of labels are always learned, so theirs are the default ones.
+    /// The special tokens of both sides. Vocabularies of labels are always learned, so theirs are the default
+    /// ones.
     pub fn special_names(&self) -> NamesOfSides<'_> {
         static LEARNED: LazyLock<SpecialNames> = LazyLock::new(SpecialNames::default);
         let src = &self.tokenizer.special;
@@ -149,7 +155,8 @@ pub enum Normalization {
     None,
     /// Canonical composition (NFC): a letter and its accent become one character.
     Nfc,
-    /// Compatibility composition (NFKC): variants such as ligatures and full-width letters become ordinary characters, too.
+    /// Compatibility composition (NFKC): variants such as ligatures and full-width letters become ordinary
+    /// characters, too.
     Nfkc,
 }
 

@@ -15,45 +15,50 @@ pub struct TrainConfig {
     pub max_steps: u64,
     /// The number of passes over the training corpus after which training ends; 0 for no such limit.
     pub max_epochs: u64,
-    /// The size of a micro-batch in target tokens, padding included. Larger batches learn more steadily but need more RAM. A
-    /// micro-batch has at most twice as many source tokens; of a classifier, whose targets are labels, this is the limit that
-    /// counts. An update has `train.micro_batches_per_update` of them.
+    /// The size of a micro-batch in target tokens, padding included. Larger batches learn more steadily but
+    /// need more RAM. A micro-batch has at most twice as many source tokens; of a classifier, whose targets
+    /// are labels, this is the limit that counts. An update has `train.micro_batches_per_update` of them.
     #[schemars(range(min = 1))]
     pub batch_tokens: usize,
-    /// The number of micro-batches per update (gradient accumulation), over all processes together. It makes updates larger without
-    /// more RAM.
+    /// The number of micro-batches per update (gradient accumulation), over all processes together. It makes
+    /// updates larger without more RAM.
     #[schemars(range(min = 1, max = 1 << 16))]
     pub micro_batches_per_update: usize,
-    /// The number type in which processes exchange gradients under MPI. Parameters are always exchanged in `f32`.
+    /// The number type in which processes exchange gradients under MPI. Parameters are always exchanged in
+    /// `f32`.
     pub exchange_precision: ExchangePrecision,
     /// The limit of the RAM that training may use, in MB; 0 for all that is free.
     pub max_memory_mb: u64,
-    /// The device of updates and validations: `cpu`; `gpu`, the best GPU of the machine, or one for each of several
-    /// processes; or `gpu:N`, the one of this number in the list of `attentive devices`. GPUs need a program that was built with the
-    /// feature `gpu`. A run may be resumed on another device, but continues bit for bit only on the same one.
+    /// The device of updates and validations: `cpu`; `gpu`, the best GPU of the machine, or one for each of
+    /// several processes; or `gpu:N`, the one of this number in the list of `attentive devices`. GPUs need a
+    /// program that was built with the feature `gpu`. A run may be resumed on another device, but continues
+    /// bit for bit only on the same one.
     #[schemars(with = "String", extend("pattern" = TrainDevice::PATTERN, "examples" = ["gpu"]))]
     pub device: TrainDevice,
-    /// The probability that label smoothing spreads over the whole vocabulary. It keeps a model from being too sure of one word.
+    /// The probability that label smoothing spreads over the whole vocabulary. It keeps a model from being
+    /// too sure of one word.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub label_smoothing: f64,
-    /// The precision of matrix products in training. Validation and everything else use `f32`, and so do GPUs. A run continues bit
-    /// for bit only on CPUs with the same instructions; a note says so when it is resumed with others.
+    /// The precision of matrix products in training. Validation and everything else use `f32`, and so do
+    /// GPUs. A run continues bit for bit only on CPUs with the same instructions; a note says so when it is
+    /// resumed with others.
     pub precision: TrainPrecision,
-    /// The largest norm of the gradient over all parameters. Larger gradients are scaled down to it; 0 for no clipping.
+    /// The largest norm of the gradient over all parameters. Larger gradients are scaled down to it; 0 for no
+    /// clipping.
     #[schemars(range(min = 0))]
     pub clip_norm: f64,
     /// The number of updates between validations; 0 for no validation.
     pub validate_every: u64,
-    /// The number of validation sentences to translate for BLEU, always by greedy search; 0 for none. The validation loss is always
-    /// that of the whole corpus.
+    /// The number of validation sentences to translate for BLEU, always by greedy search; 0 for none. The
+    /// validation loss is always that of the whole corpus.
     pub validate_sentences: usize,
     /// The number of sample translations to show after a validation.
     pub samples: usize,
-    /// Which validation result makes a checkpoint the best one. Of two results with the same BLEU, such as 0 in the first updates,
-    /// the one with the lower loss is better.
+    /// Which validation result makes a checkpoint the best one. Of two results with the same BLEU, such as 0
+    /// in the first updates, the one with the lower loss is better.
     pub best_by: BestBy,
-    /// The number of validations in a row without a better result, by `train.best_by`, after which training stops early; 0 for
-    /// never. A lower loss counts as better if BLEU is the same.
+    /// The number of validations in a row without a better result, by `train.best_by`, after which training
+    /// stops early; 0 for never. A lower loss counts as better if BLEU is the same.
     #[schemars(extend("examples" = [5]))]
     pub patience: u64,
     /// The number of updates between checkpoints; 0 for one checkpoint per epoch.
@@ -61,8 +66,8 @@ pub struct TrainConfig {
     /// The number of latest checkpoints to keep. It must be at least `train.average_last`.
     #[schemars(range(min = 1))]
     pub keep_last: usize,
-    /// The number of latest checkpoints to average for the final model; 0 for the best checkpoint, or the last one if nothing is
-    /// validated.
+    /// The number of latest checkpoints to average for the final model; 0 for the best checkpoint, or the
+    /// last one if nothing is validated.
     pub average_last: usize,
     /// The number of updates between lines of `metrics.jsonl`. Each line has the averages over these updates.
     #[schemars(range(min = 1))]
@@ -73,8 +78,8 @@ pub struct TrainConfig {
     pub optimizer: OptimizerConfig,
     /// The learning rate schedule.
     pub schedule: ScheduleConfig,
-    /// Scheduled sampling (Bengio et al. 2015): with probability ε the decoder reads the reference token in training, otherwise the
-    /// model's own prediction. ε falls from update to update.
+    /// Scheduled sampling (Bengio et al. 2015): with probability ε the decoder reads the reference token in
+    /// training, otherwise the model's own prediction. ε falls from update to update.
     pub scheduled_sampling: SamplingConfig,
 }
 
@@ -100,15 +105,16 @@ impl From<ExchangePrecision> for Float {
 
 /// Precision of the matrix products of linear maps in training. Validation and everything else use `f32`.
 ///
-/// A run only resumes to the bit on CPUs with the same instructions: those for bfloat16 sum in different orders, and
-/// [`TrainPrecision::Auto`] may even choose another precision. Resuming with other instructions is reported.
+/// A run only resumes to the bit on CPUs with the same instructions: those for bfloat16 sum in different
+/// orders, and [`TrainPrecision::Auto`] may even choose another precision. Resuming with other instructions
+/// is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrainPrecision {
     /// 32-bit floating point.
     F32,
-    /// Operands are rounded to bfloat16 and sums computed in `f32`. This is much faster on CPUs with AMX, and on those of AMD
-    /// with AVX-512-BF16.
+    /// Operands are rounded to bfloat16 and sums computed in `f32`. This is much faster on CPUs with AMX, and
+    /// on those of AMD with AVX-512-BF16.
     Bf16,
     /// `bf16` where the CPU is faster with it, otherwise `f32`, as on GPUs.
     Auto,
@@ -165,12 +171,13 @@ impl Default for TrainConfig {
     }
 }
 
-/// `[train.scheduled_sampling]` (Bengio et al. 2015): with probability ε the decoder reads the reference token, otherwise the
-/// model's own prediction.
+/// `[train.scheduled_sampling]` (Bengio et al. 2015): with probability ε the decoder reads the reference
+/// token, otherwise the model's own prediction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SamplingConfig {
-    /// The curve by which ε falls over the updates. In the formulas, i is the number of the update and k is `decay_steps`.
+    /// The curve by which ε falls over the updates. In the formulas, i is the number of the update and k is
+    /// `decay_steps`.
     pub kind: SamplingKind,
     /// The lower limit of ε.
     #[schemars(range(min = 0, max = 1))]
@@ -208,8 +215,8 @@ impl Default for SamplingConfig {
 pub struct OptimizerConfig {
     /// The kind of optimizer.
     pub kind: OptimizerKind,
-    /// The highest learning rate of the schedule; for `noam` the factor in its formula. With `model.from`, the default is 0.001 up to
-    /// a width (`model.d_model`) of 128, and falls in proportion to larger widths.
+    /// The highest learning rate of the schedule; for `noam` the factor in its formula. With `model.from`,
+    /// the default is 0.001 up to a width (`model.d_model`) of 128, and falls in proportion to larger widths.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub learning_rate: f64,
     /// The decay rate of Adam's average of gradients.
@@ -224,7 +231,8 @@ pub struct OptimizerConfig {
     /// The momentum of SGD. Other optimizers have none.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub momentum: f64,
-    /// The weight decay. AdamW applies it to the weights directly; SGD and Adam add it to the gradient (L2). Only matrices decay.
+    /// The weight decay. AdamW applies it to the weights directly; SGD and Adam add it to the gradient (L2).
+    /// Only matrices decay.
     #[schemars(range(min = 0))]
     pub weight_decay: f64,
 }
@@ -261,15 +269,16 @@ impl Default for OptimizerConfig {
 pub struct ScheduleConfig {
     /// The course of the learning rate over the updates.
     pub kind: ScheduleKind,
-    /// The number of warm-up updates, during which the learning rate rises. `noam` and `inverse_sqrt` need at least 1. With
-    /// `model.from`, the default is a tenth of `train.max_steps`, and at most 500.
+    /// The number of warm-up updates, during which the learning rate rises. `noam` and `inverse_sqrt` need at
+    /// least 1. With `model.from`, the default is a tenth of `train.max_steps`, and at most 500.
     pub warmup_steps: u64,
     /// The update at which `cosine` ends; 0 for `train.max_steps`. Other schedules do not use it.
     pub decay_steps: u64,
     /// The lowest learning rate of `cosine` and `plateau`, as a fraction of the highest.
     #[schemars(range(min = 0, max = 1))]
     pub min_factor: f64,
-    /// The factor by which `plateau` lowers the learning rate. It does so after `plateau_patience` validations without a better loss.
+    /// The factor by which `plateau` lowers the learning rate. It does so after `plateau_patience`
+    /// validations without a better loss.
     #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub plateau_factor: f64,
     /// The number of validations for which `plateau` waits.
@@ -283,7 +292,8 @@ pub struct ScheduleConfig {
 pub enum ScheduleKind {
     /// Linear warm-up, then constant.
     Constant,
-    /// `learning_rate` · d_model^-½ · min(step^-½, step · warmup^-1½), as in *Attention Is All You Need*, equation 3.
+    /// `learning_rate` · d_model^-½ · min(step^-½, step · warmup^-1½), as in *Attention Is All You Need*,
+    /// equation 3.
     Noam,
     /// Linear warm-up, then decay with the inverse square root of the update.
     InverseSqrt,

@@ -1,4 +1,5 @@
-//! Batches of examples of similar length, within a token budget, in an order that can be resumed at any point.
+//! Batches of examples of similar length, within a token budget, in an order that can be resumed at any
+//! point.
 
 use std::borrow::Cow;
 
@@ -55,11 +56,13 @@ impl Position {
     }
 }
 
-/// An endless sequence of batches. Each example occurs once per epoch, or as often as the weight of its part says.
+/// An endless sequence of batches. Each example occurs once per epoch, or as often as the weight of its part
+/// says.
 ///
-/// An epoch consists of windows: a single one for up to 2¹⁹ examples, otherwise of about four random shards of 2¹⁷ neighboring
-/// examples each. A window is shuffled, then examples of similar length are grouped into batches, and the batches are shuffled.
-/// The order depends only on the examples, the budget, the seed and the epoch, not on where the examples are stored.
+/// An epoch consists of windows: a single one for up to 2¹⁹ examples, otherwise of about four random shards
+/// of 2¹⁷ neighboring examples each. A window is shuffled, then examples of similar length are grouped into
+/// batches, and the batches are shuffled. The order depends only on the examples, the budget, the seed and
+/// the epoch, not on where the examples are stored.
 #[derive(Clone, Debug)]
 pub struct Batcher {
     examples: Examples,
@@ -80,8 +83,8 @@ impl Batcher {
     /// Creates a batcher at the first batch of epoch 0.
     ///
     /// # Errors
-    /// [`Error::Config`] if a single example exceeds the budget, [`Error::Data`] if there are no examples or the corpus on disk
-    /// is damaged.
+    /// [`Error::Config`] if a single example exceeds the budget, [`Error::Data`] if there are no examples or
+    /// the corpus on disk is damaged.
     pub fn new(
         examples: impl Into<Examples>,
         budget: Budget,
@@ -97,7 +100,8 @@ impl Batcher {
     /// Like [`Batcher::new`], for examples in several parts.
     ///
     /// # Errors
-    /// Any error of [`Batcher::new`]; [`Error::Config`] if the weights leave less than one example for an epoch.
+    /// Any error of [`Batcher::new`]; [`Error::Config`] if the weights leave less than one example for an
+    /// epoch.
     pub fn of_parts(
         examples: impl Into<Examples>,
         parts: Parts,
@@ -132,7 +136,8 @@ impl Batcher {
         Ok(batcher)
     }
 
-    /// Returns the position of the next batch. After the last batch of an epoch, this is the first one of the next epoch.
+    /// Returns the position of the next batch. After the last batch of an epoch, this is the first one of the
+    /// next epoch.
     pub fn position(&self) -> Position {
         self.position
     }
@@ -140,8 +145,8 @@ impl Batcher {
     /// Moves to a position returned by [`Batcher::position`]. The same batches follow as at that time.
     ///
     /// # Errors
-    /// [`Error::Data`] if the epoch has no such batch, which means that the position belongs to another corpus, or if the
-    /// corpus on disk is damaged.
+    /// [`Error::Data`] if the epoch has no such batch, which means that the position belongs to another
+    /// corpus, or if the corpus on disk is damaged.
     pub fn seek(&mut self, position: Position) -> Result<()> {
         let mut position = position;
         if position.window == Position::UNKNOWN_WINDOW {
@@ -169,8 +174,8 @@ impl Batcher {
         Ok(())
     }
 
-    /// Moves on to the next window that has examples, unless the current one has some. With small weights, some windows are
-    /// empty.
+    /// Moves on to the next window that has examples, unless the current one has some. With small weights,
+    /// some windows are empty.
     fn skip_empty_windows(&mut self) -> Result<()> {
         while self.order.len() == 0 {
             self.lay_out(self.next_window())?;
@@ -209,14 +214,15 @@ impl Batcher {
         self.skip_empty_windows()
     }
 
-    /// Returns the number of batches in the current epoch, estimated from its current window. The number varies slightly
-    /// between epochs, since different examples are grouped.
+    /// Returns the number of batches in the current epoch, estimated from its current window. The number
+    /// varies slightly between epochs, since different examples are grouped.
     pub fn batches_per_epoch(&self) -> usize {
         let (here, all) = (self.order.n_examples(), self.parts.n_examples());
         (self.order.len() * all).div_ceil(here)
     }
 
-    /// Returns the sizes of batches of the current window: of the largest ones and of some others, in their order.
+    /// Returns the sizes of batches of the current window: of the largest ones and of some others, in their
+    /// order.
     pub fn sizes(&self) -> Vec<BatchSize> {
         self.sizes_of(&self.order)
     }
@@ -261,7 +267,8 @@ impl Batcher {
     }
 }
 
-/// Returns all examples in batches of similar length, shortest first, for validation. Masks, if any, are always the same.
+/// Returns all examples in batches of similar length, shortest first, for validation. Masks, if any, are
+/// always the same.
 ///
 /// # Errors
 /// [`Error::Config`] if a single pair exceeds the budget, [`Error::Data`] if there are no pairs.

@@ -44,7 +44,8 @@ impl BatchSize {
     }
 }
 
-/// Chooses some of the `sizes` of an epoch's batches, in their order: the largest ones, and others from all parts of the epoch.
+/// Chooses some of the `sizes` of an epoch's batches, in their order: the largest ones, and others from all
+/// parts of the epoch.
 pub(super) fn sample(sizes: &[BatchSize]) -> Vec<BatchSize> {
     const OTHERS: usize = 24;
     let measures: [fn(&BatchSize) -> usize; 3] =
@@ -76,8 +77,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Returns a budget of at most `batch_tokens` target tokens, including `</s>` and padding, and at most twice as many source
-    /// tokens, so that a few very long sources cannot exhaust the RAM.
+    /// Returns a budget of at most `batch_tokens` target tokens, including `</s>` and padding, and at most
+    /// twice as many source tokens, so that a few very long sources cannot exhaust the RAM.
     pub fn new(batch_tokens: usize) -> Self {
         Self { tgt_tokens: batch_tokens, src_tokens: batch_tokens.saturating_mul(2) }
     }
@@ -87,8 +88,8 @@ impl Budget {
         self.tgt_tokens
     }
 
-    /// Rejects an empty corpus, which has no `least`, and a corpus with an example that needs `least` tokens if that exceeds
-    /// the budget.
+    /// Rejects an empty corpus, which has no `least`, and a corpus with an example that needs `least` tokens
+    /// if that exceeds the budget.
     pub(super) fn check(self, least: Option<usize>) -> Result<()> {
         match least {
             None => Err(Error::Data { problem: "there are no sentence pairs to batch".into(), hint: None }),

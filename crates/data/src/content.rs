@@ -13,7 +13,8 @@ use attentive_base::interrupt::Interrupt;
 /// The time after which a reader that waits looks for a request to stop.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The bytes of a file. After a request to stop the work of this thread (see [`Interrupt::during`]), reading fails.
+/// The bytes of a file. After a request to stop the work of this thread (see [`Interrupt::during`]), reading
+/// fails.
 #[derive(Debug)]
 pub enum Content {
     /// A regular file.

@@ -128,8 +128,8 @@ impl Corpus {
         })
     }
 
-    /// Returns all source text from which a vocabulary is learned: sentences, tokens or texts. Empty for language models and
-    /// vectors.
+    /// Returns all source text from which a vocabulary is learned: sentences, tokens or texts. Empty for
+    /// language models and vectors.
     pub fn src_texts(&self) -> Vec<&str> {
         let mut texts = Vec::new();
         for Entry { item, .. } in &self.entries {

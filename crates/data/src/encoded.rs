@@ -96,8 +96,8 @@ impl fmt::Display for EncodeStats {
     }
 }
 
-/// Encodes lines in parallel. Drops lines with a side of more than `max_len` tokens, including special ones, and texts for a
-/// masked language model in which no token [`can_be_hidden`].
+/// Encodes lines in parallel. Drops lines with a side of more than `max_len` tokens, including special ones,
+/// and texts for a masked language model in which no token [`can_be_hidden`].
 #[derive(Debug)]
 pub struct Encoder<'a> {
     task: Task,
@@ -149,8 +149,8 @@ impl<'a> Encoder<'a> {
     /// Encodes the next lines. `error` makes an error from a line number and a problem.
     ///
     /// # Errors
-    /// [`Error::Data`] if a tokenizer from another program cannot encode a text; the result of `error` if a tag or label is not
-    /// in the vocabulary.
+    /// [`Error::Data`] if a tokenizer from another program cannot encode a text; the result of `error` if a
+    /// tag or label is not in the vocabulary.
     pub fn encode(
         &mut self,
         entries: &[Entry],
@@ -224,8 +224,8 @@ impl<'a> Encoder<'a> {
 /// Encodes all lines of `corpus`.
 ///
 /// # Errors
-/// [`Error::Data`] if no line is left, or if a tokenizer from another program cannot encode a text; [`Error::Line`]
-/// if a tag or label is not in the vocabulary.
+/// [`Error::Data`] if no line is left, or if a tokenizer from another program cannot encode a text;
+/// [`Error::Line`] if a tag or label is not in the vocabulary.
 pub fn encode(
     corpus: &Corpus,
     mut encoder: Encoder<'_>,

@@ -11,7 +11,8 @@ use super::budget::Lengths;
 /// A line of a corpus, encoded for the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {
-    /// The inputs of each part of the model. The decoder reads the start token, usually `<s>`, and the target.
+    /// The inputs of each part of the model. The decoder reads the start token, usually `<s>`, and the
+    /// target.
     pub inputs: Body<Input, Vec<TokenId>>,
     /// Expected output: the target closed by `</s>`, or tags, or one label; empty if it is not known.
     pub tgt_out: Vec<TokenId>,
@@ -86,8 +87,9 @@ impl Example {
         Self { tgt_out: text.clone(), ..Self::tokens(text, line) }
     }
 
-    /// Returns the example of words to tag: the tokens of each word, framed by `special`. The first token of a word has the tag
-    /// of the word in `tags`; other positions have none. If `tags` is empty, no position has a tag.
+    /// Returns the example of words to tag: the tokens of each word, framed by `special`. The first token of
+    /// a word has the tag of the word in `tags`; other positions have none. If `tags` is empty, no position
+    /// has a tag.
     pub fn in_pieces(words: &[Vec<TokenId>], tags: &[TokenId], special: SpecialTokens, line: usize) -> Self {
         let none = |n: usize| repeat_n(IGNORE, n);
         let tagged = |(word, &tag): (&Vec<TokenId>, &TokenId)| {

@@ -45,8 +45,8 @@ impl Examples {
         }
     }
 
-    /// Refuses examples on disk whose file was changed since they were made available: those read since the last check are then
-    /// worthless.
+    /// Refuses examples on disk whose file was changed since they were made available: those read since the
+    /// last check are then worthless.
     ///
     /// # Errors
     /// [`attentive_base::Error::Data`] with the file.
@@ -73,7 +73,8 @@ impl Examples {
         }
     }
 
-    /// Returns the smallest `batch_tokens` with which each example fits into a batch; `None` without examples.
+    /// Returns the smallest `batch_tokens` with which each example fits into a batch; `None` without
+    /// examples.
     pub(super) fn least_batch_tokens(&self) -> Option<usize> {
         match self {
             Self::Memory(examples) => {

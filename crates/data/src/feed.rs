@@ -80,7 +80,8 @@ impl Feed {
         }
     }
 
-    /// Returns the sizes of batches of the current epoch: of the largest ones and of some others, in their order.
+    /// Returns the sizes of batches of the current epoch: of the largest ones and of some others, in their
+    /// order.
     pub fn sizes(&self) -> Vec<BatchSize> {
         match self {
             Self::Lines(lines) => lines.sizes(),
@@ -88,7 +89,8 @@ impl Feed {
         }
     }
 
-    /// Returns the result of [`Feed::sizes`] for another `batch_tokens`, with which every example must fit into a batch.
+    /// Returns the result of [`Feed::sizes`] for another `batch_tokens`, with which every example must fit
+    /// into a batch.
     pub fn sizes_within(&self, batch_tokens: usize) -> Vec<BatchSize> {
         match self {
             Self::Lines(lines) => lines.sizes_within(Budget::new(batch_tokens)),

@@ -60,7 +60,8 @@ impl Given {
         }
     }
 
-    /// Hashes `texts` with their number and lengths, so that other texts with the same characters have another hash.
+    /// Hashes `texts` with their number and lengths, so that other texts with the same characters have
+    /// another hash.
     fn add_all<T: AsRef<str>>(&mut self, texts: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>) {
         let texts = texts.into_iter();
         self.hash.update((texts.len() as u64).to_le_bytes());

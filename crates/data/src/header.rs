@@ -22,8 +22,8 @@ const TEXTS: [&str; 10] = [
     "input",
 ];
 
-/// Looks for files of labeled texts whose first line seems to be a header: it has the name of a column, and its label does not
-/// occur again.
+/// Looks for files of labeled texts whose first line seems to be a header: it has the name of a column, and
+/// its label does not occur again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Headers {
     /// The label on the first line of the current file, if that may be a header.

@@ -98,7 +98,8 @@ impl Intake {
         Self { filters, ..self }
     }
 
-    /// Returns the entry of the next line, or `None` if it is dropped; describes the problem if the line is invalid.
+    /// Returns the entry of the next line, or `None` if it is dropped; describes the problem if the line is
+    /// invalid.
     pub(super) fn admit(&mut self, item: Item) -> Result<Option<Entry>, String> {
         if let Some(fault) = item.fault() {
             self.skip(fault);

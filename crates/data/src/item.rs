@@ -63,8 +63,8 @@ pub(super) enum Fault {
 }
 
 impl Item {
-    /// Creates an item of `form` from two columns of text, of which words are separated by white space in a sequence with tags,
-    /// and a label comes second.
+    /// Creates an item of `form` from two columns of text, of which words are separated by white space in a
+    /// sequence with tags, and a label comes second.
     ///
     /// # Errors
     /// Describes the problem if that is impossible.
@@ -79,8 +79,8 @@ impl Item {
         }
     }
 
-    /// Makes an item of a text and its label, without white space around the label; describes the problem if the label is
-    /// invalid.
+    /// Makes an item of a text and its label, without white space around the label; describes the problem if
+    /// the label is invalid.
     pub(super) fn labeled(text: String, label: &str) -> Result<Self, String> {
         let label = label.trim();
         if label.contains(char::is_whitespace) {
@@ -136,7 +136,8 @@ impl Item {
         matches!(self, Self::Translation { src, tgt } if src.trim() == tgt.trim())
     }
 
-    /// Returns a hash of the content. Among 20 million different lines, two have the same hash with a probability of 10⁻⁵.
+    /// Returns a hash of the content. Among 20 million different lines, two have the same hash with a
+    /// probability of 10⁻⁵.
     pub(super) fn hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         match self {

@@ -67,7 +67,8 @@ pub(super) fn parse(line: &str, form: Form) -> Result<Item, String> {
     }
 }
 
-/// Parses the `vectors` of `width` numbers on a line and concatenates them; describes the problem if they are invalid.
+/// Parses the `vectors` of `width` numbers on a line and concatenates them; describes the problem if they are
+/// invalid.
 pub fn parse_vectors(line: &str, width: usize) -> Result<Vec<f32>, String> {
     let Vectors { vectors } = object(line, "a list `vectors` of lists of numbers")?;
     flatten(&vectors, width)

@@ -20,8 +20,8 @@ pub enum LabelOrigin<'a> {
 }
 
 impl LabelOrigin<'_> {
-    /// Describes a tag or label of `entry` that is not in the vocabulary of `tokenizer`, if there is one; `ids` are the tags or
-    /// labels as tokens.
+    /// Describes a tag or label of `entry` that is not in the vocabulary of `tokenizer`, if there is one;
+    /// `ids` are the tags or labels as tokens.
     pub(super) fn check(self, ids: &[TokenId], entry: &Entry, tokenizer: &Tokenizer) -> Result<(), String> {
         let (what, names) = match &entry.item {
             Item::Tagged { tags, .. } => ("tag", tags.as_slice()),

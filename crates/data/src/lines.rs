@@ -34,8 +34,8 @@ pub enum Line<'a> {
 
 /// Reads UTF-8 text line by line with a length limit, buffering at most one line.
 ///
-/// Content that is compressed with gzip or zstd is detected by its first bytes. Lines may end in LF or CRLF; a byte order mark
-/// is skipped.
+/// Content that is compressed with gzip or zstd is detected by its first bytes. Lines may end in LF or CRLF;
+/// a byte order mark is skipped.
 #[derive(Debug)]
 pub struct Lines<R> {
     reader: BufReader<Unpacked<R>>,
@@ -92,8 +92,9 @@ impl<R: Read> Lines<R> {
     /// Returns the next line; `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Io`] if reading or decompressing fails, [`Error::Line`] if the line is not UTF-8, or if the one before it, which was
-    /// too long, has no end within 4 GiB; [`Error::Interrupted`] after a request to stop.
+    /// [`Error::Io`] if reading or decompressing fails, [`Error::Line`] if the line is not UTF-8, or if the
+    /// one before it, which was too long, has no end within 4 GiB; [`Error::Interrupted`] after a request to
+    /// stop.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>> {
         let unreadable = |error| {
             let stopped = Interrupt::check().err();
@@ -146,10 +147,11 @@ impl<R: Read> Lines<R> {
         })
     }
 
-    /// Waits for the next line, and returns it with those that have already arrived after it, at most `most` in all. `None` at
-    /// the end.
+    /// Waits for the next line, and returns it with those that have already arrived after it, at most `most`
+    /// in all. `None` at the end.
     ///
-    /// Each line from a terminal or pipe can thus be answered immediately, while files are read in large chunks.
+    /// Each line from a terminal or pipe can thus be answered immediately, while files are read in large
+    /// chunks.
     ///
     /// # Errors
     /// See [`Lines::next_line`]; also [`Error::Line`] for a line above the limit.

@@ -16,14 +16,15 @@ const FIRST_STREAM: u64 = 0x6d61_736b_0000_0000;
 /// Masks for evaluation do not depend on the seed of the run.
 const FIXED_SEED: u64 = 0;
 
-/// True if a masked language model may be asked to predict `token`. The exceptions are `</s>`, which ends every text, and
-/// `<unk>`, which carries no information.
+/// True if a masked language model may be asked to predict `token`. The exceptions are `</s>`, which ends
+/// every text, and `<unk>`, which carries no information.
 pub fn can_be_hidden(token: TokenId, special: SpecialTokens) -> bool {
     token != special.eos && token != special.unk
 }
 
-/// Masks random tokens other than `</s>` and `<unk>`. Each token is chosen for prediction with a probability of 15 %,
-/// and at least one per text; of these, 80 % become `<mask>`, 10 % a random token, and 10 % stay unchanged.
+/// Masks random tokens other than `</s>` and `<unk>`. Each token is chosen for prediction with a probability
+/// of 15 %, and at least one per text; of these, 80 % become `<mask>`, 10 % a random token, and 10 % stay
+/// unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Masking {
     mask: TokenId,
@@ -47,8 +48,8 @@ impl Masking {
         Self::new(tokenizer, FIXED_SEED)
     }
 
-    /// Masks the tokens that the encoder reads in a batch of whole texts, in pass `epoch` over the corpus; the targets of all
-    /// other tokens become [`IGNORE`]. Other batches stay as they are.
+    /// Masks the tokens that the encoder reads in a batch of whole texts, in pass `epoch` over the corpus;
+    /// the targets of all other tokens become [`IGNORE`]. Other batches stay as they are.
     pub fn apply(&self, batch: &mut Batch, epoch: u64) {
         let Body::Encoder(Src::Tokens(read)) = &mut batch.inputs else {
             return;

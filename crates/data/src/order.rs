@@ -9,8 +9,8 @@ use super::budget::Budget;
 use super::examples::{Examples, SHARD};
 use super::parts::{Part, Parts};
 
-/// Base of the random streams that shuffle the epochs. Window `w` of epoch `n` uses this plus `n` plus 2³²·`w`, and the shards
-/// of epoch `n` use [`FIRST_SHARD_STREAM`] plus `n`.
+/// Base of the random streams that shuffle the epochs. Window `w` of epoch `n` uses this plus `n` plus
+/// 2³²·`w`, and the shards of epoch `n` use [`FIRST_SHARD_STREAM`] plus `n`.
 const FIRST_STREAM: u64 = 0x6261_7463_6865_7300;
 const FIRST_SHARD_STREAM: u64 = 0x7368_6172_6473_0000;
 
@@ -38,8 +38,8 @@ impl Window {
     }
 }
 
-/// The windows of `epoch`: a single one if there are few examples; otherwise each window has an equal share of each part, from
-/// random shards.
+/// The windows of `epoch`: a single one if there are few examples; otherwise each window has an equal share
+/// of each part, from random shards.
 pub(super) fn windows(parts: &Parts, seed: u64, epoch: u64) -> Vec<Window> {
     let n: usize = parts.iter().map(|part| part.range.len()).sum();
     let n_windows = n.max(parts.n_examples()).div_ceil(SHARDS_PER_WINDOW * SHARD).max(1);
@@ -92,7 +92,8 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Shuffles the examples of `window`, groups those of similar length into batches, and shuffles the batches.
+    /// Shuffles the examples of `window`, groups those of similar length into batches, and shuffles the
+    /// batches.
     pub(super) fn of(
         examples: &Examples,
         parts: &Parts,

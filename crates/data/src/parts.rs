@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::example::Example;
 
-/// Neighboring parts of a corpus, each with a weight: the number of times that an epoch contains each of its examples, on
-/// average over the epochs.
+/// Neighboring parts of a corpus, each with a weight: the number of times that an epoch contains each of its
+/// examples, on average over the epochs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parts {
     parts: Vec<Part>,
@@ -42,7 +42,8 @@ impl Parts {
         Self { parts: parts.map(part).collect() }
     }
 
-    /// Returns parts that end with these lines of the corpus from which `examples` were encoded, with their weights.
+    /// Returns parts that end with these lines of the corpus from which `examples` were encoded, with their
+    /// weights.
     ///
     /// # Panics
     /// Panics as [`Parts::new`] does.
@@ -64,9 +65,9 @@ impl Parts {
 }
 
 impl Part {
-    /// Returns how many times `epoch` contains the example with this index. Over the first `n` epochs, this adds up to the
-    /// weight times `n`, rounded up or down. In each epoch, the examples of a part add up to their number times the weight,
-    /// give or take one.
+    /// Returns how many times `epoch` contains the example with this index. Over the first `n` epochs, this
+    /// adds up to the weight times `n`, rounded up or down. In each epoch, the examples of a part add up to
+    /// their number times the weight, give or take one.
     pub(super) fn repeats(&self, index: usize, epoch: u64) -> usize {
         let n = self.range.len();
         // The phases are spread evenly, so that the examples cross whole numbers in different epochs.

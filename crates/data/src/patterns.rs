@@ -7,12 +7,12 @@ use attentive_base::error::{Error, Result};
 use attentive_config::{Config, CorpusSource};
 use glob::{MatchOptions, Pattern};
 
-/// Returns the corpora that `source` names, one for each file or pair of files that matches its patterns. Relative paths are
-/// resolved against `dir`.
+/// Returns the corpora that `source` names, one for each file or pair of files that matches its patterns.
+/// Relative paths are resolved against `dir`.
 ///
 /// # Errors
-/// [`Error::Data`] if a pattern matches no file, or two aligned patterns match different numbers of files; [`Error::Io`] if a
-/// folder cannot be read.
+/// [`Error::Data`] if a pattern matches no file, or two aligned patterns match different numbers of files;
+/// [`Error::Io`] if a folder cannot be read.
 pub(super) fn expand(source: &CorpusSource, dir: Option<&Path>) -> Result<Vec<CorpusSource>> {
     let files = |path: &PathBuf| files(path, dir);
     Ok(match source {
@@ -47,8 +47,8 @@ pub(super) fn expand(source: &CorpusSource, dir: Option<&Path>) -> Result<Vec<Co
 /// Returns the files of the training corpus, with patterns replaced by the files that match them.
 ///
 /// # Errors
-/// [`Error::Data`] if a pattern matches no file, or two aligned patterns match different numbers of files; [`Error::Io`] if a
-/// folder cannot be read; [`Error::Config`] without a training corpus.
+/// [`Error::Data`] if a pattern matches no file, or two aligned patterns match different numbers of files;
+/// [`Error::Io`] if a folder cannot be read; [`Error::Config`] without a training corpus.
 pub fn training_files(config: &Config) -> Result<Vec<PathBuf>> {
     let sources = expand(config.data.training()?, config.data.dir.as_deref())?;
     let files = sources.iter().flat_map(CorpusSource::files);

@@ -7,8 +7,8 @@ use super::item::{Item, TagInput};
 /// The number of lines of a file that are looked at.
 const LINES: usize = 10;
 
-/// Looks for files whose columns seem to be quoted as in CSV: on all of the first lines, perhaps except a header, the label is in
-/// quotation marks, or both sides are.
+/// Looks for files whose columns seem to be quoted as in CSV: on all of the first lines, perhaps except a
+/// header, the label is in quotation marks, or both sides are.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Quotes {
     /// Whether columns are quoted on the lines of the current file; `None` before its first line.

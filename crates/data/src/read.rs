@@ -17,8 +17,8 @@ use super::reader::Reader;
 /// Number of lines between two calls of a [`Watch`].
 const LINES_PER_CALL: usize = 1 << 13;
 
-/// Reads or generates the corpus of `form` given by `source`. Relative paths are resolved against `dir`; `seed` is used for
-/// built-in corpora.
+/// Reads or generates the corpus of `form` given by `source`. Relative paths are resolved against `dir`;
+/// `seed` is used for built-in corpora.
 ///
 /// Unusable lines are dropped and counted in [`super::ReadStats`].
 ///
@@ -64,7 +64,8 @@ pub fn read_filtered(
 /// Like [`read_filtered`], for the lines `items` of `form`, which a program gives.
 ///
 /// # Errors
-/// [`attentive_base::Error::Data`] for a line with another number of tags than tokens or vectors, and if no line is usable.
+/// [`attentive_base::Error::Data`] for a line with another number of tags than tokens or vectors, and if no
+/// line is usable.
 pub fn read_given(form: Form, items: Vec<Item>, filters: Filters, watch: Watch<'_>) -> Result<Corpus> {
     let mut corpus = Corpus::new(form, Vec::new());
     let reader = Reader::given(form, items).filtered(filters);

@@ -15,9 +15,9 @@ use super::quotes::Quotes;
 use super::records::{Next, Records, unfit};
 use super::stored::SourceFile;
 
-/// Reads the usable lines of a corpus one by one, for any [`Form`] except a [`Form::Stream`] in a file. Unusable lines are
-/// dropped and counted in [`ReadStats`]. At most one line is buffered. Several corpora are read one after another, and their
-/// lines are numbered continuously.
+/// Reads the usable lines of a corpus one by one, for any [`Form`] except a [`Form::Stream`] in a file.
+/// Unusable lines are dropped and counted in [`ReadStats`]. At most one line is buffered. Several corpora are
+/// read one after another, and their lines are numbered continuously.
 #[derive(Debug)]
 pub struct Reader {
     intake: Intake,
@@ -60,12 +60,12 @@ impl Places {
 }
 
 impl Reader {
-    /// Opens the corpus of `form` given by `source`. Relative paths are resolved against `dir`; `seed` is used for built-in
-    /// corpora.
+    /// Opens the corpus of `form` given by `source`. Relative paths are resolved against `dir`; `seed` is
+    /// used for built-in corpora.
     ///
     /// # Errors
-    /// [`Error::Io`] if a file cannot be read, [`Error::Config`] if `source` cannot provide `form`, and [`Error::Data`] if a
-    /// pattern matches no file.
+    /// [`Error::Io`] if a file cannot be read, [`Error::Config`] if `source` cannot provide `form`, and
+    /// [`Error::Data`] if a pattern matches no file.
     pub fn open(source: &CorpusSource, form: Form, dir: Option<&Path>, seed: u64) -> Result<Self> {
         let mut rest = Vec::new();
         for (part, (source, _)) in source.parts().into_iter().enumerate() {
@@ -113,8 +113,8 @@ impl Reader {
     /// Returns the next usable line; `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Io`] if a file cannot be read, [`Error::Line`] if a line is not UTF-8, malformed, or has the wrong number of
-    /// tags, and [`Error::Unaligned`] if aligned files differ in length.
+    /// [`Error::Io`] if a file cannot be read, [`Error::Line`] if a line is not UTF-8, malformed, or has the
+    /// wrong number of tags, and [`Error::Unaligned`] if aligned files differ in length.
     pub fn next_entry(&mut self) -> Result<Option<Entry>> {
         loop {
             let Self { intake, records, headers, quotes, .. } = self;

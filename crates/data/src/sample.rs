@@ -8,7 +8,8 @@ use super::item::Entry;
 const SEED: u64 = 0;
 const STREAM: u64 = 0x7361_6d70_6c65_0000;
 
-/// A random sample of the lines of a corpus, which contains each line with the same probability (Vitter 1985, algorithm R).
+/// A random sample of the lines of a corpus, which contains each line with the same probability (Vitter 1985,
+/// algorithm R).
 #[derive(Debug)]
 pub struct Sample {
     most: usize,

@@ -12,8 +12,8 @@ use super::budget::BatchSize;
 /// The base of the random streams that cut and shuffle the text; epoch `n` uses this plus `n`.
 const FIRST_STREAM: u64 = 0x7374_7265_616d_0000;
 
-/// An endless sequence of batches of windows, covering each token once per epoch. Each epoch cuts the text at different
-/// positions.
+/// An endless sequence of batches of windows, covering each token once per epoch. Each epoch cuts the text at
+/// different positions.
 #[derive(Clone, Debug)]
 pub struct Stream {
     ids: Vec<TokenId>,
@@ -116,8 +116,8 @@ impl Stream {
     }
 }
 
-/// Returns a whole text in batches of `rows` windows, cut from its beginning, for validation. Every token except the first is
-/// predicted once; the last window may be shorter than the others.
+/// Returns a whole text in batches of `rows` windows, cut from its beginning, for validation. Every token
+/// except the first is predicted once; the last window may be shorter than the others.
 ///
 /// # Errors
 /// [`Error::Data`] if the text has fewer than two tokens.

@@ -6,7 +6,8 @@ use attentive_kernels::threads::Threads;
 use super::Sampling;
 use crate::{Answer, Logits, NextToken, Question, Stepper, scored};
 
-/// The most tokens of a draw that are asked for while logits are computed; more are sorted faster once all are there.
+/// The most tokens of a draw that are asked for while logits are computed; more are sorted faster once all
+/// are there.
 const MOST: usize = 64;
 
 /// The values that a hypothesis needs from the logits of its row.
@@ -14,7 +15,8 @@ const MOST: usize = 64;
 pub(super) enum Ask {
     /// The probability of this token.
     Token(TokenId),
-    /// The `count` likeliest tokens, and the `wanted` tokens whatever their probability, but no `barred` token.
+    /// The `count` likeliest tokens, and the `wanted` tokens whatever their probability, but no `barred`
+    /// token.
     Likeliest { count: usize, barred: Vec<TokenId>, wanted: Vec<TokenId> },
     /// A token drawn by a number in `[0, 1)`.
     Drawn { sampling: Sampling, barred: Vec<TokenId>, uniform: f64 },

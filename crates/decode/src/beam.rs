@@ -11,8 +11,8 @@ use crate::NextToken;
 
 /// The hypotheses of one sentence.
 ///
-/// With constraints, the places of the beam are shared among hypotheses that have met different numbers of constraint tokens
-/// (Post and Vilar 2018), and a hypothesis ends only when it has met all.
+/// With constraints, the places of the beam are shared among hypotheses that have met different numbers of
+/// constraint tokens (Post and Vilar 2018), and a hypothesis ends only when it has met all.
 #[derive(Debug)]
 pub(super) struct Beam<'a> {
     rules: Rules<'a>,
@@ -73,9 +73,9 @@ impl<'a> Beam<'a> {
         self.live.iter().map(ask).collect()
     }
 
-    /// Extends the hypotheses by one token and returns the parent of each new one. `next[i]` are the tokens that may follow
-    /// hypothesis `i`, none if the model's logits are NaN; `attention[i]` is its attention to the source, if there is a
-    /// coverage penalty.
+    /// Extends the hypotheses by one token and returns the parent of each new one. `next[i]` are the tokens
+    /// that may follow hypothesis `i`, none if the model's logits are NaN; `attention[i]` is its attention to
+    /// the source, if there is a coverage penalty.
     pub(super) fn advance(&mut self, next: &[Vec<NextToken>], attention: Option<&[Vec<f32>]>) -> Vec<usize> {
         let attention_of = |parent: usize| attention.map(|rows| rows[parent].as_slice());
         let candidates = self.candidates(next);
@@ -100,8 +100,9 @@ impl<'a> Beam<'a> {
         parents
     }
 
-    /// Returns up to `n_best` results, best first. In an exact search, finished hypotheses come first, then those that were cut
-    /// off, ordered by the number of constraints that they lack. Empty if NaN logits ended all hypotheses.
+    /// Returns up to `n_best` results, best first. In an exact search, finished hypotheses come first, then
+    /// those that were cut off, ordered by the number of constraints that they lack. Empty if NaN logits
+    /// ended all hypotheses.
     pub(super) fn into_hypotheses(self) -> Vec<Hypothesis> {
         let strategy = self.strategy();
         let Self { mut finished, mut cut_off, .. } = self;
@@ -121,8 +122,8 @@ impl<'a> Beam<'a> {
         self.rules.options.strategy
     }
 
-    /// All continuations, most likely first; ties go to the earlier hypothesis, then to the lower token. Hypotheses without a
-    /// permitted continuation are cut off.
+    /// All continuations, most likely first; ties go to the earlier hypothesis, then to the lower token.
+    /// Hypotheses without a permitted continuation are cut off.
     fn candidates(&mut self, next: &[Vec<NextToken>]) -> Vec<Candidate> {
         let end = self.rules.contract.end;
         let mut candidates: Vec<Candidate> = Vec::new();
@@ -148,10 +149,11 @@ impl<'a> Beam<'a> {
         candidates
     }
 
-    /// Divides candidates into those that end a hypothesis and those that take the places of the beam, most likely first.
+    /// Divides candidates into those that end a hypothesis and those that take the places of the beam, most
+    /// likely first.
     ///
-    /// Candidates are grouped by the number of constraint tokens that they meet. The groups take places in turn, beginning with
-    /// the group that has met most, until all places are taken.
+    /// Candidates are grouped by the number of constraint tokens that they meet. The groups take places in
+    /// turn, beginning with the group that has met most, until all places are taken.
     fn divided(&self, candidates: Vec<Candidate>) -> (Vec<Candidate>, Vec<Candidate>) {
         let (width, constraints) = (self.strategy().rows(), &self.rules.constraints);
         let total = constraints.total();
@@ -190,7 +192,8 @@ impl<'a> Beam<'a> {
         self.finished.truncate(self.strategy().n_finished());
     }
 
-    /// Drops partial hypotheses once there are enough finished ones: all or none of them, unless the search is exact.
+    /// Drops partial hypotheses once there are enough finished ones: all or none of them, unless the search
+    /// is exact.
     fn drop_hopeless(&mut self) {
         let options = self.rules.options;
         if self.finished.len() < options.strategy.n_finished() {
@@ -216,10 +219,11 @@ impl<'a> Beam<'a> {
         }
     }
 
-    /// Drops partial hypotheses that can no longer reach the score `worst`. This never changes the results: log-probabilities
-    /// only fall and the coverage penalty is at most 0, so a score is bounded by the score of the current log-probability at
-    /// the length that the length penalty favors most. Live hypotheses are sorted, so the dropped ones are the last, and
-    /// without constraints none of their continuations could have displaced a remaining one.
+    /// Drops partial hypotheses that can no longer reach the score `worst`. This never changes the results:
+    /// log-probabilities only fall and the coverage penalty is at most 0, so a score is bounded by the score
+    /// of the current log-probability at the length that the length penalty favors most. Live hypotheses are
+    /// sorted, so the dropped ones are the last, and without constraints none of their continuations could
+    /// have displaced a remaining one.
     fn drop_worse_than(&mut self, worst: f64) {
         let (options, limit) = (self.rules.options, self.rules.limit);
         self.live.retain(|partial| {

@@ -6,15 +6,15 @@ use attentive_base::batch::TokenId;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Constraints(Vec<Phrase>);
 
-/// For each phrase, the length of its longest prefix with which the hypothesis ends, or its whole length once the phrase has
-/// occurred.
+/// For each phrase, the length of its longest prefix with which the hypothesis ends, or its whole length once
+/// the phrase has occurred.
 pub(super) type Progress = Vec<usize>;
 
 #[derive(Clone, Debug)]
 struct Phrase {
     tokens: Vec<TokenId>,
-    /// For each length of a prefix, the length of its longest proper suffix that is also a prefix (Knuth, Morris and Pratt
-    /// 1977).
+    /// For each length of a prefix, the length of its longest proper suffix that is also a prefix (Knuth,
+    /// Morris and Pratt 1977).
     shorter: Vec<usize>,
 }
 
@@ -49,8 +49,8 @@ impl Constraints {
         wanted
     }
 
-    /// The number of tokens met after one more token: all tokens of the phrases that have occurred, and the longest prefix of
-    /// another phrase. Some wanted token always increases it.
+    /// The number of tokens met after one more token: all tokens of the phrases that have occurred, and the
+    /// longest prefix of another phrase. Some wanted token always increases it.
     pub(super) fn met_after(&self, progress: &Progress, token: TokenId) -> usize {
         let phrases = self.0.iter().zip(progress);
         let advanced = phrases.map(|(phrase, &len)| (phrase, phrase.advance(len, token)));

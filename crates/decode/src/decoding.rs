@@ -13,8 +13,8 @@ use crate::{NextToken, Stepper};
 pub struct Capacity {
     /// Maximum number of sentences.
     pub sentences: usize,
-    /// Maximum number of source positions, counted once per hypothesis. They determine most of the RAM that a search needs. A
-    /// sentence that exceeds this is decoded alone.
+    /// Maximum number of source positions, counted once per hypothesis. They determine most of the RAM that a
+    /// search needs. A sentence that exceeds this is decoded alone.
     pub positions: usize,
 }
 
@@ -29,8 +29,8 @@ pub struct Setting<'a> {
     pub capacity: Capacity,
 }
 
-/// Sentences that are decoded together. They are added and removed between any two steps, and none influences another. Each has
-/// a key, by which the caller identifies it.
+/// Sentences that are decoded together. They are added and removed between any two steps, and none influences
+/// another. Each has a key, by which the caller identifies it.
 #[derive(Debug)]
 pub struct Decoding<'a, S: Stepper, K> {
     model: &'a S,
@@ -60,8 +60,8 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
     /// Creates a decoding without sentences.
     ///
     /// # Panics
-    /// Panics if the options are invalid (see [`SearchOptions::check`]), or have a coverage penalty that the model cannot
-    /// compute.
+    /// Panics if the options are invalid (see [`SearchOptions::check`]), or have a coverage penalty that the
+    /// model cannot compute.
     pub fn new(model: &'a S, setting: Setting<'a>) -> Self {
         if let Err(error) = setting.options.check() {
             panic!("invalid options: {error}");
@@ -109,8 +109,8 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
     /// Returns the arguments if there is no room. There is always room for the first sentence.
     ///
     /// # Panics
-    /// Panics if the sentence has a prefix or constraints although `options.guided` is false, or constraints although outputs
-    /// are sampled.
+    /// Panics if the sentence has a prefix or constraints although `options.guided` is false, or constraints
+    /// although outputs are sampled.
     pub fn offer(&mut self, key: K, sentence: Sentence) -> Result<(), (K, Sentence)> {
         if !self.fits(sentence.src.len()) {
             return Err((key, sentence));
@@ -139,10 +139,10 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         }
     }
 
-    /// Begins the new sentences, extends every hypothesis by one token, and returns the results of the sentences that have
-    /// ended: up to `n_best` hypotheses, best first, or samples in the order of their numbers. A sentence has no hypotheses
-    /// only if the model's logits are NaN or give no probability to a prefix. A sentence with an empty source has an empty
-    /// hypothesis.
+    /// Begins the new sentences, extends every hypothesis by one token, and returns the results of the
+    /// sentences that have ended: up to `n_best` hypotheses, best first, or samples in the order of their
+    /// numbers. A sentence has no hypotheses only if the model's logits are NaN or give no probability to a
+    /// prefix. A sentence with an empty source has an empty hypothesis.
     pub fn advance(&mut self) -> Vec<(K, Vec<Hypothesis>)> {
         self.begin();
         if !self.active.is_empty() {
@@ -151,8 +151,8 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         std::mem::take(&mut self.ended)
     }
 
-    /// Returns the keys of all sentences, which are dropped: after a step in which the device of the model failed, those of the
-    /// sentences that took part in it too.
+    /// Returns the keys of all sentences, which are dropped: after a step in which the device of the model
+    /// failed, those of the sentences that took part in it too.
     pub fn into_keys(self) -> impl Iterator<Item = K> {
         let new = self.new.into_iter().map(|(new, _)| new);
         let ended = self.ended.into_iter().map(|(key, _)| key);
@@ -187,8 +187,8 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         Outputs::new(options, contract, sentence, self.model.max_len())
     }
 
-    /// Encodes the new sentences together, without those that end at once. They stay among the new ones until the device of the
-    /// model, which may fail, has done so.
+    /// Encodes the new sentences together, without those that end at once. They stay among the new ones until
+    /// the device of the model, which may fail, has done so.
     fn begin(&mut self) {
         let ended = (self.new).extract_if(.., |(new, _)| new.outputs.width() == 0);
         self.ended.extend(ended.map(|(ended, _)| ended.result()));
@@ -203,7 +203,8 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         self.repeat(first);
     }
 
-    /// Repeats the last rows, which belong to the sentences from number `first` on, once for each output of their sentence.
+    /// Repeats the last rows, which belong to the sentences from number `first` on, once for each output of
+    /// their sentence.
     fn repeat(&mut self, first: usize) {
         let (old, new) = self.active.split_at(first);
         if new.iter().all(|active| active.outputs.width() == 1) {

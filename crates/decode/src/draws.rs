@@ -10,7 +10,8 @@ use super::rules::Rules;
 use super::sampling::Sampling;
 use crate::NextToken;
 
-/// Sample number `n` of the sentence with stream `s` is drawn from this stream of the seed plus `s << SAMPLE_BITS` plus `n`.
+/// Sample number `n` of the sentence with stream `s` is drawn from this stream of the seed plus
+/// `s << SAMPLE_BITS` plus `n`.
 const FIRST_STREAM: u64 = 0x6472_6177_0000_0000;
 
 /// Allows more samples than [`attentive_config::MAX_BEAM_WIDTH`].
@@ -68,7 +69,8 @@ impl<'a> Draws<'a> {
         first.map_or(&[], |draw| &draw.partial.tokens)
     }
 
-    /// Returns what each unfinished sample needs from its logits; takes a random number unless the next token is given.
+    /// Returns what each unfinished sample needs from its logits; takes a random number unless the next token
+    /// is given.
     pub(super) fn asks(&mut self) -> Vec<Ask> {
         let Self { rules, sampling, live, .. } = self;
         let ask = |draw: &mut Draw| match rules.of_prefix(&draw.partial) {
@@ -82,8 +84,8 @@ impl<'a> Draws<'a> {
         live.iter_mut().map(ask).collect()
     }
 
-    /// Extends each sample by its token, `next[i][0]`, and returns the parent of each that goes on. A sample without a next
-    /// token, since the model's logits are NaN, has no result.
+    /// Extends each sample by its token, `next[i][0]`, and returns the parent of each that goes on. A sample
+    /// without a next token, since the model's logits are NaN, has no result.
     pub(super) fn advance(&mut self, next: &[Vec<NextToken>], attention: Option<&[Vec<f32>]>) -> Vec<usize> {
         let mut parents = Vec::with_capacity(self.live.len());
         let mut live = Vec::with_capacity(self.live.len());

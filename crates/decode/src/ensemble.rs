@@ -6,8 +6,8 @@ use attentive_kernels::top_k::{Largest, SUM_CHUNK, add_exponentials};
 
 use crate::{Answer, Logits, NextToken, Question, Stepper, largest, total};
 
-/// Several models with the same vocabularies, used as one: the probability of a token is the average of the probabilities that
-/// the models give it. They may have different architectures.
+/// Several models with the same vocabularies, used as one: the probability of a token is the average of the
+/// probabilities that the models give it. They may have different architectures.
 #[derive(Clone, Debug)]
 pub struct Ensemble<'a, S>(Vec<&'a S>);
 
@@ -109,8 +109,8 @@ impl<S: Stepper> Stepper for Ensemble<'_, S> {
     }
 }
 
-/// Calls `work` with the mean distribution of each row, and the row's number; with `None` where a member has only impossible
-/// tokens.
+/// Calls `work` with the mean distribution of each row, and the row's number; with `None` where a member has
+/// only impossible tokens.
 fn means<R: Send>(members: &[Logits], work: impl Fn(Option<Mean<'_>>, usize) -> R + Sync + Send) -> Vec<R> {
     let vocab = members[0].vocab();
     let rows = 0..members[0].values().len() / vocab;
@@ -135,8 +135,8 @@ fn answer(mean: Option<Mean<'_>>, question: &Question) -> Answer {
     }
 }
 
-/// The average of the members' distributions of a token: the logits of each, and the logarithm of the sum of their
-/// exponentials.
+/// The average of the members' distributions of a token: the logits of each, and the logarithm of the sum of
+/// their exponentials.
 struct Mean<'a>(Vec<(&'a [f32], f64)>);
 
 impl Mean<'_> {
@@ -169,12 +169,14 @@ impl Mean<'_> {
         }
     }
 
-    /// The likeliest tokens, found by rough sums of probabilities; `None` if these cannot tell them from the others.
+    /// The likeliest tokens, found by rough sums of probabilities; `None` if these cannot tell them from the
+    /// others.
     fn few_likeliest(&self, question: &Question) -> Option<Vec<(f32, TokenId)>> {
-        /// Candidates beyond those asked for, so that the last of the likeliest is usually well above the tokens left out.
+        /// Candidates beyond those asked for, so that the last of the likeliest is usually well above the
+        /// tokens left out.
         const SPARE: usize = 4;
-        /// The exact sum of a token is at most this much larger, relative to its rough sum or to [`LEAST`]: the error of each term
-        /// is below 1e-5 or 2e-38, and rounding adds about 1e-7 per member.
+        /// The exact sum of a token is at most this much larger, relative to its rough sum or to [`LEAST`]:
+        /// the error of each term is below 1e-5 or 2e-38, and rounding adds about 1e-7 per member.
         const ERROR: f64 = 1e-4;
         /// The relative error of rough sums is bounded from here on.
         const LEAST: f32 = 1e-30;

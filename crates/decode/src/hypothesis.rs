@@ -13,8 +13,8 @@ pub struct Hypothesis {
     pub log_prob: f64,
     /// The terms of the sum `log_prob`: one more than `tokens` if `finished`.
     pub token_log_probs: Vec<f32>,
-    /// True if it ends with `</s>`. Otherwise it was cut off, at the length limit or because all logits were NaN. Such
-    /// hypotheses come after all finished ones.
+    /// True if it ends with `</s>`. Otherwise it was cut off, at the length limit or because all logits were
+    /// NaN. Such hypotheses come after all finished ones.
     pub finished: bool,
     /// The numbers of the constraints that it lacks; none if it is finished.
     pub unmet: Vec<usize>,

@@ -1,11 +1,12 @@
 //! Search for the most likely outputs of a model, and random sampling of outputs, one token at a time.
 //!
-//! Both work with any [`crate::Stepper`]. Each sentence has its own `Outputs`, a beam or random draws, and the rows of a
-//! decoding step are the partial hypotheses of all sentences. Sentences are admitted and dropped at any decoding step, and none
-//! influences another.
+//! Both work with any [`crate::Stepper`]. Each sentence has its own `Outputs`, a beam or random draws, and
+//! the rows of a decoding step are the partial hypotheses of all sentences. Sentences are admitted and
+//! dropped at any decoding step, and none influences another.
 //!
-//! A plain search asks the model for the likeliest tokens only. A search that needs the probability of a given token, or bars
-//! tokens of single hypotheses, asks a [`Question`] about each row. Only draws from all tokens read all logits.
+//! A plain search asks the model for the likeliest tokens only. A search that needs the probability of a
+//! given token, or bars tokens of single hypotheses, asks a [`Question`] about each row. Only draws from all
+//! tokens read all logits.
 
 mod ask;
 mod beam;

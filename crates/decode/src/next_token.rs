@@ -18,8 +18,8 @@ pub struct NextToken {
 
 /// Returns the `count` most likely tokens of each row, most likely first; ties go to the lower id.
 ///
-/// `barred` tokens are left out without renormalizing the probabilities of the others. NaN counts as impossible, so a row of
-/// NaN has no next token.
+/// `barred` tokens are left out without renormalizing the probabilities of the others. NaN counts as
+/// impossible, so a row of NaN has no next token.
 pub fn likeliest(logits: impl Into<Logits>, count: usize, barred: &[TokenId]) -> Vec<Vec<NextToken>> {
     let logits = logits.into();
     let of_row = |row| likeliest_of(row, count, barred);

@@ -19,25 +19,25 @@ pub struct SearchOptions {
     pub max_new_factor: f64,
     /// Part of the length limit; see [`SearchOptions::limit`].
     pub max_new_extra: usize,
-    /// Maximum number of tokens of a hypothesis, including `</s>`, for any source; `usize::MAX` for no such limit, which is
-    /// written as `null`.
+    /// Maximum number of tokens of a hypothesis, including `</s>`, for any source; `usize::MAX` for no such
+    /// limit, which is written as `null`.
     #[serde(serialize_with = "unless_unlimited")]
     pub max_new_tokens: usize,
-    /// Minimum number of tokens of a hypothesis, without `</s>`, which is not allowed earlier. Tokens that the model forces and
-    /// the length limit take precedence.
+    /// Minimum number of tokens of a hypothesis, without `</s>`, which is not allowed earlier. Tokens that
+    /// the model forces and the length limit take precedence.
     #[serde(skip_serializing_if = "is_zero")]
     pub min_length: usize,
-    /// Length of n-grams that no hypothesis may contain twice; 0 to allow all. Prefixes and tokens that the model forces are
-    /// exempt.
+    /// Length of n-grams that no hypothesis may contain twice; 0 to allow all. Prefixes and tokens that the
+    /// model forces are exempt.
     #[serde(skip_serializing_if = "is_zero")]
     pub no_repeat_ngram: usize,
-    /// Weight β of the coverage penalty (Wu et al. 2016, equation 14), which is added to the score of a hypothesis:
-    /// β Σ_i log(min(Σ_j p_ij, 1)) over source positions i and target positions j, `</s>` included, where p is the
-    /// cross-attention, averaged over the heads of the top layer.
+    /// Weight β of the coverage penalty (Wu et al. 2016, equation 14), which is added to the score of a
+    /// hypothesis: β Σ_i log(min(Σ_j p_ij, 1)) over source positions i and target positions j, `</s>`
+    /// included, where p is the cross-attention, averaged over the heads of the top layer.
     #[serde(skip_serializing_if = "is_off")]
     pub coverage_penalty: f64,
-    /// True if sentences may come with a prefix or constraints. All sentences are then searched in the same way, so that the
-    /// result of a sentence does not depend on the prefix or constraints of another.
+    /// True if sentences may come with a prefix or constraints. All sentences are then searched in the same
+    /// way, so that the result of a sentence does not depend on the prefix or constraints of another.
     #[serde(skip)]
     pub guided: bool,
 }
@@ -80,8 +80,8 @@ impl SearchOptions {
     /// Refuses invalid options.
     ///
     /// # Errors
-    /// Any error of [`Strategy::check`]; [`Error::Usage`] for a negative coverage penalty, and for a penalty or factor that is NaN
-    /// or infinite.
+    /// Any error of [`Strategy::check`]; [`Error::Usage`] for a negative coverage penalty, and for a penalty
+    /// or factor that is NaN or infinite.
     pub fn check(&self) -> Result<()> {
         self.strategy.check()?;
         if !(self.coverage_penalty >= 0.0 && self.coverage_penalty.is_finite()) {
@@ -119,8 +119,8 @@ impl SearchOptions {
             && !self.asks_each_row()
     }
 
-    /// Number of likeliest tokens to consider for each hypothesis: `</s>` is at most one of them, so at least as many others
-    /// remain as the beam is wide.
+    /// Number of likeliest tokens to consider for each hypothesis: `</s>` is at most one of them, so at least
+    /// as many others remain as the beam is wide.
     pub(super) fn n_candidates(&self) -> usize {
         self.strategy.rows() + 1
     }
@@ -131,15 +131,16 @@ impl SearchOptions {
         self.guided || self.strategy.samples() || bars
     }
 
-    /// Returns the maximum number of tokens of a hypothesis, including `</s>`: `max_new_factor` · `src_len` + `max_new_extra`,
-    /// but at most `max_new_tokens` and `max_len`.
+    /// Returns the maximum number of tokens of a hypothesis, including `</s>`: `max_new_factor` · `src_len` +
+    /// `max_new_extra`, but at most `max_new_tokens` and `max_len`.
     pub fn limit(&self, src_len: usize, max_len: usize) -> usize {
         let scaled = (self.max_new_factor * src_len as f64) as usize;
         let limit = scaled.saturating_add(self.max_new_extra);
         limit.min(self.max_new_tokens).min(max_len)
     }
 
-    /// Returns the score of a hypothesis of `length` tokens, including `</s>`: `log_prob` after the length penalty.
+    /// Returns the score of a hypothesis of `length` tokens, including `</s>`: `log_prob` after the length
+    /// penalty.
     pub fn score(&self, log_prob: f64, length: usize) -> f64 {
         let length = length.max(1) as f64;
         let base = match self.length_penalty_formula {
@@ -149,8 +150,8 @@ impl SearchOptions {
         log_prob / base.powf(self.length_penalty)
     }
 
-    /// Returns the coverage penalty of a hypothesis whose source positions received these sums of attention: 0 or less. Sums
-    /// that underflow count as the smallest positive number.
+    /// Returns the coverage penalty of a hypothesis whose source positions received these sums of attention:
+    /// 0 or less. Sums that underflow count as the smallest positive number.
     pub fn coverage(&self, sums: &[f32]) -> f64 {
         if self.coverage_penalty == 0.0 {
             return 0.0;

@@ -73,9 +73,9 @@ pub struct Drawn {
 
 /// Draws tokens that continue `text`, passing each to `on_token`, which may ask to stop.
 ///
-/// A text of a model of lines ends with `</s>`, or when the model's context is full. A text of a model of a stream ends only if
-/// `</s>` may be drawn; when the context is full, the model restarts with its last half, read from position 0 on as in
-/// training.
+/// A text of a model of lines ends with `</s>`, or when the model's context is full. A text of a model of a
+/// stream ends only if `</s>` may be drawn; when the context is full, the model restarts with its last half,
+/// read from position 0 on as in training.
 ///
 /// # Errors
 /// Any error of `on_token`.

@@ -13,8 +13,8 @@ pub struct Sampling {
     pub temperature: f64,
     /// Number of most likely tokens to draw from (Fan et al. 2018); 0 for all.
     pub top_k: usize,
-    /// Nucleus sampling (Holtzman et al. 2020): draws from the smallest set of top tokens whose probabilities sum to this,
-    /// among the tokens left by `top_k`; 1 for all.
+    /// Nucleus sampling (Holtzman et al. 2020): draws from the smallest set of top tokens whose probabilities
+    /// sum to this, among the tokens left by `top_k`; 1 for all.
     pub top_p: f64,
     /// The seed; equal seeds give equal samples.
     pub seed: u64,
@@ -31,7 +31,8 @@ impl Sampling {
     /// Refuses invalid values.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a negative or infinite temperature, and a `top_p` that is not above 0 and at most 1.
+    /// [`Error::Usage`] for a negative or infinite temperature, and a `top_p` that is not above 0 and at
+    /// most 1.
     pub fn check(&self) -> Result<()> {
         let Self { temperature, top_p, .. } = *self;
         if !(temperature >= 0.0 && temperature.is_finite()) {
@@ -49,8 +50,8 @@ impl Sampling {
         Ok(())
     }
 
-    /// Returns the token at `uniform`, a number in `[0, 1)`, of the distribution of a row of logits without `barred` tokens;
-    /// `None` if all logits are NaN.
+    /// Returns the token at `uniform`, a number in `[0, 1)`, of the distribution of a row of logits without
+    /// `barred` tokens; `None` if all logits are NaN.
     ///
     /// Tokens count from the likeliest downwards, so only as many as are needed are put in order.
     pub(super) fn draw(&self, row: &[f32], barred: &[TokenId], uniform: f64) -> Option<TokenId> {
@@ -86,8 +87,8 @@ impl Sampling {
         }
     }
 
-    /// The place of the token at `uniform` among the likeliest [`Self::candidates`] with their logits; `None` if there are
-    /// none.
+    /// The place of the token at `uniform` among the likeliest [`Self::candidates`] with their logits; `None`
+    /// if there are none.
     pub(super) fn place_among(&self, likeliest: &[(f32, TokenId)], uniform: f64) -> Option<usize> {
         let &(top, _) = likeliest.first()?;
         if likeliest.len() == 1 {
@@ -103,8 +104,8 @@ impl Sampling {
         ((f64::from(logit) - f64::from(top)) / self.temperature).exp()
     }
 
-    /// The place among `weights`, the largest of those whose sum is `total`, of the token at `uniform`; `None` if it depends on
-    /// further ones. There are none if `is_complete`.
+    /// The place among `weights`, the largest of those whose sum is `total`, of the token at `uniform`;
+    /// `None` if it depends on further ones. There are none if `is_complete`.
     fn place(&self, weights: &[f64], total: f64, is_complete: bool, uniform: f64) -> Option<usize> {
         let all = is_complete.then_some(weights.len());
         if self.top_p == 1.0 {
@@ -116,7 +117,8 @@ impl Sampling {
     }
 }
 
-/// The logits of a row that can be drawn: all but NaN, −∞ and `barred` ones. +∞ counts as the largest finite number.
+/// The logits of a row that can be drawn: all but NaN, −∞ and `barred` ones. +∞ counts as the largest finite
+/// number.
 fn possible(row: &[f32], barred: &[TokenId]) -> impl Iterator<Item = f32> {
     let possible = row.iter().zip(0..);
     let possible = possible.filter(|(x, token)| **x > f32::NEG_INFINITY && !barred.contains(token));

@@ -7,11 +7,12 @@ use attentive_base::interrupt::Interrupt;
 use super::{Decoding, Hypothesis, Sentence, Setting};
 use crate::Stepper;
 
-/// Searches for outputs as the [`Strategy`](super::Strategy) says. Returns the results of each of `sentences`, in order; see
-/// [`Decoding::advance`]. If a stop is requested of the [current interrupt](Interrupt::current), there are no further results.
+/// Searches for outputs as the [`Strategy`](super::Strategy) says. Returns the results of each of
+/// `sentences`, in order; see [`Decoding::advance`]. If a stop is requested of the
+/// [current interrupt](Interrupt::current), there are no further results.
 ///
-/// Sentences are taken while there is room. The next ones are added together, once a quarter of `capacity.sentences` is free
-/// again.
+/// Sentences are taken while there is room. The next ones are added together, once a quarter of
+/// `capacity.sentences` is free again.
 ///
 /// # Panics
 /// Panics where [`Decoding::new`] and [`Decoding::offer`] do.

@@ -7,8 +7,8 @@ use super::{Answer, Logits, NextToken, Question};
 
 /// The interface of a model for search and sampling.
 ///
-/// A state holds rows, each at its own position of its own sentence. Rows are admitted, repeated and dropped between any
-/// two decoding steps, and the results of a row depend on that row only.
+/// A state holds rows, each at its own position of its own sentence. Rows are admitted, repeated and dropped
+/// between any two decoding steps, and the results of a row depend on that row only.
 pub trait Stepper {
     /// The decoding state of the rows.
     type State;
@@ -18,11 +18,12 @@ pub trait Stepper {
     /// Returns a state without rows.
     fn start(&self) -> Self::State;
 
-    /// Returns a state without rows that also keeps the cross-attention of the last decoding step; `None` for a model without
-    /// cross-attention.
+    /// Returns a state without rows that also keeps the cross-attention of the last decoding step; `None` for
+    /// a model without cross-attention.
     fn start_watched(&self) -> Option<Self::State>;
 
-    /// Encodes the sentences of `src` and adds a row for each; a model without an encoder adds as many empty rows.
+    /// Encodes the sentences of `src` and adds a row for each; a model without an encoder adds as many empty
+    /// rows.
     fn admit(&self, src: &Padded, state: &mut Self::State);
 
     /// Reads the next token of each row.
@@ -37,12 +38,12 @@ pub trait Stepper {
     /// Replaces row `i` by the previous row `rows[i]`; rows that are not named are dropped.
     fn select(&self, rows: &[usize], state: &mut Self::State);
 
-    /// Returns the `count` most likely next tokens of each row, without those in `never`; see [`super::likeliest`]. An
-    /// implementation need not compute the logits of all tokens at once.
+    /// Returns the `count` most likely next tokens of each row, without those in `never`; see
+    /// [`super::likeliest`]. An implementation need not compute the logits of all tokens at once.
     fn likeliest(&self, last: Self::Last, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>>;
 
-    /// Returns the most likely next token of each row, without those in `never`; `None` where all logits are NaN. Faster than
-    /// [`Stepper::likeliest`], since no probability is computed.
+    /// Returns the most likely next token of each row, without those in `never`; `None` where all logits are
+    /// NaN. Faster than [`Stepper::likeliest`], since no probability is computed.
     fn most_likely(&self, last: Self::Last, never: &[TokenId]) -> Vec<Option<TokenId>> {
         let likeliest = self.likeliest(last, 1, never).into_iter();
         likeliest.map(|next| next.first().map(|next| next.token)).collect()
@@ -61,8 +62,8 @@ pub trait Stepper {
     /// Returns the logits of the next token of each row.
     fn logits(&self, last: Self::Last) -> Logits;
 
-    /// Returns the cross-attention of the last [`Stepper::step`]: for each row, the weights over the positions of its source,
-    /// averaged over the heads of the top layer.
+    /// Returns the cross-attention of the last [`Stepper::step`]: for each row, the weights over the
+    /// positions of its source, averaged over the heads of the top layer.
     ///
     /// # Panics
     /// If the state was not made by [`Stepper::start_watched`].

@@ -12,8 +12,8 @@ use super::Sampling;
 pub enum Strategy {
     /// The likeliest token at each step, until the first `</s>`: one output.
     Greedy {
-        /// True if the probabilities of tokens are computed. Otherwise all scores are 0, unless an option of the search needs
-        /// the probabilities anyway.
+        /// True if the probabilities of tokens are computed. Otherwise all scores are 0, unless an option of
+        /// the search needs the probabilities anyway.
         scored: bool,
     },
     /// Beam search for the best outputs.
@@ -38,7 +38,8 @@ impl Strategy {
     /// Greedy search with scores.
     pub const GREEDY: Self = Self::Greedy { scored: true };
 
-    /// Returns a search with a beam of `width` hypotheses for the `n_best` best ones. A beam of width 1 is greedy search.
+    /// Returns a search with a beam of `width` hypotheses for the `n_best` best ones. A beam of width 1 is
+    /// greedy search.
     pub const fn beam(width: usize, n_best: usize, early_stopping: EarlyStopping) -> Self {
         match (width, n_best) {
             (1, 1) => Self::GREEDY,
@@ -78,8 +79,8 @@ impl Strategy {
         }
     }
 
-    /// Returns this strategy for all hypotheses that a search for more than one keeps. Further hypotheses replace those that
-    /// spell the same text as a better one.
+    /// Returns this strategy for all hypotheses that a search for more than one keeps. Further hypotheses
+    /// replace those that spell the same text as a better one.
     #[must_use]
     pub const fn all_candidates(self) -> Self {
         match self {
@@ -90,8 +91,8 @@ impl Strategy {
         }
     }
 
-    /// True if a search goes on until no unfinished hypothesis can overtake the best finished ones. Finished hypotheses then
-    /// come before those that were cut off, whatever their scores.
+    /// True if a search goes on until no unfinished hypothesis can overtake the best finished ones. Finished
+    /// hypotheses then come before those that were cut off, whatever their scores.
     pub(super) const fn is_exact(self) -> bool {
         !matches!(self, Self::Beam { early_stopping: EarlyStopping::Heuristic | EarlyStopping::Always, .. })
     }
@@ -104,7 +105,8 @@ impl Strategy {
     /// Refuses invalid values.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a beam width or a number of outputs out of range; any error of [`Sampling::check`].
+    /// [`Error::Usage`] for a beam width or a number of outputs out of range; any error of
+    /// [`Sampling::check`].
     pub fn check(self) -> Result<()> {
         match self {
             Self::Greedy { .. } => Ok(()),

@@ -8,8 +8,8 @@ use attentive_config::Units;
 use super::sample::{Ending, SampleOptions, Sampler};
 use crate::Stepper;
 
-/// Texts that are continued together, each by one token per step. They are added and removed between any two steps, and none
-/// influences another. Each has a key, by which the caller identifies it.
+/// Texts that are continued together, each by one token per step. They are added and removed between any two
+/// steps, and none influences another. Each has a key, by which the caller identifies it.
 #[derive(Debug)]
 pub struct Texts<'a, S: Stepper, K> {
     model: &'a S,
@@ -102,16 +102,17 @@ impl<'a, S: Stepper, K> Texts<'a, S, K> {
         }
     }
 
-    /// Returns the keys of all texts, which are dropped: after a step in which the device of the model failed, those of the texts
-    /// that took part in it too.
+    /// Returns the keys of all texts, which are dropped: after a step in which the device of the model
+    /// failed, those of the texts that took part in it too.
     pub fn into_keys(self) -> impl Iterator<Item = K> {
         let ended = self.ended.into_iter().map(|(key, _)| key);
         let texts = self.active.into_iter().chain(self.new);
         texts.map(|text| text.key).chain(ended)
     }
 
-    /// Draws the next token of each text and passes it to `on_token`, which may end the text. Returns the texts that have
-    /// ended, with the reason; `None` if all logits were NaN, that is, if the model is damaged.
+    /// Draws the next token of each text and passes it to `on_token`, which may end the text. Returns the
+    /// texts that have ended, with the reason; `None` if all logits were NaN, that is, if the model is
+    /// damaged.
     pub fn advance(
         &mut self,
         mut on_token: impl FnMut(&mut K, TokenId) -> ControlFlow<()>,

@@ -76,8 +76,8 @@ impl Buffer {
         self.len == 0
     }
 
-    /// Returns the elements, which are copied unless the device computes in the memory of the host; none of a buffer that is
-    /// only rehearsed.
+    /// Returns the elements, which are copied unless the device computes in the memory of the host; none of a
+    /// buffer that is only rehearsed.
     pub fn values(&self) -> Cow<'_, [f32]> {
         current().download(self)
     }

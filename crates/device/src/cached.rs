@@ -1,5 +1,5 @@
-//! The operations that only decoding needs: rows that are put into caches, attention to what is cached, and the likeliest
-//! tokens. Here they are computed on the host, one number after the other.
+//! The operations that only decoding needs: rows that are put into caches, attention to what is cached, and
+//! the likeliest tokens. Here they are computed on the host, one number after the other.
 
 use attentive_kernels::cached_attention::BLOCK;
 use attentive_kernels::top_k::{largest, log_sum_exp};
@@ -9,8 +9,8 @@ pub type RowPairs<'a> = &'a [[usize; 2]];
 
 /// Attention of single queries to the keys and values of positions in a cache.
 ///
-/// A row of the cache has a position's keys `[n_kv_heads, d_head]`, then its values `[n_kv_heads, d_value]`. Rows are in blocks
-/// of [`BLOCK`].
+/// A row of the cache has a position's keys `[n_kv_heads, d_head]`, then its values `[n_kv_heads, d_value]`.
+/// Rows are in blocks of [`BLOCK`].
 #[derive(Clone, Copy, Debug)]
 pub struct CachedAttentionCall<'a> {
     /// The heads of queries.
@@ -43,7 +43,8 @@ pub enum CachedScores<T> {
     Dot {
         /// The factor.
         scale: f32,
-        /// `[n_heads, distances]`: what is added for each distance of the key from the last position that is seen.
+        /// `[n_heads, distances]`: what is added for each distance of the key from the last position that is
+        /// seen.
         by_distance: Option<T>,
     },
     /// vᵀ tanh(q + k) with v `[d_head]`.
@@ -109,7 +110,8 @@ pub struct LargestLogits {
     pub largest: Vec<(f32, u32)>,
 }
 
-/// Copies columns of `from`, `count` from `first` on in rows of `width`, to rows of `to`, which are `count` wide.
+/// Copies columns of `from`, `count` from `first` on in rows of `width`, to rows of `to`, which are `count`
+/// wide.
 pub(crate) fn put_rows(
     count: usize,
     (from, width, first): (&[f32], usize, usize),

@@ -10,13 +10,13 @@ use crate::cached::*;
 use crate::operands::*;
 use crate::{Buffer, Failure, Hardware, Losses, VerdictCall};
 
-/// A device that can compute. Methods take buffers of this device only and panic if one belongs to another device, or is too
-/// short.
+/// A device that can compute. Methods take buffers of this device only and panic if one belongs to another
+/// device, or is too short.
 ///
-/// The arguments and the results of an operation are those of the kernel of the same name in `attentive_kernels`, with buffers
-/// instead of slices; where it is not said otherwise here, they are explained there. Results are written completely, so buffers
-/// for them may hold anything. A device may return before it has computed; only [`Device::download`] and the methods that
-/// return numbers wait.
+/// The arguments and the results of an operation are those of the kernel of the same name in
+/// `attentive_kernels`, with buffers instead of slices; where it is not said otherwise here, they are
+/// explained there. Results are written completely, so buffers for them may hold anything. A device may
+/// return before it has computed; only [`Device::download`] and the methods that return numbers wait.
 pub trait Device: Debug + Sync {
     /// Returns a buffer of `len` elements with unspecified contents.
     fn allocate(&self, len: usize) -> Buffer;
@@ -24,8 +24,9 @@ pub trait Device: Debug + Sync {
     /// Returns a buffer with the elements `values`.
     fn upload(&self, values: Vec<f32>) -> Buffer;
 
-    /// Returns a buffer of weights, `values` rounded to bf16, for which the device may use half of the memory. It may be
-    /// downloaded, multiplied by, or used as a table of embeddings; any other use may panic, cloning included.
+    /// Returns a buffer of weights, `values` rounded to bf16, for which the device may use half of the
+    /// memory. It may be downloaded, multiplied by, or used as a table of embeddings; any other use may
+    /// panic, cloning included.
     fn upload_bf16(&self, mut values: Vec<f32>) -> Buffer {
         values.iter_mut().for_each(|x| *x = bf16::round(*x));
         self.upload(values)
@@ -40,8 +41,8 @@ pub trait Device: Debug + Sync {
         buffers.iter().map(download).collect()
     }
 
-    /// Returns true if operations return before they are computed, so that it pays not to wait for numbers. The losses of
-    /// [`Device::cross_entropy`] are [`Losses::Pending`] then, and only then.
+    /// Returns true if operations return before they are computed, so that it pays not to wait for numbers.
+    /// The losses of [`Device::cross_entropy`] are [`Losses::Pending`] then, and only then.
     fn computes_later(&self) -> bool {
         false
     }
@@ -183,8 +184,8 @@ pub trait Device: Debug + Sync {
     /// Rotates the heads of each row; turning back is the backward pass.
     fn rotary(&self, call: RotaryCall<'_>, turn: Turn, x: &Buffer, out: &mut Buffer);
 
-    /// The states of the directions of a recurrent layer side by side; `saved` of each receives what the backward pass of this
-    /// device reads, in a form of its own.
+    /// The states of the directions of a recurrent layer side by side; `saved` of each receives what the
+    /// backward pass of this device reads, in a form of its own.
     fn recurrent(&self, directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>, states: &mut Buffer);
 
     /// The gradients of [`Device::recurrent`], whose result was `states`.
@@ -195,8 +196,8 @@ pub trait Device: Debug + Sync {
         grad: &Buffer,
     );
 
-    /// The states and contexts of a recurrent layer that attends; `kept` receives the attention weights and, in a form of its
-    /// own, what else the backward pass of this device reads.
+    /// The states and contexts of a recurrent layer that attends; `kept` receives the attention weights and,
+    /// in a form of its own, what else the backward pass of this device reads.
     fn attentive_recurrent(
         &self,
         call: AttentiveRecurrentCall<'_>,
@@ -206,7 +207,8 @@ pub trait Device: Debug + Sync {
         kept: Option<[&mut Buffer; 2]>,
     );
 
-    /// The gradients of [`Device::attentive_recurrent`]; `room` has [`AttentiveRecurrentCall::room`] elements of any value.
+    /// The gradients of [`Device::attentive_recurrent`]; `room` has [`AttentiveRecurrentCall::room`] elements
+    /// of any value.
     fn attentive_recurrent_backward(
         &self,
         call: AttentiveRecurrentCall<'_>,
@@ -223,8 +225,8 @@ pub trait Device: Debug + Sync {
     /// The gradient of [`Device::mean_rows`].
     fn mean_rows_backward(&self, lengths: &Lengths, d: usize, grad: &Buffer, dx: &mut Buffer);
 
-    /// Projection and cross-entropy: the sums, and the gradients that are wanted. `loss` `[1]` receives the loss in single
-    /// precision.
+    /// Projection and cross-entropy: the sums, and the gradients that are wanted. `loss` `[1]` receives the
+    /// loss in single precision.
     fn cross_entropy(
         &self,
         shape: ProjectionShape,
@@ -233,8 +235,8 @@ pub trait Device: Debug + Sync {
         loss: &mut Buffer,
     ) -> Losses;
 
-    /// A step of Adam for a part of a parameter; the moments and the gradient have the elements of the part. The `verdict`, if
-    /// there is one, scales the gradient or leaves everything as it is.
+    /// A step of Adam for a part of a parameter; the moments and the gradient have the elements of the part.
+    /// The `verdict`, if there is one, scales the gradient or leaves everything as it is.
     fn adam(
         &self,
         step: AdamStep,
@@ -244,8 +246,8 @@ pub trait Device: Debug + Sync {
         verdict: Option<&Buffer>,
     );
 
-    /// A step of stochastic gradient descent for a part of a parameter; the velocity and the gradient have its elements. The
-    /// verdict is that of [`Device::adam`].
+    /// A step of stochastic gradient descent for a part of a parameter; the velocity and the gradient have
+    /// its elements. The verdict is that of [`Device::adam`].
     fn sgd(
         &self,
         step: SgdStep,
@@ -258,8 +260,8 @@ pub trait Device: Debug + Sync {
     /// The [verdict](crate::VERDICT) on an update.
     fn verdict(&self, call: VerdictCall<'_>) -> Buffer;
 
-    /// Σ x² of each [`SUM_CHUNK`](attentive_kernels::optimizer::SUM_CHUNK) elements of each vector, one after the other, in
-    /// single precision.
+    /// Σ x² of each [`SUM_CHUNK`](attentive_kernels::optimizer::SUM_CHUNK) elements of each vector, one after
+    /// the other, in single precision.
     fn squares(&self, all: &[&Buffer]) -> Buffer {
         let sums = all.iter().flat_map(|x| self.sums_of_squares(x));
         self.upload(sums.map(|sum| sum as f32).collect())
@@ -268,7 +270,8 @@ pub trait Device: Debug + Sync {
     /// Σ x² of each [`SUM_CHUNK`](attentive_kernels::optimizer::SUM_CHUNK) elements.
     fn sums_of_squares(&self, x: &Buffer) -> Vec<f64>;
 
-    /// [`Device::sums_of_squares`] of several vectors, for which a device that computes later waits only once.
+    /// [`Device::sums_of_squares`] of several vectors, for which a device that computes later waits only
+    /// once.
     fn all_sums_of_squares(&self, all: &[&Buffer]) -> Vec<Vec<f64>> {
         all.iter().map(|x| self.sums_of_squares(x)).collect()
     }
@@ -279,8 +282,8 @@ pub trait Device: Debug + Sync {
     /// Columns of rows of `from` become rows of `to`, which are `count` wide.
     fn put_rows(&self, count: usize, from: Columns<&Buffer>, pairs: RowPairs<'_>, to: &mut Buffer);
 
-    /// Attention to cached positions. The queries are columns of a matrix; `out` receives the contexts, and `weights` the
-    /// attention weights of the positions that are seen, and anything behind them.
+    /// Attention to cached positions. The queries are columns of a matrix; `out` receives the contexts, and
+    /// `weights` the attention weights of the positions that are seen, and anything behind them.
     fn cached_attention(
         &self,
         call: CachedAttentionCall<'_>,
@@ -291,7 +294,8 @@ pub trait Device: Debug + Sync {
         weights: &mut Buffer,
     );
 
-    /// The largest logits of each row of `logits` `[rows, vocab]`, without NaN and −∞; +∞ counts as the largest finite number.
+    /// The largest logits of each row of `logits` `[rows, vocab]`, without NaN and −∞; +∞ counts as the
+    /// largest finite number.
     fn likeliest(&self, call: LikeliestCall<'_>, logits: &Buffer) -> Vec<LargestLogits>;
 
     /// Why it can compute no more until the process is started again, as when a GPU is lost.

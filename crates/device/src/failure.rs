@@ -4,8 +4,9 @@ use std::panic::{self, AssertUnwindSafe};
 
 /// The reason why a device cannot go on, such as a GPU that is lost or has no memory left.
 ///
-/// Operations return no errors, since hardly anything can be done about one in the midst of a pass. A device that fails
-/// [raises](Self::raise) the reason instead, which ends all work up to where it is [caught](Self::caught).
+/// Operations return no errors, since hardly anything can be done about one in the midst of a pass. A device
+/// that fails [raises](Self::raise) the reason instead, which ends all work up to where it is
+/// [caught](Self::caught).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// A description of the failure.

@@ -1,9 +1,9 @@
 //! What computes, and where its numbers are.
 //!
-//! A [`Device`] has all operations of the tape, forward and backward, of the optimizer and of decoding. Their operands are
-//! [`Buffer`]s, and only the device knows where the numbers of a buffer are. [`Cpu`] calls Attentive's kernels; [`Plain`]
-//! computes the same in double precision, slowly, with the loops that read like the formulas; a [rehearsal](rehearse) only
-//! counts memory.
+//! A [`Device`] has all operations of the tape, forward and backward, of the optimizer and of decoding. Their
+//! operands are [`Buffer`]s, and only the device knows where the numbers of a buffer are. [`Cpu`] calls
+//! Attentive's kernels; [`Plain`] computes the same in double precision, slowly, with the loops that read
+//! like the formulas; a [rehearsal](rehearse) only counts memory.
 //!
 //! A thread computes on its [`current`] device, which is the CPU unless [`on`] says otherwise.
 

@@ -18,8 +18,9 @@ pub enum Losses {
 /// The numbers from which the sums are computed, for the rows with targets.
 #[derive(Debug)]
 pub struct RowLosses {
-    /// `[_, NUMBERS]`: for each row, the logit of the target and the sum of all logits, both less the largest logit, the sum of
-    /// the exponentials of all logits less the largest, and 1 if the first of the largest logits is that of the target.
+    /// `[_, NUMBERS]`: for each row, the logit of the target and the sum of all logits, both less the largest
+    /// logit, the sum of the exponentials of all logits less the largest, and 1 if the first of the largest
+    /// logits is that of the target.
     pub rows: Vec<Buffer>,
     /// The number of classes.
     pub vocab: usize,
@@ -76,8 +77,8 @@ impl Losses {
 }
 
 impl RowLosses {
-    /// Returns the number of rows whose logits a device holds at a time: as many as fill 64 MiB, at least one. `vocab` is the
-    /// number of classes.
+    /// Returns the number of rows whose logits a device holds at a time: as many as fill 64 MiB, at least
+    /// one. `vocab` is the number of classes.
     pub fn rows_at_once(vocab: usize) -> usize {
         ((1 << 24) / vocab.max(1)).max(1)
     }
@@ -90,8 +91,8 @@ impl RowLosses {
         self.rows.iter().map(|rows| rows.len() / Self::NUMBERS).sum()
     }
 
-    /// Returns −log P(target) without smoothing for each row, for which the host waits. NaN or infinite where the target is
-    /// impossible or logits are NaN.
+    /// Returns −log P(target) without smoothing for each row, for which the host waits. NaN or infinite where
+    /// the target is impossible or logits are NaN.
     pub fn nll(&self) -> Vec<f64> {
         let buffers: Vec<&Buffer> = self.rows.iter().collect();
         let found = current().download_all(&buffers).concat();

@@ -1,4 +1,5 @@
-//! What operations are called with: dimensions, operands and results, each with a `T` for a buffer or its elements.
+//! What operations are called with: dimensions, operands and results, each with a `T` for a buffer or its
+//! elements.
 
 use std::ops::Range;
 

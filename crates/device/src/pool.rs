@@ -1,6 +1,7 @@
 //! Pages that are kept for reuse: touching fresh ones costs as much as a pass over the data.
 //!
-//! Pages that were taken from the pool of a thread go back to the pool of the thread that drops them. All pools share one limit.
+//! Pages that were taken from the pool of a thread go back to the pool of the thread that drops them. All
+//! pools share one limit.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::cell::RefCell;
@@ -27,7 +28,8 @@ pub fn pooled() -> usize {
     POOL.with_borrow(|pool| pool.free.iter().map(Pages::capacity).sum())
 }
 
-/// Gives the free pages of this thread's pool back to the operating system, before work that has no use for them.
+/// Gives the free pages of this thread's pool back to the operating system, before work that has no use for
+/// them.
 pub fn release() {
     POOL.with_borrow_mut(Pool::clear);
 }
@@ -78,8 +80,9 @@ pub(crate) trait Room {
     fn capacity(&self) -> usize;
 }
 
-/// Pages of the operating system, which take no memory before they are first written, and give it back when they are dropped.
-/// An allocator would keep the memory of buffers that are no longer needed, beside that of the larger ones that replace them.
+/// Pages of the operating system, which take no memory before they are first written, and give it back when
+/// they are dropped. An allocator would keep the memory of buffers that are no longer needed, beside that of
+/// the larger ones that replace them.
 #[derive(Debug)]
 pub(crate) struct Pages(MmapMut);
 
@@ -131,8 +134,9 @@ impl<'a, R: Room> Pool<'a, R> {
         if self.free.get(first).is_some_and(fits) {
             return Some(self.remove(first));
         }
-        // Frees smaller buffers for the one to be allocated, so that buffers of changing sizes do not accumulate. Larger ones stay:
-        // something needs them again, and new pages are filled with zeros first.
+        // Frees smaller buffers for the one to be allocated, so that buffers of changing sizes do not
+        // accumulate. Larger ones stay: something needs them again, and new pages are filled with zeros
+        // first.
         let mut missing = len;
         for place in (0..first).rev() {
             if missing == 0 {

@@ -16,8 +16,8 @@ thread_local! {
     static POOL: RefCell<Pool<'static, Counted>> = RefCell::new(Pool::new(&LIMIT));
 }
 
-/// The memory of all buffers of a computation, in elements of four bytes. It includes the free memory of the pool, and what
-/// larger buffers than needed waste.
+/// The memory of all buffers of a computation, in elements of four bytes. It includes the free memory of the
+/// pool, and what larger buffers than needed waste.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// The number of elements now.
@@ -26,11 +26,11 @@ pub struct Count {
     pub most: usize,
 }
 
-/// Runs `work` on this thread without computing anything, and counts the memory of its buffers until its end. A computation
-/// takes as much if the pool is empty at its beginning. Values are empty, and losses are 0.
+/// Runs `work` on this thread without computing anything, and counts the memory of its buffers until its end.
+/// A computation takes as much if the pool is empty at its beginning. Values are empty, and losses are 0.
 ///
-/// Parameters and vectors from before the rehearsal are not counted; models may be made of [imagined](crate::Buffer::imagined)
-/// parameters.
+/// Parameters and vectors from before the rehearsal are not counted; models may be made of
+/// [imagined](crate::Buffer::imagined) parameters.
 pub fn rehearse(work: impl FnOnce()) -> Count {
     /// Ends the rehearsal, even if `work` panics.
     struct End;

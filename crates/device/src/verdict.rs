@@ -2,8 +2,8 @@
 
 use crate::Buffer;
 
-/// The elements of a verdict: the factor by which clipping multiplies gradients, and 1 if this or an earlier update was damaged
-/// by a NaN or infinite loss or gradient, otherwise 0. A damaged update changes nothing.
+/// The elements of a verdict: the factor by which clipping multiplies gradients, and 1 if this or an earlier
+/// update was damaged by a NaN or infinite loss or gradient, otherwise 0. A damaged update changes nothing.
 pub const VERDICT: usize = 2;
 
 /// What a verdict depends on.

@@ -9,8 +9,8 @@ use super::sentences::{needs_blank, sentences};
 
 /// The places at which a text is divided into segments.
 ///
-/// With any choice, text that a model cannot read at once is divided into sentences, then at the punctuation of clauses, then
-/// at blanks.
+/// With any choice, text that a model cannot read at once is divided into sentences, then at the punctuation
+/// of clauses, then at blanks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Split {
     /// Nowhere. Line breaks count as blanks.
@@ -32,8 +32,8 @@ pub(super) struct Piece {
     pub(super) touches: bool,
 }
 
-/// The pieces of `text` to translate, in order: the parts given by `split`, each divided further if it does not fit. A piece
-/// that does not fit has a single character.
+/// The pieces of `text` to translate, in order: the parts given by `split`, each divided further if it does
+/// not fit. A piece that does not fit has a single character.
 pub(super) fn pieces(text: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for paragraph in paragraphs(text, split) {
@@ -72,7 +72,8 @@ pub(super) fn flat(text: &str) -> Cow<'_, str> {
     flat.into()
 }
 
-/// The parts of `text` between which sentences always end, without blanks around them and without empty parts.
+/// The parts of `text` between which sentences always end, without blanks around them and without empty
+/// parts.
 fn paragraphs(text: &str, split: Split) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let (mut at, mut ended) = (0, true);
@@ -127,8 +128,9 @@ fn divide(
     }
 }
 
-/// The place at which to break `text`, which has no blanks around it: as near to its middle as possible, after the punctuation
-/// of a clause, otherwise at a blank, otherwise between words without a blank, otherwise between characters.
+/// The place at which to break `text`, which has no blanks around it: as near to its middle as possible,
+/// after the punctuation of a clause, otherwise at a blank, otherwise between words without a blank,
+/// otherwise between characters.
 fn break_of(text: &str) -> Option<usize> {
     nearest_to_middle(text, clause_ends(text))
         .or_else(|| nearest_to_middle(text, blanks(text)))
@@ -141,7 +143,8 @@ fn nearest_to_middle(text: &str, places: impl Iterator<Item = usize>) -> Option<
     inside.min_by_key(|at| (2 * at).abs_diff(text.len()))
 }
 
-/// The places after commas, colons and the like that a blank follows. Those of Chinese and Japanese need no blank.
+/// The places after commas, colons and the like that a blank follows. Those of Chinese and Japanese need no
+/// blank.
 fn clause_ends(text: &str) -> impl Iterator<Item = usize> {
     let next = text.chars().skip(1).chain([' ']);
     let ends = text.char_indices().zip(next).filter(|((_, c), next)| {
@@ -156,7 +159,8 @@ fn blanks(text: &str) -> impl Iterator<Item = usize> {
     blanks.map(|(at, _)| at)
 }
 
-/// `range` of `text` without the emoji and blanks at its ends, which stay as they are; empty if no letters or digits are left.
+/// `range` of `text` without the emoji and blanks at its ends, which stay as they are; empty if no letters or
+/// digits are left.
 fn with_words(text: &str, range: Range<usize>) -> Range<usize> {
     let part = &text[range.clone()];
     if !part.contains(char::is_alphanumeric) {

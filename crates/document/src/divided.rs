@@ -31,8 +31,8 @@ pub struct Sentence {
 }
 
 impl Divided {
-    /// Divides `text` into its sentences. Line breaks end sentences, and sentences that the model cannot read at once,
-    /// according to `fits`, are divided further.
+    /// Divides `text` into its sentences. Line breaks end sentences, and sentences that the model cannot read
+    /// at once, according to `fits`, are divided further.
     pub fn into_sentences(text: &str, fits: impl Fn(&str) -> bool) -> Self {
         let Document { segments, parts } = Document::text(text, Split::Sentences, fits);
         let mut segments = segments.into_iter();
@@ -69,7 +69,8 @@ impl Divided {
         &self.after
     }
 
-    /// Returns the text with translations in place of its sentences. Translations may still be missing at the end.
+    /// Returns the text with translations in place of its sentences. Translations may still be missing at the
+    /// end.
     pub fn text_of<'a>(&self, translations: impl IntoIterator<Item = &'a str>) -> String {
         let mut text = String::new();
         let mut translations = translations.into_iter();
@@ -80,8 +81,8 @@ impl Divided {
         text + &self.after
     }
 
-    /// Returns the translation of each sentence, with a blank before it if the language needs one and the text has none. Each
-    /// placed after its [`Sentence::before`], they make up the translation of the text.
+    /// Returns the translation of each sentence, with a blank before it if the language needs one and the
+    /// text has none. Each placed after its [`Sentence::before`], they make up the translation of the text.
     pub fn spaced<'a>(&self, translations: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         let mut text = String::new();
         let each = self.sentences.iter().zip(translations);
@@ -95,7 +96,8 @@ impl Divided {
 }
 
 impl Sentence {
-    /// Appends the translation of this sentence to the translation of the text before it, after the text between them.
+    /// Appends the translation of this sentence to the translation of the text before it, after the text
+    /// between them.
     pub fn write(&self, translation: &str, text: &mut String) {
         text.push_str(&self.before);
         if self.touches && needs_blank(text, translation) {

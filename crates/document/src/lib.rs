@@ -1,8 +1,9 @@
-//! Documents to translate: plain text and HTML, divided into segments that a model can read, and put together again.
+//! Documents to translate: plain text and HTML, divided into segments that a model can read, and put together
+//! again.
 //!
 //! A [`Document`] keeps everything that is not translated: line breaks, blanks, tags, comments, scripts. Its
-//! [segments](Document::segments) are translated in any way, and [`Document::render`] puts the translations in their place.
-//! Tags inside a sentence are placed around the words they belong to, by word alignment.
+//! [segments](Document::segments) are translated in any way, and [`Document::render`] puts the translations
+//! in their place. Tags inside a sentence are placed around the words they belong to, by word alignment.
 //!
 //! ```
 //! use attentive_document::{Document, Split, Translated};
@@ -50,8 +51,8 @@ pub struct Segment {
     pub text: String,
     /// True if markup inside the text requires [`Translated::alignment`] for [`Document::render`].
     pub needs_alignment: bool,
-    /// True if it begins a sentence right after the previous segment, with no blank between them, as in Chinese. If the target
-    /// language has blanks, [`Document::render`] inserts one.
+    /// True if it begins a sentence right after the previous segment, with no blank between them, as in
+    /// Chinese. If the target language has blanks, [`Document::render`] inserts one.
     pub touches: bool,
 }
 
@@ -60,8 +61,8 @@ pub struct Segment {
 pub struct Translated {
     /// The text, without markup.
     pub text: String,
-    /// Pairs (word of the segment, word of the translation), counted from 0 and separated by whitespace, as in
-    /// the Pharaoh format. If it is empty, markup is placed in proportion to the numbers of words.
+    /// Pairs (word of the segment, word of the translation), counted from 0 and separated by whitespace, as
+    /// in the Pharaoh format. If it is empty, markup is placed in proportion to the numbers of words.
     pub alignment: Vec<(usize, usize)>,
 }
 
@@ -77,20 +78,22 @@ enum Part {
 }
 
 impl Document {
-    /// Divides plain text as `split` says. Text that the model cannot read at once, according to `fits`, is divided further.
+    /// Divides plain text as `split` says. Text that the model cannot read at once, according to `fits`, is
+    /// divided further.
     ///
     /// Line breaks and blanks between segments are kept.
     pub fn text(source: &str, split: Split, fits: impl Fn(&str) -> bool) -> Self {
         plain::read(source, split, &fits)
     }
 
-    /// Divides an HTML document or fragment at its block elements, and the text between them as [`Document::text`] does. Line
-    /// breaks count as in plain text with [`Split::Lines`] and [`Split::Sentences`]; otherwise they are blanks.
+    /// Divides an HTML document or fragment at its block elements, and the text between them as
+    /// [`Document::text`] does. Line breaks count as in plain text with [`Split::Lines`] and
+    /// [`Split::Sentences`]; otherwise they are blanks.
     ///
-    /// Inline elements stay inside a segment as markup. Comments, attributes, scripts, styles, `pre`, `code` and similar
-    /// elements, links that show an address, and elements with `translate="no"` or the class `notranslate` are kept as they
-    /// are, with their whole content. A blank line made of `<br>` separates segments as blocks do. Tags are never rewritten,
-    /// added or repaired, so a fragment stays a fragment.
+    /// Inline elements stay inside a segment as markup. Comments, attributes, scripts, styles, `pre`, `code`
+    /// and similar elements, links that show an address, and elements with `translate="no"` or the class
+    /// `notranslate` are kept as they are, with their whole content. A blank line made of `<br>` separates
+    /// segments as blocks do. Tags are never rewritten, added or repaired, so a fragment stays a fragment.
     ///
     /// # Errors
     /// [`attentive_base::Error::Usage`] if more than 256 inline elements are nested in each other.
@@ -105,11 +108,12 @@ impl Document {
 
     /// Returns the document with each segment replaced by its translation.
     ///
-    /// Every tag of the source occurs exactly once. An element is placed around the words that are aligned to its words, or
-    /// around most of them if they are scattered among words of other elements. Elements without aligned words become empty and
-    /// keep their relative place. An element that begins or ends within a word is placed around the whole word, except for
-    /// punctuation, digits and copied words. Empty elements are placed before the word that is aligned to the word after them.
-    /// Pairs with numbers beyond the last word are ignored.
+    /// Every tag of the source occurs exactly once. An element is placed around the words that are aligned to
+    /// its words, or around most of them if they are scattered among words of other elements. Elements
+    /// without aligned words become empty and keep their relative place. An element that begins or ends
+    /// within a word is placed around the whole word, except for punctuation, digits and copied words. Empty
+    /// elements are placed before the word that is aligned to the word after them. Pairs with numbers beyond
+    /// the last word are ignored.
     ///
     /// # Panics
     /// Panics if the number of translations differs from the number of segments.

@@ -1,4 +1,5 @@
-//! Compares runs on one test set: training cost, speed, quality by source length, and the significance of differences.
+//! Compares runs on one test set: training cost, speed, quality by source length, and the significance of
+//! differences.
 
 use std::path::Path;
 
@@ -18,7 +19,8 @@ use crate::{EvaluateOptions, evaluate};
 /// The result of [`compare`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// True if all systems share a target tokenizer; otherwise their perplexities per token are not comparable.
+    /// True if all systems share a target tokenizer; otherwise their perplexities per token are not
+    /// comparable.
     pub same_tokens: bool,
     /// Buckets of source lengths, shortest first.
     pub buckets: Vec<Bucket>,
@@ -141,13 +143,13 @@ struct Entrant {
     options: EvaluateOptions,
 }
 
-/// Translates the test set with the model of every run directory and scores the translations, using the search options
-/// that `options` returns for each. All runs are loaded and checked before translation starts. The first run is the
-/// baseline of the paired tests.
+/// Translates the test set with the model of every run directory and scores the translations, using the
+/// search options that `options` returns for each. All runs are loaded and checked before translation starts.
+/// The first run is the baseline of the paired tests.
 ///
 /// # Errors
-/// Any error of loading and of [`evaluate`]; [`Error::Usage`] for a model that does not translate, which is named, for a
-/// test set without words, and for a bucket width of 0.
+/// Any error of loading and of [`evaluate`]; [`Error::Usage`] for a model that does not translate, which is
+/// named, for a test set without words, and for a bucket width of 0.
 pub fn compare<P: AsRef<Path>>(
     runs: &[(String, P)],
     test: TestSet<'_>,

@@ -19,18 +19,20 @@ use super::forced::Forced;
 pub struct TextEvaluation {
     /// exp of the average negative log-likelihood per token; depends on the tokenizer.
     pub perplexity: f64,
-    /// The negative log-likelihood of all tokens in bits, divided by `characters`; comparable between tokenizers.
+    /// The negative log-likelihood of all tokens in bits, divided by `characters`; comparable between
+    /// tokenizers.
     pub bits_per_character: f64,
     /// Share of tokens that the model finds most likely.
     pub token_accuracy: f64,
     /// Number of predicted tokens: all but the first one of a stream, or all tokens and `</s>` of each line.
     pub tokens: u64,
-    /// Number of Unicode characters of the predicted text. A line break counts as one; in a model of lines, `</s>` stands for
-    /// it.
+    /// Number of Unicode characters of the predicted text. A line break counts as one; in a model of lines,
+    /// `</s>` stands for it.
     pub characters: u64,
     /// Number of `<unk>` among the tokens. The model does not predict the characters that they stand for.
     pub unknown_tokens: u64,
-    /// Number of lines skipped by a model of lines because they are longer than its context. Blank lines are not counted.
+    /// Number of lines skipped by a model of lines because they are longer than its context. Blank lines are
+    /// not counted.
     pub skipped_lines: usize,
     /// Duration of the evaluation, in seconds.
     pub seconds: f64,
@@ -45,12 +47,12 @@ struct Shown {
 
 /// Measures how well a causal language model predicts the text that consists of `lines`.
 ///
-/// A model of lines predicts each line from its beginning; blank lines are skipped. A model of a stream predicts the
-/// text in consecutive, independent windows as long as its context.
+/// A model of lines predicts each line from its beginning; blank lines are skipped. A model of a stream
+/// predicts the text in consecutive, independent windows as long as its context.
 ///
 /// # Errors
-/// [`Error::Usage`] for another kind of model; [`Error::Data`] for a text without tokens to predict, or if the model's
-/// outputs are NaN or infinite.
+/// [`Error::Usage`] for another kind of model; [`Error::Data`] for a text without tokens to predict, or if
+/// the model's outputs are NaN or infinite.
 pub fn language_model(pipeline: &Pipeline, lines: &[String]) -> Result<TextEvaluation> {
     pipeline.require(Task::Generate)?;
     let start = Instant::now();

@@ -40,12 +40,13 @@ pub struct Unigram {
     pub perplexity: f64,
 }
 
-/// Chooses and hides tokens of `corpus` as in training, and lets the model predict them. The choice depends only on the corpus
-/// and the vocabulary ([`Masking::fixed`]), so models that share a tokenizer predict the same tokens.
+/// Chooses and hides tokens of `corpus` as in training, and lets the model predict them. The choice depends
+/// only on the corpus and the vocabulary ([`Masking::fixed`]), so models that share a tokenizer predict the
+/// same tokens.
 ///
 /// # Errors
-/// [`attentive_base::Error::Usage`] for a model that does not fill gaps; [`attentive_base::Error::Data`] if its outputs are NaN or infinite; any
-/// error of [`data::encode`].
+/// [`attentive_base::Error::Usage`] for a model that does not fill gaps; [`attentive_base::Error::Data`] if
+/// its outputs are NaN or infinite; any error of [`data::encode`].
 pub fn masked(pipeline: &Pipeline, corpus: &Corpus) -> Result<MaskedEvaluation> {
     pipeline.require(Task::Fill)?;
     pipeline.mask()?;

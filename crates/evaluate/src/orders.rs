@@ -14,8 +14,8 @@ pub struct Orders {
     pub other: f64,
 }
 
-/// Measures the perplexities of the first pairs of a test set in both orders, under teacher forcing; `None` if no pair fits
-/// into the model.
+/// Measures the perplexities of the first pairs of a test set in both orders, under teacher forcing; `None`
+/// if no pair fits into the model.
 ///
 /// # Errors
 /// [`Error::Data`](attentive_base::Error::Data) if the model's outputs are NaN or infinite.

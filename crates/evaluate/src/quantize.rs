@@ -1,4 +1,5 @@
-//! Quantization of a translation model: fewer bits per weight, and a report of the effect on size, speed and quality.
+//! Quantization of a translation model: fewer bits per weight, and a report of the effect on size, speed and
+//! quality.
 
 mod report;
 
@@ -39,7 +40,8 @@ pub struct QuantizeOptions<'a> {
     pub max_drop: Option<f64>,
     /// Sentences and their translations, line by line, from which a shortlist is learned if given.
     pub shortlist: Option<[&'a [String]; 2]>,
-    /// The options with which both models translate the test set; by default, those of the model's configuration.
+    /// The options with which both models translate the test set; by default, those of the model's
+    /// configuration.
     pub search: Option<TranslateOptions>,
 }
 
@@ -78,13 +80,15 @@ struct Made {
     shortlist: Option<ShortlistCost>,
 }
 
-/// Quantizes the model directory `model`, and writes the new model directory `out`. With a test set, both models translate it,
-/// and the new directory contains a report. The directory is created with all its files or not at all.
+/// Quantizes the model directory `model`, and writes the new model directory `out`. With a test set, both
+/// models translate it, and the new directory contains a report. The directory is created with all its files
+/// or not at all.
 ///
 /// # Errors
-/// An `out` that exists; a model that is damaged, quantized already, or does not translate; a limit that is NaN, or without a test
-/// set; [`Error::Data`] for a test set that is empty or whose files have different numbers of lines, for text with more sentences
-/// than translations or the reverse, and if BLEU falls by more than `options.max_drop`.
+/// An `out` that exists; a model that is damaged, quantized already, or does not translate; a limit that is
+/// NaN, or without a test set; [`Error::Data`] for a test set that is empty or whose files have different
+/// numbers of lines, for text with more sentences than translations or the reverse, and if BLEU falls by more
+/// than `options.max_drop`.
 pub fn quantize(
     model: &Path,
     out: &Path,
@@ -168,8 +172,8 @@ fn measured(
     Ok(Made { quantized, runs: Some((translate, [first, second])), shortlist })
 }
 
-/// The report of both models' results on the test set: weights of so many `bytes`, and the number type of the original model's
-/// `cache`.
+/// The report of both models' results on the test set: weights of so many `bytes`, and the number type of the
+/// original model's `cache`.
 ///
 /// # Errors
 /// [`Error::Data`] if BLEU falls by more than `options.max_drop`.

@@ -27,8 +27,8 @@ pub struct EvaluateOptions {
 pub struct Evaluation {
     /// BLEU of the translations.
     pub bleu: Score,
-    /// The brevity penalty of BLEU, at most 1: the factor by which BLEU is lower because the translations are shorter than the
-    /// references.
+    /// The brevity penalty of BLEU, at most 1: the factor by which BLEU is lower because the translations are
+    /// shorter than the references.
     pub brevity_penalty: f64,
     /// chrF2.
     pub chrf: Score,
@@ -38,9 +38,9 @@ pub struct Evaluation {
     pub ter: Score,
     /// Translations that equal the first reference.
     pub exact_match: Accuracy,
-    /// exp of the average negative log-likelihood per token of the first reference, under teacher forcing. Like
-    /// `token_accuracy`, it is measured on the pairs that are neither blank nor too long for the model; `None` if there are
-    /// none.
+    /// exp of the average negative log-likelihood per token of the first reference, under teacher forcing.
+    /// Like `token_accuracy`, it is measured on the pairs that are neither blank nor too long for the model;
+    /// `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub perplexity: Option<f64>,
     /// Share of the first reference's tokens that the model finds most likely, under teacher forcing.
@@ -57,13 +57,13 @@ pub struct Evaluation {
     pub translations: Vec<String>,
 }
 
-/// Translates `src` and scores the translations. `references` holds at least one stream, each with one line per source line.
-/// Scores use all streams; exact match, perplexity and token accuracy use the first. Each of the `processes`, which must be
-/// given the same test set, translates a part of it.
+/// Translates `src` and scores the translations. `references` holds at least one stream, each with one line
+/// per source line. Scores use all streams; exact match, perplexity and token accuracy use the first. Each of
+/// the `processes`, which must be given the same test set, translates a part of it.
 ///
 /// # Errors
-/// [`Error::Data`] for an empty test set, for missing streams or streams of different lengths, and if the model's
-/// outputs are NaN or infinite; [`Error::Usage`] for invalid options.
+/// [`Error::Data`] for an empty test set, for missing streams or streams of different lengths, and if the
+/// model's outputs are NaN or infinite; [`Error::Usage`] for invalid options.
 pub fn evaluate(
     pipeline: &Pipeline,
     src: &[String],
@@ -106,7 +106,8 @@ fn count_cut_off(found: &[Translation]) -> usize {
     best.filter(|one| one.is_cut_off()).count()
 }
 
-/// Refuses a test set that is empty, or whose streams differ in length. Returns the first stream of references.
+/// Refuses a test set that is empty, or whose streams differ in length. Returns the first stream of
+/// references.
 pub(crate) fn check<'a>(src: &[String], references: &'a [Vec<String>]) -> Result<&'a [String]> {
     let refuse = |problem: String, hint: &str| Err(Error::Data { problem, hint: Some(hint.into()) });
     let Some(first) = references.first() else {

@@ -107,7 +107,8 @@ pub(crate) fn found() -> Vec<(Adapter, wgpu::Adapter)> {
     found
 }
 
-/// The adapters to offer, those that can be used first: each GPU once, and software only if there is no hardware.
+/// The adapters to offer, those that can be used first: each GPU once, and software only if there is no
+/// hardware.
 fn offered<T>(mut found: Vec<(Adapter, T)>) -> Vec<(Adapter, T)> {
     found.sort_by_key(|(adapter, _)| (!adapter.is_usable, adapter.kind));
     let mut kept: Vec<(Adapter, T)> = Vec::new();

@@ -1,8 +1,9 @@
 //! A [device](attentive_device::Device) on a GPU, by Vulkan, Metal or DirectX 12, in single precision.
 //!
-//! Operations are recorded and submitted in batches; only what returns numbers waits. All of them run on one queue, one after
-//! the other, so a buffer goes back to the pool as soon as it is dropped. Sums have a fixed order: two runs on the same GPU with
-//! the same driver give the same bits, and the result for a row does not depend on other rows.
+//! Operations are recorded and submitted in batches; only what returns numbers waits. All of them run on one
+//! queue, one after the other, so a buffer goes back to the pool as soon as it is dropped. Sums have a fixed
+//! order: two runs on the same GPU with the same driver give the same bits, and the result for a row does not
+//! depend on other rows.
 #![cfg(feature = "wgpu")]
 
 mod adapter;

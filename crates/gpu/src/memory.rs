@@ -69,8 +69,8 @@ impl Pool {
         Self { device, usage, largest, state: Mutex::default() }
     }
 
-    /// Returns memory for at least `bytes` bytes of unspecified contents. If there is none left, `submit` submits what is
-    /// recorded: until then, buffers that it uses stay, although they are free.
+    /// Returns memory for at least `bytes` bytes of unspecified contents. If there is none left, `submit`
+    /// submits what is recorded: until then, buffers that it uses stay, although they are free.
     pub(crate) fn take(self: &Arc<Self>, bytes: u64, submit: impl FnOnce()) -> Memory {
         if bytes > self.largest {
             too_large(bytes, self.largest);
@@ -137,7 +137,8 @@ impl Pool {
 }
 
 impl State {
-    /// Frees the largest buffers while more is free than in use: batches of changing sizes leave some that fit nothing.
+    /// Frees the largest buffers while more is free than in use: batches of changing sizes leave some that
+    /// fit nothing.
     fn shrink(&mut self) {
         while self.free_bytes > KEPT.max(2 * self.used_bytes) {
             let Some((&size, buffers)) = self.free.iter_mut().next_back() else {
@@ -156,7 +157,8 @@ impl State {
     }
 }
 
-/// The size that serves for `bytes`: a quarter, a half, three quarters or all of the way to the next power of two.
+/// The size that serves for `bytes`: a quarter, a half, three quarters or all of the way to the next power of
+/// two.
 fn rounded(bytes: u64) -> u64 {
     let step = (bytes.max(1).next_power_of_two() / 8).max(256);
     bytes.max(1).next_multiple_of(step)

@@ -18,7 +18,8 @@ use crate::pipelines::{Access, Kernel, Pipelines};
 const TOGETHER: usize = 128;
 /// Kernels of one operation that are submitted together.
 const OF_ONE: usize = 256;
-/// Submissions that may wait for the GPU. With more, an interrupt would take long, and what they refer to would pile up.
+/// Submissions that may wait for the GPU. With more, an interrupt would take long, and what they refer to
+/// would pile up.
 const AHEAD: usize = 16;
 /// Groups in one dimension: no GPU need run more.
 const GROUPS: usize = 65_535;
@@ -126,7 +127,8 @@ impl<'a> Recording<'a> {
         Uploaded { buffer: piece.memory.buffer().clone(), offset, size }
     }
 
-    /// Runs a kernel with these buffers in the order of its bindings, these parameters, and so many workgroups.
+    /// Runs a kernel with these buffers in the order of its bindings, these parameters, and so many
+    /// workgroups.
     pub(crate) fn run(
         &mut self,
         kernel: Kernel,

@@ -2,7 +2,8 @@
 
 use super::plan::{Clause, Front, Link, Phrase, Sentence};
 
-/// The clause structure of a sentence. Each sentence has exactly one type, which the English text alone determines.
+/// The clause structure of a sentence. Each sentence has exactly one type, which the English text alone
+/// determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ClauseType {
     /// A single main clause: "The dog sleeps."
@@ -11,7 +12,8 @@ pub enum ClauseType {
     Relative,
     /// Two main clauses joined by "and" or "but".
     Compound,
-    /// A main clause and an adverbial clause with "because", "although", "if", "while" or "when", in either order.
+    /// A main clause and an adverbial clause with "because", "although", "if", "while" or "when", in either
+    /// order.
     Adverbial,
     /// A main clause and its object clause with "that" or "whether".
     Reported,

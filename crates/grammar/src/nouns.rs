@@ -43,8 +43,8 @@ impl Noun {
         self.german_plural.is_empty()
     }
 
-    /// Returns true if the noun is a weak masculine, which takes the same ending everywhere except in the nominative singular:
-    /// its genitive equals its plural.
+    /// Returns true if the noun is a weak masculine, which takes the same ending everywhere except in the
+    /// nominative singular: its genitive equals its plural.
     pub(super) fn is_weak(&self) -> bool {
         self.gender == Gender::Masculine && self.german_genitive == self.german_plural
     }

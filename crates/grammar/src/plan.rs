@@ -101,7 +101,8 @@ impl Phrase {
         }
     }
 
-    /// Returns true if the phrase denotes a living being, whose possession English marks with "'s" rather than "of".
+    /// Returns true if the phrase denotes a living being, whose possession English marks with "'s" rather
+    /// than "of".
     pub(super) fn is_alive(&self) -> bool {
         matches!(self.class(), Class::Person | Class::Animal)
     }

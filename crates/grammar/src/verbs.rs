@@ -92,8 +92,8 @@ pub(super) struct Verb {
 }
 
 impl Verb {
-    /// Returns true if the verb may be used in this tense, so that the English is unambiguous ("read" is present or past) and
-    /// natural.
+    /// Returns true if the verb may be used in this tense, so that the English is unambiguous ("read" is
+    /// present or past) and natural.
     pub(super) fn allows(&self, tense: Tense, modal: Option<Modal>) -> bool {
         if matches!(self.frame, Frame::Copula) {
             return tense != Tense::Perfect && matches!(modal, None | Some(Modal::Will));

@@ -64,8 +64,8 @@ const KNOWN: [Known; 16] = [
     ),
 ];
 
-/// Returns the error for `path`, a file or directory without the files of a model: a description of what it is, or else
-/// `problem`.
+/// Returns the error for `path`, a file or directory without the files of a model: a description of what it
+/// is, or else `problem`.
 pub(super) fn of(path: &Path, problem: &str) -> Error {
     let files = match files_of(path) {
         Ok(files) => files,

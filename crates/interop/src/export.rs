@@ -44,7 +44,8 @@ impl ExportFormat {
         }
     }
 
-    /// Returns the kind that a model of this configuration becomes, as far as can be told without its weights.
+    /// Returns the kind that a model of this configuration becomes, as far as can be told without its
+    /// weights.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that cannot be represented in the other tool, naming all differences.
@@ -53,7 +54,8 @@ impl ExportFormat {
         kind.map_err(NoEqual::into_error)
     }
 
-    /// Returns a short reason why [`ExportFormat::kind_of`] refuses a model, with the first differences; `None` if it does not.
+    /// Returns a short reason why [`ExportFormat::kind_of`] refuses a model, with the first differences;
+    /// `None` if it does not.
     pub fn obstacle(self, config: &Config, tokenizers: &Tokenizers) -> Option<String> {
         /// The maximum number of differences to name.
         const MOST: usize = 2;
@@ -113,8 +115,9 @@ fn named(kind: &str, differences: &[String]) -> String {
 /// Writes the model directory `model` in another format to the directory `out`, which must not exist.
 ///
 /// # Errors
-/// [`Error::Usage`] for a model that cannot be represented in the other tool, naming all differences, for a quantized model,
-/// and if `out` exists; any error of [`checkpoint::load`]; [`Error::Io`] if `out` cannot be written.
+/// [`Error::Usage`] for a model that cannot be represented in the other tool, naming all differences, for a
+/// quantized model, and if `out` exists; any error of [`checkpoint::load`]; [`Error::Io`] if `out` cannot be
+/// written.
 pub fn export(model: &Path, format: ExportFormat, out: &Path) -> Result<Exported> {
     refuse_existing(out)?;
     let loaded = checkpoint::load(model)?;

@@ -1,5 +1,5 @@
-//! Imports the model of the Python package `g2p-en`, which writes the pronunciation of English words: a GRU encoder and decoder
-//! without attention.
+//! Imports the model of the Python package `g2p-en`, which writes the pronunciation of English words: a GRU
+//! encoder and decoder without attention.
 
 use std::path::{Path, PathBuf};
 

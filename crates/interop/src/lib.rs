@@ -1,7 +1,8 @@
 //! Import and export of other tools' models.
 //!
-//! A model is read as it is stored: its description becomes a configuration, its tensors get our names, and its tokenizer is
-//! written as `tokenizer.json`. Anything that is not understood is reported as an error, never guessed.
+//! A model is read as it is stored: its description becomes a configuration, its tensors get our names, and
+//! its tokenizer is written as `tokenizer.json`. Anything that is not understood is reported as an error,
+//! never guessed.
 
 mod diagnosis;
 mod export;
@@ -74,15 +75,15 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// Reads the model `path`, a directory or the file of its weights beside its other files. Its weights are memory-mapped,
-    /// and read by [`Foreign::write`]. Its format is recognized by its files, unless it is given. A multilingual model
-    /// translates between `languages`.
+    /// Reads the model `path`, a directory or the file of its weights beside its other files. Its weights are
+    /// memory-mapped, and read by [`Foreign::write`]. Its format is recognized by its files, unless it is
+    /// given. A multilingual model translates between `languages`.
     ///
     /// # Errors
-    /// [`Error::Model`](attentive_base::error::Error::Model) for a file that is missing or damaged, and for anything that is not
-    /// understood; [`Error::Io`](attentive_base::error::Error::Io) for files that cannot be read;
-    /// [`Error::Usage`](attentive_base::error::Error::Usage) for languages that the model does not have, and for a multilingual model
-    /// without a choice of languages.
+    /// [`Error::Model`](attentive_base::error::Error::Model) for a file that is missing or damaged, and for
+    /// anything that is not understood; [`Error::Io`](attentive_base::error::Error::Io) for files that cannot
+    /// be read; [`Error::Usage`](attentive_base::error::Error::Usage) for languages that the model does not
+    /// have, and for a multilingual model without a choice of languages.
     pub fn open(path: &Path, form: Option<ForeignForm>, languages: &Languages) -> Result<Self> {
         let form = match form {
             Some(form) => form,
@@ -111,8 +112,8 @@ impl Foreign {
     /// Writes the model directory `out`, which must not exist.
     ///
     /// # Errors
-    /// [`Error::Usage`](attentive_base::error::Error::Usage) if it exists; [`Error::Io`](attentive_base::error::Error::Io) if it cannot be
-    /// written.
+    /// [`Error::Usage`](attentive_base::error::Error::Usage) if it exists;
+    /// [`Error::Io`](attentive_base::error::Error::Io) if it cannot be written.
     pub fn write(self, out: &Path) -> Result<()> {
         listing::refuse_existing(out)?;
         let shapes: Vec<(String, Vec<usize>)> = checkpoint::shapes(&self.architecture);

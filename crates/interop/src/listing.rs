@@ -47,8 +47,8 @@ pub(super) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Returns the name of the model in the directory `dir`: the directory's name or, in the cache of Hugging Face, where the path
-/// is `models--OWNER--NAME/snapshots/VERSION`, NAME.
+/// Returns the name of the model in the directory `dir`: the directory's name or, in the cache of Hugging
+/// Face, where the path is `models--OWNER--NAME/snapshots/VERSION`, NAME.
 pub fn name_of(dir: &Path) -> String {
     let mut names = dir.iter().rev().map(OsStr::to_string_lossy);
     let own = names.next().unwrap_or_default();

@@ -106,7 +106,8 @@ impl Reversed {
         self.tensors.insert(name.to_owned(), Made { shape, from });
     }
 
-    /// Adds the tensor `name`, which consists of these `rows` of our parameter `ours`. A row has this `shape`.
+    /// Adds the tensor `name`, which consists of these `rows` of our parameter `ours`. A row has this
+    /// `shape`.
     pub(super) fn choose(&mut self, name: &str, ours: &str, rows: &[usize], shape: &[usize]) {
         let from = From::Chosen(ours.to_owned(), rows.to_vec(), shape.iter().product());
         let shape = [&[rows.len()], shape].concat();

@@ -17,12 +17,12 @@ const SHARED: [&str; 4] = ["tokenizer.json", "tokenizer.model", "spiece.model", 
 /// File names of separate tokenizers for source and target.
 const SEPARATE: [[&str; 2]; 2] = [["tokenizer.src.json", "tokenizer.tgt.json"], ["source.spm", "target.spm"]];
 
-/// Reads the tokenizers at `from`: a SentencePiece model or a `tokenizer.json`, or a folder with one or with one for each side.
-/// Special tokens of `names` that a vocabulary lacks are added after it.
+/// Reads the tokenizers at `from`: a SentencePiece model or a `tokenizer.json`, or a folder with one or with
+/// one for each side. Special tokens of `names` that a vocabulary lacks are added after it.
 ///
 /// # Errors
-/// [`Error::Config`] for a path without tokenizers; [`Error::Model`] for a damaged file, for one that is not understood, and if
-/// its token for unknown text has another name; [`Error::Io`] if it cannot be read.
+/// [`Error::Config`] for a path without tokenizers; [`Error::Model`] for a damaged file, for one that is not
+/// understood, and if its token for unknown text has another name; [`Error::Io`] if it cannot be read.
 pub fn tokenizers(from: &Path, names: &SpecialNames, masks: Masks) -> Result<Tokenizers> {
     let read = |path: &Path| read(path, names, masks);
     if from.is_file() {

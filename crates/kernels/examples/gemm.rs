@@ -1,4 +1,5 @@
-//! Times the matrix products of training and decoding: `cargo run --release -p attentive-kernels --example gemm`.
+//! Times the matrix products of training and decoding:
+//! `cargo run --release -p attentive-kernels --example gemm`.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! Times products with packed weights at the sizes of decoding: `cargo run --release -p attentive-kernels --example packed`.
-//! `ATTENTIVE_ISA` limits the instruction set.
+//! Times products with packed weights at the sizes of decoding:
+//! `cargo run --release -p attentive-kernels --example packed`. `ATTENTIVE_ISA` limits the instruction set.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,6 +1,7 @@
-//! Times products with all weights of a decoder, one after the other: 154 MB in `f32` and 38 MB in 8-bit integers, which come from
-//! RAM unless the caches are larger. `cargo run --release -p attentive-kernels --example stream`. Two threads work at the same
-//! time, each with rows of its own. `ATTENTIVE_ISA` limits the instruction set.
+//! Times products with all weights of a decoder, one after the other: 154 MB in `f32` and 38 MB in 8-bit
+//! integers, which come from RAM unless the caches are larger.
+//! `cargo run --release -p attentive-kernels --example stream`. Two threads work at the same time, each with
+//! rows of its own. `ATTENTIVE_ISA` limits the instruction set.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -25,7 +26,8 @@ fn numbers(len: usize) -> Vec<f32> {
     (0..len).map(|i| (i % 23) as f32 / 23.0 - 0.5).collect()
 }
 
-/// Seconds of the median of several passes over all weights, on the calling thread. All threads begin together.
+/// Seconds of the median of several passes over all weights, on the calling thread. All threads begin
+/// together.
 fn median(weights: &[PackedWeightBuf], rows: usize, begin: &Barrier) -> f64 {
     let x = numbers(rows * WIDEST);
     let mut out = vec![0.0; rows * PROJECTION.1];

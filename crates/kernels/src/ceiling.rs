@@ -1,5 +1,5 @@
-//! What this machine can do at most: multiply-adds in registers, with the instructions that the kernels use, and bytes read and
-//! copied.
+//! What this machine can do at most: multiply-adds in registers, with the instructions that the kernels use,
+//! and bytes read and copied.
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -16,14 +16,15 @@ const ROUNDS: usize = 2_000_000;
 /// Independent sums, enough to keep all multiply-add units busy.
 const SUMS: usize = 12;
 
-/// Returns the operations a second of multiply-adds in registers, two each, with the instructions for products of this type; on the
-/// calling thread, or all [`Threads`] together.
+/// Returns the operations a second of multiply-adds in registers, two each, with the instructions for
+/// products of this type; on the calling thread, or all [`Threads`] together.
 pub fn operations(precision: Precision, on: On) -> f64 {
     let work = work(precision);
     on.fastest(|_| work())
 }
 
-/// Returns the bytes per second that are read from `bytes` of memory, divided among the threads, after a first pass.
+/// Returns the bytes per second that are read from `bytes` of memory, divided among the threads, after a
+/// first pass.
 pub fn read(bytes: usize, on: On) -> f64 {
     /// Bytes of one run: enough to take milliseconds.
     const LEAST: usize = 1 << 28;
@@ -91,7 +92,8 @@ impl On {
     }
 }
 
-/// Reads a number of each cache line, which fetches all of it, from four places in turn, so that more lines are fetched at once.
+/// Reads a number of each cache line, which fetches all of it, from four places in turn, so that more lines
+/// are fetched at once.
 fn touch(numbers: &[u64]) -> u64 {
     /// Numbers in a cache line.
     const LINE: usize = 8;
@@ -275,8 +277,8 @@ mod x86 {
         done(16, 4)
     }
 
-    /// Runs `ROUNDS` rounds of four products of tiles with instruction `$product`, and returns the number of operations if each
-    /// adds `$products` products to a sum.
+    /// Runs `ROUNDS` rounds of four products of tiles with instruction `$product`, and returns the number of
+    /// operations if each adds `$products` products to a sum.
     macro_rules! tiles {
         ($name:ident, $product:literal, $products:literal) => {
             /// # Safety

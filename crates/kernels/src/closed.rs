@@ -1,11 +1,12 @@
-//! Standard output that was closed when the process began (`>&-`). Rust's runtime opens `/dev/null` in its place before `main`, so
-//! that what is written is lost without an error.
+//! Standard output that was closed when the process began (`>&-`). Rust's runtime opens `/dev/null` in its
+//! place before `main`, so that what is written is lost without an error.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Returns true if standard output was closed when the process began. On systems other than Linux and macOS, nobody knows.
+/// Returns true if standard output was closed when the process began. On systems other than Linux and macOS,
+/// nobody knows.
 pub fn stdout_was_closed() -> bool {
     WAS_CLOSED.load(Ordering::Relaxed)
 }
@@ -18,7 +19,8 @@ extern "C" fn look() {
     WAS_CLOSED.store(flags == -1, Ordering::Relaxed);
 }
 
-// SAFETY: the loader calls the functions in this section before `main`. This one needs nothing of the runtime.
+// SAFETY: the loader calls the functions in this section before `main`. This one needs nothing of the
+// runtime.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 #[used]
 #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]

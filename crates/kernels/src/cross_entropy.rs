@@ -1,5 +1,5 @@
-//! Fused output projection and label-smoothed cross-entropy, computed one block of rows at a time, so that the logits
-//! of a whole batch are never materialized.
+//! Fused output projection and label-smoothed cross-entropy, computed one block of rows at a time, so that
+//! the logits of a whole batch are never materialized.
 
 use std::ops::AddAssign;
 
@@ -114,8 +114,8 @@ impl ProjectionGradients<&mut [f32]> {
     }
 }
 
-/// The loss of the logits `x` · `weight`ᵀ + `bias` against the distribution (1 − `label_smoothing`) · one-hot(`targets`) +
-/// `label_smoothing` / `vocab`, and the gradients of its sum.
+/// The loss of the logits `x` · `weight`ᵀ + `bias` against the distribution (1 − `label_smoothing`) ·
+/// one-hot(`targets`) + `label_smoothing` / `vocab`, and the gradients of its sum.
 ///
 /// # Panics
 /// If a slice does not fit the shape, or a target is neither a class nor [`IGNORE`].

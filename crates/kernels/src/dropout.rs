@@ -1,5 +1,5 @@
-//! Dropout whose mask is a function of (seed, micro-batch, site, element): it is never stored, but recomputed in the
-//! backward pass.
+//! Dropout whose mask is a function of (seed, micro-batch, site, element): it is never stored, but recomputed
+//! in the backward pass.
 
 use crate::area::{assert_shape, assert_shape_if_any};
 use crate::elementwise::add_chunk;
@@ -64,8 +64,8 @@ impl Dropout {
         [self.site, micro_batch as u32, (micro_batch >> 32) as u32]
     }
 
-    /// The random bits of the elements from `group * GROUP` on. Element `word * 16 + half * 8 + lane` of the group uses the low
-    /// (`half` 0) or high bits of that word of draw number `group * 8 + lane`.
+    /// The random bits of the elements from `group * GROUP` on. Element `word * 16 + half * 8 + lane` of the
+    /// group uses the low (`half` 0) or high bits of that word of draw number `group * 8 + lane`.
     #[inline(always)]
     fn words(&self, group: usize) -> [[u32; LANES]; 4] {
         let mut words = [[0u32; LANES]; 4];
@@ -107,8 +107,8 @@ impl Dropout {
     }
 }
 
-/// Which elements are kept, one bit for each. What was drawn last is remembered, so that elements asked for in order are drawn
-/// once.
+/// Which elements are kept, one bit for each. What was drawn last is remembered, so that elements asked for
+/// in order are drawn once.
 pub(crate) struct Kept {
     dropout: Dropout,
     #[cfg(target_arch = "x86_64")]
@@ -129,8 +129,8 @@ impl Kept {
         }
     }
 
-    /// Bit i tells whether element `start + i` is kept, for i below `len`; `len` is at most [`GROUP`], and the other bits are
-    /// unspecified.
+    /// Bit i tells whether element `start + i` is kept, for i below `len`; `len` is at most [`GROUP`], and
+    /// the other bits are unspecified.
     #[inline(always)]
     pub(crate) fn bits(&mut self, start: usize, len: usize) -> u64 {
         let (group, inside) = (start / GROUP, start % GROUP);
@@ -202,8 +202,9 @@ impl Kept {
     }
 }
 
-/// The order of the elements among the 16-bit numbers of two vectors whose lanes of 64 bits begin with a random word: the low
-/// halves of the first vector's words, the high halves, and the same of the second vector.
+/// The order of the elements among the 16-bit numbers of two vectors whose lanes of 64 bits begin with a
+/// random word: the low halves of the first vector's words, the high halves, and the same of the second
+/// vector.
 #[cfg(target_arch = "x86_64")]
 const ORDER: [i16; 32] = {
     let mut order = [0; 32];
@@ -238,8 +239,8 @@ vectorized! {
     }
 }
 
-/// `out` = `residual` + dropout(`x`), all of the same length, for the elements from `first` on. Without `dropout`
-/// nothing is dropped.
+/// `out` = `residual` + dropout(`x`), all of the same length, for the elements from `first` on. Without
+/// `dropout` nothing is dropped.
 ///
 /// # Panics
 /// If the lengths differ.

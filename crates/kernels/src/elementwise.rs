@@ -20,8 +20,8 @@ pub fn fill(x: &mut [f32], value: f32) {
     for_row_chunks(x, 1, |_, x| x.fill(value));
 }
 
-/// Copies `count` columns of each row of `from`, which has rows of `from_width` and whose column `from_first` is the first of
-/// them, to the columns of `to` from `to_first` on.
+/// Copies `count` columns of each row of `from`, which has rows of `from_width` and whose column `from_first`
+/// is the first of them, to the columns of `to` from `to_first` on.
 ///
 /// # Panics
 /// If `from` has fewer rows than `to`, or a matrix fewer columns.

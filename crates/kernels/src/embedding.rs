@@ -25,8 +25,8 @@ impl PositionRows<'_> {
     }
 }
 
-/// `out[i]` = `scale` · `table[ids[i]]` + the position embedding of token i, with `table` `[vocab, d]` and `out`
-/// `[ids.len(), d]`.
+/// `out[i]` = `scale` · `table[ids[i]]` + the position embedding of token i, with `table` `[vocab, d]` and
+/// `out` `[ids.len(), d]`.
 ///
 /// # Panics
 /// If an id is out of range, or a slice does not fit.
@@ -57,7 +57,8 @@ pub fn embedding(
     });
 }
 
-/// The gradient of the table, `[vocab, d]`: zero plus `scale` · `grad_out[i]` at row `ids[i]`, for each i in order.
+/// The gradient of the table, `[vocab, d]`: zero plus `scale` · `grad_out[i]` at row `ids[i]`, for each i in
+/// order.
 ///
 /// # Panics
 /// If an id is out of range, or a slice does not fit.
@@ -71,7 +72,8 @@ pub fn embedding_backward(ids: &[u32], grad_out: &[f32], d: usize, scale: f32, d
     if vocab == 0 || d == 0 {
         return;
     }
-    // Each task owns some rows of the table and scans all ids, so every row is summed in the order of the ids.
+    // Each task owns some rows of the table and scans all ids, so every row is summed in the order of the
+    // ids.
     let task = |(first, rows): (usize, &mut [f32])| {
         rows.fill(0.0);
         let owned = rows.len() / d;

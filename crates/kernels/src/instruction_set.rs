@@ -57,8 +57,8 @@ impl fmt::Display for UnknownInstructionSet {
 
 impl std::error::Error for UnknownInstructionSet {}
 
-/// The highest instruction set that [`VARIABLE`] allows; `None` if it is not set. Programs call this first, since the
-/// kernels ignore a value that they do not know.
+/// The highest instruction set that [`VARIABLE`] allows; `None` if it is not set. Programs call this first,
+/// since the kernels ignore a value that they do not know.
 pub fn limit() -> Result<Option<InstructionSet>, UnknownInstructionSet> {
     match std::env::var_os(VARIABLE) {
         None => Ok(None),

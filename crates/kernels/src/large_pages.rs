@@ -5,8 +5,8 @@ const LARGE: usize = 2 << 20;
 /// Smaller memory would fill few large pages, if any.
 const SMALLEST: usize = 2 * LARGE;
 
-/// Asks the system to back the large pages that lie within `room`, all of which will be used, as such: this takes fewer page
-/// faults and translations of addresses. Has no effect on what has been written already.
+/// Asks the system to back the large pages that lie within `room`, all of which will be used, as such: this
+/// takes fewer page faults and translations of addresses. Has no effect on what has been written already.
 pub(crate) fn prefer<T>(room: &mut [T]) {
     let bytes = size_of_val(room);
     if bytes < SMALLEST {
@@ -22,8 +22,8 @@ pub(crate) fn prefer<T>(room: &mut [T]) {
 
 #[cfg(target_os = "linux")]
 fn advise(start: *mut u8, len: usize) {
-    // SAFETY: the pages are part of memory that the caller has borrowed, and the advice does not change what is in them. An
-    // error means that there are no large pages.
+    // SAFETY: the pages are part of memory that the caller has borrowed, and the advice does not change what
+    // is in them. An error means that there are no large pages.
     let _ = unsafe { libc::madvise(start.cast(), len, libc::MADV_HUGEPAGE) };
 }
 

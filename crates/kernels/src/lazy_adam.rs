@@ -1,4 +1,5 @@
-//! Adam for tables of which an update reads few rows: rows that are not read miss updates and catch up before they are read.
+//! Adam for tables of which an update reads few rows: rows that are not read miss updates and catch up before
+//! they are read.
 
 use std::mem;
 
@@ -14,8 +15,9 @@ const NO_GRADIENT: [f32; BLOCK] = [0.0; BLOCK];
 
 /// The updates that the rows of a table have missed.
 ///
-/// The gradient of a row that is not read is zero, but Adam still changes the row by its moments. These updates are carried out
-/// later, one by one and in order, by the same arithmetic as [`adam`](crate::optimizer::adam): the bits are the same.
+/// The gradient of a row that is not read is zero, but Adam still changes the row by its moments. These
+/// updates are carried out later, one by one and in order, by the same arithmetic as
+/// [`adam`](crate::optimizer::adam): the bits are the same.
 #[derive(Debug)]
 pub struct LazyAdam {
     /// Columns of the table.
@@ -37,8 +39,9 @@ impl LazyAdam {
         Self { d, log: Vec::new(), done: vec![0; rows], is_read: vec![true; rows] }
     }
 
-    /// Notes that `rows` are read, in any order and any number of times, and returns those that must [catch up](Self::catch_up)
-    /// first, each once and in order. Rows that the table does not have are left out.
+    /// Notes that `rows` are read, in any order and any number of times, and returns those that must
+    /// [catch up](Self::catch_up) first, each once and in order. Rows that the table does not have are left
+    /// out.
     pub fn read(&mut self, rows: &[u32]) -> Vec<u32> {
         let mut behind = Vec::new();
         for &row in rows {
@@ -80,8 +83,8 @@ impl LazyAdam {
         }
     }
 
-    /// Updates the rows that were read since the last update like [`adam`](crate::optimizer::adam); the others miss the update.
-    /// `grad` has the shape of the table; only the gradients of these rows are read.
+    /// Updates the rows that were read since the last update like [`adam`](crate::optimizer::adam); the
+    /// others miss the update. `grad` has the shape of the table; only the gradients of these rows are read.
     ///
     /// # Panics
     /// If a slice does not fit the table.
@@ -126,8 +129,8 @@ impl LazyAdam {
     }
 }
 
-/// Calls `work` with the first row and the elements of each run of neighboring `rows` that belong `together`. `table` begins at
-/// row `first`.
+/// Calls `work` with the first row and the elements of each run of neighboring `rows` that belong `together`.
+/// `table` begins at row `first`.
 fn visit(
     rows: &[u32],
     first: usize,
@@ -188,7 +191,8 @@ mod tests {
         step: 0,
     };
 
-    /// Updates of a table, some of whose rows are read by each; returns the table and its moments after dense and lazy updates.
+    /// Updates of a table, some of whose rows are read by each; returns the table and its moments after dense
+    /// and lazy updates.
     fn dense_and_lazy(
         options: AdamStep,
         [n_rows, d]: [usize; 2],

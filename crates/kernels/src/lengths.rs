@@ -63,7 +63,8 @@ impl Lengths {
         self.lens.iter().flat_map(row)
     }
 
-    /// For each row, the index of its last real position among all positions, or of its first if the row is empty.
+    /// For each row, the index of its last real position among all positions, or of its first if the row is
+    /// empty.
     pub fn last_rows(&self) -> Vec<usize> {
         let lens = self.lens.iter().enumerate();
         lens.map(|(row, &len)| row * self.width + len.saturating_sub(1)).collect()

@@ -3,14 +3,14 @@
 //! Matrices are row-major `f32`. The weight of a linear layer is `[d_out, d_in]`, so an embedding table
 //! `[vocab, d_model]` can serve as an output projection unchanged. Every kernel guarantees the following:
 //!
-//! - The result for a row depends, to the bit, only on that row and the weights, not on the number of rows, the
-//!   padding or the number of threads. The order of every sum is fixed by constants.
-//! - [`mod@reference`] holds a naive double-precision implementation that reads like the formula; tests compare the
-//!   two.
+//! - The result for a row depends, to the bit, only on that row and the weights, not on the number of rows,
+//!   the padding or the number of threads. The order of every sum is fixed by constants.
+//! - [`mod@reference`] holds a naive double-precision implementation that reads like the formula; tests
+//!   compare the two.
 //! - Small work stays on the calling thread; large work is divided among the current [`threads::Threads`].
 //!
-//! This crate contains all `unsafe` code of the project: vector instructions selected at run time, and threads that
-//! write disjoint tiles of a matrix.
+//! This crate contains all `unsafe` code of the project: vector instructions selected at run time, and
+//! threads that write disjoint tiles of a matrix.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -17,7 +17,8 @@ const SUM_ROWS: usize = 128;
 /// The most columns summed together: their sums stay in the L1 cache.
 const SUM_COLS: usize = 1024;
 
-/// A call: `out = dropout(activation(x Wᵀ + b))` for each of several layers (W, b), with concatenated results.
+/// A call: `out = dropout(activation(x Wᵀ + b))` for each of several layers (W, b), with concatenated
+/// results.
 #[derive(Clone, Copy, Debug)]
 pub struct LinearCall {
     /// Rows of input and output.
@@ -28,8 +29,8 @@ pub struct LinearCall {
     pub d_out: usize,
     /// Applied to the result of each layer.
     pub activation: Activation,
-    /// Applied after the activation, which must then be [`Activation::Relu`]: the zeros of the result serve as the
-    /// mask.
+    /// Applied after the activation, which must then be [`Activation::Relu`]: the zeros of the result serve
+    /// as the mask.
     pub dropout: Option<Dropout>,
     /// Matmul precision.
     pub precision: Float,
@@ -133,8 +134,8 @@ pub struct LinearKept<'a, T> {
     pub out: T,
 }
 
-/// The gradients of [`linear`] given the gradient `grad` of its result, `[rows, maps * d_out]`: `dx` `[rows, d_in]` and those of
-/// each layer. An activation is undone in `grad`.
+/// The gradients of [`linear`] given the gradient `grad` of its result, `[rows, maps * d_out]`: `dx`
+/// `[rows, d_in]` and those of each layer. An activation is undone in `grad`.
 ///
 /// # Panics
 /// If a slice does not fit.
@@ -220,7 +221,8 @@ pub(crate) fn add_column_sums(matrix: View<'_>, rows: usize, sums: &mut [f32]) {
 }
 
 vectorized! {
-    /// Adds to `sums[j]` the sum of `columns[i * stride + j]` over the rows i. There are at most [`SUM_COLS`] columns.
+    /// Adds to `sums[j]` the sum of `columns[i * stride + j]` over the rows i. There are at most [`SUM_COLS`]
+    /// columns.
     fn add_columns(columns: &[f32], stride: usize, rows: usize, sums: &mut [f32]) {
         let cols = sums.len();
         let row = |row: usize| &columns[row * stride..][..cols];

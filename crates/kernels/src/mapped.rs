@@ -1,7 +1,8 @@
 //! Files mapped into memory.
 //!
-//! A file that is truncated while it is mapped loses pages; touching one of them raises SIGBUS, which would end the process without
-//! a word. A file that is overwritten in place changes under its readers. [`Mapped::check`] tells both.
+//! A file that is truncated while it is mapped loses pages; touching one of them raises SIGBUS, which would
+//! end the process without a word. A file that is overwritten in place changes under its readers.
+//! [`Mapped::check`] tells both.
 
 #[cfg(unix)]
 mod lost;
@@ -23,12 +24,13 @@ use self::lost::Watch;
 pub enum IfLost {
     /// The process ends with a message that names the file.
     End,
-    /// The part reads as zeros, and [`Mapped::check`] fails from then on. For readers that call it before they rely on what they
-    /// have read.
+    /// The part reads as zeros, and [`Mapped::check`] fails from then on. For readers that call it before
+    /// they rely on what they have read.
     Zeros,
 }
 
-/// The bytes of a file, read by the operating system when they are first used and shared by all processes that map it.
+/// The bytes of a file, read by the operating system when they are first used and shared by all processes
+/// that map it.
 #[derive(Debug)]
 pub struct Mapped {
     /// Dropped before the map, so that its place is known as long as it is mapped.
@@ -51,14 +53,14 @@ struct FileState {
 }
 
 impl Mapped {
-    /// Maps `file`, which was opened at `path`. No process should change or truncate it while it is mapped; replacing it by
-    /// another file of the same name is safe.
+    /// Maps `file`, which was opened at `path`. No process should change or truncate it while it is mapped;
+    /// replacing it by another file of the same name is safe.
     ///
     /// # Errors
     /// A file that cannot be mapped, such as a pipe.
     pub fn open(file: &File, path: &Path, if_lost: IfLost) -> io::Result<Self> {
-        // SAFETY: bytes of any value are valid, and lost pages are handled by `Watch`. A model directory only ever replaces its
-        // files, and users must not change them, which the documentation says.
+        // SAFETY: bytes of any value are valid, and lost pages are handled by `Watch`. A model directory only
+        // ever replaces its files, and users must not change them, which the documentation says.
         let map = unsafe { Mmap::map(file) }?;
         Self::watched(map, file, path, if_lost)
     }
@@ -90,9 +92,9 @@ impl Mapped {
         &self.path
     }
 
-    /// Tells whether the file may have been changed since it was mapped: it was truncated, or has another size or time of
-    /// modification. A file that was replaced by another one, or deleted, is unchanged. If it may, `is_same` decides by the bytes;
-    /// after a part was lost, it is not asked.
+    /// Tells whether the file may have been changed since it was mapped: it was truncated, or has another
+    /// size or time of modification. A file that was replaced by another one, or deleted, is unchanged. If it
+    /// may, `is_same` decides by the bytes; after a part was lost, it is not asked.
     ///
     /// # Errors
     /// [`Changed`] if it was changed.

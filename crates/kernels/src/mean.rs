@@ -4,7 +4,8 @@ use crate::area::assert_shape;
 use crate::lengths::Lengths;
 use crate::parallel::for_row_chunks;
 
-/// `out` `[rows, d]` = the mean over the real positions of each row of `x` `[rows · width, d]`; zero for an empty row.
+/// `out` `[rows, d]` = the mean over the real positions of each row of `x` `[rows · width, d]`; zero for an
+/// empty row.
 ///
 /// Each vector is multiplied by 1 / length and added in order of position.
 ///

@@ -35,8 +35,8 @@ pub fn nonlinear_backward(f: Nonlinearity, x: &[f32], grad_out: &[f32], dx: &mut
     for_chunks([x, grad_out], dx, |[x, grad], dx| slopes(f, x, grad, dx));
 }
 
-/// Gated linear unit (Shazeer 2020): `out` `[rows, d]` = f(a) ⊙ b, where a and b are the halves of each row of
-/// `x` `[rows, 2 * d]`.
+/// Gated linear unit (Shazeer 2020): `out` `[rows, d]` = f(a) ⊙ b, where a and b are the halves of each row
+/// of `x` `[rows, 2 * d]`.
 ///
 /// # Panics
 /// If a slice does not fit.
@@ -72,7 +72,8 @@ pub fn gated_backward(f: Nonlinearity, d: usize, x: &[f32], grad_out: &[f32], dx
     });
 }
 
-/// `out` = GELU(`x`) with an exact error function. It is slower than [`nonlinear`], which differs by at most 1e-7.
+/// `out` = GELU(`x`) with an exact error function. It is slower than [`nonlinear`], which differs by at most
+/// 1e-7.
 ///
 /// # Panics
 /// If the lengths differ.

@@ -13,7 +13,8 @@ use crate::simd::sum_of;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Norm {
-    /// (x − mean) / √(variance + ε) · gain + bias with the biased variance (Ba et al. 2016); gain and bias `[d]`.
+    /// (x − mean) / √(variance + ε) · gain + bias with the biased variance (Ba et al. 2016); gain and bias
+    /// `[d]`.
     Layer,
     /// x / √(mean of x² + ε) · gain (Zhang and Sennrich 2019); gain `[d]`, no bias.
     Rms,
@@ -111,7 +112,8 @@ fn norm_rows(call: NormCall, x: &[f32], gain: &[f32], bias: Option<&[f32]>, out:
 struct Statistics {
     mean: f32,
     inverse: f32,
-    /// The factor of the mean of ĝ·x̂ in the gradient: 1, or the corresponding term of the unbiased deviation.
+    /// The factor of the mean of ĝ·x̂ in the gradient: 1, or the corresponding term of the unbiased
+    /// deviation.
     curvature: f32,
 }
 

@@ -1,7 +1,8 @@
-//! The counter-based random generator Philox 4×32-10 (Salmon et al., *Parallel Random Numbers: As Easy as 1, 2, 3*, 2011).
+//! The counter-based random generator Philox 4×32-10 (Salmon et al., *Parallel Random Numbers: As Easy as 1,
+//! 2, 3*, 2011).
 //!
-//! The output is a pure function of a key and a counter: there is no state to save, the numbers do not depend on the
-//! number of threads, and any element can be drawn again independently of the others.
+//! The output is a pure function of a key and a counter: there is no state to save, the numbers do not depend
+//! on the number of threads, and any element can be drawn again independently of the others.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
@@ -44,8 +45,8 @@ impl Keys {
         Self(keys)
     }
 
-    /// Four random words for each of the counters `[first + i, rest[0], rest[1], rest[2]]`, i from 0 to 7: vector j holds
-    /// word j of counter i in the low half of lane i. The high halves are unspecified.
+    /// Four random words for each of the counters `[first + i, rest[0], rest[1], rest[2]]`, i from 0 to 7:
+    /// vector j holds word j of counter i in the low half of lane i. The high halves are unspecified.
     #[target_feature(enable = "avx512f")]
     #[inline]
     pub(crate) fn eight(&self, first: u32, rest: [u32; 3]) -> [__m512i; 4] {

@@ -2,7 +2,8 @@
 
 use crate::simd::LANES;
 
-/// Asks the processor to load a rectangle of a row-major matrix into its caches; `row_stride` is the distance between rows.
+/// Asks the processor to load a rectangle of a row-major matrix into its caches; `row_stride` is the distance
+/// between rows.
 ///
 /// The rows lie far apart, and they are short: hardware prefetchers do not foresee the next one.
 pub(crate) fn prefetch(start: *const f32, row_stride: usize, [rows, cols]: [usize; 2]) {
@@ -13,12 +14,13 @@ pub(crate) fn prefetch(start: *const f32, row_stride: usize, [rows, cols]: [usiz
     }
 }
 
-/// `N` runs of cache lines that the next tile of a product reads. They are prefetched, one line after the other, while this tile is
-/// computed.
+/// `N` runs of cache lines that the next tile of a product reads. They are prefetched, one line after the
+/// other, while this tile is computed.
 ///
-/// Large weights come from RAM. Each panel of a block of depth is a run of its own, and hardware prefetchers do not look past the
-/// end of a run. The tile of the first rows prefetches the panels of the next columns; the tiles of further rows find them in the L2
-/// cache. The wide tiles of `f32`, with up to three rows, reach the bandwidth of the RAM without it.
+/// Large weights come from RAM. Each panel of a block of depth is a run of its own, and hardware prefetchers
+/// do not look past the end of a run. The tile of the first rows prefetches the panels of the next columns;
+/// the tiles of further rows find them in the L2 cache. The wide tiles of `f32`, with up to three rows, reach
+/// the bandwidth of the RAM without it.
 #[cfg(target_arch = "x86_64")]
 pub(crate) struct Ahead<const N: usize>([*const u8; N]);
 
@@ -40,7 +42,8 @@ impl<const N: usize> Ahead<N> {
     }
 }
 
-/// Whether an operand of `bytes` bytes is large enough that prefetching it pays off. Smaller ones are often in the L2 cache already.
+/// Whether an operand of `bytes` bytes is large enough that prefetching it pays off. Smaller ones are often
+/// in the L2 cache already.
 pub(crate) fn is_far(bytes: usize) -> bool {
     bytes >= 1 << 18
 }

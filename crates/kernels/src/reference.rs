@@ -1,7 +1,7 @@
 //! Naive reference implementations of the kernels in double precision: loops that read like the formulas.
 //!
-//! The kernels are tested against these, and these against central finite differences. They allocate their results
-//! and check nothing.
+//! The kernels are tested against these, and these against central finite differences. They allocate their
+//! results and check nothing.
 
 mod additive_attention;
 mod attention;

@@ -1,5 +1,5 @@
-//! Rotary position embeddings (Su et al. 2021): each pair of features is rotated by an angle proportional to the
-//! position.
+//! Rotary position embeddings (Su et al. 2021): each pair of features is rotated by an angle proportional to
+//! the position.
 
 use std::sync::Arc;
 
@@ -114,8 +114,8 @@ impl Positions<'_> {
     }
 }
 
-/// `out` = `x`, both `[rows, width]`, with the first `heads` heads rotated; feature i of a head is paired with
-/// feature i + d_head/2.
+/// `out` = `x`, both `[rows, width]`, with the first `heads` heads rotated; feature i of a head is paired
+/// with feature i + d_head/2.
 ///
 /// # Panics
 /// If a slice does not fit, or the table is too short.

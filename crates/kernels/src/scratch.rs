@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::large_pages;
 
-/// Maximum number of elements kept by all threads together: 512 MiB. Buffers beyond it return to the allocator.
+/// Maximum number of elements kept by all threads together: 512 MiB. Buffers beyond it return to the
+/// allocator.
 const MOST_KEPT: usize = 1 << 27;
 
 /// Number of elements in the [`Kept`] buffers of all threads.
@@ -33,8 +34,8 @@ impl Drop for Kept {
     }
 }
 
-/// Calls `work` with a scratch buffer of `len` elements of unspecified contents. Calls may nest: each level has its
-/// own buffer.
+/// Calls `work` with a scratch buffer of `len` elements of unspecified contents. Calls may nest: each level
+/// has its own buffer.
 pub(crate) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) -> R {
     let free = FREE.with_borrow_mut(Vec::pop);
     // A new allocation instead of growing the old one, which would copy unused data and over-allocate.

@@ -1,5 +1,5 @@
-//! Building blocks of the vectorized loops: compilation for AVX-512 and AVX2, reductions in a fixed order, a fast exponential and
-//! related functions.
+//! Building blocks of the vectorized loops: compilation for AVX-512 and AVX2, reductions in a fixed order, a
+//! fast exponential and related functions.
 
 use std::hint::black_box;
 
@@ -11,13 +11,15 @@ pub(crate) fn has_avx2_fma() -> bool {
     for_loops() >= InstructionSet::Avx2
 }
 
-/// Whether the parts of AVX-512 that all CPUs with more than its foundation have are available, besides AVX2 and FMA.
+/// Whether the parts of AVX-512 that all CPUs with more than its foundation have are available, besides AVX2
+/// and FMA.
 #[inline(always)]
 pub(crate) fn has_avx512() -> bool {
     for_loops() >= InstructionSet::Avx512
 }
 
-/// Defines a function whose body is compiled three times, for AVX-512, AVX2 and the baseline, and dispatched at run time.
+/// Defines a function whose body is compiled three times, for AVX-512, AVX2 and the baseline, and dispatched
+/// at run time.
 ///
 /// The compiler does not contract multiplications and additions, so all versions give the same bits.
 macro_rules! vectorized {
@@ -53,14 +55,15 @@ macro_rules! vectorized {
 /// Partial sums per reduction: element `i` goes to lane `i % LANES`, so trailing zeros change nothing.
 pub(crate) const LANES: usize = 16;
 
-// The compiler keeps the lanes of these loops in registers only if it can see that all of them are always used. Hence the last,
-// incomplete chunk is filled up before it is combined with the lanes, and the lanes are combined without a loop over widths.
-// Functions of arrays, such as `map`, are no alternative: they are compiled without the wider instructions.
+// The compiler keeps the lanes of these loops in registers only if it can see that all of them are always
+// used. Hence the last, incomplete chunk is filled up before it is combined with the lanes, and the lanes are
+// combined without a loop over widths. Functions of arrays, such as `map`, are no alternative: they are
+// compiled without the wider instructions.
 
 /// Combines the lanes in a fixed order.
 ///
-/// They pass through memory. Otherwise the compiler sees that they are combined in pairs, and divides the loop that computes them
-/// into vectors of two numbers.
+/// They pass through memory. Otherwise the compiler sees that they are combined in pairs, and divides the
+/// loop that computes them into vectors of two numbers.
 #[inline(always)]
 fn combine(lanes: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
     /// In one cache line.
@@ -124,7 +127,8 @@ pub(crate) fn sum_of_two(x: &[f32], y: &[f32], term: impl Fn(f32, f32) -> f32) -
     combine(lanes, |a, b| a + b)
 }
 
-/// The sum of each lane over 16 lines, line i being the partial sum of the elements i, i + 16, …: in the order of [`sum_of`].
+/// The sum of each lane over 16 lines, line i being the partial sum of the elements i, i + 16, …: in the
+/// order of [`sum_of`].
 #[inline(always)]
 pub(crate) fn sum_of_lines(lines: &[[f32; LANES]; LANES]) -> [f32; LANES] {
     let mut sums = *lines;
@@ -178,7 +182,8 @@ pub(crate) fn max_and_nan(x: &[f32]) -> (f32, bool) {
     (larger(combine(lanes, larger), rest_max), any_nan | rest_nan)
 }
 
-/// Multiplies the first `visible` numbers by `scale`, sets the others to −∞, and returns the largest. NaN is ignored.
+/// Multiplies the first `visible` numbers by `scale`, sets the others to −∞, and returns the largest. NaN is
+/// ignored.
 #[inline(always)]
 pub(crate) fn scale_and_hide(x: &mut [[f32; LANES]], visible: usize, scale: f32) -> f32 {
     let mut lanes = [f32::NEG_INFINITY; LANES];
@@ -212,13 +217,13 @@ const ROUND: f32 = 12_582_912.0;
 /// ln 2 = `LN_2_HIGH` + `LN_2_LOW`; the former has so few bits that its multiples are exact.
 const LN_2_HIGH: f32 = 0.693_359_4;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
-/// Coefficients of eʳ − 1 on |r| ≤ ½ ln 2 from the linear term up, fitted for the smallest relative error of eʳ
-/// (Remez): 2e-9 before rounding.
+/// Coefficients of eʳ − 1 on |r| ≤ ½ ln 2 from the linear term up, fitted for the smallest relative error of
+/// eʳ (Remez): 2e-9 before rounding.
 const EXP_COEFFICIENTS: [f32; 6] =
     [1.0, 0.499_999_9, 0.166_664_2, 0.041_668_23, 0.008_374_832, 0.001_383_682_5];
 
-/// (q, 2ⁿ) such that eˣ = (1 + q) 2ⁿ, for `EXP_UNDERFLOW` ≤ x ≤ 0. For x > −½ ln 2, n is 0 and q = eˣ − 1 is accurate
-/// even for tiny x.
+/// (q, 2ⁿ) such that eˣ = (1 + q) 2ⁿ, for `EXP_UNDERFLOW` ≤ x ≤ 0. For x > −½ ln 2, n is 0 and q = eˣ − 1 is
+/// accurate even for tiny x.
 #[inline(always)]
 fn exp_parts(x: f32) -> (f32, f32) {
     let rounded = x * std::f32::consts::LOG2_E + ROUND;
@@ -253,7 +258,8 @@ pub(crate) fn sigmoid(x: f32) -> f32 {
 
 /// tanh x with a relative error below 3e-7, including near 0; NaN for NaN.
 ///
-/// Computed as tanh |x| = −t/(2 + t), where t = e^(−2|x|) − 1 is evaluated as (q + 1) 2ⁿ − 1 without cancellation.
+/// Computed as tanh |x| = −t/(2 + t), where t = e^(−2|x|) − 1 is evaluated as (q + 1) 2ⁿ − 1 without
+/// cancellation.
 #[inline(always)]
 pub(crate) fn tanh(x: f32) -> f32 {
     let (q, power) = exp_parts(clamped(-2.0 * x.abs()));

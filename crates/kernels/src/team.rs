@@ -1,7 +1,7 @@
 //! Threads that share short pieces of work, such as the product of a single row with a large matrix.
 //!
-//! Waking a sleeping thread takes longer than such a piece of work. The members of the team therefore wait actively for a
-//! short time after each piece, and sleep only if nothing follows.
+//! Waking a sleeping thread takes longer than such a piece of work. The members of the team therefore wait
+//! actively for a short time after each piece, and sleep only if nothing follows.
 
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
@@ -30,20 +30,20 @@ static TEAM: Team = Team {
 /// True after [`disband`].
 static DISBANDED: AtomicBool = AtomicBool::new(false);
 
-/// Leaves all further work to the threads that call [`run`]. A process that was forked must call this before any other work: it
-/// has none of the threads of the process from which it comes.
+/// Leaves all further work to the threads that call [`run`]. A process that was forked must call this before
+/// any other work: it has none of the threads of the process from which it comes.
 pub fn disband() {
     DISBANDED.store(true, Ordering::Relaxed);
 }
 
-/// The number of parts into which [`run`] should split work on this thread, including its own: at most the number of the current
-/// [`Threads`].
+/// The number of parts into which [`run`] should split work on this thread, including its own: at most the
+/// number of the current [`Threads`].
 pub fn size() -> usize {
     if DISBANDED.load(Ordering::Relaxed) { 1 } else { Threads::current().count().min(1 + MOST) }
 }
 
-/// Calls `work(0)` … `work(parts - 1)`, each on a thread of its own if the team is free and large enough, else one after the
-/// other on this thread.
+/// Calls `work(0)` … `work(parts - 1)`, each on a thread of its own if the team is free and large enough,
+/// else one after the other on this thread.
 ///
 /// # Panics
 /// If `work` panics.
@@ -81,8 +81,8 @@ struct Member {
 
 type Job = Option<&'static (dyn Fn(usize) + Sync)>;
 
-// SAFETY: `job` is only written by the holder of `turn` while no member is busy, and only read by members that take part in it,
-// after they have seen their new `number`, until they are no longer busy.
+// SAFETY: `job` is only written by the holder of `turn` while no member is busy, and only read by members
+// that take part in it, after they have seen their new `number`, until they are no longer busy.
 unsafe impl Sync for Team {}
 
 impl Member {
@@ -90,8 +90,8 @@ impl Member {
         Self { thread: OnceLock::new(), number: AtomicUsize::new(0), asleep: AtomicBool::new(false) }
     }
 
-    /// Starts this member of the team for part `part` of its jobs, unless it runs already. False if the system has no more
-    /// threads.
+    /// Starts this member of the team for part `part` of its jobs, unless it runs already. False if the
+    /// system has no more threads.
     fn start(&'static self, part: usize) -> bool {
         if self.thread.get().is_some() {
             return true;
@@ -126,7 +126,8 @@ impl Team {
             // The system has no more threads.
             return (0..parts).for_each(work);
         }
-        // SAFETY: this function returns only after all members have finished the job, so the reference is not used later.
+        // SAFETY: this function returns only after all members have finished the job, so the reference is not
+        // used later.
         let work: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
         // SAFETY: this thread holds `turn`, and no member is busy.
         unsafe {

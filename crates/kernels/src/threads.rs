@@ -1,8 +1,8 @@
 //! The threads among which work is divided.
 //!
-//! All work of a process shares one set of threads, which [`Threads::start`] starts, or else the first work that is large enough.
-//! A thread that works beside others, each with work of its own, does all of it [alone](Threads::alone). Results never depend on
-//! the number of threads.
+//! All work of a process shares one set of threads, which [`Threads::start`] starts, or else the first work
+//! that is large enough. A thread that works beside others, each with work of its own, does all of it
+//! [alone](Threads::alone). Results never depend on the number of threads.
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -29,9 +29,9 @@ impl Threads {
         builder.build_global().map(|()| Self(count.get()))
     }
 
-    /// Starts `count` threads for all work of the process, of which the calling one is the first. It then works itself instead of
-    /// waking another thread and waiting for it. Other threads must not divide work: nobody may be there to do it. If they work,
-    /// they do so [alone](Threads::alone).
+    /// Starts `count` threads for all work of the process, of which the calling one is the first. It then
+    /// works itself instead of waking another thread and waiting for it. Other threads must not divide work:
+    /// nobody may be there to do it. If they work, they do so [alone](Threads::alone).
     ///
     /// # Errors
     /// Fails if the process has threads already, or the system has no more.
@@ -41,8 +41,8 @@ impl Threads {
         builder.build_global().map(|()| Self(count.get()))
     }
 
-    /// Returns the threads among which work on this thread is divided. If the process has none yet, it starts as many as it has
-    /// CPUs.
+    /// Returns the threads among which work on this thread is divided. If the process has none yet, it starts
+    /// as many as it has CPUs.
     pub fn current() -> Self {
         if ALONE.get() { Self(1) } else { Self(rayon::current_num_threads()) }
     }

@@ -1,4 +1,5 @@
-//! A rectangle of a row-major matrix that one thread may write while others write elsewhere in the same matrix.
+//! A rectangle of a row-major matrix that one thread may write while others write elsewhere in the same
+//! matrix.
 
 use std::marker::PhantomData;
 
@@ -14,8 +15,8 @@ pub(crate) struct TileMut<'a> {
     borrow: PhantomData<&'a mut [f32]>,
 }
 
-// SAFETY: a tile represents a mutable borrow of `f32`s, which may move between threads; shared references give access
-// to the elements only through the `unsafe` method `part`.
+// SAFETY: a tile represents a mutable borrow of `f32`s, which may move between threads; shared references
+// give access to the elements only through the `unsafe` method `part`.
 unsafe impl Send for TileMut<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for TileMut<'_> {}
@@ -48,8 +49,8 @@ impl<'a> TileMut<'a> {
         self.prefetch_part([0, 0], [self.rows, self.cols]);
     }
 
-    /// Asks the processor to load the part of the rectangle `[rows, cols]` at (`row`, `col`) that lies in the tile, which will be
-    /// written.
+    /// Asks the processor to load the part of the rectangle `[rows, cols]` at (`row`, `col`) that lies in the
+    /// tile, which will be written.
     pub(crate) fn prefetch_part(&self, [row, col]: [usize; 2], [rows, cols]: [usize; 2]) {
         if row < self.rows && col < self.cols {
             let start = self.data.wrapping_add(row * self.row_stride + col);

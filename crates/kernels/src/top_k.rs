@@ -7,8 +7,8 @@ use crate::simd::{exp_nonpositive, max_and_nan, max_of, sum_of};
 /// Up to this count, insertion is faster than sorting.
 const FEW: usize = 64;
 
-/// The `count` largest values of `row` with their indices, largest first; ties go to the lower index. NaN, −∞ and `barred`
-/// indices are skipped, and +∞ counts as the largest finite number.
+/// The `count` largest values of `row` with their indices, largest first; ties go to the lower index. NaN, −∞
+/// and `barred` indices are skipped, and +∞ counts as the largest finite number.
 pub fn largest(row: &[f32], count: usize, barred: &[u32]) -> Vec<(f32, u32)> {
     if count <= FEW { insert_largest(row, count, barred) } else { sort_largest(row, count, barred) }
 }
@@ -126,8 +126,8 @@ pub struct ExpSum {
 }
 
 vectorized! {
-    /// The sum over at most [`SUM_CHUNK`] values, with a relative error below 4e-7. NaN is left out, and +∞ counts as the largest
-    /// finite number.
+    /// The sum over at most [`SUM_CHUNK`] values, with a relative error below 4e-7. NaN is left out, and +∞
+    /// counts as the largest finite number.
     pub fn exp_sum(values: &[f32]) -> ExpSum {
         let (max, any_nan) = max_and_nan(values);
         if max == f32::INFINITY || any_nan {
@@ -152,13 +152,15 @@ fn exp_sum_of_odd(values: &[f32]) -> ExpSum {
     ExpSum { max, sum }
 }
 
-/// 2^f for |f| ≤ ½, from the constant term up, fitted for the smallest relative error (Remez): 7.5e-8 before rounding.
+/// 2^f for |f| ≤ ½, from the constant term up, fitted for the smallest relative error (Remez): 7.5e-8 before
+/// rounding.
 const POWER_COEFFICIENTS: [f32; 6] =
     [1.000_000_1, 0.693_146_94, 0.240_221_2, 0.055_507_13, 0.009_675_541, 0.001_327_647_1];
 
 vectorized! {
-    /// Adds e^(x − `total`) for each x of `row` to `sums`. No x exceeds `total`, but for +∞, which counts as the largest
-    /// finite number. The relative error is below 1e-5 where a term is at least 1e-37; smaller ones and NaN add at most 2e-38.
+    /// Adds e^(x − `total`) for each x of `row` to `sums`. No x exceeds `total`, but for +∞, which counts as
+    /// the largest finite number. The relative error is below 1e-5 where a term is at least 1e-37; smaller
+    /// ones and NaN add at most 2e-38.
     pub fn add_exponentials(row: &[f32], total: f64, sums: &mut [f32]) {
         // Twice as precise as one number.
         let high = total as f32;

@@ -12,8 +12,8 @@ use crate::simd::LANES;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{has_avx2_fma, has_avx512};
 
-/// Copies column j of `from` `[rows, cols]`, whose rows are contiguous, to `to[j * stride..]`, followed by zeros up to a multiple
-/// of [`LANES`] elements.
+/// Copies column j of `from` `[rows, cols]`, whose rows are contiguous, to `to[j * stride..]`, followed by
+/// zeros up to a multiple of [`LANES`] elements.
 ///
 /// # Panics
 /// If a slice is too short, or the rows are not contiguous.

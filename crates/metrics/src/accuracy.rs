@@ -79,8 +79,8 @@ fn without_newline(line: &str) -> &str {
     line.strip_suffix("\r\n").or_else(|| line.strip_suffix('\n')).unwrap_or(line)
 }
 
-/// Perplexity: e to the power of the average negative log-likelihood per token, given the sum in nats. It is the number of
-/// equally likely tokens that the model effectively chooses among.
+/// Perplexity: e to the power of the average negative log-likelihood per token, given the sum in nats. It is
+/// the number of equally likely tokens that the model effectively chooses among.
 ///
 /// # Panics
 /// If there are no tokens.

@@ -132,8 +132,8 @@ impl BleuStatistics {
         }
     }
 
-    /// Returns the smoothed precision of each order in percent, up to the highest order for which the output has n-grams; empty
-    /// if nothing matches.
+    /// Returns the smoothed precision of each order in percent, up to the highest order for which the output
+    /// has n-grams; empty if nothing matches.
     pub fn precisions(&self, smoothing: Smoothing) -> Vec<f64> {
         let mut precisions = Vec::with_capacity(MAX_NGRAM_ORDER);
         if self.correct == [0; MAX_NGRAM_ORDER] {
@@ -167,8 +167,8 @@ impl BleuStatistics {
 impl Bleu {
     /// BLEU of a corpus.
     ///
-    /// `references` holds one stream per reference translation, each with one line per hypothesis. An empty corpus
-    /// scores 0.
+    /// `references` holds one stream per reference translation, each with one line per hypothesis. An empty
+    /// corpus scores 0.
     ///
     /// # Panics
     /// If there are no references, or a stream and `hypotheses` differ in length.

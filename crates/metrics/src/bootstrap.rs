@@ -12,8 +12,8 @@ use super::segments::{CorpusMetric, Segments, block};
 /// The seed of resampling by default, as in sacreBLEU.
 pub const DEFAULT_SEED: u64 = 12345;
 
-/// Bootstrap resampling as in sacreBLEU: the same seed draws the same corpora. Results do not depend on the number of
-/// threads.
+/// Bootstrap resampling as in sacreBLEU: the same seed draws the same corpora. Results do not depend on the
+/// number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bootstrap {
     /// Number of resampled corpora.
@@ -39,10 +39,10 @@ impl Bootstrap {
 
     /// Compares a system with a baseline on resamples of the same lines.
     ///
-    /// The p-value is defined as in sacreBLEU: the share of resamples whose absolute difference exceeds its mean by more than
-    /// the observed difference. It counts large differences in one direction only, so it is about half of the two-sided p-value
-    /// of [`Randomization`](super::Randomization). It is 1 if the systems never differ, for which sacreBLEU gives the smallest
-    /// p-value.
+    /// The p-value is defined as in sacreBLEU: the share of resamples whose absolute difference exceeds its
+    /// mean by more than the observed difference. It counts large differences in one direction only, so it is
+    /// about half of the two-sided p-value of [`Randomization`](super::Randomization). It is 1 if the systems
+    /// never differ, for which sacreBLEU gives the smallest p-value.
     ///
     /// # Panics
     /// If the systems have different numbers of lines, or metrics with different options.

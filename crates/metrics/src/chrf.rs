@@ -18,8 +18,8 @@ pub struct Chrf {
     pub case: Case,
     /// Count white space as characters.
     pub whitespace: bool,
-    /// Average over all orders, using ε for those without n-grams, as chrF++.py, Moses and NLTK do, instead of over
-    /// the orders that both sides have.
+    /// Average over all orders, using ε for those without n-grams, as chrF++.py, Moses and NLTK do, instead
+    /// of over the orders that both sides have.
     pub epsilon_smoothing: bool,
 }
 
@@ -42,8 +42,8 @@ type OrderCounts = [f64; 3];
 impl Chrf {
     /// chrF of a corpus.
     ///
-    /// `references` holds one stream per reference translation, each with one line per hypothesis; each line is
-    /// compared with the reference that gives the best score. An empty corpus scores 0.
+    /// `references` holds one stream per reference translation, each with one line per hypothesis; each line
+    /// is compared with the reference that gives the best score. An empty corpus scores 0.
     ///
     /// # Panics
     /// If there are no references, or a stream and `hypotheses` differ in length.
@@ -111,8 +111,8 @@ impl Chrf {
     }
 }
 
-/// The statistics of a line are three numbers per order, characters first: the n-grams of the hypothesis, of the best-scoring
-/// reference, and those that match.
+/// The statistics of a line are three numbers per order, characters first: the n-grams of the hypothesis, of
+/// the best-scoring reference, and those that match.
 impl CorpusMetric for Chrf {
     fn n_statistics(&self) -> usize {
         3 * (self.char_order + self.word_order)
@@ -163,8 +163,8 @@ impl CorpusMetric for Chrf {
     }
 }
 
-/// The statistics of the first sequence of `ngrams` against the sequence `reference`; if the latter has no n-grams, those of
-/// the first are not counted.
+/// The statistics of the first sequence of `ngrams` against the sequence `reference`; if the latter has no
+/// n-grams, those of the first are not counted.
 fn against(ngrams: &NgramCounts, reference: usize) -> OrderCounts {
     let n_reference = ngrams.total(reference);
     [
@@ -175,8 +175,8 @@ fn against(ngrams: &NgramCounts, reference: usize) -> OrderCounts {
     .map(|count| count as f64)
 }
 
-/// Splits a line into words, separating one ASCII punctuation mark from the end, or else from the start, of each
-/// word.
+/// Splits a line into words, separating one ASCII punctuation mark from the end, or else from the start, of
+/// each word.
 fn words(line: &str) -> Vec<&str> {
     let is_mark = |c: &char| c.is_ascii_punctuation();
     let mut pieces = Vec::new();

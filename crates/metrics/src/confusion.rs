@@ -88,8 +88,8 @@ mod tests {
         (a - b).abs() < 1e-12
     }
 
-    /// Computed by hand: of `a` 3 of 4 are found and 3 of 5 predictions are right, of `b` 2 of 4 and 2 of 3, of `c` 1 of 1
-    /// and 1 of 1; `d` is predicted once and never right.
+    /// Computed by hand: of `a` 3 of 4 are found and 3 of 5 predictions are right, of `b` 2 of 4 and 2 of 3,
+    /// of `c` 1 of 1 and 1 of 1; `d` is predicted once and never right.
     fn confusion() -> Confusion {
         let mut confusion = Confusion::default();
         for (right, predicted) in [

@@ -211,8 +211,8 @@ impl Shift {
     }
 }
 
-/// The shift that saves most edits, if any does and the limit is not reached. Ties are resolved in favor of the
-/// longest phrase, then of the lowest start, then of the lowest destination.
+/// The shift that saves most edits, if any does and the limit is not reached. Ties are resolved in favor of
+/// the longest phrase, then of the lowest start, then of the lowest destination.
 fn best_shift(
     distance: &BeamDistance<'_>,
     words: &[u32],
@@ -282,7 +282,8 @@ impl CommonRun {
             && !(start + 1..=start + len).contains(&counterpart_end)
     }
 
-    /// The candidate shifts: after the counterpart of each reference word, beginning with the one before the phrase.
+    /// The candidate shifts: after the counterpart of each reference word, beginning with the one before the
+    /// phrase.
     fn shifts(&self, alignment: &Alignment) -> impl Iterator<Item = Shift> {
         let Self { start, reference_start, len } = *self;
         let before = match reference_start {

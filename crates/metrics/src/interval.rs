@@ -36,8 +36,8 @@ impl Interval {
     }
 }
 
-/// Formats the interval like sacreBLEU: `μ = 33.79 ± 0.61`. Numbers have two decimals unless the format specifies a
-/// precision.
+/// Formats the interval like sacreBLEU: `μ = 33.79 ± 0.61`. Numbers have two decimals unless the format
+/// specifies a precision.
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimals = f.precision().unwrap_or(2);

@@ -1,8 +1,8 @@
 //! Evaluation metrics on strings.
 //!
-//! BLEU, chrF and TER give the same numbers as sacreBLEU 2.x for the same strings. Each score carries a signature with
-//! sacreBLEU's fields in the same order, so that it can be reproduced; only the last field differs: `version` names this
-//! program, as in `version:attentive-0.2.0`.
+//! BLEU, chrF and TER give the same numbers as sacreBLEU 2.x for the same strings. Each score carries a
+//! signature with sacreBLEU's fields in the same order, so that it can be reproduced; only the last field
+//! differs: `version` names this program, as in `version:attentive-0.2.0`.
 //!
 //! ```
 //! use attentive_metrics::Bleu;
@@ -12,8 +12,9 @@
 //! assert!((score.value - 53.7284965911771).abs() < 1e-9);
 //! ```
 //!
-//! [`Bootstrap`] and [`Randomization`] test whether a difference is statistically significant. They resample the statistics of
-//! the lines, gathered once as [`Segments`], and draw the same samples as sacreBLEU for the same seed:
+//! [`Bootstrap`] and [`Randomization`] test whether a difference is statistically significant. They resample
+//! the statistics of the lines, gathered once as [`Segments`], and draw the same samples as sacreBLEU for the
+//! same seed:
 //!
 //! ```
 //! use attentive_metrics::{Bleu, Bootstrap, Segments};
@@ -63,7 +64,8 @@ pub use tokenize::BleuTokenizer;
 
 use rayon::prelude::*;
 
-/// Applies `measure` to every hypothesis and its references in parallel; results are in the order of the lines.
+/// Applies `measure` to every hypothesis and its references in parallel; results are in the order of the
+/// lines.
 fn per_segment<H, R, S>(
     hypotheses: &[H],
     references: &[Vec<R>],

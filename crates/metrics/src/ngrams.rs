@@ -32,8 +32,8 @@ impl NgramCounts {
 
 /// Counts the n-grams of orders 1 to `max_order` in `sequences`; the first element is for order 1.
 ///
-/// N-grams are numbered: an n-gram is identified by the number of its first n − 1 symbols and its last symbol, so the
-/// cost per n-gram does not depend on n.
+/// N-grams are numbered: an n-gram is identified by the number of its first n − 1 symbols and its last
+/// symbol, so the cost per n-gram does not depend on n.
 pub(super) fn count_ngrams<T: Hash + Eq>(sequences: Vec<Vec<T>>, max_order: usize) -> Vec<NgramCounts> {
     let mut numbers = HashMap::new();
     let symbols: Vec<Vec<u32>> = sequences
@@ -74,7 +74,8 @@ pub(super) fn number<K: Hash + Eq, S: BuildHasher>(numbers: &mut HashMap<K, u32,
     *numbers.entry(key).or_insert(next)
 }
 
-/// Hashes a pair of numbers with one multiplication. The keys are internal numbers, so no input can force collisions.
+/// Hashes a pair of numbers with one multiplication. The keys are internal numbers, so no input can force
+/// collisions.
 #[derive(Default)]
 struct PairHasher(u64);
 
@@ -86,7 +87,8 @@ impl Hasher for PairHasher {
     }
 
     fn write_u64(&mut self, pair: u64) {
-        // 2⁶⁴ divided by the golden ratio. The high bits of the product are well mixed; the table uses both ends.
+        // 2⁶⁴ divided by the golden ratio. The high bits of the product are well mixed; the table uses both
+        // ends.
         let product = (self.0 ^ pair).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = product ^ product >> 32;
     }

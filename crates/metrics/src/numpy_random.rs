@@ -75,7 +75,8 @@ impl Pcg {
     }
 }
 
-/// `SeedSequence(seed).generate_state(4, uint64)`: spreads the bits of `seed` over 256 bits (O'Neill's `seed_seq_fe`).
+/// `SeedSequence(seed).generate_state(4, uint64)`: spreads the bits of `seed` over 256 bits (O'Neill's
+/// `seed_seq_fe`).
 fn seed_sequence(seed: u64) -> [u64; 4] {
     let mut hash = Hash { constant: 0x43b0_d7e5, multiplier: 0x931e_8875 };
     let mut pool = [seed as u32, (seed >> 32) as u32, 0, 0].map(|word| hash.apply(word));

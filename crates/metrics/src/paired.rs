@@ -25,8 +25,8 @@ pub struct Difference {
     pub value: f64,
     /// The differences on resampled corpora.
     pub interval: Interval,
-    /// Roughly the probability of a difference at least this large if the systems were equally good; the test that computes it
-    /// defines exactly what it counts.
+    /// Roughly the probability of a difference at least this large if the systems were equally good; the test
+    /// that computes it defines exactly what it counts.
     pub p_value: f64,
 }
 
@@ -37,8 +37,8 @@ impl Difference {
     }
 }
 
-/// The share of `sizes` that exceed `center` by more than `observed`, where one more is counted, so that it is never 0 (as
-/// in sacreBLEU); 1 if nothing differs.
+/// The share of `sizes` that exceed `center` by more than `observed`, where one more is counted, so that it
+/// is never 0 (as in sacreBLEU); 1 if nothing differs.
 pub(super) fn p_value(sizes: &[f64], center: f64, observed: f64) -> f64 {
     if observed == 0.0 && sizes.iter().all(|&size| size == 0.0) {
         return 1.0;

@@ -9,8 +9,8 @@ use super::numpy_random::NumpyRandom;
 use super::paired::p_value;
 use super::segments::{CorpusMetric, Segments, block};
 
-/// The paired test of approximate randomization as in sacreBLEU: the same seed exchanges the same lines. Results do not
-/// depend on the number of threads.
+/// The paired test of approximate randomization as in sacreBLEU: the same seed exchanges the same lines.
+/// Results do not depend on the number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Randomization {
     /// Number of trials. Each exchanges the two systems' outputs of randomly chosen lines.
@@ -30,8 +30,9 @@ impl Default for Randomization {
 impl Randomization {
     /// Returns the two-sided p-value: the share of trials whose absolute difference exceeds the observed one.
     ///
-    /// As in sacreBLEU, trials with an equal difference do not count, so the result is too small for systems that differ
-    /// in very few lines. It is 1 if the systems never differ, for which sacreBLEU gives the smallest p-value.
+    /// As in sacreBLEU, trials with an equal difference do not count, so the result is too small for systems
+    /// that differ in very few lines. It is 1 if the systems never differ, for which sacreBLEU gives the
+    /// smallest p-value.
     ///
     /// # Panics
     /// If the systems have different numbers of lines, or metrics with different options.

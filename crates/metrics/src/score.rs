@@ -13,10 +13,11 @@ pub struct Score {
     pub name: String,
     /// The score in percent. TER is an error rate: lower is better, and it can exceed 100.
     pub value: f64,
-    /// All settings that the value depends on, in sacreBLEU's format, such as `nrefs:1|case:mixed|…|version:attentive-0.2.0`.
+    /// All settings that the value depends on, in sacreBLEU's format, such as
+    /// `nrefs:1|case:mixed|…|version:attentive-0.2.0`.
     pub signature: String,
-    /// Details that sacreBLEU prints after the value: for BLEU the precisions, the brevity penalty and the lengths;
-    /// otherwise empty.
+    /// Details that sacreBLEU prints after the value: for BLEU the precisions, the brevity penalty and the
+    /// lengths; otherwise empty.
     pub detail: String,
     /// The interval of the score on resampled corpora, if it was estimated; see [`Score::with_interval`].
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,8 +41,8 @@ impl Score {
     }
 }
 
-/// Formats the score like sacreBLEU: name, signature, value, interval, detail. Numbers have two decimals unless the
-/// format specifies a precision.
+/// Formats the score like sacreBLEU: name, signature, value, interval, detail. Numbers have two decimals
+/// unless the format specifies a precision.
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimals = f.precision().unwrap_or(2);

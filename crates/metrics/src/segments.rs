@@ -67,8 +67,8 @@ impl<M: CorpusMetric> Segments<M> {
         self.metric.value(&self.sums(lines))
     }
 
-    /// The scores of two corpora: one takes the lines of `self` where `chosen` is true and those of `other` elsewhere,
-    /// the second takes the rest.
+    /// The scores of two corpora: one takes the lines of `self` where `chosen` is true and those of `other`
+    /// elsewhere, the second takes the rest.
     pub(super) fn values_of_exchange(&self, other: &Self, chosen: &[bool]) -> [f64; 2] {
         [true, false].map(|own| {
             let mut sums = vec![0.0; self.metric.n_statistics()];
@@ -106,8 +106,8 @@ impl<M: CorpusMetric> Segments<M> {
     }
 }
 
-/// Number of corpora of `n_lines` lines that are drawn at once, before they are scored in parallel: few if they are long,
-/// to save memory.
+/// Number of corpora of `n_lines` lines that are drawn at once, before they are scored in parallel: few if
+/// they are long, to save memory.
 pub(super) fn block(n_lines: usize) -> usize {
     ((1 << 20) / n_lines.max(1)).clamp(16, 256)
 }

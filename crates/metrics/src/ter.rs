@@ -1,4 +1,5 @@
-//! TER: the number of edits, including phrase shifts, that turn the output into a reference (Snover et al., 2006).
+//! TER: the number of edits, including phrase shifts, that turn the output into a reference (Snover et al.,
+//! 2006).
 
 use std::collections::HashMap;
 
@@ -8,7 +9,8 @@ use super::score::{Case, Score, signature, yes_no};
 use super::segments::{CorpusMetric, Segments};
 use super::{text, tokenize};
 
-/// TER as computed by sacreBLEU and Tercom. By default it is case-insensitive and splits words at white space.
+/// TER as computed by sacreBLEU and Tercom. By default it is case-insensitive and splits words at white
+/// space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ter {
     /// Case sensitivity.
@@ -16,7 +18,8 @@ pub struct Ter {
     /// Resolve XML entities and separate punctuation from words.
     pub normalized: bool,
     pub remove_punctuation: bool,
-    /// Split Chinese and Japanese text into characters when normalizing, and remove Asian punctuation as well.
+    /// Split Chinese and Japanese text into characters when normalizing, and remove Asian punctuation as
+    /// well.
     pub asian_support: bool,
 }
 
@@ -29,8 +32,8 @@ impl Default for Ter {
 impl Ter {
     /// TER of a corpus.
     ///
-    /// `references` holds one stream per reference translation, each with one line per hypothesis. An empty corpus,
-    /// or one of empty lines, scores 0; output with empty references scores 100.
+    /// `references` holds one stream per reference translation, each with one line per hypothesis. An empty
+    /// corpus, or one of empty lines, scores 0; output with empty references scores 100.
     ///
     /// # Panics
     /// If there are no references, or a stream and `hypotheses` differ in length.
@@ -83,7 +86,8 @@ impl Ter {
     }
 }
 
-/// A line has two statistics: the edits needed for the closest reference, and the mean length of the references.
+/// A line has two statistics: the edits needed for the closest reference, and the mean length of the
+/// references.
 impl CorpusMetric for Ter {
     fn n_statistics(&self) -> usize {
         2
@@ -95,8 +99,8 @@ impl CorpusMetric for Ter {
             text::words(line).map(|word| number(&mut numbers, word.to_owned())).collect()
         };
         let hypothesis = words_of(&self.tokenize(hypothesis));
-        // sacreBLEU preprocesses references twice, and the second pass can change more: `a's,` becomes `a's ,`, and
-        // only then `a 's ,`.
+        // sacreBLEU preprocesses references twice, and the second pass can change more: `a's,` becomes
+        // `a's ,`, and only then `a 's ,`.
         let references: Vec<Vec<u32>> =
             references.iter().map(|reference| words_of(&self.tokenize(&self.tokenize(reference)))).collect();
         let reference_len: usize = references.iter().map(Vec::len).sum();

@@ -95,10 +95,11 @@ pub(super) fn tercom_western(line: &str) -> String {
     split_numbers(&line.replace("'s ", " 's "))
 }
 
-/// TER's normalization of Chinese and Japanese text, after [`tercom_western`]: each such character becomes a word.
+/// TER's normalization of Chinese and Japanese text, after [`tercom_western`]: each such character becomes a
+/// word.
 ///
-/// Kana are not split: sacreBLEU's rules for them require a line that starts with kana, but a normalized line starts
-/// with a space.
+/// Kana are not split: sacreBLEU's rules for them require a line that starts with kana, but a normalized line
+/// starts with a space.
 pub(super) fn tercom_asian(line: &str) -> String {
     surround(line, |c| is_ideograph(c) || is_asian_mark(c))
 }
@@ -167,9 +168,10 @@ fn is_western_mark(c: char) -> bool {
     c.is_ascii_punctuation() && !matches!(c, '\'' | ',' | '-' | '.')
 }
 
-/// The characters that sacreBLEU's `zh` separates: ideographs, full-width forms and East Asian marks. U+2001 to U+2A6D (typographic
-/// marks, currencies, arrows, mathematical signs and others) are among them, and ideographs above U+FFFF are not, since the script
-/// writes these as `\u20000` to `\u2a6d6` and so on, which Python reads as four digits and a fifth character.
+/// The characters that sacreBLEU's `zh` separates: ideographs, full-width forms and East Asian marks. U+2001
+/// to U+2A6D (typographic marks, currencies, arrows, mathematical signs and others) are among them, and
+/// ideographs above U+FFFF are not, since the script writes these as `\u20000` to `\u2a6d6` and so on, which
+/// Python reads as four digits and a fifth character.
 fn is_chinese(c: char) -> bool {
     matches!(c,
         '\u{2001}'..='\u{2a6d}' | '\u{2e80}'..='\u{2fdf}' | '\u{2ff0}'..='\u{303f}' | '\u{3100}'..='\u{312f}'
@@ -178,8 +180,8 @@ fn is_chinese(c: char) -> bool {
         | '\u{fe10}'..='\u{fe1f}' | '\u{fe30}'..='\u{fe4f}' | '\u{ff00}'..='\u{ffef}')
 }
 
-/// The Unicode blocks whose characters TER treats as words: radicals, strokes, enclosed and compatibility forms,
-/// extension A, unified ideographs.
+/// The Unicode blocks whose characters TER treats as words: radicals, strokes, enclosed and compatibility
+/// forms, extension A, unified ideographs.
 fn is_ideograph(c: char) -> bool {
     matches!(c,
         '\u{2e80}'..='\u{2eff}' | '\u{31c0}'..='\u{31ef}' | '\u{3200}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'

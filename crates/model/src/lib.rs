@@ -1,6 +1,6 @@
-//! Sequence models: their layers ([`nn`]), whole models for training ([`model`]), and the engines that decode: on
-//! the CPU ([`engine`]) and on other devices ([`device_engine`]), or wherever
-//! it is ([`any_engine`]).
+//! Sequence models: their layers ([`nn`]), whole models for training ([`model`]), and the engines that
+//! decode: on the CPU ([`engine`]) and on other devices ([`device_engine`]), or wherever it is
+//! ([`any_engine`]).
 
 pub mod any_engine;
 pub mod device_engine;

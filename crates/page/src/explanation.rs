@@ -33,12 +33,14 @@ pub fn bytes_of(weights: usize) -> usize {
     weights.saturating_mul(EACH)
 }
 
-/// `inspection` as JSON, which is embedded in the page of [`attention`](super::attention). `title` names the model.
+/// `inspection` as JSON, which is embedded in the page of [`attention`](super::attention). `title` names the
+/// model.
 ///
-/// An object with `title`; `src` and `tgt`, the tokens that the encoder and the decoder read; `written`, for each position of
-/// `tgt` the `token` that follows, its `probability` and its `alternatives`; `tags` and `labels`, predictions with their
-/// `probability`; `maps`, each with `name`, `site` (`encoder_self`, `decoder_self` or `cross`), `layer`, `rows`, `columns` and
-/// `heads`, for each head its weights row by row, where `units` stands for 1; and `warnings`.
+/// An object with `title`; `src` and `tgt`, the tokens that the encoder and the decoder read; `written`, for
+/// each position of `tgt` the `token` that follows, its `probability` and its `alternatives`; `tags` and
+/// `labels`, predictions with their `probability`; `maps`, each with `name`, `site` (`encoder_self`,
+/// `decoder_self` or `cross`), `layer`, `rows`, `columns` and `heads`, for each head its weights row by row,
+/// where `units` stands for 1; and `warnings`.
 pub fn explanation<'a>(title: &'a str, inspection: &'a Inspection) -> impl Serialize + use<'a> {
     let Inspection { src, tgt, written, predicted, maps, warnings } = inspection;
     let (tags, labels) = match predicted {
@@ -59,7 +61,8 @@ pub fn explanation<'a>(title: &'a str, inspection: &'a Inspection) -> impl Seria
     }
 }
 
-/// The data that [`explanation`] describes. There may be millions of weights, so they are serialized without a copy.
+/// The data that [`explanation`] describes. There may be millions of weights, so they are serialized without
+/// a copy.
 #[derive(Serialize)]
 struct Explanation<'a> {
     title: &'a str,

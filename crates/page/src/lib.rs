@@ -1,5 +1,5 @@
-//! Pages for the browser, each a self-contained HTML file. The console needs the server that it comes from; the others need
-//! no network and no server.
+//! Pages for the browser, each a self-contained HTML file. The console needs the server that it comes from;
+//! the others need no network and no server.
 
 mod attention;
 

@@ -18,11 +18,12 @@ use super::Pipeline;
 use super::batches::batches_within;
 use super::source::Source;
 
-/// The number of positions in a batch. It is small, since the weights of all heads and layers are kept at once.
+/// The number of positions in a batch. It is small, since the weights of all heads and layers are kept at
+/// once.
 const POSITIONS: usize = 1 << 10;
 
-/// A word alignment between a source and its translation: pairs of word numbers, counted from 0, in ascending order. Displayed
-/// in the format of the Pharaoh decoder, such as `0-0 1-2`.
+/// A word alignment between a source and its translation: pairs of word numbers, counted from 0, in ascending
+/// order. Displayed in the format of the Pharaoh decoder, such as `0-0 1-2`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Alignment(pub Vec<(usize, usize)>);
 
@@ -45,11 +46,13 @@ struct Words {
 impl Pipeline {
     /// Returns the alignment of each line with its translation, given as tokens without `<s>` and `</s>`.
     ///
-    /// A target token is aligned with the source token to which its prediction attends most in the top layer, averaged over
-    /// heads; a token that attends most to `</s>` is not aligned. Two words are aligned if any of their tokens are.
+    /// A target token is aligned with the source token to which its prediction attends most in the top layer,
+    /// averaged over heads; a token that attends most to `</s>` is not aligned. Two words are aligned if any
+    /// of their tokens are.
     ///
     /// # Errors
-    /// [`attentive_base::Error::Usage`] for a model that does not translate or has no attention to the source.
+    /// [`attentive_base::Error::Usage`] for a model that does not translate or has no attention to the
+    /// source.
     pub fn align<L: AsRef<str>>(&self, pairs: &[(L, &[TokenId])]) -> Result<Vec<Alignment>> {
         self.require(Task::Translate)?;
         self.require_cross_attention("an alignment")?;
@@ -113,8 +116,8 @@ fn largest(weights: &[f32]) -> usize {
 }
 
 impl Words {
-    /// The pairs of words whose tokens are linked; `most[j]` is the source position of target token j, and the source begins
-    /// with `n_first` tokens without a word.
+    /// The pairs of words whose tokens are linked; `most[j]` is the source position of target token j, and
+    /// the source begins with `n_first` tokens without a word.
     fn linked(&self, most: &[usize], n_first: usize) -> Alignment {
         let links = self.tgt.iter().zip(most);
         // `</s>` has no word.

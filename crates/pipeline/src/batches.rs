@@ -5,11 +5,12 @@ use attentive_base::error::Result;
 use attentive_data::{Budget, Example, Masking, fixed_batches};
 use attentive_text::Sides;
 
-/// Target number of positions in a batch without search, unless a single line has more: enough to keep all cores busy.
+/// Target number of positions in a batch without search, unless a single line has more: enough to keep all
+/// cores busy.
 pub const POSITIONS: usize = 1 << 13;
 
-/// Maximum number of source positions in a search, each counted once per hypothesis. Fits 64 sentences of 50 tokens
-/// with a beam width of 5.
+/// Maximum number of source positions in a search, each counted once per hypothesis. Fits 64 sentences of 50
+/// tokens with a beam width of 5.
 pub(super) const SEARCH_POSITIONS: usize = 1 << 14;
 
 /// Batches of `examples` of similar length; the `lines` of a batch are those of its examples. `masking` hides

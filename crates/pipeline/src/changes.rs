@@ -6,14 +6,16 @@ use attentive_decode::{SearchOptions, Strategy};
 
 use super::TranslateOptions;
 
-/// Changes to the search that a model's configuration describes. Everything that is `None` stays as configured.
+/// Changes to the search that a model's configuration describes. Everything that is `None` stays as
+/// configured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchChanges {
     /// Hypotheses kept at each decoding step; 1 for greedy search.
     pub beam_width: Option<usize>,
     /// The exponent of the length penalty.
     pub length_penalty: Option<f64>,
-    /// The formula of the length penalty. One that differs from the configured formula comes with its own default exponent.
+    /// The formula of the length penalty. One that differs from the configured formula comes with its own
+    /// default exponent.
     pub length_penalty_formula: Option<LengthPenaltyFormula>,
     /// Maximum number of tokens of a translation, in place of the limit that grows with the source.
     pub max_new_tokens: Option<usize>,
@@ -33,7 +35,8 @@ impl SearchChanges {
     /// Returns the search of `config` with these changes, for `n_best` translations of each sentence.
     ///
     /// # Errors
-    /// [`attentive_base::Error::Config`] for a value out of range, which names its key; any error of [`SearchOptions::check`].
+    /// [`attentive_base::Error::Config`] for a value out of range, which names its key; any error of
+    /// [`SearchOptions::check`].
     pub fn apply(&self, config: &DecodeConfig, n_best: usize) -> Result<TranslateOptions> {
         let mut decode = config.clone();
         if let Some(formula) = self.length_penalty_formula

@@ -36,8 +36,8 @@ pub struct LabelScore {
 impl Pipeline {
     /// Returns the `count` most likely labels of each line; the first line has the number `first_line`.
     ///
-    /// Control characters are read as blanks, and only the beginning of a line that is too long for the model is read;
-    /// both cause warnings.
+    /// Control characters are read as blanks, and only the beginning of a line that is too long for the model
+    /// is read; both cause warnings.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not classify texts; [`Error::Data`] if its logits are NaN.
@@ -85,8 +85,8 @@ pub(super) fn likeliest_labels(
         .collect()
 }
 
-/// The `count` most likely labels of each row of `logits`, `[rows, labels]`, as tokens, most likely first: at least one, or
-/// [`Error::Data`] if all logits of the row are NaN.
+/// The `count` most likely labels of each row of `logits`, `[rows, labels]`, as tokens, most likely first: at
+/// least one, or [`Error::Data`] if all logits of the row are NaN.
 pub(super) fn ranked_labels(
     logits: Value,
     count: usize,

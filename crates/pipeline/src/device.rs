@@ -34,7 +34,8 @@ pub fn open(device: TrainDevice, precision: Option<Precision>) -> Result<Option<
 /// Opens the GPU of this number, or the best one.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is none, if it cannot be used, or if the program was built without support for GPUs.
+/// [`Error::Usage`] if there is none, if it cannot be used, or if the program was built without support for
+/// GPUs.
 #[cfg(feature = "gpu")]
 pub fn gpu(number: Option<usize>) -> Result<&'static dyn Device> {
     match attentive_gpu::open(number) {
@@ -70,10 +71,10 @@ pub(super) fn failed(failure: Failure) -> Error {
 }
 
 impl Pipeline {
-    /// Lets the model, and those of its ensemble, decode on `device`, in `f32`. Matrices of weights stay in bf16 if the pipeline
-    /// has them in bf16, and are otherwise kept in `f32`: those in int8 are dequantized. `decode.cache_precision` of the
-    /// [configuration](Pipeline::config) becomes `f32`. Scores, perplexities and alignments are computed there too; what
-    /// [`Pipeline::model`] is used for is not.
+    /// Lets the model, and those of its ensemble, decode on `device`, in `f32`. Matrices of weights stay in
+    /// bf16 if the pipeline has them in bf16, and are otherwise kept in `f32`: those in int8 are dequantized.
+    /// `decode.cache_precision` of the [configuration](Pipeline::config) becomes `f32`. Scores, perplexities
+    /// and alignments are computed there too; what [`Pipeline::model`] is used for is not.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not decode; [`Error::Device`] for a device that fails.
@@ -133,8 +134,9 @@ impl Pipeline {
         self.device().is_some()
     }
 
-    /// Why it, or one of its ensemble, can compute no more until it is loaded again: its device failed, or the file of its weights
-    /// was overwritten. What was computed since the last time that there was no failure may then be wrong.
+    /// Why it, or one of its ensemble, can compute no more until it is loaded again: its device failed, or
+    /// the file of its weights was overwritten. What was computed since the last time that there was no
+    /// failure may then be wrong.
     pub fn failure(&self) -> Option<Failure> {
         self.members().find_map(|member| {
             let changed = member.file.as_ref().filter(|file| file.was_changed());
@@ -156,7 +158,8 @@ impl Pipeline {
     /// Does `work`, which computes with the weights of the model.
     ///
     /// # Errors
-    /// Those of `work`; [`Error::Device`] for a device that fails, and for weights that were overwritten meanwhile.
+    /// Those of `work`; [`Error::Device`] for a device that fails, and for weights that were overwritten
+    /// meanwhile.
     pub(super) fn computing<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
         let result = caught(work)?;
         match self.failure() {
@@ -165,7 +168,8 @@ impl Pipeline {
         }
     }
 
-    /// The number type in which it keeps matrices of weights for decoding; `None` until it is ready to decode.
+    /// The number type in which it keeps matrices of weights for decoding; `None` until it is ready to
+    /// decode.
     pub fn precision(&self) -> Option<Precision> {
         self.engine.get().map(AnyEngine::precision)
     }

@@ -33,14 +33,16 @@ impl Pipeline {
         if architecture.src().is_some_and(reads_tokens) && !labels { Ok(()) } else { Err(no_encoder()) }
     }
 
-    /// Returns the vector of each line: the average of the encoder's outputs over the line's tokens, without special tokens.
-    /// For a model that is only an encoder, the configuration selects the pooling, which includes the special tokens.
+    /// Returns the vector of each line: the average of the encoder's outputs over the line's tokens, without
+    /// special tokens. For a model that is only an encoder, the configuration selects the pooling, which
+    /// includes the special tokens.
     ///
-    /// Control characters are read as blanks, and only the beginning of a line that is too long for the model is read;
-    /// both cause warnings.
+    /// Control characters are read as blanks, and only the beginning of a line that is too long for the model
+    /// is read; both cause warnings.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a model without a text encoder; [`Error::Data`] if its outputs are NaN or infinite.
+    /// [`Error::Usage`] for a model without a text encoder; [`Error::Data`] if its outputs are NaN or
+    /// infinite.
     pub fn embed<L: AsRef<str> + Sync>(&self, first_line: usize, lines: &[L]) -> Result<Vec<Embedded>> {
         self.require_encoder()?;
         let sources = Source::read_all(first_line, lines, |line| Source::read(line, self))?;

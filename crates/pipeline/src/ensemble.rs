@@ -10,12 +10,13 @@ use attentive_text::Tokenizer;
 use super::Pipeline;
 
 impl Pipeline {
-    /// Combines this model and `other` into an ensemble, to which more models can be added. Translation, rescoring and
-    /// alignment average the probabilities of all models; everything else uses this model alone.
+    /// Combines this model and `other` into an ensemble, to which more models can be added. Translation,
+    /// rescoring and alignment average the probabilities of all models; everything else uses this model
+    /// alone.
     ///
     /// # Errors
-    /// [`Error::Usage`] for models that do not translate, whose vocabularies differ, or that start or end their outputs with
-    /// different tokens.
+    /// [`Error::Usage`] for models that do not translate, whose vocabularies differ, or that start or end
+    /// their outputs with different tokens.
     pub fn with(mut self, other: Self) -> Result<Self> {
         self.require(Task::Translate)?;
         other.require(Task::Translate)?;

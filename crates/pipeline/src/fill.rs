@@ -36,14 +36,15 @@ pub struct Guess {
 }
 
 impl Pipeline {
-    /// Returns the `count` most likely tokens for every `<mask>` in `text`, each predicted from the whole text with all its
-    /// masks. The model's own spelling of the mask, such as BERT's `[MASK]`, is accepted as well.
+    /// Returns the `count` most likely tokens for every `<mask>` in `text`, each predicted from the whole
+    /// text with all its masks. The model's own spelling of the mask, such as BERT's `[MASK]`, is accepted as
+    /// well.
     ///
     /// Special tokens are not candidates; the probabilities of the other tokens are not renormalized.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a model that does not fill gaps, a text without a gap or with too many tokens for the
-    /// model, and a `count` of 0; [`Error::Data`] if the model's outputs are NaN or infinite.
+    /// [`Error::Usage`] for a model that does not fill gaps, a text without a gap or with too many tokens for
+    /// the model, and a `count` of 0; [`Error::Data`] if the model's outputs are NaN or infinite.
     pub fn fill(&self, text: &str, count: usize) -> Result<Filled> {
         self.require(Task::Fill)?;
         if count == 0 {

@@ -49,14 +49,15 @@ pub struct Generation {
 }
 
 impl Pipeline {
-    /// Continues `prompt`, passing the text to `on_text` piece by piece, in whole characters, as soon as it is final.
+    /// Continues `prompt`, passing the text to `on_text` piece by piece, in whole characters, as soon as it
+    /// is final.
     ///
-    /// The same options give the same text. See [`sample`] for how a text ends and how texts longer than the model's
-    /// context are handled.
+    /// The same options give the same text. See [`sample`] for how a text ends and how texts longer than the
+    /// model's context are handled.
     ///
     /// # Errors
-    /// [`Error::Usage`] for invalid options; [`Error::Data`] if the model's outputs become NaN or infinite, after
-    /// passing on everything sampled before; any error that `on_text` returns.
+    /// [`Error::Usage`] for invalid options; [`Error::Data`] if the model's outputs become NaN or infinite,
+    /// after passing on everything sampled before; any error that `on_text` returns.
     pub fn generate(
         &self,
         prompt: &Prompt,

@@ -28,7 +28,8 @@ pub struct Inspection {
     pub written: Vec<Written>,
     /// The predictions of a labeling model; `None` for other models.
     pub predicted: Option<Predicted>,
-    /// The weights of every attention, for a batch of this one sentence. Empty for a recurrent model without attention.
+    /// The weights of every attention, for a batch of this one sentence. Empty for a recurrent model without
+    /// attention.
     pub maps: Vec<AttentionMap>,
     /// Problems with the text.
     pub warnings: Vec<Warning>,
@@ -64,22 +65,24 @@ pub struct Shown {
 }
 
 impl Pipeline {
-    /// Runs the model on `src` with `target` as its translation, or with the best translation found by the configured search if
-    /// there is no target. Language models read `src` only; in a masked language model, `<mask>` hides a token.
+    /// Runs the model on `src` with `target` as its translation, or with the best translation found by the
+    /// configured search if there is no target. Language models read `src` only; in a masked language model,
+    /// `<mask>` hides a token.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a blank sentence, for a `target` with a model that does not translate, and for taggers
-    /// without attention over tokens; [`Error::Data`] if the model's logits are NaN.
+    /// [`Error::Usage`] for a blank sentence, for a `target` with a model that does not translate, and for
+    /// taggers without attention over tokens; [`Error::Data`] if the model's logits are NaN.
     pub fn inspect(&self, src: &str, target: Option<&str>) -> Result<Inspection> {
         self.show(src, target.map_or(Target::Own, Target::Text))?.inspect(self)
     }
 
-    /// Like [`Pipeline::inspect`], with exactly the `tokens`, spelled as in the vocabulary, as the translation of `src`. For a
-    /// language model, the tokens follow the text `src`, which is read like a prompt and may be empty.
+    /// Like [`Pipeline::inspect`], with exactly the `tokens`, spelled as in the vocabulary, as the
+    /// translation of `src`. For a language model, the tokens follow the text `src`, which is read like a
+    /// prompt and may be empty.
     ///
     /// # Errors
-    /// The errors of [`Pipeline::inspect`]; [`Error::Data`] for a token that is not in the vocabulary and for special tokens;
-    /// [`Error::Usage`] for a model without a decoder and a prompt that is too long.
+    /// The errors of [`Pipeline::inspect`]; [`Error::Data`] for a token that is not in the vocabulary and for
+    /// special tokens; [`Error::Usage`] for a model without a decoder and a prompt that is too long.
     pub fn inspect_tokens(&self, src: &str, tokens: &[String]) -> Result<Inspection> {
         self.show(src, Target::Tokens(tokens))?.inspect(self)
     }

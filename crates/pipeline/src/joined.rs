@@ -4,18 +4,19 @@ use attentive_document::Divided;
 
 use super::{Alignment, Candidate, Translation, Warning};
 
-/// Returns the warning that a prefix or constraints are ignored because the text has no sentences; `None` if it has any.
+/// Returns the warning that a prefix or constraints are ignored because the text has no sentences; `None` if
+/// it has any.
 pub fn ignored_demands(divided: &Divided) -> Option<Warning> {
     let is_blank = divided.after().trim().is_empty();
     let what = if is_blank { "blank" } else { "nothing to translate" };
     (divided.sentences().is_empty()).then(|| Warning::of_ignored_demands(what))
 }
 
-/// Joins the translations `found` of the sentences to translations of the text: the best of each sentence, then the second
-/// best, and so on. If a sentence has too few translations, its last one is repeated.
+/// Joins the translations `found` of the sentences to translations of the text: the best of each sentence,
+/// then the second best, and so on. If a sentence has too few translations, its last one is repeated.
 ///
-/// Scores and log-probabilities are sums, and the tokens of all sentences follow each other. The log-probabilities of
-/// tokens include `</s>` only at the end of the last sentence.
+/// Scores and log-probabilities are sums, and the tokens of all sentences follow each other. The
+/// log-probabilities of tokens include `</s>` only at the end of the last sentence.
 pub fn join(divided: &Divided, found: &[Translation]) -> Translation {
     let ranks = found.iter().map(|one| one.hypotheses.len()).max();
     let joined = (0..ranks.unwrap_or(1)).map(|rank| joined(divided, &ranked(found, rank)));

@@ -1,7 +1,7 @@
 //! Inference: text in, text out, with one method of [`Pipeline`] for each task.
 //!
-//! The result for a line depends only on that line, not on its neighbors or on batching. Every line gets a result; if the line
-//! could not be read literally, the result carries [`Warning`]s.
+//! The result for a line depends only on that line, not on its neighbors or on batching. Every line gets a
+//! result; if the line could not be read literally, the result carries [`Warning`]s.
 
 mod align;
 pub mod batches;
@@ -72,7 +72,8 @@ pub struct Pipeline {
     config: Config,
     tokenizers: Tokenizers,
     architecture: Architecture,
-    /// The model in two representations, at least one of which exists; the other one is built when it is first needed.
+    /// The model in two representations, at least one of which exists; the other one is built when it is
+    /// first needed.
     model: OnceLock<Model>,
     engine: OnceLock<AnyEngine>,
     /// The file in which a quantized model has its weights.
@@ -87,17 +88,18 @@ impl Pipeline {
     /// Loads a model directory for the CPU.
     ///
     /// # Errors
-    /// The errors of [`checkpoint::load`]; the errors of [`Pipeline::load_in`] for a quantized model that does not decode.
+    /// The errors of [`checkpoint::load`]; the errors of [`Pipeline::load_in`] for a quantized model that
+    /// does not decode.
     pub fn load(dir: impl AsRef<Path>) -> Result<Self> {
         Self::load_in(dir, None)
     }
 
-    /// Loads a model directory for the CPU. The model decodes in `precision` if it is given, otherwise in the precision in
-    /// which it is stored.
+    /// Loads a model directory for the CPU. The model decodes in `precision` if it is given, otherwise in the
+    /// precision in which it is stored.
     ///
     /// # Errors
-    /// The errors of [`checkpoint::load`]; [`Error::Usage`] for a quantized model of another precision, or a precision other
-    /// than `f32` for a model that does not decode.
+    /// The errors of [`checkpoint::load`]; [`Error::Usage`] for a quantized model of another precision, or a
+    /// precision other than `f32` for a model that does not decode.
     pub fn load_in(dir: impl AsRef<Path>, precision: Option<Precision>) -> Result<Self> {
         Self::load_with_provenance(dir, precision).map(|(pipeline, _)| pipeline)
     }
@@ -203,8 +205,8 @@ impl Pipeline {
         }
     }
 
-    /// Creates a pipeline from matching parts: the tokenizers of [`Tokenizers::for_model`] and a model, whose weights it shares
-    /// until it decodes.
+    /// Creates a pipeline from matching parts: the tokenizers of [`Tokenizers::for_model`] and a model, whose
+    /// weights it shares until it decodes.
     pub fn from_parts(config: Config, tokenizers: Tokenizers, model: Model) -> Self {
         Self {
             config,
@@ -256,7 +258,8 @@ impl Pipeline {
         Self { engine: engine.with_shortlist(shortlist).into(), ..self }
     }
 
-    /// Replaces the configured number type of the keys and values that the model, and those of its ensemble, keep for decoding.
+    /// Replaces the configured number type of the keys and values that the model, and those of its ensemble,
+    /// keep for decoding.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not decode, and for a precision other than `f32` on a GPU.
@@ -284,7 +287,8 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// Returns the tokens of the languages with these codes, for [`Pipeline::with_languages`]; see [`Languages::matching`].
+    /// Returns the tokens of the languages with these codes, for [`Pipeline::with_languages`]; see
+    /// [`Languages::matching`].
     ///
     /// # Errors
     /// [`Error::Usage`] for a language that the model does not have.
@@ -330,13 +334,14 @@ impl Pipeline {
         Arc::clone(&self.translated)
     }
 
-    /// Returns the model for whole sequences on the CPU, in `f32`. The weights of a quantized model are its dequantized weights.
+    /// Returns the model for whole sequences on the CPU, in `f32`. The weights of a quantized model are its
+    /// dequantized weights.
     pub fn model(&self) -> &Model {
         self.model.get_or_init(|| checkpoint::build(&self.architecture, self.stepper_parameters()))
     }
 
-    /// Returns the result of `work` with the model for whole sequences, on the device on which the pipeline computes; see
-    /// [`Pipeline::model`].
+    /// Returns the result of `work` with the model for whole sequences, on the device on which the pipeline
+    /// computes; see [`Pipeline::model`].
     ///
     /// # Errors
     /// Those of `work`; [`Error::Device`] for a device that fails.

@@ -6,7 +6,8 @@ use attentive_config::{Task, Units};
 
 use super::{Pipeline, Warning};
 
-/// A text to continue, encoded for the model. Created by [`Pipeline::prompt`] and [`Pipeline::prompt_tokens`].
+/// A text to continue, encoded for the model. Created by [`Pipeline::prompt`] and
+/// [`Pipeline::prompt_tokens`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
     text: String,
@@ -29,12 +30,12 @@ impl Prompt {
 impl Pipeline {
     /// Prepares a text to continue.
     ///
-    /// For a model of lines, the text begins a new line, and may be empty. A model of a stream reads no start token, so an
-    /// empty text is replaced by `model.decoder_start_token`, or else by a line break.
+    /// For a model of lines, the text begins a new line, and may be empty. A model of a stream reads no start
+    /// token, so an empty text is replaced by `model.decoder_start_token`, or else by a line break.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a text longer than the model's context, an empty text for a model without a line break in
-    /// its vocabulary, and a model that does not generate text.
+    /// [`Error::Usage`] for a text longer than the model's context, an empty text for a model without a line
+    /// break in its vocabulary, and a model that does not generate text.
     pub fn prompt(&self, text: &str) -> Result<Prompt> {
         self.require(Task::Generate)?;
         let tokenizer = self.tokenizers.tgt();
@@ -48,12 +49,12 @@ impl Pipeline {
         self.begun(kept.to_owned(), read, warnings)
     }
 
-    /// Prepares a prompt of exactly these `tokens`, spelled as in the vocabulary. For a model of lines, the start token may be
-    /// included or left out.
+    /// Prepares a prompt of exactly these `tokens`, spelled as in the vocabulary. For a model of lines, the
+    /// start token may be included or left out.
     ///
     /// # Errors
-    /// [`Error::Data`] for a token that is not in the vocabulary and for special tokens, naming them; [`Error::Usage`] as for
-    /// [`Pipeline::prompt`].
+    /// [`Error::Data`] for a token that is not in the vocabulary and for special tokens, naming them;
+    /// [`Error::Usage`] as for [`Pipeline::prompt`].
     pub fn prompt_tokens(&self, tokens: &[String]) -> Result<Prompt> {
         self.require(Task::Generate)?;
         let ids = self.continuable(tokens)?;
@@ -100,7 +101,8 @@ impl Pipeline {
         Ok(Prompt { text, ids, warnings })
     }
 
-    /// The token that replaces an empty text in a stream: the start token, if the model has one, or a line break.
+    /// The token that replaces an empty text in a stream: the start token, if the model has one, or a line
+    /// break.
     fn empty_text(&self) -> Result<TokenId> {
         let tokenizer = self.tokenizers.tgt();
         let decoder = self.config.model.family.decoder();

@@ -31,7 +31,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// The stream of random numbers: the line's own for its first sentence, and others for the sentences after it.
+    /// The stream of random numbers: the line's own for its first sentence, and others for the sentences
+    /// after it.
     pub(super) fn stream(self) -> u64 {
         self.line as u64 | (self.sentence as u64) << 40
     }
@@ -49,14 +50,15 @@ impl From<String> for Request {
 pub struct Demands {
     /// The beginning of the translation.
     pub prefix: Prefix,
-    /// Phrases that the translation must contain, each split into tokens on its own. They may overlap, and a word at the end of
-    /// a phrase may continue.
+    /// Phrases that the translation must contain, each split into tokens on its own. They may overlap, and a
+    /// word at the end of a phrase may continue.
     pub phrases: Vec<String>,
     /// The handling of phrases that no translation can contain.
     pub strictness: Strictness,
 }
 
-/// The handling of phrases that no translation can contain, because the vocabulary cannot spell them or they are too long.
+/// The handling of phrases that no translation can contain, because the vocabulary cannot spell them or they
+/// are too long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strictness {
     /// Such phrases are an error.
@@ -79,7 +81,8 @@ impl Demands {
 pub enum Prefix {
     /// A text; a blank one is no constraint.
     ///
-    /// It is split into tokens on its own. A word at its end may continue: the next token decides whether a new word begins.
+    /// It is split into tokens on its own. A word at its end may continue: the next token decides whether a
+    /// new word begins.
     Text(String),
     /// Tokens as spelled in the vocabulary, without `<s>` and `</s>`; an empty list is no constraint.
     Tokens(Vec<String>),
@@ -122,10 +125,12 @@ impl Job {
     }
 }
 
-/// The jobs of `requests`, the first of which is on line `first_line`. Constraints that several of them share are read once.
+/// The jobs of `requests`, the first of which is on line `first_line`. Constraints that several of them share
+/// are read once.
 ///
 /// # Errors
-/// [`Error::Data`](attentive_base::Error::Data) for constraints that no translation can meet, naming the first line that has them.
+/// [`Error::Data`](attentive_base::Error::Data) for constraints that no translation can meet, naming the
+/// first line that has them.
 pub(super) fn jobs(reader: &Reader<'_>, first_line: usize, requests: &[Request]) -> Result<Vec<Job>> {
     let mut numbers: HashMap<*const Demands, usize> = HashMap::new();
     let mut distinct: Vec<&Demands> = Vec::new();

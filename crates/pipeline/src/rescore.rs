@@ -26,15 +26,15 @@ pub struct Rescored {
 }
 
 impl Pipeline {
-    /// Returns the probabilities of the translations `tgt` of the lines `src`, the first of which has the number `first_line`.
-    /// A blank translation consists of `</s>`.
+    /// Returns the probabilities of the translations `tgt` of the lines `src`, the first of which has the
+    /// number `first_line`. A blank translation consists of `</s>`.
     ///
-    /// If a translation is too long for the model, only its beginning is scored, without `</s>`; a translation of a blank line
-    /// is not scored. Both cause warnings.
+    /// If a translation is too long for the model, only its beginning is scored, without `</s>`; a
+    /// translation of a blank line is not scored. Both cause warnings.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a model that does not translate; [`Error::Data`] for different numbers of lines, and if the model's
-    /// outputs are NaN or infinite.
+    /// [`Error::Usage`] for a model that does not translate; [`Error::Data`] for different numbers of lines,
+    /// and if the model's outputs are NaN or infinite.
     pub fn rescore<L: AsRef<str> + Sync>(
         &self,
         first_line: usize,
@@ -64,8 +64,8 @@ impl Pipeline {
         Ok(results)
     }
 
-    /// Results without scores, and the examples that give the scores, numbered like the results. The model generates `first` in
-    /// any case.
+    /// Results without scores, and the examples that give the scores, numbered like the results. The model
+    /// generates `first` in any case.
     fn pairs<L: AsRef<str> + Sync>(
         &self,
         first_line: usize,
@@ -108,7 +108,8 @@ impl Pipeline {
         Ok((results, examples))
     }
 
-    /// The log-probabilities of the targets of `batch`; with several models, the logarithms of the averaged probabilities.
+    /// The log-probabilities of the targets of `batch`; with several models, the logarithms of the averaged
+    /// probabilities.
     fn forced(&self, batch: &Batch) -> Result<Vec<Vec<f64>>> {
         let log_probs = |model: &Model| Ok(model.log_probs(batch, &Pass::inference()));
         let each: Vec<_> =

@@ -9,8 +9,9 @@ use std::thread;
 use attentive_kernels::threads::Threads;
 use attentive_model::engine::profile::{self, Part, Start};
 
-/// The results of `work` for `items`, in their order. `work` is called once by each of `workers` threads, of which this is one,
-/// with the items that it takes, and returns their results in that order. Kernels that it calls run on the same thread.
+/// The results of `work` for `items`, in their order. `work` is called once by each of `workers` threads, of
+/// which this is one, with the items that it takes, and returns their results in that order. Kernels that it
+/// calls run on the same thread.
 pub fn share<T, R: Send>(
     items: impl Iterator<Item = T> + Send,
     workers: usize,

@@ -66,8 +66,8 @@ impl Source {
         self
     }
 
-    /// Encodes `line` within limits: limits its bytes before processing, replaces control characters by blanks, since
-    /// the training data has none, and keeps at most `room` of the tokens returned by `encode`.
+    /// Encodes `line` within limits: limits its bytes before processing, replaces control characters by
+    /// blanks, since the training data has none, and keeps at most `room` of the tokens returned by `encode`.
     pub(super) fn with(
         line: &str,
         room: usize,

@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Passes text through until one of the stop strings appears. If the text ends with a possible beginning of one, that
-/// end is held back until it is decided. The result does not depend on how the text is split into pieces.
+/// Passes text through until one of the stop strings appears. If the text ends with a possible beginning of
+/// one, that end is held back until it is decided. The result does not depend on how the text is split into
+/// pieces.
 #[derive(Debug)]
 pub(super) struct StopStrings {
     strings: Arc<[String]>,
@@ -16,8 +17,8 @@ impl StopStrings {
         Self { strings, held: String::new() }
     }
 
-    /// Adds a piece of text and returns what may pass. Breaks with the text before the stop string that is completed
-    /// first.
+    /// Adds a piece of text and returns what may pass. Breaks with the text before the stop string that is
+    /// completed first.
     pub(super) fn push(&mut self, piece: &str) -> ControlFlow<String, String> {
         self.held.push_str(piece);
         let found = self.strings.iter().filter_map(|string| {

@@ -34,14 +34,16 @@ pub struct Tagged {
 }
 
 impl Pipeline {
-    /// Returns the tags of the tokens of each line; the first line has the number `first_line`. Tokens are separated by white
-    /// space; a blank line has none.
+    /// Returns the tags of the tokens of each line; the first line has the number `first_line`. Tokens are
+    /// separated by white space; a blank line has none.
     ///
-    /// A line of more than `model.max_len` tokens is read in pieces of that length, and control characters are read as blanks;
-    /// both cause warnings. With `model.word_pieces`, the tag of a word is the tag of its first token.
+    /// A line of more than `model.max_len` tokens is read in pieces of that length, and control characters
+    /// are read as blanks; both cause warnings. With `model.word_pieces`, the tag of a word is the tag of its
+    /// first token.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a model that does not tag tokens; [`Error::Data`] if its outputs are NaN or infinite.
+    /// [`Error::Usage`] for a model that does not tag tokens; [`Error::Data`] if its outputs are NaN or
+    /// infinite.
     pub fn tag<L: AsRef<str> + Sync>(&self, first_line: usize, lines: &[L]) -> Result<Vec<Tagged>> {
         self.require(Task::Tag)?;
         if let Some(width) = self.config.model.family.d_input() {
@@ -66,8 +68,8 @@ impl Pipeline {
         Ok(tagged)
     }
 
-    /// Returns the parts of `text` that [`Pipeline::tag`] reads one after another. Tagging each part separately and
-    /// [joining](Pipeline::join_tagged) the results is equivalent to tagging the text.
+    /// Returns the parts of `text` that [`Pipeline::tag`] reads one after another. Tagging each part
+    /// separately and [joining](Pipeline::join_tagged) the results is equivalent to tagging the text.
     pub fn pieces_to_tag(&self, text: &str) -> Vec<Range<usize>> {
         let is_blank = |c: char| c.is_whitespace() || is_control(c);
         let mut starts = Vec::new();
@@ -139,14 +141,15 @@ impl Pipeline {
         }
     }
 
-    /// Returns the tags of the vectors of each sequence, given as the concatenation of its vectors of `model.recurrent.d_input`
-    /// values. The first sequence is on line number `first_line`.
+    /// Returns the tags of the vectors of each sequence, given as the concatenation of its vectors of
+    /// `model.recurrent.d_input` values. The first sequence is on line number `first_line`.
     ///
-    /// A sequence of more than `model.max_len` vectors is read in pieces of that length, which causes a warning.
+    /// A sequence of more than `model.max_len` vectors is read in pieces of that length, which causes a
+    /// warning.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a model that does not tag vectors; [`Error::Data`] for a sequence whose length is not a multiple of
-    /// `model.recurrent.d_input`, and if the model's outputs are NaN or infinite.
+    /// [`Error::Usage`] for a model that does not tag vectors; [`Error::Data`] for a sequence whose length is
+    /// not a multiple of `model.recurrent.d_input`, and if the model's outputs are NaN or infinite.
     pub fn tag_vectors(&self, first_line: usize, sequences: &[Vec<f32>]) -> Result<Vec<Tagged>> {
         self.require(Task::Tag)?;
         let Some(width) = self.config.model.family.d_input() else {
@@ -202,8 +205,8 @@ impl Pipeline {
         Ok(tags)
     }
 
-    /// The most likely tag at every position of each example. The line numbers of the examples are their indices, counted from
-    /// 0.
+    /// The most likely tag at every position of each example. The line numbers of the examples are their
+    /// indices, counted from 0.
     fn tags_of(&self, examples: Vec<Example>) -> Result<Vec<Vec<String>>> {
         let mut found = vec![Vec::new(); examples.len()];
         for batch in batches(examples, self.tokenizers.src().special(), None)? {

@@ -35,7 +35,8 @@ impl From<&DecodeConfig> for TranslateOptions {
 }
 
 impl Pipeline {
-    /// Returns the best translation of each line, using the configured search; see [`Pipeline::translate_with`].
+    /// Returns the best translation of each line, using the configured search; see
+    /// [`Pipeline::translate_with`].
     ///
     /// # Errors
     /// The errors of [`Pipeline::translate_from`].
@@ -43,8 +44,8 @@ impl Pipeline {
         self.best_with(lines, &(&self.config.decode).into())
     }
 
-    /// Returns the best translation of each line. Scores are computed only where the search needs them, since they are not
-    /// returned.
+    /// Returns the best translation of each line. Scores are computed only where the search needs them, since
+    /// they are not returned.
     ///
     /// # Errors
     /// The errors of [`Pipeline::translate_from`].
@@ -57,7 +58,8 @@ impl Pipeline {
         Ok(translations.map(Translation::into_best).collect())
     }
 
-    /// Like [`Pipeline::translate_with`], but scores are computed only where the search needs them, and are otherwise 0.
+    /// Like [`Pipeline::translate_with`], but scores are computed only where the search needs them, and are
+    /// otherwise 0.
     ///
     /// # Errors
     /// The errors of [`Pipeline::translate_from`].
@@ -72,8 +74,8 @@ impl Pipeline {
 
     /// Returns the `n_best` best translations of each line.
     ///
-    /// Blank lines stay empty. Control characters are read as blanks, and only the beginning of a line that is too long
-    /// for the model is translated; both cause warnings.
+    /// Blank lines stay empty. Control characters are read as blanks, and only the beginning of a line that
+    /// is too long for the model is translated; both cause warnings.
     ///
     /// # Errors
     /// The errors of [`Pipeline::translate_from`].
@@ -85,12 +87,12 @@ impl Pipeline {
         self.translate_from(1, lines, options)
     }
 
-    /// Like [`Pipeline::translate_with`], for part of a longer text that starts at line `first_line`, so that warnings name the
-    /// right lines and each line has its own random numbers.
+    /// Like [`Pipeline::translate_with`], for part of a longer text that starts at line `first_line`, so that
+    /// warnings name the right lines and each line has its own random numbers.
     ///
     /// # Errors
-    /// [`Error::Usage`] for invalid options, for a model that does not translate, and for a coverage penalty with a model
-    /// without attention to the source; [`Error::Data`] if its outputs are NaN or infinite.
+    /// [`Error::Usage`] for invalid options, for a model that does not translate, and for a coverage penalty
+    /// with a model without attention to the source; [`Error::Data`] if its outputs are NaN or infinite.
     pub fn translate_from<L: AsRef<str> + Sync>(
         &self,
         first_line: usize,
@@ -107,12 +109,14 @@ impl Pipeline {
         self.translate_jobs(jobs.collect(), options)
     }
 
-    /// Like [`Pipeline::translate_from`], for lines with constraints. If no translation within the length limit contains all
-    /// required phrases, the best unfinished one that lacks the fewest is returned, with a warning.
+    /// Like [`Pipeline::translate_from`], for lines with constraints. If no translation within the length
+    /// limit contains all required phrases, the best unfinished one that lacks the fewest is returned, with a
+    /// warning.
     ///
     /// # Errors
-    /// The errors of [`Pipeline::translate_from`]; [`Error::Data`] for a prefix or phrases that no translation can contain,
-    /// before anything is translated; [`Error::Usage`] for phrases when translations are sampled.
+    /// The errors of [`Pipeline::translate_from`]; [`Error::Data`] for a prefix or phrases that no
+    /// translation can contain, before anything is translated; [`Error::Usage`] for phrases when translations
+    /// are sampled.
     pub fn translate_requests(
         &self,
         first_line: usize,
@@ -278,7 +282,8 @@ impl Pipeline {
         Ok(found)
     }
 
-    /// The best `n_best` hypotheses with distinct texts, or all samples; `terms` are the constraints of the search.
+    /// The best `n_best` hypotheses with distinct texts, or all samples; `terms` are the constraints of the
+    /// search.
     fn candidates(
         &self,
         hypotheses: Vec<Hypothesis>,
@@ -328,8 +333,8 @@ fn lacks(phrase: &str) -> Warning {
     ))
 }
 
-/// The number of searches that run side by side, each on one of `threads`. If there is not a sentence for each, the threads share
-/// the work of one search instead.
+/// The number of searches that run side by side, each on one of `threads`. If there is not a sentence for
+/// each, the threads share the work of one search instead.
 pub(super) fn workers(threads: usize, sentences: usize, batch_size: usize) -> usize {
     /// Smaller batches would make the matrix products of each search too small.
     const FEWEST: usize = 8;
@@ -337,8 +342,8 @@ pub(super) fn workers(threads: usize, sentences: usize, batch_size: usize) -> us
     if sentences < workers { 1 } else { workers.max(1) }
 }
 
-/// The indices of non-blank lines, given the number of tokens of each, longest first: sentences of similar length are encoded
-/// together, and the largest batch comes first.
+/// The indices of non-blank lines, given the number of tokens of each, longest first: sentences of similar
+/// length are encoded together, and the largest batch comes first.
 pub(super) fn longest_first(lens: impl Iterator<Item = usize>) -> Vec<usize> {
     let lens: Vec<usize> = lens.collect();
     let mut order: Vec<usize> = (0..lens.len()).filter(|&line| lens[line] > 0).collect();

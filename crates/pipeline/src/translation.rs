@@ -9,8 +9,8 @@ use super::Warning;
 /// The translations of one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Translation {
-    /// The best translations first, or samples in the order of their numbers. There is at least one, which is empty for a blank
-    /// line.
+    /// The best translations first, or samples in the order of their numbers. There is at least one, which is
+    /// empty for a blank line.
     pub hypotheses: Vec<Candidate>,
     /// Problems with the line.
     pub warnings: Vec<Warning>,
@@ -34,7 +34,8 @@ impl Translation {
 pub struct Candidate {
     /// The text of the candidate.
     pub text: String,
-    /// The log-probability after the length penalty, plus the coverage penalty; candidates are ranked by this score.
+    /// The log-probability after the length penalty, plus the coverage penalty; candidates are ranked by this
+    /// score.
     pub score: f64,
     /// The natural log-probability, including the one of `</s>`.
     pub log_prob: f64,

@@ -14,8 +14,8 @@ pub struct Written {
     pub token: String,
     /// The probability of the token, given the preceding tokens; NaN for a damaged model.
     pub probability: f64,
-    /// The most likely other tokens at this position, most likely first: at most eight, without those that the model never
-    /// generates. `</s>` can be one of them.
+    /// The most likely other tokens at this position, most likely first: at most eight, without those that
+    /// the model never generates. `</s>` can be one of them.
     pub alternatives: Vec<Alternative>,
 }
 
@@ -27,7 +27,8 @@ pub struct Alternative {
     pub probability: f64,
 }
 
-/// The tokens `ids`, given the rows of `logits`, `[len, vocab]`; tokens in `never` are not shown as alternatives.
+/// The tokens `ids`, given the rows of `logits`, `[len, vocab]`; tokens in `never` are not shown as
+/// alternatives.
 pub(super) fn written(
     logits: Value,
     ids: &[TokenId],

@@ -79,8 +79,8 @@ impl BarChart {
         svg.segment((frame.area.x, bottom), (right, bottom), &stroke);
     }
 
-    /// Draws the bars of `series` and their numbers. `place` is the distance of each bar from the middle of its group, and its
-    /// width.
+    /// Draws the bars of `series` and their numbers. `place` is the distance of each bar from the middle of
+    /// its group, and its width.
     fn draw_bars(&self, svg: &mut Svg, frame: &Frame, series: &Series, place: (f64, f64)) {
         let (offset, width) = place;
         for (group, value) in &series.points {

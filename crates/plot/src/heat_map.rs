@@ -105,8 +105,8 @@ impl HeatMap {
     }
 }
 
-/// Draws the cells of `matrix`, stretched over `area`: one path per color, with adjacent cells of a row as one
-/// stroke.
+/// Draws the cells of `matrix`, stretched over `area`: one path per color, with adjacent cells of a row as
+/// one stroke.
 fn draw_cells(svg: &mut Svg, area: Area, matrix: &Matrix, range: (f64, f64)) {
     let mut paths: Vec<Path> = vec![Path::default(); LEVELS + 1];
     for (y, row) in matrix.values.chunks_exact(matrix.columns).enumerate() {
@@ -117,7 +117,8 @@ fn draw_cells(svg: &mut Svg, area: Area, matrix: &Matrix, range: (f64, f64)) {
         }
     }
     let (width, height) = (matrix.columns as f64, matrix.rows().max(1) as f64);
-    // Strokes run along the middle of their row. The decimals of the scale matter, as errors add up over many cells.
+    // Strokes run along the middle of their row. The decimals of the scale matter, as errors add up over many
+    // cells.
     svg.line(format_args!(
         "<g transform=\"translate({} {}) scale({:.6} {:.6}) translate(0 .5)\" fill=\"none\" stroke-width=\"1\" \
          shape-rendering=\"crispEdges\">",

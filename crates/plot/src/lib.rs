@@ -1,7 +1,7 @@
 //! SVG charts from numbers and labels, independent of models, tensors and files.
 //!
-//! A [`Figure`] has rows of panels, a panel is a [`LineChart`], a [`BarChart`] or a [`HeatMap`], and an [`Axis`] is linear, integer,
-//! logarithmic or categorical:
+//! A [`Figure`] has rows of panels, a panel is a [`LineChart`], a [`BarChart`] or a [`HeatMap`], and an
+//! [`Axis`] is linear, integer, logarithmic or categorical:
 //!
 //! ```
 //! use attentive_plot::{Axis, Figure, LineChart, Series};

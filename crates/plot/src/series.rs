@@ -28,7 +28,8 @@ enum Strength {
 }
 
 impl Series {
-    /// Creates a plain line. The legend shows its `name` unless it is empty; series with the same `color` number share a color.
+    /// Creates a plain line. The legend shows its `name` unless it is empty; series with the same `color`
+    /// number share a color.
     pub fn new(name: impl Into<String>, color: usize, points: Vec<(f64, f64)>) -> Self {
         let strength = Strength::Plain;
         Self { name: name.into(), points, look: Look { color, strength } }

@@ -43,8 +43,8 @@ pub(super) fn linear(low: f64, high: f64, most: usize, steps: Steps) -> Vec<Tick
         .collect()
 }
 
-/// Ticks of a logarithmic axis between two positive limits, about `most` at most: powers of ten, with multiples in between if
-/// there is room, or evenly spaced ticks on a short axis.
+/// Ticks of a logarithmic axis between two positive limits, about `most` at most: powers of ten, with
+/// multiples in between if there is room, or evenly spaced ticks on a short axis.
 pub(super) fn logarithmic(low: f64, high: f64, most: usize) -> Vec<Tick> {
     const MULTIPLES: [&[f64]; 3] = [&[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]];
     let most = most.max(2);

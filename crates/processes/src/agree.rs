@@ -90,7 +90,8 @@ impl Processes {
         all
     }
 
-    /// Returns what `make` returns in the first process; the others get a copy. If it fails, all processes fail.
+    /// Returns what `make` returns in the first process; the others get a copy. If it fails, all processes
+    /// fail.
     fn made_by_first(&self, doing: &str, make: impl FnOnce() -> Result<Vec<u8>>) -> Result<Vec<u8>> {
         if self.is_alone() {
             return make();
@@ -117,8 +118,8 @@ impl Processes {
         }
     }
 
-    /// Returns `result` if no process has failed; otherwise an error in all processes, taken from the first failed one. `doing`
-    /// says what was done meanwhile, as in "the data were read".
+    /// Returns `result` if no process has failed; otherwise an error in all processes, taken from the first
+    /// failed one. `doing` says what was done meanwhile, as in "the data were read".
     ///
     /// # Errors
     /// The error of `result` if it is the same in all processes, otherwise [`Error::Process`].

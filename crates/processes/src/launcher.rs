@@ -7,8 +7,8 @@ use attentive_base::error::{Error, Result};
 
 use super::Processes;
 
-/// Variables that launchers set: Open MPI's `mpirun`, MPICH and its relatives, and launchers that use PMIx, such as `srun
-/// --mpi=pmix`.
+/// Variables that launchers set: Open MPI's `mpirun`, MPICH and its relatives, and launchers that use PMIx,
+/// such as `srun --mpi=pmix`.
 const LAUNCHERS: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"];
 /// Variables with the number of processes on this machine: Open MPI, MPICH, Slurm.
 const ON_THIS_MACHINE: [&str; 3] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"];
@@ -18,7 +18,8 @@ pub(super) fn is_present() -> bool {
     LAUNCHERS.iter().any(|name| env::var_os(name).is_some())
 }
 
-/// Returns the number of processes that the launcher started on this machine; 1 without a launcher or if the number is unknown.
+/// Returns the number of processes that the launcher started on this machine; 1 without a launcher or if the
+/// number is unknown.
 pub fn n_on_this_machine() -> usize {
     if is_present() { number(&ON_THIS_MACHINE).unwrap_or(1) } else { 1 }
 }

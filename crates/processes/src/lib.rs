@@ -1,8 +1,9 @@
 //! Several processes that share the work of one call, on one machine or many.
 //!
-//! Each process runs the same program with the same arguments. [`Processes`] tells the number of this process and its part of
-//! the work, and moves bytes between processes. The computations on these bytes are defined elsewhere, so that, for example,
-//! the order of a sum never depends on the library that carries the messages.
+//! Each process runs the same program with the same arguments. [`Processes`] tells the number of this process
+//! and its part of the work, and moves bytes between processes. The computations on these bytes are defined
+//! elsewhere, so that, for example, the order of a sum never depends on the library that carries the
+//! messages.
 
 mod agree;
 mod launcher;
@@ -28,8 +29,8 @@ use self::transport::Transport;
 
 /// The difference between the times that successive processes wait before they report missing ones.
 const STAGGER: Duration = Duration::from_millis(50);
-/// The additional time that a process waits for each further process that it misses. A process that misses only one other is
-/// most likely to name the right one.
+/// The additional time that a process waits for each further process that it misses. A process that misses
+/// only one other is most likely to name the right one.
 const FURTHER: Duration = Duration::from_secs(1);
 
 /// The processes that share the work. Clones refer to the same processes.
@@ -77,14 +78,15 @@ impl Processes {
         Self::default()
     }
 
-    /// Returns the processes that `mpirun`, `srun` or another MPI launcher started together with this one; this process alone
-    /// if no launcher started it.
+    /// Returns the processes that `mpirun`, `srun` or another MPI launcher started together with this one;
+    /// this process alone if no launcher started it.
     ///
-    /// A process that keeps others waiting for longer than `timeout` is considered lost: `lost` is called with an error that
-    /// names it, then all processes are ended.
+    /// A process that keeps others waiting for longer than `timeout` is considered lost: `lost` is called
+    /// with an error that names it, then all processes are ended.
     ///
     /// # Errors
-    /// [`Error::Usage`] if this process is one of several, but the program was built without the feature `mpi`.
+    /// [`Error::Usage`] if this process is one of several, but the program was built without the feature
+    /// `mpi`.
     pub fn launched(timeout: Duration, lost: fn(&Error)) -> Result<Self> {
         if !launcher::is_present() {
             return Ok(Self::alone());
@@ -127,8 +129,8 @@ impl Processes {
         before.iter().filter(|place| place.host == *here).count()
     }
 
-    /// Returns the part of `n` numbered things that belongs to this process. The parts are in the order of the processes, and
-    /// as equal as possible.
+    /// Returns the part of `n` numbered things that belongs to this process. The parts are in the order of
+    /// the processes, and as equal as possible.
     pub fn share(&self, n: usize) -> Range<usize> {
         self.share_of(self.number(), n)
     }
@@ -139,7 +141,8 @@ impl Processes {
         bound(process)..bound(process + 1)
     }
 
-    /// Applies the time-out from now on. Until then, while data are prepared, a process may keep others waiting for longer.
+    /// Applies the time-out from now on. Until then, while data are prepared, a process may keep others
+    /// waiting for longer.
     pub fn limit_waits(&self) {
         self.set_limited(true);
     }
@@ -150,8 +153,8 @@ impl Processes {
         group.is_some_and(|group| group.limited.replace(limited))
     }
 
-    /// Returns the time that this process has spent in exchanges so far, including waiting, but without computations that it
-    /// did while messages were under way.
+    /// Returns the time that this process has spent in exchanges so far, including waiting, but without
+    /// computations that it did while messages were under way.
     pub fn time(&self) -> Duration {
         self.group.as_ref().map_or(Duration::ZERO, |group| group.time.get())
     }
@@ -161,7 +164,8 @@ impl Processes {
         self.group.as_ref().map_or(0, |group| group.sent.get())
     }
 
-    /// Ends the processes after `error`: together if all know of it, otherwise by force. The error is passed to `report` once.
+    /// Ends the processes after `error`: together if all know of it, otherwise by force. The error is passed
+    /// to `report` once.
     pub fn fail(&self, error: &Error, report: impl FnOnce(&Error)) {
         match &self.group {
             None => report(error),
@@ -184,16 +188,16 @@ impl Processes {
         Error::Process { process: format!("process {process}{place}"), problem, hint, exit_code }
     }
 
-    /// Sends each of `out` to its process and fills each of `into` from its process, all at once. `doing` is the purpose, for
-    /// messages. A process that works alone has no one to exchange with.
+    /// Sends each of `out` to its process and fills each of `into` from its process, all at once. `doing` is
+    /// the purpose, for messages. A process that works alone has no one to exchange with.
     pub fn exchange(&self, doing: &str, out: &[(usize, &[u8])], into: &mut [(usize, &mut [u8])]) {
         let out = out.iter().map(|&(to, bytes)| Message::ready(to, bytes));
         let out: Vec<Message<'_>> = out.collect();
         self.exchange_during(doing, &out, into, |_| ());
     }
 
-    /// Like [`Processes::exchange`], while `work` runs, which fills those of `out` that are not ready. From time to time it
-    /// must call the function that it is given, which sends them.
+    /// Like [`Processes::exchange`], while `work` runs, which fills those of `out` that are not ready. From
+    /// time to time it must call the function that it is given, which sends them.
     pub fn exchange_during(
         &self,
         doing: &str,
@@ -243,7 +247,8 @@ impl Group {
         }
     }
 
-    /// Returns while the `missing` processes may still be waited for; afterwards, reports them and ends all processes.
+    /// Returns while the `missing` processes may still be waited for; afterwards, reports them and ends all
+    /// processes.
     fn wait(&self, doing: &str, waited: Duration, missing: &[usize]) {
         let further = missing.len().saturating_sub(1) as u32;
         if waited <= self.timeout + FURTHER * further + STAGGER * self.number as u32 {

@@ -14,10 +14,11 @@ pub(super) trait Transport: fmt::Debug {
 
     /// Runs `work`, sends each of `out` to its process and fills each of `into` from its process.
     ///
-    /// `work` fills the messages that are not ready, and from time to time calls the function that it is given, which sends the
-    /// messages that have become ready. Messages to a process arrive in the order of `out`, whichever were ready first, with
-    /// the length with which they were sent. After `work`, until everything has been sent and received, calls `waiting`
-    /// repeatedly with the processes for which it waits.
+    /// `work` fills the messages that are not ready, and from time to time calls the function that it is
+    /// given, which sends the messages that have become ready. Messages to a process arrive in the order of
+    /// `out`, whichever were ready first, with the length with which they were sent. After `work`, until
+    /// everything has been sent and received, calls `waiting` repeatedly with the processes for which it
+    /// waits.
     ///
     /// # Panics
     /// Panics if `work` has not filled all messages.

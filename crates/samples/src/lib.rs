@@ -1,5 +1,5 @@
-//! Small untrained models for tests: a configuration for [each variant](variants) of a model, and [models](Sample) that read and
-//! write a few words.
+//! Small untrained models for tests: a configuration for [each variant](variants) of a model, and
+//! [models](Sample) that read and write a few words.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

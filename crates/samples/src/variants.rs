@@ -19,7 +19,8 @@ pub fn variant(changes: &str) -> ModelConfig {
     read(BASE, changes)
 }
 
-/// `[model]` with the keys of `base` and `changes`. Keys of `base` that the family does not have are left out.
+/// `[model]` with the keys of `base` and `changes`. Keys of `base` that the family does not have are left
+/// out.
 pub(crate) fn read(base: &str, changes: &str) -> ModelConfig {
     let mut model = Table::new();
     for keys in [base, changes] {

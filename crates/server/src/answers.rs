@@ -51,7 +51,8 @@ impl<T: Send + 'static> Answers<T> {
         Ok(())
     }
 
-    /// Returns the next event with the number of its job; `None` after the last one. Texts that have accumulated are merged.
+    /// Returns the next event with the number of its job; `None` after the last one. Texts that have
+    /// accumulated are merged.
     pub(super) async fn next(&mut self) -> Option<(usize, Event<T>)> {
         // The events end when the model has dropped all replies.
         self.sender = None;
@@ -91,13 +92,15 @@ pub(super) fn positions_of(bytes: usize) -> usize {
 /// The number of positions of a chunk: as many as a model reads in a fraction of a second.
 pub(super) const ENOUGH: usize = 1024;
 
-/// The number of positions of a chunk with which `all` positions make at most `most` chunks; [`ENOUGH`] if that is sufficient.
+/// The number of positions of a chunk with which `all` positions make at most `most` chunks; [`ENOUGH`] if
+/// that is sufficient.
 pub(super) fn enough_for(most: usize, all: usize) -> usize {
     // Two successive chunks together have more positions than the limit of one, or they would be one chunk.
     ENOUGH.max(2 * all.div_ceil(most.max(1)))
 }
 
-/// Groups `items` into chunks of `enough` positions, unless a single item has more. `work` creates the computation for a chunk.
+/// Groups `items` into chunks of `enough` positions, unless a single item has more. `work` creates the
+/// computation for a chunk.
 pub(super) fn grouped<I, T, W>(
     enough: usize,
     items: impl IntoIterator<Item = I>,

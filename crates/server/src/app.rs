@@ -27,8 +27,8 @@ pub(super) type Shared = Arc<App>;
 /// The number of explanations that are computed at once, one for each client: they take much memory.
 const EXPLANATIONS: usize = 2;
 
-/// The number of bodies that are parsed at once, one for each client: until an error is found, they may take many times the
-/// memory of their text.
+/// The number of bodies that are parsed at once, one for each client: until an error is found, they may take
+/// many times the memory of their text.
 const PARSED: usize = 2;
 
 /// A server without its network.
@@ -82,7 +82,8 @@ impl App {
         }))
     }
 
-    /// Reloads keys, then models. If a key is unusable, nothing changes; if a model is, the models stay as they were.
+    /// Reloads keys, then models. If a key is unusable, nothing changes; if a model is, the models stay as
+    /// they were.
     ///
     /// # Errors
     /// The errors of [`Keys::read`] and [`Models::load`].
@@ -120,7 +121,8 @@ impl App {
         }
     }
 
-    /// The owner of what `client` stores here: the client if it has a key; without keys, all clients together.
+    /// The owner of what `client` stores here: the client if it has a key; without keys, all clients
+    /// together.
     pub(super) fn owner(&self, client: Client) -> Client {
         if self.needs_key() { client } else { Client(0) }
     }

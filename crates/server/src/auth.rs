@@ -26,8 +26,8 @@ impl Keys {
     /// Reads a file with a key on each line; blank lines and lines that begin with `#` are comments.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Data`] for a file that is too large or has no keys; [`Error::Line`] for a key that no client can
-    /// send in a header.
+    /// [`Error::Io`]; [`Error::Data`] for a file that is too large or has no keys; [`Error::Line`] for a key
+    /// that no client can send in a header.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = regular_file::read_text(path, MOST_BYTES)?;
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
@@ -89,7 +89,8 @@ pub(super) fn key_of(headers: &HeaderMap) -> Option<&str> {
     is_known.then(|| key.trim())
 }
 
-/// Distinguishes clients without keys by their address; those that share an IPv6 network of 64 bits count as one.
+/// Distinguishes clients without keys by their address; those that share an IPv6 network of 64 bits count as
+/// one.
 #[derive(Debug, Default)]
 pub(super) struct Peers(RandomState);
 

@@ -35,7 +35,8 @@ pub(super) async fn json<T: DeserializeOwned + Send + 'static>(
 ) -> Result<T, Problem> {
     let client = sender(&request, app)?;
     let (head, body) = request.into_parts();
-    // A page of another site can make a browser send bodies of other types, or without a type, without asking the user.
+    // A page of another site can make a browser send bodies of other types, or without a type, without asking
+    // the user.
     if media_type(&head.headers).as_deref() != Some("application/json") {
         let problem = "the body must be JSON, with the content type `application/json`";
         return Err(Problem::new(Kind::MediaType, problem));
@@ -44,8 +45,8 @@ pub(super) async fn json<T: DeserializeOwned + Send + 'static>(
     aside(app, client, bytes, parse).await
 }
 
-/// Reads a JSON object, or a form whose fields become strings; `lists` are the fields that may be repeated. Parameters of the
-/// URL are read as well.
+/// Reads a JSON object, or a form whose fields become strings; `lists` are the fields that may be repeated.
+/// Parameters of the URL are read as well.
 ///
 /// # Errors
 /// The errors of [`json`].
@@ -98,14 +99,16 @@ fn media_type(headers: &HeaderMap) -> Option<String> {
     Some(essence.trim().to_ascii_lowercase())
 }
 
-/// The sender of a body: the client with the key in the head, or else the address, since a key may also be in the body.
+/// The sender of a body: the client with the key in the head, or else the address, since a key may also be in
+/// the body.
 fn sender(request: &Request, app: &App) -> Result<Client, Problem> {
     let visit = Visit::of(request)?;
     let known = app.client(request.headers(), None, &visit);
     Ok(known.unwrap_or(visit.peer))
 }
 
-/// Calls `read` on `bytes` outside the server's own threads; if there are many bytes, when it is the turn of `client`.
+/// Calls `read` on `bytes` outside the server's own threads; if there are many bytes, when it is the turn of
+/// `client`.
 async fn aside<T: Send + 'static>(
     app: &App,
     client: Client,
@@ -131,7 +134,8 @@ async fn read(head: &Parts, mut body: Body, limits: &Limits) -> Result<Bytes, Pr
     let mut buffer = Buffer { bytes: Vec::new(), most: limits.body, share: head.extensions.get() };
     let declared = head.headers.get(CONTENT_LENGTH);
     if let Some(declared) = declared.and_then(|value| value.to_str().ok()) {
-        // hyper has already refused a length that is not a number; one that does not fit into a number is too large.
+        // hyper has already refused a length that is not a number; one that does not fit into a number is too
+        // large.
         let len = declared.parse().unwrap_or(usize::MAX);
         buffer.most = buffer.fits(len).map(|()| len)?;
     }
@@ -220,7 +224,8 @@ fn problem(path: &str, error: serde_json::Error) -> Problem {
     }
 }
 
-/// The fields of a form. Fields in `lists` become lists if they are repeated; of other repeated fields, the last value is used.
+/// The fields of a form. Fields in `lists` become lists if they are repeated; of other repeated fields, the
+/// last value is used.
 fn form(text: &str, lists: &[impl AsRef<str>]) -> Result<Map<String, Value>, Problem> {
     let mut fields = Map::new();
     // Computed once, since many fields may contain the character.

@@ -34,8 +34,8 @@ pub struct ServeConfig {
     pub listen: String,
     /// A file of keys, one per line, one of which every request must contain. Without it, no key is needed.
     pub api_key_file: Option<PathBuf>,
-    /// The number type in which models decode unless they have their own setting; by default, the type in which they are
-    /// stored.
+    /// The number type in which models decode unless they have their own setting; by default, the type in
+    /// which they are stored.
     pub precision: Option<Precision>,
     /// The device that decodes. Models that do not decode compute on the CPU.
     pub device: TrainDevice,
@@ -45,8 +45,9 @@ pub struct ServeConfig {
     pub limits: Limits,
     /// True if texts appear in the log.
     pub log_text: bool,
-    /// Names by which requests may call the server, in `Host`, besides `localhost` and addresses; `*` for any name. If the list
-    /// is empty, a server that listens on the loopback interface accepts only those, and any other server accepts all names.
+    /// Names by which requests may call the server, in `Host`, besides `localhost` and addresses; `*` for any
+    /// name. If the list is empty, a server that listens on the loopback interface accepts only those, and
+    /// any other server accepts all names.
     pub allowed_hosts: Vec<String>,
 }
 
@@ -64,7 +65,8 @@ pub struct ServedModel {
 }
 
 impl ServedModel {
-    /// Describes a model in the directory `dir`, called `name`; a name such as `en-de` determines the languages.
+    /// Describes a model in the directory `dir`, called `name`; a name such as `en-de` determines the
+    /// languages.
     pub fn new(name: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
         let name = name.into();
         Self { direction: Direction::of_name(&name), name, dir: dir.into(), precision: None }
@@ -104,8 +106,9 @@ impl ServeConfig {
     /// Reads a TOML file. Relative paths in it are resolved against the current directory.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, [`Error::Toml`] if it is not TOML,
-    /// [`Error::Usage`] for unknown keys, values of the wrong type, and times that are negative or too long.
+    /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, [`Error::Toml`] if it is
+    /// not TOML, [`Error::Usage`] for unknown keys, values of the wrong type, and times that are negative or
+    /// too long.
     pub fn load(path: &Path) -> Result<Self> {
         let text = regular_file::read_text(path, MOST_BYTES)?;
         toml::from_str::<Table>(&text).map_err(|error| Error::Toml {

@@ -11,8 +11,8 @@ use tokio::task::spawn_blocking;
 
 use super::problem::{Kind, Problem};
 
-/// A limited number of places for reading and answering requests, outside the threads that serve connections. Clients take
-/// turns, and no client takes all places.
+/// A limited number of places for reading and answering requests, outside the threads that serve connections.
+/// Clients take turns, and no client takes all places.
 #[derive(Debug)]
 pub(super) struct Desk {
     shared: Arc<Shared>,
@@ -74,8 +74,8 @@ impl Drop for Leaving {
 }
 
 impl Desk {
-    /// The number of places of a desk: one for each processor, but no more than are useful beside the models, and one that is
-    /// reserved.
+    /// The number of places of a desk: one for each processor, but no more than are useful beside the models,
+    /// and one that is reserved.
     pub(super) fn places() -> usize {
         const MOST: usize = 4;
         1 + thread::available_parallelism().map_or(1, |count| usize::from(count).min(MOST))
@@ -97,7 +97,8 @@ impl Desk {
         }
     }
 
-    /// Does `work` when it is the turn of `client`. If the future is dropped, the work is stopped, or never started.
+    /// Does `work` when it is the turn of `client`. If the future is dropped, the work is stopped, or never
+    /// started.
     ///
     /// # Errors
     /// A [`Problem`] of `work`, or if it panics.

@@ -26,7 +26,8 @@ impl Divided {
     /// Divides `texts` into sentences as `split` says; their translations must meet `demands`.
     ///
     /// # Errors
-    /// A [`Problem`] for more than `most` sentences, and for constraints that cannot be met by several sentences.
+    /// A [`Problem`] for more than `most` sentences, and for constraints that cannot be met by several
+    /// sentences.
     pub(super) fn read(
         model: &Model,
         texts: Vec<String>,

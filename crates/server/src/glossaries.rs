@@ -1,4 +1,5 @@
-//! Glossaries: required translations of terms. They are kept in RAM until they are deleted or the server stops.
+//! Glossaries: required translations of terms. They are kept in RAM until they are deleted or the server
+//! stops.
 
 mod entries;
 mod finder;
@@ -83,7 +84,8 @@ impl Glossaries {
     /// Creates a glossary from `draft`. The time grows with the number of entries.
     ///
     /// # Errors
-    /// A [`Problem`] for entries that cannot be read, too many entries, too many glossaries, or an owner who may have none.
+    /// A [`Problem`] for entries that cannot be read, too many entries, too many glossaries, or an owner who
+    /// may have none.
     pub(super) fn add(&self, owner: Client, draft: Draft, stop: &Stop) -> Result<Arc<Glossary>, Problem> {
         check_name(&draft.name)?;
         // Entries need not be read if there is no room for them.
@@ -108,7 +110,8 @@ impl Glossaries {
         Ok(glossary)
     }
 
-    /// Lets only `owners` have glossaries, and releases those of all others. Requests that use them are not affected.
+    /// Lets only `owners` have glossaries, and releases those of all others. Requests that use them are not
+    /// affected.
     pub(super) fn keep_those_of(&self, owners: HashSet<Client>) {
         let mut kept = self.lock();
         kept.all.retain(|one| owners.contains(&one.owner));

@@ -1,8 +1,8 @@
 //! The names by which requests may call the server.
 //!
-//! A web page can make a browser send requests to servers on the browser's own machine if the name of its site suddenly
-//! resolves to the address 127.0.0.1 (DNS rebinding). The browser treats the answers as coming from the site, but it names the
-//! site in `Host`.
+//! A web page can make a browser send requests to servers on the browser's own machine if the name of its
+//! site suddenly resolves to the address 127.0.0.1 (DNS rebinding). The browser treats the answers as coming
+//! from the site, but it names the site in `Host`.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -25,8 +25,8 @@ pub(super) enum Hosts {
 }
 
 impl Hosts {
-    /// The names in `allowed`. If there are none, any name, unless the server at `address`, given as `listen`, can only be
-    /// reached from its own machine.
+    /// The names in `allowed`. If there are none, any name, unless the server at `address`, given as
+    /// `listen`, can only be reached from its own machine.
     pub(super) fn new(allowed: &[String], listen: &str, address: SocketAddr) -> Self {
         let is_local = address.ip().to_canonical().is_loopback();
         if allowed.iter().any(|name| name == ANY) || (allowed.is_empty() && !is_local) {
@@ -36,8 +36,8 @@ impl Hosts {
         Self::Known(names.map(|name| name.to_ascii_lowercase()).collect())
     }
 
-    /// Refuses a request that does not say, or says twice, by which name it calls the server (RFC 9112, section 3.2), and one
-    /// that calls it by a name that is not its own.
+    /// Refuses a request that does not say, or says twice, by which name it calls the server (RFC 9112,
+    /// section 3.2), and one that calls it by a name that is not its own.
     ///
     /// # Errors
     /// A [`Problem`] with the name.
@@ -68,8 +68,8 @@ impl Hosts {
     }
 }
 
-/// The host of `called`, a name or an address with or without a port, in lower case; an address of IPv6 has no brackets. `None`
-/// for anything else.
+/// The host of `called`, a name or an address with or without a port, in lower case; an address of IPv6 has
+/// no brackets. `None` for anything else.
 pub(super) fn host_of(called: &str) -> Option<String> {
     let (host, port) = match called.strip_prefix('[') {
         Some(rest) => {

@@ -110,8 +110,8 @@ pub(super) fn detect(text: &str) -> Option<Detected> {
     guess(&Detector::new(), text)
 }
 
-/// The most likely language of `text` among `choices`, which are not empty. Languages that cannot be detected are chosen only
-/// if there is no other.
+/// The most likely language of `text` among `choices`, which are not empty. Languages that cannot be detected
+/// are chosen only if there is no other.
 pub(super) fn detect_among(text: &str, choices: &[Language]) -> Option<Detected> {
     let known: Vec<Lang> = choices.iter().filter_map(Language::detected).collect();
     let found = if known.is_empty() { None } else { guess(&Detector::with_allowlist(known), text) };

@@ -1,11 +1,11 @@
 //! Models over HTTP: the server behind `attentive serve`.
 //!
-//! One process answers clients of LibreTranslate, DeepL and OpenAI (completions and embeddings), and has its own API for
-//! everything that the models can do. `/openapi.json` describes all of them.
+//! One process answers clients of LibreTranslate, DeepL and OpenAI (completions and embeddings), and has its
+//! own API for everything that the models can do. `/openapi.json` describes all of them.
 //!
-//! All resources are bounded ([`Limits`]): a request that exceeds a limit is refused immediately, with an error in the format
-//! of its API. Sentences of all clients are decoded together, and clients take turns (see [`attentive_pipeline::service`]). If a
-//! client disconnects, its jobs are canceled.
+//! All resources are bounded ([`Limits`]): a request that exceeds a limit is refused immediately, with an
+//! error in the format of its API. Sentences of all clients are decoded together, and clients take turns (see
+//! [`attentive_pipeline::service`]). If a client disconnects, its jobs are canceled.
 
 mod answers;
 mod api;
@@ -100,8 +100,8 @@ impl Control {
         self.tell(Command::Stop);
     }
 
-    /// Reloads keys and models. New keys count at once; requests go on with the old models until the new ones are loaded. If any of
-    /// them cannot be loaded, the old ones stay, and the reason is written to the log.
+    /// Reloads keys and models. New keys count at once; requests go on with the old models until the new ones
+    /// are loaded. If any of them cannot be loaded, the old ones stay, and the reason is written to the log.
     pub fn reload(&self) {
         self.tell(Command::Reload);
     }
@@ -113,7 +113,8 @@ impl Control {
 }
 
 impl Server {
-    /// Binds the address of `config`. Clients can connect from then on; they are answered once [`Server::run`] is called.
+    /// Binds the address of `config`. Clients can connect from then on; they are answered once
+    /// [`Server::run`] is called.
     ///
     /// # Errors
     /// [`Error::Usage`] for an invalid configuration, [`Error::Io`] if the address cannot be bound.
@@ -128,8 +129,8 @@ impl Server {
             };
             Error::usage(format!("cannot listen on `{}`: {error}", config.listen), hint)
         })?;
-        // The standard library allows 128 waiting connections. In a larger burst, some clients would have to try again after a
-        // second.
+        // The standard library allows 128 waiting connections. In a larger burst, some clients would have to
+        // try again after a second.
         if let Err(error) = rustix::net::listen(&listener, BACKLOG) {
             tracing::warn!(%error, "the queue of new connections could not be enlarged");
         }

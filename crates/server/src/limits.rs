@@ -42,28 +42,30 @@ const CHARACTERS: usize = 3_000_000;
 /// The number of texts of a request, unless the queue is shorter.
 const TEXTS: usize = 2048;
 
-/// Limits on the concurrent work of a server. Requests beyond them are refused immediately, so that memory stays bounded. In a
-/// configuration file, this is `[limits]`, with times in seconds.
+/// Limits on the concurrent work of a server. Requests beyond them are refused immediately, so that memory
+/// stays bounded. In a configuration file, this is `[limits]`, with times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// The number of sentences and other jobs that may wait for a model. A client may have three quarters of them, or one
-    /// request with as many texts as are allowed if that is more.
+    /// The number of sentences and other jobs that may wait for a model. A client may have three quarters of
+    /// them, or one request with as many texts as are allowed if that is more.
     pub queue: usize,
     /// The number of hypotheses that each thread decodes at once.
     pub batch: usize,
     /// The number of bytes of a request's body.
     pub body: usize,
-    /// The number of bytes of the bodies of all requests in progress, and of explanations that are computed or read. A client
-    /// may have three quarters of them. The default is 64 MiB, or four of the largest bodies if that is more.
+    /// The number of bytes of the bodies of all requests in progress, and of explanations that are computed
+    /// or read. A client may have three quarters of them. The default is 64 MiB, or four of the largest
+    /// bodies if that is more.
     pub bodies: Option<usize>,
     /// The number of characters of all texts of a request and of its other strings.
     pub characters: usize,
-    /// The number of characters of all requests in progress. A client may have three quarters of them, or one request with as
-    /// many as are allowed if that is more. The default is 3,000,000, or four of the largest requests if that is more.
+    /// The number of characters of all requests in progress. A client may have three quarters of them, or one
+    /// request with as many as are allowed if that is more. The default is 3,000,000, or four of the largest
+    /// requests if that is more.
     pub in_progress: Option<usize>,
-    /// The number of texts, sentences of long texts, and continuations of a request; at most `queue`. The default is 2048, or
-    /// `queue` if that is less.
+    /// The number of texts, sentences of long texts, and continuations of a request; at most `queue`. The
+    /// default is 2048, or `queue` if that is less.
     pub texts: Option<usize>,
     /// The number of tokens of all texts that a request asks to be translated or continued.
     pub tokens: usize,
@@ -143,8 +145,8 @@ impl Limits {
         [all, most_of(all).max(self.characters)]
     }
 
-    /// The number of jobs of one client that may wait for a model: at least as many as a request may have texts, or the largest
-    /// requests would always be refused.
+    /// The number of jobs of one client that may wait for a model: at least as many as a request may have
+    /// texts, or the largest requests would always be refused.
     pub(super) fn share_of_queue(&self) -> usize {
         most_of(self.queue).max(self.most_texts())
     }

@@ -11,8 +11,8 @@ use std::time::Duration;
 /// The maximum number of bytes that wait to be written.
 const MOST: usize = 4 << 20;
 
-/// A log whose lines are written by its own thread. A line is dropped and counted if there is no room for it, since the log is
-/// not read, or if it cannot be written, since the disk is full or the pipe is closed.
+/// A log whose lines are written by its own thread. A line is dropped and counted if there is no room for it,
+/// since the log is not read, or if it cannot be written, since the disk is full or the pipe is closed.
 #[derive(Clone, Debug)]
 pub struct Log(Arc<Lines>);
 

@@ -16,8 +16,8 @@ pub(super) enum Merge {
     Append,
 }
 
-/// Events that wait to be read. However slowly they are read, there is at most one text and one result of each job, and senders
-/// never wait.
+/// Events that wait to be read. However slowly they are read, there is at most one text and one result of
+/// each job, and senders never wait.
 #[derive(Debug)]
 pub(super) struct Mailbox<T>(Arc<Shared<T>>);
 

@@ -73,8 +73,8 @@ impl Model {
         self.config.direction.as_ref()
     }
 
-    /// Returns true if its service translates between the languages of `served`: a model of one pair always does, as far as anyone
-    /// knows.
+    /// Returns true if its service translates between the languages of `served`: a model of one pair always
+    /// does, as far as anyone knows.
     fn translates_as(&self, served: &ServedModel) -> bool {
         !self.pipeline().is_multilingual() || self.config.direction == served.direction
     }
@@ -143,8 +143,8 @@ impl Models {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Why models cannot answer any more until they are loaded again, or the server is started again: their weights were overwritten,
-    /// or their GPU was lost.
+    /// Why models cannot answer any more until they are loaded again, or the server is started again: their
+    /// weights were overwritten, or their GPU was lost.
     pub(super) fn failure(&self) -> Option<Failure> {
         self.all().iter().find_map(|model| model.pipeline().failure())
     }
@@ -203,8 +203,8 @@ impl Models {
         find(&exact).or_else(|| find(&near))
     }
 
-    /// Loads all models of `config` and serves them in place of the previous ones, which are to be [retired](Replaced::retire).
-    /// Models whose files have not changed are kept.
+    /// Loads all models of `config` and serves them in place of the previous ones, which are to be
+    /// [retired](Replaced::retire). Models whose files have not changed are kept.
     ///
     /// # Errors
     /// The error of the first model that cannot be loaded; then nothing has changed.

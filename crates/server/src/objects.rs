@@ -1,5 +1,5 @@
-//! Objects that must be written as such. What serde derives for a struct also reads a list of its fields in their order, which no
-//! client means.
+//! Objects that must be written as such. What serde derives for a struct also reads a list of its fields in
+//! their order, which no client means.
 
 use serde::de::{Deserializer, Visitor};
 use serde::forward_to_deserialize_any;

@@ -1,8 +1,8 @@
 //! Requests that a browser sends for a page of another site.
 //!
-//! A page can make a browser send a form, or a body without a type, to any server without asking the user, and a server without
-//! keys would obey. The browser says for which site it does so. APIs that require JSON need no check: for JSON, the browser asks the
-//! server first (Fetch standard, section 3.3).
+//! A page can make a browser send a form, or a body without a type, to any server without asking the user,
+//! and a server without keys would obey. The browser says for which site it does so. APIs that require JSON
+//! need no check: for JSON, the browser asks the server first (Fetch standard, section 3.3).
 
 use axum::extract::Request;
 use hyper::header::{HOST, HeaderName, ORIGIN};
@@ -13,8 +13,8 @@ use super::problem::{Kind, Problem};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Refuses a request to an API that accepts forms if it may change something and comes from a page of another site. LibreTranslate's
-/// API is open to all pages.
+/// Refuses a request to an API that accepts forms if it may change something and comes from a page of another
+/// site. LibreTranslate's API is open to all pages.
 ///
 /// # Errors
 /// A [`Problem`] with the site.
@@ -30,7 +30,8 @@ pub(super) fn check(api: Api, request: &Request) -> Result<(), Problem> {
     }
 }
 
-/// The other site whose page sent a request with these headers. Extensions of browsers are not sites: no page can send their origin.
+/// The other site whose page sent a request with these headers. Extensions of browsers are not sites: no page
+/// can send their origin.
 fn foreign(headers: &HeaderMap) -> Option<String> {
     let text = |name| {
         headers.get(name).map(|value: &hyper::header::HeaderValue| {

@@ -10,7 +10,8 @@ use hyper::StatusCode;
 use super::shares::Exhausted;
 use super::wording::with_fields;
 
-/// The reason why a request is not answered. [`super::api::Api::refuse`] turns it into the response that its API prescribes.
+/// The reason why a request is not answered. [`super::api::Api::refuse`] turns it into the response that its
+/// API prescribes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) kind: Kind,

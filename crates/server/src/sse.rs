@@ -120,8 +120,8 @@ impl<T: Send + 'static, S: Telling<T>> Stream<T, S> {
     }
 }
 
-/// The response that streams the `answers` of `jobs` jobs as events of `telling`. When the client stops reading, the response
-/// is dropped, and the request with it.
+/// The response that streams the `answers` of `jobs` jobs as events of `telling`. When the client stops
+/// reading, the response is dropped, and the request with it.
 pub(super) fn response<T: Send + 'static, S: Telling<T>>(
     app: Shared,
     visit: Visit,

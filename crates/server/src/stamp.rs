@@ -23,7 +23,8 @@ struct Known {
 }
 
 impl Stamp {
-    /// Reads the stamp of the model directory `dir`. Files that a training run uses only as its log are ignored.
+    /// Reads the stamp of the model directory `dir`. Files that a training run uses only as its log are
+    /// ignored.
     pub(super) fn of(dir: &Path) -> io::Result<Self> {
         let mut known = Vec::new();
         for entry in fs::read_dir(dir)? {

@@ -177,7 +177,8 @@ fn options(pipeline: &Pipeline, alternatives: usize) -> SearchOptions {
     }
 }
 
-/// The translations of each segment, with an alignment where the markup of the segment needs one and the model can provide it.
+/// The translations of each segment, with an alignment where the markup of the segment needs one and the
+/// model can provide it.
 async fn align(
     model: &Arc<Model>,
     client: Client,
@@ -238,8 +239,8 @@ impl Unaligned {
     }
 }
 
-/// Reassembles the documents: the best translation of every segment, then the second best, and so on. A segment with too few
-/// translations repeats its last one.
+/// Reassembles the documents: the best translation of every segment, then the second best, and so on. A
+/// segment with too few translations repeats its last one.
 fn render(documents: &[Document], translated: &[Vec<Translated>], alternatives: usize) -> Vec<Rendered> {
     let mut rest = translated;
     let rendered = documents.iter().map(|document| {

@@ -8,8 +8,8 @@ use serde::de::{
 };
 use serde_json::{Map, Value};
 
-/// The maximum number of values and fields of a body whose shape is not known while it is read: each takes many times the
-/// memory of its text.
+/// The maximum number of values and fields of a body whose shape is not known while it is read: each takes
+/// many times the memory of its text.
 pub(super) const MOST_VALUES: usize = 1 << 16;
 
 /// Reads an object that has at most [`MOST_VALUES`] values, including nested ones.

@@ -1,4 +1,5 @@
-//! The path of every request through the server: it is counted, limited in time, and answered in the format of its API.
+//! The path of every request through the server: it is counted, limited in time, and answered in the format
+//! of its API.
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -179,8 +180,8 @@ impl Drop for Record {
     }
 }
 
-/// Keeps the client's shares until all of `data` is written: hyper drops a body as soon as it has received the last part, even
-/// if the client does not read.
+/// Keeps the client's shares until all of `data` is written: hyper drops a body as soon as it has received
+/// the last part, even if the client does not read.
 fn held(data: Bytes, shares: [Arc<Share>; 2]) -> Bytes {
     struct Held {
         data: Bytes,

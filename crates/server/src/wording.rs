@@ -20,7 +20,8 @@ const FIELDS: [(&str, &str); 4] = [
     ("`Languages::target`", "`target`"),
 ];
 
-/// Replaces the library's names of options in `text`, which are paths such as `Sampling::top_p` in backticks, by those of fields.
+/// Replaces the library's names of options in `text`, which are paths such as `Sampling::top_p` in backticks,
+/// by those of fields.
 pub(super) fn with_fields(text: String) -> String {
     let text = FIELDS.iter().fold(text, |text, (option, field)| text.replace(option, field));
     let parts = text.split('`').enumerate().map(|(number, part)| {
@@ -34,7 +35,8 @@ pub(super) fn with_fields(text: String) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// Returns the `message` of serde without the names of Rust's types. Objects of the format that was read are called `object`.
+/// Returns the `message` of serde without the names of Rust's types. Objects of the format that was read are
+/// called `object`.
 pub(super) fn plain(message: &str, object: &str) -> String {
     let message = match message.strip_prefix("unknown variant") {
         Some(rest) => format!("unknown value{rest}"),

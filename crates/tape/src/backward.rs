@@ -1,4 +1,5 @@
-//! The backward pass: operations are visited in the reverse of their order, and each adds to the gradients of its operands.
+//! The backward pass: operations are visited in the reverse of their order, and each adds to the gradients of
+//! its operands.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -85,8 +86,8 @@ impl Gradients {
     }
 }
 
-/// Goes back from `root`, whose gradient is `seed`. Calls `complete` with the gradient of a parameter after the last operation
-/// that uses it.
+/// Goes back from `root`, whose gradient is `seed`. Calls `complete` with the gradient of a parameter after
+/// the last operation that uses it.
 pub(crate) fn run(root: Rc<Node>, seed: Buffer, complete: &mut dyn FnMut(ParamId, &Buffer)) -> Gradients {
     *root.gradient.borrow_mut() = Some(seed);
     let nodes = reachable(root);

@@ -1,11 +1,11 @@
 //! Reverse-mode differentiation over the operations of a [device](attentive_device::Device).
 //!
-//! A [`Value`] is a matrix, row after row. Operations are functions of values; each file in `ops` holds one, with its rule for
-//! the backward pass. An operation on values that depend on a trained [`Param`] is recorded, and [`Value::backward`] goes back
-//! through the records in reverse order.
+//! A [`Value`] is a matrix, row after row. Operations are functions of values; each file in `ops` holds one,
+//! with its rule for the backward pass. An operation on values that depend on a trained [`Param`] is
+//! recorded, and [`Value::backward`] goes back through the records in reverse order.
 //!
-//! Activations are rows: `[batch · length, features]`. A matrix product over rows needs no batched weight gradients, and the
-//! result for a row does not depend on the rest of the batch.
+//! Activations are rows: `[batch · length, features]`. A matrix product over rows needs no batched weight
+//! gradients, and the result for a row does not depend on the rest of the batch.
 
 #[macro_use]
 mod operands;

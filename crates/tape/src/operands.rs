@@ -1,7 +1,8 @@
 //! Named operands of operations.
 
-/// A set of operands in a fixed order: a struct with one field per operand, each of which is required, optional or
-/// repeated. The implementing type, which is that struct over `()`, records which ones are present.
+/// A set of operands in a fixed order: a struct with one field per operand, each of which is required,
+/// optional or repeated. The implementing type, which is that struct over `()`, records which ones are
+/// present.
 pub(crate) trait Operands: 'static {
     /// The struct with a `T` for each operand.
     type Of<T>;

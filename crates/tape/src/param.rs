@@ -27,8 +27,8 @@ struct Inner {
     is_trained: AtomicBool,
 }
 
-/// A parameter whose updates are deferred: the only way to change it without bringing its rows up to date. If this is dropped,
-/// the parameter still carries out all updates before it is read.
+/// A parameter whose updates are deferred: the only way to change it without bringing its rows up to date. If
+/// this is dropped, the parameter still carries out all updates before it is read.
 #[derive(Debug)]
 pub struct DeferredParam {
     param: Param,
@@ -128,8 +128,8 @@ impl Param {
         Arc::clone(&values)
     }
 
-    /// From now on, calls `pending` before rows are read, or changed by anything but the result. What was deferred before is
-    /// carried out first.
+    /// From now on, calls `pending` before rows are read, or changed by anything but the result. What was
+    /// deferred before is carried out first.
     pub fn defer(&self, pending: Arc<dyn Pending>) -> DeferredParam {
         self.update(|_| ());
         let mut place = (self.0.pending).write().unwrap_or_else(PoisonError::into_inner);
@@ -176,7 +176,8 @@ impl Param {
         self.0.is_trained.store(false, Ordering::Relaxed);
     }
 
-    /// Returns the parameter as an operand; a vector of n elements is `[1, n]`. Gradients are computed if it is trained.
+    /// Returns the parameter as an operand; a vector of n elements is `[1, n]`. Gradients are computed if it
+    /// is trained.
     pub fn value(&self) -> Value {
         self.value_of(Rows::All)
     }

@@ -12,7 +12,8 @@ use crate::{Buffer, backward};
 
 /// A matrix, row after row. A vector is a single row.
 ///
-/// Clones are cheap. A value that depends on a trained parameter keeps what the backward pass needs until it is dropped.
+/// Clones are cheap. A value that depends on a trained parameter keeps what the backward pass needs until it
+/// is dropped.
 #[derive(Clone, Debug)]
 pub struct Value {
     pub(crate) data: Arc<Buffer>,
@@ -70,8 +71,8 @@ impl Value {
         Arc::try_unwrap(self.data).map_or_else(|shared| shared.values().into_owned(), Buffer::into_vec)
     }
 
-    /// Computes the gradients of the sum of all elements. They are zeros if the value depends on no trained parameter, or was
-    /// computed without recording.
+    /// Computes the gradients of the sum of all elements. They are zeros if the value depends on no trained
+    /// parameter, or was computed without recording.
     ///
     /// # Panics
     /// If a backward pass has already gone through an operation that this value depends on.
@@ -79,7 +80,8 @@ impl Value {
         self.backward_watched(&mut |_, _| ())
     }
 
-    /// Like [`Value::backward`], and calls `complete` with each gradient as soon as no contribution to it follows.
+    /// Like [`Value::backward`], and calls `complete` with each gradient as soon as no contribution to it
+    /// follows.
     ///
     /// # Panics
     /// See [`Value::backward`].

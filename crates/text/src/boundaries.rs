@@ -15,8 +15,8 @@ const DIGIT: &str = r"\p{Nd}";
 const NUMBERS: &str = r"▁?[\p{Nd}\p{No}](?:[^\p{L}\p{N}\p{Z}▁]*[\p{Nd}\p{No}])*";
 /// Characters that belong to no particular script, such as punctuation, the word mark and combining marks.
 const NEUTRAL: &str = r"\p{Common}\p{Inherited}";
-/// Scripts, written as in a character class; those of Japanese form one, as in SentencePiece. All other scripts together form
-/// another.
+/// Scripts, written as in a character class; those of Japanese form one, as in SentencePiece. All other
+/// scripts together form another.
 const SCRIPTS: [&str; 32] = [
     r"\p{Latin}",
     r"\p{Cyrillic}",

@@ -78,7 +78,8 @@ impl Charsmap {
         map.is_sound().then_some(map).ok_or_else(damaged)
     }
 
-    /// Returns true if every step from one unit to another stays within the array, and every value is the position of a text.
+    /// Returns true if every step from one unit to another stays within the array, and every value is the
+    /// position of a text.
     fn is_sound(&self) -> bool {
         let n_units = self.units.len();
         let is_sound = |(place, unit): (usize, &Unit)| {
@@ -96,8 +97,8 @@ impl Charsmap {
         self.texts.split('\0').map(str::len).max().unwrap_or(0)
     }
 
-    /// Rewrites `text` from left to right: at each position, the longest text that is kept, or else the longest match of the
-    /// map.
+    /// Rewrites `text` from left to right: at each position, the longest text that is kept, or else the
+    /// longest match of the map.
     ///
     /// # Errors
     /// A text that becomes longer than `bound`.

@@ -32,13 +32,13 @@ impl Tokenizers {
         Sides { src: self.src().special(), tgt: self.tgt().special() }
     }
 
-    /// Applies the settings of `model`: the decoder starts with `model.decoder_start_token`; `model.source_first` and
-    /// `model.source_last` are added around the encoder's input; translations begin with `model.forced_bos_token`; and a tagger
-    /// reads subwords if `model.word_pieces` is set.
+    /// Applies the settings of `model`: the decoder starts with `model.decoder_start_token`;
+    /// `model.source_first` and `model.source_last` are added around the encoder's input; translations begin
+    /// with `model.forced_bos_token`; and a tagger reads subwords if `model.word_pieces` is set.
     ///
     /// # Errors
-    /// [`Error::Config`] for a token of `model` that the vocabulary does not have, and if `model.suppress_tokens` leaves
-    /// no ordinary token.
+    /// [`Error::Config`] for a token of `model` that the vocabulary does not have, and if
+    /// `model.suppress_tokens` leaves no ordinary token.
     pub fn for_model(mut self, model: &ModelConfig) -> Result<Self> {
         let TokenContract { start, forced_first, .. } = self.contract(model)?;
         self.ends(model)?;
@@ -115,8 +115,8 @@ impl Tokenizers {
 }
 
 impl Tokenizers {
-    /// Returns the tokens that a language model never generates. By default these are the special tokens, except `</s>` for a
-    /// model of lines, which end with it.
+    /// Returns the tokens that a language model never generates. By default these are the special tokens,
+    /// except `</s>` for a model of lines, which end with it.
     ///
     /// # Errors
     /// The errors of [`Tokenizers::for_model`].

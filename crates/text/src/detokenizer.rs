@@ -10,8 +10,8 @@ const KEPT: usize = 32;
 
 /// Decodes tokens one by one into whole characters: the concatenated pieces equal the text of all tokens.
 ///
-/// If a vocabulary has tokens of single bytes, a run of them is decoded as a whole: its text may change with every further
-/// byte, so it is returned when the run ends.
+/// If a vocabulary has tokens of single bytes, a run of them is decoded as a whole: its text may change with
+/// every further byte, so it is returned when the run ends.
 #[derive(Clone, Debug)]
 pub struct Detokenizer<'a> {
     tokenizer: &'a Tokenizer,
@@ -32,8 +32,8 @@ impl<'a> Detokenizer<'a> {
         Ok(detokenizer)
     }
 
-    /// Adds the next token and returns the text that it adds. The text may be empty if the token ends in the middle of a
-    /// character or of a run of bytes.
+    /// Adds the next token and returns the text that it adds. The text may be empty if the token ends in the
+    /// middle of a character or of a run of bytes.
     ///
     /// # Errors
     /// Those of [`Tokenizer::decode`].
@@ -63,8 +63,8 @@ impl<'a> Detokenizer<'a> {
         Ok(self.new_part(&self.tokenizer.decode(&self.ids)?))
     }
 
-    /// The part of `text` after the known part. The end of the known part may have changed if it was in the middle of a run of
-    /// bytes.
+    /// The part of `text` after the known part. The end of the known part may have changed if it was in the
+    /// middle of a run of bytes.
     fn new_part(&self, text: &str) -> String {
         let same = { self.known.chars().zip(text.chars()) }.take_while(|(one, other)| one == other);
         text[same.map(|(c, _)| c.len_utf8()).sum()..].to_owned()

@@ -15,9 +15,9 @@ use tokenizers::{
 use super::boundaries::Boundary;
 use super::growth::{Bound, flattened};
 
-/// The `pre_tokenizer` of a tokenizer file. The regular expressions of this program's own steps are large, and compiling them
-/// would take most of the time of reading a tokenizer. They are compiled for the first text that needs them, which most texts
-/// of Latin letters do not.
+/// The `pre_tokenizer` of a tokenizer file. The regular expressions of this program's own steps are large,
+/// and compiling them would take most of the time of reading a tokenizer. They are compiled for the first
+/// text that needs them, which most texts of Latin letters do not.
 #[derive(Clone, Debug)]
 pub(super) struct Division {
     steps: Vec<Step>,

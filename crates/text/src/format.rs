@@ -73,8 +73,8 @@ pub(super) fn space_normalizers() -> [Value; 2] {
     ]
 }
 
-/// The pre-tokenizer steps that divide texts into words, without `special` tokens in them, and for subwords divide words at
-/// `boundaries`.
+/// The pre-tokenizer steps that divide texts into words, without `special` tokens in them, and for subwords
+/// divide words at `boundaries`.
 pub(super) fn pre_tokenizers(kind: TokenizerKind, boundaries: Boundaries, special: &[&str]) -> Vec<Value> {
     match kind {
         TokenizerKind::Bpe | TokenizerKind::Unigram => {
@@ -92,8 +92,8 @@ fn metaspace() -> Value {
     json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true})
 }
 
-/// Splits special tokens that occur in the text before their last character, so that no model can mistake them for
-/// the real ones.
+/// Splits special tokens that occur in the text before their last character, so that no model can mistake
+/// them for the real ones.
 fn special_text_splitter(special: &[&str]) -> Value {
     let beginnings: Vec<&str> = special.iter().map(|token| &token[..token.len() - 1]).collect();
     json!({

@@ -1,5 +1,5 @@
-//! Bounds on what the steps of a tokenizer file may make of a text. Each step alone is harmless, but a few of them can make
-//! gigabytes of a letter.
+//! Bounds on what the steps of a tokenizer file may make of a text. Each step alone is harmless, but a few of
+//! them can make gigabytes of a letter.
 
 use serde_json::Value;
 use tokenizers::pattern::Pattern;
@@ -9,12 +9,12 @@ use tokenizers::{NormalizedString, SplitDelimiterBehavior};
 /// The maximum number of bytes of a token.
 pub(super) const TOKEN: usize = 64 << 10;
 
-/// The maximum number of bytes of a token that occurs for each character that is unknown, and of what is put before or behind
-/// pieces of words.
+/// The maximum number of bytes of a token that occurs for each character that is unknown, and of what is put
+/// before or behind pieces of words.
 pub(super) const REPEATED: usize = 256;
 
-/// The factor by which a text may grow in a step or several. NFKC makes 33 bytes of the 3 of `ﷺ`, of which bytes as characters are
-/// twice as many.
+/// The factor by which a text may grow in a step or several. NFKC makes 33 bytes of the 3 of `ﷺ`, of which
+/// bytes as characters are twice as many.
 const FACTOR: usize = 32;
 
 /// The number of bytes by which any text may grow, however short it is.
@@ -107,8 +107,8 @@ impl Replacing {
     }
 }
 
-/// The steps of `file`, and of the sequences within it, in their order. `steps` is the key of the steps of a sequence. Old files do
-/// not name the types of steps.
+/// The steps of `file`, and of the sequences within it, in their order. `steps` is the key of the steps of a
+/// sequence. Old files do not name the types of steps.
 pub(super) fn flattened<'f>(file: &'f Value, steps: &str) -> Vec<&'f Value> {
     let mut found = Vec::new();
     let mut left = vec![file];

@@ -1,6 +1,7 @@
 //! The languages with a code of ISO 639-1: their codes and names.
 
-/// Languages: the code of ISO 639-1, the codes of ISO 639-3 (the one for the detection of languages first), and the English name.
+/// Languages: the code of ISO 639-1, the codes of ISO 639-3 (the one for the detection of languages first),
+/// and the English name.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("aa", "aar", "Afar"),
     ("ab", "abk", "Abkhazian"),

@@ -8,8 +8,8 @@ use super::{KnownLanguage, Tokenizer, Tokenizers};
 /// The maximum number of languages that a message names.
 const NAMED: usize = 12;
 
-/// The languages of a text and of its translation, as the tokenizer spells them, such as `de_DE`, or their codes, such as `de`
-/// for `__de__`. A missing language is taken from the model's configuration.
+/// The languages of a text and of its translation, as the tokenizer spells them, such as `de_DE`, or their
+/// codes, such as `de` for `__de__`. A missing language is taken from the model's configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Languages {
     /// The language of the text.
@@ -32,8 +32,9 @@ impl Languages {
         }
     }
 
-    /// Returns the languages of a model of many: for each side on which the model of this family reads or writes a token of its
-    /// language, that of the code given for it. Nothing for a model of one pair, whose files do not tell its languages.
+    /// Returns the languages of a model of many: for each side on which the model of this family reads or
+    /// writes a token of its language, that of the code given for it. Nothing for a model of one pair, whose
+    /// files do not tell its languages.
     ///
     /// # Errors
     /// [`Error::Usage`] for a language that the model does not have.
@@ -76,7 +77,8 @@ impl Languages {
     /// Sets the languages between which a model of this family translates.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a language without a token in the vocabulary, and for a model that does not translate.
+    /// [`Error::Usage`] for a language without a token in the vocabulary, and for a model that does not
+    /// translate.
     pub fn apply(&self, tokenizers: &Tokenizers, family: &mut FamilyConfig) -> Result<()> {
         let (FamilyConfig::Transformer(model) | FamilyConfig::Seq2seq(model)) = family else {
             return self.refuse();
@@ -136,8 +138,8 @@ impl Tokenizer {
         added.into_iter().map(|(_, token)| token).collect()
     }
 
-    /// Returns the tokens of the language `code`, such as `pt`, `por` or `pt-br`, in any spelling. Those whose region or script is the
-    /// given one come first.
+    /// Returns the tokens of the language `code`, such as `pt`, `por` or `pt-br`, in any spelling. Those
+    /// whose region or script is the given one come first.
     pub fn languages_of(&self, code: &str) -> Vec<String> {
         let base = |code: &str| code.split('-').next().unwrap_or_default().to_owned();
         let wanted = plain(code);
@@ -193,7 +195,8 @@ fn script_of(code: &str) -> Option<&str> {
     })
 }
 
-/// The tokens that `code` may have been meant for: those of its language, or else those of `languages` that begin like it.
+/// The tokens that `code` may have been meant for: those of its language, or else those of `languages` that
+/// begin like it.
 fn near(code: &str, languages: &[String], same: Vec<String>) -> Vec<String> {
     let start: String = code.chars().take(2).flat_map(char::to_lowercase).collect();
     let begins = |token: &&String| code_of(token).is_some_and(|code| code.to_lowercase().starts_with(&start));

@@ -1,7 +1,8 @@
 //! Tokenization: text to token ids and back, tokenizer files, and vocabulary learning.
 //!
-//! A tokenizer is one `tokenizer.json` in the format of Hugging Face's `tokenizers`, which does the encoding. Vocabularies are
-//! learned by this crate's own code, so that the same text always gives the same file, byte for byte.
+//! A tokenizer is one `tokenizer.json` in the format of Hugging Face's `tokenizers`, which does the encoding.
+//! Vocabularies are learned by this crate's own code, so that the same text always gives the same file, byte
+//! for byte.
 
 mod boundaries;
 mod charsmap;

@@ -9,8 +9,8 @@ use serde_json::ser::{Formatter, Serializer};
 /// Values in more lists and objects than this share a line.
 const DEPTH: usize = 3;
 
-/// `document` as text. A vocabulary takes half of the bytes, and of the time of reading, that it takes if every string of a merge
-/// has a line of its own.
+/// `document` as text. A vocabulary takes half of the bytes, and of the time of reading, that it takes if
+/// every string of a merge has a line of its own.
 pub(super) fn text(document: &Value) -> String {
     let mut text = Vec::new();
     let mut out = Serializer::with_formatter(&mut text, Lines::default());

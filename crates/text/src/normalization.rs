@@ -11,9 +11,10 @@ use super::growth::{Bound, Replacing, flattened};
 /// The maximum number of bytes that a compiled map of the library may make of a character.
 const LONGEST_TEXT: usize = 64;
 
-/// The `normalizer` of a tokenizer file. The first step, if it has a compiled map, may have an entry `"match": "longest"`,
-/// which makes it search for the longest match at every position as the programs that compile such maps do; other programs
-/// ignore the entry, and search for whole graphemes. `"kept"` lists texts that are left unchanged.
+/// The `normalizer` of a tokenizer file. The first step, if it has a compiled map, may have an entry
+/// `"match": "longest"`, which makes it search for the longest match at every position as the programs that
+/// compile such maps do; other programs ignore the entry, and search for whole graphemes. `"kept"` lists
+/// texts that are left unchanged.
 #[derive(Clone, Debug)]
 pub(super) struct Normalization(Vec<Step>);
 

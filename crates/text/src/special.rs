@@ -3,7 +3,8 @@
 use attentive_base::batch::TokenId;
 use attentive_config::SpecialNames;
 
-/// The special tokens of learned vocabularies in the order of their ids. Only masked language models have the last.
+/// The special tokens of learned vocabularies in the order of their ids. Only masked language models have the
+/// last.
 const ALL: [&str; 5] = ["<pad>", "<unk>", "<s>", "</s>", MASK];
 
 /// The special tokens of every vocabulary; learned vocabularies begin with them.
@@ -60,8 +61,8 @@ impl SpecialTokens {
         special.iter().fold(n as TokenId, after)
     }
 
-    /// Returns the ids of the special tokens. The tokens of the model's configuration ([`SpecialTokens::start`] and those after
-    /// it) may be any tokens, and are not included.
+    /// Returns the ids of the special tokens. The tokens of the model's configuration
+    /// ([`SpecialTokens::start`] and those after it) may be any tokens, and are not included.
     pub fn ids(self) -> impl Iterator<Item = TokenId> {
         let Self { pad, unk, bos, eos, mask, start: _, first: _, forced: _, last: _ } = self;
         [pad, unk, bos, eos].into_iter().chain(mask)

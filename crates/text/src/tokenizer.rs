@@ -31,8 +31,8 @@ use super::special::{MASK, SpecialTokens};
 /// Prefix of the first token of a word in subword vocabularies.
 pub(super) const WORD_MARK: char = '▁';
 
-/// The prefix of tokens to which unknown text is mapped if it equals the rest of the token. It is a Unicode noncharacter, so
-/// that no ordinary text becomes such a token.
+/// The prefix of tokens to which unknown text is mapped if it equals the rest of the token. It is a Unicode
+/// noncharacter, so that no ordinary text becomes such a token.
 pub const UNKNOWN_SPELLING: char = '\u{10FFFF}';
 
 /// The prefix of tokens that never occur in a text.
@@ -70,11 +70,12 @@ impl Tokenizer {
         &self.json
     }
 
-    /// Returns the token ids of `text`, without `<s>` and `</s>`. Special tokens spelled out in the text are treated as
-    /// ordinary text.
+    /// Returns the token ids of `text`, without `<s>` and `</s>`. Special tokens spelled out in the text are
+    /// treated as ordinary text.
     ///
     /// # Errors
-    /// [`Error::Data`] if a tokenizer from another program cannot encode the text. Learned tokenizers never fail.
+    /// [`Error::Data`] if a tokenizer from another program cannot encode the text. Learned tokenizers never
+    /// fail.
     pub fn encode(&self, text: &str) -> Result<Vec<TokenId>> {
         if self.spells_unknown {
             return self.encode_spelled(text);
@@ -120,8 +121,8 @@ impl Tokenizer {
         Ok(ids.map(spelled).collect())
     }
 
-    /// Returns the range of bytes of `text` from which each token of [`Tokenizer::encode`] comes. A range may be empty, and it
-    /// may begin or end within a character that several tokens share.
+    /// Returns the range of bytes of `text` from which each token of [`Tokenizer::encode`] comes. A range may
+    /// be empty, and it may begin or end within a character that several tokens share.
     ///
     /// # Errors
     /// See [`Tokenizer::encode`].
@@ -151,8 +152,9 @@ impl Tokenizer {
         if (id as usize) < self.vocab_size { id } else { self.special.unk }
     }
 
-    /// Returns the token ids of a text with `<mask>` placeholders, which become `mask`. The surrounding text is split as if
-    /// there were text in place of the placeholders: the full stop of `a <mask>.` does not become a separate word.
+    /// Returns the token ids of a text with `<mask>` placeholders, which become `mask`. The surrounding text
+    /// is split as if there were text in place of the placeholders: the full stop of `a <mask>.` does not
+    /// become a separate word.
     ///
     /// # Errors
     /// See [`Tokenizer::encode`].
@@ -195,7 +197,8 @@ impl Tokenizer {
     /// Returns the text of `ids`. Special tokens and ids outside the vocabulary are skipped.
     ///
     /// # Errors
-    /// [`Error::Data`] if a tokenizer from another program cannot decode the tokens. Learned tokenizers never fail.
+    /// [`Error::Data`] if a tokenizer from another program cannot decode the tokens. Learned tokenizers never
+    /// fail.
     pub fn decode(&self, ids: &[TokenId]) -> Result<String> {
         let ids = ids.iter().filter(|&&id| !self.is_special(id));
         let tokens: Vec<String> = ids.filter_map(|&id| self.token(id)).collect();
@@ -210,9 +213,9 @@ impl Tokenizer {
         })
     }
 
-    /// Returns true if `id` is never part of a text: one of [`SpecialTokens`], a token that the tokenizer file marks as
-    /// special, or a start token that the file adds to the vocabulary. A start token from the vocabulary itself may be an
-    /// ordinary word.
+    /// Returns true if `id` is never part of a text: one of [`SpecialTokens`], a token that the tokenizer
+    /// file marks as special, or a start token that the file adds to the vocabulary. A start token from the
+    /// vocabulary itself may be an ordinary word.
     pub(super) fn is_special(&self, id: TokenId) -> bool {
         let is_marked = |token: &AddedToken| token.special || id == self.special.start;
         self.special.contains(id) || self.inner.added.token(id).is_some_and(is_marked)
@@ -230,13 +233,15 @@ impl Tokenizer {
         self.vocab_size
     }
 
-    /// Returns the tokens that are not special, in the order of their ids: the labels or tags, if this is their tokenizer.
+    /// Returns the tokens that are not special, in the order of their ids: the labels or tags, if this is
+    /// their tokenizer.
     pub fn labels(&self) -> Vec<String> {
         let ids = (0..self.vocab_size as TokenId).filter(|&id| !self.special.contains(id));
         ids.filter_map(|id| self.token(id)).collect()
     }
 
-    /// Returns true if a tagger reads subwords (see [`Tokenizer::encode_pieces`]); otherwise each word is one token.
+    /// Returns true if a tagger reads subwords (see [`Tokenizer::encode_pieces`]); otherwise each word is one
+    /// token.
     pub fn in_pieces(&self) -> bool {
         self.in_pieces
     }

@@ -1,4 +1,5 @@
-//! The search for the most likely pieces of a text, with the same arithmetic as SentencePiece (Kudo and Richardson 2018).
+//! The search for the most likely pieces of a text, with the same arithmetic as SentencePiece (Kudo and
+//! Richardson 2018).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,14 +16,16 @@ use super::growth::{REPEATED, TOKEN, check_text};
 
 /// The value of `"sums"` in the `model` of a tokenizer file whose texts are segmented as in SentencePiece.
 pub const SUMS: &str = "f32";
-/// Above this value, sums of scores restart from 0, before they become so large that single scores make no difference.
+/// Above this value, sums of scores restart from 0, before they become so large that single scores make no
+/// difference.
 const MOST: f32 = 100_000.0;
 /// The difference between the score of the least likely piece and the score of an unknown character.
 const UNKNOWN_PENALTY: f32 = 10.0;
 
-/// The `model` of a tokenizer file. A unigram model may have an entry `"sums": "f32"`, which makes it add scores in 32 bits
-/// over the whole text, as SentencePiece does, so that ties are resolved in the same way; other programs ignore it and add in
-/// 64 bits. `"unmatched"` lists the ids of tokens that are never matched in a text.
+/// The `model` of a tokenizer file. A unigram model may have an entry `"sums": "f32"`, which makes it add
+/// scores in 32 bits over the whole text, as SentencePiece does, so that ties are resolved in the same way;
+/// other programs ignore it and add in 64 bits. `"unmatched"` lists the ids of tokens that are never matched
+/// in a text.
 #[derive(Clone, Debug)]
 pub(super) enum Pieces {
     /// A model of the `tokenizers` library.
@@ -68,8 +71,8 @@ struct Section {
     unmatched: Vec<u32>,
 }
 
-/// The `model` section of a file with merges. The library would keep all merges in another form while it reads them, which takes
-/// twice the time and several times the RAM.
+/// The `model` section of a file with merges. The library would keep all merges in another form while it
+/// reads them, which takes twice the time and several times the RAM.
 #[derive(Deserialize)]
 struct Merged {
     /// In most files, this is the first entry, so that other models are recognized at once.
@@ -147,7 +150,8 @@ struct Kind {
 const REPEATED_TEXT: &str = "the unknown token, or what marks parts of words,";
 
 impl<'de> Deserialize<'de> for Pieces {
-    /// Reads the text of the section directly into the model: the `tokenizers` library would copy all tokens several times.
+    /// Reads the text of the section directly into the model: the `tokenizers` library would copy all tokens
+    /// several times.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let file = <&RawValue>::deserialize(deserializer)?.get();
         Self::parse(file).map_err(D::Error::custom)
@@ -269,8 +273,8 @@ impl Unigram {
         }
     }
 
-    /// The most likely pieces of `text`: the start and end of each, and its id, `None` for an unknown character. Of two paths
-    /// that are equally likely, the one that is found first is taken.
+    /// The most likely pieces of `text`: the start and end of each, and its id, `None` for an unknown
+    /// character. Of two paths that are equally likely, the one that is found first is taken.
     fn divide(&self, text: &str) -> Vec<(usize, usize, Option<u32>)> {
         let mut ways = vec![Best::default(); text.len() + 1];
         let mut furthest = 0;
@@ -437,7 +441,8 @@ mod tests {
 
     #[test]
     fn sums_of_long_texts_stay_exact() {
-        // Two pieces for `ab` are more likely than one by 1/64, which a sum of hundreds of thousands cannot represent.
+        // Two pieces for `ab` are more likely than one by 1/64, which a sum of hundreds of thousands cannot
+        // represent.
         let vocab =
             json!([["<unk>", 0.0], ["a", -10.0], ["b", -10.0], ["ab", -20.0 - 1.0 / 64.0], ["c", -100.0]]);
         let model = unigram(json!({"vocab": vocab}));

@@ -19,8 +19,8 @@ const MOST_WORDS: usize = 1 << 18;
 /// The maximum number of words in one cache.
 const MOST_WORDS_EACH: usize = 1 << 16;
 
-/// Encodes texts as their tokenizer does, but looks up words that it has encoded before. Each thread needs its own cache, since
-/// it changes with each text.
+/// Encodes texts as their tokenizer does, but looks up words that it has encoded before. Each thread needs
+/// its own cache, since it changes with each text.
 #[derive(Clone, Debug)]
 pub struct WordCache {
     tokenizer: Tokenizer,
@@ -103,7 +103,8 @@ fn is_spacing(char: char) -> bool {
 }
 
 impl Conditions {
-    /// Recognizes tokenizers learned by this program, all of whose steps work on single words under these conditions.
+    /// Recognizes tokenizers learned by this program, all of whose steps work on single words under these
+    /// conditions.
     fn of(tokenizer: &Tokenizer) -> Option<Self> {
         let document: Value = serde_json::from_slice(tokenizer.to_json()).ok()?;
         let special = document["added_tokens"].as_array()?.iter();
@@ -137,8 +138,8 @@ mod tests {
     use super::*;
     use crate::{Masks, learn};
 
-    /// Strings that could be encoded differently next to others: white space of all kinds, marks, combining characters, special
-    /// tokens and their prefixes, characters that normalization changes.
+    /// Strings that could be encoded differently next to others: white space of all kinds, marks, combining
+    /// characters, special tokens and their prefixes, characters that normalization changes.
     const PIECES: [&str; 42] = [
         " ", " ", " ", "  ", "\t", "\u{a0}", "\u{2003}", "\u{3000}", "\u{85}", "\n", "▁", "a", "b", "ab",
         "dog", "Dog", "é", "e\u{301}", "\u{301}", "\u{308}", "<s>", "<s", "</s>", "<pad>", "<", "[MASK]",

@@ -13,11 +13,12 @@ use super::report::{Event, Observer, Preparing, Silent};
 pub(super) const TRAINING: &str = "training data";
 pub(super) const VALIDATION: &str = "validation data";
 
-/// The built-in validation pairs come from a different part of the generator's sequence than the training pairs.
+/// The built-in validation pairs come from a different part of the generator's sequence than the training
+/// pairs.
 const VALIDATION_SEED: u64 = 0x5eed_0f7a_11da_7e00;
 
-/// The lines of corpora in RAM ([`CorpusSource::InMemory`]), which the program gives that trains. They must have the form of
-/// the task ([`Form::of`]).
+/// The lines of corpora in RAM ([`CorpusSource::InMemory`]), which the program gives that trains. They must
+/// have the form of the task ([`Form::of`]).
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     /// The training corpus; empty if it is not in RAM.
@@ -92,8 +93,8 @@ pub(super) fn watch(what: &str, observer: &mut dyn Observer) -> impl FnMut(Progr
     move |progress| observer.on(&Event::Preparing(Preparing::Corpus { what, progress }))
 }
 
-/// Reads the validation corpus, takes the lines `given` if it is in RAM, or splits it off the end of `train`. Built-in validation data contain none of the training data
-/// if these are in memory.
+/// Reads the validation corpus, takes the lines `given` if it is in RAM, or splits it off the end of `train`.
+/// Built-in validation data contain none of the training data if these are in memory.
 pub(super) fn validation(
     config: &Config,
     given: Vec<Item>,

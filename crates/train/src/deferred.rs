@@ -7,7 +7,8 @@ use attentive_device::AdamStep;
 use attentive_kernels::lazy_adam::LazyAdam;
 use attentive_tape::{Buffer, DeferredParam, Param, Pending, Rows};
 
-/// A table of which an update reads few rows. Adam changes these rows; the others catch up before they are read.
+/// A table of which an update reads few rows. Adam changes these rows; the others catch up before they are
+/// read.
 #[derive(Debug)]
 pub(super) struct Deferred {
     table: DeferredParam,
@@ -21,7 +22,8 @@ struct State(Mutex<Missed>);
 #[derive(Debug)]
 struct Missed {
     updates: LazyAdam,
-    /// Adam's first and second moment estimates: with the optimizer, and empty here, while no row has missed an update.
+    /// Adam's first and second moment estimates: with the optimizer, and empty here, while no row has missed
+    /// an update.
     moments: [Buffer; 2],
 }
 
@@ -42,8 +44,8 @@ impl Deferred {
         Some(Self { table, state })
     }
 
-    /// Updates the rows that were read since the last update, whose gradients are in `gradient`, and keeps the moments until
-    /// [`Deferred::settle`].
+    /// Updates the rows that were read since the last update, whose gradients are in `gradient`, and keeps
+    /// the moments until [`Deferred::settle`].
     ///
     /// # Panics
     /// If another optimizer has since deferred the updates of the table.

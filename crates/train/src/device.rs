@@ -7,12 +7,13 @@ use attentive_config::{GpuChoice, TrainDevice};
 use attentive_device::{current, on};
 use attentive_processes::Processes;
 
-/// Runs `work`, in which this thread computes on the `device`. The device [`TrainDevice::Cpu`] is the one of this thread, which
-/// is the CPU unless the caller has chosen another one. With several processes, all have to call this.
+/// Runs `work`, in which this thread computes on the `device`. The device [`TrainDevice::Cpu`] is the one of
+/// this thread, which is the CPU unless the caller has chosen another one. With several processes, all have
+/// to call this.
 ///
 /// # Errors
-/// Those of `work`; [`attentive_base::error::Error::Usage`] for a GPU that does not exist or cannot be used, and
-/// [`attentive_base::error::Error::Device`] for one that fails.
+/// Those of `work`; [`attentive_base::error::Error::Usage`] for a GPU that does not exist or cannot be used,
+/// and [`attentive_base::error::Error::Device`] for one that fails.
 pub fn on_device<R>(
     device: TrainDevice,
     processes: &Processes,

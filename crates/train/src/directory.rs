@@ -29,8 +29,8 @@ pub(super) struct StoredRun {
     pub provenance: Provenance,
 }
 
-/// Locks `dir` for this process, and creates it if it is missing. If the lock is dropped before anything was written there, it
-/// leaves no trace.
+/// Locks `dir` for this process, and creates it if it is missing. If the lock is dropped before anything was
+/// written there, it leaves no trace.
 pub(super) fn lock(dir: &Path) -> Result<Lock> {
     // Reports a path that cannot be a directory.
     entries(dir)?;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use attentive_config::{CorpusSource, DataConfig};
 
-/// Warnings about corpora whose two sides are one file, and about validation data that are training data. Paths are compared,
-/// not contents.
+/// Warnings about corpora whose two sides are one file, and about validation data that are training data.
+/// Paths are compared, not contents.
 pub(super) fn warnings(data: &DataConfig) -> Vec<String> {
     let train = data.train.as_ref();
     let train: Vec<&CorpusSource> =

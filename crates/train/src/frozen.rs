@@ -10,8 +10,8 @@ use glob::Pattern;
 
 const KEY: &str = "model.freeze";
 
-/// The parameters that match a pattern of `model.freeze`: they have no gradient and no optimizer state, and are not part of the
-/// gradient norm.
+/// The parameters that match a pattern of `model.freeze`: they have no gradient and no optimizer state, and
+/// are not part of the gradient norm.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Frozen {
     names: BTreeSet<String>,

@@ -76,7 +76,8 @@ impl Learner {
         &self.model
     }
 
-    /// Returns the precision of linear maps, with `auto` resolved, and the instruction set or the hardware in place of the CPU.
+    /// Returns the precision of linear maps, with `auto` resolved, and the instruction set or the hardware in
+    /// place of the CPU.
     pub fn products(&self) -> Products {
         let hardware = current().hardware();
         Products {
@@ -125,7 +126,8 @@ impl Learner {
         self.exchange.share()
     }
 
-    /// Returns the loss of `batch`, with the dropout masks of micro-batch `number`, which counts over the whole run.
+    /// Returns the loss of `batch`, with the dropout masks of micro-batch `number`, which counts over the
+    /// whole run.
     pub fn loss(&self, batch: &Batch, number: u64) -> Loss {
         let batch = self.mixed(batch, number);
         self.model().loss(&batch, self.label_smoothing, &self.pass(number))
@@ -136,8 +138,8 @@ impl Learner {
         self.sampling.mix(batch, number, &self.model)
     }
 
-    /// The Euclidean norm of the gradient, given the sums of squares of all chunks of each parameter's gradient, which are added
-    /// in the architecture's order of parameters.
+    /// The Euclidean norm of the gradient, given the sums of squares of all chunks of each parameter's
+    /// gradient, which are added in the architecture's order of parameters.
     pub(super) fn norm(&self, squares: &[Vec<f64>]) -> f64 {
         let of = |&place: &usize| -> f64 { squares[place].iter().sum() };
         let sum: f64 = self.places.iter().map(of).sum();
@@ -161,8 +163,8 @@ impl Learner {
         Gradients(self.model.take_gradients(&mut loss.loss.backward()))
     }
 
-    /// Like [`Learner::gradients`], and calls `complete` with the index and the gradient of each parameter as soon as the
-    /// gradient is complete.
+    /// Like [`Learner::gradients`], and calls `complete` with the index and the gradient of each parameter as
+    /// soon as the gradient is complete.
     pub(super) fn watched_gradients(
         &self,
         loss: Loss,
@@ -175,7 +177,8 @@ impl Learner {
         Gradients(self.model.take_gradients(&mut gradients))
     }
 
-    /// Updates the model by the sum of `gradients` over all tokens, times `scale`, as the `verdict` on them says.
+    /// Updates the model by the sum of `gradients` over all tokens, times `scale`, as the `verdict` on them
+    /// says.
     pub(super) fn change(&mut self, gradients: &[Buffer], scale: UpdateScale, verdict: Option<&Buffer>) {
         let is_alone = self.exchange.processes().is_alone();
         let mut updated = Vec::new();

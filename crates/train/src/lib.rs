@@ -1,7 +1,7 @@
 //! Training: from a configuration to a model directory, with exact resume.
 //!
-//! [`train`] prepares the run (it reads corpora, and learns tokenizers or loads those of a stored run), then runs updates,
-//! validates, saves checkpoints and reports to an [`Observer`].
+//! [`train`] prepares the run (it reads corpora, and learns tokenizers or loads those of a stored run), then
+//! runs updates, validates, saves checkpoints and reports to an [`Observer`].
 
 mod corpora;
 mod deferred;
@@ -57,7 +57,8 @@ pub struct RunOptions {
     pub existing: Existing,
     /// Requests a stop, for example on SIGINT.
     pub interrupt: Interrupt,
-    /// The processes that share the work. All have the same configuration and data; the first one writes the run.
+    /// The processes that share the work. All have the same configuration and data; the first one writes the
+    /// run.
     pub processes: Processes,
 }
 
@@ -131,8 +132,8 @@ pub enum StopReason {
 /// Trains a model according to `config`.
 ///
 /// # Errors
-/// Invalid configuration or data, or an unusable run directory; a GPU that does not exist or fails; a NaN or infinite loss; a
-/// request to stop ([`attentive_base::Error::Interrupted`], after a checkpoint was saved).
+/// Invalid configuration or data, or an unusable run directory; a GPU that does not exist or fails; a NaN or
+/// infinite loss; a request to stop ([`attentive_base::Error::Interrupted`], after a checkpoint was saved).
 pub fn train(config: &Config, options: &RunOptions, observer: &mut dyn Observer) -> Result<Summary> {
     train_on(config, Given::default(), options, observer)
 }
@@ -140,7 +141,8 @@ pub fn train(config: &Config, options: &RunOptions, observer: &mut dyn Observer)
 /// Trains a model according to `config`, whose corpora in RAM are `given`.
 ///
 /// # Errors
-/// The errors of [`train`]; [`attentive_base::Error::Data`] if the number of given lines differs from the configuration.
+/// The errors of [`train`]; [`attentive_base::Error::Data`] if the number of given lines differs from the
+/// configuration.
 pub fn train_on(
     config: &Config,
     given: Given,
@@ -153,7 +155,8 @@ pub fn train_on(
     })
 }
 
-/// Encodes the training corpus of `config` on disk for runs with `data.store = "disk"`, unless it is there already.
+/// Encodes the training corpus of `config` on disk for runs with `data.store = "disk"`, unless it is there
+/// already.
 ///
 /// # Errors
 /// Invalid configuration or data; a corpus that cannot be kept on disk; a request to stop.
@@ -162,8 +165,8 @@ pub fn encode_corpus(config: &Config, interrupt: &Interrupt, observer: &mut dyn 
     material::preparing(interrupt, || material::encode_corpus(config, observer))
 }
 
-/// Returns the key by which [`encode_corpus`] finds the encoded training corpus of `config` on disk; it depends on everything
-/// from which the corpus is made.
+/// Returns the key by which [`encode_corpus`] finds the encoded training corpus of `config` on disk; it
+/// depends on everything from which the corpus is made.
 ///
 /// # Errors
 /// Corpus files, or a model in `model.from`, that cannot be read.

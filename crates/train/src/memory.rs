@@ -26,8 +26,8 @@ const PROGRAM: f64 = if cfg!(feature = "mpi") { 72.0 } else { 69.0 } * MB;
 const CONNECTIONS: f64 = 16.0 * MB;
 /// RAM per thread: its stack, packed matrix panels and attention scores.
 const THREAD: f64 = 4.0 * MB;
-/// RAM that the driver of a GPU uses, with the shaders of training and of validations. Measured with lavapipe, which computes in
-/// software.
+/// RAM that the driver of a GPU uses, with the shaders of training and of validations. Measured with
+/// lavapipe, which computes in software.
 const DRIVER: f64 = 150.0 * MB;
 /// How much larger a buffer of a GPU may be than what it is needed for, since it is used again for others.
 const ROUNDING: f64 = 1.25;
@@ -37,20 +37,20 @@ const LOGIT_ROWS: f64 = 256.0;
 /// The predicted use of RAM and of a GPU's memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
-    /// RAM for weights, gradients, optimizer state, and a copy of the weights while a checkpoint is written. With a GPU, which has
-    /// its own, RAM for copies: of the weights and the optimizer state while a checkpoint is written, and of the weights to
-    /// translate with.
+    /// RAM for weights, gradients, optimizer state, and a copy of the weights while a checkpoint is written.
+    /// With a GPU, which has its own, RAM for copies: of the weights and the optimizer state while a
+    /// checkpoint is written, and of the weights to translate with.
     pub model: f64,
     /// RAM for activations kept for the backward pass and gradients in flight, and free buffers, as a
-    /// [rehearsal](attentive_tape::rehearse) counts them. With a GPU that shares the RAM, also for logits and results of updates
-    /// that are not read yet.
+    /// [rehearsal](attentive_tape::rehearse) counts them. With a GPU that shares the RAM, also for logits and
+    /// results of updates that are not read yet.
     pub activations: f64,
     /// RAM for the encoded corpora.
     pub data: f64,
     /// RAM for everything else.
     pub rest: f64,
-    /// Memory of the GPU for weights, gradients, optimizer state, activations, logits and results of updates that are not read
-    /// yet; 0 if they are in RAM. For reuse, the GPU keeps more as long as it has it.
+    /// Memory of the GPU for weights, gradients, optimizer state, activations, logits and results of updates
+    /// that are not read yet; 0 if they are in RAM. For reuse, the GPU keeps more as long as it has it.
     pub on_gpu: f64,
 }
 
@@ -65,8 +65,8 @@ pub(super) struct Subject<'a> {
     pub(super) frozen: &'a Frozen,
     /// The size of the encoded corpora in bytes.
     pub(super) data: usize,
-    /// The RAM that the process uses before the model is made, in bytes; 0 if it is not known. Reading the corpora may have left
-    /// more than they take, since allocators keep some of what was freed.
+    /// The RAM that the process uses before the model is made, in bytes; 0 if it is not known. Reading the
+    /// corpora may have left more than they take, since allocators keep some of what was freed.
     pub(super) resident: u64,
     /// The number of compute threads.
     pub(super) threads: usize,
@@ -148,8 +148,8 @@ impl Memory {
         self.model + self.data + self.rest
     }
 
-    /// Refuses a prediction above `limit` bytes. `with_budget` predicts the memory for another value of `train.batch_tokens`,
-    /// which must be at least `least` for the longest sentence pair.
+    /// Refuses a prediction above `limit` bytes. `with_budget` predicts the memory for another value of
+    /// `train.batch_tokens`, which must be at least `least` for the longest sentence pair.
     ///
     /// # Errors
     /// [`Error::Config`] with the largest token budget that fits, if one does.

@@ -31,8 +31,9 @@ struct Numbered {
 }
 
 impl MetricsLog {
-    /// Opens the log of the run directory `dir` to continue after the checkpoint of update `step`, or from the beginning without
-    /// one. Later entries of an interrupted run are dropped, since those updates will be repeated.
+    /// Opens the log of the run directory `dir` to continue after the checkpoint of update `step`, or from
+    /// the beginning without one. Later entries of an interrupted run are dropped, since those updates will
+    /// be repeated.
     pub(super) fn open(dir: &Path, step: Option<u64>) -> Result<Self> {
         let path = dir.join(files::METRICS);
         if path.exists() {

@@ -9,8 +9,8 @@ use attentive_tape::Buffer;
 
 use super::deferred::Deferred;
 
-/// Elements from which the updates of a table are deferred. A smaller one is updated faster than its rows catch up. (Tests need
-/// no large table.)
+/// Elements from which the updates of a table are deferred. A smaller one is updated faster than its rows
+/// catch up. (Tests need no large table.)
 const LEAST_DEFERRED: usize = if cfg!(test) { 1 } else { 4_000_000 };
 
 /// An optimizer and its state for each parameter, or for a part of each.
@@ -99,8 +99,8 @@ impl Optimizer {
         }
     }
 
-    /// The state tensors, each named `SLOT.PARAMETER`, with values for the part that is updated. After an update, those of some
-    /// tables are missing until [`Optimizer::settle`].
+    /// The state tensors, each named `SLOT.PARAMETER`, with values for the part that is updated. After an
+    /// update, those of some tables are missing until [`Optimizer::settle`].
     ///
     /// # Panics
     /// If the values of a table are missing.
@@ -136,8 +136,8 @@ impl Optimizer {
         self.update_parts(model, gradients, scale, None, |_, _| ());
     }
 
-    /// Updates the parts of `model` by their `gradients`, like [`Optimizer::update`] and as the `verdict` on them says, and
-    /// calls `see` with each parameter and its part.
+    /// Updates the parts of `model` by their `gradients`, like [`Optimizer::update`] and as the `verdict` on
+    /// them says, and calls `see` with each parameter and its part.
     pub(super) fn update_parts(
         &mut self,
         model: &Model,

@@ -199,8 +199,8 @@ fn require_same_products(learner: &Learner, processes: &Processes) -> Result<()>
         .require_same("the precision of products (`train.precision`) or the CPU's instructions", &products)
 }
 
-/// Describes the formats to which the model can be exported, or the setting that prevents an export, since settings cannot be
-/// changed later.
+/// Describes the formats to which the model can be exported, or the setting that prevents an export, since
+/// settings cannot be changed later.
 fn export_limits(config: &Config, tokenizers: &Tokenizers) -> String {
     let kinds = ExportFormat::ALL.map(|format| format.kind_of(config, tokenizers));
     match kinds {

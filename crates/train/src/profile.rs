@@ -49,8 +49,8 @@ impl Profile {
     }
 }
 
-/// Trains a fresh model, or the model of `model.from`, for one warm-up update and `updates` measured ones according to
-/// `config`, and then discards it.
+/// Trains a fresh model, or the model of `model.from`, for one warm-up update and `updates` measured ones
+/// according to `config`, and then discards it.
 ///
 /// # Errors
 /// Invalid configuration or data; a request to stop.

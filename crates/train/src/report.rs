@@ -34,13 +34,13 @@ pub enum Event<'a> {
     Warning(&'a str),
     /// Training starts or resumes.
     Start(&'a StartReport),
-    /// An update is done. On a GPU, several are reported together, when their results are read: for the log, a validation or a
-    /// checkpoint.
+    /// An update is done. On a GPU, several are reported together, when their results are read: for the log,
+    /// a validation or a checkpoint.
     Step {
         /// The report on the update.
         report: &'a StepReport,
-        /// The average over all updates since the previous log entry, if it was written to `metrics.jsonl`, as after every
-        /// `log_every`-th update.
+        /// The average over all updates since the previous log entry, if it was written to `metrics.jsonl`,
+        /// as after every `log_every`-th update.
         logged: Option<&'a StepReport>,
     },
     /// A validation is done.

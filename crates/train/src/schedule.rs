@@ -46,8 +46,8 @@ impl Default for Plateau {
 }
 
 impl Plateau {
-    /// Records a validation: after `plateau_patience` of them in a row without a lower loss, the factor is multiplied
-    /// by `plateau_factor`, down to `min_factor`. A NaN loss counts as no improvement.
+    /// Records a validation: after `plateau_patience` of them in a row without a lower loss, the factor is
+    /// multiplied by `plateau_factor`, down to `min_factor`. A NaN loss counts as no improvement.
     pub fn observe(&mut self, config: &ScheduleConfig, validation_loss: f64) {
         if validation_loss < self.best.unwrap_or(f64::INFINITY) {
             self.best = Some(validation_loss);
@@ -89,7 +89,8 @@ impl Schedule {
         })
     }
 
-    /// A warning if the factor of `noam` is a learning rate by mistake, so that the real one is hardly above 0.
+    /// A warning if the factor of `noam` is a learning rate by mistake, so that the real one is hardly
+    /// above 0.
     fn low_noam(config: &Config) -> Option<String> {
         let (schedule, factor) = (&config.train.schedule, config.train.optimizer.learning_rate);
         let peak = Self::of(config).learning_rate(schedule.warmup_steps.max(1), &Plateau::default());
@@ -103,8 +104,8 @@ impl Schedule {
         })
     }
 
-    /// Creates a schedule with the given `peak` (for `noam`, a factor); `cosine` ends at `max_steps` unless configured
-    /// otherwise.
+    /// Creates a schedule with the given `peak` (for `noam`, a factor); `cosine` ends at `max_steps` unless
+    /// configured otherwise.
     pub fn new(config: &ScheduleConfig, peak: f64, d_model: usize, max_steps: u64) -> Self {
         let end = if config.decay_steps == 0 { max_steps } else { config.decay_steps };
         Self { config: config.clone(), peak, d_model, end }
@@ -212,7 +213,8 @@ mod tests {
 
     #[test]
     fn cosine_ends_at_its_minimum() {
-        // Halfway between 100 and 300 the factor is the mean of 1 and 0.1; a quarter in, 0.1 + 0.9·(1 + √½)/2.
+        // Halfway between 100 and 300 the factor is the mean of 1 and 0.1; a quarter in, 0.1 + 0.9·(1 +
+        // √½)/2.
         let quarter = 0.004 * (0.1 + 0.45 * (1.0 + 0.5_f64.sqrt()));
         let expected = [(50, 2e-3), (100, 4e-3), (150, quarter), (200, 2.2e-3), (300, 4e-4), (999, 4e-4)];
         assert_rates(&schedule(ScheduleKind::Cosine, 100), &expected);

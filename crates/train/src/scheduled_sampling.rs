@@ -1,8 +1,9 @@
 //! Scheduled sampling (Bengio et al. 2015): the decoder learns to recover from its own mistakes.
 //!
-//! A pass without gradients first computes the model's predictions; then the usual pass reads a mixture of these and
-//! the reference. A recurrent decoder predicts from the mixture so far, token by token, as in the paper; a Transformer
-//! predicts all positions at once from the reference, in two passes (Mihaylova and Martins 2019).
+//! A pass without gradients first computes the model's predictions; then the usual pass reads a mixture of
+//! these and the reference. A recurrent decoder predicts from the mixture so far, token by token, as in the
+//! paper; a Transformer predicts all positions at once from the reference, in two passes (Mihaylova and
+//! Martins 2019).
 
 use std::borrow::Cow;
 

@@ -26,8 +26,8 @@ impl Source {
     /// Opens the model in the directory `dir`, for training according to `config`.
     ///
     /// # Errors
-    /// A directory without a model, or with a damaged one; [`Error::Config`] for a quantized model, and for a model that
-    /// contradicts `config`.
+    /// A directory without a model, or with a damaged one; [`Error::Config`] for a quantized model, and for a
+    /// model that contradicts `config`.
     pub(super) fn open(dir: &Path, config: &Config) -> Result<Self> {
         let Description { config: theirs, tokenizers, precision, provenance, .. } =
             checkpoint::describe(dir)?;
@@ -43,7 +43,8 @@ impl Source {
         })
     }
 
-    /// The tokenizers. A tokenizer for labels that are new is learned: `labels` are those of the training data.
+    /// The tokenizers. A tokenizer for labels that are new is learned: `labels` are those of the training
+    /// data.
     pub(super) fn tokenizers(
         &self,
         config: &Config,
@@ -65,7 +66,8 @@ impl Source {
         (!self.new_head).then_some(&self.dir)
     }
 
-    /// The weights of a model of `architecture`, and the names of the new ones, which were initialized randomly.
+    /// The weights of a model of `architecture`, and the names of the new ones, which were initialized
+    /// randomly.
     ///
     /// # Errors
     /// A damaged model directory.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Update;
 
-/// Sums over successive updates. The sums since the last log entry are part of a checkpoint, so that a resumed run logs the
-/// same numbers; times are not, since they depend on the machine.
+/// Sums over successive updates. The sums since the last log entry are part of a checkpoint, so that a
+/// resumed run logs the same numbers; times are not, since they depend on the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Span {
     pub updates: u64,

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 /// Sums of neighboring micro-batches of an update.
 ///
-/// A sum of floating-point numbers depends on its order. The order is fixed by a binary tree, in which the node of `2^level`
-/// micro-batches that begins at a multiple of `2^level` is the sum of its two halves, left plus right. Nodes without a sibling
-/// are added from left to right. Therefore the total has the same bits however the micro-batches are divided among processes.
+/// A sum of floating-point numbers depends on its order. The order is fixed by a binary tree, in which the
+/// node of `2^level` micro-batches that begins at a multiple of `2^level` is the sum of its two halves, left
+/// plus right. Nodes without a sibling are added from left to right. Therefore the total has the same bits
+/// however the micro-batches are divided among processes.
 #[derive(Debug)]
 pub(super) struct PartialSums<T> {
     /// The nodes from left to right, without gaps.
@@ -113,8 +114,8 @@ pub(super) fn nodes_of(numbers: Range<u64>) -> Vec<Node<()>> {
     nodes
 }
 
-/// The maximum number of copies of all gradients that one of several `processes` holds at once, including messages, if each
-/// adds an equal block of `n` micro-batches.
+/// The maximum number of copies of all gradients that one of several `processes` holds at once, including
+/// messages, if each adds an equal block of `n` micro-batches.
 pub(super) fn most_copies(n: u64, processes: u64) -> usize {
     let of_block = |process: u64| {
         let (start, end) = (process * n / processes, (process + 1) * n / processes);
@@ -185,7 +186,8 @@ mod tests {
 
     #[test]
     fn the_number_of_sums_is_predicted() {
-        // One gradient and its messages; sums of 2 and of 1 before the last of 4; 4, 2 and 1 before the last of 8.
+        // One gradient and its messages; sums of 2 and of 1 before the last of 4; 4, 2 and 1 before the last
+        // of 8.
         let most = [(4, 4), (8, 2), (16, 2)].map(|(n, processes)| most_copies(n, processes));
         assert_eq!(most, [3, 5, 6]);
         for n in 1..=40 {

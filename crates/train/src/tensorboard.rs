@@ -1,7 +1,7 @@
 //! Event files of TensorBoard (`train.tensorboard`).
 //!
-//! A file is a sequence of records: length, checksum of the length, content, checksum of the content. The content of each is a
-//! protocol buffer of the type `Event` (`tensorboard/compat/proto/event.proto`).
+//! A file is a sequence of records: length, checksum of the length, content, checksum of the content. The
+//! content of each is a protocol buffer of the type `Event` (`tensorboard/compat/proto/event.proto`).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -15,7 +15,8 @@ use super::report::{StepReport, ValidationReport};
 
 /// The prefix of the names of event files, before the time at which they were created, in seconds.
 const NAME: &str = "events.out.tfevents.";
-/// The version of the file format. As of this version, the beginning of a session drops later steps of earlier sessions.
+/// The version of the file format. As of this version, the beginning of a session drops later steps of
+/// earlier sessions.
 const VERSION: &str = "brain.Event:2";
 
 /// An open event file.
@@ -26,8 +27,8 @@ pub(super) struct EventFile {
 }
 
 impl EventFile {
-    /// Creates a file of the run in the directory `dir`, which continues after update `step`, or starts. TensorBoard drops the
-    /// later updates of the files before it.
+    /// Creates a file of the run in the directory `dir`, which continues after update `step`, or starts.
+    /// TensorBoard drops the later updates of the files before it.
     pub(super) fn create(dir: &Path, step: Option<u64>) -> Result<Self> {
         let folder = dir.join(files::TENSORBOARD);
         fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
@@ -164,7 +165,8 @@ impl Message {
         self.0.extend(value.to_le_bytes());
     }
 
-    /// Encodes a number as a varint: seven bits per byte, the lowest first; the eighth bit tells that more bytes follow.
+    /// Encodes a number as a varint: seven bits per byte, the lowest first; the eighth bit tells that more
+    /// bytes follow.
     fn number(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);

@@ -164,8 +164,8 @@ impl<'a> Trainer<'a> {
         self.observer.on(&Event::Start(&report));
     }
 
-    /// Validates and saves a model that comes from `model.from` before its first update. Afterwards its directory is no longer
-    /// needed, and it remains the best model until training improves it.
+    /// Validates and saves a model that comes from `model.from` before its first update. Afterwards its
+    /// directory is no longer needed, and it remains the best model until training improves it.
     fn take_over(&mut self) -> Result<()> {
         if self.setup.config.model.from.is_none() || self.setup.resume_at.is_some() {
             return Ok(());

@@ -85,13 +85,15 @@ struct Computed {
     losses: Vec<Losses>,
     /// The sum of the losses `[1]`, on a device that computes later.
     loss: Option<Buffer>,
-    /// For each parameter in the model's order, the gradient of the part that this process updates, summed over all micro-batches.
+    /// For each parameter in the model's order, the gradient of the part that this process updates, summed
+    /// over all micro-batches.
     gradients: Vec<Buffer>,
 }
 
 impl Learner {
-    /// Runs update `step`, counted from 1: sums the gradients of its `train.micro_batches_per_update` micro-batches, clips the
-    /// average over all tokens, and updates the model. `batches` are the micro-batches of [`Learner::share`].
+    /// Runs update `step`, counted from 1: sums the gradients of its `train.micro_batches_per_update`
+    /// micro-batches, clips the average over all tokens, and updates the model. `batches` are the
+    /// micro-batches of [`Learner::share`].
     ///
     /// # Errors
     /// A NaN or infinite loss or gradient; the model is unchanged then.
@@ -112,8 +114,8 @@ impl Learner {
         })
     }
 
-    /// Begins what [`Learner::learn`] does. Unless it [waits](Learner::waits), the host does not wait for the device, and
-    /// [`Learner::finish`] returns the result.
+    /// Begins what [`Learner::learn`] does. Unless it [waits](Learner::waits), the host does not wait for the
+    /// device, and [`Learner::finish`] returns the result.
     ///
     /// # Errors
     /// Those of [`Learner::learn`], if it waits.
@@ -143,8 +145,8 @@ impl Learner {
         !(self.exchange.processes().is_alone() && current().computes_later())
     }
 
-    /// Returns the results of the updates since the last call, in their order, each with its micro-batches. The host waits for
-    /// the device once.
+    /// Returns the results of the updates since the last call, in their order, each with its micro-batches.
+    /// The host waits for the device once.
     pub fn finish(&mut self, started: &[(&Started, &[Batch])]) -> Finished {
         let all = started.iter().flat_map(|(started, _)| started.buffers());
         let all = Vec::from_iter(all);

@@ -63,7 +63,8 @@ impl Program {
         self.0.values().any(|help| help.flags.contains_key(flag))
     }
 
-    /// What is wrong with these arguments of the program, if anything. Without `with_values`, only names are checked.
+    /// What is wrong with these arguments of the program, if anything. Without `with_values`, only names are
+    /// checked.
     ///
     /// The parser of the program itself judges them: it reads all arguments before a `--help` at their end.
     pub(crate) fn refusal(&self, arguments: &[String], with_values: bool) -> Option<String> {

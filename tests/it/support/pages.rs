@@ -12,7 +12,8 @@ const AT_THE_TOP: [&str; 5] =
 /// Pages that may name keys, flags and commands as they were.
 const HISTORY: [&str; 2] = ["CHANGELOG.md", "docs/glossary.md"];
 
-/// Pages that compare with other programs. Of their code within lines, that in columns with one of these heads is checked.
+/// Pages that compare with other programs. Of their code within lines, that in columns with one of these
+/// heads is checked.
 const COMPARING: [&str; 1] = ["docs/coming-from.md"];
 const OURS: [&str; 2] = ["here", "Attentive"];
 

@@ -24,8 +24,8 @@ pub(super) struct Checksum {
 }
 
 impl Checksum {
-    /// Begins to add the bytes `place` of `file`, which was opened at `path`, to `hash`. What cannot be read any more counts as
-    /// zeros, so that the checksum is wrong.
+    /// Begins to add the bytes `place` of `file`, which was opened at `path`, to `hash`. What cannot be read
+    /// any more counts as zeros, so that the checksum is wrong.
     ///
     /// # Errors
     /// A file that cannot be shared with a thread, or no more threads.

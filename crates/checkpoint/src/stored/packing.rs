@@ -18,8 +18,8 @@ use crate::mapped::numbers;
 /// Matrices of more bytes are packed first, while the others take no RAM yet.
 pub(super) const LARGE: usize = 16 << 20;
 
-/// Parameters of at most as many bytes are read into a buffer that stays in the cache. Mapping each of them would take longer:
-/// the end of a mapping interrupts the other threads of the process.
+/// Parameters of at most as many bytes are read into a buffer that stays in the cache. Mapping each of them
+/// would take longer: the end of a mapping interrupts the other threads of the process.
 const SMALL: usize = 1 << 20;
 
 impl Stored {

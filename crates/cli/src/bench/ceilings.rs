@@ -45,7 +45,8 @@ fn raise(rates: &mut [f64; 2], measure: impl Fn(On) -> f64) {
     }
 }
 
-/// Passes over all measurements, of which the highest rates count: other work on the machine may disturb one of them.
+/// Passes over all measurements, of which the highest rates count: other work on the machine may disturb one
+/// of them.
 const PASSES: usize = 3;
 
 impl Ceilings {

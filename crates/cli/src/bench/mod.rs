@@ -56,23 +56,26 @@ pub(super) struct Args {
     /// without `--quick`].
     #[arg(long = "model", value_name = "NAME", value_parser = ["tiny", "small", "base", "d1024", "lstm"])]
     models: Vec<String>,
-    /// Number type of the matrix products, on a GPU of the weights; may be repeated [default: all; training has no
-    /// int8, and on a GPU no bf16].
+    /// Number type of the matrix products, on a GPU of the weights; may be repeated [default: all; training
+    /// has no int8, and on a GPU no bf16].
     #[arg(long = "precision", value_name = "TYPE", value_parser = one_of(&Precision::ALL))]
     precisions: Vec<Precision>,
     /// Measure only this; may be repeated [default: everything].
     #[arg(long, value_name = "PART")]
     only: Vec<Measured>,
-    /// Tokens of a sentence, on both sides; may be repeated. A batch has as many tokens as with the default [default: 32].
+    /// Tokens of a sentence, on both sides; may be repeated. A batch has as many tokens as with the default
+    /// [default: 32].
     #[arg(long = "length", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
     lengths: Vec<u64>,
     /// Updates of training to measure, after one that is not [default: 6, or 1 with `--quick`].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
-    /// Measure everything with a few sentences of 4 tokens, only to see that it works: the speeds say nothing.
+    /// Measure everything with a few sentences of 4 tokens, only to see that it works: the speeds say
+    /// nothing.
     #[arg(long, conflicts_with = "lengths")]
     quick: bool,
-    /// Device, as in `attentive train`. On a GPU, training in f32 and translation with weights in f32 and bf16 are measured.
+    /// Device, as in `attentive train`. On a GPU, training in f32 and translation with weights in f32 and
+    /// bf16 are measured.
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: TrainDevice,
     /// Print one JSON object for each measurement.

@@ -36,7 +36,8 @@ pub(super) struct Training {
     operations: Vec<Operation>,
 }
 
-/// One kind of operation, in one update. On a GPU, the time is that of the host, which does not wait for most operations.
+/// One kind of operation, in one update. On a GPU, the time is that of the host, which does not wait for most
+/// operations.
 #[derive(Serialize)]
 struct Operation {
     name: &'static str,

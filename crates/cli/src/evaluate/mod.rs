@@ -57,21 +57,22 @@ pub(super) struct Args {
     /// Source sentences, one per line; for a tagger, tokens separated by spaces; for a classifier, texts.
     #[arg(long, value_name = "FILE", requires = "references")]
     src: Option<PathBuf>,
-    /// References, one per line; for a tagger, tags; for a classifier, labels. Repeat for additional references of a
-    /// translation; exact match, perplexity and token accuracy use the first.
+    /// References, one per line; for a tagger, tags; for a classifier, labels. Repeat for additional
+    /// references of a translation; exact match, perplexity and token accuracy use the first.
     #[arg(long = "ref", value_name = "FILE", requires = "src")]
     references: Vec<PathBuf>,
     /// Test set of a classifier (label, tab, text) or of a tagger (tokens, tab, tags) in one file.
     #[arg(long, value_name = "FILE")]
     tsv: Option<PathBuf>,
-    /// Test set with one JSON object per line: for a tagger with the lists `tokens` (or `vectors`) and `tags`; for a classifier
-    /// with the strings `text` and `label`.
+    /// Test set with one JSON object per line: for a tagger with the lists `tokens` (or `vectors`) and
+    /// `tags`; for a classifier with the strings `text` and `label`.
     #[arg(long, value_name = "FILE")]
     jsonl: Option<PathBuf>,
     /// Test set of a language model: texts, one per line.
     #[arg(long, value_name = "FILE")]
     text: Option<PathBuf>,
-    /// Use the validation data that the model's configuration names; relative paths start at the current directory.
+    /// Use the validation data that the model's configuration names; relative paths start at the current
+    /// directory.
     #[arg(long)]
     valid: bool,
     /// Write the translations to this file.

@@ -61,7 +61,8 @@ pub(super) fn run(args: &Args, dir: &PathBuf, pipeline: &Pipeline, processes: &P
     args.print(&evaluation, &lines(&evaluation))
 }
 
-/// Warns that source and target seem to be swapped, if the translations are bad and the model expects the other order.
+/// Warns that source and target seem to be swapped, if the translations are bad and the model expects the
+/// other order.
 fn warn_of_other_order(
     pipeline: &Pipeline,
     src: &[String],

@@ -52,7 +52,8 @@ pub(super) struct Args {
     /// Number of positions to compare [default: 2001, or as many as the model has learned].
     #[arg(long, value_name = "N")]
     len: Option<usize>,
-    /// Reference position for the similarities, counted from 0 [default: 1000, or the middle if there are fewer].
+    /// Reference position for the similarities, counted from 0 [default: 1000, or the middle if there are
+    /// fewer].
     #[arg(long, value_name = "N")]
     position: Option<usize>,
     /// Number of positions in the heat map, starting at 0.

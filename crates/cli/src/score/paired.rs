@@ -101,7 +101,8 @@ struct System {
 }
 
 impl Comparison {
-    /// Scores `systems`, which are names with translations, and tests the difference between each of them and the first.
+    /// Scores `systems`, which are names with translations, and tests the difference between each of them and
+    /// the first.
     pub(super) fn new(
         measures: &[Measure],
         systems: &[(String, Vec<String>)],

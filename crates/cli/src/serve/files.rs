@@ -2,12 +2,13 @@
 
 use attentive_server::Limits;
 
-/// The number of files besides connections: models, the log, sockets, and connections for monitoring beyond the limit.
+/// The number of files besides connections: models, the log, sockets, and connections for monitoring beyond
+/// the limit.
 #[cfg(unix)]
 const OTHERS: usize = 192;
 
-/// Raises the limit to what the connections of `limits` need. If the system does not allow this, reduces the number of
-/// connections.
+/// Raises the limit to what the connections of `limits` need. If the system does not allow this, reduces the
+/// number of connections.
 #[cfg(unix)]
 pub(super) fn make_room(limits: &mut Limits) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -39,7 +39,8 @@ pub(super) fn start(format: LogFormat) -> Result<Log> {
     Ok(log)
 }
 
-/// Logs panics as events, since the standard library's own output to standard error might block if it has no reader.
+/// Logs panics as events, since the standard library's own output to standard error might block if it has no
+/// reader.
 fn log_panics(log: Log) {
     panic::set_hook(Box::new(move |panic| {
         let thread = thread::current();

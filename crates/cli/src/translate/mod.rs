@@ -103,14 +103,15 @@ pub(super) struct Args {
     /// Write one JSON object per line of the input, with everything that is known about its translations.
     #[arg(long)]
     json: bool,
-    /// Write each translation with its line number and score, separated by tabs [default: if `--n-best` is above 1].
+    /// Write each translation with its line number and score, separated by tabs [default: if `--n-best` is
+    /// above 1].
     #[arg(long)]
     scores: bool,
     /// Write the translations alone, even with an `--n-best` above 1.
     #[arg(long, conflicts_with = "scores")]
     no_scores: bool,
-    /// Translate each sentence of a line by itself. Use this for lines of more than one sentence: most models were trained on
-    /// single sentences and would lose the others.
+    /// Translate each sentence of a line by itself. Use this for lines of more than one sentence: most models
+    /// were trained on single sentences and would lose the others.
     #[arg(long)]
     split_sentences: bool,
     #[command(flatten)]
@@ -124,7 +125,8 @@ pub(super) struct Args {
     /// Begin the translation of each line with the text on the same line of this file.
     #[arg(long, value_name = "FILE")]
     prefix: Option<PathBuf>,
-    /// Make the translation of each line contain the phrases on the same line of this file, separated by tabs.
+    /// Make the translation of each line contain the phrases on the same line of this file, separated by
+    /// tabs.
     #[arg(long, value_name = "FILE")]
     constraints: Option<PathBuf>,
     /// Add the tokens of each translation and their log-probabilities.
@@ -133,8 +135,8 @@ pub(super) struct Args {
     /// Add the word alignment of each translation, taken from the attention.
     #[arg(long)]
     alignments: bool,
-    /// Stop with an error, instead of a warning, at the first line that cannot be read or translated completely, such as one
-    /// with characters that the model does not know.
+    /// Stop with an error, instead of a warning, at the first line that cannot be read or translated
+    /// completely, such as one with characters that the model does not know.
     #[arg(long)]
     strict: bool,
     /// Search among all tokens, even if the model has a shortlist.

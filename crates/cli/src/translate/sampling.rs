@@ -8,17 +8,19 @@ use attentive_decode::Sampling;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Sampling")]
 pub(super) struct SamplingArgs {
-    /// Draw translations at random instead of searching for the most likely one; `--n-best` draws several, independently. A
-    /// sample depends on the seed and on the number of its line.
+    /// Draw translations at random instead of searching for the most likely one; `--n-best` draws several,
+    /// independently. A sample depends on the seed and on the number of its line.
     #[arg(long, conflicts_with_all = ["beam_width", "constraints"])]
     sample: bool,
-    /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens [default: 1].
+    /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens
+    /// [default: 1].
     #[arg(long, value_name = "T", requires = "sample", allow_negative_numbers = true)]
     temperature: Option<f64>,
     /// Top-k sampling: sample from the K most likely tokens only [default: all].
     #[arg(long, value_name = "K", requires = "sample")]
     top_k: Option<NonZeroUsize>,
-    /// Nucleus sampling: keep the smallest set of top tokens whose probabilities sum to P [default: 1, all tokens].
+    /// Nucleus sampling: keep the smallest set of top tokens whose probabilities sum to P [default: 1, all
+    /// tokens].
     #[arg(long, value_name = "P", requires = "sample", allow_negative_numbers = true)]
     top_p: Option<f64>,
     /// Random seed: the same seed gives the same samples [default: 0].

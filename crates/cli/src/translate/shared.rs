@@ -6,7 +6,8 @@ use attentive_processes::Processes;
 use crate::input::Lines;
 use crate::output::Output;
 
-/// The lines of the input, of which each process gets a share, and the output, which the first process writes.
+/// The lines of the input, of which each process gets a share, and the output, which the first process
+/// writes.
 pub(super) struct Shared<'a> {
     pub(super) processes: &'a Processes,
     /// The input; only the first process has it.

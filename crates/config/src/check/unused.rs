@@ -14,14 +14,15 @@ use crate::{
 };
 
 impl Config {
-    /// The keys without effect in this configuration, such as `model.d_ff` in a model without a Transformer stack.
+    /// The keys without effect in this configuration, such as `model.d_ff` in a model without a Transformer
+    /// stack.
     pub(crate) fn unused_keys(&self) -> Vec<&'static str> {
         unused(self).into_iter().map(|(key, _)| key).collect()
     }
 }
 
-/// Refuses unused keys of `config`, which was read from `table`, unless they have their default value, as in a configuration
-/// that is written out in full.
+/// Refuses unused keys of `config`, which was read from `table`, unless they have their default value, as in
+/// a configuration that is written out in full.
 pub(super) fn check(config: &Config, table: &Table) -> Result<()> {
     let own = Table::try_from(config).unwrap_or_default();
     for (key, reason) in unused(config) {

@@ -15,13 +15,13 @@ use super::{BuiltinTask, CorpusSource, Mistake, ONE_OF};
 #[serde(default, deny_unknown_fields)]
 #[schemars(transform = exactly_one)]
 pub(crate) struct CorpusKeys {
-    /// The file of source sentences, one per line. Its lines are aligned with those of `tgt`. Taggers read tokens separated by
-    /// blanks from it, classifiers texts. It may be a pattern such as `part-*.en`.
+    /// The file of source sentences, one per line. Its lines are aligned with those of `tgt`. Taggers read
+    /// tokens separated by blanks from it, classifiers texts. It may be a pattern such as `part-*.en`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["train.en"]))]
     src: Option<PathBuf>,
-    /// The file of translations, aligned line by line with `src`. For taggers it has tags separated by blanks, for classifiers
-    /// labels.
+    /// The file of translations, aligned line by line with `src`. For taggers it has tags separated by
+    /// blanks, for classifiers labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["train.de"]))]
     tgt: Option<PathBuf>,
@@ -29,8 +29,8 @@ pub(crate) struct CorpusKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["train.tsv"]))]
     tsv: Option<PathBuf>,
-    /// A file of JSON objects, one per line. They have the strings `src` and `tgt`; for taggers the lists `tokens` and `tags`, or
-    /// `vectors` and `tags`; for classifiers the strings `text` and `label`.
+    /// A file of JSON objects, one per line. They have the strings `src` and `tgt`; for taggers the lists
+    /// `tokens` and `tags`, or `vectors` and `tags`; for classifiers the strings `text` and `label`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["train.jsonl"]))]
     jsonl: Option<PathBuf>,
@@ -46,13 +46,13 @@ pub(crate) struct CorpusKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = MAX_PAIRS), extend("examples" = [20_000]))]
     pairs: Option<usize>,
-    /// The number of lines of a corpus in the RAM of the program that trains, such as lists of Python. The program sets it; a
-    /// corpus in a file has another key.
+    /// The number of lines of a corpus in the RAM of the program that trains, such as lists of Python. The
+    /// program sets it; a corpus in a file has another key.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("examples" = [29_000]))]
     in_memory: Option<usize>,
-    /// How many times an epoch contains each line of this corpus, on average. Only the corpora of a list have weights; the default
-    /// is 1.
+    /// How many times an epoch contains each line of this corpus, on average. Only the corpora of a list have
+    /// weights; the default is 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.001, max = 1000), extend("examples" = [2.5]))]
     pub(super) weight: Option<f64>,

@@ -29,7 +29,8 @@ pub struct Example {
     pub label: Option<ClauseType>,
 }
 
-/// Returns the first `pairs` examples of `task` for `seed`. A smaller number returns a prefix of the same sequence.
+/// Returns the first `pairs` examples of `task` for `seed`. A smaller number returns a prefix of the same
+/// sequence.
 ///
 /// Sources may repeat.
 pub fn generate(task: BuiltinTask, seed: u64, pairs: usize) -> Examples {

@@ -100,8 +100,8 @@ impl Making {
         })
     }
 
-    /// Adds an example, which must not have vectors. `ends` holds the last lines of all parts that end before the example; it
-    /// may also hold those of later parts.
+    /// Adds an example, which must not have vectors. `ends` holds the last lines of all parts that end before
+    /// the example; it may also hold those of later parts.
     ///
     /// # Errors
     /// [`Error::Io`] if a shard cannot be written.
@@ -120,7 +120,8 @@ impl Making {
         if self.draft.len() == SHARD { self.write_shard() } else { Ok(()) }
     }
 
-    /// Moves the corpus into place. If another process has created the same one in the meantime, that one is used.
+    /// Moves the corpus into place. If another process has created the same one in the meantime, that one is
+    /// used.
     ///
     /// # Errors
     /// [`Error::Io`] if a file cannot be written.

@@ -95,7 +95,8 @@ impl StoreKey {
         })
     }
 
-    /// Returns the key of the same corpus, encoded with these tokenizers instead of tokenizers learned from it.
+    /// Returns the key of the same corpus, encoded with these tokenizers instead of tokenizers learned from
+    /// it.
     pub fn encoded_with(self, tokenizers: &Tokenizers) -> Self {
         let mut hash = Sha256::new();
         for (name, content) in tokenizers.files() {
@@ -115,8 +116,8 @@ impl StoreKey {
         self.sources.iter().map(|source| source.bytes).sum()
     }
 
-    /// The text whose hash is in the folder's name. Keys that version 0.2 did not have are left out if they are false, so that
-    /// its corpora are found.
+    /// The text whose hash is in the folder's name. Keys that version 0.2 did not have are left out if they
+    /// are false, so that its corpora are found.
     fn text(&self) -> String {
         let mut text = serde_json::to_value(self).expect("a key has only text and numbers");
         let splits = ["split_punctuation", "split_digits", "split_by_script"];

@@ -1,8 +1,8 @@
 //! Encoded corpora on disk.
 //!
-//! A corpus is a folder of shards and a manifest. It is created under another name and renamed when it is complete, so a folder
-//! with a manifest is complete. Its name contains a hash of the data and settings that it was made from (see [`StoreKey`]), by
-//! which it is found again.
+//! A corpus is a folder of shards and a manifest. It is created under another name and renamed when it is
+//! complete, so a folder with a manifest is complete. Its name contains a hash of the data and settings that
+//! it was made from (see [`StoreKey`]), by which it is found again.
 
 mod layout;
 mod making;
@@ -82,7 +82,8 @@ impl Store {
         Self { start, ..self }
     }
 
-    /// Returns the folders of all corpora in the folder `stores`, each with the opened corpus or the error of opening it.
+    /// Returns the folders of all corpora in the folder `stores`, each with the opened corpus or the error of
+    /// opening it.
     ///
     /// # Errors
     /// [`Error::Io`] if the folder cannot be read.

@@ -72,8 +72,8 @@ impl Shard {
         is_whole.then_some(Self { facts, width, starts, src_lens, bytes })
     }
 
-    /// Refuses a file that was overwritten or truncated since it was opened: examples that were read since the last check are then
-    /// worthless.
+    /// Refuses a file that was overwritten or truncated since it was opened: examples that were read since
+    /// the last check are then worthless.
     ///
     /// # Errors
     /// [`Error::Data`] with its name.

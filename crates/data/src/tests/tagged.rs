@@ -113,8 +113,8 @@ fn aligned_files_need_as_many_tags_as_tokens() {
     assert!(message.ends_with("tags`, line 3: 3 tags for 2 tokens; expected one each"), "{message}");
 }
 
-/// Lowercasing, normalization and the minimum frequency apply to tokens only. So does the splitting of text that
-/// looks like a special token, which could otherwise split a tag.
+/// Lowercasing, normalization and the minimum frequency apply to tokens only. So does the splitting of text
+/// that looks like a special token, which could otherwise split a tag.
 #[test]
 fn tags_are_literal_and_tokens_stay_whole() {
     let tokenizers = tokenizers("The the dog Dog\n", "DET Det NOUN ﬁ\n");

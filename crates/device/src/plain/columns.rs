@@ -6,7 +6,8 @@ pub(super) fn copied(x: &[f64], width: usize, first: usize, count: usize) -> Vec
     rows.flat_map(|row| &row[first..first + count]).copied().collect()
 }
 
-/// Writes `part`, a matrix with `count` columns, into the columns of `x` from `first` on, which has `width` columns.
+/// Writes `part`, a matrix with `count` columns, into the columns of `x` from `first` on, which has `width`
+/// columns.
 pub(super) fn written(x: &mut [f64], width: usize, first: usize, part: &[f64], count: usize) {
     let rows = x.chunks_exact_mut(width.max(1));
     for (row, part) in rows.zip(part.chunks_exact(count.max(1))) {

@@ -1,5 +1,5 @@
-//! Recurrent layers, whose backward pass computes the states again, so that what it keeps are the projected inputs; and the
-//! gradients of layers.
+//! Recurrent layers, whose backward pass computes the states again, so that what it keeps are the projected
+//! inputs; and the gradients of layers.
 
 use attentive_kernels::reference::{
     AdditiveAttention, AdditiveAttentionShape, AttentiveRecurrent, Recurrent,

@@ -1,5 +1,6 @@
-//! A second device, to test the first and what computes on it: every operation in double precision, on one thread, by the
-//! references that read like the formulas. Its buffers are vectors that the host cannot read as its own.
+//! A second device, to test the first and what computes on it: every operation in double precision, on one
+//! thread, by the references that read like the formulas. Its buffers are vectors that the host cannot read
+//! as its own.
 
 mod attention;
 mod columns;

@@ -26,7 +26,8 @@ pub(super) struct Blanks {
 }
 
 impl Blanks {
-    /// True if a blank remains between the characters `last` and `next` when the content between these blanks is removed.
+    /// True if a blank remains between the characters `last` and `next` when the content between these blanks
+    /// is removed.
     pub(super) fn remain(self, last: char, next: char) -> bool {
         match (self.before, self.after) {
             (true, false) => !is_closing(next),

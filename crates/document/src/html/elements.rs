@@ -13,7 +13,8 @@ pub(super) fn is_void(name: &str) -> bool {
     }
 }
 
-/// True for elements that separate one text from the next. All others, including unknown ones, are part of a sentence.
+/// True for elements that separate one text from the next. All others, including unknown ones, are part of a
+/// sentence.
 pub(super) fn is_block(name: &str) -> bool {
     is_one_of! { name:
         "address" "article" "aside" "blockquote" "body" "button" "caption" "center" "col" "colgroup"
@@ -34,7 +35,8 @@ pub(super) fn is_opaque(name: &str) -> bool {
         }
 }
 
-/// True for opaque elements whose content the tokenizer does not read as HTML. Only their own end tag ends them.
+/// True for opaque elements whose content the tokenizer does not read as HTML. Only their own end tag ends
+/// them.
 pub(super) fn is_raw(name: &str) -> bool {
     is_one_of! { name:
         "iframe" "noembed" "noscript" "plaintext" "script" "style" "textarea" "xmp"

@@ -86,8 +86,8 @@ impl Node {
 }
 
 impl Markup {
-    /// Nests the tags of a run. A tag whose counterpart is missing or in another run becomes a point. If two elements overlap,
-    /// the first one is extended.
+    /// Nests the tags of a run. A tag whose counterpart is missing or in another run becomes a point. If two
+    /// elements overlap, the first one is extended.
     ///
     /// # Errors
     /// [`Error::Usage`] if the elements are nested too deeply.

@@ -1,5 +1,5 @@
-//! HTML, read as a stream of tags and text. No tree of the document is built: blocks are kept as they are, and only the
-//! inline elements of one block are paired and nested ([`markup`]).
+//! HTML, read as a stream of tags and text. No tree of the document is built: blocks are kept as they are,
+//! and only the inline elements of one block are paired and nested ([`markup`]).
 
 mod blanks;
 mod builder;
@@ -57,7 +57,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads token `number`, with its whole content if it is a protected element, and returns the number of the next token.
+    /// Reads token `number`, with its whole content if it is a protected element, and returns the number of
+    /// the next token.
     fn take(&mut self, number: usize) -> Result<usize> {
         let token = &self.tokens[number];
         let range = token.range.clone();
@@ -123,8 +124,8 @@ impl Reader<'_> {
         schemes.iter().any(|scheme| text.starts_with(scheme)) && !text.contains(is_space)
     }
 
-    /// The number of the token after the protected element that begins at token `number`. An inline element without an end tag
-    /// protects nothing.
+    /// The number of the token after the protected element that begins at token `number`. An inline element
+    /// without an end tag protects nothing.
     fn end_of_protected(&self, number: usize, is_block: bool, name: &str) -> Option<usize> {
         if let Some(pair) = self.tokens[number].pair {
             return Some(pair + 1);

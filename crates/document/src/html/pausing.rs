@@ -5,9 +5,10 @@ use std::fmt;
 
 use html5gum::{Readable, Reader, StringReader};
 
-/// The tokenizer calls itself recursively for every attribute value in double quotes until a tag ends: 5000 of them exhaust the
-/// stack of a thread. However, it can continue after an error of its reader, and then begins at the top of the stack. So this
-/// reader fails from time to time inside such values, before it reads anything, and nothing is lost.
+/// The tokenizer calls itself recursively for every attribute value in double quotes until a tag ends: 5000
+/// of them exhaust the stack of a thread. However, it can continue after an error of its reader, and then
+/// begins at the top of the stack. So this reader fails from time to time inside such values, before it reads
+/// anything, and nothing is lost.
 #[derive(Debug)]
 pub(super) struct Pausing<'a> {
     html: StringReader<'a>,

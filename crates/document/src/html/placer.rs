@@ -229,8 +229,8 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// The unit of the target before which `node` is placed: the unit of the source unit after it, otherwise the unit after
-    /// the one of the source unit before it, otherwise a unit in proportion.
+    /// The unit of the target before which `node` is placed: the unit of the source unit after it, otherwise
+    /// the unit after the one of the source unit before it, otherwise a unit in proportion.
     fn unit_for(&self, node: &Node, area: &Area) -> usize {
         let (at, span, target) = (node.at(), &area.span, &area.target);
         if at <= span.start || target.is_empty() {

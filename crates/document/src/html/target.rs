@@ -6,8 +6,8 @@ use super::Run;
 use super::words::word_ranges;
 use crate::{Segment, Translated};
 
-/// The translations of all segments of a run, as one text. Its units are words, or parts of words if a word of the source is
-/// cut and the translation can be cut in the same way.
+/// The translations of all segments of a run, as one text. Its units are words, or parts of words if a word
+/// of the source is cut and the translation can be cut in the same way.
 pub(super) struct Target {
     pub(super) text: String,
     /// The bytes of each unit.
@@ -91,8 +91,8 @@ fn links(segment: &Segment, translated: &Translated, src_len: usize, tgt_len: us
     links
 }
 
-/// Cuts `word` into units for the parts of the word that it translates, as pairs (bytes, numbers of parts): at each part if the
-/// word was copied, otherwise only around punctuation and digits at its ends.
+/// Cuts `word` into units for the parts of the word that it translates, as pairs (bytes, numbers of parts):
+/// at each part if the word was copied, otherwise only around punctuation and digits at its ends.
 fn cut(parts: &[&str], word: &str) -> Option<Vec<(Range<usize>, Range<usize>)>> {
     let copied = parts.concat() == word;
     let (mut first, mut start) = (0, 0);
@@ -124,8 +124,8 @@ fn cut(parts: &[&str], word: &str) -> Option<Vec<(Range<usize>, Range<usize>)>> 
     Some(front)
 }
 
-/// The number of bytes at the front of `word` that correspond to `part`: the same digits and punctuation, or as much
-/// punctuation.
+/// The number of bytes at the front of `word` that correspond to `part`: the same digits and punctuation, or
+/// as much punctuation.
 fn like_front(part: &str, word: &str) -> Option<usize> {
     if part.chars().any(char::is_alphabetic) {
         return None;

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// Words separated by whitespace. A word never extends over two pieces of the text. Each consists of one unit, or of several if
-/// there are tags inside it. Tags are always between units.
+/// Words separated by whitespace. A word never extends over two pieces of the text. Each consists of one
+/// unit, or of several if there are tags inside it. Tags are always between units.
 #[derive(Clone, Debug)]
 pub(super) struct Words {
     /// The bytes of each unit.

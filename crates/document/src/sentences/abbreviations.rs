@@ -65,7 +65,8 @@ impl<'a> Word<'a> {
         Self { text, before }
     }
 
-    /// The meaning of a full stop after the word if `after` follows; `cased` says whether the text has capital letters.
+    /// The meaning of a full stop after the word if `after` follows; `cased` says whether the text has
+    /// capital letters.
     pub(super) fn kind(&self, after: &str, cased: bool) -> Kind {
         let begins = self.before.trim().is_empty();
         if begins && self.is_item() {

@@ -55,7 +55,8 @@ pub(super) fn is_end(c: char) -> bool {
     ) || is_wide(c)
 }
 
-/// True if a sentence ends after `c` even without a blank: marks of East Asia, of India, and of scripts without capitals.
+/// True if a sentence ends after `c` even without a blank: marks of East Asia, of India, and of scripts
+/// without capitals.
 fn is_wide(c: char) -> bool {
     matches!(
         c,
@@ -71,8 +72,8 @@ fn is_wide(c: char) -> bool {
     )
 }
 
-/// The number of bytes of the brackets, quotation marks and references that are closed at the beginning of `text`, after
-/// `marks`.
+/// The number of bytes of the brackets, quotation marks and references that are closed at the beginning of
+/// `text`, after `marks`.
 pub(super) fn closers(text: &str, marks: &Mark) -> usize {
     let mut len = 0;
     while let Some(c) = text[len..].chars().next() {
@@ -95,7 +96,8 @@ pub(super) fn closers(text: &str, marks: &Mark) -> usize {
     if text[len..].starts_with(opens) { 0 } else { len }
 }
 
-/// True for marks that close something right after the end of a sentence; elsewhere, some of them open something.
+/// True for marks that close something right after the end of a sentence; elsewhere, some of them open
+/// something.
 fn is_closing(c: char, after: Kind) -> bool {
     match c {
         ')' | ']' | '}' | '”' | '’' | '"' | '\'' | '»' | '›' | '*' | '_' => true,
@@ -114,7 +116,8 @@ fn reference(text: &str) -> Option<usize> {
     ((1..=MOST).contains(&digits) && closed).then_some(digits + 2)
 }
 
-/// The number of bytes of a blank and the quotation mark after it, which French sets apart from the quoted words.
+/// The number of bytes of a blank and the quotation mark after it, which French sets apart from the quoted
+/// words.
 fn spaced_guillemet(text: &str) -> Option<usize> {
     let mut chars = text.chars();
     let len = chars.next()?.len_utf8();
@@ -161,7 +164,8 @@ pub(super) fn is_ideographic(c: char) -> bool {
     )
 }
 
-/// True if a blank is needed between two sentences, which is not the case if either side is in a script without blanks.
+/// True if a blank is needed between two sentences, which is not the case if either side is in a script
+/// without blanks.
 pub(crate) fn needs_blank(before: &str, after: &str) -> bool {
     let (Some(last), Some(first)) = (before.chars().next_back(), after.chars().next()) else {
         return false;

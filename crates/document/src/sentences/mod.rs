@@ -1,11 +1,12 @@
 //! Detection of the ends of sentences.
 //!
-//! The rules do not depend on the language: abbreviations are recognized by what follows them, and each script has its own
-//! marks. In case of doubt, text is divided: half a sentence is translated poorly, but the second of two sentences in one may
-//! not be translated at all.
+//! The rules do not depend on the language: abbreviations are recognized by what follows them, and each
+//! script has its own marks. In case of doubt, text is divided: half a sentence is translated poorly, but the
+//! second of two sentences in one may not be translated at all.
 //!
-//! The time is linear in the length of the text. The iterators of Unicode Standard Annex #29 in `unicode-segmentation` look
-//! ahead again from each blank and bracket after a full stop, so they are not used here.
+//! The time is linear in the length of the text. The iterators of Unicode Standard Annex #29 in
+//! `unicode-segmentation` look ahead again from each blank and bracket after a full stop, so they are not
+//! used here.
 
 mod abbreviations;
 mod lists;
@@ -67,7 +68,8 @@ impl Reader<'_> {
         found
     }
 
-    /// True if a sentence ends here, and another one begins after it. `blank` says whether there is a blank between them.
+    /// True if a sentence ends here, and another one begins after it. `blank` says whether there is a blank
+    /// between them.
     fn is_end(&self, place: &Place<'_>, blank: bool) -> bool {
         let next = place.after.chars().next().unwrap_or_default();
         if is_end(next) {
@@ -124,7 +126,8 @@ fn is_greek(c: Option<char>) -> bool {
     c.is_some_and(|c| matches!(c, '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}'))
 }
 
-/// True if a Japanese quotation is part of the sentence around it, which continues with a particle or a comma.
+/// True if a Japanese quotation is part of the sentence around it, which continues with a particle or a
+/// comma.
 fn goes_on_in_japanese(place: &Place<'_>, next: char) -> bool {
     let particle = matches!(next, 'と' | 'っ' | 'は' | 'が' | 'を' | 'に' | 'の' | 'も');
     matches!(next, '，' | '、' | ',') || place.closes && particle

@@ -42,8 +42,8 @@ impl Source {
     }
 }
 
-/// Checks that the tags of `html` are nested and are those of `source`, with the same elements around each, and returns the
-/// text.
+/// Checks that the tags of `html` are nested and are those of `source`, with the same elements around each,
+/// and returns the text.
 fn checked(html: &str, source: &Source) -> String {
     let (mut text, mut open, mut seen) = (String::new(), Vec::new(), 0);
     let mut rest = html;

@@ -8,7 +8,8 @@ use attentive_metrics::Paired;
 use attentive_model::engine::Precision;
 use serde::Serialize;
 
-/// The effects of quantization: the original model, and the quantized model with its shortlist, if it has one. Stored in the new model directory as `report.json`.
+/// The effects of quantization: the original model, and the quantized model with its shortlist, if it has
+/// one. Stored in the new model directory as `report.json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// The program and its version.
@@ -26,7 +27,8 @@ pub struct Report {
     pub threads: usize,
     /// The search options of the measurement.
     pub search: SearchOptions,
-    /// The maximum number of sentences that were translated together. It affects the times, but not the translations.
+    /// The maximum number of sentences that were translated together. It affects the times, but not the
+    /// translations.
     pub batch_size: usize,
     /// The number of resampled test sets from which the intervals were computed.
     pub resamples: NonZeroUsize,

@@ -1,4 +1,5 @@
-//! Recurrent layers that attend to another sequence at each step, of which [`super::recurrent`] has the cells.
+//! Recurrent layers that attend to another sequence at each step, of which [`super::recurrent`] has the
+//! cells.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! What only decoding needs: rows that are put into caches, attention to what is cached, and the likeliest tokens.
+//! What only decoding needs: rows that are put into caches, attention to what is cached, and the likeliest
+//! tokens.
 
 use std::borrow::Cow;
 

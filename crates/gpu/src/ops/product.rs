@@ -151,8 +151,8 @@ impl<'a> Product<'a> {
     }
 }
 
-/// The variant of the kernel with tiles of one size, for right operands that are `stored` in a type, and sums of products of
-/// operands in a precision.
+/// The variant of the kernel with tiles of one size, for right operands that are `stored` in a type, and sums
+/// of products of operands in a precision.
 fn variant(size: usize, stored: Float, precision: Float) -> usize {
     let [stored, precision] = [stored, precision].map(|float| usize::from(float == Float::Bf16));
     4 * size + 2 * stored + precision

@@ -130,8 +130,8 @@ pub(crate) fn embedding_backward(
     add_gathered(recording, d, grad, [d, 1], scale, &rows, dtable);
 }
 
-/// `total[rows[i]]` += `scale` · row i of `x`, whose rows and columns have these distances. The terms of a row of `total` are
-/// collected on the host, so that each is added by one invocation in their order.
+/// `total[rows[i]]` += `scale` · row i of `x`, whose rows and columns have these distances. The terms of a
+/// row of `total` are collected on the host, so that each is added by one invocation in their order.
 fn add_gathered(
     recording: &mut Recording<'_>,
     d: usize,

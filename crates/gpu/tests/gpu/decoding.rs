@@ -24,7 +24,8 @@ fn rows_are_put_into_a_cache() {
     }
 }
 
-/// What four queries see: nothing, one position, a block and a half, and more positions than a workgroup has invocations.
+/// What four queries see: nothing, one position, a block and a half, and more positions than a workgroup has
+/// invocations.
 const SEEN: [SeenBlocks; 4] = [
     SeenBlocks { first: 0, len: 0 },
     SeenBlocks { first: 1, len: 1 },

@@ -1,5 +1,6 @@
-//! Every operation on a GPU against the same in double precision. Without a GPU the tests are skipped; Mesa's lavapipe
-//! (`mesa-vulkan-drivers`) is one in software. `ATTENTIVE_GPU_TESTS=required` makes them fail instead.
+//! Every operation on a GPU against the same in double precision. Without a GPU the tests are skipped; Mesa's
+//! lavapipe (`mesa-vulkan-drivers`) is one in software. `ATTENTIVE_GPU_TESTS=required` makes them fail
+//! instead.
 
 mod attention;
 mod decoding;
@@ -81,14 +82,14 @@ fn bits(results: &[Vec<f32>]) -> Vec<Vec<u32>> {
     results.iter().map(bits).collect()
 }
 
-/// Asserts that the results of `work` on the GPU are those in double precision within [`TOLERANCE`], and the same bits twice.
-/// Returns those of the GPU.
+/// Asserts that the results of `work` on the GPU are those in double precision within [`TOLERANCE`], and the
+/// same bits twice. Returns those of the GPU.
 fn agree(what: &str, work: impl Fn(&dyn Device) -> Vec<Buffer>) -> Vec<Vec<f32>> {
     compare(what, work, 0.0)
 }
 
-/// [`agree`] for recurrent cells, in which rounding grows from step to step if weights are large: the results may also be eight
-/// times as far away as those of the CPU.
+/// [`agree`] for recurrent cells, in which rounding grows from step to step if weights are large: the results
+/// may also be eight times as far away as those of the CPU.
 fn agree_roughly(what: &str, work: impl Fn(&dyn Device) -> Vec<Buffer>) {
     compare(what, work, 8.0);
 }

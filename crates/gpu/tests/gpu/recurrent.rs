@@ -11,7 +11,8 @@ use super::*;
 pub(crate) const CELLS: [Cell; 5] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru, Cell::Ssru];
 pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
-/// Which of the optional operands there are, which of the optional gradients are wanted, and how weights are stored.
+/// Which of the optional operands there are, which of the optional gradients are wanted, and how weights are
+/// stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     stored: Float,
@@ -303,7 +304,8 @@ pub(crate) fn attentive_layer(
 
 #[test]
 fn layers_that_attend() {
-    // Lengths and width of the sequences and of those attended to, and the columns of h, of keys and of values.
+    // Lengths and width of the sequences and of those attended to, and the columns of h, of keys and of
+    // values.
     type Case = (&'static [usize], usize, &'static [usize], usize, [usize; 3]);
     let cases: [Case; 8] = [
         (&[1], 1, &[1], 1, [1, 1, 1]),

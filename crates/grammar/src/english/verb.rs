@@ -14,8 +14,8 @@ const fn auxiliary_verb([base, third, past, participle]: [&'static str; 4]) -> E
     EnglishVerb { base, third, past, participle, particle: Particle::None }
 }
 
-/// The verbs of a clause: the auxiliary, which takes the negation and precedes the subject of a question, and the
-/// rest.
+/// The verbs of a clause: the auxiliary, which takes the negation and precedes the subject of a question, and
+/// the rest.
 pub(super) struct VerbGroup {
     auxiliary: Option<&'static str>,
     rest: Vec<(&'static str, PartOfSpeech)>,

@@ -57,8 +57,8 @@ fn subordinate(link: Link, dependent: &Clause, out: &mut Surface) {
     clause(dependent, Order::Subordinate, out);
 }
 
-/// A clause with the verb in second, first or last position, the middle field in between, and relative clauses of
-/// objects at the end.
+/// A clause with the verb in second, first or last position, the middle field in between, and relative
+/// clauses of objects at the end.
 fn clause(plan: &Clause, order: Order, out: &mut Surface) {
     let group = VerbGroup::new(plan, order);
     match order {

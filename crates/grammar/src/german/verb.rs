@@ -74,8 +74,8 @@ impl VerbGroup {
     }
 }
 
-/// The German tense. The English simple past becomes the German perfect in questions and with "du", except for the
-/// most frequent verbs, which keep the simple past.
+/// The German tense. The English simple past becomes the German perfect in questions and with "du", except
+/// for the most frequent verbs, which keep the simple past.
 fn tense(plan: &Clause, order: Order) -> Tense {
     let spoken = order == Order::Question || plan.subject.agreement().0 == Person::Second;
     let keeps_past = matches!(plan.verb.german.infinitive, "sein" | "haben" | "wissen");

@@ -156,8 +156,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds optional elements. Only time is added under negation, because the other elements would attract the
-    /// negation.
+    /// Adds optional elements. Only time is added under negation, because the other elements would attract
+    /// the negation.
     fn elaborate(&mut self, clause: &mut Clause) {
         self.add_time(clause, TIME);
         if clause.negated {

@@ -1,4 +1,5 @@
-//! Draws plans: sentence structure and words. All choices that could make the English ambiguous are excluded here.
+//! Draws plans: sentence structure and words. All choices that could make the English ambiguous are excluded
+//! here.
 
 mod clause;
 mod phrase;
@@ -58,8 +59,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Draws a statement whose subject or object has a relative clause. Nothing follows the object in English, so the
-    /// relative clause always ends where the sentence ends.
+    /// Draws a statement whose subject or object has a relative clause. Nothing follows the object in
+    /// English, so the relative clause always ends where the sentence ends.
     fn with_relative(&mut self) -> Clause {
         loop {
             let mood = self.mood();

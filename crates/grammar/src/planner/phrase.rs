@@ -9,8 +9,8 @@ use crate::random::Random;
 
 const PLURAL: f64 = 0.3;
 const ADJECTIVE: f64 = 0.25;
-/// Probability that a phrase after a preposition gets "the" regardless of the drawn determiner, which triggers German
-/// contractions.
+/// Probability that a phrase after a preposition gets "the" regardless of the drawn determiner, which
+/// triggers German contractions.
 const PLAIN_AFTER_PREPOSITION: f64 = 0.55;
 
 /// Grammatical slot of a phrase in its clause.
@@ -71,8 +71,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Draws a person as a pronoun, a name or a noun. Avoids a pronoun of the person `other` unless that is the third
-    /// person: "I see me" would require a reflexive.
+    /// Draws a person as a pronoun, a name or a noun. Avoids a pronoun of the person `other` unless that is
+    /// the third person: "I see me" would require a reflexive.
     pub(super) fn living(&mut self, classes: &[Class], place: Use, other: Person) -> Phrase {
         match self.random.below(100) {
             0..35 => {
@@ -180,7 +180,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Draws a possessor: doors and windows belong to places; people have none, and everything else belongs to people.
+    /// Draws a possessor: doors and windows belong to places; people have none, and everything else belongs
+    /// to people.
     fn possessor(&mut self, class: Class) -> Determiner {
         let owner = match class {
             Class::Person => return Determiner::The,

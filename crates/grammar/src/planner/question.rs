@@ -52,7 +52,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Draws a question about an object; `ask` chooses the question word from the frame and classes of the object.
+    /// Draws a question about an object; `ask` chooses the question word from the frame and classes of the
+    /// object.
     fn object_question(
         &mut self,
         mood: Mood,

@@ -138,8 +138,8 @@ pub(super) fn mbart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     Ok(described)
 }
 
-/// M2M-100 (Fan et al. 2021) and NLLB: norms before each sublayer, and a table of sinusoids, in which position 0 follows the
-/// row of the padding.
+/// M2M-100 (Fan et al. 2021) and NLLB: norms before each sublayer, and a table of sinusoids, in which
+/// position 0 follows the row of the padding.
 pub(super) fn m2m_100(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     keys.ignore(&["static_position_embeddings"]);
     let scale_embeddings = keys.or("scale_embedding", true)?;

@@ -78,7 +78,8 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
     Ok(described.with(head, TEXTS, WORDS))
 }
 
-/// Returns `model` with the sizes, the activation and the norm, whose keys BERT and its relatives have in common.
+/// Returns `model` with the sizes, the activation and the norm, whose keys BERT and its relatives have in
+/// common.
 pub(super) fn sizes(keys: &mut Keys, model: ModelConfig) -> Result<ModelConfig> {
     Ok(ModelConfig {
         d_model: keys.required("hidden_size")?,

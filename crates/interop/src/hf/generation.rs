@@ -55,8 +55,9 @@ pub(super) struct Generation {
 
 impl Generation {
     /// Reads the files in `dir` of a model of the kind `kind` (`model_type`). Generation settings come from
-    /// `generation_config.json`. If there is none, or if it was made from a `config.json` that has generation settings, they
-    /// come from `config`. Tokens that `generation_config.json` does not name come from `config`.
+    /// `generation_config.json`. If there is none, or if it was made from a `config.json` that has generation
+    /// settings, they come from `config`. Tokens that `generation_config.json` does not name come from
+    /// `config`.
     pub(super) fn read(dir: &Path, kind: &str, config: &mut Keys) -> Result<Self> {
         let is_set = search::is_set_in(config, kind);
         let mut generation = Self { path: dir.join("config.json"), start: start(kind), ..Self::default() };
@@ -94,7 +95,8 @@ impl Generation {
         Ok(())
     }
 
-    /// Returns the settings that matter to `task`: to a model that only reads, tokens that begin or end a text do not.
+    /// Returns the settings that matter to `task`: to a model that only reads, tokens that begin or end a
+    /// text do not.
     pub(super) fn of(self, task: Task) -> Self {
         match task {
             Task::Translate | Task::Generate => self,
@@ -136,8 +138,8 @@ impl Generation {
         Err(not_understood(&self.path, problem))
     }
 
-    /// Returns the token that ends a text: `last`, which the tokenizer puts there, if it is such a token, otherwise the first
-    /// such token.
+    /// Returns the token that ends a text: `last`, which the tokenizer puts there, if it is such a token,
+    /// otherwise the first such token.
     pub(super) fn eos(&self, last: Option<TokenId>) -> Option<TokenId> {
         let last = last.filter(|last| self.ends.contains(last));
         last.or(self.ends.first().copied())

@@ -45,8 +45,8 @@ pub(super) enum Head {
     None,
 }
 
-/// The names of a linear classifier `$classifier`, and of the layer before it, as sources of our head. Our label vocabularies
-/// have four additional special tokens, which are never predicted.
+/// The names of a linear classifier `$classifier`, and of the layer before it, as sources of our head. Our
+/// label vocabularies have four additional special tokens, which are never predicted.
 macro_rules! names_of_labels {
     ($classifier:literal $(, $layer:literal)?) => {{
         use crate::recipe::Source::{Extended, Same};
@@ -68,8 +68,8 @@ macro_rules! names_of_labels {
 pub(super) use names_of_labels;
 
 impl Head {
-    /// Determines the head of the model with these `keys` and `tensors` in `dir`. It predicts masked tokens if there is a
-    /// tensor `masked`. The head in a directory of Sentence Transformers is not used.
+    /// Determines the head of the model with these `keys` and `tensors` in `dir`. It predicts masked tokens
+    /// if there is a tensor `masked`. The head in a directory of Sentence Transformers is not used.
     pub(super) fn of(keys: &mut Keys, dir: &Path, tensors: &Tensors, masked: &str) -> Result<Self> {
         if Sentences::is_in(dir) {
             return Ok(Self::None);

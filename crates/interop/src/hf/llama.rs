@@ -46,8 +46,8 @@ enum Scaling {
 /// The key under which recent versions have `rope_theta` and the scaling.
 const PARAMETERS: &str = "rope_parameters";
 
-/// Reads the base of rotary positions and their scaling. A file may have several keys for them, which must agree, since
-/// versions of `transformers` differ in which of them they use.
+/// Reads the base of rotary positions and their scaling. A file may have several keys for them, which must
+/// agree, since versions of `transformers` differ in which of them they use.
 fn rotary(keys: &mut Keys) -> Result<(f64, RotaryScalingConfig)> {
     let mut base = keys.optional::<f64>("rope_theta")?.map(|base| ("rope_theta", base));
     let mut found = None;

@@ -1,4 +1,5 @@
-//! Imports model directories of Hugging Face's `transformers`: `config.json`, `model.safetensors`, `tokenizer.json`.
+//! Imports model directories of Hugging Face's `transformers`: `config.json`, `model.safetensors`,
+//! `tokenizer.json`.
 
 mod bart;
 mod bert;
@@ -132,7 +133,8 @@ impl Described {
         self
     }
 
-    /// Adds an embedding that both sides share. The file may have these copies of it; some files have only the decoder's.
+    /// Adds an embedding that both sides share. The file may have these copies of it; some files have only
+    /// the decoder's.
     fn sharing(mut self, tensors: &Tensors, copies: &[&'static str]) -> Self {
         let has = |name: &str| tensors.has(name) || tensors.has(&format!("{}{name}", self.prefix));
         let has_original = has(SHARED) || !has(DECODERS_COPY);
@@ -201,7 +203,8 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
     Ok(foreign)
 }
 
-/// Reads `config.json` up to the keys that only some kinds of models have. Also returns the kind, and what describes it.
+/// Reads `config.json` up to the keys that only some kinds of models have. Also returns the kind, and what
+/// describes it.
 fn begin(dir: &Path) -> Result<(Keys, String, Describe)> {
     let config = dir.join("config.json");
     if !config.exists() {

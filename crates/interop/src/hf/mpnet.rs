@@ -11,7 +11,8 @@ use crate::recipe::Source::{Rows, Same};
 use crate::recipe::{Names, names};
 use crate::tensors::Tensors;
 
-/// The number of buckets of distances, and the distance from which on all share one. No file names other numbers.
+/// The number of buckets of distances, and the distance from which on all share one. No file names other
+/// numbers.
 const BUCKETS: usize = 32;
 const DISTANCE: usize = 128;
 

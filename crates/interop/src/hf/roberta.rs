@@ -1,5 +1,5 @@
-//! RoBERTa (Liu et al. 2019), XLM-R (Conneau et al. 2020) and CamemBERT (Martin et al. 2020): BERT's encoder with other heads.
-//! The first position follows the row of the padding.
+//! RoBERTa (Liu et al. 2019), XLM-R (Conneau et al. 2020) and CamemBERT (Martin et al. 2020): BERT's encoder
+//! with other heads. The first position follows the row of the padding.
 
 use std::path::Path;
 

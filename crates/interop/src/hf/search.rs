@@ -46,7 +46,8 @@ fn forced_last(kind: &str) -> Option<TokenId> {
     }
 }
 
-/// True if the `config.json` of a model of the kind `kind` has generation settings that differ from the defaults of its class.
+/// True if the `config.json` of a model of the kind `kind` has generation settings that differ from the
+/// defaults of its class.
 pub(super) fn is_set_in(config: &Keys, kind: &str) -> bool {
     let of_class = json!({
         "bad_words_ids": null,
@@ -158,8 +159,8 @@ impl Search {
         self.min_new_tokens.or(whole).unwrap_or(0)
     }
 
-    /// Converts the settings of a model with this task. Missing ones are as in `transformers`, except for the length, which is
-    /// limited there to 20 tokens.
+    /// Converts the settings of a model with this task. Missing ones are as in `transformers`, except for the
+    /// length, which is limited there to 20 tokens.
     pub(super) fn decode(&self, task: Task) -> DecodeConfig {
         let (default, longest) = (DecodeConfig::default(), self.longest());
         if task != Task::Translate {

@@ -1,5 +1,5 @@
-//! The modules of Sentence Transformers (Reimers and Gurevych 2019), which turn the outputs of an encoder into one vector for
-//! each text.
+//! The modules of Sentence Transformers (Reimers and Gurevych 2019), which turn the outputs of an encoder
+//! into one vector for each text.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,7 +40,8 @@ pub(super) struct Sentences {
     pub(super) pooling: Pooling,
     /// True if the vector is scaled to length 1.
     pub(super) unit: bool,
-    /// The maximum length of a text, in tokens including those around it; by default, the maximum length of the encoder.
+    /// The maximum length of a text, in tokens including those around it; by default, the maximum length of
+    /// the encoder.
     pub(super) longest: Option<usize>,
 }
 
@@ -92,8 +93,8 @@ impl Sentences {
     }
 }
 
-/// Refuses settings in `dir` that change a text before it is tokenized, for example to lower case, unless the tokenizer
-/// `lowercases` itself. Returns a note if there are prompts.
+/// Refuses settings in `dir` that change a text before it is tokenized, for example to lower case, unless the
+/// tokenizer `lowercases` itself. Returns a note if there are prompts.
 pub(super) fn note_on_texts(dir: &Path, lowercases: bool) -> Result<Option<String>> {
     if !Sentences::is_in(dir) {
         return Ok(None);
@@ -125,7 +126,8 @@ fn settings(dir: &Path) -> Result<Option<Keys>> {
     file.map(|path| Keys::read(path)).transpose()
 }
 
-/// Returns the contents of `modules.json` and of the description of the pooling for a model that computes vectors of texts.
+/// Returns the contents of `modules.json` and of the description of the pooling for a model that computes
+/// vectors of texts.
 pub(super) fn files(model: &ModelConfig) -> Option<[Value; 2]> {
     let FamilyConfig::Encoder { pooling, normalize_embeddings, .. } = model.family else {
         return None;

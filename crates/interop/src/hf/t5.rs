@@ -95,8 +95,8 @@ pub(super) fn mt5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     describe(keys, tensors, "gated-gelu", output)
 }
 
-/// True if the file has an output projection that is not the embedding. `transformers` 5 writes `tie_word_embeddings` = true
-/// for all models, and ties the two unless both are there and differ.
+/// True if the file has an output projection that is not the embedding. `transformers` 5 writes
+/// `tie_word_embeddings` = true for all models, and ties the two unless both are there and differ.
 fn has_own_output(tensors: &Tensors) -> Result<bool> {
     if !tensors.has(OUTPUT) {
         return Ok(false);
@@ -110,7 +110,8 @@ fn has_own_output(tensors: &Tensors) -> Result<bool> {
     }
 }
 
-/// Returns true for a gated feed-forward network, and its activation function. `default` is the usual `feed_forward_proj`.
+/// Returns true for a gated feed-forward network, and its activation function. `default` is the usual
+/// `feed_forward_proj`.
 fn feed_forward(keys: &mut Keys, default: &str) -> Result<(bool, ActivationKind)> {
     let projection: String = keys.or("feed_forward_proj", default.to_owned())?;
     let (gated, default) = match projection.as_str() {

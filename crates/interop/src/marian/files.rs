@@ -186,8 +186,8 @@ fn the_shortlist(dir: &Path, weights: &Path, all: &[PathBuf]) -> Result<Option<P
     }
 }
 
-/// Returns the files whose names share a part with the name of the weights, such as `ende` in `model.ende.bin`; all files if
-/// there are none.
+/// Returns the files whose names share a part with the name of the weights, such as `ende` in
+/// `model.ende.bin`; all files if there are none.
 fn of_same_model<'a>(weights: &Path, files: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
     let (same, others): (Vec<_>, Vec<_>) =
         files.cloned().partition(|path| have_a_part_in_common(weights, path));

@@ -1,4 +1,5 @@
-//! Imports models of Marian (Junczys-Dowmunt et al. 2018) and of Firefox: `.npz` and `.bin` with vocabularies beside them.
+//! Imports models of Marian (Junczys-Dowmunt et al. 2018) and of Firefox: `.npz` and `.bin` with vocabularies
+//! beside them.
 
 mod export;
 mod files;

@@ -18,7 +18,8 @@ use crate::sentencepiece::{self, SentencePiece};
 
 /// Possible names of the new token; the first one that is not in the vocabulary is used.
 const STARTS: [&str; 2] = ["<pad>", "<start>"];
-/// The token that ends a text, and the token for unknown text. Early vocabularies have other names for tokens 0 and 1.
+/// The token that ends a text, and the token for unknown text. Early vocabularies have other names for tokens
+/// 0 and 1.
 const EOS: [&str; 2] = ["</s>", "eos"];
 const UNK: [&str; 2] = ["<unk>", "UNK"];
 /// Models of SentencePiece beside a vocabulary of pieces as strings.
@@ -227,7 +228,8 @@ impl Side {
     }
 }
 
-/// Reads the tokens of the vocabulary `path` with ids below `size`. An id without a token gets one that no text contains.
+/// Reads the tokens of the vocabulary `path` with ids below `size`. An id without a token gets one that no
+/// text contains.
 fn ids(path: &Path, size: usize) -> Result<HashMap<String, TokenId>> {
     let mut tokens: BTreeMap<usize, String> = BTreeMap::new();
     for (token, id) in read_yaml(path)? {

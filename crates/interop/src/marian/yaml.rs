@@ -1,6 +1,8 @@
-//! The part of YAML that Marian writes: one mapping of scalars and of lists of scalars. JSON can be read, too.
+//! The part of YAML that Marian writes: one mapping of scalars and of lists of scalars. JSON can be read,
+//! too.
 //!
-//! Vocabularies contain characters that full YAML parsers refuse, such as control characters, so only line feeds end lines.
+//! Vocabularies contain characters that full YAML parsers refuse, such as control characters, so only line
+//! feeds end lines.
 
 use serde_json::{Map, Number, Value};
 

@@ -72,8 +72,8 @@ impl Recipe {
         }
     }
 
-    /// Refuses tensors that are missing, of a shape other than in `parameters` (name and shape), of a type that cannot be read,
-    /// or unknown.
+    /// Refuses tensors that are missing, of a shape other than in `parameters` (name and shape), of a type
+    /// that cannot be read, or unknown.
     pub(super) fn check(&self, parameters: &[(String, Vec<usize>)]) -> Result<()> {
         let mut used = BTreeSet::new();
         for (name, shape) in parameters {
@@ -167,7 +167,8 @@ impl Recipe {
         found.map(|theirs| theirs.renamed(|name| self.stored(name)))
     }
 
-    /// Returns the name under which the file has the tensor `name`: with a prefix, or with a name of early versions.
+    /// Returns the name under which the file has the tensor `name`: with a prefix, or with a name of early
+    /// versions.
     fn stored(&self, name: String) -> String {
         let old = match (name.strip_suffix(".weight"), name.strip_suffix(".bias")) {
             (Some(layer), _) => format!("{layer}.gamma"),

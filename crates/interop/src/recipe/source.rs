@@ -7,8 +7,8 @@ const NUMBER: &str = "{}";
 /// Placeholder for the number of a layer, counted from 1.
 const FROM_ONE: &str = "{1}";
 
-/// The names in a kind of model: the path of a layer or parameter of our model, and its source. The first entry that matches is
-/// used. `{}` stands for the number of a layer.
+/// The names in a kind of model: the path of a layer or parameter of our model, and its source. The first
+/// entry that matches is used. `{}` stands for the number of a layer.
 pub(crate) type Names = &'static [(&'static str, Source)];
 
 /// A table of [`Names`], with an entry a line: `ours => source`.

@@ -13,7 +13,8 @@ use crate::tensors::Tensors;
 pub(crate) enum Theirs {
     Same(String),
     Transposed(String),
-    /// A part of the tensor: its number, counted from 0, and the number of equal parts. A matrix is transposed.
+    /// A part of the tensor: its number, counted from 0, and the number of equal parts. A matrix is
+    /// transposed.
     Part(String, usize, usize),
     Rows(String),
     Plus(String, String),

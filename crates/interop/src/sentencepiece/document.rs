@@ -130,8 +130,8 @@ impl SentencePiece {
     }
 }
 
-/// The score of a user-defined symbol in a unigram model, which exceeds that of any piece and increases with the length in
-/// bytes.
+/// The score of a user-defined symbol in a unigram model, which exceeds that of any piece and increases with
+/// the length in bytes.
 fn symbol_score(text: &str) -> f32 {
     (0.1 * text.len().saturating_sub(1) as f64) as f32
 }
@@ -192,7 +192,8 @@ pub(crate) fn added(id: usize, text: &str, special: bool) -> Value {
     })
 }
 
-/// Divides special tokens in a text before their last character, so that no model mistakes them for real special tokens.
+/// Divides special tokens in a text before their last character, so that no model mistakes them for real
+/// special tokens.
 pub(crate) fn splitter(special: &[&str], bytes: bool) -> Option<Value> {
     let beginning = |token: &&str| {
         let (last, _) = token.char_indices().next_back().filter(|&(last, _)| last > 0)?;

@@ -1,4 +1,5 @@
-//! Converts models of SentencePiece (Kudo and Richardson 2018), `.spm` and `.model`, to tokenizers in Hugging Face's format.
+//! Converts models of SentencePiece (Kudo and Richardson 2018), `.spm` and `.model`, to tokenizers in Hugging
+//! Face's format.
 
 mod document;
 mod protobuf;
@@ -61,8 +62,8 @@ impl SentencePiece {
     /// Reads the file `path`.
     ///
     /// # Errors
-    /// [`Error::Model`] for a damaged file, and for a model that cannot be converted exactly; [`Error::Io`] if it cannot be
-    /// read.
+    /// [`Error::Model`] for a damaged file, and for a model that cannot be converted exactly; [`Error::Io`]
+    /// if it cannot be read.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let bytes = regular_file::read(path, regular_file::DESCRIPTION)?;
         Self::parse(&bytes).map_err(|problem| not_understood(path, problem))
@@ -160,8 +161,8 @@ impl SentencePiece {
         self.tokenizer_of(slots)
     }
 
-    /// Returns the `tokenizer.json` for the vocabulary `ids`, which holds pieces as strings. Pieces of this file that it does
-    /// not have follow as tokens beyond the vocabulary, which stand for unknown text.
+    /// Returns the `tokenizer.json` for the vocabulary `ids`, which holds pieces as strings. Pieces of this
+    /// file that it does not have follow as tokens beyond the vocabulary, which stand for unknown text.
     ///
     /// # Errors
     /// Describes a vocabulary with gaps.
@@ -187,7 +188,8 @@ impl SentencePiece {
         Ok(self.tokenizer_of(slots))
     }
 
-    /// Returns the `tokenizer.json` in which the tokens `front` replace the first three pieces: `<unk>`, `<s>` and `</s>`.
+    /// Returns the `tokenizer.json` in which the tokens `front` replace the first three pieces: `<unk>`,
+    /// `<s>` and `</s>`.
     ///
     /// # Errors
     /// Describes other first pieces.

@@ -13,8 +13,8 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Returns a token of the vocabulary that is not a piece: a special token, a language, or a piece of the other side, which
-    /// stands for unknown text of this side that is spelled like it.
+    /// Returns a token of the vocabulary that is not a piece: a special token, a language, or a piece of the
+    /// other side, which stands for unknown text of this side that is spelled like it.
     pub(super) fn foreign(text: &str) -> Self {
         let between = |open, close| text.starts_with(open) && text.ends_with(close);
         let role = match text {

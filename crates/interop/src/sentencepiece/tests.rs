@@ -72,8 +72,8 @@ fn ids_are_those_of_the_python_package() {
     }
 }
 
-/// True for texts that are divided in another way here: special tokens that are spelled out are divided so that a BPE model
-/// with symbols does not see them.
+/// True for texts that are divided in another way here: special tokens that are spelled out are divided so
+/// that a BPE model with symbols does not see them.
 fn is_excepted(model: &str, text: &str) -> bool {
     let parts = ["<s>", "</s>", "<unk>"];
     model == "symbols_bpe" && parts.iter().any(|part| text.contains(part))

@@ -83,7 +83,8 @@ impl<W: Write> Archive<W> {
     }
 }
 
-/// Returns the header of an array, padded so that the numbers are aligned if the array begins at byte `start`.
+/// Returns the header of an array, padded so that the numbers are aligned if the array begins at byte
+/// `start`.
 fn header(kind: &str, shape: &[usize], start: usize) -> Vec<u8> {
     const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
     let sizes: String = shape.iter().map(|size| format!("{size}, ")).collect();

@@ -1,8 +1,8 @@
 //! Marian's binary files, `.bin`, which Firefox also uses.
 //!
-//! All numbers have 64 bits unless noted. The file holds the version, the number of tensors, and for each tensor the lengths of
-//! its name, of its shape and of its data and its type; then all names, each with a NUL at its end, all shapes in numbers of 32
-//! bits, the length of the padding and the padding, and all data.
+//! All numbers have 64 bits unless noted. The file holds the version, the number of tensors, and for each
+//! tensor the lengths of its name, of its shape and of its data and its type; then all names, each with a NUL
+//! at its end, all shapes in numbers of 32 bits, the length of the padding and the padding, and all data.
 
 use super::{Found, Numbers, Order, Stored};
 

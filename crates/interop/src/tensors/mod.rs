@@ -196,7 +196,8 @@ impl Tensors {
         })
     }
 
-    /// True if two tensors have the same shape and hold the same numbers (identical bits if they have the same type).
+    /// True if two tensors have the same shape and hold the same numbers (identical bits if they have the
+    /// same type).
     pub(super) fn same(&self, name: &str, other: &str) -> Result<bool> {
         let (one, two) = (self.place(name)?, self.place(other)?);
         if one.shape != two.shape {
@@ -236,7 +237,8 @@ struct Stored {
 }
 
 impl Stored {
-    /// Returns the tensor's place in file number `file`, which is `len` bytes long, or describes what is wrong.
+    /// Returns the tensor's place in file number `file`, which is `len` bytes long, or describes what is
+    /// wrong.
     fn place(self, file: usize, len: usize) -> std::result::Result<Place, String> {
         let Self { start, room, shape, numbers } = self;
         let count = shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size));

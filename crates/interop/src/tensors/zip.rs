@@ -12,15 +12,16 @@ pub(super) struct Entry {
 const END: [u8; 4] = *b"PK\x05\x06";
 const CENTRAL: [u8; 4] = *b"PK\x01\x02";
 const LOCAL: [u8; 4] = *b"PK\x03\x04";
-/// The sizes in bytes of the end of the directory, of an entry of the directory and of the header before the data, each without
-/// texts.
+/// The sizes in bytes of the end of the directory, of an entry of the directory and of the header before the
+/// data, each without texts.
 const END_LEN: usize = 22;
 const CENTRAL_LEN: usize = 46;
 const LOCAL_LEN: usize = 30;
 /// The maximum length of the comment at the end.
 const LONGEST_COMMENT: usize = u16::MAX as usize;
 
-/// Returns the entries of the archive `file`, or describes what is wrong with it. Their checksums are compared.
+/// Returns the entries of the archive `file`, or describes what is wrong with it. Their checksums are
+/// compared.
 pub(super) fn entries(file: &[u8]) -> Result<Vec<Entry>, String> {
     let end = end(file).ok_or("it is not a ZIP archive, or it is truncated")?;
     let (count, mut at) = (short(end, 10), long(end, 16));

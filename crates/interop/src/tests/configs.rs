@@ -200,7 +200,8 @@ fn rotary_positions_that_contradict_each_other_are_refused() {
     assert_eq!((model.rotary_base, model.rotary_scaling.factor), (7000.0, 2.0));
 }
 
-/// `transformers` 5 writes `tie_word_embeddings` = true for all; only the tensors tell whether the output is the embedding.
+/// `transformers` 5 writes `tie_word_embeddings` = true for all; only the tensors tell whether the output is
+/// the embedding.
 #[test]
 fn outputs_of_t5_are_scaled_and_tied_as_versions_say() {
     let tied = attentive_architecture::TieEmbeddings::All;

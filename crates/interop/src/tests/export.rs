@@ -190,7 +190,8 @@ fn our_own_language_models_have_an_equal() {
     assert_eq!(tensors.tensor("transformer.h.1.attn.c_attn.weight").unwrap().shape(), [16, 48]);
 }
 
-/// The configuration of a fixture with these changes, after an import, and after an export and another import.
+/// The configuration of a fixture with these changes, after an import, and after an export and another
+/// import.
 fn config_and_back(kind: &str, changes: &[(&str, Value)]) -> [Config; 2] {
     let folder = changed(kind, "config.json", |_| ());
     for (file, keys) in changes {

@@ -122,7 +122,8 @@ fn pickles_and_missing_files_are_refused() {
     assert!(refusal(&folder).contains("it has no `tokenizer.json`"));
 }
 
-/// Divides the tensors in `dir` between two files, with 16 bits for each number, and returns the path of the index.
+/// Divides the tensors in `dir` between two files, with 16 bits for each number, and returns the path of the
+/// index.
 pub(super) fn into_halves_and_shards(dir: &Path) -> PathBuf {
     let path = dir.join("model.safetensors");
     let file = fs::read(&path).unwrap();

@@ -6,8 +6,8 @@ use crate::scratch::with_scratches;
 use crate::simd::sum_of_two;
 
 impl Row<'_> {
-    /// Returns the gradient of the query given the gradient `grad` of the context, and adds the gradients of the keys
-    /// to `dkeys` `[src_len, d_key]` and that of v to `dv` `[d_key]`, skipping padding.
+    /// Returns the gradient of the query given the gradient `grad` of the context, and adds the gradients of
+    /// the keys to `dkeys` `[src_len, d_key]` and that of v to `dv` `[d_key]`, skipping padding.
     pub(crate) fn query_backward(
         self,
         weights: &[f32],
@@ -37,7 +37,8 @@ vectorized! {
 }
 
 vectorized! {
-    /// Computes the gradient of the query and adds those of keys and v. `room` is scratch for `d_key` elements.
+    /// Computes the gradient of the query and adds those of keys and v. `room` is scratch for `d_key`
+    /// elements.
     fn scores_backward(
         row: Row<'_>,
         dscores: &[f32],

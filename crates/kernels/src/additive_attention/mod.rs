@@ -1,8 +1,9 @@
-//! Additive attention with one query per sentence (Bahdanau et al. 2015, appendix A.1.2): the score of a key k is vᵀ
-//! tanh(q + k), where q = W s and k = U h are projected beforehand, and the context is the average of the values
-//! weighted by the softmax of the scores.
+//! Additive attention with one query per sentence (Bahdanau et al. 2015, appendix A.1.2): the score of a key
+//! k is vᵀ tanh(q + k), where q = W s and k = U h are projected beforehand, and the context is the average of
+//! the values weighted by the softmax of the scores.
 //!
-//! Keys and values at padding are never read. [`mod@crate::attentive_recurrent`] calls this position by position.
+//! Keys and values at padding are never read. [`mod@crate::attentive_recurrent`] calls this position by
+//! position.
 
 mod backward;
 
@@ -111,8 +112,8 @@ pub fn additive_attention(
 }
 
 impl Row<'_> {
-    /// Computes the `weights` `[src_len]` and the `context` `[d_value]`; both are zero for a query without visible
-    /// keys.
+    /// Computes the `weights` `[src_len]` and the `context` `[d_value]`; both are zero for a query without
+    /// visible keys.
     pub(crate) fn attend(self, weights: &mut [f32], context: &mut [f32]) {
         with_scratch(self.query.len(), |room| scores(self, room, weights));
         softmax_row(weights, self.n_keys, 1.0, None);

@@ -10,8 +10,8 @@ use crate::simd::LANES;
 use crate::tile::TileMut;
 use crate::transpose::transpose;
 
-/// The gradients of [`super::attention`] given `grad_out` `[batch, tgt_len, n_heads * d_head]`. The gradient of the
-/// score bias, summed over the sentences in their order, is computed only if `bias` is given.
+/// The gradients of [`super::attention`] given `grad_out` `[batch, tgt_len, n_heads * d_head]`. The gradient
+/// of the score bias, summed over the sentences in their order, is computed only if `bias` is given.
 ///
 /// # Panics
 /// If a slice does not fit the shape, or `gradients` has another layout than the operands.
@@ -88,7 +88,8 @@ impl Backward<'_> {
     /// The query heads of one sentence that share key/value head `kv_head`, one after the other.
     fn head_group(&self, sentence: usize, kv_head: usize) {
         let shape = self.shape;
-        // SAFETY: these heads of this sentence belong to one task only, and the call borrows the gradients mutably.
+        // SAFETY: these heads of this sentence belong to one task only, and the call borrows the gradients
+        // mutably.
         let [mut k, mut v] = unsafe { self.targets.keys_values(shape, sentence, kv_head) };
         for key in 0..shape.src_len {
             k.row_mut(key).fill(0.0);
@@ -97,7 +98,8 @@ impl Backward<'_> {
         for number in kv_head * shape.group()..(kv_head + 1) * shape.group() {
             let index = sentence * shape.n_heads + number;
             let head = Head::new(shape, self.inputs, self.views, index);
-            // SAFETY: as above; the bias of a head is written only by the task that owns the head in all sentences.
+            // SAFETY: as above; the bias of a head is written only by the task that owns the head in all
+            // sentences.
             let (q, bias) = unsafe {
                 let bias = self.bias.as_ref();
                 let bias = bias.map(|bias| bias.part(number, 0, 1, shape.scores()));

@@ -15,14 +15,15 @@ use crate::transpose::transpose;
 /// Queries of causal attention whose products with keys that none of them sees are left out.
 const STRIP: usize = 64;
 
-/// Some queries of a head and the keys that at least one of them sees. Scores and weights are matrices `[keys, width]`, one
-/// query per column.
+/// Some queries of a head and the keys that at least one of them sees. Scores and weights are matrices
+/// `[keys, width]`, one query per column.
 pub(super) struct Block<'a> {
     pub(super) head: &'a Head<'a>,
     pub(super) queries: Range<usize>,
     pub(super) keys: usize,
-    /// The number of queries, rounded up to whole vectors; to an odd number of them if there are many, since at distances that
-    /// are multiples of large powers of two, all keys of a query would share a few lines of the L1 cache.
+    /// The number of queries, rounded up to whole vectors; to an odd number of them if there are many, since
+    /// at distances that are multiples of large powers of two, all keys of a query would share a few lines of
+    /// the L1 cache.
     pub(super) width: usize,
 }
 
@@ -73,8 +74,9 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Turns the gradient of the weights into that of the unscaled scores, in place. With `dropout`, the former is that of the
-    /// weights after dropout, and the weights, which are those before it, are replaced by those after it.
+    /// Turns the gradient of the weights into that of the unscaled scores, in place. With `dropout`, the
+    /// former is that of the weights after dropout, and the weights, which are those before it, are replaced
+    /// by those after it.
     pub(super) fn softmax_backward(
         &self,
         weights: &mut [f32],
@@ -96,8 +98,9 @@ impl<'a> Block<'a> {
         Sites { dropout, start: (self.head.index * tgt_len + self.queries.start) * src_len, stride: src_len }
     }
 
-    /// Fills `out` `[keys, width]` with the products of each row of `keys`, the head's keys or values, and each row of `queries`,
-    /// the queries or their gradients; both have `d_head` columns. Products for keys that a query does not see are unspecified.
+    /// Fills `out` `[keys, width]` with the products of each row of `keys`, the head's keys or values, and
+    /// each row of `queries`, the queries or their gradients; both have `d_head` columns. Products for keys
+    /// that a query does not see are unspecified.
     pub(super) fn products(&self, keys: View<'_>, queries: View<'_>, out: &mut [f32]) {
         let d_head = self.head.shape.d_head;
         let out = TileMut::new(out, self.keys, self.queries.len(), self.width);
@@ -109,8 +112,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Fills `out` `[queries, d_head]` with the sums of the rows of `keys`, the head's keys or values, weighted by each column of
-    /// `weights` `[keys, width]`.
+    /// Fills `out` `[queries, d_head]` with the sums of the rows of `keys`, the head's keys or values,
+    /// weighted by each column of `weights` `[keys, width]`.
     pub(super) fn sums_of_keys(&self, weights: &[f32], keys: View<'_>, out: &TileMut<'_>) {
         for Strip { queries, seen } in self.strips() {
             // SAFETY: as above.
@@ -120,7 +123,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Adds to `sums` `[keys, d_head]` the sums of the rows of `queries`, weighted by each row of `weights` `[keys, width]`.
+    /// Adds to `sums` `[keys, d_head]` the sums of the rows of `queries`, weighted by each row of `weights`
+    /// `[keys, width]`.
     pub(super) fn add_sums_of_queries(&self, weights: &[f32], queries: View<'_>, sums: &TileMut<'_>) {
         let size = self.strip();
         for key in (0..self.keys).step_by(size) {

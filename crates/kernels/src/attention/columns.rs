@@ -1,8 +1,9 @@
 //! Operations between the two matrix products of attention, for many queries at once.
 //!
-//! Scores, weights and their gradients are matrices `[keys, width]` with one query per column; the width is a multiple of
-//! [`LANES`]. Each step handles one key of 16 queries, so nothing is summed within a vector. The sums have the order of those in
-//! [`super::softmax_row`], and the same bits. Columns after the last query have unspecified values.
+//! Scores, weights and their gradients are matrices `[keys, width]` with one query per column; the width is a
+//! multiple of [`LANES`]. Each step handles one key of 16 queries, so nothing is summed within a vector. The
+//! sums have the order of those in [`super::softmax_row`], and the same bits. Columns after the last query
+//! have unspecified values.
 
 use std::ops::Range;
 
@@ -41,9 +42,9 @@ impl Queries {
 }
 
 vectorized! {
-    /// Turns scores into attention weights in place: the softmax, over the keys visible to each query, of `scale` times the
-    /// score, plus `bias` `[keys, width]` if given, and dropout. The weights of other keys become 0, and so do all those of a
-    /// query without visible keys.
+    /// Turns scores into attention weights in place: the softmax, over the keys visible to each query, of
+    /// `scale` times the score, plus `bias` `[keys, width]` if given, and dropout. The weights of other keys
+    /// become 0, and so do all those of a query without visible keys.
     pub(super) fn softmax(
         scores: &mut [f32],
         width: usize,
@@ -99,7 +100,8 @@ fn multiply(x: &mut Line, factors: &Line) {
     }
 }
 
-/// Scales the scores of one key, adds the bias, hides them from the queries that do not see the key, and updates the largest.
+/// Scales the scores of one key, adds the bias, hides them from the queries that do not see the key, and
+/// updates the largest.
 #[inline(always)]
 fn scale_and_hide(
     scores: &mut Line,
@@ -151,8 +153,9 @@ vectorized! {
 }
 
 vectorized! {
-    /// Turns the gradient of the weights into that of the unscaled scores, in place. With dropout, the former is that of the
-    /// weights after dropout, and the weights, which are those before it, are replaced by those after it.
+    /// Turns the gradient of the weights into that of the unscaled scores, in place. With dropout, the former
+    /// is that of the weights after dropout, and the weights, which are those before it, are replaced by
+    /// those after it.
     pub(super) fn softmax_backward(
         weights: &mut [f32],
         grad: &mut [f32],

@@ -4,7 +4,8 @@ use super::columns::Line;
 use crate::dropout::{Dropout, GROUP, Kept};
 use crate::simd::LANES;
 
-/// Dropout of the weights of some queries: the weight of query q for key k is element `start + q * stride + k`.
+/// Dropout of the weights of some queries: the weight of query q for key k is element
+/// `start + q * stride + k`.
 #[derive(Clone, Copy)]
 pub(super) struct Sites {
     pub(super) dropout: Dropout,

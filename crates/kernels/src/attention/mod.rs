@@ -1,8 +1,8 @@
-//! Scaled dot-product attention: softmax(scale · QKᵀ + bias)V for all heads (*Attention Is All You Need*, section
-//! 3.2.1).
+//! Scaled dot-product attention: softmax(scale · QKᵀ + bias)V for all heads (*Attention Is All You Need*,
+//! section 3.2.1).
 //!
-//! Scores exist only for one block of queries of one head at a time, with one row per key and one column per query. Padded keys
-//! are never read, so additional padding does not change the results.
+//! Scores exist only for one block of queries of one head at a time, with one row per key and one column per
+//! query. Padded keys are never read, so additional padding does not change the results.
 
 mod backward;
 mod block;
@@ -33,7 +33,8 @@ const QUERY_BLOCK: usize = 128;
 /// Number of multiply-adds above which a call uses several threads.
 const LARGE: usize = 1 << 18;
 
-/// The largest matrix of queries or keys of a head, in elements, that is loaded into the caches while another head is computed.
+/// The largest matrix of queries or keys of a head, in elements, that is loaded into the caches while another
+/// head is computed.
 const PREFETCHED: usize = 1 << 12;
 
 /// Dimensions of a call.
@@ -43,8 +44,8 @@ pub struct AttentionShape {
     pub batch: usize,
     /// Query heads.
     pub n_heads: usize,
-    /// Key/value heads, a divisor of `n_heads`: each is shared by `n_heads / n_kv_heads` consecutive query heads
-    /// (grouped-query attention, Ainslie et al. 2023).
+    /// Key/value heads, a divisor of `n_heads`: each is shared by `n_heads / n_kv_heads` consecutive query
+    /// heads (grouped-query attention, Ainslie et al. 2023).
     pub n_kv_heads: usize,
     /// Queries per sentence.
     pub tgt_len: usize,
@@ -85,7 +86,8 @@ impl AttentionShape {
         area(self.tgt_len, self.src_len)
     }
 
-    /// Whether a head is so small that the next one is loaded meanwhile, beside it: it has at most one block of queries.
+    /// Whether a head is so small that the next one is loaded meanwhile, beside it: it has at most one block
+    /// of queries.
     fn is_prefetched(&self) -> bool {
         let len = self.tgt_len.max(self.src_len);
         len <= QUERY_BLOCK && area(len, self.d_head) <= PREFETCHED
@@ -147,8 +149,8 @@ impl<'a> AttentionInputs<'a, &'a [f32]> {
     }
 }
 
-/// Computes `out` `[batch, tgt_len, n_heads * d_head]`, the attention of each query over its visible keys. The result
-/// is zero for a query without visible keys.
+/// Computes `out` `[batch, tgt_len, n_heads * d_head]`, the attention of each query over its visible keys.
+/// The result is zero for a query without visible keys.
 ///
 /// # Panics
 /// If a slice does not fit the shape.

@@ -16,8 +16,8 @@ pub struct Scores<T> {
     pub scale: f32,
     /// Which keys a query may attend to.
     pub causality: Causality,
-    /// `[n_heads, tgt_len, src_len]`, added to the scaled dot products of every sentence, for example a relative position
-    /// bias (Raffel et al. 2020).
+    /// `[n_heads, tgt_len, src_len]`, added to the scaled dot products of every sentence, for example a
+    /// relative position bias (Raffel et al. 2020).
     pub bias: Option<T>,
 }
 

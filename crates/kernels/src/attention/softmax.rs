@@ -3,8 +3,8 @@
 use crate::simd::{LANES, exp_and_sum, max_of, scale_and_hide, sum_of_two};
 
 vectorized! {
-    /// Turns scores into attention weights in place: the softmax of `scale` times the first `visible` scores, plus
-    /// `bias` if given; the rest becomes 0.
+    /// Turns scores into attention weights in place: the softmax of `scale` times the first `visible` scores,
+    /// plus `bias` if given; the rest becomes 0.
     pub(crate) fn softmax_row(row: &mut [f32], visible: usize, scale: f32, bias: Option<&[f32]>) {
         let max = match bias {
             None if row.len().is_multiple_of(LANES) => {

@@ -17,8 +17,8 @@ pub(super) struct AttentionBackward<'a> {
 }
 
 impl AttentionBackward<'_> {
-    /// Backpropagates through the attention at `position`, given the gradients `[ranks, d_value]` that reach its
-    /// contexts through x; fills `dqueries` `[ranks, d_key]`.
+    /// Backpropagates through the attention at `position`, given the gradients `[ranks, d_value]` that reach
+    /// its contexts through x; fills `dqueries` `[ranks, d_key]`.
     pub(super) fn retreat(&self, position: usize, through_x: &[f32], queries: &[f32], dqueries: &mut [f32]) {
         let Layer { call, inputs, result, grad_out, schedule } = *self.layer;
         let AttentiveRecurrentCall { src_len, d_key, d_value, .. } = call;
@@ -29,8 +29,8 @@ impl AttentionBackward<'_> {
         for_each(rows, shape.is_large(), |rank| {
             let row = schedule.row(rank, position);
             let sequence = schedule.sequence(rank);
-            // SAFETY: each rank occurs once, its sequence owns its rows, and the matrices are mutably borrowed for as
-            // long as `self` exists.
+            // SAFETY: each rank occurs once, its sequence owns its rows, and the matrices are mutably
+            // borrowed for as long as `self` exists.
             let mut parts = unsafe {
                 [
                     self.dcontexts.part(row, 0, 1, d_value),

@@ -1,7 +1,7 @@
 //! Gradients of attentive recurrent layers: backward through time, then one matrix product per weight.
 //!
-//! As in the recurrent layer, the gradients at each position are collected on tapes for the final products. The
-//! queries are recomputed in one product, and the scores at each position.
+//! As in the recurrent layer, the gradients at each position are collected on tapes for the final products.
+//! The queries are recomputed in one product, and the scores at each position.
 
 use super::attention_gradients::AttentionBackward;
 use super::layer::{AttentiveRecurrentResult, Layer};
@@ -78,8 +78,8 @@ impl AttentiveRecurrentGradients<&mut [f32]> {
     }
 }
 
-/// The gradients of [`super::attentive_recurrent`] given `grad_out` `[batch * len, states * d + d_value]`, which is
-/// not read at padding. `room` has [`AttentiveRecurrentCall::room`] elements of any value.
+/// The gradients of [`super::attentive_recurrent`] given `grad_out` `[batch * len, states * d + d_value]`,
+/// which is not read at padding. `room` has [`AttentiveRecurrentCall::room`] elements of any value.
 ///
 /// # Panics
 /// See [`super::attentive_recurrent`].
@@ -244,7 +244,8 @@ impl Layer<'_> {
         });
     }
 
-    /// The gradients of the values given those of all contexts, `[batch * len, d_value]`: one product per sequence.
+    /// The gradients of the values given those of all contexts, `[batch * len, d_value]`: one product per
+    /// sequence.
     fn values(&self, dcontexts: &[f32], values: &mut [f32]) {
         let AttentiveRecurrentCall { recurrent, src_len, d_value, .. } = self.call;
         let (batch, len) = (recurrent.batch(), recurrent.lengths.width());

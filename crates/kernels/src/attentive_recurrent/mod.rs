@@ -1,5 +1,5 @@
-//! Recurrent layers that attend to another sequence at each position, as in the decoder of Bahdanau et al. 2015
-//! (appendix A.1.2 and A.2.2), and their gradients.
+//! Recurrent layers that attend to another sequence at each position, as in the decoder of Bahdanau et al.
+//! 2015 (appendix A.1.2 and A.2.2), and their gradients.
 //!
 //! Given the previous state h, the context and the cell input at a position are
 //!
@@ -8,7 +8,8 @@
 //! - context = Σ_j a_j value j,
 //! - x = projected + W_c context,
 //!
-//! and the [`Cell`](crate::recurrent::Cell) computes the next state from x and h. Positions are processed as in
+//! and the [`Cell`](crate::recurrent::Cell) computes the next state from x and h. Positions are processed as
+//! in
 //! [`mod@crate::recurrent`]: a sequence's results depend neither on padding nor on other sequences, and calls of one
 //! position each that continue from the previous state give the same bits as one long call.
 
@@ -56,8 +57,8 @@ impl AttentiveRecurrentCall<'_> {
         self.tapes().iter().sum()
     }
 
-    /// The lengths of the parts of this room: for the gradients of the hidden and of the input's gates, the previous states, the
-    /// queries and their gradients.
+    /// The lengths of the parts of this room: for the gradients of the hidden and of the input's gates, the
+    /// previous states, the queries and their gradients.
     fn tapes(&self) -> [usize; 5] {
         let (recurrent, d_key) = (self.recurrent, self.d_key);
         let cols = recurrent.gate_cols();
@@ -134,8 +135,8 @@ impl<'a> AttentiveRecurrentInputs<'a, &'a [f32]> {
     }
 }
 
-/// Computes `out` `[batch * len, states * d + d_value]` for all positions: h and c, followed by the context that
-/// produced them; zero at padding. The contexts of a sequence without visible keys are zero. `projected`
+/// Computes `out` `[batch * len, states * d + d_value]` for all positions: h and c, followed by the context
+/// that produced them; zero at padding. The contexts of a sequence without visible keys are zero. `projected`
 /// `[batch * len, gates * d]` holds the projected inputs, including their bias.
 ///
 /// `attention_weights` `[batch * len, src_len]` receives a, with zeros at padding on either side. `saved`
@@ -259,8 +260,8 @@ impl AttentionPass<'_> {
             let contexts = TileMut::new(contexts, rows, d_value, d_value);
             for_each(rows, shape.is_large(), |rank| {
                 let row = self.schedule.row(rank, position);
-                // SAFETY: each rank occurs once, its sequence owns this row, and the matrices are mutably borrowed
-                // for as long as `self` exists.
+                // SAFETY: each rank occurs once, its sequence owns this row, and the matrices are mutably
+                // borrowed for as long as `self` exists.
                 let (mut x, mut context, mut kept, mut weights) = unsafe {
                     (
                         x.part(rank, 0, 1, cols),

@@ -1,11 +1,11 @@
 //! Attention to keys and values that are kept in blocks of positions, for decoding.
 //!
-//! A block holds [`BLOCK`] positions of one layer: the keys `[n_kv_heads, d_head, BLOCK]`, so that one vector register
-//! holds a feature of all positions, then the values `[BLOCK, n_kv_heads * d_head]`. Positions are appended in place, and
-//! full blocks never change, so that rows with a common beginning can share them.
+//! A block holds [`BLOCK`] positions of one layer: the keys `[n_kv_heads, d_head, BLOCK]`, so that one vector
+//! register holds a feature of all positions, then the values `[BLOCK, n_kv_heads * d_head]`. Positions are
+//! appended in place, and full blocks never change, so that rows with a common beginning can share them.
 //!
-//! Blocks are slices of 32-bit words. Each word is a number in `f32`, or holds two in bfloat16, to which keys and values are
-//! rounded when they are stored. Queries, weights and sums are always `f32`.
+//! Blocks are slices of 32-bit words. Each word is a number in `f32`, or holds two in bfloat16, to which keys
+//! and values are rounded when they are stored. Queries, weights and sums are always `f32`.
 //!
 //! The results equal those of [`mod@crate::attention`] for the stored keys and values to the bit.
 
@@ -156,7 +156,8 @@ impl Layout {
         }
     }
 
-    /// Copies the keys and values of the first `places` places of a block. The contents of the others are unspecified.
+    /// Copies the keys and values of the first `places` places of a block. The contents of the others are
+    /// unspecified.
     ///
     /// # Panics
     /// If a slice does not fit.
@@ -167,8 +168,8 @@ impl Layout {
         to[..used].copy_from_slice(&from[..used]);
     }
 
-    /// Computes `out` `[queries, n_heads * d_head]`. `attention`, if given, receives the weights of each query, averaged
-    /// over the heads: `[queries, keys]`, where keys is the largest number that a query sees.
+    /// Computes `out` `[queries, n_heads * d_head]`. `attention`, if given, receives the weights of each
+    /// query, averaged over the heads: `[queries, keys]`, where keys is the largest number that a query sees.
     ///
     /// # Panics
     /// If a slice does not fit, or `blocks` has fewer positions than a query sees.

@@ -171,8 +171,8 @@ impl<T: Stored> Part<'_, T> {
             }
         }
         assert!(weights.len() >= (first + R - 1) * stride + (block + B) * BLOCK);
-        // SAFETY: the CPU supports `L`; a query has `d_head` elements and its keys `d_head` times `BLOCK`; the last row of
-        // weights has room for the last block.
+        // SAFETY: the CPU supports `L`; a query has `d_head` elements and its keys `d_head` times `BLOCK`;
+        // the last row of weights has room for the last block.
         unsafe {
             let mut loaded = [L::splat(0.0); B];
             let mut total = [[L::splat(0.0); B]; R];
@@ -288,7 +288,8 @@ impl<T: Stored> Part<'_, T> {
         assert!(weights.len() >= (first + R - 1) * stride + self.keys, "weights");
         let last = self.context(first + R - 1) + column + V * BLOCK;
         assert!(out.len() >= last, "contexts");
-        // SAFETY: the CPU supports `L`; the assertions above cover the values of a key, the weights and the results.
+        // SAFETY: the CPU supports `L`; the assertions above cover the values of a key, the weights and the
+        // results.
         unsafe {
             let mut loaded = [L::splat(0.0); V];
             let mut total = [[L::splat(0.0); V]; R];

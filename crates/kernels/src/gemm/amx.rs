@@ -1,8 +1,9 @@
-//! The matrix unit, AMX. It is used through assembly because stable Rust has no intrinsics for tile registers.
+//! The matrix unit, AMX. It is used through assembly because stable Rust has no intrinsics for tile
+//! registers.
 //!
-//! A tile register holds 16 lines of 64 bytes. A tile product adds, to each element of a tile of sums, the products of a
-//! line of the left operand with a column of words of the right one; instructions follow each other along the depth,
-//! starting from the current output or from zero.
+//! A tile register holds 16 lines of 64 bytes. A tile product adds, to each element of a tile of sums, the
+//! products of a line of the left operand with a column of words of the right one; instructions follow each
+//! other along the depth, starting from the current output or from zero.
 
 use core::arch::asm;
 use std::cell::Cell;
@@ -49,8 +50,8 @@ enum Numbers {
     Int8,
 }
 
-/// The configured AMX unit of the calling thread. Dropping it restores the initial state, so that the system has no
-/// tiles to save for threads that do other work.
+/// The configured AMX unit of the calling thread. Dropping it restores the initial state, so that the system
+/// has no tiles to save for threads that do other work.
 pub(super) struct Configured {
     numbers: Numbers,
     /// Keeps the value on its thread.
@@ -59,7 +60,8 @@ pub(super) struct Configured {
 
 /// Panels of both operands, from some depth on: addresses of their first tiles.
 pub(super) struct Operands<const LEFT: usize, const RIGHT: usize> {
-    /// Each 16 lines of `left_line` bytes distance, of which the next tile starts `left_step` bytes after this one.
+    /// Each 16 lines of `left_line` bytes distance, of which the next tile starts `left_step` bytes after
+    /// this one.
     pub(super) left: [*const u8; LEFT],
     pub(super) left_line: usize,
     pub(super) left_step: usize,
@@ -192,7 +194,8 @@ impl Configured {
     /// The unit for products of bfloat16 numbers.
     ///
     /// # Panics
-    /// If the unit of this thread is already in use: the inner use would overwrite the registers of the outer one.
+    /// If the unit of this thread is already in use: the inner use would overwrite the registers of the outer
+    /// one.
     pub(super) fn bf16(_proof: AmxBf16) -> Self {
         // SAFETY: the proof shows that the CPU has these products and the system lets this process use them.
         unsafe { Self::new(Numbers::Bf16) }
@@ -221,10 +224,11 @@ impl Configured {
     /// Two tiles of rows by two of columns.
     ///
     /// # Safety
-    /// All tiles of the operands are readable, and the output is readable and writable for 32 rows and columns.
+    /// All tiles of the operands are readable, and the output is readable and writable for 32 rows and
+    /// columns.
     pub(super) unsafe fn square(&self, operands: &Operands<2, 2>, out: &Output) {
-        // SAFETY: memory is accessed only where the caller guarantees it; the registers have been configured since
-        // `self` was created.
+        // SAFETY: memory is accessed only where the caller guarantees it; the registers have been configured
+        // since `self` was created.
         unsafe {
             match self.numbers {
                 Numbers::Bf16 => square!("tdpbf16ps", operands, out),
@@ -236,7 +240,8 @@ impl Configured {
     /// One tile of rows by four of columns.
     ///
     /// # Safety
-    /// All tiles of the operands are readable, and the output is readable and writable for 16 rows and 64 columns.
+    /// All tiles of the operands are readable, and the output is readable and writable for 16 rows and 64
+    /// columns.
     pub(super) unsafe fn wide(&self, operands: &Operands<1, 4>, out: &Output) {
         // SAFETY: as above.
         unsafe {

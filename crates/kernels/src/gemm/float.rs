@@ -7,8 +7,8 @@ use super::Engine;
 pub enum Float {
     /// Operands are used unchanged.
     F32,
-    /// Operands are rounded to bfloat16, which some CPUs multiply much faster; other CPUs multiply the rounded
-    /// operands as `f32`.
+    /// Operands are rounded to bfloat16, which some CPUs multiply much faster; other CPUs multiply the
+    /// rounded operands as `f32`.
     Bf16,
 }
 

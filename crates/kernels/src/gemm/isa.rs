@@ -3,8 +3,8 @@
 use super::Float;
 use crate::instruction_set::{InstructionSet, is_allowed};
 
-/// Defines token types whose values prove that this CPU supports an instruction set: only this file can construct
-/// them.
+/// Defines token types whose values prove that this CPU supports an instruction set: only this file can
+/// construct them.
 macro_rules! proofs {
     ($($(#[$attribute:meta])* $name:ident)*) => {
         $(
@@ -23,8 +23,8 @@ proofs! {
     Avx512
     /// Proof of AVX-512 with `vdpbf16ps` and of the instructions that pack its operands.
     Avx512Bf16
-    /// Proof of AMX with `tdpbf16ps`, enabled by the operating system for this process, and of everything that
-    /// [`Avx512Bf16`] implies.
+    /// Proof of AMX with `tdpbf16ps`, enabled by the operating system for this process, and of everything
+    /// that [`Avx512Bf16`] implies.
     AmxBf16
     /// Proof of AVX-VNNI and of everything that [`Avx2`] implies.
     AvxVnni
@@ -105,8 +105,8 @@ pub(super) const MR_512: usize = 12;
 /// Columns of a register tile for AVX-512: two vectors.
 pub(super) const NR_512: usize = 32;
 
-/// Instruction sets that multiply pairs of bfloat16 numbers. Their summation orders differ, so their results differ
-/// in the last bits.
+/// Instruction sets that multiply pairs of bfloat16 numbers. Their summation orders differ, so their results
+/// differ in the last bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) enum PairIsa {
@@ -117,7 +117,8 @@ pub(crate) enum PairIsa {
 }
 
 impl PairIsa {
-    /// The best instruction set of this CPU, if it has one that is faster than multiplying the numbers as `f32`.
+    /// The best instruction set of this CPU, if it has one that is faster than multiplying the numbers as
+    /// `f32`.
     pub(crate) fn detect() -> Option<Self> {
         match Self::all().last() {
             Some(Self::Avx512(_)) if has_slow_pairs() => None,
@@ -249,10 +250,10 @@ fn has_avx512_bf16() -> bool {
     return false;
 }
 
-/// Whether `vdpbf16ps` takes so long that multiplying the same numbers as `f32` is twice as fast: on Intel's cores since Sapphire
-/// Rapids (Golden Cove), which leave bfloat16 to AMX. They are the CPUs of Intel with AVX-512-FP16; Cooper Lake lacks it. One
-/// instruction took two cycles on Emerald Rapids, and `vfmadd231ps` half a cycle. The rate is not measured here, since the bits
-/// depend on the answer.
+/// Whether `vdpbf16ps` takes so long that multiplying the same numbers as `f32` is twice as fast: on Intel's
+/// cores since Sapphire Rapids (Golden Cove), which leave bfloat16 to AMX. They are the CPUs of Intel with
+/// AVX-512-FP16; Cooper Lake lacks it. One instruction took two cycles on Emerald Rapids, and `vfmadd231ps`
+/// half a cycle. The rate is not measured here, since the bits depend on the answer.
 fn has_slow_pairs() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -292,8 +293,8 @@ const AMX_BF16: u32 = 1 << 22;
 /// CPUID bit of `tdpbssd`.
 const AMX_INT8: u32 = 1 << 25;
 
-/// Whether the CPU has the tile products of one of the bits above, and the operating system lets this process use them.
-/// Assumes AVX-512.
+/// Whether the CPU has the tile products of one of the bits above, and the operating system lets this process
+/// use them. Assumes AVX-512.
 #[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), allow(unused_variables))]
 fn has_amx(products: u32) -> bool {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

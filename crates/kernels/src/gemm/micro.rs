@@ -1,6 +1,8 @@
-//! Microkernels: a register tile of `MR` rows by `NR` columns of the output, over one block of the inner dimension.
+//! Microkernels: a register tile of `MR` rows by `NR` columns of the output, over one block of the inner
+//! dimension.
 //!
-//! There is one function per instruction set. In each, a sum is a chain of fused multiply-adds along the depth.
+//! There is one function per instruction set. In each, a sum is a chain of fused multiply-adds along the
+//! depth.
 
 use std::ops::Range;
 
@@ -19,8 +21,8 @@ pub(super) struct Left<'a> {
     pub(super) col: usize,
 }
 
-/// The right operand: column c of register tile t at depth k is `data[t * tile + k * step + c]` for the first 16 columns,
-/// and `data[t * tile + k * step + half + c - 16]` for further ones.
+/// The right operand: column c of register tile t at depth k is `data[t * tile + k * step + c]` for the first
+/// 16 columns, and `data[t * tile + k * step + half + c - 16]` for further ones.
 #[derive(Clone, Copy)]
 pub(super) struct Right<'a> {
     pub(super) data: &'a [f32],
@@ -114,8 +116,8 @@ pub(super) fn block_product(
             let next = row + mr;
             let [next_row, next_col] = if next < m { [next, panel * nr] } else { [0, (panel + 1) * nr] };
             out.prefetch_part([first + next_row, next_col], [mr, nr]);
-            // SAFETY: the assertions above cover `a` and `b`, and the rectangle of `min(mr, m - row)` rows and `cols`
-            // columns lies inside `out`.
+            // SAFETY: the assertions above cover `a` and `b`, and the rectangle of `min(mr, m - row)` rows
+            // and `cols` columns lies inside `out`.
             unsafe { tile(out, a, row, panel).run(isa, mr.min(m - row)) }
         }
     }
@@ -195,8 +197,8 @@ impl Tile {
     /// [`Self::run`] for `WIDE` tiles side by side, of which all columns are wanted.
     ///
     /// # Safety
-    /// The CPU supports `isa`; `a` is readable for `rows` rows and `depth` columns, `b` for `WIDE` tiles; `out` is
-    /// writable for `rows` rows and `WIDE * isa.nr()` columns; 1 ≤ `rows` ≤ `isa.wide_rows()`.
+    /// The CPU supports `isa`; `a` is readable for `rows` rows and `depth` columns, `b` for `WIDE` tiles;
+    /// `out` is writable for `rows` rows and `WIDE * isa.nr()` columns; 1 ≤ `rows` ≤ `isa.wide_rows()`.
     unsafe fn run_wide(&self, isa: Isa, rows: usize) {
         // SAFETY: the caller upholds the contract.
         unsafe {
@@ -316,11 +318,12 @@ impl Tile {
             _mm512_set1_ps, _mm512_setzero_ps,
         };
         use std::hint::black_box;
-        // SAFETY: all addresses lie within the ranges that the caller guarantees; masked lanes are not accessed.
+        // SAFETY: all addresses lie within the ranges that the caller guarantees; masked lanes are not
+        // accessed.
         unsafe {
             let mut sums = [[_mm512_setzero_ps(); HALVES]; ROWS];
-            // Three addresses that the compiler cannot relate to each other; otherwise it computes each from the
-            // previous one, a chain of additions as slow as the products.
+            // Three addresses that the compiler cannot relate to each other; otherwise it computes each from
+            // the previous one, a chain of additions as slow as the products.
             let mut a = [0, 4, 8].map(|row| black_box(self.a.wrapping_add(row * self.a_row)));
             let mut b = self.b;
             let mut ahead = self.ahead::<HALVES>();

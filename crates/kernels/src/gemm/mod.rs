@@ -1,10 +1,10 @@
 //! Matrix products: packed, blocked, and computed in register tiles.
 //!
-//! The summation order of an output element depends only on constants and the instruction set, so its value is the
-//! same for any number of rows, columns and threads.
+//! The summation order of an output element depends only on constants and the instruction set, so its value
+//! is the same for any number of rows, columns and threads.
 //!
-//! `single` computes `f32` products; `pairs` uses instructions that multiply pairs of bfloat16 numbers, and `int8` those that
-//! multiply bytes.
+//! `single` computes `f32` products; `pairs` uses instructions that multiply pairs of bfloat16 numbers, and
+//! `int8` those that multiply bytes.
 
 #[cfg(target_arch = "x86_64")]
 mod amx;

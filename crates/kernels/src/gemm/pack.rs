@@ -8,8 +8,8 @@ use crate::transpose::transpose;
 /// Block size of the inner dimension: products summed in registers before they are added to the output.
 pub(super) const KC: usize = 256;
 
-/// Panels packed together from contiguous rows: so many that a row is read in pieces of several cache lines, which the processor
-/// fetches ahead.
+/// Panels packed together from contiguous rows: so many that a row is read in pieces of several cache lines,
+/// which the processor fetches ahead.
 pub(super) const GROUP: usize = 4;
 
 /// Packs `b` `[k, n]` into zero-padded panels of [`PANEL`] columns, `[n / PANEL, k, PANEL]`.
@@ -47,7 +47,8 @@ pub(super) fn pack_b(b: View<'_>, k: usize, n: usize, packed: &mut [f32]) {
 }
 
 vectorized! {
-    /// Copies the first `GROUP * width` elements of `depth` rows, whose distance is `stride`, to panels `[GROUP, depth, width]`.
+    /// Copies the first `GROUP * width` elements of `depth` rows, whose distance is `stride`, to panels
+    /// `[GROUP, depth, width]`.
     fn copy_panels(width: usize, depth: usize, rows: &[f32], stride: usize, panels: &mut [f32]) {
         match width {
             MR => copy_panels_of::<MR>(depth, rows, stride, panels),
@@ -95,8 +96,8 @@ fn pack_strided(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
     }
 }
 
-/// Packs `a` `[rows, depth]` into panels as high as the register tile, `[rows / mr, depth, mr]`; missing rows are not
-/// written.
+/// Packs `a` `[rows, depth]` into panels as high as the register tile, `[rows / mr, depth, mr]`; missing rows
+/// are not written.
 pub(super) fn pack_a(isa: Isa, a: View<'_>, rows: usize, depth: usize, packed: &mut [f32]) {
     match isa {
         Isa::Portable => pack_a_panels::<MR>(a, rows, depth, packed),

@@ -1,4 +1,5 @@
-//! Operands that are packed once for several products, which have the same bits as products with the operands themselves.
+//! Operands that are packed once for several products, which have the same bits as products with the operands
+//! themselves.
 
 #[cfg(target_arch = "x86_64")]
 use super::pairs::{self, Given, Side};

@@ -1,7 +1,7 @@
 //! `f32` products: packed, blocked, and computed in register tiles.
 //!
-//! The inner dimension is split into blocks of `KC`. Each output element is the sum of the block sums, from the first
-//! block to the last.
+//! The inner dimension is split into blocks of `KC`. Each output element is the sum of the block sums, from
+//! the first block to the last.
 
 use rayon::prelude::*;
 
@@ -116,7 +116,8 @@ impl Single {
         }
     }
 
-    /// Calls `work` with `b` `[k, n]`, packed by several threads if that is faster, and rounded if the precision asks for it.
+    /// Calls `work` with `b` `[k, n]`, packed by several threads if that is faster, and rounded if the
+    /// precision asks for it.
     pub(super) fn with_panels<R>(
         self,
         b: View<'_>,
@@ -189,23 +190,25 @@ impl Single {
         });
     }
 
-    /// Whether the microkernel reads the right operand, of which it needs blocks of `depth` rows, where it is: if it is so small
-    /// that the rows stay in the L1 cache, and consists of whole panels.
+    /// Whether the microkernel reads the right operand, of which it needs blocks of `depth` rows, where it
+    /// is: if it is so small that the rows stay in the L1 cache, and consists of whole panels.
     fn reads_right_in_place(self, b: View<'_>, depth: usize, n: usize) -> bool {
         self.precision == Float::F32 && b.col_stride == 1 && n.is_multiple_of(PANEL) && n * depth <= SMALL
     }
 
-    /// Whether the microkernel reads the left operand `[m, k]` where it is, in blocks of `depth` columns: if its rows are
-    /// contiguous, both operands are small, or copying costs more than it saves.
+    /// Whether the microkernel reads the left operand `[m, k]` where it is, in blocks of `depth` columns: if
+    /// its rows are contiguous, both operands are small, or copying costs more than it saves.
     fn reads_left_in_place(self, a: View<'_>, depth: usize, m: usize, n: usize) -> bool {
         let is_small = m * depth <= SMALL && n * depth <= SMALL;
-        // Few tiles read each element, and columns an odd number of cache lines apart spread over the whole L1 cache.
+        // Few tiles read each element, and columns an odd number of cache lines apart spread over the whole
+        // L1 cache.
         let is_spread = a.row_stride == 1 && a.col_stride / PANEL % 2 == 1;
         let is_cheap = n <= NARROW && is_spread;
         self.precision == Float::F32 && (a.col_stride == 1 || is_small || is_cheap)
     }
 
-    /// The first `n` columns of `depth` rows of the right operand from row `start` on, copied to `packed` if necessary.
+    /// The first `n` columns of `depth` rows of the right operand from row `start` on, copied to `packed` if
+    /// necessary.
     fn right<'r>(
         self,
         b: Right<'r>,
@@ -252,7 +255,8 @@ impl Single {
         }
     }
 
-    /// Lays out the left operand `a` `[rows, depth]` for the microkernels, copying it to `packed` if necessary.
+    /// Lays out the left operand `a` `[rows, depth]` for the microkernels, copying it to `packed` if
+    /// necessary.
     fn left<'l>(self, a: View<'l>, rows: usize, depth: usize, packed: &'l mut [f32]) -> micro::Left<'l> {
         let mr = self.isa.mr();
         let strided =

@@ -15,7 +15,8 @@ pub(crate) struct Grain {
     /// Rectangles are multiples of the register tile.
     pub(crate) tile_rows: usize,
     pub(crate) tile_cols: usize,
-    /// Whether to prefer slices of the output over squares, by splitting further in the direction with more tasks.
+    /// Whether to prefer slices of the output over squares, by splitting further in the direction with more
+    /// tasks.
     pub(crate) slices: bool,
 }
 

@@ -37,7 +37,8 @@ impl<'a> View<'a> {
         &self.data[row * self.row_stride..][..cols]
     }
 
-    /// Asks the processor to load the first `rows` rows and `cols` columns, which must be contiguous in a row.
+    /// Asks the processor to load the first `rows` rows and `cols` columns, which must be contiguous in a
+    /// row.
     pub(crate) fn prefetch(self, rows: usize, cols: usize) {
         debug_assert_eq!(self.col_stride, 1, "the rows must be contiguous");
         prefetch(self.data.as_ptr(), self.row_stride, [rows, cols]);

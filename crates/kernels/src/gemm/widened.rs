@@ -1,8 +1,9 @@
-//! Products of few rows with weights in bfloat16, which are widened to `f32` in registers, for CPUs that do not multiply pairs.
+//! Products of few rows with weights in bfloat16, which are widened to `f32` in registers, for CPUs that do
+//! not multiply pairs.
 //!
-//! A line of a panel has one word for each column, which holds the numbers at an even and at the next odd depth: a shift makes an
-//! `f32` of the former, a mask one of the latter. As in the other `f32` microkernels, a sum is a chain of fused multiply-adds along
-//! each block of the depth.
+//! A line of a panel has one word for each column, which holds the numbers at an even and at the next odd
+//! depth: a shift makes an `f32` of the former, a mask one of the latter. As in the other `f32` microkernels,
+//! a sum is a chain of fused multiply-adds along each block of the depth.
 
 use super::isa::Isa;
 use super::pack::KC;
@@ -28,8 +29,8 @@ const fn wide(isa: Isa) -> usize {
     }
 }
 
-/// Computes `out`, the product with the columns of `weight` from `col` on, which starts a panel. The left operand has at most
-/// [`max_rows`] rows, which are contiguous, and at least one.
+/// Computes `out`, the product with the columns of `weight` from `col` on, which starts a panel. The left
+/// operand has at most [`max_rows`] rows, which are contiguous, and at least one.
 pub(super) fn product(
     isa: Isa,
     product: &Product<'_, View<'_>, Right<'_>>,
@@ -59,7 +60,8 @@ pub(super) fn product(
                 cols,
                 add: product.adds(start),
             };
-            // SAFETY: the assertions above cover the rows of `a` and the panels of these columns, and `out` has both.
+            // SAFETY: the assertions above cover the rows of `a` and the panels of these columns, and `out`
+            // has both.
             unsafe { tile.run(isa, rows) }
             first += cols;
         }
@@ -97,9 +99,10 @@ macro_rules! with_size {
 
 impl Tile {
     /// # Safety
-    /// The CPU supports `isa`; `a` is readable for `rows` rows and `depth` columns, and `b` for `depth` numbers of each column of
-    /// the panels that have one of the first `cols` columns; `out` is writable for `rows` rows and `cols` columns, which are
-    /// at most 16 or as many as [`wide`] panels have; 1 ≤ `rows` ≤ [`max_rows`].
+    /// The CPU supports `isa`; `a` is readable for `rows` rows and `depth` columns, and `b` for `depth`
+    /// numbers of each column of the panels that have one of the first `cols` columns; `out` is writable for
+    /// `rows` rows and `cols` columns, which are at most 16 or as many as [`wide`] panels have; 1 ≤ `rows` ≤
+    /// [`max_rows`].
     unsafe fn run(&self, isa: Isa, rows: usize) {
         // SAFETY: the caller upholds the contract.
         unsafe {
@@ -123,7 +126,8 @@ impl Tile {
             _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_set1_epi32, _mm512_set1_ps,
             _mm512_setzero_ps, _mm512_slli_epi32,
         };
-        // SAFETY: all addresses lie within the ranges that the caller guarantees; masked lanes are not accessed.
+        // SAFETY: all addresses lie within the ranges that the caller guarantees; masked lanes are not
+        // accessed.
         unsafe {
             let upper = _mm512_set1_epi32(UPPER);
             let mut sums = [[_mm512_setzero_ps(); PANELS]; ROWS];

@@ -1,5 +1,5 @@
-//! The handler of SIGBUS, which the system raises for a page of a file that cannot be read: the file was truncated, or its disk
-//! failed.
+//! The handler of SIGBUS, which the system raises for a page of a file that cannot be read: the file was
+//! truncated, or its disk failed.
 
 use std::ffi::{c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use super::IfLost;
 
-/// The place of a mapped file, as the handler finds it. Entries are never freed, since the handler may look at them at any time;
-/// those that are not in use are used again.
+/// The place of a mapped file, as the handler finds it. Entries are never freed, since the handler may look
+/// at them at any time; those that are not in use are used again.
 struct Entry {
     is_used: AtomicBool,
     /// The first address; 0 if the other fields are not to be read.
@@ -26,7 +26,8 @@ struct Entry {
 // SAFETY: all fields that change are atomic.
 unsafe impl Sync for Entry {}
 
-/// What is written to standard error before the process ends. It is made in advance, since a handler must not allocate.
+/// What is written to standard error before the process ends. It is made in advance, since a handler must not
+/// allocate.
 struct Message(Vec<u8>);
 
 /// The latest entry; the others follow from it.
@@ -74,8 +75,8 @@ impl Drop for Watch {
         self.0.start.store(0, Ordering::Release);
         let message = self.0.message.swap(ptr::null_mut(), Ordering::AcqRel);
         if !message.is_null() {
-            // SAFETY: it comes from `Box::into_raw`, and nobody else has it: nothing reads the file any more, so the handler is not
-            // called for it.
+            // SAFETY: it comes from `Box::into_raw`, and nobody else has it: nothing reads the file any more,
+            // so the handler is not called for it.
             drop(unsafe { Box::from_raw(message) });
         }
         self.0.is_used.store(false, Ordering::Release);
@@ -121,13 +122,14 @@ impl Entry {
         }
     }
 
-    /// Puts zeros in the place of the lost page at `address`, and of all behind it: if the file was truncated, they are lost too, and
-    /// the system allows only so many mappings. False if it refuses.
+    /// Puts zeros in the place of the lost page at `address`, and of all behind it: if the file was
+    /// truncated, they are lost too, and the system allows only so many mappings. False if it refuses.
     fn replace(&self, address: usize) -> bool {
         let page = page();
         let start = address / page * page;
         let len = self.end.load(Ordering::Relaxed) - start;
-        // SAFETY: the pages belong to a mapping that is only read, and stay mapped. `mmap` is a plain system call.
+        // SAFETY: the pages belong to a mapping that is only read, and stay mapped. `mmap` is a plain system
+        // call.
         let replaced = unsafe {
             libc::mmap(
                 start as *mut c_void,
@@ -162,7 +164,8 @@ fn install() {
         // The handler must not initialize it.
         page();
         let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = handle;
-        // SAFETY: both values of `sigaction` are complete, and `handle` does nothing that a handler must not do.
+        // SAFETY: both values of `sigaction` are complete, and `handle` does nothing that a handler must not
+        // do.
         unsafe {
             let mut ours: libc::sigaction = std::mem::zeroed();
             ours.sa_sigaction = handler as usize;

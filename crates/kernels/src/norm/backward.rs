@@ -45,8 +45,8 @@ pub fn norm_backward(
     backward(call, x, gain, grad_out, gradients, |_, _, _| (), &mut []);
 }
 
-/// The gradients of [`super::residual_norm`] given the saved `sum` and `grad_out` `[rows, d]`. `gradients.x` is the gradient
-/// of `x`, and `dy` `[rows, d]` that of `y`.
+/// The gradients of [`super::residual_norm`] given the saved `sum` and `grad_out` `[rows, d]`. `gradients.x`
+/// is the gradient of `x`, and `dy` `[rows, d]` that of `y`.
 ///
 /// # Panics
 /// See [`norm_backward`].
@@ -66,8 +66,8 @@ pub fn residual_norm_backward(
     backward(call, sum, gain, grad_out, gradients, through, dy);
 }
 
-/// [`norm_backward`] that calls `then(first element, dx, further)` for each chunk of rows and the same chunk of
-/// `further`.
+/// [`norm_backward`] that calls `then(first element, dx, further)` for each chunk of rows and the same chunk
+/// of `further`.
 fn backward(
     call: NormCall,
     x: &[f32],

@@ -5,8 +5,8 @@ use std::fmt;
 use super::lines::{self, Line, PANEL};
 use super::{PackedBf16, PackedF32, PackedInt8, PackedWeight, Precision};
 
-/// Output columns of a packed weight `[n, k]`, copied side by side: again a packed weight, with as many columns as were copied.
-/// A product with it has the same bits in a column as one with the whole weight.
+/// Output columns of a packed weight `[n, k]`, copied side by side: again a packed weight, with as many
+/// columns as were copied. A product with it has the same bits in a column as one with the whole weight.
 #[derive(Clone)]
 pub struct PackedColumns {
     precision: Precision,

@@ -12,7 +12,8 @@ use crate::gemm::int8::quantize;
 /// The most columns of an input in 8-bit integers: no sum of so many products can overflow.
 pub const MAX_INT8_K: usize = i32::MAX as usize / (128 * 128);
 
-/// A packed weight `[n, k]` in 8-bit integers. Row i of the weight is `scales[i]` times its integers, which lie in −127..=127.
+/// A packed weight `[n, k]` in 8-bit integers. Row i of the weight is `scales[i]` times its integers, which
+/// lie in −127..=127.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedInt8<'a> {
     n: usize,
@@ -23,7 +24,8 @@ pub struct PackedInt8<'a> {
 }
 
 impl<'a> PackedInt8<'a> {
-    /// The weight `[n, k]` whose packed integers are `values`, with a scale and the sum of the integers for each row.
+    /// The weight `[n, k]` whose packed integers are `values`, with a scale and the sum of the integers for
+    /// each row.
     pub fn new(
         n: usize,
         k: usize,
@@ -114,9 +116,10 @@ pub struct PackedInt8Buf {
 }
 
 impl PackedInt8Buf {
-    /// Quantizes the row-major `weight` `[n, k]`, symmetrically per row, and packs it. The scale of a row is its largest absolute
-    /// value divided by 127, and its integers are rounded to nearest, ties to even. It is NaN for a row with a number that is not
-    /// finite, and zero for a row of zeros (or of numbers below 1.5e-36).
+    /// Quantizes the row-major `weight` `[n, k]`, symmetrically per row, and packs it. The scale of a row is
+    /// its largest absolute value divided by 127, and its integers are rounded to nearest, ties to even. It
+    /// is NaN for a row with a number that is not finite, and zero for a row of zeros (or of numbers below
+    /// 1.5e-36).
     ///
     /// # Panics
     /// If `weight` does not have n · k elements, or k exceeds [`MAX_INT8_K`].

@@ -20,8 +20,8 @@ impl std::fmt::Debug for LeftBuf {
     }
 }
 
-/// The left operand `[rows, k]` of products with packed weights of one type, rounded and laid out as they need it. Each of its rows
-/// depends on that row only.
+/// The left operand `[rows, k]` of products with packed weights of one type, rounded and laid out as they
+/// need it. Each of its rows depends on that row only.
 #[derive(Clone, Copy)]
 pub struct Left<'a> {
     pub(super) rows: usize,
@@ -103,8 +103,8 @@ impl<'a> Left<'a> {
         Self::prepare_in(kernel, rows, k, x, &mut lines[..needed], &mut scales[..rows], false)
     }
 
-    /// [`Self::prepare`] for a given kernel, which this CPU must support, in memory of the right size; on several threads if
-    /// `parallel`.
+    /// [`Self::prepare`] for a given kernel, which this CPU must support, in memory of the right size; on
+    /// several threads if `parallel`.
     pub(super) fn prepare_in(
         kernel: Kernel,
         rows: usize,

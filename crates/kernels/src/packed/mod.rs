@@ -1,8 +1,8 @@
 //! Weights packed for inference, in a layout that does not depend on the machine, and their products.
 //!
-//! A matrix `[n, k]`, the weight of a linear layer from k to n columns, is stored in panels of 16 output columns. Line i of a
-//! panel has 64 bytes, one word of 4 bytes for each column: an `f32` at depth i, two bfloat16 numbers from depth 2i on, or four
-//! bytes from depth 4i on. Missing columns and depths are zero:
+//! A matrix `[n, k]`, the weight of a linear layer from k to n columns, is stored in panels of 16 output
+//! columns. Line i of a panel has 64 bytes, one word of 4 bytes for each column: an `f32` at depth i, two
+//! bfloat16 numbers from depth 2i on, or four bytes from depth 4i on. Missing columns and depths are zero:
 //!
 //! | type | layout | size of a row |
 //! |---|---|---|
@@ -10,8 +10,8 @@
 //! | [`PackedBf16`] | `[⌈n/16⌉, ⌈k/2⌉, 16, 2]` | 2 k |
 //! | [`PackedInt8`] | `[⌈n/16⌉, ⌈k/4⌉, 16, 4]` | k |
 //!
-//! Views borrow the numbers, for instance from a file mapped into memory; the kernels are fastest if they start at a multiple of
-//! 64 bytes. Owners, whose names end in `Buf`, pack a row-major matrix.
+//! Views borrow the numbers, for instance from a file mapped into memory; the kernels are fastest if they
+//! start at a multiple of 64 bytes. Owners, whose names end in `Buf`, pack a row-major matrix.
 
 mod columns;
 mod error;

@@ -8,8 +8,8 @@ use serde_core::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::gemm::Float;
 use crate::gemm::int8::IntegerIsa;
 
-/// The number type of weights, to which the inputs of their products are rounded too. Products are summed exactly for `Int8` and
-/// in `f32` otherwise.
+/// The number type of weights, to which the inputs of their products are rounded too. Products are summed
+/// exactly for `Int8` and in `f32` otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Precision {
     /// Single precision: the numbers of training.

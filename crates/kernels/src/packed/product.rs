@@ -32,11 +32,12 @@ pub struct PackedAffine<'a> {
     pub bias: Option<&'a [f32]>,
 }
 
-/// `out` `[rows, n]` = `activation`(`x` `[rows, k]` · Wᵀ + `bias` `[n]`), on several threads if that is faster.
+/// `out` `[rows, n]` = `activation`(`x` `[rows, k]` · Wᵀ + `bias` `[n]`), on several threads if that is
+/// faster.
 ///
-/// For `f32` and bfloat16 the result is equal, to the bit, to that of [`mod@crate::linear`] at the same precision. For 8-bit
-/// integers it is (Σ q p) · (s t) + b for a row with integers q and scale s and a row of the weight with p and t; it is NaN where
-/// `x` is not finite, and the same for every instruction set.
+/// For `f32` and bfloat16 the result is equal, to the bit, to that of [`mod@crate::linear`] at the same
+/// precision. For 8-bit integers it is (Σ q p) · (s t) + b for a row with integers q and scale s and a row of
+/// the weight with p and t; it is NaN where `x` is not finite, and the same for every instruction set.
 ///
 /// # Panics
 /// If a slice does not fit.
@@ -51,7 +52,8 @@ pub fn linear_packed(
     linear_packed_joined(rows, x, &[PackedAffine { weight, bias }], activation, out);
 }
 
-/// [`linear_packed`] for several layers with the same input, which need not have the same width: `out` `[rows, Σ n]`.
+/// [`linear_packed`] for several layers with the same input, which need not have the same width: `out`
+/// `[rows, Σ n]`.
 ///
 /// # Panics
 /// If a slice does not fit.
@@ -84,8 +86,8 @@ pub fn linear_packed_joined(
     });
 }
 
-/// `out` `[rows, n]` += `x` `[rows, k]` · Wᵀ. In `f32` the result is equal, to the bit, to that of a plain product that adds to
-/// `out`.
+/// `out` `[rows, n]` += `x` `[rows, k]` · Wᵀ. In `f32` the result is equal, to the bit, to that of a plain
+/// product that adds to `out`.
 ///
 /// # Panics
 /// If a slice does not fit.
@@ -106,8 +108,9 @@ pub fn linear_packed_add(rows: usize, x: &[f32], weight: PackedWeight<'_>, out: 
     });
 }
 
-/// Output columns `columns` of [`linear_packed`], on the calling thread: `out` `[left.rows(), columns.len()]`. The columns start at a
-/// multiple of 16 and end at one or at n; `bias` is `[n]`.
+/// Output columns `columns` of [`linear_packed`], on the calling thread: `out`
+/// `[left.rows(), columns.len()]`. The columns start at a multiple of 16 and end at one or at n; `bias` is
+/// `[n]`.
 ///
 /// # Panics
 /// If a slice does not fit, the columns are others, or `left` was prepared for another type of weights.
@@ -133,12 +136,14 @@ pub fn linear_packed_columns(
         .rectangle(&mut TileMut::new(out, rows, width, width));
 }
 
-/// The number of threads of the [`team`] among which the columns of a product of `rows` rows with `weight` are worth sharing.
+/// The number of threads of the [`team`] among which the columns of a product of `rows` rows with `weight`
+/// are worth sharing.
 pub fn team_size(rows: usize, weight: PackedWeight<'_>) -> usize {
     if work(rows, weight.n(), weight.k()) < TEAM_WORK { 1 } else { team::size() }
 }
 
-/// The multiply-adds of a product, with few rows counted as `FEW_ROWS`, since reading the weight then takes as long.
+/// The multiply-adds of a product, with few rows counted as `FEW_ROWS`, since reading the weight then takes
+/// as long.
 fn work(m: usize, n: usize, k: usize) -> usize {
     area(m.max(FEW_ROWS), n).saturating_mul(k)
 }

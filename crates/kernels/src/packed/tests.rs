@@ -131,8 +131,8 @@ fn float_products_give_the_bits_of_the_same_engine_with_plain_weights() {
     }
 }
 
-/// A weight that may come from RAM, so that kernels prefetch its panels: longer than a block of 512 columns, with a last panel that
-/// is not full, and depths that do not fill a word.
+/// A weight that may come from RAM, so that kernels prefetch its panels: longer than a block of 512 columns,
+/// with a last panel that is not full, and depths that do not fill a word.
 const FAR: (usize, usize) = (559, 601);
 const ROWS_OF_FAR: [usize; 13] = [1, 2, 3, 4, 5, 6, 8, 9, 10, 13, 33, 40, 150];
 

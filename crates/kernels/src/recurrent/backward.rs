@@ -1,8 +1,8 @@
 //! Gradients of recurrent layers: backward through time, then one product for the weight.
 //!
-//! The gradients of all hidden products are collected on a tape, position by position, without padding. The rows of
-//! one position are an operand of the product that leads to the previous position; the whole tape is an operand of
-//! the product that gives the weight gradient.
+//! The gradients of all hidden products are collected on a tape, position by position, without padding. The
+//! rows of one position are an operand of the product that leads to the previous position; the whole tape is
+//! an operand of the product that gives the weight gradient.
 
 use super::directions::Directions;
 use super::gate_gradients::{Timestep, retreat};
@@ -84,8 +84,8 @@ impl<'a, T, M> RecurrentBackward<'a, T, M> {
     }
 }
 
-/// The gradients of [`super::recurrent`] given its result `states` and `grad_states`, both `[batch * len, Σ states * d]`;
-/// `grad_states` is not read at padding.
+/// The gradients of [`super::recurrent`] given its result `states` and `grad_states`, both
+/// `[batch * len, Σ states * d]`; `grad_states` is not read at padding.
 ///
 /// # Panics
 /// See [`super::recurrent`].
@@ -160,8 +160,8 @@ impl RecurrentBackward<'_, &[f32], &mut [f32]> {
     }
 }
 
-/// The gradients of weight and bias of the hidden products from tapes: `grads` `[total, rows]` of the products and the previous
-/// states `before` `[total, cols]`.
+/// The gradients of weight and bias of the hidden products from tapes: `grads` `[total, rows]` of the
+/// products and the previous states `before` `[total, cols]`.
 pub(crate) fn hidden_gradients(
     precision: Float,
     total: usize,
@@ -179,8 +179,8 @@ pub(crate) fn hidden_gradients(
     }
 }
 
-/// The gradient of a weight from whole rows of a tape: `grads` `[total, rows]` of its products and their `inputs`
-/// `[total, cols]`.
+/// The gradient of a weight from whole rows of a tape: `grads` `[total, rows]` of its products and their
+/// `inputs` `[total, cols]`.
 pub(crate) fn weight_gradient(
     precision: Float,
     total: usize,
@@ -210,8 +210,8 @@ pub(crate) struct BackwardPass<'a> {
 }
 
 impl BackwardPass<'_> {
-    /// All positions, the last first: fills the tape `grads` of the products with the `hidden` weight, if there is one, and
-    /// turns `flow` into the gradients of the states before the first position.
+    /// All positions, the last first: fills the tape `grads` of the products with the `hidden` weight, if
+    /// there is one, and turns `flow` into the gradients of the states before the first position.
     fn through_time(&self, hidden: Option<Affine<&[f32]>>, grads: &mut [f32], flow: &mut [f32]) {
         let Some(Affine { weight, .. }) = hidden else {
             return self.sequences_apart(flow);
@@ -228,9 +228,9 @@ impl BackwardPass<'_> {
         });
     }
 
-    /// The element-wise gradients of the sequences at `position`: writes those of their products with U to `hidden`,
-    /// one row per rank, and turns `flow` `[batch, states * d]`, also in rank order, from gradients of the states
-    /// into gradients of the previous states.
+    /// The element-wise gradients of the sequences at `position`: writes those of their products with U to
+    /// `hidden`, one row per rank, and turns `flow` `[batch, states * d]`, also in rank order, from gradients
+    /// of the states into gradients of the previous states.
     pub(crate) fn retreat(&self, position: usize, flow: &mut [f32], hidden: &mut [f32]) {
         let call = self.schedule.call;
         let (cols, state_cols) = (call.gate_cols(), call.state_cols());
@@ -267,8 +267,8 @@ impl BackwardPass<'_> {
     /// [`Self::retreat`] for one rank.
     ///
     /// # Safety
-    /// Nothing else may access the rank's row at `position` during the call; the matrix must be mutably borrowed for
-    /// as long as `self` exists.
+    /// Nothing else may access the rank's row at `position` during the call; the matrix must be mutably
+    /// borrowed for as long as `self` exists.
     unsafe fn retreat_row(&self, rank: usize, position: usize, flow: &mut [f32], hidden: &mut [f32]) {
         let call = self.schedule.call;
         let (state_cols, saved_cols) = (call.state_cols(), call.saved_cols());
@@ -290,15 +290,15 @@ impl BackwardPass<'_> {
         let cols = self.schedule.call.gate_cols();
         for (rank, to) in to.chunks_exact_mut(cols).enumerate() {
             let row = self.schedule.row(rank, position);
-            // SAFETY: the matrix is mutably borrowed for as long as `self` exists, and no other thread runs one of
-            // these methods.
+            // SAFETY: the matrix is mutably borrowed for as long as `self` exists, and no other thread runs
+            // one of these methods.
             let mut projected = unsafe { self.projected.part(row, 0, 1, cols) };
             to.copy_from_slice(projected.row_mut(0));
         }
     }
 
-    /// Adds to `flow` the gradients that reach the h before `position` from `grads`, one row per rank, through the
-    /// products with `weight` `[grads, d]`.
+    /// Adds to `flow` the gradients that reach the h before `position` from `grads`, one row per rank,
+    /// through the products with `weight` `[grads, d]`.
     pub(crate) fn flow_through(
         &self,
         position: usize,

@@ -48,8 +48,8 @@ impl<'a> Directions<'a> {
         assert_shape(name, states, [self.rows(), self.state_cols()]);
     }
 
-    /// Calls `one` for each of `directions`: for all of them at once, each of which a thread computes alone, if that is faster
-    /// than dividing the products of one direction after the other.
+    /// Calls `one` for each of `directions`: for all of them at once, each of which a thread computes alone,
+    /// if that is faster than dividing the products of one direction after the other.
     pub(super) fn for_each<T: Send>(
         &self,
         directions: impl IntoIterator<Item = T>,
@@ -63,8 +63,8 @@ impl<'a> Directions<'a> {
         }
     }
 
-    /// Threads that would have no direction of their own are worth more than a thread for each direction if the products of a
-    /// position are large.
+    /// Threads that would have no direction of their own are worth more than a thread for each direction if
+    /// the products of a position are large.
     fn are_computed_at_once(&self, threads: usize) -> bool {
         let sum = |of: fn(&RecurrentCall<'_>) -> usize| self.0.iter().map(of).sum::<usize>();
         let elements = sum(|call| call.lengths.total() * call.gate_cols());

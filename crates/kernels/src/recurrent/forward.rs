@@ -17,7 +17,8 @@ pub struct RecurrentForward<'a, T, M> {
     pub recurrence: Recurrence<T>,
     /// The projected inputs including their bias, `[batch * len, gates * d]`.
     pub projected: T,
-    /// Receives the values needed by the backward pass, `[batch * len, saved * d]`; padded rows are left untouched.
+    /// Receives the values needed by the backward pass, `[batch * len, saved * d]`; padded rows are left
+    /// untouched.
     pub saved: Option<M>,
 }
 
@@ -37,7 +38,8 @@ impl<'a, T, M> RecurrentForward<'a, T, M> {
     }
 }
 
-/// Computes `states` `[batch * len, Σ states * d]`, at each position h followed by c of each of `directions`, zero at padding.
+/// Computes `states` `[batch * len, Σ states * d]`, at each position h followed by c of each of `directions`,
+/// zero at padding.
 ///
 /// # Panics
 /// If a slice does not fit, or the directions do not read the same sequences.
@@ -94,8 +96,8 @@ impl RecurrentForward<'_, &[f32], &mut [f32]> {
     }
 }
 
-/// Fills the first columns of `out`, which has rows of `width` in rank order, with W h + b for the sequences at
-/// `position`, given their states `current`.
+/// Fills the first columns of `out`, which has rows of `width` in rank order, with W h + b for the sequences
+/// at `position`, given their states `current`.
 pub(crate) fn state_product(
     schedule: &Schedule<'_>,
     position: usize,
@@ -169,8 +171,8 @@ pub(crate) struct ForwardPass<'a> {
 }
 
 impl ForwardPass<'_> {
-    /// Computes the new states of the sequences at `position` from the hidden products in `work`. `input(rank, row)`
-    /// is x of a rank, where `row` is its row in matrices `[batch * len, …]`.
+    /// Computes the new states of the sequences at `position` from the hidden products in `work`.
+    /// `input(rank, row)` is x of a rank, where `row` is its row in matrices `[batch * len, …]`.
     pub(crate) fn advance<'i>(
         &self,
         position: usize,
@@ -211,11 +213,12 @@ impl ForwardPass<'_> {
         });
     }
 
-    /// Computes the new `state` of the sequence at `row` from the hidden products in `work`, if the cell has any.
+    /// Computes the new `state` of the sequence at `row` from the hidden products in `work`, if the cell has
+    /// any.
     ///
     /// # Safety
-    /// Nothing else may access `row` during the call; the matrices must be mutably borrowed for as long as `self`
-    /// exists.
+    /// Nothing else may access `row` during the call; the matrices must be mutably borrowed for as long as
+    /// `self` exists.
     unsafe fn advance_row(&self, row: usize, input: &[f32], work: &mut [f32], state: &mut [f32]) {
         let call = self.schedule.call;
         // SAFETY: the caller upholds the contract.

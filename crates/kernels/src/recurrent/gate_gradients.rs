@@ -17,8 +17,9 @@ pub(super) struct Timestep<'a> {
 
 vectorized! {
     /// Gradients at one position. On entry `flow` `[states * d]` holds the gradient of the state without
-    /// `grad_state`; on return, the gradient of the previous state without the contribution of the hidden product.
-    /// `hidden` and `projected` `[gates * d]` receive the gradients of that product and of the projected input.
+    /// `grad_state`; on return, the gradient of the previous state without the contribution of the hidden
+    /// product. `hidden` and `projected` `[gates * d]` receive the gradients of that product and of the
+    /// projected input.
     pub(super) fn retreat(
         cell: Cell,
         step: Timestep<'_>,
@@ -62,7 +63,8 @@ fn rnn(step: Timestep<'_>, dh: &mut [f32], dsum: &mut [f32]) {
     dh.fill(0.0);
 }
 
-/// Shared by both LSTMs: adds to `dc` the gradient through h = o ⊙ tanh(c), and writes the output gate's `dsum`.
+/// Shared by both LSTMs: adds to `dc` the gradient through h = o ⊙ tanh(c), and writes the output gate's
+/// `dsum`.
 #[inline(always)]
 fn let_out(o: &[f32], c: &[f32], dh: &mut [f32], dc: &mut [f32], dsum: &mut [f32]) {
     let bounded = dsum;

@@ -6,8 +6,8 @@ use super::Cell;
 use crate::simd::{sigmoid, tanh};
 
 vectorized! {
-    /// Advances `state` using the projected input `projected`. The gate columns of `work` hold U h + b on entry and
-    /// the values to be saved on return.
+    /// Advances `state` using the projected input `projected`. The gate columns of `work` hold U h + b on
+    /// entry and the values to be saved on return.
     pub(super) fn advance(cell: Cell, projected: &[f32], work: &mut [f32], state: &mut [f32]) {
         match cell {
             Cell::Rnn => rnn(projected, work, state),

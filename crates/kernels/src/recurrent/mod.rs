@@ -1,9 +1,10 @@
-//! Recurrent layers over a padded batch of sequences, and their gradients through time: one direction, or several side by side.
+//! Recurrent layers over a padded batch of sequences, and their gradients through time: one direction, or
+//! several side by side.
 //!
-//! The input projections are computed beforehand, in one matrix product for all positions. What remains is one
-//! product with the hidden weight per position in time, over exactly the sequences that have this position. A
-//! sequence's states therefore depend neither on padding nor on other sequences. Without a hidden weight the
-//! sequences are processed independently.
+//! The input projections are computed beforehand, in one matrix product for all positions. What remains is
+//! one product with the hidden weight per position in time, over exactly the sequences that have this
+//! position. A sequence's states therefore depend neither on padding nor on other sequences. Without a hidden
+//! weight the sequences are processed independently.
 
 mod backward;
 mod directions;
@@ -23,23 +24,23 @@ use crate::gemm::Float;
 use crate::lengths::Lengths;
 use crate::linear::Affine;
 
-/// A recurrent cell. x is the projected input, h and c are the previous states, U and b the hidden weight and bias,
-/// whose rows are ordered gate after gate; σ is the sigmoid and ⊙ the element-wise product.
+/// A recurrent cell. x is the projected input, h and c are the previous states, U and b the hidden weight and
+/// bias, whose rows are ordered gate after gate; σ is the sigmoid and ⊙ the element-wise product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cell {
     /// Elman 1990: h' = tanh(x + U h + b).
     Rnn,
-    /// Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000. Gates i, f, g, o = σ, σ, tanh, σ of
-    /// x + U h + b; c' = f ⊙ c + i ⊙ g and h' = o ⊙ tanh(c').
+    /// Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000. Gates i, f, g, o = σ, σ,
+    /// tanh, σ of x + U h + b; c' = f ⊙ c + i ⊙ g and h' = o ⊙ tanh(c').
     Lstm,
     /// [`Cell::Lstm`] with i = 1 − f (Greff et al. 2017, "coupled input and forget gate"). Gates f, g, o.
     CoupledLstm,
-    /// Cho et al. 2014, with the reset gate applied after the product. Gates r, z, n: r, z = σ of x + U h + b,
-    /// n = tanh(x + r ⊙ (U h + b)) and h' = (1 − z) ⊙ n + z ⊙ h.
+    /// Cho et al. 2014, with the reset gate applied after the product. Gates r, z, n: r, z = σ of x + U h +
+    /// b, n = tanh(x + r ⊙ (U h + b)) and h' = (1 − z) ⊙ n + z ⊙ h.
     Gru,
-    /// The simpler simple recurrent unit (Kim et al. 2019, section 3.2). Its gate does not depend on the state, so it
-    /// has neither U nor b. x consists of the inputs of the gate f = σ(x) and of the candidate g = x;
-    /// c' = f ⊙ c + (1 − f) ⊙ g and h' = max(0, c').
+    /// The simpler simple recurrent unit (Kim et al. 2019, section 3.2). Its gate does not depend on the
+    /// state, so it has neither U nor b. x consists of the inputs of the gate f = σ(x) and of the candidate
+    /// g = x; c' = f ⊙ c + (1 − f) ⊙ g and h' = max(0, c').
     Ssru,
 }
 
@@ -70,8 +71,8 @@ impl Cell {
         }
     }
 
-    /// Values saved per position for the backward pass, in multiples of `d`: the gates, and for [`Cell::Gru`] also
-    /// the factor of r. [`Cell::Rnn`] saves nothing, as its only gate is its state.
+    /// Values saved per position for the backward pass, in multiples of `d`: the gates, and for [`Cell::Gru`]
+    /// also the factor of r. [`Cell::Rnn`] saves nothing, as its only gate is its state.
     pub fn saved(self) -> usize {
         match self {
             Self::Rnn => 0,
@@ -101,8 +102,8 @@ pub enum Direction {
     Backward,
 }
 
-/// Cell, direction and dimensions of one direction of a layer. The final state is the one at the last real position (forward)
-/// or at position 0 (backward); for an empty sequence it is the initial state.
+/// Cell, direction and dimensions of one direction of a layer. The final state is the one at the last real
+/// position (forward) or at position 0 (backward); for an empty sequence it is the initial state.
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentCall<'a> {
     pub cell: Cell,
@@ -132,8 +133,9 @@ impl<T> Recurrence<T> {
     }
 }
 
-/// Advances the `state` `[states * d]` of one sequence by one position, given the projected input `[gates * d]`. `work`
-/// `[Cell::work * d]` holds U h + b in its first columns; its contents are then unspecified.
+/// Advances the `state` `[states * d]` of one sequence by one position, given the projected input
+/// `[gates * d]`. `work` `[Cell::work * d]` holds U h + b in its first columns; its contents are then
+/// unspecified.
 ///
 /// # Panics
 /// If a slice does not fit.
@@ -170,7 +172,8 @@ impl RecurrentCall<'_> {
         self.cell.saved() * self.d
     }
 
-    /// The elements that the backward pass needs to collect the operands of the gradient of the hidden weight.
+    /// The elements that the backward pass needs to collect the operands of the gradient of the hidden
+    /// weight.
     pub fn room(&self) -> usize {
         self.tapes().iter().sum()
     }

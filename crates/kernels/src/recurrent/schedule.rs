@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::{Direction, RecurrentCall};
 use crate::gemm::View;
 
-/// The sequences ordered from longest to shortest, so that those active at a position always come first. The index of
-/// a sequence in this order is its rank.
+/// The sequences ordered from longest to shortest, so that those active at a position always come first. The
+/// index of a sequence in this order is its rank.
 pub(crate) struct Schedule<'a> {
     pub(crate) call: RecurrentCall<'a>,
     /// The states before the first position, `[batch, states * d]`; zeros if absent.

@@ -135,8 +135,8 @@ impl AttentiveRecurrent<'_> {
         gradients
     }
 
-    /// Returns the gradient of the previous state given those of the state and context at a position; adds the other
-    /// gradients to `gradients`.
+    /// Returns the gradient of the previous state given those of the state and context at a position; adds
+    /// the other gradients to `gradients`.
     fn position_backward(
         &self,
         number: usize,

@@ -165,7 +165,8 @@ impl Recurrent<'_> {
         [dprojected, dweight, dbias, dinitial]
     }
 
-    /// The gradients of a timestep's projected input, of U h + b, and of the previous state by any other path.
+    /// The gradients of a timestep's projected input, of U h + b, and of the previous state by any other
+    /// path.
     pub(super) fn timestep_backward(&self, timestep: &Timestep, dstate: &[f64]) -> [Vec<f64>; 3] {
         let (d, n_states, n_gates) = self.widths();
         let [mut dx, mut dhidden] = [0; 2].map(|_| vec![0.0; n_gates]);

@@ -163,8 +163,8 @@ fn additive_attention_gradients_are_derivatives() {
     }
 }
 
-/// The reference's inputs in the order of its gradients: projections, hidden weight, bias, initial states, the two
-/// projections, keys, values and v.
+/// The reference's inputs in the order of its gradients: projections, hidden weight, bias, initial states,
+/// the two projections, keys, values and v.
 fn attentive_reference<'a>(
     call: RecurrentCall<'a>,
     shape: AdditiveAttentionShape,

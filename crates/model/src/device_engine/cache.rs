@@ -5,7 +5,8 @@ use attentive_kernels::cached_attention::BLOCK;
 
 use crate::engine::blocks::{Blocks, Copied, Table};
 
-/// Keys and values of positions, in blocks that rows may share. Each layer has a matrix with a row for each position.
+/// Keys and values of positions, in blocks that rows may share. Each layer has a matrix with a row for each
+/// position.
 #[derive(Debug)]
 pub(super) struct Cache {
     used: Blocks,
@@ -40,7 +41,8 @@ impl Cache {
         self.layers.is_empty()
     }
 
-    /// Makes the block of `position`, the next of a row, writable for this row alone, once it is [prepared](Self::prepare).
+    /// Makes the block of `position`, the next of a row, writable for this row alone, once it is
+    /// [prepared](Self::prepare).
     pub(super) fn reserve(&mut self, table: &mut Table, position: usize) {
         let copied = self.used.reserve(table, position);
         self.copies.extend(copied);

@@ -240,7 +240,8 @@ impl Growing<'_> {
         contexts
     }
 
-    /// Keeps the weights of each of [`rows`](Self::rows) that is given with its place in `weights`, if they are wanted.
+    /// Keeps the weights of each of [`rows`](Self::rows) that is given with its place in `weights`, if they
+    /// are wanted.
     fn watch(&mut self, weights: &Weights, rows: impl Iterator<Item = (usize, usize)>) {
         let State { attention, rows: all, .. } = &mut *self.state;
         let Some(attention) = attention else {

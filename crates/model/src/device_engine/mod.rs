@@ -1,12 +1,12 @@
 //! Decoding on a device other than the CPU, such as a GPU.
 //!
-//! A [`DeviceEngine`] computes what the [`Engine`](crate::engine::Engine) computes, in `f32` and up to rounding, with the
-//! weights of a [`Model`], caches, states and logits in the memory of the device. Matrices of weights may be stored in bf16.
-//! Every step sends it the new tokens and the numbers of the blocks of its caches; what returns are the likeliest tokens or,
-//! where the search reads them, all logits.
+//! A [`DeviceEngine`] computes what the [`Engine`](crate::engine::Engine) computes, in `f32` and up to
+//! rounding, with the weights of a [`Model`], caches, states and logits in the memory of the device. Matrices
+//! of weights may be stored in bf16. Every step sends it the new tokens and the numbers of the blocks of its
+//! caches; what returns are the likeliest tokens or, where the search reads them, all logits.
 //!
-//! Layers do to rows what they do in training ([`Sequences`]); only attention and recurrent cells find what came before in the
-//! [`State`].
+//! Layers do to rows what they do in training ([`Sequences`]); only attention and recurrent cells find what
+//! came before in the [`State`].
 
 mod cache;
 mod decode;
@@ -62,9 +62,9 @@ pub struct LastLayer {
 }
 
 impl DeviceEngine {
-    /// The engine of a model with these `weights`, whose matrices are kept in the memory of `device` in `numbers`: in bf16,
-    /// they are rounded and need half of the memory. Products with them are sums in `f32`, and their other operands are not
-    /// rounded.
+    /// The engine of a model with these `weights`, whose matrices are kept in the memory of `device` in
+    /// `numbers`: in bf16, they are rounded and need half of the memory. Products with them are sums in
+    /// `f32`, and their other operands are not rounded.
     ///
     /// # Panics
     /// If the model does not decode.
@@ -104,8 +104,9 @@ impl DeviceEngine {
         Self { device, model, numbers: Float::F32, by_distance, shortlist: None }
     }
 
-    /// The same engine with a shortlist; see [`Engine::with_shortlist`](crate::engine::Engine::with_shortlist). It saves no
-    /// time here: the logits of all tokens are computed.
+    /// The same engine with a shortlist; see
+    /// [`Engine::with_shortlist`](crate::engine::Engine::with_shortlist). It saves no time here: the logits
+    /// of all tokens are computed.
     pub fn with_shortlist(self, shortlist: Option<Arc<Shortlist>>) -> Self {
         Self { shortlist, ..self }
     }
@@ -222,7 +223,8 @@ impl DeviceEngine {
         }
     }
 
-    /// Reads the tokens of each row in pieces within `limits`, and returns the last layer at the last of them.
+    /// Reads the tokens of each row in pieces within `limits`, and returns the last layer at the last of
+    /// them.
     fn read_within(&self, limits: Limits, tokens: &Padded, state: &mut State) -> LastLayer {
         assert_eq!(tokens.rows(), state.rows.len(), "tokens of every row");
         assert!(tokens.lens().iter().all(|&len| len > 0), "a token to read");
@@ -241,7 +243,8 @@ impl DeviceEngine {
         profile::time(Part::DecoderRest, || on(self.device, work))
     }
 
-    /// Reads `pieces` of tokens, which are of every row, and returns the last layer at the last token of each.
+    /// Reads `pieces` of tokens, which are of every row, and returns the last layer at the last token of
+    /// each.
     fn read_pieces(&self, pieces: Vec<Piece>, state: &mut State) -> LastLayer {
         let rows = state.rows.len();
         let values = match &pieces[..] {

@@ -1,7 +1,7 @@
 //! Tokens that are read at a time.
 //!
-//! Rows that only go on by a token would be padded to the prompts of others, and the weights of attention grow with the square
-//! of a prompt's length. So tokens are read in pieces: some rows, or a part of one.
+//! Rows that only go on by a token would be padded to the prompts of others, and the weights of attention
+//! grow with the square of a prompt's length. So tokens are read in pieces: some rows, or a part of one.
 
 use attentive_base::batch::{Padded, TokenId};
 

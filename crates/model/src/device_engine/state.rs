@@ -138,7 +138,8 @@ impl State {
         }
     }
 
-    /// Takes the states of some `rows`, ascending, out of the cells of a layer: [`put_cells`](Self::put_cells) is next.
+    /// Takes the states of some `rows`, ascending, out of the cells of a layer:
+    /// [`put_cells`](Self::put_cells) is next.
     pub(super) fn take_cells(&mut self, layer: usize, rows: &[usize]) -> Value {
         let width = self.widths.cells[layer];
         let cells = &mut self.cells[layer];
@@ -152,7 +153,8 @@ impl State {
         Value::new(taken, [rows.len(), width])
     }
 
-    /// Replaces the states of some `rows`, ascending, in the cells of a layer, by those at `places` of `states`.
+    /// Replaces the states of some `rows`, ascending, in the cells of a layer, by those at `places` of
+    /// `states`.
     pub(super) fn put_cells(&mut self, layer: usize, rows: &[usize], states: &Value, places: &[usize]) {
         let width = self.widths.cells[layer];
         let cells = &mut self.cells[layer];

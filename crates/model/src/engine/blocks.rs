@@ -2,8 +2,8 @@
 
 use attentive_kernels::cached_attention::BLOCK;
 
-/// The users of the blocks of a cache. Rows that grew from the same beginning share blocks; a row that is going to write to one
-/// that others also use gets another one, to which its contents have to be copied.
+/// The users of the blocks of a cache. Rows that grew from the same beginning share blocks; a row that is
+/// going to write to one that others also use gets another one, to which its contents have to be copied.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocks {
     /// The number of rows that use each block.

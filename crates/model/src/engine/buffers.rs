@@ -16,8 +16,8 @@ pub(super) struct Buffer<'a> {
 }
 
 impl Buffers {
-    /// A buffer of `len` elements: the smallest that is large enough, or a new one in place of the largest, so that few become
-    /// large.
+    /// A buffer of `len` elements: the smallest that is large enough, or a new one in place of the largest,
+    /// so that few become large.
     pub(super) fn take(&self, len: usize) -> Buffer<'_> {
         let mut free = self.0.borrow_mut();
         let place = free.partition_point(|data| data.len() < len);

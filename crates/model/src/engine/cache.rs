@@ -22,9 +22,9 @@ impl Cache {
         self.len
     }
 
-    /// Makes the block of `position`, the next of a row, writable for this row alone. If it was shared, its contents have to be
-    /// copied before the row reads or writes it, layer by layer. The last of the rows that share a block keeps it, so it is
-    /// written only after the rows before have copied it.
+    /// Makes the block of `position`, the next of a row, writable for this row alone. If it was shared, its
+    /// contents have to be copied before the row reads or writes it, layer by layer. The last of the rows
+    /// that share a block keeps it, so it is written only after the rows before have copied it.
     pub(super) fn reserve(&mut self, table: &mut Table, position: usize) -> Option<Copied> {
         let reserved = self.used.reserve(table, position);
         if self.blocks.len() < self.used.len() {

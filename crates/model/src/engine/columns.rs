@@ -17,8 +17,8 @@ pub(super) struct Listed {
     pub(super) columns: Arc<Mutex<Columns>>,
 }
 
-/// Columns of the output projection, copied side by side when a sentence first asks for them. Which ones are there affects time
-/// only: all sentences share one product, in which a column does not depend on the others.
+/// Columns of the output projection, copied side by side when a sentence first asks for them. Which ones are
+/// there affects time only: all sentences share one product, in which a column does not depend on the others.
 #[derive(Debug)]
 pub(super) struct Columns {
     weight: PackedColumns,
@@ -43,8 +43,8 @@ impl Columns {
         }
     }
 
-    /// Copies the columns of `map` that `rows` lack. Once there are half as many again as were needed, those that no row needs
-    /// are dropped.
+    /// Copies the columns of `map` that `rows` lack. Once there are half as many again as were needed, those
+    /// that no row needs are dropped.
     pub(super) fn provide(&mut self, rows: &[Candidates], map: &Linear) {
         let lists = || rows.chunk_by(Arc::ptr_eq).map(|same| &same[0]);
         let lacks = |list: &Candidates| list.iter().any(|&token| self.place(token) == NOWHERE);

@@ -82,8 +82,9 @@ impl<'a> Decode for Rows<'a, Growing<'_>> {
 }
 
 impl<'a> Rows<'a, Growing<'_>> {
-    /// Stores the keys and values in `joined`, which follow the queries, and returns the contexts of the queries, which see
-    /// themselves and earlier positions of their row. What a row has in the cache is read once for both.
+    /// Stores the keys and values in `joined`, which follow the queries, and returns the contexts of the
+    /// queries, which see themselves and earlier positions of their row. What a row has in the cache is read
+    /// once for both.
     fn attend_cache(
         &mut self,
         joined: &[f32],

@@ -66,8 +66,8 @@ impl<'a> Encode for Rows<'a, Whole> {
     }
 }
 
-/// Encodes the sequences of `src`, whose tokens have embeddings in `table`, in order, a few at a time, and passes on each output
-/// with its rows.
+/// Encodes the sequences of `src`, whose tokens have embeddings in `table`, in order, a few at a time, and
+/// passes on each output with its rows.
 pub(super) fn encode(
     encoder: &Stack<Packed, Encoder<Packed>>,
     table: &Arc<Matrix>,

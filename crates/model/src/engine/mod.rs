@@ -1,9 +1,10 @@
 //! Decoding: a model in the form in which search reads it.
 //!
-//! An [`Engine`] is built once from an architecture and its weights, which it packs for products. It computes what
-//! [`crate::model::Model`] computes, to the bit in `f32`, but on rows that come and go between any two steps: every row has
-//! its own position and its own source, and the encoder reads sequences without padding. Keys and values are appended to
-//! blocks that rows with a common beginning share; those of a source are stored once for all hypotheses.
+//! An [`Engine`] is built once from an architecture and its weights, which it packs for products. It computes
+//! what [`crate::model::Model`] computes, to the bit in `f32`, but on rows that come and go between any two
+//! steps: every row has its own position and its own source, and the encoder reads sequences without padding.
+//! Keys and values are appended to blocks that rows with a common beginning share; those of a source are
+//! stored once for all hypotheses.
 
 pub(crate) mod blocks;
 mod buffers;
@@ -97,8 +98,9 @@ impl Engine {
         }
     }
 
-    /// The same engine, in which the likeliest tokens of a sentence are searched among its candidates by `shortlist`, and
-    /// probabilities sum to 1 over them; among all tokens without one. [`Stepper::logits`] always gives those of all tokens.
+    /// The same engine, in which the likeliest tokens of a sentence are searched among its candidates by
+    /// `shortlist`, and probabilities sum to 1 over them; among all tokens without one. [`Stepper::logits`]
+    /// always gives those of all tokens.
     ///
     /// # Panics
     /// If the shortlist is of another target vocabulary.
@@ -115,8 +117,8 @@ impl Engine {
         self.shortlist.as_ref()
     }
 
-    /// The same engine, in which keys and values of attention are kept in `numbers`; in `f32` without this call. Encoders attend
-    /// in `f32`.
+    /// The same engine, in which keys and values of attention are kept in `numbers`; in `f32` without this
+    /// call. Encoders attend in `f32`.
     pub fn with_cache(self, numbers: Float) -> Self {
         Self { cache: numbers, ..self }
     }
@@ -221,7 +223,8 @@ impl Engine {
         spans.iter().flat_map(last).copied().collect()
     }
 
-    /// The states from which the layers of sequence `number` start, given the final states of the encoder's layers.
+    /// The states from which the layers of sequence `number` start, given the final states of the encoder's
+    /// layers.
     fn starts<'f>(&self, finals: &'f [Buffer<'_>], number: usize) -> Vec<Option<&'f [f32]>> {
         let Decoder::Recurrent(stack) = self.decoder() else {
             return Vec::new();

@@ -1,7 +1,8 @@
 //! Profile of decoding: where the time goes.
 //!
-//! A profiled thread has a clock that counts for exactly one part of the work at any moment, so the times of all parts add up
-//! to the time of the whole. Other threads have no clock, and pay for one branch per timed call.
+//! A profiled thread has a clock that counts for exactly one part of the work at any moment, so the times of
+//! all parts add up to the time of the whole. Other threads have no clock, and pay for one branch per timed
+//! call.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -79,7 +80,8 @@ pub struct Counts {
     pub rows: usize,
 }
 
-/// Where the time went. With several threads that search side by side, the time of a part is the mean over them.
+/// Where the time went. With several threads that search side by side, the time of a part is the mean over
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     times: [Duration; Part::ALL.len()],
@@ -166,8 +168,8 @@ fn change(change: impl FnOnce(&mut Clock)) {
     CLOCK.with_borrow_mut(|clock| clock.as_mut().map(change));
 }
 
-/// Calls `run` with a function that profiles the search of one thread, and returns its first result. The second one, the
-/// profiles of all threads, becomes part of that of this thread, which waits for them.
+/// Calls `run` with a function that profiles the search of one thread, and returns its first result. The
+/// second one, the profiles of all threads, becomes part of that of this thread, which waits for them.
 pub fn side_by_side<R>(run: impl FnOnce(Start) -> (R, Vec<Profile>)) -> R {
     let start = Start { is_on: ON.get() };
     let (result, profiles) = time(Part::Waiting, || run(start));

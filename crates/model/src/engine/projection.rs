@@ -221,7 +221,8 @@ impl OfRow {
         Self { largest: Largest::new(question.count), sums: Vec::with_capacity(n_sums), asked: Vec::new() }
     }
 
-    /// Keeps what `question` asks for of `logits`, the first of which is that of token `first`, and their sum if `sums`.
+    /// Keeps what `question` asks for of `logits`, the first of which is that of token `first`, and their sum
+    /// if `sums`.
     fn add(&mut self, question: &Question, first: usize, logits: &[f32], sums: bool) {
         let (number, barred) = (first as u32, &question.barred);
         if sums {
@@ -250,7 +251,8 @@ fn largest(parts: &[Part], row: usize) -> Vec<(f32, TokenId)> {
     joined.map_or_else(Vec::new, Largest::into_sorted)
 }
 
-/// The answer to a question about row `row` that names `n_tokens` tokens, from `parts` in the order of their columns.
+/// The answer to a question about row `row` that names `n_tokens` tokens, from `parts` in the order of their
+/// columns.
 fn answer(parts: &[Part], row: usize, n_tokens: usize) -> Answer {
     let of_row = || parts.iter().map(|part| &part.0[row]);
     let sums: Vec<ExpSum> = of_row().flat_map(|kept| &kept.sums).copied().collect();

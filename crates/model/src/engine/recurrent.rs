@@ -12,7 +12,8 @@ use super::source::{Source, SourceRows};
 use crate::nn::{AdditiveAttention, RecurrentLayer};
 
 impl RecurrentLayer<Packed> {
-    /// Reads the sequences of `rows` and advances their `states`, `[sequences, states · d]`. Returns h of every position.
+    /// Reads the sequences of `rows` and advances their `states`, `[sequences, states · d]`. Returns h of
+    /// every position.
     pub(super) fn run<'a, A>(
         &self,
         x: &Buffer<'a>,
@@ -38,7 +39,8 @@ impl RecurrentLayer<Packed> {
         hidden
     }
 
-    /// Advances the states of the sequences `active` by one position; `input(i)` is the projected input of the i-th of them.
+    /// Advances the states of the sequences `active` by one position; `input(i)` is the projected input of
+    /// the i-th of them.
     fn step<'x>(
         &self,
         active: &[usize],

@@ -25,8 +25,8 @@ pub(super) enum Source {
 #[derive(Debug)]
 pub(super) struct SourceBlocks {
     len: usize,
-    /// Blocks of [`BLOCK`] positions, each of all layers. They have the same size for all sentences, so that the memory of those
-    /// that have ended serves others.
+    /// Blocks of [`BLOCK`] positions, each of all layers. They have the same size for all sentences, so that
+    /// the memory of those that have ended serves others.
     blocks: Vec<Vec<f32>>,
     layers: Vec<Layout>,
 }
@@ -41,8 +41,8 @@ pub(super) struct SourceRows {
     pub(super) values: Vec<f32>,
 }
 
-/// The sequences of `rows`, whose encoder's output is `memory`, as `decoder` reads them, in blocks of `numbers`; `None` if it
-/// reads none.
+/// The sequences of `rows`, whose encoder's output is `memory`, as `decoder` reads them, in blocks of
+/// `numbers`; `None` if it reads none.
 pub(super) fn sources<'a>(
     decoder: &Decoder<Packed>,
     numbers: Float,

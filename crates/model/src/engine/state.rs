@@ -31,7 +31,8 @@ pub(super) struct Row {
     pub(super) position: usize,
     pub(super) source: Option<Arc<Source>>,
     pub(super) table: Table,
-    /// The block that the row shared until the last step. In that step, each layer copies its part when it is read.
+    /// The block that the row shared until the last step. In that step, each layer copies its part when it is
+    /// read.
     pub(super) copied: Option<Copied>,
     /// The candidates for each next token; empty without a shortlist.
     pub(super) candidates: Candidates,
@@ -51,7 +52,8 @@ impl State {
         }
     }
 
-    /// Adds a row at position 0 with the given source and states of the layers' cells, zeros where there is none.
+    /// Adds a row at position 0 with the given source and states of the layers' cells, zeros where there is
+    /// none.
     pub(super) fn admit(&mut self, source: Option<Arc<Source>>, initial: &[Option<&[f32]>]) {
         self.rows.push(Row { source, ..Row::default() });
         for (layer, (cells, width)) in self.cells.iter_mut().zip(&self.widths).enumerate() {

@@ -1,4 +1,5 @@
-//! The engine equals the model to the bit in `f32`, and a row does not depend on others in any precision, for every variant.
+//! The engine equals the model to the bit in `f32`, and a row does not depend on others in any precision, for
+//! every variant.
 
 mod cache;
 mod shortlist;
@@ -106,8 +107,8 @@ fn selected_rows_continue_unchanged() {
     }
 }
 
-/// Rows are admitted, repeated and dropped between any two decoding steps; the results of each are bit-identical to those
-/// alone.
+/// Rows are admitted, repeated and dropped between any two decoding steps; the results of each are
+/// bit-identical to those alone.
 #[test]
 fn a_row_does_not_depend_on_other_rows() {
     for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {

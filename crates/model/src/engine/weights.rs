@@ -9,7 +9,8 @@ use super::packed::Packed;
 use crate::model::Parameter;
 use crate::nn::Source;
 
-/// The weights of a model, by the names of [`attentive_architecture::Architecture::parameters`]. Each is asked for once.
+/// The weights of a model, by the names of [`attentive_architecture::Architecture::parameters`]. Each is
+/// asked for once.
 pub trait Weights {
     /// The number type of all matrices.
     fn precision(&self) -> Precision;

@@ -9,8 +9,8 @@ use super::{Model, PREDICTED_ROWS};
 use crate::nn::{AttentionSite, AttentionWatch, Pass};
 
 impl Model {
-    /// Returns the natural log-probabilities of the targets `batch.tgt_out` of each sequence; NaN where a target is impossible
-    /// or the logits are NaN.
+    /// Returns the natural log-probabilities of the targets `batch.tgt_out` of each sequence; NaN where a
+    /// target is impossible or the logits are NaN.
     pub fn log_probs(&self, batch: &Batch, pass: &Pass<'_>) -> Vec<Vec<f64>> {
         if current().computes_later() {
             self.log_probs_by_loss(batch, pass)
@@ -50,7 +50,8 @@ impl Model {
     }
 
     /// Returns the weights with which the decoder attends to the memory when it predicts each target,
-    /// `[batch, 1, tgt_len, src_len]`: the average over the heads of the top layer. `None` for a model without cross-attention.
+    /// `[batch, 1, tgt_len, src_len]`: the average over the heads of the top layer. `None` for a model
+    /// without cross-attention.
     pub fn cross_attention(&self, batch: &Batch, pass: &Pass<'_>) -> Option<AttentionWeights> {
         let watch = AttentionWatch::only(AttentionSite::Cross);
         self.last_layer(batch, &pass.watched(&watch));

@@ -22,7 +22,8 @@ use crate::nn::{
     Sequences, Stack, Stacks, Trained,
 };
 
-/// The loss of a batch, summed over all targets: a value whose gradients can be computed if the pass records, and plain sums.
+/// The loss of a batch, summed over all targets: a value whose gradients can be computed if the pass records,
+/// and plain sums.
 pub type Loss = CrossEntropy;
 
 /// Rows whose logits [`Model::predict`] computes at a time.
@@ -66,8 +67,8 @@ impl Model {
         })
     }
 
-    /// Creates a model of these `parameters`, which are those of the architecture; `buffer` puts the numbers of each into the
-    /// memory of the [current device](attentive_device::current).
+    /// Creates a model of these `parameters`, which are those of the architecture; `buffer` puts the numbers
+    /// of each into the memory of the [current device](attentive_device::current).
     pub fn from_parameters(
         architecture: &Architecture,
         parameters: Vec<Parameter>,
@@ -81,7 +82,8 @@ impl Model {
         })
     }
 
-    /// Creates a model whose parameters are `values(name, kind)` for the names of [`Architecture::parameters`].
+    /// Creates a model whose parameters are `values(name, kind)` for the names of
+    /// [`Architecture::parameters`].
     pub fn with_values(
         architecture: &Architecture,
         values: &mut dyn FnMut(&str, ParameterKind) -> Initial,
@@ -150,8 +152,8 @@ impl Model {
                 (decode(&decoder.layers, x, lengths, None, pass), lengths)
             }
             (Body::EncoderDecoder(encoder, decoder), Body::EncoderDecoder(src, tgt_in)) => {
-                // First the target: the gradient of a table that both share is the sum of those of the projection, the source
-                // and the target, in this order.
+                // First the target: the gradient of a table that both share is the sum of those of the
+                // projection, the source and the target, in this order.
                 let x = self.embed_target(&decoder.input, tgt_in, pass);
                 let memory = self.encode_with(encoder, src, pass);
                 let lengths = &tgt_in.lengths;
@@ -229,13 +231,14 @@ impl Model {
         Losses::all(&Vec::from_iter(batches.iter().map(losses)))
     }
 
-    /// Returns the logits `[rows, classes]` of every position of the batch (or every sequence, for a classifier), under teacher
-    /// forcing.
+    /// Returns the logits `[rows, classes]` of every position of the batch (or every sequence, for a
+    /// classifier), under teacher forcing.
     pub fn forward(&self, batch: &Batch, pass: &Pass<'_>) -> Value {
         self.logits(self.last_layer(batch, pass), pass)
     }
 
-    /// Returns the most likely token or label of every position of the batch (or every sequence), under teacher forcing.
+    /// Returns the most likely token or label of every position of the batch (or every sequence), under
+    /// teacher forcing.
     pub fn predict(&self, batch: &Batch) -> Vec<TokenId> {
         let pass = &Pass::inference();
         let x = self.last_layer(batch, pass);

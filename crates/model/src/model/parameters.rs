@@ -60,8 +60,8 @@ impl Model {
         self.parameters.iter().filter(|param| param.is_trained())
     }
 
-    /// Returns the tables of embeddings of which an update reads nothing but the rows of its tokens: those that are not also
-    /// the output projection.
+    /// Returns the tables of embeddings of which an update reads nothing but the rows of its tokens: those
+    /// that are not also the output projection.
     pub fn lookup_tables(&self) -> Vec<&Param> {
         let layers = &self.layers;
         let head = layers.head.as_ref();
@@ -85,7 +85,8 @@ impl Model {
         frozen.for_each(Param::freeze);
     }
 
-    /// Removes the gradient of each of the [`Model::trained`] parameters from `gradients` and returns it; zeros if there is none.
+    /// Removes the gradient of each of the [`Model::trained`] parameters from `gradients` and returns it;
+    /// zeros if there is none.
     pub fn take_gradients(&self, gradients: &mut Gradients) -> Vec<Buffer> {
         self.trained().map(|param| gradients.take(param)).collect()
     }

@@ -5,7 +5,8 @@ use attentive_kernels::cached_attention::Heads;
 
 use super::{AttentionPlace, AttentionSite, Decode, Dropout, Encode, Linear, Scope, Storage};
 
-/// Multi-head attention with one matrix for the queries, keys and values of all heads, and an output projection.
+/// Multi-head attention with one matrix for the queries, keys and values of all heads, and an output
+/// projection.
 #[derive(Clone, Debug)]
 pub struct Attention<S: Storage> {
     /// `[n_heads · d_head, d_model]`: rows h·d_head .. (h+1)·d_head give the queries of head h.

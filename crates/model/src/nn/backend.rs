@@ -1,9 +1,10 @@
 //! What layers are written in terms of.
 //!
-//! A layer is a struct over a [`Storage`], which says how its weights are kept, and computes with a [`Backend`] of that storage,
-//! which says how operations are done. [`Sequences`](super::Sequences) are whole padded batches on the tape; the rows of the
-//! [engine](crate::engine), and of that of [other devices](crate::device_engine), come and go while they are decoded. They differ
-//! in where attention and recurrent cells find what came before; everything else is done for each row by itself.
+//! A layer is a struct over a [`Storage`], which says how its weights are kept, and computes with a
+//! [`Backend`] of that storage, which says how operations are done. [`Sequences`](super::Sequences) are whole
+//! padded batches on the tape; the rows of the [engine](crate::engine), and of that of
+//! [other devices](crate::device_engine), come and go while they are decoded. They differ in where attention
+//! and recurrent cells find what came before; everything else is done for each row by itself.
 
 use std::fmt::Debug;
 
@@ -103,7 +104,8 @@ pub type RelativeOf<B> = <<B as Backend>::Storage as Storage>::Relative;
 
 /// Operations across the positions of whole sequences.
 pub trait Encode: Backend {
-    /// Returns the contexts of self-attention in which every position sees the whole sequence, `[rows, n_heads · d_head]`.
+    /// Returns the contexts of self-attention in which every position sees the whole sequence,
+    /// `[rows, n_heads · d_head]`.
     fn attend_whole(
         &mut self,
         x: &Self::Value,
@@ -114,8 +116,8 @@ pub trait Encode: Backend {
     /// Returns what a recurrent layer makes of the sequences, from zeros on.
     fn read(&mut self, x: &Self::Value, layer: &RecurrentLayer<Self::Storage>) -> States<Self::Value>;
 
-    /// Returns what the forward and the backward layer of the same width make of the sequences, from zeros on, side by side:
-    /// h of each position, and h of both final states before c of both.
+    /// Returns what the forward and the backward layer of the same width make of the sequences, from zeros
+    /// on, side by side: h of each position, and h of both final states before c of both.
     fn read_both(
         &mut self,
         x: &Self::Value,
@@ -148,7 +150,8 @@ pub trait Decode: Backend {
     /// Without a memory.
     fn attend_memory(&mut self, x: &Self::Value, attention: &Attention<Self::Storage>) -> Self::Value;
 
-    /// Returns h of recurrent layer `number` at every position, which goes on from the states of earlier positions.
+    /// Returns h of recurrent layer `number` at every position, which goes on from the states of earlier
+    /// positions.
     fn advance(
         &mut self,
         x: &Self::Value,

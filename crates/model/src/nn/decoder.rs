@@ -16,8 +16,8 @@ pub struct TransformerDecoder<S: Storage> {
     pub norm: Option<Norm<S>>,
 }
 
-/// Causal self-attention or a recurrent cell, optional cross-attention, and a feed-forward network, each in a residual
-/// connection.
+/// Causal self-attention or a recurrent cell, optional cross-attention, and a feed-forward network, each in a
+/// residual connection.
 #[derive(Clone, Debug)]
 pub struct DecoderLayer<S: Storage> {
     /// Mixes each position with earlier ones.
@@ -67,8 +67,8 @@ impl<S: Storage> TransformerDecoder<S> {
         }
     }
 
-    /// Maps embedded positions, each of which sees itself, earlier ones and the memory; rows `[rows, d_model]` keep their
-    /// shape.
+    /// Maps embedded positions, each of which sees itself, earlier ones and the memory; rows
+    /// `[rows, d_model]` keep their shape.
     ///
     /// # Panics
     /// If it has cross-attention and `backend` has no memory.

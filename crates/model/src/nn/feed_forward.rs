@@ -5,7 +5,8 @@ use attentive_kernels::nonlinearity::Nonlinearity;
 
 use super::{Backend, Dropout, Linear, Scope, Storage};
 
-/// activation(x·W₁ + b₁)·W₂ + b₂ for every row. If gated, (activation(x·W₁ + b₁) ∘ (x·W₃ + b₃))·W₂ + b₂ (Shazeer 2020).
+/// activation(x·W₁ + b₁)·W₂ + b₂ for every row. If gated, (activation(x·W₁ + b₁) ∘ (x·W₃ + b₃))·W₂ + b₂
+/// (Shazeer 2020).
 #[derive(Clone, Debug)]
 pub struct FeedForward<S: Storage> {
     /// `[d_ff, d_model]`: W₁.

@@ -8,7 +8,8 @@ use super::{Backend, Dropout, Norm, PositionEncoding, Scope, Storage};
 /// Embeddings, positions and norm of the input of a stack.
 #[derive(Clone, Debug)]
 pub struct Input<S: Storage> {
-    /// `[vocab, d_model]`: the vectors of tokens; absent if another input has them, or if the input is vectors.
+    /// `[vocab, d_model]`: the vectors of tokens; absent if another input has them, or if the input is
+    /// vectors.
     pub table: Option<S::Matrix>,
     /// Positions that are added to the embeddings.
     pub positions: PositionEncoding<S>,
@@ -34,7 +35,8 @@ impl<S: Storage> Input<S> {
         }
     }
 
-    /// Returns dropout(norm(scale · embedding + position)) of each token, with the embeddings in `table`: `[ids.len(), d_model]`.
+    /// Returns dropout(norm(scale · embedding + position)) of each token, with the embeddings in `table`:
+    /// `[ids.len(), d_model]`.
     pub fn forward<B: Backend<Storage = S>>(
         &self,
         ids: &[TokenId],

@@ -1,5 +1,5 @@
-//! Layers, written once. Each is built from its value in [`attentive_architecture`] at a [`Scope`], which names its parameters,
-//! and maps rows of activations to rows by the operations of a [`Backend`].
+//! Layers, written once. Each is built from its value in [`attentive_architecture`] at a [`Scope`], which
+//! names its parameters, and maps rows of activations to rows by the operations of a [`Backend`].
 //!
 //! [`Sequences`] are the backend of training and of whole sequences, with gradients; the rows of the
 //! [engine](crate::engine), or of that of [other devices](crate::device_engine), are the backend of decoding.

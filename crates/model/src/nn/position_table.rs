@@ -17,11 +17,11 @@ pub struct PositionTable {
 }
 
 impl PositionTable {
-    /// The first `len` positions of the first input of `architecture`; learned ones as initialized by `init` and `seed`.
-    /// `None` for a model without added or rotary positions.
+    /// The first `len` positions of the first input of `architecture`; learned ones as initialized by `init`
+    /// and `seed`. `None` for a model without added or rotary positions.
     ///
-    /// Rotary positions add no vectors but rotate those of each head. Their rows are the rotated vector whose first half is
-    /// ones and whose second half is zeros: the cosines, then the sines of all angles.
+    /// Rotary positions add no vectors but rotate those of each head. Their rows are the rotated vector whose
+    /// first half is ones and whose second half is zeros: the cosines, then the sines of all angles.
     pub fn new(architecture: &Architecture, len: usize, init: Init, seed: u64) -> Option<Self> {
         let (name, input) = architecture.first_input();
         match input.positions {

@@ -14,8 +14,8 @@ pub enum RecurrentAttention<S: Storage> {
     Multiplicative(MultiplicativeAttention<S>),
 }
 
-/// Attention of the bottom layer (Bahdanau et al. 2015, appendix A.1.2): e_j = vᵀ tanh(W s + U h_j) with the previous state s;
-/// the context Σ softmax(e)_j h_j enters the gates.
+/// Attention of the bottom layer (Bahdanau et al. 2015, appendix A.1.2): e_j = vᵀ tanh(W s + U h_j) with the
+/// previous state s; the context Σ softmax(e)_j h_j enters the gates.
 #[derive(Clone, Debug)]
 pub struct AdditiveAttention<S: Storage> {
     /// `[d_hidden, d_hidden]`: W.
@@ -28,7 +28,8 @@ pub struct AdditiveAttention<S: Storage> {
     pub context: Linear<S>,
 }
 
-/// Attention of the top layer (Luong et al. 2015, section 3.1): e_j = sᵀ W h_j with the current state s; without W for "dot".
+/// Attention of the top layer (Luong et al. 2015, section 3.1): e_j = sᵀ W h_j with the current state s;
+/// without W for "dot".
 #[derive(Clone, Debug)]
 pub struct MultiplicativeAttention<S: Storage> {
     /// `[d_memory, d_hidden]`: Wᵀ of "general".
@@ -64,7 +65,8 @@ impl<S: Storage> MultiplicativeAttention<S> {
         Heads { n_heads: 1, n_kv_heads: 1, d_head: self.d_memory, scale: 1.0 / (self.d_memory as f32).sqrt() }
     }
 
-    /// A factor of the queries, which cancels the scale of the scores; runs of earlier versions need both to resume to the bit.
+    /// A factor of the queries, which cancels the scale of the scores; runs of earlier versions need both to
+    /// resume to the bit.
     pub(crate) fn factor(&self) -> f32 {
         (self.d_memory as f64).sqrt() as f32
     }

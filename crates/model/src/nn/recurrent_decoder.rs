@@ -37,7 +37,8 @@ impl<S: Storage> RecurrentDecoder<S> {
         }
     }
 
-    /// Returns for each layer the final state of the encoder's layer from which it starts; `None` if it starts from zeros.
+    /// Returns for each layer the final state of the encoder's layer from which it starts; `None` if it
+    /// starts from zeros.
     pub(crate) fn starts<'f, T>(&self, finals: &'f [T]) -> Vec<Option<&'f T>> {
         let start = |number| match (self.start, finals) {
             (InitialState::Encoder, [.., top]) => Some(finals.get(number).unwrap_or(top)),

@@ -8,7 +8,8 @@ use attentive_architecture::Sinusoids;
 
 use super::{Dropout, Storage, sinusoids};
 
-/// Where layers find their weights, by the names of [`attentive_architecture::Architecture::parameters`]. Each is asked for once.
+/// Where layers find their weights, by the names of [`attentive_architecture::Architecture::parameters`].
+/// Each is asked for once.
 pub trait Source<S: Storage> {
     /// Returns the matrix `name`.
     fn matrix(&mut self, name: &str) -> S::Matrix;

@@ -1,5 +1,6 @@
-//! Learning a shortlist from parallel text, with IBM Model 1 (Brown et al. 1993): the probability that a source token is
-//! translated by a target token is estimated by expectation maximization over all ways of aligning each sentence pair.
+//! Learning a shortlist from parallel text, with IBM Model 1 (Brown et al. 1993): the probability that a
+//! source token is translated by a target token is estimated by expectation maximization over all ways of
+//! aligning each sentence pair.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -30,8 +31,9 @@ const ITERATIONS: usize = 5;
 /// Probabilities below this are taken to be zero, which saves RAM.
 const NEGLIGIBLE: f32 = 1e-6;
 
-/// Learns the shortlist of sentence pairs, whose tokens are below `vocabs` (source and target). The candidates of every
-/// sentence are the tokens `special` and the most frequent ones. The result does not depend on the number of threads.
+/// Learns the shortlist of sentence pairs, whose tokens are below `vocabs` (source and target). The
+/// candidates of every sentence are the tokens `special` and the most frequent ones. The result does not
+/// depend on the number of threads.
 ///
 /// # Panics
 /// Panics if a token is not in its vocabulary.
@@ -77,10 +79,11 @@ struct Model1<'a> {
     pairs: &'a [(Vec<TokenId>, Vec<TokenId>)],
     /// The index of the first target token of each pair among the target tokens of all pairs.
     starts: Vec<usize>,
-    /// For each source token, the pairs that contain it, once for each occurrence. The last token stands for the empty word,
-    /// which occurs once in every pair.
+    /// For each source token, the pairs that contain it, once for each occurrence. The last token stands for
+    /// the empty word, which occurs once in every pair.
     occurrences: Vec<Vec<u32>>,
-    /// For each source token, its target tokens with their probabilities; all are equal before the first iteration.
+    /// For each source token, its target tokens with their probabilities; all are equal before the first
+    /// iteration.
     probabilities: Option<Vec<Vec<(TokenId, f32)>>>,
     tgt_vocab: usize,
 }
@@ -140,7 +143,8 @@ impl<'a> Model1<'a> {
         totals
     }
 
-    /// Calls `each` for all source tokens with the probability of every target token, and the pairs that contain it.
+    /// Calls `each` for all source tokens with the probability of every target token, and the pairs that
+    /// contain it.
     fn for_each_token(&self, mut each: impl FnMut(&[f32], &[u32])) {
         let Some(probabilities) = &self.probabilities else {
             let equal = vec![1.0; self.tgt_vocab];

@@ -8,9 +8,9 @@ pub use learn::{Limits, learn};
 
 use attentive_base::batch::TokenId;
 
-/// The likely translations of each source token, and the target tokens that any sentence may need. The output projection of a
-/// sentence is computed only for the candidates of its tokens, which is faster, but changes the output if the best token is not
-/// among them.
+/// The likely translations of each source token, and the target tokens that any sentence may need. The output
+/// projection of a sentence is computed only for the candidates of its tokens, which is faster, but changes
+/// the output if the best token is not among them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortlist {
     /// The candidates of source token i are `candidates[ends[i - 1]..ends[i]]`.
@@ -22,11 +22,12 @@ pub struct Shortlist {
 }
 
 impl Shortlist {
-    /// Creates a shortlist with the candidates `candidates[ends[i - 1]..ends[i]]` for source token i, and `always` for every
-    /// sentence, for a target vocabulary of `tgt_vocab` tokens.
+    /// Creates a shortlist with the candidates `candidates[ends[i - 1]..ends[i]]` for source token i, and
+    /// `always` for every sentence, for a target vocabulary of `tgt_vocab` tokens.
     ///
     /// # Errors
-    /// Describes the problem if the ends do not divide the candidates, or if a candidate is not in the vocabulary.
+    /// Describes the problem if the ends do not divide the candidates, or if a candidate is not in the
+    /// vocabulary.
     pub fn new(
         ends: Vec<u32>,
         candidates: Vec<TokenId>,

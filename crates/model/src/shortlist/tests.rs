@@ -6,8 +6,8 @@ fn pair(src: &[TokenId], tgt: &[TokenId]) -> (Vec<TokenId>, Vec<TokenId>) {
 
 const LIMITS: Limits = Limits { per_token: 2, min_probability: 0.1, frequent: 1 };
 
-/// Model 1 tells a translation from a word that merely occurs along with it: 1 always occurs with 2 or 3, whose translations
-/// differ.
+/// Model 1 tells a translation from a word that merely occurs along with it: 1 always occurs with 2 or 3,
+/// whose translations differ.
 #[test]
 fn the_translation_of_a_token_is_its_first_candidate() {
     let pairs = [

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::{explanation, shared};
 
-/// Returns an HTML page with every attention of `inspection` as a heat map, and a view of the sentence in which each token
-/// shows what it attends to. `title` names the model.
+/// Returns an HTML page with every attention of `inspection` as a heat map, and a view of the sentence in
+/// which each token shows what it attends to. `title` names the model.
 pub fn attention(title: &str, inspection: &Inspection) -> String {
     format!(
         include_str!("page.html"),

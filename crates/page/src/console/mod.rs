@@ -34,8 +34,9 @@ const SCRIPT: &str = concat!(
     include_str!("start.js"),
 );
 
-/// Returns an HTML page for trying the models of the server that it comes from: it translates, continues, fills and labels what
-/// is typed, and shows probabilities, alternatives and attention. It sends requests only to that server, below `api/`.
+/// Returns an HTML page for trying the models of the server that it comes from: it translates, continues,
+/// fills and labels what is typed, and shows probabilities, alternatives and attention. It sends requests
+/// only to that server, below `api/`.
 pub fn console() -> &'static str {
     static PAGE: LazyLock<String> = LazyLock::new(|| {
         format!(include_str!("page.html"), policy = console_policy(), style = STYLE, script = SCRIPT,)
@@ -43,8 +44,8 @@ pub fn console() -> &'static str {
     &PAGE
 }
 
-/// Returns the `Content-Security-Policy` of [`console`], which the page contains as well: it allows the page's own script and
-/// style, and requests to its own server.
+/// Returns the `Content-Security-Policy` of [`console`], which the page contains as well: it allows the
+/// page's own script and style, and requests to its own server.
 pub fn console_policy() -> &'static str {
     static POLICY: LazyLock<String> = LazyLock::new(|| {
         format!(

@@ -10,8 +10,9 @@ use attentive_decode::{SearchOptions, TextRules};
 use super::super::request::Job as Read;
 use super::super::{GenerateOptions, Generation, Pipeline, Prompt, Translation};
 
-/// Receives the events of a request: the number of the job in its request, and the event. It is called on a worker's thread, so
-/// it must not block. It is dropped without [`Event::Done`] if the request is canceled, or if a worker panics.
+/// Receives the events of a request: the number of the job in its request, and the event. It is called on a
+/// worker's thread, so it must not block. It is dropped without [`Event::Done`] if the request is canceled,
+/// or if a worker panics.
 pub type Reply<T> = Arc<dyn Fn(usize, Event<T>) + Send + Sync>;
 
 /// An event of a job.
@@ -23,8 +24,8 @@ pub enum Event<T> {
     Done(Result<T>),
 }
 
-/// A request in progress. Dropping it cancels its jobs: they leave the queue, and the rows that they occupy are free after one
-/// decoding step.
+/// A request in progress. Dropping it cancels its jobs: they leave the queue, and the rows that they occupy
+/// are free after one decoding step.
 #[derive(Debug)]
 #[must_use = "dropping it cancels the request"]
 pub struct Ticket {

@@ -1,8 +1,8 @@
 //! A model that answers concurrent requests.
 //!
-//! Each worker, a thread, decodes sentences of many requests together: it adds new ones before every decoding step and drops
-//! canceled ones (continuous batching). An answer does not depend on what else is being decoded, so it is identical to the
-//! result of [`Pipeline::translate_requests`] or [`Pipeline::generate`].
+//! Each worker, a thread, decodes sentences of many requests together: it adds new ones before every decoding
+//! step and drops canceled ones (continuous batching). An answer does not depend on what else is being
+//! decoded, so it is identical to the result of [`Pipeline::translate_requests`] or [`Pipeline::generate`].
 
 mod job;
 mod load;
@@ -33,9 +33,10 @@ use super::{Generation, Pipeline, Prompt, Request, Translation};
 pub struct Limits {
     /// The number of threads, each of which decodes its own sentences.
     pub workers: usize,
-    /// The maximum number of hypotheses that a worker decodes together. A worker that has this many takes no more sentences,
-    /// except that up to twice as many are allowed while one client crowds out others. Results do not depend on this limit. A
-    /// higher limit increases the throughput of a worker, up to a point, and the time that each sentence takes.
+    /// The maximum number of hypotheses that a worker decodes together. A worker that has this many takes no
+    /// more sentences, except that up to twice as many are allowed while one client crowds out others.
+    /// Results do not depend on this limit. A higher limit increases the throughput of a worker, up to a
+    /// point, and the time that each sentence takes.
     pub batch: usize,
     /// The maximum number of jobs that wait.
     pub queue: usize,
@@ -48,8 +49,9 @@ pub struct Limits {
 pub enum Admission {
     /// The jobs are accepted only if the queue has room for them.
     New,
-    /// The jobs continue a request whose earlier jobs were accepted and are done. They are always accepted, so that finished
-    /// work is not thrown away, and precede the new jobs of their client. The limits on earlier jobs bound their number.
+    /// The jobs continue a request whose earlier jobs were accepted and are done. They are always accepted,
+    /// so that finished work is not thrown away, and precede the new jobs of their client. The limits on
+    /// earlier jobs bound their number.
     Further,
 }
 
@@ -133,8 +135,8 @@ impl Service {
         &self.pipeline
     }
 
-    /// Reads `requests`, the lines of one text, which are numbered 1, 2, … for warnings and random numbers. Runs on the calling
-    /// thread, and takes longer the longer they are.
+    /// Reads `requests`, the lines of one text, which are numbered 1, 2, … for warnings and random numbers.
+    /// Runs on the calling thread, and takes longer the longer they are.
     ///
     /// # Errors
     /// The errors of [`Pipeline::translate_requests`] that occur before it translates.
@@ -144,7 +146,8 @@ impl Service {
         Ok(Sentences { options, jobs: self.pipeline.jobs(1, requests, &options)? })
     }
 
-    /// Translates `sentences`. With `watch`, `reply` also gets the best translation so far, after each step that changes it.
+    /// Translates `sentences`. With `watch`, `reply` also gets the best translation so far, after each step
+    /// that changes it.
     ///
     /// # Errors
     /// [`Refused::Full`], [`Refused::Crowding`] and [`Refused::Closed`].
@@ -205,8 +208,8 @@ impl Service {
         Ok(ticket)
     }
 
-    /// Does other work with the pipeline, on the workers' threads. Each of `chunks` has its own turn, between two decoding
-    /// steps.
+    /// Does other work with the pipeline, on the workers' threads. Each of `chunks` has its own turn, between
+    /// two decoding steps.
     ///
     /// # Errors
     /// The errors of [`Service::translate`]; only [`Refused::Closed`] for [`Admission::Further`].

@@ -10,7 +10,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use super::job::{Job, Work};
 use super::{Admission, Client, Limits, Refused};
 
-/// The queue of jobs. Clients take turns by the cost of their jobs: the next job comes from the client that has received least.
+/// The queue of jobs. Clients take turns by the cost of their jobs: the next job comes from the client that
+/// has received least.
 #[derive(Debug)]
 pub(super) struct Queue {
     limits: Limits,
@@ -24,9 +25,11 @@ struct State {
     accounts: HashMap<Client, Account>,
     /// The clients whose jobs wait, by what they have received, then in the order of their turns.
     turns: BTreeSet<Turn>,
-    /// The amount that the client of the last job had received before. A new client begins with at least this amount.
+    /// The amount that the client of the last job had received before. A new client begins with at least this
+    /// amount.
     now: u64,
-    /// The largest amount that any client has received. When no job waits, all clients begin with it, so that no debts remain.
+    /// The largest amount that any client has received. When no job waits, all clients begin with it, so that
+    /// no debts remain.
     latest: u64,
     /// The number of turns so far.
     n_turns: u64,
@@ -51,8 +54,8 @@ struct Account {
 /// The waiting jobs of a client.
 #[derive(Debug, Default)]
 struct Line {
-    /// The jobs of requests in progress, which go first: a client that has waited for a translation need not wait as long again
-    /// for its alignment.
+    /// The jobs of requests in progress, which go first: a client that has waited for a translation need not
+    /// wait as long again for its alignment.
     further: VecDeque<Job>,
     new: VecDeque<Job>,
 }
@@ -121,9 +124,10 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes the next job for a worker that has `rows` rows, with its client, which is to be [released](Self::release) later. A
-    /// worker without rows waits for a job. A worker with rows gets none that workers with fewer rows can take, and a full one
-    /// gets jobs only of a client that is crowded out by another. Breaks once the queue is closed and empty.
+    /// Takes the next job for a worker that has `rows` rows, with its client, which is to be
+    /// [released](Self::release) later. A worker without rows waits for a job. A worker with rows gets none
+    /// that workers with fewer rows can take, and a full one gets jobs only of a client that is crowded out
+    /// by another. Breaks once the queue is closed and empty.
     pub(super) fn take(&self, worker: usize, rows: usize) -> ControlFlow<(), Option<(Client, Job)>> {
         let mut state = self.lock();
         state.rows[worker] = Some(rows);
@@ -217,15 +221,16 @@ impl State {
         self.turns.insert(Turn { given, number: self.n_turns, client });
     }
 
-    /// The number of rows per worker if the current rows and the waiting jobs were divided equally among all workers that
-    /// decode.
+    /// The number of rows per worker if the current rows and the waiting jobs were divided equally among all
+    /// workers that decode.
     fn share(&self) -> usize {
         let decoding = || self.rows.iter().flatten();
         let rows = decoding().sum::<usize>() + self.waiting_rows;
         rows.div_ceil(decoding().count().max(1))
     }
 
-    /// The first client in turn with less than its share of the rows, if another one has more than twice its share.
+    /// The first client in turn with less than its share of the rows, if another one has more than twice its
+    /// share.
     fn crowded_out(&self, batch: usize) -> Option<Turn> {
         let active = self.accounts.values();
         let active = active.filter(|account| account.rows > 0 || !account.jobs.is_empty());

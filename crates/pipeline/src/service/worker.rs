@@ -23,7 +23,8 @@ pub(super) struct Worker<'p> {
     shared: &'p Shared,
     /// The maximum number of rows.
     batch: usize,
-    /// The sentences, grouped by their search options. There is a further lane for those that are too long for the others.
+    /// The sentences, grouped by their search options. There is a further lane for those that are too long
+    /// for the others.
     lanes: Vec<Lane<'p>>,
     texts: Option<Texts<'p, AnyEngine, Written<'p>>>,
 }
@@ -99,8 +100,9 @@ impl<'p> Worker<'p> {
         Self { number, pipeline, contract, shared, batch: limits.batch, lanes: Vec::new(), texts: None }
     }
 
-    /// Takes turns. If the device of the model fails in one, whoever takes part in it gets this error; the next turn may succeed,
-    /// since a device that has too little memory for one batch may have enough for another.
+    /// Takes turns. If the device of the model fails in one, whoever takes part in it gets this error; the
+    /// next turn may succeed, since a device that has too little memory for one batch may have enough for
+    /// another.
     fn run(mut self) {
         loop {
             match Failure::caught(|| self.turn()) {
@@ -135,7 +137,8 @@ impl<'p> Worker<'p> {
         }
     }
 
-    /// Begins jobs while there is room and this worker has fewer rows than the others. Breaks once there is nothing left to do.
+    /// Begins jobs while there is room and this worker has fewer rows than the others. Breaks once there is
+    /// nothing left to do.
     fn take_jobs(&mut self) -> ControlFlow<()> {
         while let Some((client, job)) = self.shared.queue.take(self.number, self.rows())? {
             let is_decoded = !matches!(job.work, Work::Compute { .. });

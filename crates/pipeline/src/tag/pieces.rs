@@ -20,8 +20,9 @@ struct Part {
 }
 
 impl Pipeline {
-    /// [`Pipeline::tag`] for a model that reads subwords. A line of more than `model.max_len` words is divided there, as by
-    /// [`Pipeline::pieces_to_tag`]; a piece that still has too many tokens is read in parts.
+    /// [`Pipeline::tag`] for a model that reads subwords. A line of more than `model.max_len` words is
+    /// divided there, as by [`Pipeline::pieces_to_tag`]; a piece that still has too many tokens is read in
+    /// parts.
     pub(super) fn tag_pieces<L: AsRef<str> + Sync>(
         &self,
         first_line: usize,

@@ -92,7 +92,8 @@ impl Api {
         }
     }
 
-    /// Adds the headers that all responses of the API have. LibreTranslate allows requests from every web page.
+    /// Adds the headers that all responses of the API have. LibreTranslate allows requests from every web
+    /// page.
     pub(super) fn decorate(self, headers: &mut HeaderMap) {
         let set = |headers: &mut HeaderMap, name: &'static str, value: &'static str| {
             headers.insert(name, HeaderValue::from_static(value));
@@ -119,7 +120,8 @@ pub(super) fn reply(value: &impl Serialize) -> Response {
     with_status(StatusCode::OK, value)
 }
 
-/// Returns `character` as a header may hold it: visible ASCII as it is, everything else as an escape such as `\u{732b}`.
+/// Returns `character` as a header may hold it: visible ASCII as it is, everything else as an escape such as
+/// `\u{732b}`.
 fn in_header(character: char) -> String {
     match character {
         ' '..='[' | ']'..='~' => character.to_string(),
@@ -127,8 +129,8 @@ fn in_header(character: char) -> String {
     }
 }
 
-/// Adds the first distinct ones of `warnings` to `response` in the header `X-Warnings`, for APIs whose answers have no field
-/// for them.
+/// Adds the first distinct ones of `warnings` to `response` in the header `X-Warnings`, for APIs whose
+/// answers have no field for them.
 fn warned(mut response: Response, warnings: &[String]) -> Response {
     const MOST: usize = 5;
     /// The maximum number of bytes of all of them: some proxies reject heads of more than 4 KiB.
@@ -210,8 +212,8 @@ impl<'de> Deserialize<'de> for OneOrMany {
     }
 }
 
-/// Reads a text with `one`, or a list of items with `many`, directly into their final types. `#[serde(untagged)]` would first
-/// buffer the values, which takes many times the memory of their text.
+/// Reads a text with `one`, or a list of items with `many`, directly into their final types.
+/// `#[serde(untagged)]` would first buffer the values, which takes many times the memory of their text.
 ///
 /// # Errors
 /// An error with what was `expected`.

@@ -138,8 +138,8 @@ fn term(side: &str, text: &str) -> Result<String, String> {
     Err(format!("has {problem} as its {side} term"))
 }
 
-/// The fields of a line, which are separated by commas. A field in quotation marks may contain commas, and doubled quotation
-/// marks.
+/// The fields of a line, which are separated by commas. A field in quotation marks may contain commas, and
+/// doubled quotation marks.
 fn csv(line: &str) -> Result<Vec<String>, String> {
     let mut fields = Vec::new();
     let mut rest = line;

@@ -38,8 +38,8 @@ impl Finder {
         known
     }
 
-    /// The entries of the terms in `text`, in ascending order. Of overlapping terms, the first one is taken, and of those with
-    /// the same start the longest.
+    /// The entries of the terms in `text`, in ascending order. Of overlapping terms, the first one is taken,
+    /// and of those with the same start the longest.
     pub(super) fn find(&self, text: &str) -> Vec<usize> {
         let words: Vec<Option<u32>> = words(text).map(|word| self.words.get(word).copied()).collect();
         let mut found = Vec::new();
@@ -69,7 +69,8 @@ impl Finder {
     }
 }
 
-/// The words of `text` by the rules of Unicode, the characters between them, and a single blank for each run of blanks.
+/// The words of `text` by the rules of Unicode, the characters between them, and a single blank for each run
+/// of blanks.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split_word_bounds();
     let parts = parts.map(|part| if part.trim().is_empty() { " " } else { part });

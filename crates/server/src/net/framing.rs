@@ -1,8 +1,8 @@
 //! The boundaries of the requests of a connection.
 //!
-//! A request with both `Content-Length` and `Transfer-Encoding` can be used to smuggle another request past a proxy (RFC 9112,
-//! section 11.2). hyper uses the latter, hides the former and closes the connection; such requests are refused here instead.
-//! For this purpose, the heads are parsed a second time, as they arrive.
+//! A request with both `Content-Length` and `Transfer-Encoding` can be used to smuggle another request past a
+//! proxy (RFC 9112, section 11.2). hyper uses the latter, hides the former and closes the connection; such
+//! requests are refused here instead. For this purpose, the heads are parsed a second time, as they arrive.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -27,8 +27,8 @@ impl Heads {
         framing.read(bytes);
     }
 
-    /// Returns true if the length of `request`, the next one of the connection, is unambiguous. A chunked request whose head
-    /// could not be parsed is not trusted.
+    /// Returns true if the length of `request`, the next one of the connection, is unambiguous. A chunked
+    /// request whose head could not be parsed is not trusted.
     pub(super) fn is_clear<B>(&self, request: &Request<B>) -> bool {
         let mut framing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let in_chunks = request.headers().contains_key(TRANSFER_ENCODING);
@@ -124,7 +124,8 @@ impl Framing {
             line.pop();
             let has_cr = line.pop_if(|last| *last == b'\r').is_some();
             self.place = match self.place {
-                // hyper accepts a line feed as the end of a line of a head, but requires both characters in chunks.
+                // hyper accepts a line feed as the end of a line of a head, but requires both characters in
+                // chunks.
                 Place::Head(_) => self.after(&line),
                 _ if has_cr => self.after(&line),
                 _ => Place::Lost,

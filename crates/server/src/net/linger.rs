@@ -1,8 +1,9 @@
 //! Reading the unused rest of bodies.
 //!
-//! A connection that is closed while its client is still sending is reset, and the client may lose the response: it sees a
-//! broken pipe instead of the message that its body is too large. Therefore the part of a body that a handler has not read is
-//! read and dropped, within limits (as RFC 9112, section 9.6, recommends).
+//! A connection that is closed while its client is still sending is reset, and the client may lose the
+//! response: it sees a broken pipe instead of the message that its body is too large. Therefore the part of a
+//! body that a handler has not read is read and dropped, within limits (as RFC 9112, section 9.6,
+//! recommends).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,8 +27,8 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// The maximum time without any.
 const STALL: Duration = Duration::from_secs(2);
 
-/// The maximum number of bodies whose rest is read at the same time. Others wait, so that a flood of them does not delay
-/// anything else.
+/// The maximum number of bodies whose rest is read at the same time. Others wait, so that a flood of them
+/// does not delay anything else.
 const AT_ONCE: usize = 16;
 
 /// Limits how many bodies are read to their end at the same time.
@@ -52,8 +53,8 @@ pub(super) struct Lingering {
 }
 
 impl Lingering {
-    /// Creates the body of a request with these headers. The body of a client that waits to be asked for it is not read to its
-    /// end.
+    /// Creates the body of a request with these headers. The body of a client that waits to be asked for it
+    /// is not read to its end.
     pub(super) fn new(headers: &HeaderMap, body: Incoming, turns: Turns) -> Self {
         Self { body: Some(body), is_sent: !headers.contains_key(EXPECT), heard: Instant::now(), turns }
     }

@@ -99,8 +99,8 @@ fn ambiguous() -> Response {
     response
 }
 
-/// True without an encoding of the transfer, and if it is exactly `chunked`. hyper would ignore other encodings before it, and hand
-/// over what they encode.
+/// True without an encoding of the transfer, and if it is exactly `chunked`. hyper would ignore other
+/// encodings before it, and hand over what they encode.
 fn is_chunked_at_most(headers: &HeaderMap) -> bool {
     let mut encodings = headers.get_all(TRANSFER_ENCODING).iter();
     let first = encodings.next();
@@ -121,8 +121,8 @@ struct Line {
     app: Shared,
     router: Router,
     peer: Peer,
-    /// The place among the allowed connections. A connection beyond the limit has none: it accepts one request, for monitoring
-    /// only.
+    /// The place among the allowed connections. A connection beyond the limit has none: it accepts one
+    /// request, for monitoring only.
     place: Option<Share>,
     /// Limits how many unused bodies are read.
     turns: Turns,

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use tokio::task::{AbortHandle, yield_now};
 
-/// The connections beyond the limit, oldest first. A request that is sent at once is answered; when there are too many, the
-/// connection that has waited longest is closed.
+/// The connections beyond the limit, oldest first. A request that is sent at once is answered; when there are
+/// too many, the connection that has waited longest is closed.
 #[derive(Debug)]
 pub(super) struct Reserve {
     tasks: VecDeque<AbortHandle>,
@@ -18,8 +18,8 @@ impl Reserve {
         Self { tasks: VecDeque::new(), most: most.max(1) }
     }
 
-    /// Admits the connection that `task` serves. Returns when there is room for it: an aborted task closes its connection
-    /// only when it is next scheduled, and until then it uses a file descriptor.
+    /// Admits the connection that `task` serves. Returns when there is room for it: an aborted task closes
+    /// its connection only when it is next scheduled, and until then it uses a file descriptor.
     pub(super) async fn admit(&mut self, task: AbortHandle) {
         self.tasks.retain(|task| !task.is_finished());
         if self.tasks.len() == self.most

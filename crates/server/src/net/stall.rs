@@ -12,7 +12,8 @@ use tokio::time::{Sleep, sleep};
 
 use super::framing::Heads;
 
-/// A connection on which a write fails if it makes no progress for some time. Incoming bytes are passed to [`Heads`].
+/// A connection on which a write fails if it makes no progress for some time. Incoming bytes are passed to
+/// [`Heads`].
 #[derive(Debug)]
 pub(super) struct Stalling {
     stream: Arc<TcpStream>,

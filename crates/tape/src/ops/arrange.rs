@@ -46,7 +46,8 @@ pub fn column_ranges(x: Value, ranges: Vec<Range<usize>>) -> Value {
     apply(Columns { ranges, width }, ColumnsOperands { x }, [rows, found])
 }
 
-/// The rows of `table` with the given numbers, one after another as columns: `[d, rows.len()]` of a table `[n, d]`.
+/// The rows of `table` with the given numbers, one after another as columns: `[d, rows.len()]` of a table
+/// `[n, d]`.
 ///
 /// # Panics
 /// If there is no such row.

@@ -10,7 +10,8 @@ use crate::{Buffer, Dropout, Lengths, Value};
 /// Queries, keys and values. Each row holds the features of all heads, head after head.
 #[derive(Clone, Debug)]
 pub enum Attended {
-    /// Self-attention: concatenated queries, keys and values, `[batch · len, (n_heads + 2 · n_kv_heads) · d_head]`.
+    /// Self-attention: concatenated queries, keys and values,
+    /// `[batch · len, (n_heads + 2 · n_kv_heads) · d_head]`.
     Itself(Value),
     /// Cross-attention.
     Other {
@@ -28,8 +29,8 @@ pub struct Scores {
     pub scale: f32,
     /// Which keys a query may attend to.
     pub causality: Causality,
-    /// `[n_heads, tgt_len · src_len]`, added to the scaled dot products of every sequence, for example a relative position
-    /// bias (Raffel et al. 2020).
+    /// `[n_heads, tgt_len · src_len]`, added to the scaled dot products of every sequence, for example a
+    /// relative position bias (Raffel et al. 2020).
     pub bias: Option<Value>,
 }
 
@@ -42,8 +43,8 @@ impl Scores {
 
 /// softmax(scale · q·kᵀ + bias)·v for every head; heads are column blocks of width `d_head`.
 ///
-/// The scores are never stored: the backward pass recomputes them and the dropout mask. The result is zero for a
-/// query without visible keys.
+/// The scores are never stored: the backward pass recomputes them and the dropout mask. The result is zero
+/// for a query without visible keys.
 ///
 /// # Shapes
 /// - `lengths`: lengths of the keys, `batch` rows of width `src_len`
@@ -112,8 +113,8 @@ impl Kernel for Attention {
         operands.map(|_| true)
     }
 
-    /// Forward: scores and weighted sums. Backward: the scores again, and the gradients of both operands of both
-    /// products.
+    /// Forward: scores and weighted sums. Backward: the scores again, and the gradients of both operands of
+    /// both products.
     fn flops(&self) -> [f64; 2] {
         let AttentionShape { batch, n_heads, tgt_len, src_len, d_head, .. } = self.shape;
         let product = 2.0 * (batch * n_heads * tgt_len * src_len * d_head) as f64;

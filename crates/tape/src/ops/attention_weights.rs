@@ -13,8 +13,8 @@ use crate::{Lengths, Value};
 pub struct AttentionWeights {
     /// `[batch, n_heads, tgt_len, src_len]`
     pub shape: [usize; 4],
-    /// The weights, with the last dimension varying fastest. Those of a query sum to 1, with exact zeros at hidden
-    /// keys; all are zero for a query without visible keys.
+    /// The weights, with the last dimension varying fastest. Those of a query sum to 1, with exact zeros at
+    /// hidden keys; all are zero for a query without visible keys.
     pub values: Vec<f32>,
 }
 
@@ -34,7 +34,8 @@ impl AttentionWeights {
     }
 }
 
-/// The weights of [`super::attention`], zero where a query does not see a key: `[batch, n_heads, tgt_len, src_len]`.
+/// The weights of [`super::attention`], zero where a query does not see a key:
+/// `[batch, n_heads, tgt_len, src_len]`.
 ///
 /// # Shapes
 /// - `lengths`: lengths of the keys, `batch` rows of width `src_len`

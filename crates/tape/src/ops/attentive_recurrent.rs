@@ -28,8 +28,8 @@ pub struct AttentiveRecurrence {
     pub src_lengths: Lengths,
 }
 
-/// Computes the states of all positions from left to right, and the contexts used by them; zero at padding. The
-/// contexts of a sequence without visible keys are zero.
+/// Computes the states of all positions from left to right, and the contexts used by them; zero at padding.
+/// The contexts of a sequence without visible keys are zero.
 ///
 /// # Shapes
 /// - `projected`: `[batch · len, gates · d]`, the projected inputs including their bias

@@ -24,11 +24,12 @@ impl CrossEntropy {
     }
 }
 
-/// Label-smoothed cross-entropy of `logits = x·weightᵀ + bias` against `targets`, summed over all rows whose target is
-/// not [`IGNORE`](attentive_kernels::cross_entropy::IGNORE) (Szegedy et al. 2016, section 7; *Attention Is All You Need*, section 5.4).
+/// Label-smoothed cross-entropy of `logits = x·weightᵀ + bias` against `targets`, summed over all rows whose
+/// target is not [`IGNORE`](attentive_kernels::cross_entropy::IGNORE) (Szegedy et al. 2016, section 7;
+/// *Attention Is All You Need*, section 5.4).
 ///
-/// The target distribution puts `(1 − label_smoothing)` on the target and `label_smoothing / vocab` on every class.
-/// Only a few rows of logits exist at a time.
+/// The target distribution puts `(1 − label_smoothing)` on the target and `label_smoothing / vocab` on every
+/// class. Only a few rows of logits exist at a time.
 ///
 /// # Shapes
 /// - `x`: `[rows, d_model]`

@@ -7,8 +7,8 @@ use crate::{Buffer, Value};
 
 /// `residual + dropout(x)`, element-wise, for matrices of equal shape.
 ///
-/// The mask is a function of (seed, micro-batch, site, element), so the backward pass recomputes it instead of
-/// storing it.
+/// The mask is a function of (seed, micro-batch, site, element), so the backward pass recomputes it instead
+/// of storing it.
 pub fn dropout_add(x: Value, residual: Option<Value>, dropout: Option<Dropout>) -> Value {
     if residual.is_none() && dropout.is_none() {
         return x;

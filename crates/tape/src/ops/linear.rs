@@ -13,7 +13,8 @@ use crate::{Buffer, Value};
 ///
 /// # Shapes
 /// - `x`: `[rows, d_in]`
-/// - `maps`: at most three layers with weights of the same shape; layers without a bias follow those that have one
+/// - `maps`: at most three layers with weights of the same shape; layers without a bias follow those that
+///   have one
 /// - result: `[rows, maps.len() · d_out]`
 pub fn linear(x: Value, maps: Vec<Map>, epilogue: Epilogue) -> Value {
     assert!(

@@ -1,4 +1,5 @@
-//! Layer normalization and its variants, over the features of each row; alone or fused with a residual connection.
+//! Layer normalization and its variants, over the features of each row; alone or fused with a residual
+//! connection.
 
 use attentive_device::{NormCall, NormGradients, ResidualNormCall, current};
 use attentive_kernels::norm::Norm;

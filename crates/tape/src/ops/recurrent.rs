@@ -13,8 +13,8 @@ use crate::{Buffer, Float, Lengths, Value};
 /// Recurrent weights and initial states.
 #[derive(Clone, Debug)]
 pub struct Recurrence {
-    /// Projection from the hidden state to the gates: weight `[gates · d, d]` and bias `[gates · d]`. `None` for a
-    /// cell whose gates do not depend on the state.
+    /// Projection from the hidden state to the gates: weight `[gates · d, d]` and bias `[gates · d]`. `None`
+    /// for a cell whose gates do not depend on the state.
     pub hidden: Option<Map>,
     /// The states before the first position, `[batch, states · d]`; `None` means zeros.
     pub initial: Option<Value>,
@@ -34,10 +34,12 @@ pub struct Reading {
 /// Computes the states of all positions; see [`Cell`] for the formulas. States never depend on padding.
 ///
 /// # Shapes
-/// - result: `[batch · len, directions · states · d]`: of each direction h, then c if the cell has one; zero at padding
+/// - result: `[batch · len, directions · states · d]`: of each direction h, then c if the cell has one; zero
+///   at padding
 ///
 /// # Panics
-/// If there is no direction, or the directions differ in shape, in having a bias, or in having initial states.
+/// If there is no direction, or the directions differ in shape, in having a bias, or in having initial
+/// states.
 pub fn recurrent(cell: Cell, lengths: &Lengths, directions: Vec<Reading>, precision: Float) -> Value {
     let [rows, width] = directions[0].projected.shape();
     let kernel = Recurrent {

@@ -9,8 +9,8 @@ use attentive_kernels::rotary::{RotaryTable, frequencies};
 use crate::kernel::{Context, Kernel, Mode, Output, apply};
 use crate::{Buffer, Value};
 
-/// The rotation angles of a model. Sines and cosines are computed when a position is first used, and shared by all
-/// clones.
+/// The rotation angles of a model. Sines and cosines are computed when a position is first used, and shared
+/// by all clones.
 #[derive(Clone, Debug)]
 pub struct Rotary {
     table: Arc<RwLock<Arc<RotaryTable>>>,
@@ -31,8 +31,8 @@ impl Rotary {
         Self { table: Arc::new(RwLock::new(table)) }
     }
 
-    /// Rotates the first `heads` heads of every row; feature i of a head is paired with feature i + d_head/2. The
-    /// columns after these heads are copied.
+    /// Rotates the first `heads` heads of every row; feature i of a head is paired with feature i + d_head/2.
+    /// The columns after these heads are copied.
     ///
     /// # Shapes
     /// - `x`, result: `[batch · len, width]`, sequences of `len` tokens from position 0 on

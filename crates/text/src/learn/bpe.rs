@@ -187,8 +187,8 @@ mod tests {
         }
     }
 
-    /// The words of Sennrich et al., figure 1, with counts. Ties go to the older tokens, and `▁` sorts after the
-    /// letters.
+    /// The words of Sennrich et al., figure 1, with counts. Ties go to the older tokens, and `▁` sorts after
+    /// the letters.
     #[test]
     fn merges_the_most_frequent_pairs() {
         let words = [("▁low", 5), ("▁lowest", 2), ("▁newer", 6), ("▁wider", 3)];

@@ -11,8 +11,8 @@ use crate::Tokenizer;
 /// Lines counted per task.
 const LINES_PER_TASK: usize = 4096;
 
-/// Longer sequences of characters are split into parts of this length; otherwise text without spaces would take time
-/// quadratic in the length of a line.
+/// Longer sequences of characters are split into parts of this length; otherwise text without spaces would
+/// take time quadratic in the length of a line.
 const MAX_STRETCH: usize = 256;
 
 /// The words of a text in alphabetical order, with their frequencies.
@@ -67,8 +67,8 @@ impl Counts {
         words.into_iter().map(|(_, word)| word.to_owned())
     }
 
-    /// The sequences of characters from `alphabet` in the words, with their frequencies, in an order that depends
-    /// only on the text.
+    /// The sequences of characters from `alphabet` in the words, with their frequencies, in an order that
+    /// depends only on the text.
     pub(super) fn stretches(&self, alphabet: &BTreeSet<char>) -> Vec<(Vec<char>, u64)> {
         let mut stretches = Vec::new();
         for (word, count) in &self.0 {

@@ -25,14 +25,15 @@ pub enum Masks {
     With,
 }
 
-/// Learns the tokenizers of both sides from the training text. Without source text, there is one shared vocabulary.
+/// Learns the tokenizers of both sides from the training text. Without source text, there is one shared
+/// vocabulary.
 ///
-/// Each vocabulary has at most `vocab_size` tokens, including special ones; it has fewer if not enough tokens occur
-/// `min_frequency` times.
+/// Each vocabulary has at most `vocab_size` tokens, including special ones; it has fewer if not enough tokens
+/// occur `min_frequency` times.
 ///
 /// # Errors
-/// [`Error::Config`] if `vocab_size` is too small for the characters of the text (words that do not fit are left
-/// out); [`Error::Data`] if there is nothing to learn from.
+/// [`Error::Config`] if `vocab_size` is too small for the characters of the text (words that do not fit are
+/// left out); [`Error::Data`] if there is nothing to learn from.
 pub fn learn<S: AsRef<str> + Sync>(
     config: &TokenizerConfig,
     masks: Masks,
@@ -54,8 +55,8 @@ pub fn learn<S: AsRef<str> + Sync>(
     })
 }
 
-/// Learns the tokenizers of a tagger or classifier: the configured one for tokens or texts, and one of unmodified
-/// whole words for tags or labels. Without tokens, only the latter is learned.
+/// Learns the tokenizers of a tagger or classifier: the configured one for tokens or texts, and one of
+/// unmodified whole words for tags or labels. Without tokens, only the latter is learned.
 ///
 /// # Errors
 /// See [`learn`].

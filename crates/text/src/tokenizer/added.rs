@@ -1,4 +1,5 @@
-//! Tokens that a tokenizer file adds to the vocabulary of its model, and that are found in a text before it is divided.
+//! Tokens that a tokenizer file adds to the vocabulary of its model, and that are found in a text before it
+//! is divided.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -37,7 +38,8 @@ struct Finder {
 }
 
 impl Added {
-    /// Adds `tokens` to the vocabulary of `model`. A token that the model has keeps its id, the others get the next ones.
+    /// Adds `tokens` to the vocabulary of `model`. A token that the model has keeps its id, the others get
+    /// the next ones.
     ///
     /// # Errors
     /// A normalizer that fails, and tokens of which no automaton can be made.
@@ -180,9 +182,9 @@ impl Finder {
     /// The size of patterns, in bytes, from which the automaton is a compact one.
     const LARGE: usize = 16 << 10;
 
-    /// A character of which no text consists. A long pattern of it comes first if there are many: the library puts the states of the
-    /// automaton in another order by exchanging them, and needs time in proportion to the square of their number, divided by the
-    /// number of states at the beginning that end no pattern.
+    /// A character of which no text consists. A long pattern of it comes first if there are many: the library
+    /// puts the states of the automaton in another order by exchanging them, and needs time in proportion to
+    /// the square of their number, divided by the number of states at the beginning that end no pattern.
     const REMOTE: char = '\u{10FFFD}';
 
     /// The automaton for these patterns, with their ids.

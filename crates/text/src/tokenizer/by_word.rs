@@ -6,8 +6,8 @@ use attentive_base::error::Result;
 use super::Tokenizer;
 
 impl Tokenizer {
-    /// Returns one id per word of `text`; words are separated by white space. A word that is not a single token becomes
-    /// `<unk>`.
+    /// Returns one id per word of `text`; words are separated by white space. A word that is not a single
+    /// token becomes `<unk>`.
     ///
     /// # Errors
     /// See [`Tokenizer::encode`].
@@ -26,8 +26,8 @@ impl Tokenizer {
         }
     }
 
-    /// Returns the token ids of each of `words`, which are encoded as one text with spaces between them. A word that the
-    /// tokenizer drops becomes `<unk>`.
+    /// Returns the token ids of each of `words`, which are encoded as one text with spaces between them. A
+    /// word that the tokenizer drops becomes `<unk>`.
     ///
     /// # Errors
     /// See [`Tokenizer::encode`].
@@ -53,8 +53,8 @@ impl Tokenizer {
         Ok(pieces)
     }
 
-    /// Returns the number of the word, counted from 0, of each of the tokens of [`Tokenizer::encode`]. Words are separated by
-    /// white space; a token between words belongs to the next one.
+    /// Returns the number of the word, counted from 0, of each of the tokens of [`Tokenizer::encode`]. Words
+    /// are separated by white space; a token between words belongs to the next one.
     ///
     /// # Errors
     /// See [`Tokenizer::encode`].

@@ -45,15 +45,15 @@ fn version() -> String {
     VERSION.into()
 }
 
-/// Parses a `tokenizer.json`, without its settings of truncation and padding, which are left to batching. Otherwise describes
-/// the problem.
+/// Parses a `tokenizer.json`, without its settings of truncation and padding, which are left to batching.
+/// Otherwise describes the problem.
 pub(super) fn parse(json: &[u8]) -> Result<Inner, String> {
     try_contain(|| read(json).map_err(|error| error.to_string()))
         .map_err(|problem| format!("invalid tokenizer file: {problem}"))
 }
 
-/// The steps behind the model that correct places. The others put special tokens around a text, which is done elsewhere, or repeat
-/// it.
+/// The steps behind the model that correct places. The others put special tokens around a text, which is done
+/// elsewhere, or repeat it.
 fn post_processors(file: &Value) -> tokenizers::Result<Vec<PostProcessorWrapper>> {
     if file.is_null() {
         return Ok(Vec::new());

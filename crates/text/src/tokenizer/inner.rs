@@ -14,8 +14,8 @@ use crate::division::Division;
 use crate::normalization::Normalization;
 use crate::unigram::Pieces;
 
-/// The sections of a tokenizer file, ready for use. The library has such a type too, but it ignores errors of normalizers, and takes
-/// minutes for many added tokens.
+/// The sections of a tokenizer file, ready for use. The library has such a type too, but it ignores errors of
+/// normalizers, and takes minutes for many added tokens.
 #[derive(Clone, Debug)]
 pub(super) struct Inner {
     pub(super) model: Pieces,
@@ -28,7 +28,8 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    /// The tokens of `text`, without special tokens around it, with their places or with no more than their ids.
+    /// The tokens of `text`, without special tokens around it, with their places or with no more than their
+    /// ids.
     pub(super) fn encode(&self, text: &str, places: OffsetType) -> tokenizers::Result<Encoding> {
         let mut parts = PreTokenizedString::from(text);
         parts.split(|_, part| self.added.divide(part))?;

@@ -47,8 +47,8 @@ impl Tokenizer {
         tokens.iter().map(known).collect()
     }
 
-    /// Returns a token for display, and the way in which it is joined to the preceding text. The word mark is removed, which
-    /// may leave an empty string.
+    /// Returns a token for display, and the way in which it is joined to the preceding text. The word mark is
+    /// removed, which may leave an empty string.
     pub fn piece(&self, id: TokenId) -> (String, Joint) {
         let token = self.token(id).unwrap_or_default();
         let Some(decoder) = &self.inner.decoder else {

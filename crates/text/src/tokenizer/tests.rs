@@ -134,7 +134,8 @@ fn a_damaged_decoder_is_refused() {
     assert!(problem.contains("control character"), "{problem}");
 }
 
-/// Regression test: a normalizer that is no object, and a number of the decoder that no `f64` holds, once caused a panic.
+/// Regression test: a normalizer that is no object, and a number of the decoder that no `f64` holds, once
+/// caused a panic.
 #[test]
 fn every_section_may_be_anything() {
     let whole = tokenizer(TokenizerKind::Bpe).to_json().to_vec();

@@ -28,8 +28,8 @@ impl Unnamed {
     /// Reads the file `path`.
     ///
     /// # Errors
-    /// [`Error::Model`] if the file is missing or damaged, or has ids with gaps or for more than one token; [`Error::Io`] if it
-    /// cannot be read.
+    /// [`Error::Model`] if the file is missing or damaged, or has ids with gaps or for more than one token;
+    /// [`Error::Io`] if it cannot be read.
     pub fn load(path: &Path) -> Result<Self> {
         let json = regular_file::read(path, regular_file::DESCRIPTION);
         let json = json.map_err(|error| match error {
@@ -109,8 +109,8 @@ fn checked_size(vocab: &HashMap<String, TokenId>) -> Result<usize, String> {
     }
 }
 
-/// The number of tokens if their ids are the numbers below it; `None` if not. [`checked_size`] names the problem, but copies the
-/// vocabulary.
+/// The number of tokens if their ids are the numbers below it; `None` if not. [`checked_size`] names the
+/// problem, but copies the vocabulary.
 fn size_of_whole(inner: &Inner) -> Option<usize> {
     let model = &inner.model;
     if !model.is_whole() {

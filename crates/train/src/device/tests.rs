@@ -38,8 +38,8 @@ impl Observer for Seen {
     }
 }
 
-/// A small run of `steps` updates with everything that reads parameters or moments: validations with translations, checkpoints,
-/// their average, and scheduled sampling.
+/// A small run of `steps` updates with everything that reads parameters or moments: validations with
+/// translations, checkpoints, their average, and scheduled sampling.
 fn config(model: &str, steps: u64) -> Config {
     let text = format!(
         "[data]\ntrain = {{ builtin = 'reverse', pairs = 60 }}\nvalid = {{ builtin = 'reverse', pairs = 6 }}\n[model]\n{model}\n\
@@ -134,7 +134,8 @@ fn each_process_of_a_machine_has_a_device_of_its_own() {
     assert_eq!(chosen("cpu"), ["cpu", "cpu"]);
 }
 
-/// The losses that a run reports, and the bytes of its log without the times, with a log entry after every `log_every` updates.
+/// The losses that a run reports, and the bytes of its log without the times, with a log entry after every
+/// `log_every` updates.
 fn reported(device: &'static dyn Device, log_every: u64) -> (Vec<f64>, Vec<String>) {
     let folder = TempDir::new().unwrap();
     let mut config = config(TRANSFORMER, 7);

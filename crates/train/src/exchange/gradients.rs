@@ -23,11 +23,12 @@ impl AddAssign for Numbers {
 }
 
 impl Exchange {
-    /// The sum of the gradients of all micro-batches, for the part of each parameter that this process updates.
+    /// The sum of the gradients of all micro-batches, for the part of each parameter that this process
+    /// updates.
     ///
-    /// `earlier` are the sums over the micro-batches of this process except the last one. `backward` computes the gradients of
-    /// the last one, and calls the given function with the index and the gradient of a parameter when it is complete; it need
-    /// not do so for all.
+    /// `earlier` are the sums over the micro-batches of this process except the last one. `backward` computes
+    /// the gradients of the last one, and calls the given function with the index and the gradient of a
+    /// parameter when it is complete; it need not do so for all.
     pub(crate) fn sum(
         &self,
         mut earlier: PartialSums<Gradients>,
@@ -61,8 +62,8 @@ impl Exchange {
         own.enumerate().map(|(parameter, own)| incoming.total(parameter, own)).collect()
     }
 
-    /// The place of `parameter` in the message of its bucket about the part of process `part`, which contains the sums `nodes`
-    /// of the sending process: the number of the bucket, and bytes.
+    /// The place of `parameter` in the message of its bucket about the part of process `part`, which contains
+    /// the sums `nodes` of the sending process: the number of the bucket, and bytes.
     fn place(&self, parameter: usize, part: usize, nodes: usize) -> Place {
         let bucket = self.partition.bucket_of(parameter);
         let before = self.partition.buckets()[bucket].start..parameter;
@@ -112,7 +113,8 @@ struct Outgoing<'a> {
     /// For each bucket, the messages to the other processes.
     messages: &'a [Message<'a>],
     buckets: Vec<Bucket>,
-    /// For each parameter, the sums for the part that this process updates; `None` until its gradient is complete.
+    /// For each parameter, the sums for the part that this process updates; `None` until its gradient is
+    /// complete.
     own: Vec<Option<Vec<Node<Numbers>>>>,
 }
 

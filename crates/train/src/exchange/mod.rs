@@ -1,10 +1,11 @@
 //! An update computed by several processes.
 //!
-//! Each process computes the gradients of some micro-batches and updates a part of each parameter ([`Partition`]). The sums of
-//! gradients are sent to the processes that update these parts; these add them in the order of [`PartialSums`] and keep the
-//! optimizer's state for their parts. The new parameters are sent to all processes. (Rajbhandari et al. 2020, *ZeRO*, stage 1;
-//! Li et al. 2020, *PyTorch Distributed*, for sending gradients in buckets during the backward pass. In contrast to these, the
-//! order of all sums does not depend on the number of processes.)
+//! Each process computes the gradients of some micro-batches and updates a part of each parameter
+//! ([`Partition`]). The sums of gradients are sent to the processes that update these parts; these add them
+//! in the order of [`PartialSums`] and keep the optimizer's state for their parts. The new parameters are
+//! sent to all processes. (Rajbhandari et al. 2020, *ZeRO*, stage 1; Li et al. 2020, *PyTorch Distributed*,
+//! for sending gradients in buckets during the backward pass. In contrast to these, the order of all sums
+//! does not depend on the number of processes.)
 
 mod gradients;
 mod partition;
@@ -46,8 +47,8 @@ enum Report {
 }
 
 impl Exchange {
-    /// Creates an exchange among `processes`, which send gradients in `format` and share `n_batches` micro-batches of each
-    /// update.
+    /// Creates an exchange among `processes`, which send gradients in `format` and share `n_batches`
+    /// micro-batches of each update.
     pub(super) fn new(model: &Model, processes: Processes, format: Float, n_batches: usize) -> Self {
         let lengths: Vec<usize> = model.trained().map(Param::size).collect();
         Self { partition: Partition::new(&lengths, &processes), processes, format, n_batches }
@@ -128,7 +129,8 @@ impl Exchange {
         reports.into_iter().map(read).collect()
     }
 
-    /// The sums of squares of each chunk of each parameter's gradient; `own` are those for the parts of this process.
+    /// The sums of squares of each chunk of each parameter's gradient; `own` are those for the parts of this
+    /// process.
     pub(super) fn squares(&self, own: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
         if self.processes.is_alone() {
             return own;
@@ -164,7 +166,8 @@ impl Exchange {
         lines.map(|line| line as usize).collect()
     }
 
-    /// Updates `model` with the parts that the other processes have updated; `updated` are those of this process.
+    /// Updates `model` with the parts that the other processes have updated; `updated` are those of this
+    /// process.
     pub(super) fn share_parameters(&self, model: &Model, updated: &[f32]) {
         if self.processes.is_alone() {
             return;

@@ -10,14 +10,15 @@ const BUCKETS: usize = 16;
 /// The minimum number of chunks of a bucket for each process, so that the division is even.
 const CHUNKS: usize = 8;
 
-/// The division of all parameters among the processes: a part of each parameter, possibly empty, for each process.
+/// The division of all parameters among the processes: a part of each parameter, possibly empty, for each
+/// process.
 ///
-/// Parts begin at multiples of the chunks in which the squares of a gradient are summed, so that its norm has the same bits
-/// however chunks are assigned to processes.
+/// Parts begin at multiples of the chunks in which the squares of a gradient are summed, so that its norm has
+/// the same bits however chunks are assigned to processes.
 #[derive(Debug)]
 pub(super) struct Partition {
-    /// Neighboring parameters, whose gradients are sent together. Each bucket is divided evenly among the processes, so that
-    /// all receive the same amount of it.
+    /// Neighboring parameters, whose gradients are sent together. Each bucket is divided evenly among the
+    /// processes, so that all receive the same amount of it.
     buckets: Vec<Range<usize>>,
     /// The bucket of each parameter.
     bucket_of: Vec<usize>,

@@ -5,11 +5,12 @@ use attentive_config::{Config, Task, Vocabulary};
 use attentive_interop as interop;
 use attentive_text::{Masks, Tokenizers, learn_labels};
 
-/// The tokenizers of `tokenizer.from`, if it is set. The tokenizer of labels is always learned, from `labels`.
+/// The tokenizers of `tokenizer.from`, if it is set. The tokenizer of labels is always learned, from
+/// `labels`.
 ///
 /// # Errors
-/// The errors of [`interop::tokenizers`]; [`Error::Config`] if there is one tokenizer where two are needed, or two where one is
-/// needed.
+/// The errors of [`interop::tokenizers`]; [`Error::Config`] if there is one tokenizer where two are needed,
+/// or two where one is needed.
 pub(super) fn tokenizers(
     config: &Config,
     labels: impl FnOnce() -> Vec<String>,

@@ -112,8 +112,8 @@ impl Material {
     }
 }
 
-/// Reads the corpora, and learns tokenizers or takes the known ones. With several processes, all use the tokenizers of the
-/// first one. Corpora in RAM are `given`.
+/// Reads the corpora, and learns tokenizers or takes the known ones. With several processes, all use the
+/// tokenizers of the first one. Corpora in RAM are `given`.
 pub(super) fn material(
     config: &Config,
     known: Known<'_>,
@@ -195,7 +195,8 @@ fn shared_tokenizers(
 
 pub(super) use on_disk::{encode_corpus, store_key};
 
-/// Prepares for training by `work`, which reads and learns: that can take a while, and nothing is lost if it is stopped.
+/// Prepares for training by `work`, which reads and learns: that can take a while, and nothing is lost if it
+/// is stopped.
 ///
 /// # Errors
 /// Those of `work`; a request to stop by `interrupt`.
@@ -234,8 +235,8 @@ fn learn(config: &Config, train: &Corpus, observer: &mut dyn Observer) -> Result
     learned.for_model(&config.model)
 }
 
-/// Returns a note if a vocabulary of subwords is smaller than requested. Vocabularies of words and characters contain what
-/// occurs.
+/// Returns a note if a vocabulary of subwords is smaller than requested. Vocabularies of words and characters
+/// contain what occurs.
 fn fewer_tokens(asked: &TokenizerConfig, learned: &Tokenizers, is_labeled: bool) -> Option<String> {
     if !matches!(asked.kind, TokenizerKind::Bpe | TokenizerKind::Unigram) {
         return None;

@@ -20,13 +20,14 @@ use crate::memory;
 use crate::report::{Event, Observer};
 use crate::source::Source;
 
-/// The share of the free memory above which files are encoded on disk. In memory, training data take a multiple of the size of
-/// their files.
+/// The share of the free memory above which files are encoded on disk. In memory, training data take a
+/// multiple of the size of their files.
 const SHARE_OF_MEMORY: f64 = 0.125;
 /// The number of lines that are encoded at a time.
 const LINES: usize = 1 << 14;
 
-/// Returns true if the training data are kept on disk; `processes` is the number of processes on this machine.
+/// Returns true if the training data are kept on disk; `processes` is the number of processes on this
+/// machine.
 ///
 /// # Errors
 /// [`Error::Config`] if they should be, but cannot; [`Error::Io`] if a file cannot be accessed.
@@ -170,11 +171,12 @@ pub(super) fn material(
     })
 }
 
-/// The encoded training data, which are created if there are none, and their tokenizers: the `given` ones, or tokenizers
-/// learned from the data.
+/// The encoded training data, which are created if there are none, and their tokenizers: the `given` ones, or
+/// tokenizers learned from the data.
 ///
 /// # Errors
-/// The errors of reading, learning and encoding the corpus, and [`Error::Io`] if the disk cannot be written; a request to stop.
+/// The errors of reading, learning and encoding the corpus, and [`Error::Io`] if the disk cannot be written;
+/// a request to stop.
 fn store(
     config: &Config,
     given: Option<&Tokenizers>,

@@ -5,9 +5,9 @@ use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, get_current_pid};
 
 use super::MB;
 
-/// The maximum number of bytes that this process may use: `train.max_memory_mb` if set, otherwise an equal share, for each of
-/// `processes`, of the free RAM of the machine or container, plus the RAM that the process already uses. `None` where the
-/// system does not report it.
+/// The maximum number of bytes that this process may use: `train.max_memory_mb` if set, otherwise an equal
+/// share, for each of `processes`, of the free RAM of the machine or container, plus the RAM that the process
+/// already uses. `None` where the system does not report it.
 pub(crate) fn limit(config: &Config, processes: usize) -> Option<f64> {
     if config.train.max_memory_mb > 0 {
         return Some(config.train.max_memory_mb as f64 * MB);

@@ -9,7 +9,8 @@ use attentive_tape::{Float, Lengths, rehearse};
 
 use super::Subject;
 
-/// The most numbers that the buffers of a forward and backward pass hold while `batches` are trained on, one after another.
+/// The most numbers that the buffers of a forward and backward pass hold while `batches` are trained on, one
+/// after another.
 pub(super) fn floats(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
     let model = Model::imagined(subject.architecture);
     subject.frozen.apply(&model);

@@ -71,7 +71,8 @@ fn what_a_gpu_holds_is_not_in_ram() {
     let (cpu, own) = (predict(None), predict(Some(HardwareMemory::Own)));
     let shared = predict(Some(HardwareMemory::Shared));
     let weights = FLOAT * architecture.n_weights() as f64;
-    // Weights, gradients and two moments; a copy of the weights for translations, and of all but gradients for checkpoints.
+    // Weights, gradients and two moments; a copy of the weights for translations, and of all but gradients
+    // for checkpoints.
     assert_eq!((cpu.model, cpu.on_gpu), (5.0 * weights, 0.0));
     assert_eq!((own.model, own.activations), (4.0 * weights, 0.0));
     let scratch = FLOAT * (48 * (1000 + config.model.d_model)) as f64;

@@ -8,8 +8,8 @@ use attentive_model::model::Model;
 use super::Subject;
 use crate::trainer::MOST_STARTED;
 
-/// The most numbers that wait for the host while `batches` are trained on: the losses of all rows, the sums of squares of the
-/// gradients and the verdict, of as many updates as are read together.
+/// The most numbers that wait for the host while `batches` are trained on: the losses of all rows, the sums
+/// of squares of the gradients and the verdict, of as many updates as are read together.
 pub(super) fn floats(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
     let train = &subject.config.train;
     let updates = match subject.processes {

@@ -9,9 +9,9 @@ use crate::exchange::parameters_of_first;
 use crate::report::{Event, ValidationReport};
 
 impl Trainer<'_> {
-    /// Makes the average of the latest `train.average_last` checkpoints the final model, if that is not 0. Validates it if
-    /// `validated` is true and the run has validation data. Resuming the run is not affected: its state remains the state of
-    /// the last checkpoint.
+    /// Makes the average of the latest `train.average_last` checkpoints the final model, if that is not 0.
+    /// Validates it if `validated` is true and the run has validation data. Resuming the run is not affected:
+    /// its state remains the state of the last checkpoint.
     pub(super) fn serve_mean(&mut self, validated: bool) -> Result<()> {
         let setup = &self.setup;
         let last = setup.config.train.average_last;

@@ -1,7 +1,7 @@
 //! Updates, and the reports on them once their results are known.
 //!
-//! A GPU computes later than it is asked to. Its results are read when something needs them: the log, a validation, or a
-//! checkpoint, which must not hold the weights of a damaged update.
+//! A GPU computes later than it is asked to. Its results are read when something needs them: the log, a
+//! validation, or a checkpoint, which must not hold the weights of a damaged update.
 
 use std::time::{Duration, Instant};
 

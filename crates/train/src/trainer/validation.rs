@@ -11,7 +11,8 @@ use crate::update::not_finite;
 use crate::{BestReport, StopReason};
 
 impl Trainer<'_> {
-    /// Validates after every `validate_every` updates and after the last one. Returns true if the result is the best so far.
+    /// Validates after every `validate_every` updates and after the last one. Returns true if the result is
+    /// the best so far.
     pub(super) fn validate_if_due(&mut self) -> Result<bool> {
         let every = self.setup.config.train.validate_every;
         let is_last = matches!(self.finished(), Some(StopReason::MaxSteps | StopReason::MaxEpochs));
@@ -19,8 +20,8 @@ impl Trainer<'_> {
         if is_regular || every > 0 && is_last { self.validate(is_regular) } else { Ok(false) }
     }
 
-    /// Validates. Returns true if the result is the best so far. A regular validation happens in every run with this
-    /// configuration.
+    /// Validates. Returns true if the result is the best so far. A regular validation happens in every run
+    /// with this configuration.
     pub(super) fn validate(&mut self, is_regular: bool) -> Result<bool> {
         if self.setup.material.validation.is_none() {
             return Ok(false);
@@ -47,7 +48,8 @@ impl Trainer<'_> {
         let best = self.progress.best;
         report.best = best.is_none_or(|best| is_better(best_by, &report, &best));
         if is_regular {
-            // Not after the last update, so that a run extended later continues as if it had not stopped there.
+            // Not after the last update, so that a run extended later continues as if it had not stopped
+            // there.
             let plateau = &mut self.progress.plateau;
             plateau.observe(&config.train.schedule, report.loss);
         }
@@ -69,8 +71,8 @@ impl Trainer<'_> {
     }
 }
 
-/// Whether `report` is better than the `best` so far. The loss decides between equal BLEU scores: in the first updates BLEU is 0
-/// again and again while the model learns.
+/// Whether `report` is better than the `best` so far. The loss decides between equal BLEU scores: in the
+/// first updates BLEU is 0 again and again while the model learns.
 fn is_better(best_by: BestBy, report: &ValidationReport, best: &BestReport) -> bool {
     match (best_by, &report.bleu, best.bleu) {
         (BestBy::Bleu, Some(score), Some(bleu)) if score.value != bleu => score.value > bleu,

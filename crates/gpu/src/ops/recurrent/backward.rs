@@ -33,7 +33,8 @@ pub(in crate::ops) struct Retreat<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ops) struct Tapes<'a> {
     pub(in crate::ops) all: &'a Buffer,
-    /// Columns of the first tape: the gradients of U h + b, and if they are others those of the projected inputs.
+    /// Columns of the first tape: the gradients of U h + b, and if they are others those of the projected
+    /// inputs.
     pub(in crate::ops) width: usize,
     /// The columns of the projected inputs.
     pub(in crate::ops) inputs: usize,

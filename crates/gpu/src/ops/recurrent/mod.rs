@@ -1,8 +1,9 @@
 //! Recurrent layers.
 //!
-//! The steps of a sequence are its positions in the order in which they are read. Sequences are sorted from the longest to the
-//! shortest, so that those that have a step come first, and their products are one product. The backward pass writes what the
-//! gradients of weights need on tapes: matrices with a row for each step of each sequence, step by step.
+//! The steps of a sequence are its positions in the order in which they are read. Sequences are sorted from
+//! the longest to the shortest, so that those that have a step come first, and their products are one
+//! product. The backward pass writes what the gradients of weights need on tapes: matrices with a row for
+//! each step of each sequence, step by step.
 
 mod backward;
 mod forward;

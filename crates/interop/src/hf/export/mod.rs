@@ -40,7 +40,8 @@ pub(super) struct Equal {
     pub(super) rows: &'static [&'static str],
     /// The path of the classifier of labels.
     pub(super) labels: Option<&'static str>,
-    /// True if the features of positions are in another order in `transformers`: first all sines, then all cosines.
+    /// True if the features of positions are in another order in `transformers`: first all sines, then all
+    /// cosines.
     pub(super) permuted: bool,
 }
 

@@ -2,8 +2,8 @@
 
 use attentive_model::model::Parameter;
 
-/// Returns a parameter for another order of the features between layers: first the even-numbered ones, then the odd-numbered
-/// ones.
+/// Returns a parameter for another order of the features between layers: first the even-numbered ones, then
+/// the odd-numbered ones.
 pub(super) fn halves_apart(parameter: &Parameter) -> Vec<f32> {
     let Parameter { name, shape, values } = parameter;
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));

@@ -15,8 +15,8 @@ pub(super) fn files(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<[Va
     Ok([file, settings])
 }
 
-/// Returns the `tokenizer.json` of both sides. If they divide texts in different ways into tokens of one vocabulary, it is the
-/// source's, which spells the tokens of the target as well.
+/// Returns the `tokenizer.json` of both sides. If they divide texts in different ways into tokens of one
+/// vocabulary, it is the source's, which spells the tokens of the target as well.
 fn one(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
     let read = |tokenizer: &Tokenizer| {
         let damaged = |error| {

@@ -41,8 +41,9 @@ pub(super) fn append<'a>(file: &mut Value, first: TokenId, tokens: impl IntoIter
     push(file, tokens.into_iter().zip(first..));
 }
 
-/// Adds the tokens that settings declare: ids in ascending order, and `content` with any of the properties of an added token.
-/// Tokens of the model get these properties; a token without any is special if `is_special` returns true.
+/// Adds the tokens that settings declare: ids in ascending order, and `content` with any of the properties of
+/// an added token. Tokens of the model get these properties; a token without any is special if `is_special`
+/// returns true.
 ///
 /// # Errors
 /// Describes a token whose id belongs to another one or leaves a gap.
@@ -80,8 +81,8 @@ pub(super) fn declare(
     Ok(())
 }
 
-/// Returns the size of the vocabulary `vocab` if the tokenizer `file` has additional tokens, all of them special, such as the
-/// `<mask>` of models that were later trained without one.
+/// Returns the size of the vocabulary `vocab` if the tokenizer `file` has additional tokens, all of them
+/// special, such as the `<mask>` of models that were later trained without one.
 pub(super) fn beyond(file: &Value, vocab: usize) -> Result<Option<usize>, String> {
     let added = entries(file)?;
     let all = vocabulary(file.to_string().as_bytes())?;

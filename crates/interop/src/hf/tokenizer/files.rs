@@ -29,8 +29,8 @@ impl Files {
         Self { path, sides: vec![side], known: None }
     }
 
-    /// Reads the tokenizer files in `dir` of a model of the kind `kind` (`model_type`) with `vocab` tokens, changed as
-    /// `settings` say.
+    /// Reads the tokenizer files in `dir` of a model of the kind `kind` (`model_type`) with `vocab` tokens,
+    /// changed as `settings` say.
     pub(super) fn read(dir: &Path, kind: &str, vocab: usize, settings: &Settings) -> Result<Self> {
         let mut files = Self::stored(dir, kind, vocab, settings)?;
         for side in &mut files.sides {

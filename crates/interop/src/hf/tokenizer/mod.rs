@@ -59,8 +59,8 @@ impl Read {
         token.ok_or_else(|| self.refuse(format!("there is no token {id}")))
     }
 
-    /// Returns the units in which a language model reads texts: lines, if each begins with a token, otherwise parts of a
-    /// stream.
+    /// Returns the units in which a language model reads texts: lines, if each begins with a token, otherwise
+    /// parts of a stream.
     pub(super) fn units(&self, task: Task) -> Units {
         match (task, &self.frame.first) {
             (Task::Generate, None) => Units::Stream,
@@ -115,7 +115,8 @@ impl Read {
     }
 }
 
-/// Reads the tokenizer in `dir` of a model of the kind `kind` (`model_type`), and completes its vocabulary to `vocab` tokens.
+/// Reads the tokenizer in `dir` of a model of the kind `kind` (`model_type`), and completes its vocabulary to
+/// `vocab` tokens.
 pub(super) fn read(dir: &Path, kind: &str, vocab: usize, generation: &Generation) -> Result<Read> {
     let settings = Settings::read(dir, kind)?;
     let Files { path, mut sides, known } = Files::read(dir, kind, vocab, &settings)?;

@@ -1,4 +1,5 @@
-//! Applies settings that change a tokenizer, as the classes of `transformers` apply them to the file that they have read.
+//! Applies settings that change a tokenizer, as the classes of `transformers` apply them to the file that
+//! they have read.
 
 use attentive_base::error::{Error, Result};
 use attentive_text::vocabulary;
@@ -9,7 +10,8 @@ use super::frame::Frame;
 use super::settings::{LLAMA, Settings, T5};
 use super::wordpiece;
 
-/// Changes the tokenizer `file` as its class does with `settings`. `refuse` makes an error from a problem with the file.
+/// Changes the tokenizer `file` as its class does with `settings`. `refuse` makes an error from a problem
+/// with the file.
 pub(super) fn apply(file: &mut Value, settings: &Settings, refuse: impl Fn(String) -> Error) -> Result<()> {
     let declared = settings.added()?;
     added::declare(file, &declared, |token| settings.is_special(token)).map_err(&refuse)?;

@@ -1,4 +1,5 @@
-//! Settings in the files beside a tokenizer: `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json`.
+//! Settings in the files beside a tokenizer: `tokenizer_config.json`, `special_tokens_map.json` and
+//! `added_tokens.json`.
 
 use std::path::{Path, PathBuf};
 
@@ -129,12 +130,14 @@ impl Settings {
         }
     }
 
-    /// The class of the tokenizer in its tool, without the suffix of its fast variant; `None` if the settings name none.
+    /// The class of the tokenizer in its tool, without the suffix of its fast variant; `None` if the settings
+    /// name none.
     pub(super) fn named_class(&self) -> Option<&str> {
         self.class.as_deref()
     }
 
-    /// The class of the tokenizer: the one that the settings name, otherwise the default of the kind of model.
+    /// The class of the tokenizer: the one that the settings name, otherwise the default of the kind of
+    /// model.
     pub(super) fn class(&self) -> &str {
         self.named_class().unwrap_or(self.default_class)
     }

@@ -13,8 +13,8 @@ use crate::hf::generation::Generation;
 /// Mask tokens of tokenizers whose settings name none.
 const MASKS: [&str; 2] = ["[MASK]", "<mask>"];
 
-/// Returns the special tokens among `tokens` of the tokenizer `file`. Tokens that the model does not name are taken from the
-/// frame, whose first token begins a text and whose last token ends it.
+/// Returns the special tokens among `tokens` of the tokenizer `file`. Tokens that the model does not name are
+/// taken from the frame, whose first token begins a text and whose last token ends it.
 pub(super) fn names(
     file: &Value,
     tokens: &BTreeMap<TokenId, String>,

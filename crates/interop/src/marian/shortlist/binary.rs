@@ -1,8 +1,8 @@
 //! Shortlists in Marian's binary format, such as `lex.*.s2t.bin` of Firefox.
 //!
-//! It consists of numbers of 64 bits: a magic number, a checksum of everything after it, the number of the most frequent
-//! tokens, which are candidates of every sentence, the maximum number of candidates of a token, the number of offsets, the
-//! number of candidates, and the offsets. The candidates follow, in 32 bits.
+//! It consists of numbers of 64 bits: a magic number, a checksum of everything after it, the number of the
+//! most frequent tokens, which are candidates of every sentence, the maximum number of candidates of a token,
+//! the number of offsets, the number of candidates, and the offsets. The candidates follow, in 32 bits.
 
 use std::path::Path;
 

@@ -11,8 +11,9 @@ use attentive_base::regular_file;
 use attentive_model::shortlist::Shortlist;
 use attentive_text::Tokenizers;
 
-/// Reads the file `path` for a model with `sizes` tokens on each side, the last of which is not in the list. With `shared`,
-/// each source token is its own candidate. `limits` select the candidates of a list in text format.
+/// Reads the file `path` for a model with `sizes` tokens on each side, the last of which is not in the list.
+/// With `shared`, each source token is its own candidate. `limits` select the candidates of a list in text
+/// format.
 pub(super) fn read(
     path: &Path,
     limits: &[String],

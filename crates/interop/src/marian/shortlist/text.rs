@@ -1,5 +1,5 @@
-//! Shortlists in text format, compressed or not. Each line has a target token, a source token, and the probability of the
-//! former given the latter.
+//! Shortlists in text format, compressed or not. Each line has a target token, a source token, and the
+//! probability of the former given the latter.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -117,8 +117,8 @@ pub(super) fn read(
     Shortlist::new(ends, all, always.collect(), tgt_vocab).map_err(|problem| not_understood(path, problem))
 }
 
-/// Selects the candidates within the limits, sorted by source token and then by probability. If a pair has several
-/// probabilities, the last one is used.
+/// Selects the candidates within the limits, sorted by source token and then by probability. If a pair has
+/// several probabilities, the last one is used.
 fn best(mut pairs: Vec<Pair>, limits: Limits) -> Vec<Pair> {
     pairs.reverse();
     pairs.sort_by_key(|pair| (pair.src, pair.tgt));

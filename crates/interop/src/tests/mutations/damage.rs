@@ -4,8 +4,8 @@ use attentive_base::random::Random;
 
 use crate::marian::tests::mend_shortlist;
 
-/// Returns a copy of `bytes`, the content of the file `name`, with one to three changes. Half of the copies have correct
-/// checksums.
+/// Returns a copy of `bytes`, the content of the file `name`, with one to three changes. Half of the copies
+/// have correct checksums.
 pub(super) fn mutated(name: &str, bytes: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..1 + random.below(3) {

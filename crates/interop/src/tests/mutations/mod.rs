@@ -1,8 +1,9 @@
-//! Tests that damaged files of every format are refused or read, but cause neither a panic nor much use of RAM.
+//! Tests that damaged files of every format are refused or read, but cause neither a panic nor much use of
+//! RAM.
 //!
-//! `ATTENTIVE_MUTATIONS` sets the number of mutated files of each format, and turns on the check of RAM. Other tests in the
-//! same process use RAM, too, so the test must then run alone. The default number is small. `ATTENTIVE_MUTATIONS_OF` limits the
-//! formats to those whose name contains this text.
+//! `ATTENTIVE_MUTATIONS` sets the number of mutated files of each format, and turns on the check of RAM.
+//! Other tests in the same process use RAM, too, so the test must then run alone. The default number is
+//! small. `ATTENTIVE_MUTATIONS_OF` limits the formats to those whose name contains this text.
 
 mod damage;
 mod models;
@@ -59,7 +60,8 @@ fn damaged_files_cause_neither_panics_nor_much_memory() {
     });
 }
 
-/// Imports `model` with `each` versions of `file`, the format `number`, and returns how many of them were read.
+/// Imports `model` with `each` versions of `file`, the format `number`, and returns how many of them were
+/// read.
 fn damage_many(model: &Model, file: &str, each: usize, number: usize) -> usize {
     let format = format!("{}, `{file}`", model.name);
     let folder = tempfile::tempdir().unwrap();

@@ -31,7 +31,8 @@ fn change_json(path: &Path, change: impl FnOnce(&mut Value)) {
     fs::write(path, value.to_string()).unwrap();
 }
 
-/// Copies the fixture `name` without its tokenizer, and changes its number of tokens from `before` to `after`.
+/// Copies the fixture `name` without its tokenizer, and changes its number of tokens from `before` to
+/// `after`.
 fn without_tokenizer(name: &str, dir: &Path, [before, after]: [usize; 2]) {
     copy(name, dir);
     fs::remove_file(dir.join("tokenizer.json")).unwrap();

@@ -10,8 +10,8 @@ struct Tails<const P: usize>([[i8; TILE]; P]);
 
 /// Writes the sums: 16 rows by four panels or 32 rows by two.
 pub(super) fn product(unit: &Configured, panels: usize, rows: usize, tile: &Tile<'_>, room: &mut Room) {
-    // SAFETY: the tile has at least one row; rows are stored in multiples of `ROWS`, which the caller of the kernels
-    // has checked; the room holds all sums of a shape.
+    // SAFETY: the tile has at least one row; rows are stored in multiples of `ROWS`, which the caller of the
+    // kernels has checked; the room holds all sums of a shape.
     unsafe {
         match panels {
             4 => {

@@ -8,8 +8,8 @@ use std::arch::x86_64::{
 
 use super::tile::{Room, Tile};
 
-/// Defines a kernel and the function that selects its shape. `$prepare` and `$add` see half a line of the weight and the numbers
-/// of a row.
+/// Defines a kernel and the function that selects its shape. `$prepare` and `$add` see half a line of the
+/// weight and the numbers of a row.
 macro_rules! kernels {
     ($(#[$attribute:meta])* $name:ident, $kernel:ident, $features:literal, $prepare:expr, $add:expr) => {
         $(#[$attribute])*
@@ -76,8 +76,9 @@ macro_rules! kernels {
 }
 
 kernels! {
-    /// Adds the product of `rows` rows and `panels` panels to the sums. The magnitudes of the weights, at most 128, are unsigned
-    /// bytes and their signs go to the other operand, so that no sum of two products exceeds 16 bits.
+    /// Adds the product of `rows` rows and `panels` panels to the sums. The magnitudes of the weights, at
+    /// most 128, are unsigned bytes and their signs go to the other operand, so that no sum of two products
+    /// exceeds 16 bits.
     ///
     /// # Safety
     /// The CPU has AVX2, and the room holds the sums.

@@ -1,5 +1,5 @@
-//! The AVX-512 VNNI kernel: `vpdpbusd` adds four products of unsigned and signed bytes to each of 16 sums. The sums become results
-//! in registers.
+//! The AVX-512 VNNI kernel: `vpdpbusd` adds four products of unsigned and signed bytes to each of 16 sums.
+//! The sums become results in registers.
 
 use std::arch::x86_64::{
     __m512, __m512i, _CMP_LT_OQ, _mm512_add_ps, _mm512_cmp_ps_mask, _mm512_cvtepi32_ps, _mm512_dpbusd_epi32,
@@ -64,8 +64,8 @@ unsafe fn kernel<const ROWS: usize, const PANELS: usize, const PREFETCH: bool>(
         "columns of a tile"
     );
     let row_scales: &[f32; ROWS] = results.row_scales.try_into().expect("rows of a tile");
-    // Three addresses that the compiler cannot relate to each other; otherwise it computes each from the previous one, a
-    // chain of additions as slow as the products.
+    // Three addresses that the compiler cannot relate to each other; otherwise it computes each from the
+    // previous one, a chain of additions as slow as the products.
     let left = tile.rows(ROWS);
     let mut left = [0, 4, 8].map(|row| black_box(left.wrapping_add(row * tile.stride)));
     let mut right = tile.panels::<PANELS>();
@@ -74,8 +74,8 @@ unsafe fn kernel<const ROWS: usize, const PANELS: usize, const PREFETCH: bool>(
         PANEL.. => u16::MAX,
         cols => (1 << cols) - 1,
     });
-    // SAFETY: `rows` has checked the left operand; each of the `panels` starts in the right one, which consists of whole panels;
-    // lanes that are not wanted are not accessed.
+    // SAFETY: `rows` has checked the left operand; each of the `panels` starts in the right one, which
+    // consists of whole panels; lanes that are not wanted are not accessed.
     unsafe {
         // −128 times the sums of the columns: what is added to the numbers of a row adds the opposite.
         let mut sums = [[_mm512_setzero_si512(); PANELS]; ROWS];

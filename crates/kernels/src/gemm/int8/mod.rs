@@ -1,7 +1,7 @@
 //! Products of 8-bit integers with packed weights.
 //!
-//! Sums are exact, so every instruction set, tile and number of threads gives the same bits. A sum times the scales of its row and
-//! its column, plus the bias, is the result; each operation is rounded on its own.
+//! Sums are exact, so every instruction set, tile and number of threads gives the same bits. A sum times the
+//! scales of its row and its column, plus the bias, is the result; each operation is rounded on its own.
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
@@ -43,13 +43,14 @@ pub(crate) struct Left<'a> {
     scales: &'a [f32],
 }
 
-/// Whether the instructions multiply unsigned by signed bytes, so that 128 is added to those of the left operand.
+/// Whether the instructions multiply unsigned by signed bytes, so that 128 is added to those of the left
+/// operand.
 fn is_offset(isa: IntegerIsa) -> bool {
     matches!(isa, IntegerIsa::AvxVnni(_) | IntegerIsa::Avx512Vnni(_))
 }
 
-/// The distance of rows of the left operand in bytes: an odd number of cache lines, so that rows fall into different sets of a
-/// cache.
+/// The distance of rows of the left operand in bytes: an odd number of cache lines, so that rows fall into
+/// different sets of a cache.
 fn stride(k: usize) -> usize {
     (k.div_ceil(DEPTH) | 1) * DEPTH
 }
@@ -59,8 +60,8 @@ pub(crate) fn left_len(rows: usize, k: usize) -> usize {
     crate::area::area(rows.next_multiple_of(ROWS), stride(k))
 }
 
-/// Quantizes `x` `[rows, k]` into `bytes`, whose length is [`left_len`], and `scales`, `[rows]`; on several threads if
-/// `parallel`.
+/// Quantizes `x` `[rows, k]` into `bytes`, whose length is [`left_len`], and `scales`, `[rows]`; on several
+/// threads if `parallel`.
 pub(crate) fn prepare<'a>(
     isa: IntegerIsa,
     k: usize,
@@ -73,7 +74,8 @@ pub(crate) fn prepare<'a>(
     let quantize_row = |(row, (bytes, scale)): (usize, (&mut [i8], &mut f32))| {
         let (values, rest) = bytes.split_at_mut(k);
         *scale = quantize(&x[row * k..][..k], values);
-        // Zeros behind the row, also where unsigned bytes are multiplied, keep whatever the weight has there out of the sums.
+        // Zeros behind the row, also where unsigned bytes are multiplied, keep whatever the weight has there
+        // out of the sums.
         rest.fill(0);
         if is_offset(isa) {
             quantize::offset(values);

@@ -6,10 +6,12 @@ const MAX: f32 = 127.0;
 /// Rows whose numbers all lie below this count as zero: the reciprocal of their scale would overflow.
 const SMALLEST: f32 = MAX * f32::MIN_POSITIVE;
 
-/// Adding this to a small number rounds it to the nearest integer, ties to even, which ends up in the low bits.
+/// Adding this to a small number rounds it to the nearest integer, ties to even, which ends up in the low
+/// bits.
 const ROUND: f32 = 12_582_912.0;
 
-/// Writes `x` divided by its scale, rounded to the nearest integers, and returns the scale: the largest absolute value divided by
+/// Writes `x` divided by its scale, rounded to the nearest integers, and returns the scale: the largest
+/// absolute value divided by
 /// 127. For a row with a number that is not finite, the scale is NaN and the integers are zero.
 pub(crate) fn quantize(x: &[f32], out: &mut [i8]) -> f32 {
     let largest = f32::from_bits(largest_magnitude(x));

@@ -36,8 +36,8 @@ pub(super) struct Tile<'a> {
     pub(super) right: &'a [i8],
     /// Bytes of a panel.
     pub(super) panel: usize,
-    /// The panels to prefetch, as many as the shape has; see [`crate::prefetch::Ahead`]. AMX and the portable kernel do
-    /// not.
+    /// The panels to prefetch, as many as the shape has; see [`crate::prefetch::Ahead`]. AMX and the portable
+    /// kernel do not.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) next: Option<*const i8>,
     /// The sums of the wanted columns of the weight.
@@ -160,7 +160,8 @@ impl Unit {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => {
                 room.clear(shape, rows);
-                // SAFETY: this unit is made from a proof that the CPU has these instructions, and the room holds the sums.
+                // SAFETY: this unit is made from a proof that the CPU has these instructions, and the room
+                // holds the sums.
                 unsafe { avx2::add_product(shape.panels, rows, tile, room) }
             }
             #[cfg(target_arch = "x86_64")]

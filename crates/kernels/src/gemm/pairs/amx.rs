@@ -1,4 +1,5 @@
-//! Products on the matrix unit: `tdpbf16ps` adds 32 products to each element of a tile, in an order fixed by the hardware.
+//! Products on the matrix unit: `tdpbf16ps` adds 32 products to each element of a tile, in an order fixed by
+//! the hardware.
 
 use super::{DEPTH, Tile, WIDTH};
 use crate::gemm::amx::{LINE, LINES, Operands, Output, TILE};

@@ -1,7 +1,7 @@
 //! The AVX-512 microkernel: 8 rows by two vectors of columns, or up to two rows by eight.
 //!
-//! `vdpbf16ps` adds two products to each lane. A sum starts from zero and covers `STEPS` blocks before it is added to
-//! the output. Subnormal numbers are treated as zero.
+//! `vdpbf16ps` adds two products to each lane. A sum starts from zero and covers `STEPS` blocks before it is
+//! added to the output. Subnormal numbers are treated as zero.
 
 use std::arch::x86_64::{
     __m512bh, __m512i, _mm512_add_ps, _mm512_dpbf16_ps, _mm512_loadu_si512, _mm512_mask_storeu_ps,
@@ -21,8 +21,8 @@ pub(super) const WIDE: usize = 8;
 pub(super) const WIDE_ROWS: usize = 2;
 
 /// # Safety
-/// The CPU has AVX-512F and AVX-512 BF16. Each panel of `tile` has as many lines as it says; the output is writable for its rows
-/// and columns.
+/// The CPU has AVX-512F and AVX-512 BF16. Each panel of `tile` has as many lines as it says; the output is
+/// writable for its rows and columns.
 #[target_feature(enable = "avx512f,avx512bf16")]
 pub(super) unsafe fn multiply(tile: &Tile<2, 2>) {
     for first in (0..tile.rows).step_by(ROWS) {
@@ -38,7 +38,8 @@ pub(super) unsafe fn multiply(tile: &Tile<2, 2>) {
     }
 }
 
-/// [`multiply`] for at most [`WIDE_ROWS`] rows, and panels in the caches: eight panels from RAM are slower than two prefetched ones.
+/// [`multiply`] for at most [`WIDE_ROWS`] rows, and panels in the caches: eight panels from RAM are slower
+/// than two prefetched ones.
 ///
 /// # Safety
 /// See [`multiply`].
@@ -69,7 +70,8 @@ unsafe fn multiply_rows<const N: usize>(tile: &Tile<2, 2>, first: usize) {
     }
 }
 
-/// [`multiply`] for at most `N` rows from `first` on and `P` panels. The next panels are prefetched if `PREFETCH`.
+/// [`multiply`] for at most `N` rows from `first` on and `P` panels. The next panels are prefetched if
+/// `PREFETCH`.
 ///
 /// # Safety
 /// See [`multiply`].
@@ -86,8 +88,8 @@ unsafe fn multiply_panels<const N: usize, const P: usize, const L: usize, const 
     let mut sums = [[_mm512_setzero_ps(); P]; N];
     let mut right = tile.right.map(|line| line.cast::<__m512i>());
     let mut left = tile.left[first / WIDTH].cast::<i32>();
-    // SAFETY: all addresses lie within the panels and the output that the caller guarantees; masked lanes are not
-    // accessed.
+    // SAFETY: all addresses lie within the panels and the output that the caller guarantees; masked lanes are
+    // not accessed.
     unsafe {
         left = left.add(first % WIDTH * WIDTH);
         let (steps, rest) = (tile.lines / WIDTH, tile.lines % WIDTH);

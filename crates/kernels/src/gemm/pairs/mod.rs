@@ -1,10 +1,10 @@
 //! Bfloat16 products with instructions that multiply and add pairs of numbers.
 //!
-//! AMX multiplies so fast that packing an element costs as much as about a hundred products. Therefore no element is
-//! packed twice: an operand whose parts are shared by several tasks is packed completely before they start, and other
-//! operands are packed part by part by the task that uses them, which then finds them in its L2 cache. Depths, rows
-//! and columns are zero-padded to whole blocks, so a row of a small product goes through the same instructions as
-//! that row of a large one.
+//! AMX multiplies so fast that packing an element costs as much as about a hundred products. Therefore no
+//! element is packed twice: an operand whose parts are shared by several tasks is packed completely before
+//! they start, and other operands are packed part by part by the task that uses them, which then finds them
+//! in its L2 cache. Depths, rows and columns are zero-padded to whole blocks, so a row of a small product
+//! goes through the same instructions as that row of a large one.
 
 mod amx;
 mod avx512;
@@ -29,11 +29,11 @@ const DEPTH: usize = 32;
 const WIDTH: usize = 16;
 /// Rows and columns of a register tile: two blocks by two.
 const TILE: usize = 2 * WIDTH;
-/// Blocks along the depth that are processed before the next register tile. Two panels of the right operand then take
-/// 2 · 16 KiB and stay in the L1 cache while the left operand streams by.
+/// Blocks along the depth that are processed before the next register tile. Two panels of the right operand
+/// then take 2 · 16 KiB and stay in the L1 cache while the left operand streams by.
 const STEPS: usize = 16;
-/// The largest task. For each depth of `STEPS` blocks its operands take 256 KiB and 512 KiB, and its output 512 KiB:
-/// together they fit into an L2 cache of 2 MiB.
+/// The largest task. For each depth of `STEPS` blocks its operands take 256 KiB and 512 KiB, and its output
+/// 512 KiB: together they fit into an L2 cache of 2 MiB.
 const TASK_ROWS: usize = 256;
 const TASK_COLS: usize = 512;
 /// Minimum number of multiply-adds per task.
@@ -41,8 +41,9 @@ const TASK_WORK: usize = 1 << 22;
 
 /// 16 lines of 32 elements, the size of one tile register.
 ///
-/// In the left operand, line i holds row i at 32 depths. In the right operand, line i holds depths 2i and 2i + 1 of
-/// 16 columns, one column after the other. Viewed as a matrix of pairs, one is the transpose of the other.
+/// In the left operand, line i holds row i at 32 depths. In the right operand, line i holds depths 2i and
+/// 2i + 1 of 16 columns, one column after the other. Viewed as a matrix of pairs, one is the transpose of the
+/// other.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Block([[u16; DEPTH]; WIDTH]);
@@ -148,14 +149,16 @@ pub(crate) fn blocks_of(numbers: &mut [u16]) -> &mut [Block] {
     blocks
 }
 
-/// Rounds and packs `x` `[rows, k]`, the left operand of products with packed weights; on several threads if `parallel`.
+/// Rounds and packs `x` `[rows, k]`, the left operand of products with packed weights; on several threads if
+/// `parallel`.
 pub(crate) fn prepare(rows: usize, k: usize, x: &[f32], blocks: &mut [Block], parallel: bool) {
     if rows > 0 && k > 0 {
         pack::pack(Side::Left, View::rows(x, k), rows, k, blocks, parallel);
     }
 }
 
-/// Calls `work` with `x` `[count, k]`, the left operand of several products or the transpose of the right one, rounded and packed.
+/// Calls `work` with `x` `[count, k]`, the left operand of several products or the transpose of the right
+/// one, rounded and packed.
 pub(super) fn with_packed<R>(
     side: Side,
     x: View<'_>,
@@ -170,8 +173,8 @@ pub(super) fn with_packed<R>(
     })
 }
 
-/// `out` from rows `row..` of a left operand with `rows` rows, which [`prepare`] has packed, and columns `col..` of `weight`, on
-/// the calling thread. `row` and `col` are multiples of 16.
+/// `out` from rows `row..` of a left operand with `rows` rows, which [`prepare`] has packed, and columns
+/// `col..` of `weight`, on the calling thread. `row` and `col` are multiples of 16.
 pub(crate) fn product_packed(
     isa: PairIsa,
     (left, rows, row): (&[Block], usize, usize),
@@ -228,8 +231,8 @@ fn rectangle(isa: PairIsa, product: &Product<'_, Part<'_>, Part<'_>>, out: &mut 
     product.epilogue.finish(out, 0..out.rows());
 }
 
-/// Calls `multiply` for each tile of `LEFT` by `RIGHT` panels. A panel that is missing at the end is replaced by the last one; its
-/// part of the product is not wanted.
+/// Calls `multiply` for each tile of `LEFT` by `RIGHT` panels. A panel that is missing at the end is replaced
+/// by the last one; its part of the product is not wanted.
 fn for_each_tile<const LEFT: usize, const RIGHT: usize>(
     left: &Panels<'_>,
     right: &Panels<'_>,

@@ -71,8 +71,8 @@ impl<'a> Operand<'a> {
 /// The part of an operand used by one task.
 #[derive(Clone, Copy)]
 pub(super) enum Part<'a> {
-    /// Panels from `first` on of a completely packed operand: all panels of the first `STEPS` blocks of depth, then those
-    /// of the next, and so on.
+    /// Panels from `first` on of a completely packed operand: all panels of the first `STEPS` blocks of
+    /// depth, then those of the next, and so on.
     Shared { blocks: &'a [Block], panels: usize, first: usize },
     /// Packed by the task.
     Own { side: Side, view: View<'a>, rows: usize },
@@ -106,7 +106,8 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The panels from depth `start` on, a multiple of `STEPS` blocks; packed into `room` if they are the task's own.
+    /// The panels from depth `start` on, a multiple of `STEPS` blocks; packed into `room` if they are the
+    /// task's own.
     pub(super) fn panels<'p>(&'p self, start: usize, depth: usize, room: &'p mut [Block]) -> Panels<'p> {
         let steps = depth.div_ceil(DEPTH);
         let of_blocks = |blocks: &'p [Block]| Panels {

@@ -22,8 +22,8 @@ pub(in crate::gemm) enum Side {
     Right,
 }
 
-/// Packs `x` `[count, k]`, the left operand or the transpose of the right one, into zero-padded panels of 16 rows.
-/// The CPU must have AVX-512BW and AVX-512 BF16. Uses several threads if `parallel`.
+/// Packs `x` `[count, k]`, the left operand or the transpose of the right one, into zero-padded panels of 16
+/// rows. The CPU must have AVX-512BW and AVX-512 BF16. Uses several threads if `parallel`.
 ///
 /// Rounds like [`super::super::bf16::round`], but flushes subnormal numbers to zero.
 pub(super) fn pack(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Block], parallel: bool) {
@@ -54,8 +54,8 @@ fn for_chunks(
     }
 }
 
-/// [`pack`] on the calling thread for at most `STEPS` blocks of depth: the first panels of `count` rows, processed
-/// along the contiguous direction of `x` if it has one.
+/// [`pack`] on the calling thread for at most `STEPS` blocks of depth: the first panels of `count` rows,
+/// processed along the contiguous direction of `x` if it has one.
 pub(super) fn pack_group(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Block]) {
     let steps = k.div_ceil(DEPTH);
     let pack = |panel: usize, step: usize, block: &mut Block| {
@@ -88,8 +88,8 @@ pub(super) fn pack_group(side: Side, x: View<'_>, count: usize, k: usize, blocks
 /// Packs the first `rows` rows and `depths` columns of `x`.
 ///
 /// # Safety
-/// The CPU has AVX-512BW and AVX-512 BF16; `x` holds `rows` rows and `depths` columns, at most one block, and exactly
-/// one if `WHOLE`.
+/// The CPU has AVX-512BW and AVX-512 BF16; `x` holds `rows` rows and `depths` columns, at most one block, and
+/// exactly one if `WHOLE`.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn pack_block<const WHOLE: bool>(
     side: Side,

@@ -51,7 +51,8 @@ fn hypotheses_that_share_a_beginning_equal_rows_that_do_not() {
     }
 }
 
-/// Rows that part within a block and at its ends, also with an odd number of values, which bfloat16 packs in pairs.
+/// Rows that part within a block and at its ends, also with an odd number of values, which bfloat16 packs in
+/// pairs.
 #[test]
 fn rows_that_part_anywhere_equal_rows_alone() {
     for changes in ["max_len = 64", "max_len = 64, d_model = 6, n_heads = 2, n_kv_heads = 1"] {

@@ -304,7 +304,8 @@ fn a_probe_names_the_first_layer_with_nan() {
     });
 }
 
-/// The batches are so large that the buffers of activations come from the pool; at the end, all are back or freed.
+/// The batches are so large that the buffers of activations come from the pool; at the end, all are back or
+/// freed.
 #[test]
 fn a_rehearsal_counts_what_an_update_takes() {
     let update = |model: &Model, batch: &Batch| {

@@ -125,7 +125,8 @@ fn through_output(layer: &Attention<Trained>, context: Vec<f32>) -> Value {
     mapped(&layer.output, &context)
 }
 
-/// Checks that rows sum to 1, and that exactly the weights for which `hidden(sentence, query, key)` holds are 0.
+/// Checks that rows sum to 1, and that exactly the weights for which `hidden(sentence, query, key)` holds
+/// are 0.
 fn check_weights(map: &AttentionMap, hidden: impl Fn(usize, usize, usize) -> bool) {
     let [_, n_heads, tgt_len, src_len] = map.weights.shape;
     for (number, row) in map.weights.values.chunks(src_len).enumerate() {
@@ -179,7 +180,8 @@ fn watching_changes_nothing() {
     });
 }
 
-/// The paper has separate matrices for each head (section 3.2.2); here they are blocks of one. Grouped heads share a block.
+/// The paper has separate matrices for each head (section 3.2.2); here they are blocks of one. Grouped heads
+/// share a block.
 #[test]
 fn one_matrix_for_all_heads_equals_one_for_each() {
     on_each_device(|| {

@@ -86,7 +86,8 @@ impl Decode for Sequences<'_> {
 }
 
 impl RecurrentDecoder<Trained> {
-    /// The state from which each layer starts in `batch` sequences, given the final states of the encoder's layers.
+    /// The state from which each layer starts in `batch` sequences, given the final states of the encoder's
+    /// layers.
     pub(crate) fn initial(&self, batch: usize, finals: &[Value]) -> Vec<Value> {
         let starts = self.starts(finals).into_iter().zip(&self.layers);
         starts
@@ -109,8 +110,8 @@ fn only_place() -> AttentionPlace {
     AttentionPlace { name: "decoder.attention".into(), site: AttentionSite::Cross, layer: 0 }
 }
 
-/// The previous state of each position, `[batch · len, d]`: `initial` `[batch, d]`, then the states `[batch · len, d]` without
-/// the last of each sequence.
+/// The previous state of each position, `[batch · len, d]`: `initial` `[batch, d]`, then the states
+/// `[batch · len, d]` without the last of each sequence.
 fn before(initial: &Value, states: &Value) -> Value {
     let ([batch, d], [rows, _]) = (initial.shape(), states.shape());
     let len = rows / batch;

@@ -42,7 +42,8 @@ impl Encode for Sequences<'_> {
 }
 
 impl Sequences<'_> {
-    /// The states of all positions: h, followed by c for cells that have one; zeros at padding. `[batch · len, states · d]`
+    /// The states of all positions: h, followed by c for cells that have one; zeros at padding.
+    /// `[batch · len, states · d]`
     pub(crate) fn states(
         &mut self,
         x: &Value,

@@ -10,7 +10,8 @@ use super::Initial;
 /// Streams of [`Random`] below this number are used for other purposes.
 const FIRST_STREAM: u64 = 1 << 32;
 
-/// Draws a model's parameters, each from its own random stream, so that a seed gives the same model on every machine.
+/// Draws a model's parameters, each from its own random stream, so that a seed gives the same model on every
+/// machine.
 #[derive(Clone, Debug)]
 pub struct Initializer {
     kind: Init,

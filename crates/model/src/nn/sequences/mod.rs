@@ -1,7 +1,8 @@
 //! Layers on whole sequences, with gradients.
 //!
-//! A batch of sequences is one matrix of `[batch · len, d_model]` rows, so that every linear map is one matrix product. A
-//! [`Pass`] carries what differs between passes: dropout, precision, probes, recording of attention.
+//! A batch of sequences is one matrix of `[batch · len, d_model]` rows, so that every linear map is one
+//! matrix product. A [`Pass`] carries what differs between passes: dropout, precision, probes, recording of
+//! attention.
 
 mod attend;
 mod attention_map;

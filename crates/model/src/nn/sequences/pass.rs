@@ -34,8 +34,8 @@ impl<'a> Pass<'a> {
         Self { dropout: None, is_recorded: false, precision, probe: None, watch: None }
     }
 
-    /// Training, with dropout drawn for micro-batch number `micro_batch` of the run seeded with `seed` and matrix products of
-    /// linear maps in `precision`.
+    /// Training, with dropout drawn for micro-batch number `micro_batch` of the run seeded with `seed` and
+    /// matrix products of linear maps in `precision`.
     pub fn training(seed: u64, micro_batch: u64, precision: Float) -> Self {
         Self {
             dropout: Some(DropoutKey { seed, micro_batch }),

@@ -47,8 +47,8 @@ struct Translate {
     target_lang: String,
     /// `html` or `xml` for text with tags.
     tag_handling: Option<String>,
-    /// `0` for no division into sentences, `1` to divide after punctuation and line breaks, `nonewlines` to divide only after
-    /// punctuation [default: `nonewlines` for `html`, else `1`].
+    /// `0` for no division into sentences, `1` to divide after punctuation and line breaks, `nonewlines` to
+    /// divide only after punctuation [default: `nonewlines` for `html`, else `1`].
     #[serde(default, deserialize_with = "word")]
     split_sentences: Option<String>,
     /// Only `default`, `prefer_more` and `prefer_less`.
@@ -137,7 +137,8 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     app.desk.ask(client, write).await
 }
 
-/// Translates each text with its own model. Also returns warnings about text that could not be read or written literally.
+/// Translates each text with its own model. Also returns warnings about text that could not be read or
+/// written literally.
 async fn translate_each(
     app: &App,
     client: Client,
@@ -157,7 +158,8 @@ async fn translate_each(
             None => groups.push((model, vec![number], vec![text])),
         }
     }
-    // All models accept their texts before any of them is waited for, so that no finished translation is thrown away.
+    // All models accept their texts before any of them is waited for, so that no finished translation is
+    // thrown away.
     let (mut all, mut segments) = (Vec::new(), 0);
     for (model, numbers, texts) in groups {
         let begun = begin(app, &model, client, texts_of(texts)).await?;

@@ -169,7 +169,8 @@ pub(super) async fn complete(State(app): State<Shared>, request: Request) -> Res
 /// Reads the texts.
 ///
 /// # Errors
-/// A [`Problem`] for a text that the model cannot continue, for too many tokens, and if the result is no longer needed.
+/// A [`Problem`] for a text that the model cannot continue, for too many tokens, and if the result is no
+/// longer needed.
 pub(super) fn read(
     model: &Model,
     texts: &[String],

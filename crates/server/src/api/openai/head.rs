@@ -49,7 +49,8 @@ impl Head {
         answer
     }
 
-    /// A part of a stream. If the end of the stream reports token counts, the `usage` of the other parts is null.
+    /// A part of a stream. If the end of the stream reports token counts, the `usage` of the other parts is
+    /// null.
     pub(super) fn chunk(&self, choice: Value, with_usage: bool) -> Bytes {
         let mut chunk = self.object(json!([choice]));
         if with_usage {

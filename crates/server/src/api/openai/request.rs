@@ -1,6 +1,7 @@
 //! The fields that all requests for texts share.
 
-/// Declares a request with its own fields, and with the shared fields that control generation or have no effect.
+/// Declares a request with its own fields, and with the shared fields that control generation or have no
+/// effect.
 macro_rules! request {
     ($(#[$about:meta])* struct $name:ident { $($own:tt)* }) => {
         $(#[$about])*
@@ -9,7 +10,8 @@ macro_rules! request {
         #[expect(dead_code, reason = "some fields ask for nothing")]
         pub(super) struct $name {
             $($own)*
-            /// Divisor of the logits; 0 always takes the most likely token [default: 1; translations are not sampled].
+            /// Divisor of the logits; 0 always takes the most likely token [default: 1; translations are not
+            /// sampled].
             temperature: Option<f64>,
             /// Probability mass of the most likely tokens to sample from [default: 1].
             top_p: Option<f64>,
@@ -60,7 +62,8 @@ macro_rules! request {
         }
 
         impl $name {
-            /// The options for texts of at most `new_tokens` tokens; `tokens_field` is the name of the field with this limit.
+            /// The options for texts of at most `new_tokens` tokens; `tokens_field` is the name of the field
+            /// with this limit.
             fn wish(
                 &self,
                 tokens_field: &'static str,

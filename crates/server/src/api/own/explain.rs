@@ -32,7 +32,8 @@ pub(super) struct Explain {
     text: String,
     /// A translation of it [default: the model's own].
     target: Option<String>,
-    /// The exact tokens of a translation, or of the continuation for a language model, spelled as in the vocabulary.
+    /// The exact tokens of a translation, or of the continuation for a language model, spelled as in the
+    /// vocabulary.
     target_tokens: Option<Vec<String>>,
 }
 
@@ -157,7 +158,8 @@ impl Explain {
         Ok(())
     }
 
-    /// The sentence to explain, if a page can show it. `found` is the model's own translation, if it was requested.
+    /// The sentence to explain, if a page can show it. `found` is the model's own translation, if it was
+    /// requested.
     fn shown(&self, pipeline: &Pipeline, found: Option<&[TokenId]>) -> Result<Shown, Problem> {
         let shown = pipeline.show(&self.text, self.target(found));
         let checked = shown.and_then(|shown| {

@@ -36,7 +36,8 @@ pub(super) struct Translate {
     beam_width: Option<usize>,
     /// Number of translations of each text [default: 1].
     n_best: Option<usize>,
-    /// Whether to translate each sentence of a text separately; if not, each text is read as one line [default: true].
+    /// Whether to translate each sentence of a text separately; if not, each text is read as one line
+    /// [default: true].
     #[serde(default = "yes")]
     split_sentences: bool,
     /// The beginning of each translation, that is, of its first sentence.

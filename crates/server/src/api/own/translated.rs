@@ -21,13 +21,14 @@ use crate::sse::{Telling, named};
 /// The translations of a text.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct Found {
-    /// The translations, best first, or samples in the order of their numbers. The n-th translation of a text of several
-    /// sentences consists of their n-th translations: scores and log-probabilities are summed, and tokens are concatenated.
+    /// The translations, best first, or samples in the order of their numbers. The n-th translation of a text
+    /// of several sentences consists of their n-th translations: scores and log-probabilities are summed, and
+    /// tokens are concatenated.
     translations: Vec<OneFound>,
     /// Warnings about input that could not be read literally and constraints that could not be met.
     warnings: Vec<String>,
-    /// The sentences of the text. The concatenation of all `before` and `source`, and `after`, is the text; the concatenation
-    /// of all `before` and `translation`, and `after`, is its best translation.
+    /// The sentences of the text. The concatenation of all `before` and `source`, and `after`, is the text;
+    /// the concatenation of all `before` and `translation`, and `after`, is its best translation.
     sentences: Vec<OneSentence>,
     /// The text after the last sentence.
     after: String,
@@ -78,7 +79,8 @@ pub(super) struct Asker {
 type Aligned = (Translation, Vec<Alignment>);
 
 impl Asker {
-    /// Calls `write` with the details of `texts`, whose sentences have the translations `found`, and returns its results.
+    /// Calls `write` with the details of `texts`, whose sentences have the translations `found`, and returns
+    /// its results.
     pub(super) async fn describe<T: Send + 'static>(
         &self,
         texts: Vec<Text>,
@@ -237,8 +239,8 @@ impl Events {
 }
 
 impl Growing {
-    /// The translation so far, if the next event is due. Long texts get fewer events than tokens, since each event contains the
-    /// whole translation.
+    /// The translation so far, if the next event is due. Long texts get fewer events than tokens, since each
+    /// event contains the whole translation.
     fn told(&mut self, number: usize) -> Option<Bytes> {
         /// The time for each byte, which limits the rate to one megabyte per second.
         const PACE: Duration = Duration::from_micros(1);

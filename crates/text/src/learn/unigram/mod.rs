@@ -1,9 +1,9 @@
 //! Unigram language model (Kudo 2018): starts with many pieces, then alternates between estimating their
-//! probabilities by expectation maximization and removing the least useful ones, until the vocabulary is small
-//! enough.
+//! probabilities by expectation maximization and removing the least useful ones, until the vocabulary is
+//! small enough.
 //!
-//! The trainer of the `tokenizers` crate is not used: its results depend on hash order and thread count, and it can
-//! panic or prune forever on small corpora.
+//! The trainer of the `tokenizers` crate is not used: its results depend on hash order and thread count, and
+//! it can panic or prune forever on small corpora.
 
 mod pieces;
 mod seeds;
@@ -23,8 +23,8 @@ const SEEDS_PER_TOKEN: usize = 10;
 /// The number of EM iterations between prunings.
 const ESTIMATIONS: usize = 2;
 
-/// The number of parts of the text that are summed separately, independent of the number of threads, so that sums are
-/// reproducible.
+/// The number of parts of the text that are summed separately, independent of the number of threads, so that
+/// sums are reproducible.
 const PARTS: usize = 16;
 
 /// Learns pieces and their log-probabilities; every character of `alphabet` is a piece.

@@ -26,7 +26,8 @@ struct Edge {
 }
 
 impl Pieces {
-    /// Pieces with probabilities proportional to their counts; the first `n_characters` are single characters.
+    /// Pieces with probabilities proportional to their counts; the first `n_characters` are single
+    /// characters.
     pub(super) fn new(seeds: Vec<Seed>, n_characters: usize) -> Self {
         let (texts, counts): (Vec<_>, Vec<_>) =
             seeds.into_iter().map(|(text, count)| (text, count as f64)).unzip();
@@ -56,8 +57,8 @@ impl Pieces {
         self.log_probs = counts.iter().map(|count| (count.max(LEAST_COUNT) / total).ln()).collect();
     }
 
-    /// Adds to each piece's `sum` its expected number of occurrences in `count` times `word`, averaged over all
-    /// segmentations.
+    /// Adds to each piece's `sum` its expected number of occurrences in `count` times `word`, averaged over
+    /// all segmentations.
     pub(super) fn add_expected(&self, word: &[char], count: f64, sum: &mut [f64]) {
         let edges = self.edges(word);
         let mut before = vec![f64::NEG_INFINITY; word.len() + 1];

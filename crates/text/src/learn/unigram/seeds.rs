@@ -11,8 +11,8 @@ pub(super) type Seed = (Vec<char>, u64);
 
 /// All characters of `alphabet`, then at most `limit` longer pieces that occur `min_frequency` times.
 ///
-/// A piece cannot be more frequent than its prefixes, so pieces grow by one character per round, and only frequent
-/// ones are extended.
+/// A piece cannot be more frequent than its prefixes, so pieces grow by one character per round, and only
+/// frequent ones are extended.
 pub(super) fn collect(
     words: &[(Vec<char>, u64)],
     alphabet: &BTreeSet<char>,

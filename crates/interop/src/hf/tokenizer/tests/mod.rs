@@ -47,7 +47,8 @@ fn fixture() -> Fixture {
     serde_json::from_reader(flate2::read::GzDecoder::new(file)).unwrap()
 }
 
-/// The files of the model `name` in a folder of their own, with a shared model of SentencePiece if it needs one.
+/// The files of the model `name` in a folder of their own, with a shared model of SentencePiece if it needs
+/// one.
 fn folder(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(fixtures().join("hf_tokenizers").join(name)).unwrap() {

@@ -60,7 +60,8 @@ pub(super) async fn answer(
     app.desk.ask(client, write).await
 }
 
-/// The conversation as a text for the model to continue: the system message, a blank line, and then a line for each turn.
+/// The conversation as a text for the model to continue: the system message, a blank line, and then a line
+/// for each turn.
 fn prompt(turns: &[Turn]) -> String {
     let mut prompt = String::new();
     for Turn { role, text } in turns {

@@ -27,7 +27,8 @@ request! {
         model: Option<String>,
         /// The conversation so far.
         messages: Vec<Message>,
-        /// Maximum number of tokens of the answer, or of each sentence of a translation [default: 256, or the model's limit].
+        /// Maximum number of tokens of the answer, or of each sentence of a translation [default: 256, or the
+        /// model's limit].
         max_completion_tokens: Option<usize>,
         /// The older name of `max_completion_tokens`.
         max_tokens: Option<usize>,
