@@ -19,7 +19,10 @@ fn gaps_are_filled_by_choice() {
         let filled = format!("1 2 {} 4", guesses[2]);
         page.expect("document.getElementById('text').value", filled);
         page.write("#text", "<mask> 2 <mask>");
-        page.until("document.querySelectorAll('.gaps section').length === 2 && !document.querySelector('[aria-busy]')");
+        page.until(
+            "document.querySelectorAll('.gaps section').length === 2 && \
+                    !document.querySelector('[aria-busy]')",
+        );
         page.press(".attention > summary");
         page.wait_for(".map-frame canvas");
     });

@@ -15,8 +15,8 @@ fn sentence(n: usize) -> String {
 }
 
 /// The sources of all sentences that are shown translated.
-const SOURCES: &str = "[...document.querySelectorAll('.result .sentence')] \
-    .filter((one) => one.textContent).map((one) => one.getAttribute('aria-description'))";
+const SOURCES: &str = "[...document.querySelectorAll('.result .sentence')] .filter((one) => \
+    one.textContent).map((one) => one.getAttribute('aria-description'))";
 
 /// The text behind the field.
 const MIRROR: &str = r"document.getElementById('mirror').textContent.replace(/\u200b+$/, '')";
@@ -109,7 +109,10 @@ fn a_translation_can_be_stopped_and_gone_on_with() {
              watch.observe(document.querySelector('.result'), { childList: true, subtree: true });",
         );
         paste(page, &all.join("\n"));
-        page.until("document.querySelector('.status').textContent === 'Stopped.' && !document.querySelector('[aria-busy]')");
+        page.until(
+            "document.querySelector('.status').textContent === 'Stopped.' && \
+                    !document.querySelector('[aria-busy]')",
+        );
         page.read(SOURCES, |before: &Vec<String>| (1..400).contains(&before.len()));
         page.press(".panel .foot button:nth-of-type(4):not([hidden])");
         page.patiently(DONE);
@@ -124,9 +127,9 @@ fn a_sentence_and_its_counterpart_light_up() {
     let lit = |page: &Page, n: usize| {
         let source = json!(all[n]);
         page.until(&format!(
-            "document.querySelector('#mirror .lit')?.textContent === {source} \
-             && document.querySelector('.result .lit')?.getAttribute('aria-description') === {source} \
-             && document.querySelectorAll('.lit').length === 2"
+            "document.querySelector('#mirror .lit')?.textContent === {source} && \
+             document.querySelector('.result .lit')?.getAttribute('aria-description') === {source} && \
+             document.querySelectorAll('.lit').length === 2"
         ));
     };
     visit(server.address(), |page| {

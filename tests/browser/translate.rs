@@ -129,7 +129,10 @@ fn a_server_that_is_gone_is_reported_and_nothing_is_lost() {
         page.keys("\n4 5 6");
         page.text(".panel .problem", |problem| problem.contains("cannot be reached"));
         page.text(".result .text", |shown| shown.starts_with(&before));
-        page.until("[...document.querySelectorAll('.foot button')].some((one) => one.textContent === 'Go on' && !one.hidden)");
+        page.until(
+            "[...document.querySelectorAll('.foot button')].some((one) => one.textContent === 'Go on' && \
+                    !one.hidden)",
+        );
     });
 }
 

@@ -92,7 +92,8 @@ fn the_run_of_a_checkpoint_is_found_from_anywhere() {
 fn training_may_start_from_a_checkpoint() {
     let folder = trained();
     let outcome = folder.run(
-        "train c.toml --output next --set model.from=runs/c/checkpoints/step-00000002 --set train.max_steps=1",
+        "train c.toml --output next --set model.from=runs/c/checkpoints/step-00000002 --set \
+         train.max_steps=1",
     );
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let first = info(&folder, "next/checkpoints/step-00000000");

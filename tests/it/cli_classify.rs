@@ -206,7 +206,8 @@ fn mistakes_are_reported() {
     assert!(trained.stderr.contains(header), "{trained:?}");
     folder.write("bad.tsv", "dog\ta dog runs.\n");
     let outcome = folder.run("train c.toml --output r --set data.valid={tsv='bad.tsv'}");
-    let unknown = "error: `bad.tsv`, line 1: unknown label `dog`: the training data (without held-out lines) have only the \
+    let unknown = "error: `bad.tsv`, line 1: unknown label `dog`: the training data (without held-out lines) \
+                   have only the \
                    labels `no_cat`, `cat`\n";
     assert!(outcome.stderr.contains(unknown), "{outcome:?}");
 }

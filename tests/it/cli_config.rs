@@ -6,8 +6,9 @@ use std::path::Path;
 use crate::run::Folder;
 
 /// Sizes with which every family trains in a moment.
-const SMALL: &str = "--set model.d_model=16 --set model.max_len=64 --set data.max_len=64 --set train.max_steps=3 \
-                     --set train.batch_tokens=128 --set train.validate_every=3 --set train.precision=f32";
+const SMALL: &str = "--set model.d_model=16 --set model.max_len=64 --set data.max_len=64 --set \
+                     train.max_steps=3 --set train.batch_tokens=128 --set train.validate_every=3 --set \
+                     train.precision=f32";
 
 /// Trains a new configuration of `family` with data in the `files`, after it has been shown.
 fn trains(family: &str, options: &str, files: &[(&str, &str)]) {
@@ -59,7 +60,8 @@ fn families_and_sources_that_do_not_fit_are_refused() {
         ),
         (
             "--family classifier --source text",
-            "`--source`: expected `tsv`, `jsonl`, or `src` and `tgt`, with texts and their labels, found `text`",
+            "`--source`: expected `tsv`, `jsonl`, or `src` and `tgt`, with texts and their labels, found \
+             `text`",
         ),
     ] {
         let refused = folder.run(&format!("config new {arguments}"));
@@ -73,7 +75,8 @@ fn families_and_sources_that_do_not_fit_are_refused() {
 #[test]
 fn values_are_shown_with_their_origins() {
     let folder = Folder::new();
-    let text = "[data]\ntrain = { builtin = \"grammar\", pairs = 50 }\n[model]\nd_model = 16\n[train]\nmax_steps = 2\nsave_every = 2\n";
+    let text = "[data]\ntrain = { builtin = \"grammar\", pairs = 50 }\n[model]\nd_model = \
+                16\n[train]\nmax_steps = 2\nsave_every = 2\n";
     folder.write("base.toml", text);
     let shown = folder.run("config show base.toml --set model.n_heads=2");
     assert_eq!((shown.code, shown.stderr.as_str()), (Some(0), ""));

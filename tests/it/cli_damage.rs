@@ -11,9 +11,10 @@ use crate::cli_sums::forget_sums;
 use crate::run::{Folder, Outcome};
 
 /// A run with dropout that is long enough to be stopped midway, with pauses for validation and saving.
-pub(crate) const LONG: &str = "--set model.dropout=0.3 --set model.attention_dropout=0.1 --set model.d_model=64 \
-    --set train.max_steps=60 --set train.save_every=7 --set train.validate_every=25 --set train.log_every=1 \
-    --set train.micro_batches_per_update=2 --set data.train.pairs=1000";
+pub(crate) const LONG: &str = "--set model.dropout=0.3 --set model.attention_dropout=0.1 --set \
+                               model.d_model=64 --set train.max_steps=60 --set train.save_every=7 --set \
+                               train.validate_every=25 --set train.log_every=1 --set \
+                               train.micro_batches_per_update=2 --set data.train.pairs=1000";
 
 pub(crate) fn long(folder: &Folder, out: &str, more: &str) -> String {
     folder.write("c.toml", CONFIG);
@@ -159,7 +160,8 @@ fn the_cause_of_a_nan_loss_is_reported() {
     let folder = Folder::new();
     folder.write("c.toml", CONFIG);
     let outcome = folder.run(
-        "train c.toml --output r --set train.optimizer.learning_rate=1e30 --set train.save_every=1 --set train.log_every=1",
+        "train c.toml --output r --set train.optimizer.learning_rate=1e30 --set train.save_every=1 --set \
+         train.log_every=1",
     );
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{outcome:?}");
     for words in [
@@ -249,7 +251,8 @@ fn corpora_are_checked_and_skipped_lines_counted() {
     let on = |src: &str, tgt: &str| {
         let files = format!("{{src='{src}',tgt='{tgt}'}}");
         format!(
-            "train c.toml --force --output r --set data.train={files} --set data.valid={files} --set train.max_steps=1"
+            "train c.toml --force --output r --set data.train={files} --set data.valid={files} --set \
+             train.max_steps=1"
         )
     };
     let outcome = folder.run(&on("a", "b"));

@@ -81,8 +81,8 @@ fn punctuation_is_apart_in_new_vocabularies() {
 #[test]
 fn a_run_that_began_with_other_defaults_goes_on_with_them() {
     let folder = folder("vocab_size = 80");
-    let old = "--set tokenizer.split_punctuation=false --set tokenizer.split_by_script=false \
-               --set decode.length_penalty_formula=gnmt";
+    let old = "--set tokenizer.split_punctuation=false --set tokenizer.split_by_script=false --set \
+               decode.length_penalty_formula=gnmt";
     succeeds(&folder, &format!("train c.toml --output whole {old}"));
     succeeds(&folder, &format!("train c.toml --output part {old} --set train.max_steps=2"));
     let path = folder.path("part/config.toml");
@@ -183,7 +183,8 @@ fn the_search_of_a_report_can_be_chosen() {
     let own = report("--output own");
     assert_eq!(own["search"]["beam_width"], 2);
     let chosen = report(
-        "--output chosen --beam-width 3 --length-penalty-formula gnmt --length-penalty 0.5 --max-new-tokens 1",
+        "--output chosen --beam-width 3 --length-penalty-formula gnmt --length-penalty 0.5 --max-new-tokens \
+         1",
     );
     let search = &chosen["search"];
     assert_eq!(
@@ -191,8 +192,8 @@ fn the_search_of_a_report_can_be_chosen() {
         (&3.into(), &"gnmt".into(), &0.5.into())
     );
     // It is the search of both measurements.
-    let evaluate = "evaluate chosen --src in --ref ref --json --beam-width 3 --length-penalty-formula gnmt --length-penalty 0.5 \
-                    --max-new-tokens 1";
+    let evaluate = "evaluate chosen --src in --ref ref --json --beam-width 3 --length-penalty-formula gnmt \
+                    --length-penalty 0.5 --max-new-tokens 1";
     let report: Value = serde_json::from_str(&stdout(&folder, evaluate)).unwrap();
     let bleu = |value: &Value| value["value"].as_f64().unwrap();
     assert!((bleu(&chosen["bleu"]["system"]) - bleu(&report["bleu"])).abs() < 1e-9);
@@ -210,7 +211,8 @@ fn a_formula_that_is_chosen_has_its_own_exponent() {
     assert_ne!(gnmt, scores("--length-penalty-formula gnmt --length-penalty 1"));
     assert_eq!(scores("--length-penalty-formula length"), scores(""));
     // The model's exponent belongs to its formula.
-    let train = "train c.toml --output runs/own --set decode.length_penalty_formula=gnmt --set decode.length_penalty=0.3";
+    let train = "train c.toml --output runs/own --set decode.length_penalty_formula=gnmt --set \
+                 decode.length_penalty=0.3";
     succeeds(&folder, train);
     let scores = |options: &str| stdout(&folder, &format!("translate runs/own in --scores {options}"));
     assert_eq!(scores("--length-penalty-formula gnmt"), scores("--length-penalty 0.3"));

@@ -207,7 +207,8 @@ fn a_vocabulary_that_cannot_spell_the_data_is_warned_of() {
             .find(|line| line.contains(&format!("{what} data: ")) && line.contains("cannot spell"));
         let line = line.unwrap_or_else(|| panic!("{said}"));
         let end = format!(
-            " % of the {side} tokens are `<unk>`: the vocabulary of `marian` cannot spell them; check the language and the direction of the data; "
+            " % of the {side} tokens are `<unk>`: the vocabulary of `marian` cannot spell them; check the \
+             language and the direction of the data; "
         );
         assert!(line.starts_with("warning: ") && line.contains(&end), "{line}");
         assert_eq!(said.matches("cannot spell them").count(), 2, "{said}");

@@ -188,8 +188,9 @@ fn no_checkpoint_holds_a_nan_of_a_gpu() {
         return;
     }
     let folder = prepared("transformer");
-    let options = "--output run --device gpu --set train.log_every=50 --set train.validate_every=0 --set train.save_every=4 \
-                   --set train.optimizer.kind=sgd --set train.optimizer.learning_rate=1e30 --set train.clip_norm=0";
+    let options = "--output run --device gpu --set train.log_every=50 --set train.validate_every=0 --set \
+                   train.save_every=4 --set train.optimizer.kind=sgd --set \
+                   train.optimizer.learning_rate=1e30 --set train.clip_norm=0";
     let outcome = folder.run(&format!("train c.toml {options}"));
     assert_ne!(outcome.code, Some(0), "{outcome:?}");
     let updates: Vec<u64> = (1..=4).collect();
@@ -225,7 +226,8 @@ fn the_prediction_of_memory_holds_on_a_gpu() {
     }
     for more in [
         "--set train.batch_tokens=2000",
-        "--set model.d_model=256 --set model.d_ff=1024 --set model.n_encoder_layers=3 --set train.batch_tokens=128",
+        "--set model.d_model=256 --set model.d_ff=1024 --set model.n_encoder_layers=3 --set \
+         train.batch_tokens=128",
     ] {
         let options = "--force --device gpu --set train.max_steps=2 --set train.validate_every=2";
         assert_predicted(&folder, &format!("train c.toml {options} {more}"));

@@ -43,9 +43,10 @@ fn parallel() -> Folder {
     folder.write("val.en", sentences('a')).write("val.de", sentences('p'));
     let recipe = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/configs/multi30k-marian.toml"));
     folder.write("m.toml", recipe.unwrap());
-    let few = "data.dir=. tokenizer.vocab_size=200 train.max_steps=30 train.validate_every=30 train.validate_sentences=2 \
-               train.batch_tokens=400 train.micro_batches_per_update=1 train.save_every=0 train.schedule.warmup_steps=5 train.average_last=1 \
-               model.d_model=32 model.d_ff=32 model.n_encoder_layers=1 model.n_decoder_layers=1 model.dropout=0.0";
+    let few = "data.dir=. tokenizer.vocab_size=200 train.max_steps=30 train.validate_every=30 \
+               train.validate_sentences=2 train.batch_tokens=400 train.micro_batches_per_update=1 \
+               train.save_every=0 train.schedule.warmup_steps=5 train.average_last=1 model.d_model=32 \
+               model.d_ff=32 model.n_encoder_layers=1 model.n_decoder_layers=1 model.dropout=0.0";
     let few: Vec<String> = few.split(' ').map(|one| format!("--set {one}")).collect();
     let outcome = folder.run(&format!("train m.toml --output m {}", few.join(" ")));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
@@ -60,10 +61,11 @@ fn files_that_are_named_twice_are_noticed() {
     let folder = parallel();
     let plain = fs::read_to_string(folder.path("m.toml")).unwrap();
     assert!(plain.contains("train.en"), "{plain}");
-    let few = "--set data.dir=. --set train.max_steps=1 --set train.batch_tokens=400 --set model.d_model=32 --set model.d_ff=32 \
-               --set model.n_encoder_layers=1 --set model.n_decoder_layers=1 --set tokenizer.vocab_size=200 \
-               --set train.schedule.warmup_steps=1 --set train.average_last=0 \
-               --set train.micro_batches_per_update=1 --set train.validate_sentences=2 --set train.save_every=0 --set model.dropout=0.0";
+    let few = "--set data.dir=. --set train.max_steps=1 --set train.batch_tokens=400 --set model.d_model=32 \
+               --set model.d_ff=32 --set model.n_encoder_layers=1 --set model.n_decoder_layers=1 --set \
+               tokenizer.vocab_size=200 --set train.schedule.warmup_steps=1 --set train.average_last=0 --set \
+               train.micro_batches_per_update=1 --set train.validate_sentences=2 --set train.save_every=0 \
+               --set model.dropout=0.0";
     let said = |more: &str| {
         let outcome = folder.run(&format!("train m.toml --force --output twice {few} {more}"));
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
@@ -101,7 +103,8 @@ fn a_model_of_the_recipe_is_exported_without_reservations() {
     let lines = stdout(&folder, "info m");
     assert!(
         lines.contains(
-            "\nexport\n  transformers  MarianMT\n  Marian        the model cannot be represented as a Marian model: "
+            "\nexport\n  transformers  MarianMT\n  Marian        the model cannot be represented as a Marian \
+             model: "
         ),
         "{lines}"
     );

@@ -88,7 +88,8 @@ fn what_cannot_be_imported_is_refused() {
 #[test]
 fn the_name_of_a_repository_is_no_path() {
     let folder = Folder::new();
-    let hint = "hint: `import` downloads nothing: first `hf download Helsinki-NLP/opus-mt-en-de --local-dir opus-mt-en-de`";
+    let hint = "hint: `import` downloads nothing: first `hf download Helsinki-NLP/opus-mt-en-de --local-dir \
+                opus-mt-en-de`";
     for prefix in ["", "https://huggingface.co/"] {
         let command = format!("import {prefix}Helsinki-NLP/opus-mt-en-de --output x");
         folder.fails(&command, 1, &["no such file", hint]);

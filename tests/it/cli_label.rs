@@ -172,14 +172,16 @@ fn mistakes_in_training_data_for_taggers_are_named() {
     folder.write("tokens", "a dog\na\n").write("tags", "D N\nD\n").write("bad", "D N\nd\n");
     let config = |valid: &str| {
         let data = format!(
-            "train = {{ src = 'tokens', tgt = 'tags' }}\nvalid = {{ src = 'tokens', tgt = '{valid}' }}\nmax_len = 64\n"
+            "train = {{ src = 'tokens', tgt = 'tags' }}\nvalid = {{ src = 'tokens', tgt = \
+             '{valid}' }}\nmax_len = 64\n"
         );
         let rest = TAGGER.split("[tokenizer]").nth(1).unwrap();
         folder.write("c.toml", format!("[data]\n{data}[tokenizer]\nmin_frequency = 1\n{rest}"));
     };
     config("bad");
     let complaint = || folder.run("train c.toml").stderr;
-    let unknown = "error: `bad`, line 2: unknown tag `d`: the training data (without held-out lines) have only the tags `D`, `N`";
+    let unknown = "error: `bad`, line 2: unknown tag `d`: the training data (without held-out lines) have \
+                   only the tags `D`, `N`";
     assert!(complaint().contains(unknown), "{}", complaint());
     folder.write("bad", "D N\nD D\n");
     let too_many = "error: `bad`, line 2: 2 tags for 1 token";

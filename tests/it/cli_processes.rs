@@ -96,8 +96,8 @@ fn check_same_bits(family: &str, matmul: &str) {
     };
     let train = |out: &str| {
         format!(
-            "train c.toml --output {out} {used} --threads 1 --resume --set model.family={family} \
-             --set train.micro_batches_per_update=4 --set train.precision={matmul}"
+            "train c.toml --output {out} {used} --threads 1 --resume --set model.family={family} --set \
+             train.micro_batches_per_update=4 --set train.precision={matmul}"
         )
     };
     let alone = folder.run(&train("1"));
@@ -175,7 +175,8 @@ fn an_error_is_reported_once_and_names_the_process() {
         fs::create_dir(folder.path(place)).unwrap();
         folder.write(&format!("{place}/text"), data).write(
             &format!("{place}/c.toml"),
-            "data = { train = { text = 'text' } }\ntokenizer.kind = 'word'\ntrain.micro_batches_per_update = 2\n\
+            "data = { train = { text = 'text' } }\ntokenizer.kind = 'word'\ntrain.micro_batches_per_update = \
+             2\n\
              [model]\nfamily = 'decoder_only'\nd_model = 16\nd_ff = 32\nn_heads = 2\n",
         );
     }

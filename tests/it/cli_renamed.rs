@@ -77,7 +77,8 @@ fn old_keys_are_noted_once_and_written_by_their_present_names() {
     let expected = [
         "`decode.alpha` is now called `decode.length_penalty`; the old name is still read",
         "`decode.length_penalty` is now called `decode.length_penalty_formula`; the old name is still read",
-        "`decode.stopping = \"first\"` is now called `decode.early_stopping = \"always\"`; the old name is still read",
+        "`decode.stopping = \"first\"` is now called `decode.early_stopping = \"always\"`; the old name is \
+         still read",
         "`train.accumulate` is now called `train.micro_batches_per_update`; the old name is still read",
         "`train.matmul` is now called `train.precision`; the old name is still read",
     ];

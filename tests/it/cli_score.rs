@@ -11,7 +11,8 @@ pub(crate) fn corpus() -> Folder {
         "hyp",
         "The cat sat on the mat.\nEin alter Mann liest, und 1,5 Hunde schlafen!\nNothing alike\n",
     );
-    let first = "The cat is sitting on the mat.\nEin alter Mann liest und zwei Hunde schlafen.\nEntirely different words here\n";
+    let first = "The cat is sitting on the mat.\nEin alter Mann liest und zwei Hunde schlafen.\nEntirely \
+                 different words here\n";
     folder.write("ref1", first);
     folder.write(
         "ref2",
@@ -36,7 +37,8 @@ fn three_metrics_with_their_signatures() {
     assert_eq!(outcome.stderr, "");
     assert_eq!(
         scores(&outcome),
-        "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp = 33.48 68.4/50.0/30.8/18.2 (BP = 0.900 ratio = 0.905 hyp_len = 19 ref_len = 21)\n\
+        "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp = 33.48 68.4/50.0/30.8/18.2 (BP = 0.900 ratio = \
+         0.905 hyp_len = 19 ref_len = 21)\n\
          chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no = 48.56\n\
          TER|nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no = 47.37\n"
     );
@@ -48,7 +50,8 @@ fn several_references_and_chosen_metrics() {
     let expected = [
         "TER|nrefs:2|case:lc|tok:tercom|norm:no|punct:yes|asian:no = 11.43",
         "chrF2++|nrefs:2|case:mixed|eff:yes|nc:6|nw:2|space:no = 72.16",
-        "BLEU|nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp = 67.15 89.5/81.2/61.5/45.5 (BP = 1.000 ratio = 1.000 hyp_len = 19 ref_len = 19)",
+        "BLEU|nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp = 67.15 89.5/81.2/61.5/45.5 (BP = 1.000 ratio = \
+         1.000 hyp_len = 19 ref_len = 19)",
     ];
     assert_eq!(scores(&outcome).lines().collect::<Vec<_>>(), expected);
 }

@@ -10,7 +10,8 @@ fn two_systems() -> Folder {
     let folder = corpus();
     folder.write(
         "new",
-        "The cat is sitting on a mat.\nEin alter Mann liest, und 1,5 Hunde schlafen!\nEntirely other words here\n",
+        "The cat is sitting on a mat.\nEin alter Mann liest, und 1,5 Hunde schlafen!\nEntirely other words \
+         here\n",
     );
     folder
 }
@@ -23,9 +24,11 @@ fn json(folder: &Folder, arguments: &str) -> Value {
 fn scores_with_intervals() {
     let folder = corpus();
     let expected = [
-        "BLEU|nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp = 33.48 (μ = 32.00 ± 21.19) 68.4/50.0/30.8/18.2 (BP = 0.900 ratio = 0.905 hyp_len = 19 ref_len = 21)",
+        "BLEU|nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp = 33.48 (μ = 32.00 ± 21.19) \
+         68.4/50.0/30.8/18.2 (BP = 0.900 ratio = 0.905 hyp_len = 19 ref_len = 21)",
         "chrF2|nrefs:1|bs:1000|seed:12345|case:mixed|eff:yes|nc:6|nw:0|space:no = 48.56 (μ = 47.47 ± 33.53)",
-        "TER|nrefs:1|bs:1000|seed:12345|case:lc|tok:tercom|norm:no|punct:yes|asian:no = 47.37 (μ = 48.68 ± 35.71)",
+        "TER|nrefs:1|bs:1000|seed:12345|case:lc|tok:tercom|norm:no|punct:yes|asian:no = 47.37 (μ = 48.68 ± \
+         35.71)",
     ];
     let text = scores(&folder.run("score hyp ref1 --confidence"));
     assert_eq!(text.lines().collect::<Vec<_>>(), expected);

@@ -162,7 +162,8 @@ fn wrong_commands_and_flags_are_noticed() {
     let page = Page::parse(
         "page",
         "`attentive trian my.toml`, `--no-such-flag`, `translate --strikt`, `--length-penalty gnmt`, \
-         `--early-stopping exact`, `--early-stopping=likely`, `translate --early-stopping first`, `--format text`, `score --metric blue`\n\
+         `--early-stopping exact`, `--early-stopping=likely`, `translate --early-stopping first`, `--format \
+         text`, `score --metric blue`\n\
          \n```sh\nattentive translate runs/my --beam-widht 5\nattentive train x.toml --threads=none\n```\n",
     );
     let found = page.codes.iter().filter(|code| mistake(&page, code).is_some()).count();
@@ -170,7 +171,8 @@ fn wrong_commands_and_flags_are_noticed() {
     for (line, arguments) in calls_in(&page.blocks[0]) {
         assert!(refusal(&arguments).is_some(), "line {line}");
     }
-    let right = "`attentive translate runs/my --n-best 3`, `--threads N`, `translate --strict`, `attentive COMMAND --help`, `-x`x";
+    let right = "`attentive translate runs/my --n-best 3`, `--threads N`, `translate --strict`, `attentive \
+                 COMMAND --help`, `-x`x";
     let page = Page::parse("page", right);
     for code in page.codes.iter().filter(|code| code.text != "-x") {
         assert_eq!(mistake(&page, code), None);

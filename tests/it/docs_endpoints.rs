@@ -139,6 +139,7 @@ fn wrong_endpoints_are_noticed() {
         count("```sh\ncurl -s localhost:8080/translatte -d q=x\ncurl localhost:8080/translate\n```\n"),
         2
     );
-    let right = "`POST /translate`, `/readyz`, `/api/...`, `/v1`, `/etc/x`\n\n```sh\ncurl -s localhost:8080/translate -d q=x\n```\n";
+    let right = "`POST /translate`, `/readyz`, `/api/...`, `/v1`, `/etc/x`\n\n```sh\ncurl -s \
+                 localhost:8080/translate -d q=x\n```\n";
     assert_eq!(count(right), 0);
 }

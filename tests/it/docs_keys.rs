@@ -282,7 +282,8 @@ fn wrong_keys_are_noticed() {
         "[train]\nmax_step = 1\n",
         "[train]\naccumulate = 1\n",
         "[decode]\nlength_penalty = \"gnmt\"\n",
-        "[data]\ntrain = { src = \"a\", tgt = \"b\" }\nvalid = { src = \"a\", tgt = \"b\" }\n[model]\nd_model = 7\n",
+        "[data]\ntrain = { src = \"a\", tgt = \"b\" }\nvalid = \
+         { src = \"a\", tgt = \"b\" }\n[model]\nd_model = 7\n",
         "listen = \"x\"\n[limits]\ncue = 1\n",
         "[trian]\nmax_steps = 1\n",
         "a = ",

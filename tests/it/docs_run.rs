@@ -17,9 +17,11 @@ use crate::support::serving::until;
 use crate::support::shell::{Line, calls, commands, files_written, lines, without_comment};
 
 /// Makes small models in a few updates.
-const SMALL: &str = "--set model.d_model=16 --set model.d_ff=32 --set model.n_heads=2 --set model.n_encoder_layers=1 \
-    --set model.n_decoder_layers=1 --set tokenizer.vocab_size=200 --set train.batch_tokens=256 --set decode.max_new_extra=4 \
-    --set train.schedule.warmup_steps=2 --set train.validate_every=2 --set train.validate_sentences=4 --set train.log_every=1";
+const SMALL: &str = "--set model.d_model=16 --set model.d_ff=32 --set model.n_heads=2 --set \
+                     model.n_encoder_layers=1 --set model.n_decoder_layers=1 --set tokenizer.vocab_size=200 \
+                     --set train.batch_tokens=256 --set decode.max_new_extra=4 --set \
+                     train.schedule.warmup_steps=2 --set train.validate_every=2 --set \
+                     train.validate_sentences=4 --set train.log_every=1";
 
 /// What is done with a command.
 enum Deed {
@@ -37,12 +39,12 @@ fn deeds() -> Vec<(&'static str, Deed)> {
     let recipe = root().join("configs/demo-grammar.toml");
     let recipe = recipe.display();
     let demo = format!(
-        "attentive train {recipe} --set data.train.pairs=200 --set data.valid.pairs=20 --set train.max_steps=4 {SMALL} \
-         --output attentive-demo-grammar"
+        "attentive train {recipe} --set data.train.pairs=200 --set data.valid.pairs=20 --set \
+         train.max_steps=4 {SMALL} --output attentive-demo-grammar"
     );
     let few = Deed::Add(format!("--set train.max_steps=8 {SMALL}"));
-    let corpus = "mkdir data; for language in en de; do for part in train val test_2016_flickr; do \
-                  gzip -c ../$part.$language > data/$part.$language.gz; done; done";
+    let corpus = "mkdir data; for language in en de; do for part in train val test_2016_flickr; do gzip -c \
+                  ../$part.$language > data/$part.$language.gz; done; done";
     vec![
         ("cargo install", Deed::Skip("the program is there already")),
         ("tar xf", Deed::Skip("a package")),

@@ -19,8 +19,10 @@ const PAIRS: [(&str, &str); 4] =
 /// A configuration with these corpora.
 fn config(train: &str, valid: &str, max_steps: u64) -> Config {
     let text = format!(
-        "[data]\ntrain = {{ {train} }}\nvalid = {{ {valid} }}\n[tokenizer]\nkind = 'word'\n[model]\nd_model = 8\nn_heads = 2\n\
-         d_ff = 16\nn_encoder_layers = 1\nn_decoder_layers = 1\n[train]\nmax_steps = {max_steps}\nbatch_tokens = 64\n\
+        "[data]\ntrain = {{ {train} }}\nvalid = {{ {valid} }}\n[tokenizer]\nkind = 'word'\n[model]\nd_model \
+         = 8\nn_heads = 2\n\
+         d_ff = 16\nn_encoder_layers = 1\nn_decoder_layers = 1\n[train]\nmax_steps = \
+         {max_steps}\nbatch_tokens = 64\n\
          validate_every = 2\npatience = 9\n"
     );
     Config::parse(&text, Path::new("given.toml"), &[]).unwrap()

@@ -81,7 +81,8 @@ fn damaged_requests_do_no_harm() {
         let (path, kind, body) = REQUESTS[case as usize % REQUESTS.len()];
         let head = |length: usize| {
             format!(
-                "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
+                "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: \
+                 {length}\r\n\r\n"
             )
         };
         // A damaged body in a sound request, and a request damaged anywhere, after which nothing is certain.

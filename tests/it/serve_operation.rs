@@ -199,7 +199,8 @@ fn a_server_without_its_models_ends() {
 fn a_configuration_file_is_enough() {
     let folder = with_run("transformer-post");
     folder.write("keys", "secret\n");
-    let config = "api_key_file = 'keys'\n[models.small]\ndir = 'run'\nsource = 'sv'\ntarget = 'nb'\nprecision = 'int8'\n";
+    let config = "api_key_file = 'keys'\n[models.small]\ndir = 'run'\nsource = 'sv'\ntarget = \
+                  'nb'\nprecision = 'int8'\n";
     folder.write("serve.toml", config);
     let process = Process::start(&folder, "--config serve.toml --log-text");
     let asked = json!({"q": "1 2 3", "source": "sv", "target": "nb", "api_key": "secret"});

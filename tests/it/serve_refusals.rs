@@ -18,7 +18,8 @@ const BODY: &str = r#"{"q": "1", "source": "en", "target": "de"}"#;
 fn status(server: &Running, version: &str, lines: &str, body: &str) -> u16 {
     let mut connection = Connection::open(server.address);
     connection.send(format!(
-        "POST /translate HTTP/{version}\r\nContent-Type: application/json\r\nConnection: close\r\n{lines}\r\n{body}"
+        "POST /translate HTTP/{version}\r\nContent-Type: application/json\r\nConnection: \
+         close\r\n{lines}\r\n{body}"
     ));
     connection.reply().unwrap().status
 }
@@ -80,7 +81,8 @@ fn a_client_that_sends_no_more_is_answered() {
     }
     let long = json!({"q": vec!["1 2 3 4 5 6 7 8 9"; 64], "source": "en", "target": "de"}).to_string();
     let head = format!(
-        "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: \
+         {}\r\n\r\n",
         long.len()
     );
     let answer = Connection::open(server.address).last_words((head + &long).as_bytes());

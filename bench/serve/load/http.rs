@@ -34,7 +34,8 @@ impl Target {
         let Self { host, path, .. } = self;
         let length = body.len();
         let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: \
+             {length}\r\n\r\n"
         );
         [head.as_bytes(), body.as_bytes()].concat()
     }

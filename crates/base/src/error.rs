@@ -183,7 +183,8 @@ impl fmt::Display for NotFinite {
         let lines: Vec<String> = self.lines.iter().take(SHOWN).map(|l| l.to_string()).collect();
         write!(
             f,
-            "the loss or a gradient became NaN or infinite at update {} (loss {}); the first affected layer is `{}`",
+            "the loss or a gradient became NaN or infinite at update {} (loss {}); the first affected layer \
+             is `{}`",
             self.step, self.loss, self.layer
         )?;
         if !lines.is_empty() {
@@ -241,18 +242,47 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Io { source, .. } => match source.kind() {
-                io::ErrorKind::NotFound => Some("check the path; relative paths are resolved against the current directory".into()),
-                io::ErrorKind::PermissionDenied => Some("check the permissions of the file and of its folder".into()),
+                io::ErrorKind::NotFound => {
+                    Some("check the path; relative paths are resolved against the current directory".into())
+                }
+                io::ErrorKind::PermissionDenied => {
+                    Some("check the permissions of the file and of its folder".into())
+                }
                 io::ErrorKind::StorageFull => Some("free some space".into()),
-                io::ErrorKind::InvalidInput if source.to_string() == NOT_REGULAR => Some("pipes and devices are not read here: write the content to a file".into()),
+                io::ErrorKind::InvalidInput if source.to_string() == NOT_REGULAR => {
+                    Some("pipes and devices are not read here: write the content to a file".into())
+                }
                 _ => None,
             },
-            Self::Config { hint, .. } | Self::Data { hint, .. } | Self::Model { hint, .. } | Self::Usage { hint, .. } | Self::Process { hint, .. } => hint.clone(),
+            Self::Config { hint, .. }
+            | Self::Data { hint, .. }
+            | Self::Model { hint, .. }
+            | Self::Usage { hint, .. }
+            | Self::Process { hint, .. } => hint.clone(),
             Self::UnknownKey { hint, .. } | Self::Device { hint, .. } => Some(hint.clone()),
-            Self::Unaligned { .. } => Some("line n of one file belongs to line n of the other, so both need the same number of lines; empty lines count".into()),
-            Self::RunExists { .. } => Some("`Existing::Resume` continues it, `Existing::Force` deletes it and starts over, `RunOptions::out` chooses another directory".into()),
-            Self::NotFinite(_) => Some("start over with another `RunOptions::out` or `Existing::Force`: lower `train.optimizer.learning_rate`, lengthen `train.schedule.warmup_steps`, or set `train.clip_norm`; a resumed run fails in the same way".into()),
-            Self::Lost { .. } => Some("check whether it was stopped or its machine cannot be reached; `Processes::launched` sets how long to wait, and `Existing::Resume` continues a run from its last checkpoint".into()),
+            Self::Unaligned { .. } => Some(
+                "line n of one file belongs to line n of the other, so both need the same number of lines; \
+                                            empty lines count"
+                    .into(),
+            ),
+            Self::RunExists { .. } => Some(
+                "`Existing::Resume` continues it, `Existing::Force` deletes it and starts over, \
+                                            `RunOptions::out` chooses another directory"
+                    .into(),
+            ),
+            Self::NotFinite(_) => Some(
+                "start over with another `RunOptions::out` or `Existing::Force`: lower \
+                                        `train.optimizer.learning_rate`, lengthen \
+                                        `train.schedule.warmup_steps`, or set `train.clip_norm`; a resumed \
+                                        run fails in the same way"
+                    .into(),
+            ),
+            Self::Lost { .. } => Some(
+                "check whether it was stopped or its machine cannot be reached; `Processes::launched` sets \
+                                       how long to wait, and `Existing::Resume` continues a run from its \
+                                       last checkpoint"
+                    .into(),
+            ),
             Self::Toml { .. } | Self::Line { .. } | Self::Interrupted { .. } => None,
         }
     }

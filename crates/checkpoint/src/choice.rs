@@ -109,7 +109,8 @@ impl Run {
             } else {
                 Error::usage(
                     format!("`{dir}` has no checkpoints"),
-                    "name a run that `attentive train` wrote; averaged, quantized and imported models have none",
+                    "name a run that `attentive train` wrote; averaged, quantized and imported models have \
+                     none",
                 )
             });
         }

@@ -253,8 +253,8 @@ fn require_model(dir: &Path) -> Result<()> {
             path: dir.to_path_buf(),
             problem: format!("not a model directory: it has no `{}`", files::CONFIG),
             hint: Some(
-                "give a directory that `attentive train`, `average`, `quantize` or `import` wrote; `attentive import` converts models of \
-                 other tools"
+                "give a directory that `attentive train`, `average`, `quantize` or `import` wrote; \
+                 `attentive import` converts models of other tools"
                     .into(),
             ),
         })
@@ -268,7 +268,11 @@ fn require_regular_files(dir: &Path) -> Result<()> {
         return Err(Error::Model {
             path: dir.to_path_buf(),
             problem: "expected a model directory, found a file".into(),
-            hint: Some("give the model directory or the folder of a checkpoint (`checkpoints/step-N`), not a file in it".into()),
+            hint: Some(
+                "give the model directory or the folder of a checkpoint (`checkpoints/step-N`), not a file \
+                        in it"
+                    .into(),
+            ),
         });
     }
     for entry in fs::read_dir(dir).map_err(Error::io("read", dir))?.flatten() {
@@ -316,7 +320,8 @@ pub(crate) fn missing(path: &Path) -> Error {
         path: path.to_path_buf(),
         problem: "no such file: the model directory is incomplete".into(),
         hint: Some(
-            "copy the whole model directory again; if a training run has not finished writing it, resume the run"
+            "copy the whole model directory again; if a training run has not finished writing it, resume the \
+             run"
                 .into(),
         ),
     }

@@ -96,8 +96,8 @@ impl Run {
             Ok(sha256) => Some((step, sha256)),
             Err(error) => {
                 warnings.push(format!(
-                    "the best checkpoint, of update {step}, is lost ({error}); the run directory holds the latest \
-                     weights until a validation gives a better result"
+                    "the best checkpoint, of update {step}, is lost ({error}); the run directory holds the \
+                     latest weights until a validation gives a better result"
                 ));
                 None
             }
@@ -124,8 +124,8 @@ impl Run {
         for step in self.folders()?.into_iter().filter(|&step| step > last) {
             if self.check(step).is_ok() {
                 warnings.push(format!(
-                    "the checkpoint of update {step} is deleted: the run resumes from update {last}, the last one that \
-                     it finished saving"
+                    "the checkpoint of update {step} is deleted: the run resumes from update {last}, the \
+                     last one that it finished saving"
                 ));
             }
             let folder = self.folder(step);

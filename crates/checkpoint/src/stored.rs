@@ -332,8 +332,8 @@ pub(super) fn check_sha256(path: &Path, found: &str, expected: &str) -> Result<(
             "damaged, or from another run: its SHA-256 is {found}, but `provenance.json` expects {expected}"
         ),
         hint: Some(
-            "copy both files again, or use a checkpoint of the run; if you replaced the file on purpose, delete its \
-             entry under `sha256` in `provenance.json`"
+            "copy both files again, or use a checkpoint of the run; if you replaced the file on purpose, \
+             delete its entry under `sha256` in `provenance.json`"
                 .into(),
         ),
     })

@@ -79,8 +79,8 @@ fn check_tokenizers(dir: &Path, provenance: &Provenance) -> Result<()> {
         path,
         problem: format!("would be read in place of `{replaced}`, which `provenance.json` expects"),
         hint: Some(
-            "delete the file; if you replaced the tokenizer on purpose, delete the entries of the old one under `sha256` in \
-             `provenance.json`"
+            "delete the file; if you replaced the tokenizer on purpose, delete the entries of the old one \
+             under `sha256` in `provenance.json`"
                 .into(),
         ),
     })

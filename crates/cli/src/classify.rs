@@ -103,8 +103,9 @@ fn labeled(input: &Lines, first_line: usize, lines: &[String], labels: &[String]
     let mut found = (first_line..).zip(lines.iter().map(label));
     let (line, label) = found.find_map(|(line, label)| Some((line, label?)))?;
     Some(format!(
-        "`{}`, line {line}: the label `{label}` before the tab is read as a part of the text: use `attentive evaluate MODEL --tsv FILE` to measure a \
-         model with a labeled file, and `cut -f2 FILE` to classify its texts",
+        "`{}`, line {line}: the label `{label}` before the tab is read as a part of the text: use `attentive \
+         evaluate MODEL --tsv FILE` to measure a model with a labeled file, and `cut -f2 FILE` to classify \
+         its texts",
         input.path().display()
     ))
 }

@@ -58,8 +58,9 @@ fn explained(error: Error, file: &Path) -> Error {
     let hint = if file.is_dir() {
         of_directory(file)
     } else if file.exists() && file.extension().is_none_or(|extension| extension != "toml") {
-        "configurations are TOML files, which name the files of data; `attentive config new --family transformer -o my.toml` \
-         writes one to start from, and docs/coming-from.md maps the settings of other programs"
+        "configurations are TOML files, which name the files of data; `attentive config new --family \
+         transformer -o my.toml` writes one to start from, and docs/coming-from.md maps the settings of \
+         other programs"
             .into()
     } else {
         return error;
@@ -75,7 +76,8 @@ fn explained(error: Error, file: &Path) -> Error {
 /// What to write in place of the directory `dir`.
 fn of_directory(dir: &Path) -> String {
     if dir.join("config.toml").exists() {
-        return "name the configuration of the run: `attentive train NAME.toml --resume` continues the run in `runs/NAME`".into();
+        return "name the configuration of the run: `attentive train NAME.toml --resume` continues the run in \
+                `runs/NAME`".into();
     }
     "name a TOML file; `attentive config new --family transformer -o my.toml` writes one to start from".into()
 }

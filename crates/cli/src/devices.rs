@@ -74,7 +74,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
     out.flush()?;
     match devices.gpus.as_deref() {
         None => message::note(
-            "this program was built without support for GPUs; `cargo build --release --features gpu` builds it with it",
+            "this program was built without support for GPUs; `cargo build --release --features gpu` builds \
+             it with it",
         ),
         Some([]) => {
             message::note("no GPU was found; it needs a driver for Vulkan, Metal or DirectX 12 (docs/gpu.md)")

@@ -82,7 +82,8 @@ fn say_if_silent() -> Sender<()> {
     thread::spawn(move || {
         if dropped.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
             message::note(format!(
-                "reading the text to continue from {STDIN}, up to its end; use `--prompt TEXT` instead, or `< /dev/null` for an empty prompt"
+                "reading the text to continue from {STDIN}, up to its end; use `--prompt TEXT` instead, or \
+                 `< /dev/null` for an empty prompt"
             ));
         }
     });

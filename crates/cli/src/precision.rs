@@ -54,10 +54,12 @@ pub(super) fn one_of(choices: &[Precision]) -> impl TypedValueParser<Value = Pre
         PossibleValue::new(precision.name()).help(match precision {
             Precision::F32 => "Single precision: the numbers of training",
             Precision::Bf16 => {
-                "Weights, in half the bytes, and activations are rounded to bfloat16, on a GPU the weights alone; sums are f32"
+                "Weights, in half the bytes, and activations are rounded to bfloat16, on a GPU the weights \
+                 alone; sums are f32"
             }
             Precision::Int8 => {
-                "Weights, in a quarter of the bytes, are rounded to 8 bits per output channel, and activations per row; sums are exact"
+                "Weights, in a quarter of the bytes, are rounded to 8 bits per output channel, and \
+                 activations per row; sums are exact"
             }
         })
     };

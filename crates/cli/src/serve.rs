@@ -158,8 +158,8 @@ fn serve(config: ServeConfig, log: &Log) -> Result<()> {
     let address = server.address()?;
     if !is_local(address.ip()) && !needs_key {
         tracing::warn!(
-            "anyone who can reach {address} can use the models: set keys with `--api-key-file`, or use `--listen {DEFAULT_ADDRESS}` \
-             to serve this machine only"
+            "anyone who can reach {address} can use the models: set keys with `--api-key-file`, or use \
+             `--listen {DEFAULT_ADDRESS}` to serve this machine only"
         );
     }
     listen_to_signals(server.control())?;

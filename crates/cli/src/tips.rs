@@ -83,8 +83,8 @@ fn of_option(option: &str, command: &clap::Command, words: &[String]) -> Option<
         return Some(if has(command, "--device") {
             "GPUs are chosen with `--device gpu`, or `--device gpu:1` for the second one".into()
         } else {
-            "this command runs on the CPU; `train`, `demo`, `bench`, `translate`, `generate`, `evaluate`, `rescore` \
-                      and `serve` have `--device gpu`; `--threads` sets the number of threads on the CPU"
+            "this command runs on the CPU; `train`, `demo`, `bench`, `translate`, `generate`, `evaluate`, \
+             `rescore` and `serve` have `--device gpu`; `--threads` sets the number of threads on the CPU"
                 .into()
         });
     }
@@ -167,8 +167,8 @@ fn of_text(text: &str) -> Option<String> {
     if given("generate") {
         let text = quoted(text);
         return Some(format!(
-            "`--prompt` takes the text to continue: `attentive generate MODEL --prompt {text}`; so does standard input: \
-             `echo {text} | attentive generate MODEL`"
+            "`--prompt` takes the text to continue: `attentive generate MODEL --prompt {text}`; so does \
+             standard input: `echo {text} | attentive generate MODEL`"
         ));
     }
     if TESTERS.into_iter().any(given) {
@@ -219,7 +219,8 @@ pub(super) fn repository_as_path(error: Error, path: &Path) -> Error {
     Error::Data {
         problem: error.to_string(),
         hint: Some(format!(
-            "`import` downloads nothing: first `hf download {repository} --local-dir {name}`, then import that directory"
+            "`import` downloads nothing: first `hf download {repository} --local-dir {name}`, then import \
+             that directory"
         )),
     }
 }
@@ -303,15 +304,18 @@ fn of_value(option: &str, value: &str) -> Option<String> {
     }
     let divide = |with: &str| {
         format!(
-            "tokenize translations and references with {with}, and score the files with `--tokenize none`: the score is the same"
+            "tokenize translations and references with {with}, and score the files with `--tokenize none`: \
+             the score is the same"
         )
     };
     match value {
         "spm" | "flores101" => Some(divide(
-            "the SentencePiece model `sacrebleu_tokenizer_spm.model` that sacreBLEU downloads (`spm_encode --model=FILE < out > out.spm`)",
+            "the SentencePiece model `sacrebleu_tokenizer_spm.model` that sacreBLEU downloads (`spm_encode \
+             --model=FILE < out > out.spm`)",
         )),
         "flores200" => Some(divide(
-            "the SentencePiece model `flores200sacrebleuspm` that sacreBLEU downloads (`spm_encode --model=FILE < out > out.spm`)",
+            "the SentencePiece model `flores200sacrebleuspm` that sacreBLEU downloads (`spm_encode \
+             --model=FILE < out > out.spm`)",
         )),
         "ja-mecab" => Some(divide("MeCab and the dictionary `ipadic` (`mecab -Owakati < out > out.words`)")),
         "ko-mecab" => Some(divide("MeCab-ko and its dictionary (`mecab -Owakati < out > out.words`)")),

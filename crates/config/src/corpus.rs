@@ -181,7 +181,8 @@ impl TryFrom<Written> for CorpusSource {
         match written {
             Written::One(CorpusKeys { weight: Some(weight), .. }) => Err(Mistake {
                 name: Some("weight"),
-                expected: "nothing, since `weight` only applies to one of several corpora, as in `train = [{ … }, { … }]`",
+                expected: "nothing, since `weight` only applies to one of several corpora, as in `train = [{ \
+                           … }, { … }]`",
                 found: weight.to_string(),
             }),
             Written::One(keys) => keys.try_into(),

@@ -51,13 +51,13 @@ impl Config {
                 key: "model.from".into(),
                 expected: "a model directory".into(),
                 found: if from.exists() {
-format!("`{}`, which has no `{FILE}`", from.display())
-} else {
-format!("`{}`, which does not exist", from.display())
-},
+                    format!("`{}`, which has no `{FILE}`", from.display())
+                } else {
+                    format!("`{}`, which does not exist", from.display())
+                },
                 hint: Some(
-                    "give a directory that `attentive train` or `attentive import` wrote; a relative path starts at the \
-                     working directory"
+                    "give a directory that `attentive train` or `attentive import` wrote; a relative path \
+                     starts at the working directory"
                         .into(),
                 ),
             });
@@ -108,14 +108,11 @@ format!("`{}`, which does not exist", from.display())
         let from = self.model.from.as_deref().unwrap_or(Path::new(""));
         Err(Error::Config {
             key,
-            expected: format!(
-                "{ours}, as in the model `{}`, from which training starts",
-                from.display()
-            ),
+            expected: format!("{ours}, as in the model `{}`, from which training starts", from.display()),
             found: theirs,
             hint: Some(
-                "leave it out: the network and the tokenizer are those of that model; only dropout and special tokens may \
-                 differ"
+                "leave it out: the network and the tokenizer are those of that model; only dropout and \
+                 special tokens may differ"
                     .into(),
             ),
         })

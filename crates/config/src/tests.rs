@@ -174,7 +174,8 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
         (
             "data.valid.csv = 'a.csv'",
             "data.valid.csv",
-            "convert it to tab-separated columns without header, index and quotes, and name the file with `tsv`",
+            "convert it to tab-separated columns without header, index and quotes, and name the file with \
+             `tsv`",
         ),
         ("train.lr = 1", "train.lr", "did you mean `train.optimizer.learning_rate`?"),
         ("'train.batch_tokens' = 1", "\"train.batch_tokens\"", "did you mean `train.batch_tokens`?"),

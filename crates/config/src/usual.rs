@@ -63,8 +63,7 @@ const KEYS: [(&str, &str); 38] = [
     ("train.batch_tokens", "batch_size max_tokens tokens_per_batch mini_batch_words"),
     (
         "train.micro_batches_per_update",
-        "grad_accum gradient_accumulation gradient_accumulation_steps update_freq \
-         optimizer_delay",
+        "grad_accum gradient_accumulation gradient_accumulation_steps update_freq optimizer_delay",
     ),
     ("train.max_epochs", "epochs num_epochs n_epochs"),
     ("train.max_steps", "steps max_updates max_update updates iterations after after_batches"),
@@ -78,8 +77,7 @@ const KEYS: [(&str, &str); 38] = [
     ("tokenizer.vocab_size", "vocabulary_size n_vocab vocab dim_vocabs"),
     (
         "train.schedule.kind",
-        "lr_scheduler lr_scheduler_type lr_schedule lr_decay_strategy scheduler scheduling \
-         decay_method",
+        "lr_scheduler lr_scheduler_type lr_schedule lr_decay_strategy scheduler scheduling decay_method",
     ),
     ("train.optimizer.kind", "optim"),
     ("train.save_every", "save_freq save_interval_updates save_steps"),
@@ -129,7 +127,8 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
     let devices = "device devices gpu gpus cuda use_gpu use_cuda accelerator";
     match name {
         "csv" => Some(
-            "CSV is not read: convert it to tab-separated columns without header, index and quotes, and name the file with `tsv`",
+            "CSV is not read: convert it to tab-separated columns without header, index and quotes, and name \
+             the file with `tsv`",
         ),
         "rope" | "rotary" | "use_rope" => Some("write `positions = \"rotary\"` in `[model]`"),
         "test" | "test_sets" | "testpref" => {

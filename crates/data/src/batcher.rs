@@ -46,7 +46,8 @@ impl Position {
         }
         Err(Error::Data {
             problem: format!(
-                "cannot resume at batch {batch} of window {window} of epoch {epoch}, which has {n_batches} batches"
+                "cannot resume at batch {batch} of window {window} of epoch {epoch}, which has {n_batches} \
+                 batches"
             ),
             hint: Some(
                 "the training data differ from those of the saved run: restore them, or start a new run"

@@ -55,7 +55,8 @@ impl Headers {
     pub(super) fn warnings(&self) -> Vec<String> {
         let warning = |(path, label): &(PathBuf, String)| {
             format!(
-                "`{}`, line 1: looks like a header, but is read as a text with the label `{label}`: delete the line if it is one",
+                "`{}`, line 1: looks like a header, but is read as a text with the label `{label}`: delete \
+                 the line if it is one",
                 path.display()
             )
         };

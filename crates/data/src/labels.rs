@@ -47,7 +47,8 @@ impl LabelOrigin<'_> {
                 format!("the training data (without held-out lines) have only the {what}s {labels}")
             }
             Self::Model(dir) => format!(
-                "the base model `{}` has only the {what}s {labels}; a new {what} needs a new model trained on all the data",
+                "the base model `{}` has only the {what}s {labels}; a new {what} needs a new model trained \
+                 on all the data",
                 dir.display()
             ),
         }

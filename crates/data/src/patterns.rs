@@ -66,11 +66,13 @@ fn files(path: &Path, dir: Option<&Path>) -> Result<Vec<PathBuf>> {
     let folder = dir.map(|dir| Pattern::escape(&dir.to_string_lossy()));
     let text = Path::new(&folder.unwrap_or_default()).join(path);
     let text = text.to_string_lossy();
-    let unusable = |problem: String| {
-        Error::Data {
+    let unusable = |problem: String| Error::Data {
         problem,
-        hint: Some("in a pattern, `*` stands for any characters, `?` for one, `[ab]` for one of these, and `**/` for any folders".into()),
-    }
+        hint: Some(
+            "in a pattern, `*` stands for any characters, `?` for one, `[ab]` for one of these, and `**/` \
+                    for any folders"
+                .into(),
+        ),
     };
     let visible = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
     let found = glob::glob_with(&text, visible)

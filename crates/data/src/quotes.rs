@@ -41,7 +41,8 @@ impl Quotes {
     pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
         self.found.iter().map(|path| {
             format!(
-                "`{}`: the columns are in quotation marks, which are read as part of them: write the file without quotes",
+                "`{}`: the columns are in quotation marks, which are read as part of them: write the file \
+                 without quotes",
                 path.display()
             )
         })

@@ -38,7 +38,8 @@ impl Sampling {
         if !(temperature >= 0.0 && temperature.is_finite()) {
             return Err(Error::usage(
                 format!("cannot sample at a temperature of {temperature}"),
-                "use a finite number, 0 or more: 0 always picks the most likely token, 1 samples from the model's distribution",
+                "use a finite number, 0 or more: 0 always picks the most likely token, 1 samples from the \
+                 model's distribution",
             ));
         }
         if !(top_p > 0.0 && top_p <= 1.0) {

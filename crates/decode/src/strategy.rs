@@ -138,7 +138,8 @@ fn check_beam(width: usize, n_best: usize) -> Result<()> {
     if n_best == 0 || n_best > width {
         return Err(Error::usage(
             format!("cannot return the {n_best} best hypotheses of a beam of width {width}"),
-            "`Strategy::Beam::n_best` is between 1 and the beam width: widen the beam with `Strategy::Beam::width`",
+            "`Strategy::Beam::n_best` is between 1 and the beam width: widen the beam with \
+             `Strategy::Beam::width`",
         ));
     }
     if width == 1 {

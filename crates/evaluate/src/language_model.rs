@@ -100,7 +100,8 @@ fn show_lines(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
     }
     if examples.is_empty() {
         return nothing(format!(
-            "no line is readable for the model: it skips blank lines, and {} longer than its context of {max_len} tokens",
+            "no line is readable for the model: it skips blank lines, and {} longer than its context of \
+             {max_len} tokens",
             count(skipped_lines, "line")
         ));
     }

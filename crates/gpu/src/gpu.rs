@@ -227,8 +227,8 @@ pub(crate) fn lacking(adapter: &wgpu::Adapter, limits: &Limits) -> Option<String
     let bindings = limits.max_storage_buffers_per_shader_stage;
     (threads < 256 || memory < 32 << 10 || bindings < 10).then(|| {
         format!(
-            "it has {threads} invocations and {memory} bytes of memory a workgroup and {bindings} buffers a kernel, \
-             where 256, 32768 and 10 are needed"
+            "it has {threads} invocations and {memory} bytes of memory a workgroup and {bindings} buffers a \
+             kernel, where 256, 32768 and 10 are needed"
         )
     })
 }
@@ -263,7 +263,8 @@ fn reported(name: &str, error: wgpu::Error) -> Failure {
 fn lost(name: &str, message: &str) -> Failure {
     Failure {
         problem: format!("the GPU {name} was lost: {message}"),
-        hint: "start again: training continues from its last checkpoint; if it happens again, install a newer driver or use another device"
+        hint: "start again: training continues from its last checkpoint; if it happens again, install a \
+               newer driver or use another device"
             .into(),
     }
 }

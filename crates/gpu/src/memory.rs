@@ -11,8 +11,8 @@ use wgpu::{BufferDescriptor, BufferUsages, ErrorFilter};
 const KEPT: u64 = 256 << 20;
 
 /// What to try if there is no memory left.
-pub(crate) const OUT_OF_MEMORY: &str = "use smaller batches (`train.batch_tokens`, `decode.batch_size`) or a smaller beam \
-    (`decode.beam_width`), or another device";
+pub(crate) const OUT_OF_MEMORY: &str = "use smaller batches (`train.batch_tokens`, `decode.batch_size`) or a \
+                                        smaller beam (`decode.beam_width`), or another device";
 
 /// Free buffers of one GPU.
 #[derive(Debug)]
@@ -171,7 +171,8 @@ fn too_large(bytes: u64, largest: u64) -> ! {
             in_mib(bytes),
             in_mib(largest)
         ),
-        hint: "use smaller batches (`train.batch_tokens`), a smaller vocabulary or a smaller model, or another device"
+        hint: "use smaller batches (`train.batch_tokens`), a smaller vocabulary or a smaller model, or \
+               another device"
             .into(),
     }
     .raise()

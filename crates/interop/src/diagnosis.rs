@@ -20,13 +20,15 @@ const ADAPTER: &str = "it is an adapter, which changes another model";
 const MERGE: &str =
     "merge it into that model with `merge_and_unload` of the Python package `peft`, and import the result";
 const PICKLED: &str = "a pickled file can run any program when it is read, so it is not read";
-const UNPICKLE: &str = "write safetensors with Python, in the directory of the model: python -c \"import glob, torch; from \
-    safetensors.torch import save_file; save_file({name: tensor.clone().contiguous() for file in glob.glob('pytorch_model*.bin') \
-    for name, tensor in torch.load(file, map_location='cpu', weights_only=True).items()}, 'model.safetensors')\"";
+const UNPICKLE: &str = "write safetensors with Python, in the directory of the model: python -c \"import \
+                        glob, torch; from safetensors.torch import save_file; save_file({name: \
+                        tensor.clone().contiguous() for file in glob.glob('pytorch_model*.bin') for name, \
+                        tensor in torch.load(file, map_location='cpu', weights_only=True).items()}, \
+                        'model.safetensors')\"";
 const OWN_TOOL: &str = "convert it to a `transformers` directory with the tool that wrote it";
 const ORIGINAL: &str = "import the `transformers` model that it was made from";
-const CONVERT: &str = "convert them with Python: load the model with `from_pretrained(DIR, from_tf=True)`, or `from_flax=True`, and \
-    write it with `save_pretrained`";
+const CONVERT: &str = "convert them with Python: load the model with `from_pretrained(DIR, from_tf=True)`, \
+                       or `from_flax=True`, and write it with `save_pretrained`";
 
 /// Known files. The first pattern that matches is used.
 const KNOWN: [Known; 16] = [

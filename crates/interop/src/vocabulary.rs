@@ -51,7 +51,8 @@ fn nothing(from: &Path) -> Error {
             format!("`{path}`, which does not exist")
         },
         hint: Some(format!(
-            "a relative path starts at the working directory; files in a folder are called {}, or {} for both sides",
+            "a relative path starts at the working directory; files in a folder are called {}, or {} for \
+             both sides",
             SHARED.map(|name| format!("`{name}`")).join(", "),
             SEPARATE.map(|[src, tgt]| format!("`{src}` and `{tgt}`")).join(", ")
         )),
@@ -64,8 +65,8 @@ fn read(path: &Path, names: &SpecialNames, masks: Masks) -> Result<Tokenizer> {
         path: path.to_path_buf(),
         problem,
         hint: Some(
-            "`tokenizer.special` tells how its vocabulary spells the special tokens; `attentive help import` lists the tokenizers that \
-             can be read"
+            "`tokenizer.special` tells how its vocabulary spells the special tokens; `attentive help import` \
+             lists the tokenizers that can be read"
                 .into(),
         ),
     }

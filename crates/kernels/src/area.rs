@@ -39,6 +39,9 @@ pub(crate) fn reach(rows: usize, cols: usize, row_stride: usize, col_stride: usi
         .checked_add(area(cols - 1, col_stride))
         .and_then(|last| last.checked_add(1))
         .unwrap_or_else(|| {
-            panic!("a matrix [{rows}, {cols}] with strides {row_stride} and {col_stride} is larger than the address space")
+            panic!(
+                "a matrix [{rows}, {cols}] with strides {row_stride} and {col_stride} is larger than the \
+                    address space"
+            )
         })
 }

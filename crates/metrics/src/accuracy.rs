@@ -87,7 +87,8 @@ fn without_newline(line: &str) -> &str {
 pub fn perplexity(negative_log_likelihood: f64, n_tokens: u64) -> f64 {
     assert!(
         n_tokens > 0,
-        "perplexity is undefined for a negative log-likelihood of {negative_log_likelihood} over {n_tokens} tokens"
+        "perplexity is undefined for a negative log-likelihood of {negative_log_likelihood} over {n_tokens} \
+         tokens"
     );
     (negative_log_likelihood / n_tokens as f64).exp()
 }

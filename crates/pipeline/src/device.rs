@@ -24,8 +24,8 @@ pub fn open(device: TrainDevice, precision: Option<Precision>) -> Result<Option<
     if precision == Some(Precision::Int8) {
         return Err(Error::usage(
             "GPUs keep weights in f32 or bf16, not in int8",
-            "choose `bf16` for a model that is stored in f32, leave the precision out for one that is stored in int8, or \
-             choose the device `cpu`",
+            "choose `bf16` for a model that is stored in f32, leave the precision out for one that is stored \
+             in int8, or choose the device `cpu`",
         ));
     }
     gpu(number).map(Some)
@@ -143,8 +143,8 @@ impl Pipeline {
             let changed = changed.map(|file| Failure {
                 problem: "the weights of the model were changed while they were in use".into(),
                 hint: format!(
-                    "`{}` was overwritten or truncated: load the model again, and replace a file that is in use by renaming another \
-                     one to its name, which is safe",
+                    "`{}` was overwritten or truncated: load the model again, and replace a file that is in \
+                     use by renaming another one to its name, which is safe",
                     file.path().display()
                 ),
             });

@@ -32,9 +32,10 @@ impl Pipeline {
         }
         if self.contract()? != other.contract()? {
             return Err(Error::usage(
-                "the tokens with which it starts or ends translations, or that it never generates, differ from the first model's",
-                "give all models of an ensemble the same `model.decoder_start_token`, `model.forced_bos_token`, \
-                 `model.forced_eos_token` and `model.suppress_tokens`",
+                "the tokens with which it starts or ends translations, or that it never generates, differ \
+                 from the first model's",
+                "give all models of an ensemble the same `model.decoder_start_token`, \
+                 `model.forced_bos_token`, `model.forced_eos_token` and `model.suppress_tokens`",
             ));
         }
         self.partners.push(other);

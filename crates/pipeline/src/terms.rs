@@ -174,7 +174,8 @@ impl<'a> Reader<'a> {
         let (given, needed) = (terms.prefix.len(), terms.needed);
         let of_line =
             format!("a translation of this line has at most {} before `</s>`", count(room, "token"));
-        let hint = "shorten it; `decode.max_new_extra` and `model.max_len` of the model's configuration set the limit";
+        let hint = "shorten it; `decode.max_new_extra` and `model.max_len` of the model's configuration set \
+                    the limit";
         if given > room {
             let problem = format!("the prefix is too long: it has {}, but {of_line}", count(given, "token"));
             return Err(Unmeetable::new(problem, hint));

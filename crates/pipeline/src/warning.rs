@@ -43,7 +43,8 @@ impl Warning {
         };
         (!unknown.is_empty()).then(|| {
             Self::new(format!(
-                "not in the model's vocabulary, so the result may lack it or have something else in its place: {}{further}",
+                "not in the model's vocabulary, so the result may lack it or have something else in its \
+                 place: {}{further}",
                 named.join(", ")
             ))
         })

@@ -120,8 +120,8 @@ fn draw_cells(svg: &mut Svg, area: Area, matrix: &Matrix, range: (f64, f64)) {
     // Strokes run along the middle of their row. The decimals of the scale matter, as errors add up over many
     // cells.
     svg.line(format_args!(
-        "<g transform=\"translate({} {}) scale({:.6} {:.6}) translate(0 .5)\" fill=\"none\" stroke-width=\"1\" \
-         shape-rendering=\"crispEdges\">",
+        "<g transform=\"translate({} {}) scale({:.6} {:.6}) translate(0 .5)\" fill=\"none\" \
+         stroke-width=\"1\" shape-rendering=\"crispEdges\">",
         Number(area.x),
         Number(area.y),
         area.width / width,

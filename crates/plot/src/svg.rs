@@ -96,8 +96,10 @@ impl Svg {
         let (w, h) = (Number(width), Number(height));
         let (title, paper) = (Escaped(title), theme.shade(color::PAPER));
         let text = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
-             font-family=\"system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif\">\n\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" \
+             role=\"img\" \
+             font-family=\"system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', \
+             sans-serif\">\n\
              <title>{title}</title>\n<rect width=\"{w}\" height=\"{h}\" fill=\"{paper}\"/>\n"
         );
         Self { text, theme }
@@ -201,7 +203,8 @@ impl Svg {
     pub(super) fn clipped(&mut self, area: Area, draw: impl FnOnce(&mut Self)) {
         let [x, y, w, h] = [area.x, area.y, area.width, area.height].map(Number);
         self.line(format_args!(
-            "<svg x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" viewBox=\"{x} {y} {w} {h}\" overflow=\"hidden\">"
+            "<svg x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" viewBox=\"{x} {y} {w} {h}\" \
+             overflow=\"hidden\">"
         ));
         draw(self);
         self.line("</svg>");

@@ -11,8 +11,8 @@ pub const WORDS: [&str; 12] =
     ["a", "dog", "runs", "over", "the", "green", "field", "and", "barks", "at", "two", "cats"];
 
 /// The models of [`Sample::with`].
-const SMALL: &str = "d_model = 16, d_ff = 32, n_heads = 2, n_encoder_layers = 1, n_decoder_layers = 2, max_len = 24, \
-    recurrent = { d_hidden = 16 }";
+const SMALL: &str = "d_model = 16, d_ff = 32, n_heads = 2, n_encoder_layers = 1, n_decoder_layers = 2, \
+                     max_len = 24, recurrent = { d_hidden = 16 }";
 
 /// The labels of its taggers and classifiers.
 pub const TAGS: [&str; 3] = ["NOUN", "VERB", "OTHER"];

@@ -6,8 +6,8 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 /// The small model that the variants change.
-const BASE: &str = "d_model = 12, d_ff = 20, n_heads = 3, n_encoder_layers = 2, n_decoder_layers = 2, max_len = 32, \
-    init = 'pytorch'";
+const BASE: &str = "d_model = 12, d_ff = 20, n_heads = 3, n_encoder_layers = 2, n_decoder_layers = 2, \
+                    max_len = 32, init = 'pytorch'";
 
 /// The small model that the variants change.
 pub fn base() -> ModelConfig {
@@ -61,8 +61,8 @@ pub fn variants() -> Vec<ModelConfig> {
         variants.push(format!("family = '{family}'"));
         for positions in ["sinusoidal_interleaved", "learned", "rotary"] {
             variants.push(format!(
-                "family = '{family}', positions = '{positions}', norm_position = 'pre', tie_embeddings = 'none', \
-                 output_bias = true"
+                "family = '{family}', positions = '{positions}', norm_position = 'pre', tie_embeddings = \
+                 'none', output_bias = true"
             ));
         }
     }
@@ -107,12 +107,13 @@ const MIXED: [&str; 6] = [
 
 /// The features in which published Transformers differ: Llama, T5 and BART.
 const PUBLISHED: [&str; 3] = [
-    "positions = 'rotary', rotary_base = 500.0, rotary_scaling = { kind = 'llama3', factor = 4.0, original_len = 16 }, \
-     norm = 'rms', norm_position = 'pre', norm_epsilon = 1e-6, activation = 'silu', feed_forward_gate = true, \
-     feed_forward_bias = false, attention_bias = false, n_kv_heads = 1, d_head = 6",
-    "positions = 'relative', relative_buckets = 8, relative_distance = 8, attention_scale = 1.0, logit_scale = 0.5, \
-     activation = 'gelu_tanh', feed_forward_gate = true, norm_position = 'pre'",
-    "positions = 'learned', position_offset = 2, embedding_norm = true, final_norm = true, activation = 'gelu_tanh'",
+    "positions = 'rotary', rotary_base = 500.0, rotary_scaling = { kind = 'llama3', factor = 4.0, \
+     original_len = 16 }, norm = 'rms', norm_position = 'pre', norm_epsilon = 1e-6, activation = 'silu', \
+     feed_forward_gate = true, feed_forward_bias = false, attention_bias = false, n_kv_heads = 1, d_head = 6",
+    "positions = 'relative', relative_buckets = 8, relative_distance = 8, attention_scale = 1.0, logit_scale \
+     = 0.5, activation = 'gelu_tanh', feed_forward_gate = true, norm_position = 'pre'",
+    "positions = 'learned', position_offset = 2, embedding_norm = true, final_norm = true, activation = \
+     'gelu_tanh'",
 ];
 
 /// The features of published masked language models.
@@ -129,8 +130,8 @@ fn recurrent() -> Vec<String> {
         for bidirectional in [true, false] {
             let mut push = |family: &str, key: &str| {
                 variants.push(format!(
-                    "family = '{family}', recurrent = {{ cell = '{cell}', d_hidden = 10, \
-                     bidirectional = {bidirectional}, {key} }}"
+                    "family = '{family}', recurrent = {{ cell = '{cell}', d_hidden = 10, bidirectional = \
+                     {bidirectional}, {key} }}"
                 ));
             };
             // The gates of an SSRU read no context.
@@ -144,10 +145,10 @@ fn recurrent() -> Vec<String> {
         }
     }
     let others = [
-        "family = 'seq2seq', n_encoder_layers = 1, n_decoder_layers = 3, \
-         recurrent = { cell = 'rnn', d_hidden = 10, attention = 'none' }",
-        "family = 'seq2seq', recurrent = { cell = 'gru', d_hidden = 12, bidirectional = false, attention = 'none', \
-         readout = false }",
+        "family = 'seq2seq', n_encoder_layers = 1, n_decoder_layers = 3, recurrent = { cell = 'rnn', \
+         d_hidden = 10, attention = 'none' }",
+        "family = 'seq2seq', recurrent = { cell = 'gru', d_hidden = 12, bidirectional = false, attention = \
+         'none', readout = false }",
     ];
     variants.extend(others.map(str::to_owned));
     variants

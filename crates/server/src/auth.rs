@@ -38,7 +38,8 @@ impl Keys {
                 continue;
             }
             if !key.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
-                let problem = "a key has letters, digits and punctuation of ASCII only, since clients send it in a header";
+                let problem = "a key has letters, digits and punctuation of ASCII only, since clients send \
+                               it in a header";
                 return Err(Error::line(path, number + 1, problem));
             }
             keys.push(Sha256::digest(key).into());

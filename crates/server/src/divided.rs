@@ -113,7 +113,8 @@ fn check(pipeline: &Pipeline, texts: &[document::Divided], demands: &Demands) ->
     let given = document::Divided::into_sentences(&prefix, |_| true).sentences().len();
     if given > 1 {
         let problem = format!(
-            "the prefix has {given} sentences, but only the first of the {sentences} sentences of text {number} begins with it"
+            "the prefix has {given} sentences, but only the first of the {sentences} sentences of text \
+             {number} begins with it"
         );
         return Err(Problem::field(field, problem).hint(hint));
     }

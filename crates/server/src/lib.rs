@@ -275,7 +275,8 @@ fn load(app: &App, control: &Control, orders: &sync::Receiver<()>) {
         match result {
             Ok(()) => tracing::info!("reloaded"),
             Err(error) => {
-                tracing::error!(%error, "reloading failed; the models stay as they were, and so do the keys if they are the reason")
+                tracing::error!(%error, "reloading failed; the models stay as they were, and so do the keys \
+                                         if they are the reason")
             }
         }
     }

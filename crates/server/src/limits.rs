@@ -218,7 +218,8 @@ impl Limits {
         match self.most_texts() {
             texts if texts > *queue => Err(Error::usage(
                 format!("the limit `texts` is {texts}, but the limit `queue` is {queue}"),
-                "raise `limits.queue` or lower `limits.texts`, since the texts of a request wait in the queue together",
+                "raise `limits.queue` or lower `limits.texts`, since the texts of a request wait in the \
+                 queue together",
             )),
             _ => Ok(()),
         }

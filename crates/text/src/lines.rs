@@ -100,7 +100,8 @@ mod tests {
             "model": {"vocab": {"a": 0, "b": 1}, "merges": [["a", "b"], ["ab", "\n"]], "rest": []},
             "decoder": null,
         });
-        let expected = "{\n \"model\": {\n  \"vocab\": {\n   \"a\": 0,\n   \"b\": 1\n  },\n  \"merges\": [\n   [\"a\",\"b\"],\n   \
+        let expected = "{\n \"model\": {\n  \"vocab\": \
+                        {\n   \"a\": 0,\n   \"b\": 1\n  },\n  \"merges\": [\n   [\"a\",\"b\"],\n   \
                         [\"ab\",\"\\n\"]\n  ],\n  \"rest\": []\n },\n \"decoder\": null\n}\n";
         let text = text(&document);
         assert_eq!(text, expected);

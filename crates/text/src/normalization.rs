@@ -50,7 +50,8 @@ impl Step {
             let longest = map.longest_text();
             if longest > LONGEST_TEXT {
                 return Err(format!(
-                    "the compiled normalization makes {longest} bytes of a character, and at most {LONGEST_TEXT} are allowed"
+                    "the compiled normalization makes {longest} bytes of a character, and at most \
+                     {LONGEST_TEXT} are allowed"
                 ));
             }
         }

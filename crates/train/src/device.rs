@@ -53,7 +53,8 @@ fn one_of_several(n: usize, number: usize) -> Result<usize> {
     } else {
         Err(Error::usage(
             format!("{n} processes on this machine need a GPU each, and it has {}", count(found, "GPU")),
-            "start as many processes on a machine as it has GPUs, or let them share one: choose the device `gpu:0`",
+            "start as many processes on a machine as it has GPUs, or let them share one: choose the device \
+             `gpu:0`",
         ))
     }
 }

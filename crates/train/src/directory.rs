@@ -97,8 +97,10 @@ fn take_up(config: &Config, dir: &Path) -> Result<Found> {
             expected: format!("{ours}, as when the run in `{}` began", dir.display()),
             found: theirs,
             hint: Some(
-                "a resumed run keeps its data, tokenizer, model and optimizer: repeat the overrides with which it began, if there were any; to change \
-                 its settings, start a new run with another `RunOptions::out`".into(),
+                "a resumed run keeps its data, tokenizer, model and optimizer: repeat the overrides with \
+                 which it began, if there were any; to change its settings, start a new run with another \
+                 `RunOptions::out`"
+                    .into(),
             ),
         });
     }

@@ -26,7 +26,8 @@ fn copied(data: &DataConfig, key: &str, source: &CorpusSource) -> Option<String>
     let is_copy = canonical(data, src) == canonical(data, tgt);
     is_copy.then(|| {
         format!(
-            "source and target of `{key}` are the same file, `{}`, so that every target is a copy of its source",
+            "source and target of `{key}` are the same file, `{}`, so that every target is a copy of its \
+             source",
             src.display()
         )
     })
@@ -46,8 +47,8 @@ fn already_seen(valid: &CorpusSource) -> String {
     let files = valid.files().into_iter();
     let files: Vec<String> = files.map(|file| format!("`{}`", file.display())).collect();
     format!(
-        "`data.valid` is also in `data.train` ({}): validation shows how well the model remembers, not how well it works on \
-         new text; take other lines, or hold some out with `data.hold_out`",
+        "`data.valid` is also in `data.train` ({}): validation shows how well the model remembers, not how \
+         well it works on new text; take other lines, or hold some out with `data.hold_out`",
         files.join(", ")
     )
 }

@@ -173,7 +173,11 @@ impl Memory {
                     "one that needs {:.0} MB for weights, gradients, optimizer and data alone",
                     smallest.fixed() / MB
                 ),
-                hint: Some("make the model or the vocabulary smaller, or free some RAM; `train.max_memory_mb` changes the limit".into()),
+                hint: Some(
+                    "make the model or the vocabulary smaller, or free some RAM; `train.max_memory_mb` \
+                            changes the limit"
+                        .into(),
+                ),
             });
         }
         if smallest.peak() > limit {
@@ -184,7 +188,11 @@ impl Memory {
                     "one of {least} tokens, which needs about {:.0} MB on its own",
                     smallest.peak() / MB
                 ),
-                hint: Some("lower it to drop long sentences, or make the model smaller; `train.max_memory_mb` changes the limit".into()),
+                hint: Some(
+                    "lower it to drop long sentences, or make the model smaller; `train.max_memory_mb` \
+                            changes the limit"
+                        .into(),
+                ),
             });
         }
         // Invariant: `fits` fits, `large` does not.
@@ -197,7 +205,11 @@ impl Memory {
             key: "train.batch_tokens".into(),
             expected: format!("at most {fits}, which fits into {place}"),
             found: format!("{budget}, which needs about {:.0} MB", self.peak() / MB),
-            hint: Some("lower it and raise `train.micro_batches_per_update` by the same factor to keep the size of updates; `train.max_memory_mb` changes the limit".into()),
+            hint: Some(
+                "lower it and raise `train.micro_batches_per_update` by the same factor to keep the size of \
+                        updates; `train.max_memory_mb` changes the limit"
+                    .into(),
+            ),
         })
     }
 }

@@ -239,7 +239,11 @@ fn check(config: &Config, processes: &Processes) -> Result<()> {
             key: "train.micro_batches_per_update".into(),
             expected: format!("at least {n}, a micro-batch for each process"),
             found: accumulate.to_string(),
-            hint: Some("it counts the micro-batches of an update over all processes; a multiple of their number keeps all of them busy".into()),
+            hint: Some(
+                "it counts the micro-batches of an update over all processes; a multiple of their number \
+                        keeps all of them busy"
+                    .into(),
+            ),
         });
     }
     Ok(())
@@ -317,7 +321,9 @@ fn no_checkpoint(dir: &Path) -> Error {
         path: dir.join(files::CHECKPOINTS),
         problem: "the model is trained, but there is no checkpoint to resume from".into(),
         hint: Some(
-            "restore the folder, train into another `RunOptions::out`, or replace the model with `Existing::Force`".into(),
+            "restore the folder, train into another `RunOptions::out`, or replace the model with \
+             `Existing::Force`"
+                .into(),
         ),
     }
 }

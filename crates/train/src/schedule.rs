@@ -83,8 +83,9 @@ impl Schedule {
             let reached = 100.0 * steps as f64 / warmup.max(1) as f64;
             let tenth = (steps / 10).max(1);
             format!(
-                "`train.schedule.warmup_steps` = {warmup} is not below `train.max_steps` = {steps}: the learning rate reaches only \
-                 {reached:.0} % of its peak, so the model learns little; for a run of this length, set it to about {tenth}"
+                "`train.schedule.warmup_steps` = {warmup} is not below `train.max_steps` = {steps}: the \
+                 learning rate reaches only {reached:.0} % of its peak, so the model learns little; for a \
+                 run of this length, set it to about {tenth}"
             )
         })
     }
@@ -97,8 +98,8 @@ impl Schedule {
         (schedule.kind == ScheduleKind::Noam && peak < LEAST_NOAM).then(|| {
             format!(
                 "the learning rate never exceeds {peak:.1e}, so the model learns next to nothing: with \
-                 `train.schedule.kind` = `noam`, `train.optimizer.learning_rate` = {factor} is a factor, not the highest rate; with \
-                 `train.optimizer.learning_rate = 1.0`, the highest rate is {:.1e}",
+                 `train.schedule.kind` = `noam`, `train.optimizer.learning_rate` = {factor} is a factor, not \
+                 the highest rate; with `train.optimizer.learning_rate = 1.0`, the highest rate is {:.1e}",
                 peak / factor
             )
         })

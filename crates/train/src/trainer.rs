@@ -106,8 +106,8 @@ impl<'a> Trainer<'a> {
         let products = self.setup.learner.products();
         if let Some(before) = state.products.filter(|before| *before != products) {
             self.observer.on(&Event::Note(&format!(
-                "the run used {before} so far and continues with {products}: its weights may differ in the last bits from \
-                 those of a run on one machine and device"
+                "the run used {before} so far and continues with {products}: its weights may differ in the \
+                 last bits from those of a run on one machine and device"
             )));
         }
         self.progress = state.progress;

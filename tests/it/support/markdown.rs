@@ -248,7 +248,8 @@ fn slug(text: &str) -> String {
 
 #[test]
 fn headings_have_the_anchors_of_github() {
-    let text = "# `a.b` – Two, *words*\n\n## Use it if …\n\n## Sameness\n\n## Sameness\n\n<a id=\"here\"></a>\n\nUnder\n=====\n";
+    let text = "# `a.b` – Two, *words*\n\n## Use it if …\n\n## Sameness\n\n## Sameness\n\n<a \
+                id=\"here\"></a>\n\nUnder\n=====\n";
     let anchors = Page::parse("page", text).anchors;
     let expected = ["ab--two-words", "use-it-if-", "sameness", "sameness-1", "here", "under"];
     assert_eq!(anchors, expected.map(str::to_owned).into());

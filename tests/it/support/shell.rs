@@ -244,7 +244,8 @@ fn lines_are_put_together_as_a_shell_does() {
 
 #[test]
 fn calls_of_the_program_are_found_with_their_arguments() {
-    let text = "A=1 attentive a --b='c d' \\\n  < e 2> f | jq . && for x in y; do attentive g; done; mpirun -n 2 attentive h > i # attentive j";
+    let text = "A=1 attentive a --b='c d' \\\n  < e 2> f | jq . && for x in y; do attentive g; done; mpirun \
+                -n 2 attentive h > i # attentive j";
     let expected = [vec!["a", "--b=c d"], vec!["g"], vec!["h"]];
     assert_eq!(calls(text), expected);
     assert_eq!(calls("docker run attentive a; pkill attentive"), Vec::<Vec<String>>::new());

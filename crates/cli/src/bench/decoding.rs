@@ -268,7 +268,8 @@ impl Translation {
             .bound
             .map_or(String::new(), |bound| format!(", {} of the bound", percent(bound, self.seconds)));
         format!(
-            "Translation with {model} in {precision}, batch {batch}, beam {beam}{on}: {rate:.0} output tokens/s{share}"
+            "Translation with {model} in {precision}, batch {batch}, beam {beam}{on}: {rate:.0} output \
+             tokens/s{share}"
         )
     }
 

@@ -138,7 +138,8 @@ impl Training {
         let Self { model, precision, length, .. } = self;
         let title = |on: &str| {
             format!(
-                "Training {model} in {precision}, {length} tokens a sentence{on}: {tokens:.0} target tokens/s, {ms:.1} ms an update"
+                "Training {model} in {precision}, {length} tokens a sentence{on}: {tokens:.0} target \
+                 tokens/s, {ms:.1} ms an update"
             )
         };
         if let Some(gpu) = &self.gpu {

@@ -80,9 +80,9 @@ fn warn_of_other_order(
         && given > FACTOR * other
     {
         message::warning(format_args!(
-            "source and target seem to be swapped: the model finds the sources far more likely as translations of the references \
-             (perplexity {other:.1}) than the references as translations of the sources ({given:.1}); try `--src` and `--ref` \
-             the other way round"
+            "source and target seem to be swapped: the model finds the sources far more likely as \
+             translations of the references (perplexity {other:.1}) than the references as translations of \
+             the sources ({given:.1}); try `--src` and `--ref` the other way round"
         ));
     }
     Ok(())
@@ -94,18 +94,19 @@ fn too_short(evaluation: &Evaluation, search: &SearchOptions) -> String {
     let by_length = search.length_penalty_formula == LengthPenaltyFormula::Length;
     let advice = match (search.strategy, by_length) {
         (Strategy::Greedy { .. }, _) => {
-            "a beam compares translations of different lengths: try `--beam-width 5 --length-penalty-formula length --length-penalty 1`"
+            "a beam compares translations of different lengths: try `--beam-width 5 --length-penalty-formula \
+             length --length-penalty 1`"
         }
         (_, false) => {
             "the length penalty prefers short ones: try `--length-penalty-formula length --length-penalty 1`"
         }
         (_, true) if search.length_penalty < 1.0 => {
-            "the length penalty is weak: try `--length-penalty 1`; a model that was trained for too short a time also writes \
-             short translations"
+            "the length penalty is weak: try `--length-penalty 1`; a model that was trained for too short a \
+             time also writes short translations"
         }
         (_, true) => {
-            "try a larger `--length-penalty`, such as 1.2, or `--min-length`; a model that was trained for too short a time \
-             writes short translations, and so does one whose training data leave things out"
+            "try a larger `--length-penalty`, such as 1.2, or `--min-length`; a model that was trained for \
+             too short a time writes short translations, and so does one whose training data leave things out"
         }
     };
     format!(

@@ -82,7 +82,8 @@ fn a_line_summarizes_an_update() {
     // The line shows the average, not only the last update.
     let mean = StepReport { loss: 3.25, updates: 10, ..update(400) };
     progress.on(&Event::Step { report: &update(400), logged: Some(&mean) });
-    let expected = "update 400  loss 3.250  perplexity 7.39  2,000 tokens/s  00:20:00 left  learning rate 3.0e-4  gradient norm 1.000";
+    let expected = "update 400  loss 3.250  perplexity 7.39  2,000 tokens/s  00:20:00 left  learning rate \
+                    3.0e-4  gradient norm 1.000";
     assert_eq!(out.lines()[1], expected);
     assert!(out.lines()[0].starts_with("1,234,567 parameters; vocabularies of 400 and 500; 40,000 examples"));
     progress.on(&Event::Start(&StartReport { gpu_memory: 1_300_000_000, ..start() }));

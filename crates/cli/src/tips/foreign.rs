@@ -27,12 +27,14 @@ pub(super) const INSTEAD: [(&str, &[&str], &str); 30] = [
     (
         "compare",
         &["--confidence"],
-        "the intervals are always computed; the tables show those of the differences, and `--json` has all of them",
+        "the intervals are always computed; the tables show those of the differences, and `--json` has all \
+         of them",
     ),
     (
         "evaluate",
         &["--confidence"],
-        "write the translations to a file with `--output out.txt`; `attentive score out.txt REF --confidence` gives the intervals",
+        "write the translations to a file with `--output out.txt`; `attentive score out.txt REF \
+         --confidence` gives the intervals",
     ),
     (
         "score",
@@ -57,7 +59,8 @@ pub(super) const INSTEAD: [(&str, &[&str], &str); 30] = [
     (
         "serve",
         &["--port", "-p", "--host"],
-        "`--listen` takes address and port: `--listen 127.0.0.1:8080`, or `--listen 0.0.0.0:8080` for other machines, too",
+        "`--listen` takes address and port: `--listen 127.0.0.1:8080`, or `--listen 0.0.0.0:8080` for other \
+         machines, too",
     ),
     ("translate", &["-b"], "it is called `--beam-width` here"),
     (
@@ -68,25 +71,28 @@ pub(super) const INSTEAD: [(&str, &[&str], &str); 30] = [
     (
         "translate",
         &["-i", "--input", "--src"],
-        "the text is read from standard input, or from the file after the model: `attentive translate MODEL in.txt`",
+        "the text is read from standard input, or from the file after the model: `attentive translate MODEL \
+         in.txt`",
     ),
     (
         "translate",
         &["--max-length-factor", "--max-len-a", "--max-len-b"],
-        "`--max-new-tokens` limits the tokens of a translation; the limit that grows with the source is `decode.max_new_factor` \
-         and `decode.max_new_extra` of the model's configuration",
+        "`--max-new-tokens` limits the tokens of a translation; the limit that grows with the source is \
+         `decode.max_new_factor` and `decode.max_new_extra` of the model's configuration",
     ),
     ("translate", &["-v", "--vocabs"], "leave it out: the vocabulary is part of the model"),
     (
         "translate",
         &["--quiet", "-q", "--quiet-translation"],
-        "nothing corresponds: translations go to standard output and messages to standard error, which `2> FILE` redirects",
+        "nothing corresponds: translations go to standard output and messages to standard error, which `2> \
+         FILE` redirects",
     ),
     ("train", &["-c", "--config"], "the configuration is the first argument: `attentive train my.toml`"),
     (
         "train",
         &["--model", "-m"],
-        "it is called `--output` here, and names a directory; `--set model.from=DIR` starts from another model",
+        "it is called `--output` here, and names a directory; `--set model.from=DIR` starts from another \
+         model",
     ),
     (
         "train",
@@ -112,7 +118,8 @@ pub(super) const INSTEAD: [(&str, &[&str], &str); 30] = [
     (
         "train",
         &["--mini-batch-fit", "-w", "--workspace"],
-        "nothing corresponds: `--set train.batch_tokens=N` sets the size of a batch, and `train.max_memory_mb` limits the RAM",
+        "nothing corresponds: `--set train.batch_tokens=N` sets the size of a batch, and \
+         `train.max_memory_mb` limits the RAM",
     ),
     ("train", &["--mini-batch"], "batches are measured in target tokens: `--set train.batch_tokens=N`"),
     (
@@ -123,8 +130,8 @@ pub(super) const INSTEAD: [(&str, &[&str], &str); 30] = [
     (
         "train",
         &["--overwrite"],
-        "old checkpoints are deleted anyway, except the last `train.keep_last`; `--force` deletes an earlier run in the output \
-         directory",
+        "old checkpoints are deleted anyway, except the last `train.keep_last`; `--force` deletes an earlier \
+         run in the output directory",
     ),
     ("train", &["--log", "--valid-log"], "leave it out: the run directory has a log, `metrics.jsonl`"),
     ("train", &["--keep-best"], "leave it out: the best checkpoint is always kept"),

@@ -145,8 +145,8 @@ fn cut_off(line: usize, found: &[Candidate]) -> Option<Warning> {
         (1, 1) => "the translation was cut off at the length limit".to_owned(),
         (n, all) if n == all => format!("all {all} translations were cut off at the length limit"),
         (n, all) if found.iter().rev().take(n).all(|found| !found.finished) => format!(
-            "the last {n} of {all} translations were cut off at the length limit, and come after the others whatever \
-             their score"
+            "the last {n} of {all} translations were cut off at the length limit, and come after the others \
+             whatever their score"
         ),
         (n, all) => format!("{n} of {all} translations were cut off at the length limit"),
     };

@@ -82,9 +82,8 @@ const RULES: &[Rule] = &[
         "model.d_ff model.n_heads model.n_kv_heads model.d_head model.attention_dropout \
          model.activation_dropout model.dropout_position model.norm_position model.final_norm \
          model.activation model.feed_forward_gate model.feed_forward_bias model.positions \
-         model.position_offset model.rotary_base model.rotary_scaling.kind \
-         model.rotary_scaling.factor model.relative_buckets model.relative_distance \
-         model.attention_bias model.attention_scale",
+         model.position_offset model.rotary_base model.rotary_scaling.kind model.rotary_scaling.factor \
+         model.relative_buckets model.relative_distance model.attention_bias model.attention_scale",
         |config| !config.model.has(StackKind::Transformer),
         "the model has no Transformer stack",
     ),
@@ -94,8 +93,8 @@ const RULES: &[Rule] = &[
         "the model has no Transformer stack",
     ),
     (
-        "model.n_heads model.n_kv_heads model.d_head model.attention_dropout \
-         model.attention_bias model.attention_scale",
+        "model.n_heads model.n_kv_heads model.d_head model.attention_dropout model.attention_bias \
+         model.attention_scale",
         |config| !config.model.attends(),
         "the model has no multi-head attention",
     ),
@@ -160,7 +159,8 @@ const RULES: &[Rule] = &[
     (
         "model.source_first model.source_last",
         |config| matches!(config.model.family, FamilyConfig::Tagger { word_pieces, .. } if !word_pieces),
-        "the model is a tagger without `model.word_pieces`, which reads nothing but the tokens that it labels",
+        "the model is a tagger without `model.word_pieces`, which reads nothing but the tokens that it \
+         labels",
     ),
     (
         "model.word_pieces model.scale_embeddings",

@@ -138,7 +138,8 @@ fn special_tokens_are_checked() {
         (
             "model.suppress_tokens = '<pad>'",
             "model.suppress_tokens",
-            "a list of strings, found the string `<pad>` (`x.toml`, line 2) | put it in brackets: `[\"<pad>\"]`",
+            "a list of strings, found the string `<pad>` (`x.toml`, line 2) | put it in brackets: \
+             `[\"<pad>\"]`",
         ),
         (
             "model.suppress_tokens = ['<pad>', 1]",

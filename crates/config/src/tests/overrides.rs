@@ -59,7 +59,8 @@ const REFUSED: [(&str, &str); 35] = [
     ("data.valid.src=x", "`data.valid.tgt`: expected a file aligned with `src`, found nothing"),
     (
         "data.valid={}",
-        "`data.valid`: expected exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`, found none (an override)",
+        "`data.valid`: expected exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`, found \
+         none (an override)",
     ),
 ];
 

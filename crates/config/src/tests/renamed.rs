@@ -70,7 +70,8 @@ fn old_names_mean_the_same_and_are_noted() {
 
 #[test]
 fn a_key_and_its_value_are_one_note() {
-    let both = "`decode.stopping = \"first\"` is now called `decode.early_stopping = \"always\"`; the old name is still read";
+    let both = "`decode.stopping = \"first\"` is now called `decode.early_stopping = \"always\"`; the old \
+                name is still read";
     let notes = |draft: Draft| -> Vec<String> {
         let notes = draft.renamed().iter();
         notes.map(ToString::to_string).collect()
@@ -104,7 +105,10 @@ fn overrides_may_use_old_names() {
 fn both_names_of_a_key_are_refused() {
     let message = refused("decode = { alpha = 1.0, length_penalty = 0.5 }");
     assert!(
-        message.contains("config key `decode.alpha`: expected only `decode.length_penalty`, as it is called now, found both names"),
+        message.contains(
+            "config key `decode.alpha`: expected only `decode.length_penalty`, as it is called now, found \
+                          both names"
+        ),
         "{message}"
     );
     assert!(message.contains("line 2"), "{message}");

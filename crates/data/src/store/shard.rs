@@ -79,11 +79,14 @@ impl Shard {
     /// [`Error::Data`] with its name.
     pub(super) fn check(&self) -> Result<()> {
         let is_same = |bytes: &[u8]| crc32fast::hash(bytes) == self.facts.crc32;
-        self.bytes.check(is_same).map_err(|_| Error::Data {
+        self.bytes.check(is_same).map_err(|_| {
+            Error::Data {
             problem: format!("`{}` was changed while it was in use", self.bytes.path().display()),
             hint: Some(
-                "delete its folder: the corpus is then prepared again, and the run can be continued from its last checkpoint".into(),
+                "delete its folder: the corpus is then prepared again, and the run can be continued from its \
+                 last checkpoint".into(),
             ),
+        }
         })
     }
 

@@ -26,7 +26,8 @@ fn filters_drop_and_count_lines() {
     assert_eq!(lines, [1, 4]);
     assert_eq!(
         said,
-        "2 of 7 lines kept, 1 dropped with an empty side, 2 dropped that occurred before, 2 dropped with equal sides"
+        "2 of 7 lines kept, 1 dropped with an empty side, 2 dropped that occurred before, 2 dropped with \
+         equal sides"
     );
     assert_eq!(read(false, true).0, [1, 3, 4, 6]);
     // Two of the lines differ only in a space.
@@ -47,8 +48,8 @@ fn unusable_pairs_are_dropped_and_counted() {
     assert_eq!(texts(&corpus), [("ok", "ok", 1), (fits.as_str(), "z\u{85}z", 8)]);
     assert_eq!(
         corpus.stats().to_string(),
-        "2 of 8 lines kept, 2 dropped with an empty side, 2 dropped longer than 100,000 bytes, \
-         2 dropped with control characters"
+        "2 of 8 lines kept, 2 dropped with an empty side, 2 dropped longer than 100,000 bytes, 2 dropped \
+         with control characters"
     );
     let json = Files::new(&[("jsonl", br#"{"src": "a\u0000", "tgt": "b"}"#)]);
     let error = json.read(jsonl()).unwrap_err();

@@ -200,8 +200,8 @@ fn an_unknown_label_is_reported_with_the_known_ones() {
     );
     assert_eq!(
         said(2, "no", LabelOrigin::Model("models/base".as_ref())),
-        "unknown label `no`: the base model `models/base` has only the labels `l00`, `l01`; a new label needs a new model trained on \
-         all the data"
+        "unknown label `no`: the base model `models/base` has only the labels `l00`, `l01`; a new label \
+         needs a new model trained on all the data"
     );
     let many = said(13, "no", LabelOrigin::Learned(300));
     assert!(many.ends_with("`l08`, `l09` and 3 more"), "{many}");

@@ -179,7 +179,8 @@ pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     described.model.positions = Positions::SinusoidalConcatenated;
     if !output.output_bias {
         described.notes.push(format!(
-            "the weights have no `{FINAL_BIAS}`, which is lost where a model is loaded and saved as `AutoModel`; it counts as 0"
+            "the weights have no `{FINAL_BIAS}`, which is lost where a model is loaded and saved as \
+             `AutoModel`; it counts as 0"
         ));
     }
     // These tables hold the same sinusoids.

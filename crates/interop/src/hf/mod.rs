@@ -208,7 +208,8 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
 fn begin(dir: &Path) -> Result<(Keys, String, Describe)> {
     let config = dir.join("config.json");
     if !config.exists() {
-        let problem = "there is no `config.json` (`transformers`), and there are no weights of Marian or Firefox (`.npz`, `.bin`)";
+        let problem = "there is no `config.json` (`transformers`), and there are no weights of Marian or \
+                       Firefox (`.npz`, `.bin`)";
         return Err(diagnosis::of(dir, problem));
     }
     let mut keys = Keys::read(&config)?;

@@ -233,7 +233,8 @@ fn search(loaded: &LoadedModel, start: TokenId) -> Result<(String, Vec<String>)>
         ),
         (
             decode.max_new_factor > 0.0 && decode.max_new_extra == 1,
-            "`decode.max_new_extra` is not 1 or `decode.max_new_factor` is 0, so translations end elsewhere if they are too long",
+            "`decode.max_new_extra` is not 1 or `decode.max_new_factor` is 0, so translations end elsewhere \
+             if they are too long",
         ),
         (decode.min_length == 0, "`decode.min_length` is not 0"),
         (decode.no_repeat_ngram == 0, "`decode.no_repeat_ngram` is not 0"),
@@ -246,8 +247,10 @@ fn search(loaded: &LoadedModel, start: TokenId) -> Result<(String, Vec<String>)>
         factor => factor,
     };
     let text = format!(
-        "relative-paths: true\nmodels:\n  - {MODEL}\nvocabs:\n  - {VOCABULARY}\n  - {VOCABULARY}\nbeam-size: {}\nnormalize: {penalty}\n\
-         max-length: {}\nmax-length-factor: {max_factor}\nallow-unk: {allows_unk}\nallow-special: {allows_special}\n",
+        "relative-paths: true\nmodels:\n  - {MODEL}\nvocabs:\n  - {VOCABULARY}\n  - {VOCABULARY}\nbeam-size: \
+         {}\nnormalize: {penalty}\n\
+         max-length: {}\nmax-length-factor: {max_factor}\nallow-unk: {allows_unk}\nallow-special: \
+         {allows_special}\n",
         decode.beam_width, model.max_len
     );
     Ok((text, notes.collect()))

@@ -139,8 +139,8 @@ impl Vocabs {
             }
             _ => {
                 let problem = format!(
-                    "its vocabularies should be one file, or two with `source` and `target` in their names, unless `{SEARCH}` \
-                     names them; found {:?}",
+                    "its vocabularies should be one file, or two with `source` and `target` in their names, \
+                     unless `{SEARCH}` names them; found {:?}",
                     names(&files)
                 );
                 Err(not_understood(dir, problem))

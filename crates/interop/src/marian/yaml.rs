@@ -223,7 +223,8 @@ mod tests {
 
     #[test]
     fn descriptions_are_read() {
-        let text = "# a comment\ntype: transformer\nheads: 8 # of each layer\nratio: 0.5\ntied: true\nempty: \"\"\n\
+        let text = "# a comment\ntype: transformer\nheads: 8 # of each layer\nratio: 0.5\ntied: true\nempty: \
+                    \"\"\n\
             sizes:\n  - 32\n  - 64\nnone:\n  []\nflat: [a, 2]\nlist:\n- x\n- 'y'\nlast: \n";
         let expected = json!({
             "type": "transformer", "heads": 8, "ratio": 0.5, "tied": true, "empty": "", "sizes": [32, 64], "none": [],
@@ -236,7 +237,8 @@ mod tests {
 
     #[test]
     fn keys_are_any_tokens() {
-        let text = "</s>: 0\n<unk>: 1\n▁a:b: 2\n\"\\\"\": 3\n'it''s': 4\n\"-\": 5\n\"\\x85\\u2028\\t\": 6\n-x: 7\n\"a\": 8\n\
+        let text = "</s>: 0\n<unk>: 1\n▁a:b: 2\n\"\\\"\": 3\n'it''s': 4\n\"-\": 5\n\"\\x85\\u2028\\t\": \
+                    6\n-x: 7\n\"a\": 8\n\
             \u{1}: 9\n\":\": 10\ntrue: 11\n12: 12\n";
         let expected = json!({
             "</s>": 0, "<unk>": 1, "▁a:b": 2, "\"": 3, "it's": 4, "-": 5, "\u{85}\u{2028}\t": 6, "-x": 7, "a": 8,

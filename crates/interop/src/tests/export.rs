@@ -144,8 +144,8 @@ fn the_order_of_sines_and_cosines_makes_no_difference() {
 #[test]
 fn our_own_models_come_back_to_the_bit() {
     let translates = "positions = 'sinusoidal_concatenated', output_bias = true";
-    let fills = "family = 'encoder_only', positions = 'learned', embedding_norm = true, \
-                 output_transform = true, output_bias = true";
+    let fills = "family = 'encoder_only', positions = 'learned', embedding_norm = true, output_transform = \
+                 true, output_bias = true";
     let pipelines = [
         pipeline(Sample::with(translates)),
         small(&format!("{CONTINUES}, positions = 'learned'")),
@@ -166,8 +166,8 @@ fn small(changes: &str) -> Pipeline {
     let mut config = Config::default();
     config.tokenizer.kind = attentive_config::TokenizerKind::Char;
     config.tokenizer.min_frequency = 1;
-    let small = "d_model = 16, d_ff = 32, n_heads = 2, max_len = 24, scale_embeddings = false, \
-                 init = 'xavier_uniform'";
+    let small = "d_model = 16, d_ff = 32, n_heads = 2, max_len = 24, scale_embeddings = false, init = \
+                 'xavier_uniform'";
     config.model = variant(&format!("{small}, {changes}"));
     pipeline(Sample::language_model(config))
 }
@@ -275,7 +275,8 @@ fn differences_are_listed() {
     for (kind, expected) in [
         (
             "llama",
-            "cannot be represented as a GPT-2 model: `model.norm` is not `layer`; `model.d_head` is not `d_model / n_heads`",
+            "cannot be represented as a GPT-2 model: `model.norm` is not `layer`; `model.d_head` is not \
+             `d_model / n_heads`",
         ),
         ("bart", "`model.embedding_norm` is true"),
         ("t5", "`model.positions` is `rotary` or `relative`"),

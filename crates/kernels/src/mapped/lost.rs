@@ -89,7 +89,8 @@ impl Message {
         text.extend(path.as_os_str().as_bytes());
         text.extend(
             b"` was truncated while it was in use, or cannot be read any more\n\
-              hint: restore the file, and start again; a file that is in use must be replaced by renaming another one, not overwritten\n",
+              hint: restore the file, and start again; a file that is in use must be replaced by renaming \
+              another one, not overwritten\n",
         );
         Self(text)
     }

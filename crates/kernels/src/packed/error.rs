@@ -43,7 +43,8 @@ impl fmt::Display for PackedError {
             ),
             Self::Depth { k, most } => write!(
                 f,
-                "a matrix with {k} columns cannot be multiplied in 8-bit integers: at most {most} are possible"
+                "a matrix with {k} columns cannot be multiplied in 8-bit integers: at most {most} are \
+                 possible"
             ),
         }
     }

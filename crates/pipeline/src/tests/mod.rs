@@ -151,8 +151,8 @@ fn lines_that_cannot_be_read_literally_cause_a_warning() {
             "line 102: too long, only 100000 of 1099999 bytes were read",
             "line 103: 2 control characters were read as blanks",
             "line 104: too long, only 100000 of 1000000 bytes were read",
-            "line 104: not in the model's vocabulary, so the result may lack it or have something else in its place: \
-             `ääääääääääääääääääää…`",
+            "line 104: not in the model's vocabulary, so the result may lack it or have something else in \
+             its place: `ääääääääääääääääääää…`",
             "line 105: 2 control characters were read as blanks",
         ]
     );

@@ -74,7 +74,8 @@ fn count<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
 
 /// Translates a text, or each text of a list.
 #[utoipa::path(post, path = "/translate", tag = "LibreTranslate", request_body = Translate,
-    responses((status = 200, description = "`translatedText`, and `detectedLanguage` and `alternatives` if asked for")))]
+    responses((status = 200, description = "`translatedText`, and `detectedLanguage` and `alternatives` if \
+                                            asked for")))]
 async fn post_translate(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();

@@ -32,7 +32,8 @@ async fn live() -> Response {
 /// Tells whether the server answers requests.
 #[utoipa::path(get, path = "/readyz", tag = "Operation",
     responses((status = 200, description = "Requests are answered"),
-        (status = 503, description = "Models are being loaded, the server is stopping, a GPU was lost, or weights were overwritten")))]
+        (status = 503, description = "Models are being loaded, the server is stopping, a GPU was lost, or \
+                                      weights were overwritten")))]
 async fn ready(State(app): State<Shared>) -> Response {
     let (status, text) = readiness(app.phase.stage(), app.models.failure().is_some());
     with_status(status, &json!({"status": text}))
@@ -51,7 +52,8 @@ fn readiness(stage: Stage, is_lost: bool) -> (StatusCode, &'static str) {
 /// Tells whether the server answers requests, for clients of LibreTranslate.
 #[utoipa::path(get, path = "/health", tag = "LibreTranslate",
     responses((status = 200, description = "Requests are answered"),
-        (status = 503, description = "Models are being loaded, the server is stopping, a GPU was lost, or weights were overwritten")))]
+        (status = 503, description = "Models are being loaded, the server is stopping, a GPU was lost, or \
+                                      weights were overwritten")))]
 async fn health(app: State<Shared>) -> Response {
     ready(app).await
 }

@@ -209,7 +209,9 @@ mod tests {
     const BOTH: &[u8] =
         b"POST / HTTP/1.1\r\nContent-length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
     const LONG: &[u8] = b"POST / HTTP/1.1\nHost: a\nContent-Length: 19\n\nTransfer-Encoding:\n";
-    const CHUNKS: &[u8] = b"\r\nPOST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n15;a=b\r\nContent-Length: 3\r\n\r\n\r\n0\r\nContent-Length: 1\r\n\r\n";
+    const CHUNKS: &[u8] = b"\r\nPOST / HTTP/1.1\r\nTransfer-Encoding: \
+                            chunked\r\n\r\n15;a=b\r\nContent-Length: 3\r\n\r\n\r\n0\r\nContent-Length: \
+                            1\r\n\r\n";
 
     fn request(in_chunks: bool) -> Request<()> {
         let mut request = Request::new(());

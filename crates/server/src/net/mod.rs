@@ -92,7 +92,8 @@ pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
 
 /// The response to a request whose length is ambiguous, so that a proxy might read it differently.
 fn ambiguous() -> Response {
-    let problem = "a request must have either `Content-Length` or `Transfer-Encoding: chunked`, not both, and chunks must follow RFC 9112";
+    let problem = "a request must have either `Content-Length` or `Transfer-Encoding: chunked`, not both, \
+                   and chunks must follow RFC 9112";
     let mut response = Api::Operation.refuse(&Problem::new(Kind::Malformed, problem));
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(CONNECTION, close);

@@ -135,7 +135,8 @@ fn alphabet(config: &TokenizerConfig, special: &[&str], counts: &Counts) -> Resu
         return Err(Error::Config {
             key: "tokenizer.vocab_size".into(),
             expected: format!(
-                "at least {needed}, since the text has {} distinct characters and there are {} special tokens",
+                "at least {needed}, since the text has {} distinct characters and there are {} special \
+                 tokens",
                 alphabet.len(),
                 special.len()
             ),

@@ -247,7 +247,8 @@ fn an_update_needs_a_micro_batch_for_each_process() {
         error.to_string()
     });
     for error in errors {
-        let expected = "config key `train.micro_batches_per_update`: expected at least 3, a micro-batch for each process, found 2";
+        let expected = "config key `train.micro_batches_per_update`: expected at least 3, a micro-batch for \
+                        each process, found 2";
         assert_eq!(error, expected);
     }
     assert!(!dir.exists());

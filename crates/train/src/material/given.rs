@@ -43,7 +43,9 @@ pub(super) fn tokenizers(
                 expected: needed.into(),
                 found: format!("{there} in `{}`", from.display()),
                 hint: Some(
-                    "set `tokenizer.vocabulary` to `shared` if both sides of a translation share a tokenizer, and to `separate` if not".into(),
+                    "set `tokenizer.vocabulary` to `shared` if both sides of a translation share a \
+                     tokenizer, and to `separate` if not"
+                        .into(),
                 ),
             });
         }

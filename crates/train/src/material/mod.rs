@@ -245,8 +245,8 @@ fn fewer_tokens(asked: &TokenizerConfig, learned: &Tokenizers, is_labeled: bool)
     let found = if is_labeled { src } else { src.min(tgt) };
     (found < asked.vocab_size).then(|| {
         format!(
-            "the vocabulary has {}, fewer than `tokenizer.vocab_size` = {}: the text has no more pieces that occur {}; \
-             add text, or ask for a smaller vocabulary",
+            "the vocabulary has {}, fewer than `tokenizer.vocab_size` = {}: the text has no more pieces that \
+             occur {}; add text, or ask for a smaller vocabulary",
             count(found, "token"),
             asked.vocab_size,
             count(asked.min_frequency as usize, "time")

@@ -44,7 +44,8 @@ fn warning(side: &str, counts: TokenCounts, config: &Config, unk: &str) -> Optio
     let (vocabulary, advice) = match (&config.model.from, &settings.from) {
         (Some(model), _) => (
             format!("the vocabulary of `{}`", model.display()),
-            "check the language and the direction of the data; a vocabulary for other text needs a new model, without `model.from`",
+            "check the language and the direction of the data; a vocabulary for other text needs a new \
+             model, without `model.from`",
         ),
         (None, Some(tokenizer)) => (
             format!("the vocabulary of `{}`", tokenizer.display()),
@@ -52,11 +53,13 @@ fn warning(side: &str, counts: TokenCounts, config: &Config, unk: &str) -> Optio
         ),
         (None, None) if is_of_words => (
             "the vocabulary".into(),
-            "raise `tokenizer.vocab_size`, lower `tokenizer.min_frequency`, or learn subwords (`tokenizer.kind = \"bpe\"`)",
+            "raise `tokenizer.vocab_size`, lower `tokenizer.min_frequency`, or learn subwords \
+             (`tokenizer.kind = \"bpe\"`)",
         ),
         (None, None) => (
             "the vocabulary".into(),
-            "check the languages of the training and validation data, lower `tokenizer.min_frequency`, or raise `tokenizer.vocab_size`",
+            "check the languages of the training and validation data, lower `tokenizer.min_frequency`, or \
+             raise `tokenizer.vocab_size`",
         ),
     };
     let percent = 100.0 * share;

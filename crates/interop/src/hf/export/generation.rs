@@ -61,7 +61,9 @@ fn of_search(config: &Config, notes: &mut Vec<String>, set: &mut impl FnMut(&str
         _ => {
             set("max_length", config.model.max_len.into());
             notes.push(
-                "the length of a translation is limited by `model.max_len` alone, not by the length of the source".into(),
+                "the length of a translation is limited by `model.max_len` alone, not by the length of the \
+                 source"
+                    .into(),
             );
         }
     }
@@ -77,8 +79,9 @@ fn of_search(config: &Config, notes: &mut Vec<String>, set: &mut impl FnMut(&str
     match decode.length_penalty_formula {
         LengthPenaltyFormula::Length => set("length_penalty", decode.length_penalty.into()),
         LengthPenaltyFormula::Gnmt => notes.push(
-            "beam search: `transformers` does not have the length penalty of Wu et al. (2016) and uses its own"
-                .into(),
+            "beam search: `transformers` does not have the length penalty of Wu et al. (2016) and uses its \
+             own"
+            .into(),
         ),
     }
 }

@@ -33,13 +33,14 @@ fn one(loaded: &LoadedModel, notes: &mut Vec<String>) -> Result<Value> {
     check(&loaded.tokenizers)?;
     if vocabulary(src.to_json()).is_ok_and(|tokens| tokens.len() > src.vocab_size()) {
         return Err(Error::usage(
-            "the source tokenizer has pieces that are not in the model's vocabulary, which `transformers` does not support",
+            "the source tokenizer has pieces that are not in the model's vocabulary, which `transformers` \
+             does not support",
             "export a model whose vocabulary contains all pieces of its tokenizer",
         ));
     }
     notes.push(
-        "tokenizer: `transformers` encodes all text as source text, so targets cannot be encoded for further training; unknown source text \
-         that is spelled like a target token becomes the unknown token"
+        "tokenizer: `transformers` encodes all text as source text, so targets cannot be encoded for further \
+         training; unknown source text that is spelled like a target token becomes the unknown token"
             .into(),
     );
     let mut file: Value = read(src)?;

@@ -71,7 +71,8 @@ impl Read {
     /// Describes how the tokenizer of a model with this task differs from its behavior in its tool.
     pub(super) fn notes(&self, task: Task) -> Option<String> {
         let differs = self.cleans_up && matches!(task, Task::Translate | Task::Generate);
-        let note = "`clean_up_tokenization_spaces` is not imported: blanks before punctuation stay where the model writes them";
+        let note = "`clean_up_tokenization_spaces` is not imported: blanks before punctuation stay where the \
+                    model writes them";
         differs.then(|| note.to_owned())
     }
 

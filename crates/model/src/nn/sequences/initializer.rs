@@ -120,7 +120,8 @@ mod tests {
     fn gpt2_scales_the_weights_before_residual_connections() {
         for (family, sublayers) in [("decoder_only", 2.0_f64), ("transformer", 3.0)] {
             let config: Config = toml::from_str(&format!(
-                "[model]\nfamily = '{family}'\nd_model = 64\nd_ff = 128\nn_encoder_layers = 2\nn_decoder_layers = 3\ninit = 'gpt2'"
+                "[model]\nfamily = '{family}'\nd_model = 64\nd_ff = 128\nn_encoder_layers = \
+                 2\nn_decoder_layers = 3\ninit = 'gpt2'"
             ))
             .expect("a configuration");
             let config = config.model;

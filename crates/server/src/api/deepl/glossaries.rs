@@ -140,7 +140,8 @@ async fn entries(State(app): State<Shared>, Id(id): Id, request: Request) -> Res
 
 /// Lists the pairs of languages that a glossary can have.
 #[utoipa::path(get, path = "/v2/glossary-language-pairs", tag = "DeepL",
-    responses((status = 200, description = "`supported_languages`, a list of `source_lang` and `target_lang`")))]
+    responses((status = 200, description = "`supported_languages`, a list of `source_lang` and \
+                                            `target_lang`")))]
 async fn pairs(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     who(&app, &request)?;
     let all = app.models.all();

@@ -39,7 +39,8 @@ pub(super) struct Explain {
 
 /// Returns the attention and the predictions of a model for a text.
 #[utoipa::path(post, path = "/api/explain", tag = "Attentive", request_body = Explain,
-    responses((status = 200, description = "Tokens, their probabilities, and the weights of every attention head in thousandths")))]
+    responses((status = 200, description = "Tokens, their probabilities, and the weights of every attention \
+                                            head in thousandths")))]
 pub(super) async fn post_explain(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;

@@ -71,7 +71,8 @@ struct Continued {
 
 /// Continues a text.
 #[utoipa::path(post, path = "/api/generate", tag = "Attentive", request_body = Generate,
-    responses((status = 200, description = "The continuation; with `stream`, server-sent events `prompt`, `text`, `result` and `done`",
+    responses((status = 200, description = "The continuation; with `stream`, server-sent events `prompt`, \
+                                            `text`, `result` and `done`",
         body = Continued)))]
 pub(super) async fn post_generate(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;

@@ -133,28 +133,32 @@ impl Wanted {
 
 /// Predicts the most likely tokens for every `<mask>` of a text.
 #[utoipa::path(post, path = "/api/fill", tag = "Attentive", request_body = ReadSome,
-    responses((status = 200, description = "`input`, `text` and `gaps`; for a list of texts `results`, a list of such objects")))]
+    responses((status = 200, description = "`input`, `text` and `gaps`; for a list of texts `results`, a \
+                                            list of such objects")))]
 pub(super) async fn post_fill(app: State<Shared>, request: Request) -> Result<Response, Problem> {
     answer::<ReadSome>(app, request, Wanted::Gaps).await
 }
 
 /// Predicts a tag for every token of a text.
 #[utoipa::path(post, path = "/api/tag", tag = "Attentive", request_body = Read,
-    responses((status = 200, description = "`tokens` and `tags`; for a list of texts `results`, a list of such objects")))]
+    responses((status = 200, description = "`tokens` and `tags`; for a list of texts `results`, a list of \
+                                            such objects")))]
 pub(super) async fn post_tag(app: State<Shared>, request: Request) -> Result<Response, Problem> {
     answer::<Read>(app, request, Wanted::Tags).await
 }
 
 /// Predicts a label for a text.
 #[utoipa::path(post, path = "/api/classify", tag = "Attentive", request_body = ReadSome,
-    responses((status = 200, description = "`text`, `label` and `labels`; for a list of texts `results`, a list of such objects")))]
+    responses((status = 200, description = "`text`, `label` and `labels`; for a list of texts `results`, a \
+                                            list of such objects")))]
 pub(super) async fn post_classify(app: State<Shared>, request: Request) -> Result<Response, Problem> {
     answer::<ReadSome>(app, request, Wanted::Labels).await
 }
 
 /// Computes the vector of a text.
 #[utoipa::path(post, path = "/api/embed", tag = "Attentive", request_body = Read,
-    responses((status = 200, description = "`text` and `vector`; for a list of texts `results`, a list of such objects")))]
+    responses((status = 200, description = "`text` and `vector`; for a list of texts `results`, a list of \
+                                            such objects")))]
 pub(super) async fn post_embed(app: State<Shared>, request: Request) -> Result<Response, Problem> {
     answer::<Read>(app, request, Wanted::Vectors).await
 }

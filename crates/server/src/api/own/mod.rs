@@ -65,7 +65,8 @@ struct Described {
 
 /// Lists the models, and the limits of a request.
 #[utoipa::path(get, path = "/api/models", tag = "Attentive",
-    responses((status = 200, description = "`models`, a list, and `limits`: how many `characters` and `texts` a request may have",
+    responses((status = 200, description = "`models`, a list, and `limits`: how many `characters` and \
+                                            `texts` a request may have",
         body = [Described])))]
 async fn models(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     app.client(request.headers(), None, &Visit::of(&request)?)?;

@@ -102,8 +102,8 @@ fn yes() -> bool {
 
 /// Translates texts.
 #[utoipa::path(post, path = "/api/translate", tag = "Attentive", request_body = Translate,
-    responses((status = 200, description = "`model` and `results`, one for each text; with `stream`, server-sent events `text`, \
-        `result` and `done`", body = [Found])))]
+    responses((status = 200, description = "`model` and `results`, one for each text; with `stream`, \
+                                            server-sent events `text`, `result` and `done`", body = [Found])))]
 pub(super) async fn post_translate(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;

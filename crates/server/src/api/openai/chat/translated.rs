@@ -53,7 +53,8 @@ fn text_of(model: &Model, turns: Vec<Turn>) -> Result<String, Problem> {
     let wanted = direction(&turns);
     let wrong = |problem: String| {
         let hint = format!(
-            "a translation model follows no other instruction than its languages, as in `{INSTRUCTION}`; you can leave it out if you name the model"
+            "a translation model follows no other instruction than its languages, as in `{INSTRUCTION}`; you \
+             can leave it out if you name the model"
         );
         Problem::field("messages", problem).hint(hint)
     };
