@@ -50,9 +50,9 @@ pub fn copy(model: &Path, out: &Path) -> Result<()> {
     if shortlist.is_some() {
         others.push((files::SHORTLIST, &write_shortlist));
     }
-    for ((name, report), copy) in reports.iter().zip(&copy_report) {
+    for ((_, report), copy) in reports.iter().zip(&copy_report) {
         if report.exists() {
-            others.push((name, copy));
+            others.push((files::REPORT, copy));
         }
     }
     let sha256: BTreeMap<String, String> = sha256.map(|sum| (name.to_owned(), sum)).into_iter().collect();

@@ -11,6 +11,7 @@ mod dependent;
 mod device;
 mod difference;
 mod family;
+mod format;
 mod load;
 mod model;
 mod older;
@@ -46,6 +47,7 @@ pub use difference::Difference;
 pub use family::{
     DecoderConfig, EncoderConfig, Family, FamilyConfig, MixingKind, OutputConfig, StackKind, Translator,
 };
+pub use format::FORMAT;
 pub use load::{Draft, Known};
 pub use model::{ModelConfig, RecurrentConfig};
 pub use origin::{Origins, ValueOrigin};

@@ -12,7 +12,7 @@ use super::origin::{Origins, ValueOrigin};
 use super::place::{Document, not_toml, place_in_file};
 use super::renamed::{self, Renamed};
 use super::strict::{check_key, check_table};
-use super::{Config, corpus, dependent, older, source};
+use super::{Config, corpus, dependent, format, older, source};
 
 /// The largest configuration.
 const MOST_BYTES: u64 = 16 << 20;
@@ -63,7 +63,9 @@ impl Config {
     /// # Panics
     /// If a number exceeds TOML's 63 bits or a path is not UTF-8. [`Config::validate`] refuses both.
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).unwrap_or_else(|error| panic!("a valid config can be written as TOML: {error}"))
+        let keys = toml::to_string(self)
+            .unwrap_or_else(|error| panic!("a valid config can be written as TOML: {error}"));
+        format!("{} = {}\n{keys}", format::KEY, format::FORMAT)
     }
 }
 
@@ -106,6 +108,7 @@ impl Draft {
         let parsed = contain(|| text.parse::<Table>())
             .map_err(|problem| Error::Toml { path: path.into(), problem })?;
         let mut table = parsed.map_err(|error| not_toml(text, path, &error))?;
+        format::take(&mut table, path)?;
         let mut renamed = renamed::rename(&mut table)
             .map_err(|error| located(error, |key| place_in_file(text, path, key)))?;
         check_table("", &table).map_err(|error| located(error, |key| place_in_file(text, path, key)))?;

@@ -9,7 +9,7 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use super::{Config, Family, FamilyConfig, ModelConfig, TrainDevice, renamed};
+use super::{Config, Family, FamilyConfig, ModelConfig, TrainDevice, format, renamed};
 
 /// The type of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +111,10 @@ impl Config {
     pub fn json_schema() -> Value {
         let mut schema = DOCUMENT.clone();
         renamed::add_to_schema(&mut schema);
+        schema["properties"][format::KEY] = json!({
+            "const": format::FORMAT,
+            "description": "The format of a stored configuration. Other configurations need none."
+        });
         schema
     }
 }
